@@ -1,0 +1,2 @@
+//! The `takt` command.
+fn main() {}

@@ -1,0 +1,150 @@
+//! Parameters of a scheduler.
+
+use crate::limits::{APPS_MAX, IN_FLIGHT_MAX};
+use crate::refresh::Refresh;
+use crate::time::{Estimate, Span};
+
+/// How far to distrust a prediction, and how long the path to the GPU takes.
+///
+/// The defaults are those of the thesis's embedded board; fast hosts want far smaller ones.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Margins {
+    /// Added to a prediction before scaling it up, subtracted before scaling it down.
+    pub fixed: Span,
+    /// Conservative scale in permille (1050 = 5 % more).
+    pub upper_permille: u32,
+    /// Optimistic scale in permille (900 = 10 % less).
+    pub lower_permille: u32,
+    /// Upper bound on the delay from a decision to the group being in the GPU's queue.
+    pub dispatch_upper: Span,
+    /// Lower bound on the same delay.
+    pub dispatch_lower: Span,
+    /// Shortest execution time of any group (`et_min`).
+    pub group_min: Span,
+}
+
+impl Default for Margins {
+    fn default() -> Self {
+        Self {
+            fixed: Span::from_us(100),
+            upper_permille: 1050,
+            lower_permille: 900,
+            dispatch_upper: Span::from_us(150),
+            dispatch_lower: Span::from_us(50),
+            group_min: Span::from_us(30),
+        }
+    }
+}
+
+impl Margins {
+    /// Trusts predictions and dispatches instantly: for tests on round numbers.
+    pub const NONE: Self = Self {
+        fixed: Span::ZERO,
+        upper_permille: 1000,
+        lower_permille: 1000,
+        dispatch_upper: Span::ZERO,
+        dispatch_lower: Span::ZERO,
+        group_min: Span::ZERO,
+    };
+
+    /// `predC`: the time a group is assumed not to exceed. No group is shorter than `group_min`.
+    pub fn conservative(&self, estimate: Estimate) -> Span {
+        (estimate.span() + self.fixed)
+            .scaled(self.upper_permille, 1000)
+            .max(self.group_min)
+    }
+
+    /// `predO`: the time a group is assumed to need at least.
+    pub fn optimistic(&self, estimate: Estimate) -> Span {
+        estimate
+            .span()
+            .saturating_sub(self.fixed)
+            .scaled(self.lower_permille, 1000)
+    }
+
+    /// Time to reserve beyond `predC` for each enqueued group (`et_delayed(et) − et`): when
+    /// `mpcg` groups of minimal length are in flight, the GPU may drain before the next arrives.
+    pub fn per_group(&self, mpcg: u32) -> Span {
+        self.dispatch_upper
+            .saturating_sub(self.group_min.times(u64::from(mpcg.saturating_sub(1))))
+    }
+
+    /// Time to reserve once per frame: the first group after an idle GPU waits the whole
+    /// dispatch delay, of which [`Margins::per_group`] covers only a part.
+    pub fn per_frame(&self, mpcg: u32) -> Span {
+        self.dispatch_upper.saturating_sub(self.per_group(mpcg))
+    }
+}
+
+/// Parameters of a [`crate::Scheduler`], fixed for its life except the refresh grid.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The display's refresh grid.
+    pub refresh: Refresh,
+    /// Most groups dispatched and incomplete at once, `1..=`[`IN_FLIGHT_MAX`].
+    pub mpcg: u32,
+    /// Margins on predictions and delays.
+    pub margins: Margins,
+    /// Slots for apps, `1..=`[`APPS_MAX`]. All memory is taken at construction.
+    pub apps_max: u32,
+    /// A group is given up this long after its conservative end: its completion was lost.
+    pub completion_timeout: Span,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            refresh: Refresh::HZ_60,
+            mpcg: 5,
+            margins: Margins::default(),
+            apps_max: 64,
+            completion_timeout: Span::from_ms(500),
+        }
+    }
+}
+
+impl Config {
+    /// The same with every bound enforced.
+    #[must_use]
+    pub fn clamped(mut self) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "both limits are small constants"
+        )]
+        let (in_flight_max, apps_max) = (IN_FLIGHT_MAX as u32, APPS_MAX as u32);
+        self.mpcg = self.mpcg.clamp(1, in_flight_max);
+        self.apps_max = self.apps_max.clamp(1, apps_max);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn margins_follow_the_thesis() {
+        let margins = Margins::default();
+        let estimate = Estimate::new(Span::from_us(900));
+        assert_eq!(margins.conservative(estimate), Span::from_us(1050));
+        assert_eq!(margins.optimistic(estimate), Span::from_us(720));
+        assert_eq!(
+            margins.optimistic(Estimate::new(Span::from_us(40))),
+            Span::ZERO
+        );
+        assert_eq!(margins.per_group(5), Span::from_us(30));
+        assert_eq!(margins.per_group(1), Span::from_us(150));
+        assert_eq!(margins.per_group(6), Span::ZERO);
+        assert_eq!(margins.per_frame(5), Span::from_us(120));
+        assert_eq!(margins.per_frame(1), Span::ZERO);
+    }
+
+    #[test]
+    fn no_group_is_shorter_than_the_minimum() {
+        let margins = Margins {
+            fixed: Span::ZERO,
+            ..Margins::default()
+        };
+        assert_eq!(margins.conservative(Estimate::default()), Span::from_us(30));
+    }
+}

@@ -1,0 +1,218 @@
+//! What goes into the scheduler and what comes out.
+
+use core::fmt;
+
+use crate::app::{AppId, AppParams, GroupId, GroupKind, Priority};
+use crate::refresh::{Period, Refresh};
+use crate::time::{Cost, Estimate, Span, Time};
+
+/// Something that happened outside.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub enum Event {
+    /// An app attaches. Its first frame targets the first whole period from now (the second for
+    /// strides above 1), `phase` periods later.
+    Join {
+        /// A free slot.
+        app: AppId,
+        /// What it asks for.
+        params: AppParams,
+        /// Periods to wait beyond the earliest first target, to stagger deadlines.
+        phase: u32,
+    },
+    /// An app detaches or died. Its waiting groups are dropped; those in flight still run.
+    Leave {
+        /// Who.
+        app: AppId,
+    },
+    /// An app's parameters change, with effect at once.
+    Change {
+        /// Who.
+        app: AppId,
+        /// All of its new parameters.
+        params: AppParams,
+    },
+    /// An app submits a command group.
+    Submit {
+        /// Who.
+        app: AppId,
+        /// A fresh identity.
+        group: GroupId,
+        /// What it is to its frame.
+        kind: GroupKind,
+        /// How long it is predicted to run.
+        estimate: Estimate,
+    },
+    /// The GPU finished a group. It executes in dispatch order, so every group dispatched
+    /// before this one is finished, too.
+    Complete {
+        /// Which one.
+        group: GroupId,
+        /// When it finished, not later than now.
+        finished: Time,
+        /// Its measured execution time.
+        cost: Cost,
+    },
+    /// The refresh grid was re-anchored or its rate changed.
+    Refresh(Refresh),
+}
+
+/// Something the outside must do or may want to know.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub enum Action {
+    /// Hand this group to the GPU now.
+    Dispatch {
+        /// Whose it is.
+        app: AppId,
+        /// Which one.
+        group: GroupId,
+        /// Target period of its frame.
+        target: Period,
+        /// When the GPU is expected to start it, by conservative prediction.
+        start: Time,
+        /// Execution time reserved for it (`predC`).
+        reserved: Span,
+    },
+    /// The app may start its next frame at `at` (its incipient arrival).
+    Release {
+        /// Who.
+        app: AppId,
+        /// Not before.
+        at: Time,
+    },
+    /// The app's first waiting group is held back, for a reason that differs from the last one.
+    Hold {
+        /// Who.
+        app: AppId,
+        /// Why.
+        reason: Hold,
+    },
+    /// An event was refused; nothing changed.
+    Refused {
+        /// The app it concerned.
+        app: AppId,
+        /// The group it concerned, if any.
+        group: Option<GroupId>,
+        /// Why.
+        reason: Refusal,
+    },
+    /// A deadline passed and the app's frame was not finished.
+    Missed {
+        /// Who.
+        app: AppId,
+        /// Which frame, counted from 0 since joining.
+        frame: u64,
+        /// The period whose end was the deadline.
+        period: Period,
+        /// The deadline.
+        deadline: Time,
+    },
+    /// A frame was finished.
+    FrameDone(FrameDone),
+    /// The completion of a group never came; its slot was taken back.
+    Lost {
+        /// Whose it was.
+        app: AppId,
+        /// Which one.
+        group: GroupId,
+        /// What led to that conclusion.
+        by: LostBy,
+    },
+}
+
+/// A finished frame, judged against the deadline it was meant for.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct FrameDone {
+    /// Who.
+    pub app: AppId,
+    /// Which frame, counted from 0 since joining.
+    pub frame: u64,
+    /// The period whose end was its deadline (`desired#`).
+    pub desired: Period,
+    /// Its incipient arrival.
+    pub release: Time,
+    /// Its deadline.
+    pub deadline: Time,
+    /// When its last group finished.
+    pub finished: Time,
+    /// Whether it was in time.
+    pub met: bool,
+}
+
+/// Why a waiting group is not dispatched.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Hold {
+    /// It could make `app`, which is more important, miss a deadline (rule A).
+    Protects {
+        /// The more important app with the nearest reservation.
+        app: AppId,
+    },
+    /// `app` was preferred: it has the earlier target, or the same and more importance (rule B).
+    Behind {
+        /// Who went first.
+        app: AppId,
+    },
+    /// Reservations of apps down to `app` leave no time at all; nobody below was considered.
+    Exhausted {
+        /// The least important app that was considered.
+        app: AppId,
+    },
+    /// Nothing finite is known about its length, so it fits nowhere.
+    Unbounded,
+}
+
+/// Why an event was refused.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Refusal {
+    /// The slot number is beyond the configured number of apps.
+    NoSuchSlot,
+    /// The slot is taken.
+    SlotTaken,
+    /// No app is attached at that slot.
+    UnknownApp,
+    /// Another app has that priority.
+    PriorityTaken {
+        /// Who.
+        by: AppId,
+        /// Which.
+        priority: Priority,
+    },
+    /// With this stride the pattern of deadlines would repeat only after too many periods.
+    LookaheadTooLong {
+        /// Least common multiple of all strides.
+        periods: u64,
+    },
+    /// The app's queue is full; submit again after the next dispatch.
+    QueueFull,
+    /// No such group is in flight.
+    UnknownGroup,
+    /// The app already submitted its last group.
+    Exited,
+}
+
+/// How a lost completion was noticed.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum LostBy {
+    /// A later group completed, and the GPU works in order.
+    Order,
+    /// It was overdue beyond the completion time-out.
+    Timeout,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchSlot => f.write_str("slot number beyond the configured number of apps"),
+            Self::SlotTaken => f.write_str("slot is taken"),
+            Self::UnknownApp => f.write_str("no app is attached there"),
+            Self::PriorityTaken { by, priority } => {
+                write!(f, "priority {} belongs to app {}", priority.0, by.0)
+            }
+            Self::LookaheadTooLong { periods } => {
+                write!(f, "deadlines would repeat only every {periods} periods")
+            }
+            Self::QueueFull => f.write_str("queue is full"),
+            Self::UnknownGroup => f.write_str("no such group in flight"),
+            Self::Exited => f.write_str("app already submitted its last group"),
+        }
+    }
+}

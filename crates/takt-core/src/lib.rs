@@ -1,0 +1,36 @@
+//! The scheduling core of Takt.
+//!
+//! Everything that decides *what runs on the GPU and when* lives here, and nothing else does.
+//! The core is a state machine: [`Event`]s go in with the time they happened, [`Action`]s come out.
+//! It reads no clock, opens no file, spawns no thread and cannot tell whether a simulator or the
+//! daemon drives it; the same inputs give the same outputs, always.
+//!
+//! * [`time`], [`refresh`]: integers with meaning (instants, spans, estimates, costs, periods).
+//! * [`app`], [`event`]: the vocabulary of what goes in and out.
+//! * [`scheduler`]: the machine: queues, frame ledgers, in-flight groups, misses, time-outs.
+//! * [`policy`]: the rules that pick the next command group, one file each.
+//! * [`analysis`]: what can be promised before anything runs.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod analysis;
+pub mod app;
+pub mod config;
+pub mod event;
+pub mod limits;
+pub mod policy;
+pub mod refresh;
+pub mod scheduler;
+pub mod time;
+
+pub use app::{AppId, AppParams, GroupId, GroupKind, Priority, Stride};
+pub use config::{Config, Margins};
+pub use event::{Action, Event, FrameDone, Hold, Refusal};
+pub use refresh::{Period, RateError, Refresh};
+pub use scheduler::{Scheduler, Stats};
+pub use time::{Cost, Estimate, Span, Time};

@@ -1,0 +1,25 @@
+//! Every bound of the core, by name.
+//!
+//! Reaching one is an event with a reason ([`crate::Refusal`]), never a panic and never a
+//! reallocation.
+
+/// Apps one scheduler can hold.
+pub const APPS_MAX: usize = 4096;
+
+/// Command groups of one app that may wait for dispatch (the thesis uses the same depth).
+pub const QUEUE_MAX: usize = 64;
+
+/// Command groups that may be dispatched and incomplete (`mpcg`).
+pub const IN_FLIGHT_MAX: usize = 64;
+
+/// Periods a reservation profile can span: `lcm(strides) + 2` must not exceed it.
+pub const LOOKAHEAD_MAX: u64 = 1024;
+
+/// Longest stride: one frame every 240 periods (4 s at 60 Hz).
+pub const STRIDE_MAX: u32 = 240;
+
+/// Dispatches that one event can cause: every free slot may be filled.
+pub const DISPATCHES_PER_EVENT_MAX: usize = IN_FLIGHT_MAX;
+
+const _: () = assert!(STRIDE_MAX as u64 + 2 <= LOOKAHEAD_MAX);
+const _: () = assert!(QUEUE_MAX.is_power_of_two());

@@ -1,0 +1,1 @@
+//! The rules that pick the next command group.

@@ -1,0 +1,2 @@
+//! Turns results into pages people look at.
+#![forbid(unsafe_code)]

@@ -1,0 +1,261 @@
+//! What can be simulated: the validated form of a scenario.
+//!
+//! Values of these types are always sensible; text files become such values in `scenario`.
+
+use std::sync::Arc;
+
+use takt_core::{AppParams, Config, GroupKind, Span, Time};
+
+/// A world to simulate.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scenario {
+    /// Short name.
+    pub name: String,
+    /// What it shows, for people.
+    pub description: String,
+    /// How long to simulate.
+    pub duration: Span,
+    /// How much of the beginning not to judge.
+    pub warm_up: Span,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Name of the scheduling policy.
+    pub policy: String,
+    /// Parameters of the scheduler.
+    pub config: Config,
+    /// The GPU.
+    pub gpu: GpuSpec,
+    /// The apps; the index is the slot number.
+    pub apps: Vec<AppSpec>,
+}
+
+/// The modelled GPU: executes in order, one group at a time, never preempts.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GpuSpec {
+    /// Groups its queue holds; a dispatch beyond that waits outside.
+    pub queue: u32,
+    /// Delay from a decision to the group being in the queue.
+    pub dispatch_delay: SpanRange,
+    /// Delay from the end of a group to the scheduler hearing of it.
+    pub completion_delay: SpanRange,
+    /// Changes of the clock, by time.
+    pub clock: Vec<ClockChange>,
+    /// Stalls, by time.
+    pub stalls: Vec<Stall>,
+    /// Completions lost per million groups.
+    pub lost_completion_ppm: u32,
+}
+
+impl Default for GpuSpec {
+    fn default() -> Self {
+        Self {
+            queue: 64,
+            dispatch_delay: SpanRange::fixed(Span::ZERO),
+            completion_delay: SpanRange::fixed(Span::ZERO),
+            clock: Vec::new(),
+            stalls: Vec::new(),
+            lost_completion_ppm: 0,
+        }
+    }
+}
+
+/// The GPU runs at another speed from `at` on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ClockChange {
+    /// From when.
+    pub at: Time,
+    /// 1000 is nominal speed; never 0.
+    pub permille: u32,
+}
+
+/// The GPU does nothing for a while.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Stall {
+    /// From when.
+    pub at: Time,
+    /// How long.
+    pub length: Span,
+}
+
+/// A simulated app.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AppSpec {
+    /// Unique name.
+    pub name: String,
+    /// Scheduling parameters at the start.
+    pub params: AppParams,
+    /// Frame rate at the start, in millihertz (matches `params.stride`).
+    pub fps_mhz: u32,
+    /// Periods to delay the first deadline.
+    pub phase: u32,
+    /// When it attaches.
+    pub join: Time,
+    /// How it ends, if it does.
+    pub end: Option<End>,
+    /// Changes of its parameters, by time.
+    pub changes: Vec<ParamChange>,
+    /// Delay from its release to its first group.
+    pub submit_delay: SpanRange,
+    /// CPU time per frame, spent evenly before its groups.
+    pub cpu: SpanRange,
+    /// What its frames consist of.
+    pub work: Work,
+    /// How well its groups are predicted.
+    pub prediction: Prediction,
+    /// Times at which it behaves differently.
+    pub phases: Vec<Phase>,
+    /// Does not wait for its release after a swap: a client that ignores pacing.
+    pub unpaced: bool,
+}
+
+/// How an app ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum End {
+    /// Submits its last group at that time and detaches when it is done.
+    Leave(Time),
+    /// Dies at that time; the scheduler hears of it after the delay.
+    Crash {
+        /// When it dies.
+        at: Time,
+        /// How long nobody notices.
+        notice: Span,
+    },
+    /// Stops submitting at that time and never leaves.
+    Hang(Time),
+}
+
+/// New parameters from `at` on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ParamChange {
+    /// From when.
+    pub at: Time,
+    /// All parameters.
+    pub params: AppParams,
+}
+
+/// What frames consist of.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Work {
+    /// Drawn at random.
+    Drawn {
+        /// Groups before the swap, in order.
+        parts: Vec<Part>,
+        /// The swap group.
+        swap: CostDist,
+    },
+    /// Replayed from a recording, over and over.
+    Recorded(Arc<[RecordedGroup]>),
+}
+
+/// A run of similar groups within a frame.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Part {
+    /// Number of groups, inclusive bounds.
+    pub count: (u32, u32),
+    /// What each costs.
+    pub cost: CostDist,
+    /// [`GroupKind::Draw`] or [`GroupKind::Sync`].
+    pub kind: GroupKind,
+}
+
+/// A mixture of uniform distributions of GPU time at nominal clock.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CostDist {
+    /// The mixture; weights sum to [`SHARE_ONE`].
+    pub buckets: Vec<Bucket>,
+}
+
+/// One part of a mixture.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bucket {
+    /// Share in millionths.
+    pub share_ppm: u32,
+    /// Bounds, inclusive.
+    pub range: SpanRange,
+}
+
+/// All of something, in millionths.
+pub const SHARE_ONE: u32 = 1_000_000;
+
+/// A recorded group.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RecordedGroup {
+    /// CPU time before it is submitted, after the one before it (or the release).
+    pub delay: Span,
+    /// What it is to its frame; the last one of a recording ends a frame.
+    pub kind: GroupKind,
+    /// GPU time at nominal clock.
+    pub cost: Span,
+    /// Predicted time, if recorded; else the app's prediction model applies.
+    pub predicted: Option<Span>,
+}
+
+/// How a group's estimate comes about: `scale · (cost · (1 ± noise) + bias)`, never below
+/// `floor`; one in so many is an outlier, `scale · (cost + U[lo, hi])`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Prediction {
+    /// Factor in permille; `None` predicts ∞ for everything.
+    pub scale_permille: Option<u32>,
+    /// Uniform relative error in permille.
+    pub noise_permille: u32,
+    /// Constant error in nanoseconds.
+    pub bias_ns: i64,
+    /// Rare large errors.
+    pub outliers: Option<Outliers>,
+    /// Smallest estimate.
+    pub floor: Span,
+}
+
+impl Default for Prediction {
+    fn default() -> Self {
+        Self {
+            scale_permille: Some(1000),
+            noise_permille: 0,
+            bias_ns: 0,
+            outliers: None,
+            floor: Span::ZERO,
+        }
+    }
+}
+
+/// Rare large prediction errors.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Outliers {
+    /// How many, in millionths.
+    pub share_ppm: u32,
+    /// Error range in nanoseconds, inclusive.
+    pub error_ns: (i64, i64),
+}
+
+/// A time in which an app behaves differently.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Phase {
+    /// From when.
+    pub from: Time,
+    /// Until when.
+    pub until: Time,
+    /// CPU time per frame in that time, if different.
+    pub cpu: Option<SpanRange>,
+    /// GPU cost factor in permille (1000 = unchanged).
+    pub gpu_permille: u32,
+    /// Factor on the number of groups in permille: bursts.
+    pub groups_permille: u32,
+    /// Prediction in that time, if different.
+    pub prediction: Option<Prediction>,
+}
+
+/// An inclusive range of spans.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpanRange {
+    /// Shortest.
+    pub lo: Span,
+    /// Longest; not below `lo`.
+    pub hi: Span,
+}
+
+impl SpanRange {
+    /// Exactly `span`.
+    pub const fn fixed(span: Span) -> Self {
+        Self { lo: span, hi: span }
+    }
+}

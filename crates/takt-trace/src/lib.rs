@@ -1,0 +1,17 @@
+//! What happened, and what it means.
+//!
+//! A run leaves [`Record`]s: everything that went into the scheduling core, everything that came
+//! out, and what the GPU did. Observers turn the stream into answers while it passes; exporters
+//! turn it into files that other tools read. Nothing here touches a file or a clock: exporters
+//! write into any [`std::io::Write`].
+//!
+//! * [`record`]: the records and the [`Observer`] trait.
+//! * [`summary`]: the figures of a run, as `--json` prints them.
+
+#![forbid(unsafe_code)]
+
+pub mod record;
+pub mod summary;
+
+pub use record::{AppMeta, GpuRecord, Log, Meta, Observer, Record};
+pub use summary::{AppSummary, Cause, CauseKind, Miss, Summary};

@@ -1,0 +1,158 @@
+//! The records of a run, in the order they happened.
+
+use takt_core::{Action, AppId, Event, GroupId, Period, Priority, Refresh, Span, Time};
+
+/// One thing that happened.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub enum Record {
+    /// Went into the scheduler.
+    In(Event),
+    /// Came out of the scheduler.
+    Out(Action),
+    /// Happened on the GPU.
+    Gpu(GpuRecord),
+    /// A refresh period began.
+    Vsync(Period),
+}
+
+/// What the GPU did.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub enum GpuRecord {
+    /// A dispatched group reached the GPU's queue.
+    Queued {
+        /// Whose it is.
+        app: AppId,
+        /// Which one.
+        group: GroupId,
+    },
+    /// The GPU began to execute a group.
+    Started {
+        /// Whose it is.
+        app: AppId,
+        /// Which one.
+        group: GroupId,
+    },
+    /// The GPU finished a group. Precedes the completion event, which may be late or lost.
+    Finished {
+        /// Whose it is.
+        app: AppId,
+        /// Which one.
+        group: GroupId,
+        /// When it had begun.
+        started: Time,
+    },
+    /// The GPU does nothing until `until`.
+    Stalled {
+        /// End of the stall.
+        until: Time,
+    },
+    /// The GPU's clock changed to this share of its nominal speed.
+    Clock {
+        /// 1000 is nominal speed.
+        permille: u32,
+    },
+}
+
+/// Sees every record as it happens.
+pub trait Observer {
+    /// `record` happened at `at`. Times never decrease.
+    fn record(&mut self, at: Time, record: &Record);
+}
+
+/// Sees nothing, costs nothing.
+impl Observer for () {
+    #[inline]
+    fn record(&mut self, _at: Time, _record: &Record) {}
+}
+
+impl<O: Observer + ?Sized> Observer for &mut O {
+    #[inline]
+    fn record(&mut self, at: Time, record: &Record) {
+        (**self).record(at, record);
+    }
+}
+
+/// Two observers of the same run.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    #[inline]
+    fn record(&mut self, at: Time, record: &Record) {
+        self.0.record(at, record);
+        self.1.record(at, record);
+    }
+}
+
+/// An observer that may be switched off.
+impl<O: Observer> Observer for Option<O> {
+    #[inline]
+    fn record(&mut self, at: Time, record: &Record) {
+        if let Some(observer) = self {
+            observer.record(at, record);
+        }
+    }
+}
+
+/// Keeps records in memory, all of them or those of a window.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// The records kept, in order.
+    pub records: Vec<(Time, Record)>,
+    from: Time,
+    until: Option<Time>,
+}
+
+impl Log {
+    /// Keeps everything.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Keeps what happens in `[from, from + length)`.
+    pub fn window(from: Time, length: Span) -> Self {
+        Self {
+            records: Vec::new(),
+            from,
+            until: Some(from + length),
+        }
+    }
+}
+
+impl Observer for Log {
+    fn record(&mut self, at: Time, record: &Record) {
+        if at >= self.from && self.until.is_none_or(|until| at < until) {
+            self.records.push((at, *record));
+        }
+    }
+}
+
+/// What the numbers in the records stand for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Meta {
+    /// Name of the scenario or of the host.
+    pub scenario: String,
+    /// Name of the policy.
+    pub policy: String,
+    /// The refresh grid at the start.
+    pub refresh: Refresh,
+    /// The apps by slot number.
+    pub apps: Vec<AppMeta>,
+}
+
+/// What is known of an app beforehand.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AppMeta {
+    /// Unique name.
+    pub name: String,
+    /// Priority at the start.
+    pub priority: Priority,
+    /// Frame rate wanted at the start, in millihertz.
+    pub fps_mhz: u32,
+}
+
+impl Meta {
+    /// The app's name, or its slot number if it has none.
+    pub fn name(&self, app: AppId) -> String {
+        self.apps
+            .get(app.index())
+            .map_or_else(|| format!("app{}", app.0), |meta| meta.name.clone())
+    }
+}

@@ -1,0 +1,160 @@
+//! The figures of a run: the stable, machine-readable contract of `takt sim --json`.
+//!
+//! Definitions are in `docs/metrics.md`; the JSON schema of these types is committed under
+//! `docs/schema/` and checked for freshness.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Everything measured in one run.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Summary {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Policy that decided.
+    pub policy: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Simulated seconds that were judged (warm-up excluded).
+    pub duration_s: f64,
+    /// Hash over all events of the run: same seed, same hash, on any machine.
+    pub event_hash: String,
+    /// What the GPU did.
+    pub gpu: GpuSummary,
+    /// What the scheduler did.
+    pub scheduler: SchedulerSummary,
+    /// Every app, most important first.
+    pub apps: Vec<AppSummary>,
+    /// Missed deadlines with their causes, oldest first; bounded, see `misses_omitted`.
+    pub misses: Vec<Miss>,
+    /// Missed deadlines beyond those listed.
+    pub misses_omitted: u64,
+}
+
+/// What the GPU did.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct GpuSummary {
+    /// Share of the time spent executing (0..1).
+    pub utilisation: f64,
+    /// Length of one window of `utilisation_windows` in seconds.
+    pub window_s: f64,
+    /// Utilisation of each window in turn (0..1).
+    pub utilisation_windows: Vec<f64>,
+}
+
+/// What the scheduler did.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct SchedulerSummary {
+    /// Decisions taken.
+    pub runs: u64,
+    /// Groups dispatched.
+    pub dispatched: u64,
+    /// Completions that never came.
+    pub lost: u64,
+    /// Events refused.
+    pub refused: u64,
+}
+
+/// What became of one app.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct AppSummary {
+    /// Unique name.
+    pub name: String,
+    /// Importance, higher wins.
+    pub priority: u32,
+    /// Frames per second wanted (at the start).
+    pub fps_target: f64,
+    /// Frames per second finished while attached.
+    pub fps: f64,
+    /// Frames finished.
+    pub frames: u64,
+    /// Deadlines that came due while the app was attached and wanted to render.
+    pub deadlines: u64,
+    /// Deadlines missed.
+    pub missed: u64,
+    /// Share of deadlines met (0..1); 1 if none came due.
+    pub met: f64,
+    /// Longest time a ready group waited for work of less important apps.
+    pub blocking_us_max: f64,
+    /// Time from incipient arrival to the end of the frame.
+    pub response_us: Quantiles,
+    /// Share of the GPU's time.
+    pub gpu_share: f64,
+    /// Share of groups that ran longer than predicted.
+    pub under_predicted: f64,
+    /// Histogram of (finish − release) / (deadline − release), bins of 5 %; the last bin holds
+    /// everything from 200 %.
+    pub pd_fft: Vec<u64>,
+}
+
+/// Width of a bin of [`AppSummary::pd_fft`].
+pub const PD_FFT_BIN: f64 = 0.05;
+/// Number of bins of [`AppSummary::pd_fft`], the overflow bin included.
+pub const PD_FFT_BINS: usize = 41;
+
+/// Selected quantiles, in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct Quantiles {
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Maximum.
+    pub max: f64,
+}
+
+/// A missed deadline.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Miss {
+    /// Who missed it.
+    pub app: String,
+    /// Frame number since joining.
+    pub frame: u64,
+    /// When the deadline was, in seconds.
+    pub deadline_s: f64,
+    /// How late the frame was; null while it is not finished.
+    pub late_us: Option<f64>,
+    /// Why.
+    pub cause: Cause,
+    /// The same in one sentence.
+    pub sentence: String,
+}
+
+/// Why a deadline was missed.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Cause {
+    /// The class of reason that took the largest avoidable share of the frame's time.
+    pub kind: CauseKind,
+    /// The app to blame, if another one.
+    pub culprit: Option<String>,
+    /// How much of the frame's time it took.
+    pub took_us: f64,
+    /// Predicted time of the culprit's longest group in the way, if it matters.
+    pub predicted_us: Option<f64>,
+    /// Measured time of the same group.
+    pub measured_us: Option<f64>,
+}
+
+/// Classes of reasons.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CauseKind {
+    /// The app submitted its groups too late (CPU-bound or asleep).
+    SubmittedLate,
+    /// Its own groups needed more GPU time than the period has or than was reserved.
+    OwnCost,
+    /// A less important group ran longer than predicted.
+    UnderPrediction,
+    /// A less important group was in the way although its prediction held.
+    Blocking,
+    /// More important apps used the time.
+    HigherPriority,
+    /// Held back, lest a more important app miss its deadline (rule A).
+    HeldForHigherPriority,
+    /// Others with earlier targets went first (rule B), or plain submission order.
+    HeldBehindOthers,
+    /// The GPU stalled, slowed down or idled.
+    GpuStall,
+    /// A completion was lost.
+    LostCompletion,
+}
