@@ -33,11 +33,7 @@ impl Stride {
 
     /// A stride of `periods`; `None` if it is zero or beyond [`STRIDE_MAX`].
     pub const fn new(periods: u32) -> Option<Self> {
-        if periods >= 1 && periods <= STRIDE_MAX {
-            Some(Self(periods))
-        } else {
-            None
-        }
+        if periods >= 1 && periods <= STRIDE_MAX { Some(Self(periods)) } else { None }
     }
 
     /// Periods between two frames.
@@ -59,7 +55,7 @@ impl Stride {
 }
 
 /// What an app asks for. All three may change while it runs.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AppParams {
     /// Importance; unique.
     pub priority: Priority,

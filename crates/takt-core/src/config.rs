@@ -49,24 +49,18 @@ impl Margins {
 
     /// `predC`: the time a group is assumed not to exceed. No group is shorter than `group_min`.
     pub fn conservative(&self, estimate: Estimate) -> Span {
-        (estimate.span() + self.fixed)
-            .scaled(self.upper_permille, 1000)
-            .max(self.group_min)
+        (estimate.span() + self.fixed).scaled(self.upper_permille, 1000).max(self.group_min)
     }
 
     /// `predO`: the time a group is assumed to need at least.
     pub fn optimistic(&self, estimate: Estimate) -> Span {
-        estimate
-            .span()
-            .saturating_sub(self.fixed)
-            .scaled(self.lower_permille, 1000)
+        estimate.span().saturating_sub(self.fixed).scaled(self.lower_permille, 1000)
     }
 
     /// Time to reserve beyond `predC` for each enqueued group (`et_delayed(et) − et`): when
     /// `mpcg` groups of minimal length are in flight, the GPU may drain before the next arrives.
     pub fn per_group(&self, mpcg: u32) -> Span {
-        self.dispatch_upper
-            .saturating_sub(self.group_min.times(u64::from(mpcg.saturating_sub(1))))
+        self.dispatch_upper.saturating_sub(self.group_min.times(u64::from(mpcg.saturating_sub(1))))
     }
 
     /// Time to reserve once per frame: the first group after an idle GPU waits the whole
@@ -107,10 +101,7 @@ impl Config {
     /// The same with every bound enforced.
     #[must_use]
     pub fn clamped(mut self) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "both limits are small constants"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "both limits are small constants")]
         let (in_flight_max, apps_max) = (IN_FLIGHT_MAX as u32, APPS_MAX as u32);
         self.mpcg = self.mpcg.clamp(1, in_flight_max);
         self.apps_max = self.apps_max.clamp(1, apps_max);
@@ -128,10 +119,7 @@ mod tests {
         let estimate = Estimate::new(Span::from_us(900));
         assert_eq!(margins.conservative(estimate), Span::from_us(1050));
         assert_eq!(margins.optimistic(estimate), Span::from_us(720));
-        assert_eq!(
-            margins.optimistic(Estimate::new(Span::from_us(40))),
-            Span::ZERO
-        );
+        assert_eq!(margins.optimistic(Estimate::new(Span::from_us(40))), Span::ZERO);
         assert_eq!(margins.per_group(5), Span::from_us(30));
         assert_eq!(margins.per_group(1), Span::from_us(150));
         assert_eq!(margins.per_group(6), Span::ZERO);
@@ -141,10 +129,7 @@ mod tests {
 
     #[test]
     fn no_group_is_shorter_than_the_minimum() {
-        let margins = Margins {
-            fixed: Span::ZERO,
-            ..Margins::default()
-        };
+        let margins = Margins { fixed: Span::ZERO, ..Margins::default() };
         assert_eq!(margins.conservative(Estimate::default()), Span::from_us(30));
     }
 }

@@ -7,7 +7,7 @@ use crate::refresh::{Period, Refresh};
 use crate::time::{Cost, Estimate, Span, Time};
 
 /// Something that happened outside.
-#[derive(Copy, Clone, PartialEq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
     /// An app attaches. Its first frame targets the first whole period from now (the second for
     /// strides above 1), `phase` periods later.
@@ -57,7 +57,7 @@ pub enum Event {
 }
 
 /// Something the outside must do or may want to know.
-#[derive(Copy, Clone, PartialEq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Action {
     /// Hand this group to the GPU now.
     Dispatch {
@@ -105,6 +105,9 @@ pub enum Action {
         period: Period,
         /// The deadline.
         deadline: Time,
+        /// How many deadlines in a row passed since the last report, this one included. More
+        /// than one only if nobody called for over a period.
+        count: u64,
     },
     /// A frame was finished.
     FrameDone(FrameDone),
@@ -120,7 +123,7 @@ pub enum Action {
 }
 
 /// A finished frame, judged against the deadline it was meant for.
-#[derive(Copy, Clone, PartialEq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FrameDone {
     /// Who.
     pub app: AppId,

@@ -30,7 +30,7 @@ pub mod time;
 
 pub use app::{AppId, AppParams, GroupId, GroupKind, Priority, Stride};
 pub use config::{Config, Margins};
-pub use event::{Action, Event, FrameDone, Hold, Refusal};
+pub use event::{Action, Event, FrameDone, Hold, LostBy, Refusal};
 pub use refresh::{Period, RateError, Refresh};
-pub use scheduler::{Scheduler, Stats};
+pub use scheduler::{Lane, Scheduler, Stats};
 pub use time::{Cost, Estimate, Span, Time};

@@ -31,7 +31,7 @@ impl Sub<u64> for Period {
 }
 
 /// A drift-free grid of refresh periods.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Refresh {
     origin: Time,
     /// The period is `num / den` nanoseconds, in lowest terms.
@@ -52,41 +52,22 @@ impl Refresh {
 
     /// A grid of `mhz` millihertz whose period 0 starts at the clock's origin.
     pub fn from_mhz(mhz: u32) -> Option<Self> {
-        REFRESH_MHZ
-            .contains(&mhz)
-            .then(|| Self::from_mhz_unchecked(mhz))
+        REFRESH_MHZ.contains(&mhz).then(|| Self::from_mhz_unchecked(mhz))
     }
 
     const fn from_mhz_unchecked(mhz: u32) -> Self {
         let divisor = gcd(NS_MHZ, mhz as u64);
-        Self {
-            origin: Time::ZERO,
-            num: NS_MHZ / divisor,
-            den: mhz as u64 / divisor,
-            mhz,
-        }
+        Self { origin: Time::ZERO, num: NS_MHZ / divisor, den: mhz as u64 / divisor, mhz }
     }
 
     /// A grid with periods of exactly `ns` nanoseconds, for tests and analyses on round numbers.
     pub const fn from_period_ns(ns: NonZeroU32) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "clamped to u32 just before"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "clamped to u32 just before")]
         let mhz = {
             let exact = NS_MHZ / ns.get() as u64;
-            if exact < u32::MAX as u64 {
-                exact as u32
-            } else {
-                u32::MAX
-            }
+            if exact < u32::MAX as u64 { exact as u32 } else { u32::MAX }
         };
-        Self {
-            origin: Time::ZERO,
-            num: ns.get() as u64,
-            den: 1,
-            mhz,
-        }
+        Self { origin: Time::ZERO, num: ns.get() as u64, den: 1, mhz }
     }
 
     /// The same rate with period 0 starting at `origin`.
@@ -103,9 +84,7 @@ impl Refresh {
     /// When `period` starts.
     pub const fn start(&self, period: Period) -> Time {
         let (whole, part) = (period.0 / self.den, period.0 % self.den);
-        let ns = whole
-            .saturating_mul(self.num)
-            .saturating_add(part * self.num / self.den);
+        let ns = whole.saturating_mul(self.num).saturating_add(part * self.num / self.den);
         Time::from_ns(self.origin.as_ns().saturating_add(ns))
     }
 
@@ -130,11 +109,7 @@ impl Refresh {
     /// The first period that starts at or after `time`.
     pub fn period_from(&self, time: Time) -> Period {
         let period = self.period_at(time);
-        if self.start(period) >= time {
-            period
-        } else {
-            period + 1
-        }
+        if self.start(period) >= time { period } else { period + 1 }
     }
 
     /// The shortest period of the grid (lengths differ by at most one nanosecond).
@@ -144,10 +119,7 @@ impl Refresh {
 
     /// The stride of an app that wants `fps_mhz` millihertz, which must divide the refresh rate.
     pub fn stride_for(&self, fps_mhz: u32) -> Result<Stride, RateError> {
-        let error = RateError {
-            refresh_mhz: self.mhz,
-            fps_mhz,
-        };
+        let error = RateError { refresh_mhz: self.mhz, fps_mhz };
         if fps_mhz == 0 || !self.mhz.is_multiple_of(fps_mhz) {
             return Err(error);
         }
@@ -233,10 +205,7 @@ mod tests {
         let grid = Refresh::HZ_60;
         assert_eq!(grid.start(Period(1)), Time::from_ns(16_666_666));
         assert_eq!(grid.start(Period(3)), Time::from_ns(50_000_000));
-        assert_eq!(
-            grid.start(Period(60 * 3600 * 24)),
-            Time::from_ms(24 * 3_600_000)
-        );
+        assert_eq!(grid.start(Period(60 * 3600 * 24)), Time::from_ms(24 * 3_600_000));
         assert_eq!(grid.period_span(), Span::from_ns(16_666_666));
     }
 
@@ -245,11 +214,7 @@ mod tests {
         let error = Refresh::HZ_60.stride_for(45_000).unwrap_err();
         let allowed: Vec<u32> = error.allowed().take(5).collect();
         assert_eq!(allowed, [60_000, 30_000, 20_000, 15_000, 12_000]);
-        assert!(
-            error
-                .to_string()
-                .starts_with("45 FPS does not divide the refresh rate of 60 Hz")
-        );
+        assert!(error.to_string().starts_with("45 FPS does not divide the refresh rate of 60 Hz"));
         assert_eq!(Refresh::HZ_60.stride_for(20_000).map(Stride::get), Ok(3));
         assert!(Refresh::HZ_60.stride_for(0).is_err());
     }

@@ -6,6 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+mod client;
+pub mod gpu;
+mod hash;
 pub mod model;
+pub mod rng;
+pub mod world;
 
 pub use model::Scenario;
+pub use world::{Outcome, World, meta, run};

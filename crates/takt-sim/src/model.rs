@@ -208,13 +208,7 @@ pub struct Prediction {
 
 impl Default for Prediction {
     fn default() -> Self {
-        Self {
-            scale_permille: Some(1000),
-            noise_permille: 0,
-            bias_ns: 0,
-            outliers: None,
-            floor: Span::ZERO,
-        }
+        Self { scale_permille: Some(1000), noise_permille: 0, bias_ns: 0, outliers: None, floor: Span::ZERO }
     }
 }
 

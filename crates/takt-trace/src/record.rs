@@ -3,7 +3,7 @@
 use takt_core::{Action, AppId, Event, GroupId, Period, Priority, Refresh, Span, Time};
 
 /// One thing that happened.
-#[derive(Copy, Clone, PartialEq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Record {
     /// Went into the scheduler.
     In(Event),
@@ -16,7 +16,7 @@ pub enum Record {
 }
 
 /// What the GPU did.
-#[derive(Copy, Clone, PartialEq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum GpuRecord {
     /// A dispatched group reached the GPU's queue.
     Queued {
@@ -108,11 +108,7 @@ impl Log {
 
     /// Keeps what happens in `[from, from + length)`.
     pub fn window(from: Time, length: Span) -> Self {
-        Self {
-            records: Vec::new(),
-            from,
-            until: Some(from + length),
-        }
+        Self { records: Vec::new(), from, until: Some(from + length) }
     }
 }
 
@@ -151,8 +147,6 @@ pub struct AppMeta {
 impl Meta {
     /// The app's name, or its slot number if it has none.
     pub fn name(&self, app: AppId) -> String {
-        self.apps
-            .get(app.index())
-            .map_or_else(|| format!("app{}", app.0), |meta| meta.name.clone())
+        self.apps.get(app.index()).map_or_else(|| format!("app{}", app.0), |meta| meta.name.clone())
     }
 }

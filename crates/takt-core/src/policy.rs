@@ -1,1 +1,0 @@
-//! The rules that pick the next command group.

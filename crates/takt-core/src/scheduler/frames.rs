@@ -1,0 +1,101 @@
+//! Which frame an app is at, and which of its deadlines were met.
+//!
+//! Frames end in order. `desired` is the deadline of the oldest unfinished frame; it moves on when
+//! that frame finishes. `due` is the next deadline to be judged: it equals `desired` until that
+//! deadline passes, then walks on by strides, so that an app that is never served misses every
+//! deadline it should have met and not just one.
+
+use super::lane::Lane;
+use crate::event::{Action, FrameDone};
+use crate::refresh::{Period, Refresh};
+use crate::time::Time;
+
+/// The frame account of one app.
+#[derive(Copy, Clone, Default, Debug)]
+pub(super) struct Frames {
+    /// Frames finished since joining; the number of the oldest unfinished one.
+    finished: u64,
+    /// Its deadline (`desired#`).
+    desired: Period,
+    /// The next deadline to judge.
+    due: Period,
+    /// Frames whose last group is in flight.
+    closing: u32,
+    /// Whether the app has submitted anything; before that it owes nothing.
+    wants: bool,
+}
+
+impl Frames {
+    pub(super) fn starting_at(target: Period) -> Self {
+        Self { desired: target, due: target, ..Self::default() }
+    }
+
+    /// The app submitted a group.
+    pub(super) fn submitted(&mut self, lane: &mut Lane, current: Period) {
+        if self.wants {
+            return;
+        }
+        // The first frame counts from here: time before the first submission was not wanted.
+        self.wants = true;
+        lane.target = lane.target.max(current + lane.stride.lead());
+        self.desired = lane.target;
+        self.due = lane.target;
+    }
+
+    /// The last group of the front frame was dispatched.
+    pub(super) fn closed(&mut self, lane: &mut Lane, current: Period) {
+        self.closing += 1;
+        lane.target = lane.target.max(current) + lane.stride.periods();
+    }
+
+    /// The oldest frame finished.
+    pub(super) fn finished(&mut self, lane: &mut Lane, at: Time, refresh: &Refresh) -> FrameDone {
+        let finish = refresh.period_at(at);
+        let done = FrameDone {
+            app: lane.app,
+            frame: self.finished,
+            desired: self.desired,
+            release: refresh.start(self.desired - lane.stride.lead()),
+            deadline: refresh.end(self.desired),
+            finished: at,
+            met: finish <= self.desired,
+        };
+        self.finished += 1;
+        self.closing = self.closing.saturating_sub(1);
+        self.desired = self.desired.max(finish) + lane.stride.periods();
+        self.due = self.desired;
+        // Later frames may be closing already; the front frame comes after them.
+        lane.target = self.desired + lane.stride.periods() * u64::from(self.closing);
+        done
+    }
+
+    /// A period began: reports the deadlines that passed unmet since the last call.
+    pub(super) fn judge(&mut self, lane: &Lane, current: Period, refresh: &Refresh) -> Option<Action> {
+        if !self.wants || self.due >= current {
+            return None;
+        }
+        let stride = lane.stride.periods();
+        let count = (current.0 - 1 - self.due.0) / stride + 1;
+        let missed = Action::Missed {
+            app: lane.app,
+            frame: self.finished,
+            period: self.due,
+            deadline: refresh.end(self.due),
+            count,
+        };
+        self.due = self.due + count * stride;
+        Some(missed)
+    }
+
+    /// The grid was renumbered: period `then` is now called `now`.
+    pub(super) fn rebase(&mut self, then: Period, now: Period) {
+        for period in [&mut self.desired, &mut self.due] {
+            *period = Period((period.0 + now.0).saturating_sub(then.0));
+        }
+    }
+
+    pub(super) fn check_invariants(&self, lane: &Lane) {
+        assert!(self.due >= self.desired, "deadlines are judged in order");
+        assert!(lane.target >= self.desired || !self.wants, "no target before the deadline in question");
+    }
+}

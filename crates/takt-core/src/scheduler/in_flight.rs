@@ -1,0 +1,120 @@
+//! Groups that were dispatched and are not known to be finished, and the question they answer:
+//! when will the GPU be free?
+//!
+//! The GPU executes in order, so its future is a chain: each group starts when the one before it
+//! ends, but not before it can have reached the GPU. The chain hangs on a known instant, the end
+//! of the last completed group, and is rebuilt on every completion; errors do not accumulate. A
+//! group that overruns its prediction pushes the whole chain ahead of it while it does.
+
+use alloc::collections::VecDeque;
+
+use crate::app::{AppId, GroupId, GroupKind};
+use crate::limits::IN_FLIGHT_MAX;
+use crate::time::{Span, Time};
+
+/// A dispatched group.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Flying {
+    pub(super) group: GroupId,
+    pub(super) app: AppId,
+    /// Tells an app from an earlier one in the same slot.
+    pub(super) generation: u32,
+    pub(super) kind: GroupKind,
+    pub(super) conservative: Bound,
+    pub(super) optimistic: Bound,
+}
+
+/// When a group reaches the GPU and how long it runs, by one kind of prediction.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Bound {
+    pub(super) arrives: Time,
+    pub(super) runs: Span,
+}
+
+/// A group of unknown length is given up after this time (plus the completion time-out).
+const UNKNOWN_RUNS_MAX: Span = Span::from_ms(10_000);
+
+/// The chain of dispatched groups.
+#[derive(Clone, Debug)]
+pub(super) struct InFlight {
+    groups: VecDeque<Flying>,
+    /// When the last completed group ended.
+    idle_since: Time,
+    conservative: Chain,
+    optimistic: Chain,
+}
+
+/// Predicted ends of the first and of the last group of the chain.
+#[derive(Copy, Clone, Default, Debug)]
+struct Chain {
+    first: Time,
+    last: Time,
+}
+
+impl Chain {
+    /// When the GPU is free, seen at `now`: if the first group should have ended already, it has
+    /// not, and everything behind it is late by as much.
+    fn free_at(&self, now: Time) -> Time {
+        self.last + now.since(self.first)
+    }
+}
+
+impl InFlight {
+    pub(super) fn new() -> Self {
+        Self {
+            groups: VecDeque::with_capacity(IN_FLIGHT_MAX),
+            idle_since: Time::ZERO,
+            conservative: Chain::default(),
+            optimistic: Chain::default(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    pub(super) fn push(&mut self, flying: Flying) {
+        assert!(self.groups.len() < IN_FLIGHT_MAX, "mpcg bounds what is in flight");
+        self.groups.push_back(flying);
+        extend(&mut self.conservative, self.idle_since, flying.conservative, self.groups.len());
+        extend(&mut self.optimistic, self.idle_since, flying.optimistic, self.groups.len());
+    }
+
+    pub(super) fn position(&self, group: GroupId) -> Option<usize> {
+        self.groups.iter().position(|flying| flying.group == group)
+    }
+
+    /// Takes the oldest group out; it ended at `finished`.
+    pub(super) fn pop(&mut self, finished: Time) -> Option<Flying> {
+        let flying = self.groups.pop_front()?;
+        self.idle_since = self.idle_since.max(finished);
+        for (count, next) in self.groups.iter().enumerate() {
+            extend(&mut self.conservative, self.idle_since, next.conservative, count + 1);
+            extend(&mut self.optimistic, self.idle_since, next.optimistic, count + 1);
+        }
+        Some(flying)
+    }
+
+    /// When the GPU is free, conservatively and optimistically (`busy_until`); `now` if it is.
+    pub(super) fn free_at(&self, now: Time) -> (Time, Time) {
+        if self.groups.is_empty() {
+            return (now, now);
+        }
+        (self.conservative.free_at(now), self.optimistic.free_at(now))
+    }
+
+    /// When to stop waiting for the oldest group.
+    pub(super) fn overdue_at(&self, timeout: Span) -> Option<Time> {
+        let first = self.groups.front()?;
+        let runs = first.conservative.runs.min(UNKNOWN_RUNS_MAX);
+        Some(self.idle_since.max(first.conservative.arrives) + runs + timeout)
+    }
+}
+
+fn extend(chain: &mut Chain, idle_since: Time, bound: Bound, count: usize) {
+    let free = if count == 1 { idle_since } else { chain.last };
+    chain.last = free.max(bound.arrives) + bound.runs;
+    if count == 1 {
+        chain.first = chain.last;
+    }
+}

@@ -1,0 +1,87 @@
+//! What a policy sees of an app.
+
+use crate::app::{AppId, AppParams, Priority, Stride};
+use crate::event::Hold;
+use crate::refresh::Period;
+use crate::time::Span;
+
+/// The scheduling state of one app, small enough to scan a thousand of them.
+///
+/// Lanes are kept in falling order of priority.
+#[derive(Copy, Clone, Debug)]
+pub struct Lane {
+    /// Whose lane it is.
+    pub app: AppId,
+    /// Importance.
+    pub priority: Priority,
+    /// Periods between two frames.
+    pub stride: Stride,
+    /// GPU time demanded per frame.
+    pub etpf: Span,
+    /// The period whose end the next frame to be dispatched should meet (`target#`).
+    pub target: Period,
+    /// The frame whose groups are dispatched next.
+    pub front: Ledger,
+    /// The first waiting group.
+    pub head: Option<Head>,
+    /// Why the first waiting group was passed over by the last decision.
+    pub hold: Option<Hold>,
+    /// The reason that was last told to the outside.
+    pub(super) hold_told: Option<Hold>,
+}
+
+impl Lane {
+    pub(super) fn new(app: AppId, params: AppParams, target: Period) -> Self {
+        Self {
+            app,
+            priority: params.priority,
+            stride: params.stride,
+            etpf: params.etpf,
+            target,
+            front: Ledger::default(),
+            head: None,
+            hold: None,
+            hold_told: None,
+        }
+    }
+
+    /// Whether anything is reserved for this app, now or in future frames.
+    pub fn reserves(&self) -> bool {
+        self.etpf > Span::ZERO || self.front.remaining(self.etpf) > Span::ZERO
+    }
+}
+
+/// The account of one frame. Times are conservative and include the per-group dispatch delay.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Ledger {
+    /// Work submitted so far.
+    pub enqueued: Span,
+    /// Work dispatched so far.
+    pub dispatched: Span,
+    /// Whether the last group of the frame was submitted, so that `enqueued` is all of it.
+    pub complete: bool,
+}
+
+impl Ledger {
+    /// What is set aside for the frame: what it is known to need, and while it is not complete
+    /// at least what its app demands per frame.
+    pub fn reserved(&self, etpf: Span) -> Span {
+        if self.complete { self.enqueued } else { self.enqueued.max(etpf) }
+    }
+
+    /// What is still to be dispatched of the reserved time.
+    pub fn remaining(&self, etpf: Span) -> Span {
+        self.reserved(etpf).saturating_sub(self.dispatched)
+    }
+}
+
+/// The first waiting group of an app.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Head {
+    /// Conservative prediction (`predC`).
+    pub conservative: Span,
+    /// Optimistic prediction (`predO`).
+    pub optimistic: Span,
+    /// Position in the order of all submissions.
+    pub order: u64,
+}

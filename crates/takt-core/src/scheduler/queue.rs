@@ -1,0 +1,89 @@
+//! The waiting groups of one app: a ring of fixed size.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use super::lane::{Head, Ledger};
+use crate::app::{GroupId, GroupKind};
+use crate::limits::QUEUE_MAX;
+use crate::time::Span;
+
+/// A group that waits for dispatch.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Waiting {
+    pub(super) group: GroupId,
+    pub(super) kind: GroupKind,
+    pub(super) head: Head,
+}
+
+const VACANT: Waiting = Waiting {
+    group: GroupId(0),
+    kind: GroupKind::Draw,
+    head: Head { conservative: Span::ZERO, optimistic: Span::ZERO, order: 0 },
+};
+
+/// Groups in submission order.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    ring: Box<[Waiting]>,
+    first: usize,
+    len: usize,
+}
+
+impl Queue {
+    pub(super) fn new() -> Self {
+        Self { ring: vec![VACANT; QUEUE_MAX].into_boxed_slice(), first: 0, len: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len == QUEUE_MAX
+    }
+
+    /// Appends a group; the caller has checked that there is room.
+    pub(super) fn push(&mut self, waiting: Waiting) {
+        assert!(!self.is_full(), "a full queue refuses groups");
+        self.ring[(self.first + self.len) % QUEUE_MAX] = waiting;
+        self.len += 1;
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Waiting> {
+        let waiting = *self.front()?;
+        self.first = (self.first + 1) % QUEUE_MAX;
+        self.len -= 1;
+        Some(waiting)
+    }
+
+    pub(super) fn front(&self) -> Option<&Waiting> {
+        self.iter().next()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        (0..self.len).map(|offset| &self.ring[(self.first + offset) % QUEUE_MAX])
+    }
+
+    /// The account of the first frame in the queue if none of it was dispatched yet. Each frame
+    /// is accounted from its own groups, so that two frames never mix.
+    pub(super) fn front_ledger(&self, per_group: Span) -> Ledger {
+        let mut ledger = Ledger::default();
+        for waiting in self.iter() {
+            ledger.enqueued += waiting.head.conservative + per_group;
+            if waiting.kind.ends_frame() {
+                ledger.complete = true;
+                break;
+            }
+        }
+        ledger
+    }
+}

@@ -1,0 +1,193 @@
+//! The modelled app: wakes when released, spends CPU time, submits its groups, sleeps.
+
+use std::collections::VecDeque;
+
+use takt_core::{AppParams, Estimate, GroupId, GroupKind, Span, Time};
+
+use crate::model::{AppSpec, End, Outliers, Phase, Prediction, RecordedGroup, Work};
+use crate::rng::Rng;
+
+/// A group about to be submitted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Planned {
+    /// When, counted from the start of the frame.
+    pub(crate) after: Span,
+    pub(crate) kind: GroupKind,
+    pub(crate) cost: Span,
+    pub(crate) estimate: Estimate,
+}
+
+/// What an app is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// Not attached yet.
+    Away,
+    /// Waits for its release.
+    Asleep,
+    /// Starts a frame at its next wake-up.
+    Waking,
+    /// Submits its planned groups one by one.
+    Submitting,
+    /// Its queue is full; goes on when one of its groups was dispatched.
+    Blocked,
+    /// Will never submit again.
+    Done,
+}
+
+/// A simulated app at work.
+#[derive(Debug)]
+pub(crate) struct Client<'a> {
+    spec: &'a AppSpec,
+    rng: Rng,
+    pub(crate) state: State,
+    pub(crate) params: AppParams,
+    plan: Vec<Planned>,
+    planned: usize,
+    frame_start: Time,
+    recorded: usize,
+    /// Groups submitted and not dispatched, with what they really cost.
+    pub(crate) submitted: VecDeque<(GroupId, Span)>,
+}
+
+impl<'a> Client<'a> {
+    pub(crate) fn new(spec: &'a AppSpec, seed: u64, stream: u64) -> Self {
+        Self {
+            spec,
+            rng: Rng::new(seed, stream),
+            state: State::Away,
+            params: spec.params,
+            plan: Vec::new(),
+            planned: 0,
+            frame_start: Time::ZERO,
+            recorded: 0,
+            submitted: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn spec(&self) -> &'a AppSpec {
+        self.spec
+    }
+
+    /// Starts a frame at `now`; says when its first group comes.
+    pub(crate) fn start_frame(&mut self, now: Time) -> Time {
+        self.frame_start = now;
+        self.planned = 0;
+        self.plan.clear();
+        if let Some(End::Leave(at)) = self.spec.end
+            && now >= at
+        {
+            self.plan.push(Planned {
+                after: Span::ZERO,
+                kind: GroupKind::Exit,
+                cost: Span::ZERO,
+                estimate: Estimate::default(),
+            });
+        } else {
+            match &self.spec.work {
+                Work::Drawn { .. } => self.draw_frame(now),
+                Work::Recorded(groups) => self.replay_frame(now, groups),
+            }
+        }
+        self.state = State::Submitting;
+        self.next_submission().unwrap_or(now)
+    }
+
+    /// The group to submit next.
+    pub(crate) fn next_planned(&self) -> Option<Planned> {
+        self.plan.get(self.planned).copied()
+    }
+
+    /// It was accepted.
+    pub(crate) fn accepted(&mut self, group: GroupId) {
+        if let Some(planned) = self.next_planned() {
+            self.submitted.push_back((group, planned.cost));
+            self.planned += 1;
+        }
+    }
+
+    /// When the next group comes, if the frame has one left.
+    pub(crate) fn next_submission(&self) -> Option<Time> {
+        self.next_planned().map(|planned| self.frame_start + planned.after)
+    }
+
+    fn phase(&self, now: Time) -> Option<&'a Phase> {
+        self.spec.phases.iter().find(|phase| phase.from <= now && now < phase.until)
+    }
+
+    fn draw_frame(&mut self, now: Time) {
+        let Work::Drawn { parts, swap } = &self.spec.work else {
+            return;
+        };
+        let phase = self.phase(now);
+        let (gpu_permille, groups_permille) =
+            phase.map_or((1000, 1000), |phase| (phase.gpu_permille, phase.groups_permille));
+        let scaled = |cost: Span| if gpu_permille == 1000 { cost } else { cost.scaled(gpu_permille, 1000) };
+        let delay = self.rng.span(self.spec.submit_delay);
+        let cpu = self.rng.span(phase.and_then(|phase| phase.cpu).unwrap_or(self.spec.cpu));
+        for part in parts {
+            let drawn = self.rng.between(part.count.0.into(), part.count.1.into());
+            let count =
+                if groups_permille == 1000 { drawn } else { drawn * u64::from(groups_permille) / 1000 };
+            for _ in 0..count {
+                let cost = scaled(self.rng.cost(&part.cost));
+                self.plan(part.kind, cost, phase);
+            }
+        }
+        let cost = scaled(self.rng.cost(swap));
+        self.plan(GroupKind::Swap, cost, phase);
+        // The CPU time is spent evenly: before each group comes its share.
+        let groups = self.plan.len() as u64;
+        for (before, planned) in (1..).zip(&mut self.plan) {
+            planned.after = delay + Span::from_ns(cpu.as_ns() / groups * before);
+        }
+    }
+
+    fn replay_frame(&mut self, now: Time, groups: &[RecordedGroup]) {
+        let phase = self.phase(now);
+        let mut after = self.rng.span(self.spec.submit_delay);
+        for _ in 0..groups.len() {
+            let Some(group) = groups.get(self.recorded) else {
+                return;
+            };
+            self.recorded = (self.recorded + 1) % groups.len();
+            after += group.delay;
+            self.plan(group.kind, group.cost, phase);
+            if let Some(planned) = self.plan.last_mut() {
+                planned.after = after;
+                if let Some(predicted) = group.predicted {
+                    planned.estimate = Estimate::new(predicted);
+                }
+            }
+            if group.kind.ends_frame() {
+                return;
+            }
+        }
+    }
+
+    fn plan(&mut self, kind: GroupKind, cost: Span, phase: Option<&Phase>) {
+        let model = phase.and_then(|phase| phase.prediction.as_ref()).unwrap_or(&self.spec.prediction);
+        let estimate = predict(model, cost, &mut self.rng);
+        self.plan.push(Planned { after: Span::ZERO, kind, cost, estimate });
+    }
+}
+
+/// What the model predicts for a group that really takes `cost`.
+fn predict(model: &Prediction, cost: Span, rng: &mut Rng) -> Estimate {
+    let error = match model.outliers {
+        Some(Outliers { share_ppm, error_ns: (lo, hi) }) if rng.chance(share_ppm) => {
+            rng.between_signed(lo, hi)
+        }
+        _ => {
+            let noise = i64::from(model.noise_permille);
+            let relative = if noise == 0 { 0 } else { rng.between_signed(-1000 * noise, 1000 * noise) };
+            let absolute = i128::from(cost.as_signed_ns()) * i128::from(relative) / 1_000_000;
+            i64::try_from(absolute).unwrap_or(i64::MAX).saturating_add(model.bias_ns)
+        }
+    };
+    let Some(scale) = model.scale_permille else {
+        return Estimate::UNBOUNDED;
+    };
+    let wrong = cost.as_signed_ns().saturating_add(error).max(0);
+    let floored = Span::from_ns(wrong.cast_unsigned()).max(model.floor);
+    Estimate::new(if scale == 1000 { floored } else { floored.scaled(scale, 1000) })
+}

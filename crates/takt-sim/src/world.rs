@@ -1,0 +1,384 @@
+//! The engine: everything that happens, in order of time.
+//!
+//! There are few sources of events (the GPU, the scheduler's time-outs, the script, the apps),
+//! each with the time of its next one. The earliest goes first, ties in that order and by slot,
+//! so a run has exactly one history. Below some dozens of sources a linear scan beats any heap.
+
+use std::collections::VecDeque;
+use std::hash::Hasher;
+
+use takt_core::{
+    Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Refusal, Scheduler, Stats, Time,
+    policy,
+};
+use takt_trace::{AppMeta, GpuRecord, Meta, Observer, Record};
+
+use crate::client::{Client, State};
+use crate::gpu::{Gpu, GpuEvent, Job};
+use crate::hash::EventHash;
+use crate::model::{End, Scenario};
+use crate::rng::Rng;
+
+/// A run of a scenario.
+#[derive(Debug)]
+pub struct World<'a, O> {
+    scenario: &'a Scenario,
+    scheduler: Scheduler,
+    gpu: Gpu,
+    clients: Vec<Client<'a>>,
+    script: Vec<(Time, Step)>,
+    scripted: usize,
+    /// Completions on their way to the scheduler: when they arrive, and when it happened.
+    notices: VecDeque<(Time, GroupId, Time, Cost)>,
+    /// Time of the next event of each source: GPU, notices, scheduler, script, then the apps.
+    next: Vec<Time>,
+    now: Time,
+    groups: u64,
+    rng: Rng,
+    hash: EventHash,
+    events: u64,
+    observer: O,
+}
+
+const GPU: usize = 0;
+const NOTICE: usize = 1;
+const TIMEOUT: usize = 2;
+const SCRIPT: usize = 3;
+const APPS: usize = 4;
+
+/// Something the scenario says will happen.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Join(usize),
+    Change(usize, AppParams),
+    /// The app stops; the scheduler does not know.
+    Stop(usize),
+    /// The scheduler hears of an app's death.
+    Bury(usize),
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Hash over all records.
+    pub event_hash: u64,
+    /// Number of records.
+    pub events: u64,
+    /// The scheduler's counters.
+    pub stats: Stats,
+    /// When the run ended.
+    pub end: Time,
+}
+
+/// Plays `scenario` to its end.
+pub fn run<O: Observer>(scenario: &Scenario, observer: O) -> Outcome {
+    let mut world = World::new(scenario, observer);
+    world.run_until(Time::ZERO + scenario.duration);
+    world.outcome()
+}
+
+/// What the numbers in the records of `scenario` stand for.
+pub fn meta(scenario: &Scenario) -> Meta {
+    let app = |spec: &crate::model::AppSpec| AppMeta {
+        name: spec.name.clone(),
+        priority: spec.params.priority,
+        fps_mhz: spec.fps_mhz,
+    };
+    Meta {
+        scenario: scenario.name.clone(),
+        policy: scenario.policy.clone(),
+        refresh: scenario.config.refresh,
+        apps: scenario.apps.iter().map(app).collect(),
+    }
+}
+
+impl<'a, O: Observer> World<'a, O> {
+    /// The world before anything happened.
+    pub fn new(scenario: &'a Scenario, observer: O) -> Self {
+        let policy =
+            policy::by_name(&scenario.policy).unwrap_or_else(|| Box::new(policy::FrameDeadline::new()));
+        Self::with_policy(scenario, policy, observer)
+    }
+
+    /// The same under another policy than the scenario's.
+    pub fn with_policy(scenario: &'a Scenario, policy: Box<dyn policy::Policy>, observer: O) -> Self {
+        let mut config = scenario.config;
+        config.apps_max = u32::try_from(scenario.apps.len()).unwrap_or(u32::MAX).max(1);
+        let clients = (1..)
+            .zip(&scenario.apps)
+            .map(|(stream, spec)| Client::new(spec, scenario.seed, stream))
+            .collect();
+        let mut world = Self {
+            scenario,
+            scheduler: Scheduler::new(config, policy),
+            gpu: Gpu::new(&scenario.gpu),
+            clients,
+            script: script(scenario),
+            scripted: 0,
+            notices: VecDeque::new(),
+            next: vec![Time::NEVER; APPS + scenario.apps.len()],
+            now: Time::ZERO,
+            groups: 0,
+            rng: Rng::new(scenario.seed, 0),
+            hash: EventHash::new(),
+            events: 0,
+            observer,
+        };
+        world.schedule_script();
+        world.next[GPU] = world.gpu.next_at();
+        world
+    }
+
+    /// Plays until `end` (excluded).
+    pub fn run_until(&mut self, end: Time) {
+        loop {
+            let (source, at) = self.earliest();
+            if at >= end {
+                self.now = self.now.max(end);
+                return;
+            }
+            self.now = at;
+            match source {
+                GPU => self.step_gpu(),
+                NOTICE => self.deliver_notice(),
+                TIMEOUT => self.timeout(),
+                SCRIPT => self.step_script(),
+                _ => self.wake(source - APPS),
+            }
+        }
+    }
+
+    /// Where the run stands.
+    pub fn outcome(&self) -> Outcome {
+        Outcome {
+            event_hash: self.hash.finish(),
+            events: self.events,
+            stats: self.scheduler.stats(),
+            end: self.now,
+        }
+    }
+
+    /// The scheduler under test.
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    #[inline]
+    fn earliest(&self) -> (usize, Time) {
+        let mut best = (0, self.next[0]);
+        for (source, &at) in self.next.iter().enumerate().skip(1) {
+            if at < best.1 {
+                best = (source, at);
+            }
+        }
+        best
+    }
+
+    #[inline]
+    fn record(&mut self, record: Record) {
+        self.events += 1;
+        self.hash.add(self.now, &record);
+        self.observer.record(self.now, &record);
+    }
+
+    /// Tells the scheduler and does what it says; reports a refusal.
+    fn tell(&mut self, event: Event) -> Option<Refusal> {
+        self.record(Record::In(event));
+        let before = self.scheduler.current_period();
+        self.scheduler.handle_event(self.now, event);
+        self.note_vsync(before);
+        self.obey()
+    }
+
+    fn timeout(&mut self) {
+        let before = self.scheduler.current_period();
+        self.scheduler.handle_timeout(self.now);
+        self.note_vsync(before);
+        self.obey();
+    }
+
+    fn note_vsync(&mut self, before: Period) {
+        let period = self.scheduler.current_period();
+        if period != before {
+            self.record(Record::Vsync(period));
+        }
+    }
+
+    /// Does what the scheduler says; reports a refusal.
+    fn obey(&mut self) -> Option<Refusal> {
+        let mut refusal = None;
+        while let Some(action) = self.scheduler.poll_action() {
+            self.record(Record::Out(action));
+            match action {
+                Action::Dispatch { app, group, .. } => self.dispatch(app, group),
+                Action::Release { app, at } => self.release(app, at),
+                Action::Refused { reason, .. } => refusal = Some(reason),
+                Action::Hold { .. } | Action::Missed { .. } | Action::FrameDone(_) | Action::Lost { .. } => {}
+            }
+        }
+        self.next[TIMEOUT] = self.scheduler.poll_timeout().map_or(Time::NEVER, |at| at.max(self.now));
+        refusal
+    }
+
+    fn dispatch(&mut self, app: AppId, group: GroupId) {
+        let client = &mut self.clients[app.index()];
+        let Some((_, cost)) = client.submitted.pop_front() else {
+            return;
+        };
+        if client.state == State::Blocked {
+            client.state = State::Submitting;
+            self.next[APPS + app.index()] = self.now;
+        }
+        let delay = self.rng.span(self.scenario.gpu.dispatch_delay);
+        self.gpu.dispatch(self.now + delay, Job { app, group, cost });
+        self.next[GPU] = self.gpu.next_at();
+    }
+
+    fn release(&mut self, app: AppId, at: Time) {
+        let client = &mut self.clients[app.index()];
+        if client.state == State::Asleep {
+            client.state = State::Waking;
+            self.next[APPS + app.index()] = at.max(self.now);
+        }
+    }
+
+    fn step_gpu(&mut self) {
+        while let Some(event) = self.gpu.step(self.now) {
+            let record = match event {
+                GpuEvent::Queued(job) => GpuRecord::Queued { app: job.app, group: job.group },
+                GpuEvent::Started(job) => GpuRecord::Started { app: job.app, group: job.group },
+                GpuEvent::Finished { job, started } => {
+                    self.notice(job, Cost::new(self.now.since(started)));
+                    GpuRecord::Finished { app: job.app, group: job.group, started }
+                }
+                GpuEvent::Stalled { until } => GpuRecord::Stalled { until },
+                GpuEvent::Clock { permille } => GpuRecord::Clock { permille },
+            };
+            self.record(Record::Gpu(record));
+        }
+        self.next[GPU] = self.gpu.next_at();
+    }
+
+    /// A completion sets out for the scheduler, unless it gets lost.
+    fn notice(&mut self, job: Job, cost: Cost) {
+        let spec = &self.scenario.gpu;
+        if self.rng.chance(spec.lost_completion_ppm) {
+            return;
+        }
+        let arrives = self.now + self.rng.span(spec.completion_delay);
+        let after = self.notices.back().map_or(Time::ZERO, |(at, ..)| *at);
+        self.notices.push_back((arrives.max(after), job.group, self.now, cost));
+        self.next[NOTICE] = self.notices[0].0;
+    }
+
+    fn deliver_notice(&mut self) {
+        if let Some((_, group, finished, cost)) = self.notices.pop_front() {
+            self.tell(Event::Complete { group, finished, cost });
+        }
+        self.next[NOTICE] = self.notices.front().map_or(Time::NEVER, |(at, ..)| *at);
+    }
+
+    fn schedule_script(&mut self) {
+        self.next[SCRIPT] = self.script.get(self.scripted).map_or(Time::NEVER, |(at, _)| *at);
+    }
+
+    fn step_script(&mut self) {
+        let (_, step) = self.script[self.scripted];
+        self.scripted += 1;
+        match step {
+            Step::Join(index) => self.join(index),
+            Step::Change(index, params) => {
+                self.clients[index].params = params;
+                if self.clients[index].state != State::Away {
+                    self.tell(Event::Change { app: slot(index), params });
+                }
+            }
+            Step::Stop(index) => self.stop(index),
+            Step::Bury(index) => {
+                self.clients[index].submitted.clear();
+                self.tell(Event::Leave { app: slot(index) });
+            }
+        }
+        self.schedule_script();
+    }
+
+    fn join(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        client.state = State::Asleep;
+        let event = Event::Join { app: slot(index), params: client.params, phase: client.spec().phase };
+        if self.tell(event).is_some() {
+            self.stop(index);
+        }
+    }
+
+    fn stop(&mut self, index: usize) {
+        self.clients[index].state = State::Done;
+        self.next[APPS + index] = Time::NEVER;
+    }
+
+    /// An app does its next step.
+    fn wake(&mut self, index: usize) {
+        let now = self.now;
+        let client = &mut self.clients[index];
+        if client.state == State::Waking {
+            self.next[APPS + index] = client.start_frame(now);
+            return;
+        }
+        self.submit(index);
+    }
+
+    fn submit(&mut self, index: usize) {
+        let Some(planned) = self.clients[index].next_planned() else {
+            return self.stop(index);
+        };
+        let group = GroupId(self.groups);
+        if self.scheduler.queue_room(slot(index)) == 0 {
+            self.clients[index].state = State::Blocked;
+            self.next[APPS + index] = Time::NEVER;
+            return;
+        }
+        self.groups += 1;
+        // The plan advances first: the scheduler may dispatch the group at once.
+        let client = &mut self.clients[index];
+        client.accepted(group);
+        self.next[APPS + index] = match (planned.kind, client.next_submission()) {
+            (GroupKind::Exit, _) => {
+                client.state = State::Done;
+                Time::NEVER
+            }
+            (_, Some(at)) => at.max(self.now),
+            (_, None) if client.spec().unpaced => {
+                client.state = State::Waking;
+                self.now
+            }
+            (_, None) => {
+                client.state = State::Asleep;
+                Time::NEVER
+            }
+        };
+        self.tell(Event::Submit { app: slot(index), group, kind: planned.kind, estimate: planned.estimate });
+    }
+}
+
+fn slot(index: usize) -> AppId {
+    AppId(u32::try_from(index).unwrap_or(u32::MAX))
+}
+
+/// Everything the scenario says will happen, in order.
+fn script(scenario: &Scenario) -> Vec<(Time, Step)> {
+    let mut steps = Vec::new();
+    for (index, app) in scenario.apps.iter().enumerate() {
+        steps.push((app.join, Step::Join(index)));
+        steps.extend(app.changes.iter().map(|change| (change.at, Step::Change(index, change.params))));
+        match app.end {
+            Some(End::Crash { at, notice }) => {
+                steps.push((at, Step::Stop(index)));
+                steps.push((at + notice, Step::Bury(index)));
+            }
+            Some(End::Hang(at)) => steps.push((at, Step::Stop(index))),
+            Some(End::Leave(_)) | None => {}
+        }
+    }
+    steps.sort_by_key(|(at, _)| *at);
+    steps
+}
