@@ -1,2 +1,3 @@
 //! The `takt` command.
+#![forbid(unsafe_code)]
 fn main() {}

@@ -221,7 +221,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn period_at_inverts_start(mhz in 1_000u32..=1_000_000, k in 0u64..1_000_000_000, origin in 0u64..1_000_000_000) {
+        fn period_at_inverts_start(
+            mhz in 1_000u32..=1_000_000,
+            k in 0u64..1_000_000_000,
+            origin in 0u64..1_000_000_000,
+        ) {
             let grid = Refresh::from_mhz(mhz).unwrap().with_origin(Time::from_ns(origin));
             let start = grid.start(Period(k));
             prop_assert_eq!(grid.period_at(start), Period(k));

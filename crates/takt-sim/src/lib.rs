@@ -10,6 +10,7 @@ mod client;
 pub mod gpu;
 mod hash;
 pub mod model;
+pub mod prove;
 pub mod rng;
 pub mod world;
 

@@ -40,6 +40,12 @@ impl Rng {
         lo + offset
     }
 
+    /// A number below `bound`; 0 if that is 0.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        let drawn = self.between(0, u64::from(bound.saturating_sub(1)));
+        u32::try_from(drawn).unwrap_or(0)
+    }
+
     /// A signed number in `lo..=hi`; `lo` if the range is empty.
     pub fn between_signed(&mut self, lo: i64, hi: i64) -> i64 {
         if hi <= lo {

@@ -8,8 +8,7 @@ use std::collections::VecDeque;
 use std::hash::Hasher;
 
 use takt_core::{
-    Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Refusal, Scheduler, Stats, Time,
-    policy,
+    Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Scheduler, Stats, Time, policy,
 };
 use takt_trace::{AppMeta, GpuRecord, Meta, Observer, Record};
 
@@ -33,6 +32,8 @@ pub struct World<'a, O> {
     /// Time of the next event of each source: GPU, notices, scheduler, script, then the apps.
     next: Vec<Time>,
     now: Time,
+    /// The scheduler was told something at this instant and has not been asked yet.
+    told: bool,
     groups: u64,
     rng: Rng,
     hash: EventHash,
@@ -118,6 +119,7 @@ impl<'a, O: Observer> World<'a, O> {
             notices: VecDeque::new(),
             next: vec![Time::NEVER; APPS + scenario.apps.len()],
             now: Time::ZERO,
+            told: false,
             groups: 0,
             rng: Rng::new(scenario.seed, 0),
             hash: EventHash::new(),
@@ -133,6 +135,12 @@ impl<'a, O: Observer> World<'a, O> {
     pub fn run_until(&mut self, end: Time) {
         loop {
             let (source, at) = self.earliest();
+            if at > self.now && self.told {
+                // All that happens at this instant has been told: let the scheduler decide.
+                self.told = false;
+                self.obey();
+                continue;
+            }
             if at >= end {
                 self.now = self.now.max(end);
                 return;
@@ -181,43 +189,51 @@ impl<'a, O: Observer> World<'a, O> {
         self.observer.record(self.now, &record);
     }
 
-    /// Tells the scheduler and does what it says; reports a refusal.
-    fn tell(&mut self, event: Event) -> Option<Refusal> {
+    fn tell(&mut self, event: Event) {
         self.record(Record::In(event));
         let before = self.scheduler.current_period();
         self.scheduler.handle_event(self.now, event);
         self.note_vsync(before);
-        self.obey()
     }
 
     fn timeout(&mut self) {
         let before = self.scheduler.current_period();
         self.scheduler.handle_timeout(self.now);
         self.note_vsync(before);
-        self.obey();
+        self.next[TIMEOUT] = Time::NEVER;
     }
 
     fn note_vsync(&mut self, before: Period) {
+        self.told = true;
         let period = self.scheduler.current_period();
         if period != before {
             self.record(Record::Vsync(period));
         }
     }
 
-    /// Does what the scheduler says; reports a refusal.
-    fn obey(&mut self) -> Option<Refusal> {
-        let mut refusal = None;
+    /// Does what the scheduler says.
+    fn obey(&mut self) {
         while let Some(action) = self.scheduler.poll_action() {
             self.record(Record::Out(action));
             match action {
                 Action::Dispatch { app, group, .. } => self.dispatch(app, group),
                 Action::Release { app, at } => self.release(app, at),
-                Action::Refused { reason, .. } => refusal = Some(reason),
-                Action::Hold { .. } | Action::Missed { .. } | Action::FrameDone(_) | Action::Lost { .. } => {}
+                Action::Refused { app, group: None, .. } => self.refused(app),
+                Action::Refused { .. }
+                | Action::Hold { .. }
+                | Action::Missed { .. }
+                | Action::FrameDone(_)
+                | Action::Lost { .. } => {}
             }
         }
         self.next[TIMEOUT] = self.scheduler.poll_timeout().map_or(Time::NEVER, |at| at.max(self.now));
-        refusal
+    }
+
+    /// An app that may not join gives up; one that may not change goes on as before.
+    fn refused(&mut self, app: AppId) {
+        if self.scheduler.lanes().iter().all(|lane| lane.app != app) && app.index() < self.clients.len() {
+            self.stop(app.index());
+        }
     }
 
     fn dispatch(&mut self, app: AppId, group: GroupId) {
@@ -306,9 +322,7 @@ impl<'a, O: Observer> World<'a, O> {
         let client = &mut self.clients[index];
         client.state = State::Asleep;
         let event = Event::Join { app: slot(index), params: client.params, phase: client.spec().phase };
-        if self.tell(event).is_some() {
-            self.stop(index);
-        }
+        self.tell(event);
     }
 
     fn stop(&mut self, index: usize) {

@@ -6,12 +6,17 @@
 //! write into any [`std::io::Write`].
 //!
 //! * [`record`]: the records and the [`Observer`] trait.
-//! * [`summary`]: the figures of a run, as `--json` prints them.
+//! * [`metrics`]: collects the figures of a run, with a cause for every missed deadline.
+//! * [`summary`]: those figures, as `--json` prints them.
 
 #![forbid(unsafe_code)]
 
+mod blame;
+mod live;
+pub mod metrics;
 pub mod record;
 pub mod summary;
 
+pub use metrics::{Metrics, RunFacts};
 pub use record::{AppMeta, GpuRecord, Log, Meta, Observer, Record};
 pub use summary::{AppSummary, Cause, CauseKind, Miss, Summary};

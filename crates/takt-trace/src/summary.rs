@@ -3,6 +3,8 @@
 //! Definitions are in `docs/metrics.md`; the JSON schema of these types is committed under
 //! `docs/schema/` and checked for freshness.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -85,6 +87,8 @@ pub struct AppSummary {
     /// Histogram of (finish − release) / (deadline − release), bins of 5 %; the last bin holds
     /// everything from 200 %.
     pub pd_fft: Vec<u64>,
+    /// Missed deadlines by class of cause.
+    pub causes: BTreeMap<CauseKind, u64>,
 }
 
 /// Width of a bin of [`AppSummary::pd_fft`].
@@ -136,7 +140,7 @@ pub struct Cause {
 }
 
 /// Classes of reasons.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CauseKind {
     /// The app submitted its groups too late (CPU-bound or asleep).

@@ -7,8 +7,9 @@ use crate::limits::DISPATCHES_PER_EVENT_MAX;
 
 /// A queue of actions whose memory is taken at construction.
 ///
-/// One event causes at most: a refusal; a lost or finished group, a finished frame and a dispatch
-/// with a release for each place in flight; and a miss and a changed reason for each app.
+/// It has room for all that one event can cause: a refusal; a lost or finished group, a finished
+/// frame and a dispatch with a release for each place in flight; and a miss and a changed reason
+/// for each app. A caller that hands in many events before fetching anything makes it grow once.
 #[derive(Debug)]
 pub(super) struct Actions {
     queue: VecDeque<Action>,

@@ -34,7 +34,9 @@ use crate::time::{Cost, Estimate, Span, Time};
 ///    [`handle_timeout`](Self::handle_timeout) when the time of `poll_timeout` has come. Late or
 ///    spurious calls are harmless; time never runs backwards here, an earlier `now` counts as
 ///    the latest one seen.
-/// 2. [`poll_action`](Self::poll_action) until it returns `None`: what to do now.
+/// 2. [`poll_action`](Self::poll_action) until it returns `None`: what to do now. Decisions are
+///    taken here and not before, so hand in everything that is known to have happened first: a
+///    group that is not there yet cannot be preferred.
 /// 3. [`poll_timeout`](Self::poll_timeout): when to call again at the latest.
 ///
 /// All memory is taken by [`new`](Self::new); nothing is allocated afterwards.
@@ -53,6 +55,8 @@ pub struct Scheduler {
     /// Lanes with a waiting group.
     waiting: usize,
     submissions: u64,
+    /// Something happened since the last decision.
+    undecided: bool,
     actions: Actions,
     stats: Stats,
 }
@@ -108,6 +112,7 @@ impl Scheduler {
             in_flight: InFlight::new(),
             waiting: 0,
             submissions: 0,
+            undecided: false,
             actions: Actions::new(config.apps_max as usize),
             stats: Stats::default(),
         };
@@ -127,18 +132,20 @@ impl Scheduler {
             Event::Complete { group, finished, cost } => self.complete(group, finished, cost),
             Event::Refresh(refresh) => self.set_refresh(refresh),
         }
-        self.schedule();
+        self.undecided = true;
     }
 
     /// The time of [`Self::poll_timeout`] has come (or not: a spurious call does nothing).
     pub fn handle_timeout(&mut self, now: Time) {
-        if self.advance(now) {
-            self.schedule();
-        }
+        self.undecided |= self.advance(now);
     }
 
     /// The next thing to do, in order.
     pub fn poll_action(&mut self) -> Option<Action> {
+        if self.undecided {
+            self.undecided = false;
+            self.schedule();
+        }
         self.actions.pop()
     }
 

@@ -1,0 +1,424 @@
+//! The guarantee, put to the test.
+//!
+//! *If every group runs no longer than its conservative prediction, each frame of the protected
+//! set needs at most its `etpf`, its groups arrive at incipient arrival, and the set passes the
+//! offline test, then no app of the set misses a deadline, whatever less important apps do.*
+//!
+//! Each case is drawn from a seed: a schedulable set (often just below the limit), frames cut into
+//! groups that use their whole budget, margins, delays, queue depths, and less important apps that
+//! do their worst inside the assumptions: long groups, floods, bursts, late joins, crashes,
+//! changes of rate, reservation and priority. The case is simulated; a missed deadline of the
+//! protected set is a violation and is shrunk to something a person can follow.
+
+use std::sync::Arc;
+
+use takt_core::analysis::{Demand, cycle, is_schedulable, is_schedulable_staggered};
+use takt_core::{
+    Action, AppId, AppParams, Config, Estimate, GroupKind, Margins, Priority, Refresh, Span, Stride, Time,
+};
+use takt_trace::{Observer, Record};
+
+use crate::model::{
+    AppSpec, End, GpuSpec, ParamChange, Prediction, RecordedGroup, Scenario, SpanRange, Work,
+};
+use crate::rng::Rng;
+use crate::world;
+
+/// What to draw cases from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Options {
+    /// Seed of all cases.
+    pub seed: u64,
+    /// Number of protected apps, inclusive bounds.
+    pub apps: (u32, u32),
+    /// Strides to draw from.
+    pub strides: Vec<Stride>,
+    /// Queue depth, or any.
+    pub mpcg: Option<u32>,
+    /// Stagger first deadlines and use the staggered test, which admits more.
+    pub stagger: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            apps: (1, 8),
+            strides: [1, 2, 3, 4].into_iter().filter_map(Stride::new).collect(),
+            mpcg: None,
+            stagger: false,
+        }
+    }
+}
+
+/// A case: the first `protected` apps must not miss a deadline.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Case {
+    /// The world to simulate.
+    pub scenario: Scenario,
+    /// Size of the protected set.
+    pub protected: usize,
+}
+
+/// A broken guarantee.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Violation {
+    /// Which case of the seed it was.
+    pub index: u64,
+    /// The case, shrunk.
+    pub case: Case,
+    /// Who missed first, in the shrunk case.
+    pub app: AppId,
+    /// The deadline it missed.
+    pub deadline: Time,
+}
+
+/// Draws and tests case number `index`.
+pub fn check(options: &Options, index: u64) -> Option<Violation> {
+    let case = draw(options, index);
+    first_miss(&case)?;
+    let case = shrink(case);
+    let (app, deadline) = first_miss(&case)?;
+    Some(Violation { index, case, app, deadline })
+}
+
+/// The first deadline that an app of the protected set misses.
+pub fn first_miss(case: &Case) -> Option<(AppId, Time)> {
+    let mut watch = Watch { protected: case.protected, miss: None };
+    world::run(&case.scenario, &mut watch);
+    watch.miss
+}
+
+struct Watch {
+    protected: usize,
+    miss: Option<(AppId, Time)>,
+}
+
+impl Observer for Watch {
+    fn record(&mut self, _at: Time, record: &Record) {
+        if let Record::Out(Action::Missed { app, deadline, .. }) = record
+            && app.index() < self.protected
+            && self.miss.is_none()
+        {
+            self.miss = Some((*app, *deadline));
+        }
+    }
+}
+
+/// Distance between the priorities of neighbours.
+const RANK_STEP: u32 = 10;
+
+/// Draws case number `index`.
+pub fn draw(options: &Options, index: u64) -> Case {
+    let mut rng = Rng::new(options.seed, index);
+    let config = draw_config(options, &mut rng);
+    let set = draw_set(options, &config, &mut rng);
+    let periods = 3 * cycle(&set) + 12;
+    let duration = config.refresh.period_span().times(periods);
+    let mut apps = draw_protected(&set, &config, &mut rng);
+    apps.extend(draw_load(&config, duration, &mut rng));
+    let above = u32::try_from(apps.len()).unwrap_or(u32::MAX / RANK_STEP);
+    for (rank, app) in (0..).zip(&mut apps) {
+        app.params.priority = Priority((above - rank) * RANK_STEP);
+        for change in &mut app.changes {
+            // Moves within the gap to the next app, so that the ranking stays.
+            change.params.priority = Priority(app.params.priority.0 - rng.below(RANK_STEP));
+        }
+    }
+    let margins = &config.margins;
+    let dispatch_delay = match rng.between(0, 2) {
+        0 => SpanRange::fixed(margins.dispatch_upper),
+        1 => SpanRange::fixed(margins.dispatch_lower),
+        _ => SpanRange { lo: margins.dispatch_lower, hi: margins.dispatch_upper },
+    };
+    let scenario = Scenario {
+        name: format!("prove-{}-{index}", options.seed),
+        description: format!("case {index} of seed {}, {} protected apps", options.seed, set.len()),
+        duration,
+        warm_up: Span::ZERO,
+        seed: rng.next_u64() >> 1,
+        policy: "frame-deadline".to_owned(),
+        config,
+        gpu: GpuSpec { dispatch_delay, ..GpuSpec::default() },
+        apps,
+    };
+    Case { scenario, protected: set.len() }
+}
+
+fn draw_config(options: &Options, rng: &mut Rng) -> Config {
+    let refresh = [60_000, 60_000, 60_000, 90_000, 59_940];
+    let mhz = rng.pick(&refresh).copied().unwrap_or(60_000);
+    let mpcg = options.mpcg.unwrap_or_else(|| rng.pick(&[1, 2, 3, 5, 8, 16]).copied().unwrap_or(5));
+    let margins = match rng.between(0, 3) {
+        0 => Margins::default(),
+        1 => Margins::NONE,
+        _ => draw_margins(rng),
+    };
+    Config {
+        refresh: Refresh::from_mhz(mhz).unwrap_or(Refresh::HZ_60),
+        mpcg,
+        margins,
+        completion_timeout: Span::from_ms(500),
+        ..Config::default()
+    }
+}
+
+fn draw_margins(rng: &mut Rng) -> Margins {
+    let upper = rng.between(0, 300);
+    Margins {
+        fixed: Span::from_us(rng.between(0, 150)),
+        upper_permille: 1000 + rng.below(200),
+        lower_permille: 500 + rng.below(501),
+        dispatch_upper: Span::from_us(upper),
+        dispatch_lower: Span::from_us(rng.between(0, upper)),
+        group_min: Span::from_us(rng.between(1, 50)),
+    }
+}
+
+/// Least budget for which a frame of one group fits.
+fn etpf_min(config: &Config) -> Span {
+    let margins = &config.margins;
+    margins.conservative(Estimate::default())
+        + margins.per_group(config.mpcg)
+        + margins.per_frame(config.mpcg)
+        + Span::from_ns(2)
+}
+
+/// A schedulable set, often just below the limit.
+fn draw_set(options: &Options, config: &Config, rng: &mut Rng) -> Vec<Demand> {
+    let period = config.refresh.period_span();
+    let test = if options.stagger { is_schedulable_staggered } else { is_schedulable };
+    let count = rng.between(options.apps.0.into(), options.apps.1.into());
+    let shares: Vec<u64> = (0..count).map(|_| 1 + rng.between(0, 1000) * rng.between(0, 1000)).collect();
+    let total: u64 = shares.iter().sum();
+    let strides: Vec<Stride> =
+        (0..count).map(|_| rng.pick(&options.strides).copied().unwrap_or(Stride::ONE)).collect();
+    let phases: Vec<u32> = strides.iter().map(|stride| rng.below(stride.get())).collect();
+    let scaled = |permyriad: u64| -> Vec<Demand> {
+        let demand = |i: usize| {
+            let full = period.times(strides[i].periods()).as_ns();
+            let share = full / total * shares[i] + full % total * shares[i] / total;
+            let etpf = Span::from_ns(share / 10_000 * permyriad).max(etpf_min(config));
+            Demand { stride: strides[i], etpf, phase: phases[i] }
+        };
+        (0..strides.len()).map(demand).collect()
+    };
+    let mut limit = 0;
+    for step in [5_000, 2_500, 1_250, 625, 312, 156, 78, 39, 20, 10, 5, 3, 2, 1] {
+        if limit + step <= 10_000 && test(period, &scaled(limit + step)) {
+            limit += step;
+        }
+    }
+    let mut set = match rng.between(0, 2) {
+        0 => scaled(rng.between(limit / 2, limit)),
+        _ => scaled(limit),
+    };
+    while !test(period, &set) {
+        set.pop();
+    }
+    if rng.between(0, 1) == 0 {
+        fill_to_the_limit(period, &mut set, test, rng);
+    }
+    set
+}
+
+/// Gives all that is left to one app.
+fn fill_to_the_limit(period: Span, set: &mut [Demand], test: fn(Span, &[Demand]) -> bool, rng: &mut Rng) {
+    let Some(&index) = rng.pick(&(0..set.len()).collect::<Vec<_>>()) else {
+        return;
+    };
+    if let Some(extra) = takt_core::analysis::headroom(period, set, index, test) {
+        set[index].etpf += extra;
+    }
+}
+
+fn draw_protected(set: &[Demand], config: &Config, rng: &mut Rng) -> Vec<AppSpec> {
+    let mut apps = Vec::new();
+    for (number, demand) in (1..).zip(set) {
+        let mut groups = Vec::new();
+        for _ in 0..rng.between(1, 4) {
+            groups.extend(draw_frame(demand.etpf, config, rng));
+        }
+        let params = AppParams { priority: Priority(0), stride: demand.stride, etpf: demand.etpf };
+        let mut app = app(format!("protected-{number}"), params, groups, config);
+        app.phase = demand.phase;
+        apps.push(app);
+    }
+    apps
+}
+
+/// A frame that uses at most `etpf`, all delays included, and mostly all of it.
+fn draw_frame(etpf: Span, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> {
+    let margins = &config.margins;
+    let per_group = margins.per_group(config.mpcg);
+    let budget = etpf.saturating_sub(margins.per_frame(config.mpcg));
+    let least = margins.conservative(Estimate::default()) + per_group + Span::from_ns(2);
+    let most = (budget.as_ns() / least.as_ns().max(1)).clamp(1, 40);
+    let count = match rng.between(0, 3) {
+        0 => 1,
+        1 => most,
+        _ => rng.between(1, most.min(6)),
+    };
+    let mut left = budget.saturating_sub(least.times(count));
+    let mut groups = Vec::new();
+    for number in 1..=count {
+        let last = number == count;
+        let extra = if last { left } else { Span::from_ns(rng.between(0, left.as_ns() / 2)) };
+        left -= extra;
+        let room = least + extra;
+        let kind = if last { GroupKind::Swap } else { GroupKind::Draw };
+        groups.push(group_within(room.saturating_sub(per_group), kind, margins, rng));
+    }
+    groups
+}
+
+/// A group whose conservative prediction is at most `room`, and that takes all of it or less.
+fn group_within(room: Span, kind: GroupKind, margins: &Margins, rng: &mut Rng) -> RecordedGroup {
+    let mut predicted = room.scaled(1000, margins.upper_permille).saturating_sub(margins.fixed);
+    while margins.conservative(Estimate::new(predicted)) > room && predicted > Span::ZERO {
+        predicted = predicted.saturating_sub(Span::from_ns(1));
+    }
+    let longest = margins.conservative(Estimate::new(predicted)).min(room);
+    let cost = match rng.between(0, 2) {
+        0 => Span::from_ns(rng.between(margins.group_min.as_ns().min(longest.as_ns()), longest.as_ns())),
+        _ => longest,
+    };
+    RecordedGroup { delay: Span::ZERO, kind, cost, predicted: Some(predicted) }
+}
+
+fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Config) -> AppSpec {
+    AppSpec {
+        name,
+        params,
+        fps_mhz: config.refresh.mhz() / params.stride.get(),
+        phase: 0,
+        join: Time::ZERO,
+        end: None,
+        changes: Vec::new(),
+        submit_delay: SpanRange::fixed(Span::ZERO),
+        cpu: SpanRange::fixed(Span::ZERO),
+        work: Work::Recorded(Arc::from(groups)),
+        prediction: Prediction::default(),
+        phases: Vec::new(),
+        unpaced: false,
+    }
+}
+
+/// Less important apps that do their worst.
+fn draw_load(config: &Config, duration: Span, rng: &mut Rng) -> Vec<AppSpec> {
+    let mut apps = Vec::new();
+    for number in 1..=rng.between(0, 6) {
+        let longest = rng.pick(&[200, 2_000, 20_000, 200_000]).copied().unwrap_or(200);
+        let mut groups = Vec::new();
+        for _ in 0..rng.between(1, 4) {
+            for _ in 0..rng.between(0, 12) {
+                groups.push(load_group(longest, GroupKind::Draw, config, rng));
+            }
+            groups.push(load_group(longest, GroupKind::Swap, config, rng));
+        }
+        let mut load = app(format!("load-{number}"), draw_params(config, rng), groups, config);
+        load.unpaced = rng.between(0, 2) == 0;
+        load.submit_delay = SpanRange { lo: Span::ZERO, hi: Span::from_us(rng.between(0, 20_000)) };
+        load.join = Time::from_ns(rng.between(0, 2) * rng.between(0, duration.as_ns() / 3));
+        let after = |rng: &mut Rng| Time::from_ns(rng.between(load.join.as_ns(), duration.as_ns()));
+        for _ in 0..rng.between(0, 2) {
+            let at = after(rng);
+            load.changes.push(ParamChange { at, params: draw_params(config, rng) });
+        }
+        load.changes.sort_by_key(|change| change.at);
+        load.end = match rng.between(0, 5) {
+            0 => Some(End::Leave(after(rng))),
+            1 => Some(End::Crash { at: after(rng), notice: Span::from_us(rng.between(0, 50_000)) }),
+            2 => Some(End::Hang(after(rng))),
+            _ => None,
+        };
+        apps.push(load);
+    }
+    apps
+}
+
+/// Parameters of a less important app. The priority is set later; changes keep their rank.
+fn draw_params(config: &Config, rng: &mut Rng) -> AppParams {
+    let stride = Stride::new(1 + rng.below(4)).unwrap_or(Stride::ONE);
+    let etpf = match rng.between(0, 2) {
+        0 => Span::ZERO,
+        _ => Span::from_ns(rng.between(0, 2 * config.refresh.period_span().as_ns())),
+    };
+    AppParams { priority: Priority(0), stride, etpf }
+}
+
+fn load_group(longest_us: u64, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {
+    let room =
+        Span::from_us(rng.between(1, longest_us)).max(config.margins.conservative(Estimate::default()));
+    let mut group = group_within(room, kind, &config.margins, rng);
+    group.delay = Span::from_us(rng.between(0, 3) * rng.between(0, 500));
+    group
+}
+
+/// Makes a violating case simpler as long as it violates. Every step keeps the assumptions.
+fn shrink(mut case: Case) -> Case {
+    while let Some(simpler) = simpler_cases(&case).into_iter().find(|simpler| first_miss(simpler).is_some()) {
+        case = simpler;
+    }
+    case
+}
+
+/// All cases that are one step simpler, boldest first.
+fn simpler_cases(case: &Case) -> Vec<Case> {
+    let mut simpler = Vec::new();
+    for index in 0..case.scenario.apps.len() {
+        let mut fewer = case.clone();
+        fewer.scenario.apps.remove(index);
+        fewer.protected -= usize::from(index < case.protected);
+        simpler.push(fewer);
+    }
+    if let Some((_, deadline)) = first_miss(case) {
+        let mut shorter = case.clone();
+        shorter.scenario.duration =
+            deadline.since(Time::ZERO) + case.scenario.config.refresh.period_span() + Span::from_us(1);
+        simpler.push(shorter);
+    }
+    for index in 0..case.scenario.apps.len() {
+        let mut edit = |change: &dyn Fn(&mut AppSpec)| {
+            let mut edited = case.clone();
+            change(&mut edited.scenario.apps[index]);
+            simpler.push(edited);
+        };
+        edit(&|app| app.changes.clear());
+        edit(&|app| app.end = None);
+        edit(&|app| app.unpaced = false);
+        edit(&|app| app.join = Time::ZERO);
+        edit(&|app| app.submit_delay = SpanRange::fixed(Span::ZERO));
+        edit(&|app| app.work = fewer_groups(&app.work, GroupKind::ends_frame));
+        edit(&|app| app.work = fewer_groups(&app.work, |_| true));
+    }
+    simpler.retain(|simpler| simpler.protected > 0 && weight(simpler) < weight(case));
+    simpler
+}
+
+/// Drops what comes before the first group of the recording that `ends`, if anything is left.
+fn fewer_groups(work: &Work, ends: fn(GroupKind) -> bool) -> Work {
+    let Work::Recorded(groups) = work else {
+        return work.clone();
+    };
+    let cut = groups.iter().position(|group| ends(group.kind)).map_or(0, |position| position + 1);
+    match &groups[cut..] {
+        [] => work.clone(),
+        rest => Work::Recorded(Arc::from(rest)),
+    }
+}
+
+/// How much there is to understand in a case; shrinking always lowers it.
+fn weight(case: &Case) -> u64 {
+    let app = |app: &AppSpec| {
+        let groups = match &app.work {
+            Work::Recorded(groups) => groups.len() as u64,
+            Work::Drawn { parts, .. } => parts.len() as u64,
+        };
+        let oddities =
+            [app.end.is_some(), app.unpaced, app.join > Time::ZERO, app.submit_delay.hi > Span::ZERO];
+        1_000 + groups + 10 * (app.changes.len() as u64 + oddities.iter().filter(|odd| **odd).count() as u64)
+    };
+    let apps: u64 = case.scenario.apps.iter().map(app).sum();
+    apps * 1_000_000 + case.scenario.duration.as_us()
+}

@@ -1,0 +1,274 @@
+//! The figures of a run, collected while it passes. Definitions: `docs/metrics.md`.
+
+use hdrhistogram::Histogram;
+use takt_core::{Action, AppId, Event, FrameDone, Span, Stats, Time};
+
+use crate::blame::Blame;
+use crate::live::{Ended, Live};
+use crate::record::{Meta, Observer, Record};
+use crate::summary::{AppSummary, GpuSummary, PD_FFT_BIN, PD_FFT_BINS, Quantiles, SchedulerSummary, Summary};
+
+/// Length of a window of GPU utilisation, as in the thesis's figure 4.16.
+const WINDOW: Span = Span::from_ms(2_000);
+
+/// Collects the figures of a run.
+#[derive(Debug)]
+pub struct Metrics {
+    meta: Meta,
+    from: Time,
+    live: Live,
+    apps: Vec<AppFigures>,
+    blame: Blame,
+    busy: Span,
+    windows: Vec<Span>,
+}
+
+#[derive(Debug)]
+struct AppFigures {
+    joined: Option<Time>,
+    attached: Span,
+    frames: u64,
+    met: u64,
+    missed: u64,
+    response: Histogram<u64>,
+    pd_fft: Vec<u64>,
+    gpu_time: Span,
+    groups: u64,
+    under_predicted: u64,
+    blocking: Span,
+    blocking_max: Span,
+}
+
+impl AppFigures {
+    fn new() -> Self {
+        let response = Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed"));
+        Self {
+            joined: None,
+            attached: Span::ZERO,
+            frames: 0,
+            met: 0,
+            missed: 0,
+            response,
+            pd_fft: vec![0; PD_FFT_BINS],
+            gpu_time: Span::ZERO,
+            groups: 0,
+            under_predicted: 0,
+            blocking: Span::ZERO,
+            blocking_max: Span::ZERO,
+        }
+    }
+}
+
+/// What only the driver of a run knows.
+#[derive(Clone, Copy, Debug)]
+pub struct RunFacts {
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Hash over all events.
+    pub event_hash: u64,
+    /// The scheduler's counters.
+    pub stats: Stats,
+    /// When the run ended.
+    pub end: Time,
+}
+
+impl Metrics {
+    /// Judges what happens from `warm_up` on.
+    pub fn new(meta: Meta, warm_up: Span) -> Self {
+        let apps = meta.apps.iter().map(|_| AppFigures::new()).collect();
+        let from = Time::ZERO + warm_up;
+        Self {
+            blame: Blame::new(meta.refresh, from),
+            meta,
+            from,
+            live: Live::default(),
+            apps,
+            busy: Span::ZERO,
+            windows: Vec::new(),
+        }
+    }
+
+    fn app(&mut self, app: AppId) -> Option<&mut AppFigures> {
+        self.apps.get_mut(app.index())
+    }
+
+    fn ended(&mut self, ended: &Ended) {
+        let began = ended.started.max(self.from);
+        if ended.ended <= self.from {
+            return;
+        }
+        let spent = ended.ended.since(began);
+        self.busy += spent;
+        self.add_to_windows(began, ended.ended);
+        self.block_others(ended, began);
+        if let Some(app) = self.app(ended.app) {
+            app.gpu_time += spent;
+            app.groups += 1;
+            app.under_predicted += u64::from(ended.cost() > ended.estimate.span());
+        }
+    }
+
+    fn add_to_windows(&mut self, mut began: Time, ended: Time) {
+        while began < ended {
+            let index = began.since(self.from).as_ns() / WINDOW.as_ns();
+            let window_end = self.from + WINDOW.times(index + 1);
+            let until = ended.min(window_end);
+            let index = usize::try_from(index).unwrap_or(usize::MAX);
+            if self.windows.len() <= index {
+                self.windows.resize(index + 1, Span::ZERO);
+            }
+            self.windows[index] += until.since(began);
+            began = until;
+        }
+    }
+
+    /// Everybody more important who was ready while this group ran was blocked by it.
+    fn block_others(&mut self, ended: &Ended, began: Time) {
+        let rank = self.live.apps.get(ended.app.index()).and_then(crate::live::LiveApp::rank);
+        for (live, figures) in self.live.apps.iter().zip(&mut self.apps) {
+            if live.rank() > rank
+                && let Some(ready) = live.ready()
+            {
+                figures.blocking += ended.ended.since(began.max(ready.submitted));
+                figures.blocking_max = figures.blocking_max.max(figures.blocking);
+            }
+        }
+    }
+
+    fn frame_done(&mut self, done: &FrameDone) {
+        let Some(app) = self.apps.get_mut(done.app.index()) else {
+            return;
+        };
+        app.frames += 1;
+        app.met += u64::from(done.met);
+        let response = done.finished.since(done.release).as_ns();
+        app.response.saturating_record(response);
+        let whole = done.deadline.since(done.release).as_ns().max(1);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "saturates; not negative"
+        )]
+        let bin = (response as f64 / whole as f64 / PD_FFT_BIN) as usize;
+        app.pd_fft[bin.min(PD_FFT_BINS - 1)] += 1;
+    }
+
+    /// The figures, at the end of the run.
+    pub fn finish(mut self, facts: RunFacts) -> Summary {
+        let judged = facts.end.since(self.from);
+        for app in &mut self.apps {
+            if let Some(joined) = app.joined.take() {
+                app.attached += facts.end.since(joined);
+            }
+        }
+        let mut order: Vec<usize> = (0..self.apps.len()).collect();
+        order.sort_by_key(|index| std::cmp::Reverse(self.meta.apps[*index].priority));
+        let apps = order.into_iter().map(|index| self.app_summary(index, judged)).collect();
+        let (misses, misses_omitted) = self.blame.finish(&self.meta);
+        Summary {
+            scenario: self.meta.scenario,
+            policy: self.meta.policy,
+            seed: facts.seed,
+            duration_s: seconds(judged),
+            event_hash: format!("{:016x}", facts.event_hash),
+            gpu: GpuSummary {
+                utilisation: share(self.busy, judged),
+                window_s: seconds(WINDOW),
+                utilisation_windows: self
+                    .windows
+                    .iter()
+                    .take(usize::try_from(judged.as_ns() / WINDOW.as_ns()).unwrap_or(usize::MAX))
+                    .map(|busy| share(*busy, WINDOW))
+                    .collect(),
+            },
+            scheduler: SchedulerSummary {
+                runs: facts.stats.runs,
+                dispatched: facts.stats.dispatched,
+                lost: facts.stats.lost,
+                refused: facts.stats.refused,
+            },
+            apps,
+            misses,
+            misses_omitted,
+        }
+    }
+
+    fn app_summary(&self, index: usize, judged: Span) -> AppSummary {
+        let (meta, app) = (&self.meta.apps[index], &self.apps[index]);
+        let deadlines = app.met + app.missed;
+        let quantile = |q: f64| app.response.value_at_quantile(q) as f64 / 1000.0;
+        AppSummary {
+            name: meta.name.clone(),
+            priority: meta.priority.0,
+            fps_target: f64::from(meta.fps_mhz) / 1000.0,
+            fps: if app.attached == Span::ZERO { 0.0 } else { app.frames as f64 / seconds(app.attached) },
+            frames: app.frames,
+            deadlines,
+            missed: app.missed,
+            met: if deadlines == 0 { 1.0 } else { app.met as f64 / deadlines as f64 },
+            blocking_us_max: micros(app.blocking_max),
+            response_us: Quantiles {
+                p50: quantile(0.5),
+                p99: quantile(0.99),
+                max: app.response.max() as f64 / 1000.0,
+            },
+            gpu_share: share(app.gpu_time, judged),
+            under_predicted: if app.groups == 0 {
+                0.0
+            } else {
+                app.under_predicted as f64 / app.groups as f64
+            },
+            pd_fft: app.pd_fft.clone(),
+            causes: self.blame.causes(AppId(u32::try_from(index).unwrap_or(u32::MAX))),
+        }
+    }
+}
+
+impl Observer for Metrics {
+    fn record(&mut self, at: Time, record: &Record) {
+        let ended = self.live.follow(at, record);
+        self.blame.follow(at, record, ended.as_ref(), &self.live);
+        if let Some(ended) = ended {
+            self.ended(&ended);
+        }
+        let from = self.from;
+        match record {
+            Record::Gpu(crate::GpuRecord::Started { app, .. }) => {
+                if let Some(app) = self.app(*app) {
+                    app.blocking = Span::ZERO;
+                }
+            }
+            Record::Out(Action::FrameDone(done)) if at >= from => self.frame_done(done),
+            Record::Out(Action::Missed { app, count, .. }) if at >= from => {
+                if let Some(app) = self.app(*app) {
+                    app.missed += count;
+                }
+            }
+            Record::In(Event::Join { app, .. }) => {
+                if let Some(app) = self.app(*app) {
+                    app.joined = Some(at.max(from));
+                }
+            }
+            Record::In(Event::Leave { app }) => {
+                if let Some(app) = self.app(*app)
+                    && let Some(joined) = app.joined.take()
+                {
+                    app.attached += at.since(joined);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+pub(crate) fn seconds(span: Span) -> f64 {
+    span.as_ns() as f64 / 1e9
+}
+
+pub(crate) fn micros(span: Span) -> f64 {
+    span.as_ns() as f64 / 1e3
+}
+
+fn share(part: Span, whole: Span) -> f64 {
+    if whole == Span::ZERO { 0.0 } else { part.as_ns() as f64 / whole.as_ns() as f64 }
+}
