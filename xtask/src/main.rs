@@ -1,2 +1,93 @@
-//! Chores.
-fn main() {}
+//! Chores of the workspace.
+//!
+//! * `cargo xtask tidy` checks what compilers and linters do not: who may depend on whom, file
+//!   sizes, purity, documents that hold together.
+//! * `cargo xtask layers [--write]` prints the layer table, or puts it into `ARCHITECTURE.md`.
+//! * `cargo xtask bare` compiles the core where there is no standard library to lean on.
+
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool talks on its standard streams"
+)]
+
+mod bare;
+mod documents;
+mod layers;
+mod lexer;
+mod purity;
+mod rust_files;
+mod tidy;
+mod tree;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::tree::Tree;
+use crate::workspace::Workspace;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  tidy             check layers, sizes, purity and documents
+  layers           print the layer table
+  layers --write   put the layer table into ARCHITECTURE.md
+  bare             compile takt-core without a standard library
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["tidy"] => run_tidy(),
+        ["layers"] => {
+            print!("{}", layers::render());
+            Ok(ExitCode::SUCCESS)
+        }
+        ["layers", "--write"] => layers::write(&workspace::root()).map(|()| ExitCode::SUCCESS),
+        ["bare"] => run_bare(),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => {
+            eprint!("{USAGE}");
+            Ok(ExitCode::from(2))
+        }
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("xtask: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+fn run_tidy() -> Result<ExitCode> {
+    let root = workspace::root();
+    let workspace = Workspace::load(&root)?;
+    let tree = Tree::load(&root)?;
+    let report = tidy::check(&workspace, &tree);
+    for finding in &report {
+        eprintln!("{finding}");
+    }
+    let errors = report.iter().filter(|finding| finding.is_error()).count();
+    let warnings = report.len() - errors;
+    println!(
+        "tidy: {} files, {errors} errors, {warnings} warnings",
+        tree.files().len()
+    );
+    Ok(if errors == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn run_bare() -> Result<ExitCode> {
+    let root = workspace::root();
+    let workspace = Workspace::load(&root)?;
+    println!("{}", bare::check(&root, &workspace)?);
+    Ok(ExitCode::SUCCESS)
+}

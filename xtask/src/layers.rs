@@ -1,0 +1,296 @@
+//! Who may use whom.
+//!
+//! [`LAYERS`] is the only place where this is decided. `ARCHITECTURE.md` prints it between two
+//! markers, and the check compares both the page and every `Cargo.toml` with it.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::tidy::Finding;
+use crate::tree::Tree;
+use crate::workspace::{Kind, Package, Workspace};
+
+/// A crate's place in the workspace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layer {
+    /// Name of the crate.
+    pub(crate) name: &'static str,
+    /// What it is for, in a few words.
+    job: &'static str,
+    /// Which crates of the workspace it may use; test dependencies included.
+    uses: Uses,
+    /// Whether it must not reach the outside world: no clock, file, thread, environment.
+    pub(crate) pure: bool,
+    /// Whether it must not use any crate from elsewhere (test dependencies may).
+    alone: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Uses {
+    Only(&'static [&'static str]),
+    Anything,
+}
+
+/// The layers, lowest first.
+pub(crate) const LAYERS: &[Layer] = &[
+    Layer {
+        name: "takt-core",
+        job: "decides what runs on the GPU and when",
+        uses: Uses::Only(&[]),
+        pure: true,
+        alone: true,
+    },
+    Layer {
+        name: "takt-trace",
+        job: "records, metrics, causes of misses, exports",
+        uses: Uses::Only(&["takt-core"]),
+        pure: true,
+        alone: false,
+    },
+    Layer {
+        name: "takt-sim",
+        job: "the simulated world that drives the core",
+        uses: Uses::Only(&["takt-core", "takt-trace"]),
+        pure: true,
+        alone: false,
+    },
+    Layer {
+        name: "takt-report",
+        job: "pages that show results to people",
+        uses: Uses::Only(&["takt-core", "takt-trace"]),
+        pure: true,
+        alone: false,
+    },
+    Layer {
+        name: "takt-cli",
+        job: "the `takt` command: arguments, files, terminal",
+        uses: Uses::Only(&["takt-core", "takt-trace", "takt-sim", "takt-report"]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
+        name: "xtask",
+        job: "chores of the workspace",
+        uses: Uses::Anything,
+        pure: false,
+        alone: false,
+    },
+];
+
+/// The page that prints the table.
+const PAGE: &str = "ARCHITECTURE.md";
+const BEGIN: &str = "<!-- layers:begin, written by `cargo xtask layers --write` -->";
+const END: &str = "<!-- layers:end -->";
+
+impl Layer {
+    /// The layer of the crate of that name.
+    pub(crate) fn of(name: &str) -> Option<&'static Self> {
+        LAYERS.iter().find(|layer| layer.name == name)
+    }
+
+    /// Whether it uses nothing at all, the standard library included.
+    pub(crate) const fn stands_alone(&self) -> bool {
+        self.alone
+    }
+
+    fn may_use(&self, other: &str) -> bool {
+        match self.uses {
+            Uses::Only(names) => names.contains(&other),
+            Uses::Anything => true,
+        }
+    }
+}
+
+/// The table as Markdown.
+pub(crate) fn render() -> String {
+    let mut table =
+        String::from("| crate | what it is | may use | pure |\n| --- | --- | --- | --- |\n");
+    for layer in LAYERS {
+        let uses = match layer.uses {
+            Uses::Anything => "anything".to_owned(),
+            Uses::Only([]) if layer.alone => "nothing, not even crates from elsewhere".to_owned(),
+            Uses::Only([]) => "nothing".to_owned(),
+            Uses::Only(names) => {
+                let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+                names.join(", ")
+            }
+        };
+        let pure = if layer.pure { "yes" } else { "no" };
+        table += &format!("| `{}` | {} | {uses} | {pure} |\n", layer.name, layer.job);
+    }
+    table
+}
+
+/// Puts the table between the markers of the page.
+pub(crate) fn write(root: &Path) -> Result<()> {
+    let path = root.join(PAGE);
+    let page = fs::read_to_string(&path).with_context(|| format!("cannot read {PAGE}"))?;
+    let (before, _, after) =
+        split(&page).with_context(|| format!("{PAGE} lacks the markers {BEGIN} and {END}"))?;
+    fs::write(&path, format!("{before}{BEGIN}\n{}{END}{after}", render()))
+        .with_context(|| format!("cannot write {PAGE}"))
+}
+
+/// Compares the manifests and the page with the table.
+pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for package in &workspace.packages {
+        let manifest = tree.file(&package.manifest).map_or("", |file| &file.text);
+        check_package(workspace, package, manifest, &mut findings);
+    }
+    for layer in LAYERS {
+        if workspace.package(layer.name).is_none() {
+            let message = format!("LAYERS lists {}, which is not in the workspace", layer.name);
+            findings.push(Finding::error("xtask/src/layers.rs", 1, message));
+        }
+    }
+    let page = tree.file(PAGE).map_or("", |file| &file.text);
+    findings.extend(check_page(page));
+    findings
+}
+
+fn check_package(
+    workspace: &Workspace,
+    package: &Package,
+    manifest: &str,
+    findings: &mut Vec<Finding>,
+) {
+    let Some(layer) = Layer::of(&package.name) else {
+        let message = format!(
+            "crate {} is in no layer: add it to LAYERS in xtask/src/layers.rs",
+            package.name
+        );
+        findings.push(Finding::error(&package.manifest, 1, message));
+        return;
+    };
+    for dependency in &package.dependencies {
+        let line = line_of(manifest, &dependency.name);
+        let internal = workspace.package(&dependency.name).is_some();
+        if internal && !layer.may_use(&dependency.name) {
+            let message = format!(
+                "{} must not use {} (layer table in {PAGE})",
+                package.name, dependency.name
+            );
+            findings.push(Finding::error(&package.manifest, line, message));
+        }
+        if !internal && layer.alone && dependency.kind != Kind::Dev {
+            let message = format!(
+                "{} must not use crates from elsewhere, here {}",
+                package.name, dependency.name
+            );
+            findings.push(Finding::error(&package.manifest, line, message));
+        }
+    }
+}
+
+fn check_page(page: &str) -> Option<Finding> {
+    let Some((before, table, _)) = split(page) else {
+        let message = format!("the layer table's markers are missing: {BEGIN} and {END}");
+        return Some(Finding::error(PAGE, 1, message));
+    };
+    (table != render()).then(|| {
+        let line = before.lines().count() + 1;
+        Finding::error(
+            PAGE,
+            line,
+            "the layer table is stale: run `cargo xtask layers --write`",
+        )
+    })
+}
+
+/// The page before the table, the table, and the page after it.
+fn split(page: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (table, after) = rest.split_once(END)?;
+    Some((before, table.strip_prefix('\n').unwrap_or(table), after))
+}
+
+/// The line of a manifest that declares a dependency.
+fn line_of(manifest: &str, dependency: &str) -> usize {
+    let declares = |line: &str| {
+        let rest = line.trim_start().strip_prefix(dependency);
+        rest.is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
+    };
+    manifest
+        .lines()
+        .position(declares)
+        .map_or(1, |index| index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Dependency;
+
+    fn package(name: &str, uses: &[(&str, Kind)]) -> Package {
+        Package {
+            name: name.to_owned(),
+            manifest: format!("crates/{name}/Cargo.toml"),
+            roots: Vec::new(),
+            dependencies: uses
+                .iter()
+                .map(|(name, kind)| Dependency {
+                    name: (*name).to_owned(),
+                    kind: *kind,
+                })
+                .collect(),
+        }
+    }
+
+    fn messages(package: &Package, manifest: &str) -> Vec<String> {
+        let packages = LAYERS
+            .iter()
+            .map(|layer| self::package(layer.name, &[]))
+            .collect();
+        let mut findings = Vec::new();
+        check_package(&Workspace { packages }, package, manifest, &mut findings);
+        findings.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_layer_may_not_use_one_above_it() {
+        let manifest = "[package]\nname = \"takt-trace\"\n[dependencies]\n\
+                        takt-core.workspace = true\ntakt-sim.workspace = true\n";
+        let uses = [("takt-core", Kind::Normal), ("takt-sim", Kind::Normal)];
+        assert_eq!(
+            messages(&package("takt-trace", &uses), manifest),
+            ["crates/takt-trace/Cargo.toml:5: error: \
+              takt-trace must not use takt-sim (layer table in ARCHITECTURE.md)"]
+        );
+    }
+
+    #[test]
+    fn tests_follow_the_table_too() {
+        let found = messages(&package("takt-core", &[("takt-sim", Kind::Dev)]), "");
+        assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn the_core_stands_alone_except_in_tests() {
+        let uses = [("serde", Kind::Normal), ("proptest", Kind::Dev)];
+        let found = messages(&package("takt-core", &uses), "serde = \"1\"\n");
+        assert_eq!(
+            found,
+            [
+                "crates/takt-core/Cargo.toml:1: error: takt-core must not use crates from elsewhere, here serde"
+            ]
+        );
+        assert!(messages(&package("takt-trace", &uses), "").is_empty());
+    }
+
+    #[test]
+    fn a_new_crate_must_find_its_layer() {
+        assert!(messages(&package("takt-new", &[]), "")[0].contains("in no layer"));
+    }
+
+    #[test]
+    fn the_page_must_print_the_table() {
+        let fresh = format!("# A\n{BEGIN}\n{}{END}\n", render());
+        assert_eq!(check_page(&fresh), None);
+        let stale = fresh.replace("takt-sim", "takt-sum");
+        assert_eq!(check_page(&stale).map(|finding| finding.line), Some(2));
+        assert!(check_page("# A\n").is_some());
+    }
+}
