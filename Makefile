@@ -1,0 +1,99 @@
+# Takt's chores; `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+START := $(shell date +%s)
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+TAKT := $(TARGET)/release/takt
+# Versions are those of Cargo.lock, everywhere.
+CARGO_FLAGS := --locked
+# Only the benches need these, so nothing else asks for them.
+BENCH_PACKAGES := valgrind
+SETUP := scripts/setup.sh $(BENCH_PACKAGES:%=--without %)
+
+# No colours and no progress bars in logs.
+ifeq ($(MAKE_TERMOUT),)
+export CARGO_TERM_COLOR ?= never
+export CARGO_TERM_PROGRESS_WHEN ?= never
+endif
+
+HAVE_NEXTEST = command -v cargo-nextest >/dev/null
+HAVE_DENY = command -v cargo-deny >/dev/null
+RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace; \
+	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
+
+.PHONY: help setup build demo test test-long bench lint clean
+.PHONY: setup-build setup-all checks unit-tests slow-tests docs licences prove deny
+
+help:
+	@echo 'make demo       build Takt and show what it does'
+	@echo 'make build      build the takt command in $(TAKT)'
+	@echo 'make test       everything that must hold before a change goes in'
+	@echo 'make test-long  the same, then slow tests and a long search for counterexamples'
+	@echo 'make bench      measure: time and instructions per decision, simulation speed'
+	@echo 'make lint       format, lints, tidy checks, documentation'
+	@echo 'make setup      install the system packages of packages.txt'
+	@echo 'make deny       install cargo-deny, which make test uses where it is present (minutes)'
+	@echo 'make clean      remove everything that was built'
+
+setup: setup-all
+
+setup-build:
+	@$(SETUP)
+
+setup-all:
+	@scripts/setup.sh
+
+build: setup-build
+	cargo build $(CARGO_FLAGS) --release --package takt-cli
+
+demo: build
+	"$(TAKT)" demo
+
+test: setup-build checks unit-tests docs licences prove
+	@echo "make test: passed in $$(( $$(date +%s) - $(START) )) s"
+
+test-long: test slow-tests
+	"$(TAKT)" prove --sets 100000
+	@echo "make test-long: passed in $$(( $$(date +%s) - $(START) )) s"
+
+bench: setup-all build
+	"$(TAKT)" bench
+	TAKT="$(TAKT)" scripts/callgrind-decision.sh
+
+lint: setup-build checks docs
+
+checks: setup-build
+	cargo fmt --all --check
+	cargo clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
+	cargo xtask tidy
+	cargo xtask bare
+
+unit-tests: setup-build
+	$(RUN_TESTS)
+	cargo test $(CARGO_FLAGS) --workspace --doc
+
+slow-tests: setup-build
+	export TAKT_SLOW_TESTS=1; $(RUN_TESTS)
+
+docs: setup-build
+	RUSTDOCFLAGS='-D warnings' cargo doc $(CARGO_FLAGS) --workspace --no-deps
+
+licences:
+	@if $(HAVE_DENY); then \
+		set -x; cargo deny --locked check bans licenses sources; \
+	else \
+		echo 'licences: SKIPPED, cargo-deny is not installed (make deny installs it)'; \
+	fi
+
+prove: build
+	"$(TAKT)" prove --sets 3000 --seed 1
+
+deny: setup-build
+	cargo install --locked cargo-deny@0.20.2
+
+clean:
+	@if command -v cargo >/dev/null; then cargo clean; else rm -rf target; fi
+	rm -rf out callgrind.out.*
