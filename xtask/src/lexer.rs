@@ -4,13 +4,15 @@
 //! by them either. [`Source`] keeps the lines and columns of the original, so every hit has its
 //! true place.
 
-/// Rust source in three views of equal shape.
+/// Rust source in two views of the original's shape.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// Comments and the insides of literals blanked.
     pub(crate) code: String,
     /// The insides of literals blanked, comments kept.
     pub(crate) prose: String,
+    /// Lines, from 1, that begin inside a literal: what they hold is data, not source.
+    pub(crate) data_lines: Vec<usize>,
 }
 
 /// What stands for a character inside a literal: part of a word, but of none that is searched.
@@ -24,11 +26,13 @@ impl Source {
             at: 0,
             code: String::with_capacity(text.len()),
             prose: String::with_capacity(text.len()),
+            data_lines: Vec::new(),
         };
         lexer.run();
         Self {
             code: lexer.code,
             prose: lexer.prose,
+            data_lines: lexer.data_lines,
         }
     }
 }
@@ -38,6 +42,7 @@ struct Lexer {
     at: usize,
     code: String,
     prose: String,
+    data_lines: Vec<usize>,
 }
 
 impl Lexer {
@@ -82,6 +87,9 @@ impl Lexer {
             let shown = if current == '\n' { '\n' } else { IN_LITERAL };
             self.code.push(shown);
             self.prose.push(shown);
+            if current == '\n' {
+                self.data_lines.push(line_at(&self.code, self.code.len()));
+            }
             self.at += 1;
         }
     }
@@ -227,6 +235,7 @@ mod tests {
         check("br#\"a \" b\"# c", "br#\"_____\"# c");
         check("'\"' 'a' '\\'' '\\u{41}' x", "'_' '_' '__' '______' x");
         check("\"a\nb\"", "\"_\n_\"");
+        assert_eq!(Source::new("a\n\"b\nc\"\nd").data_lines, [3]);
     }
 
     #[test]
