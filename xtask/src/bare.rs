@@ -22,37 +22,16 @@ const BARE_LIBRARIES: &[&str] = &["libcore-", "liballoc-", "libcompiler_builtins
 pub(crate) fn check(root: &Path, workspace: &Workspace) -> Result<String> {
     if let Some(target) = installed_bare_target() {
         let mut cargo = Command::new(cargo());
-        cargo.args([
-            "build",
-            "--quiet",
-            "--package",
-            CRATE,
-            "--lib",
-            "--target",
-            &target,
-        ]);
+        cargo.args(["build", "--quiet", "--package", CRATE, "--lib", "--target", &target]);
         run(cargo.current_dir(root))?;
-        return Ok(format!(
-            "bare: {CRATE} builds for {target}, which has no operating system"
-        ));
+        return Ok(format!("bare: {CRATE} builds for {target}, which has no operating system"));
     }
-    let package = workspace
-        .package(CRATE)
-        .with_context(|| format!("there is no {CRATE}"))?;
-    let foreign = package
-        .dependencies
-        .iter()
-        .find(|dependency| dependency.kind != Kind::Dev);
+    let package = workspace.package(CRATE).with_context(|| format!("there is no {CRATE}"))?;
+    let foreign = package.dependencies.iter().find(|dependency| dependency.kind != Kind::Dev);
     if let Some(dependency) = foreign {
-        bail!(
-            "{CRATE} depends on {}: only a bare target could show that this is harmless",
-            dependency.name
-        );
+        bail!("{CRATE} depends on {}: only a bare target could show that this is harmless", dependency.name);
     }
-    let source = package
-        .roots
-        .first()
-        .with_context(|| format!("{CRATE} has no library"))?;
+    let source = package.roots.first().with_context(|| format!("{CRATE} has no library"))?;
     without_std(&root.join(source))?;
     Ok(format!(
         "bare: {CRATE} compiles on the host with core and alloc alone (no std to be found, no dependency); \
@@ -70,18 +49,13 @@ fn rustc() -> std::ffi::OsString {
 
 /// A target without an operating system whose libraries rustup has installed.
 fn installed_bare_target() -> Option<String> {
-    let output = Command::new("rustup")
-        .args(["target", "list", "--installed"])
-        .output()
-        .ok()?;
+    let output = Command::new("rustup").args(["target", "list", "--installed"]).output().ok()?;
     let list = String::from_utf8_lossy(&output.stdout).into_owned();
     bare_target(&list).map(str::to_owned)
 }
 
 fn bare_target(list: &str) -> Option<&str> {
-    list.lines()
-        .map(str::trim)
-        .find(|target| target.split('-').any(|part| part == "none"))
+    list.lines().map(str::trim).find(|target| target.split('-').any(|part| part == "none"))
 }
 
 /// Compiles one library crate against a copy of the compiler's folder that lacks `std`.
@@ -96,19 +70,12 @@ fn without_std(source: &Path) -> Result<()> {
     for entry in fs::read_dir(&from).with_context(|| format!("cannot list {}", from.display()))? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if BARE_LIBRARIES
-            .iter()
-            .any(|library| name.starts_with(library))
-        {
+        if BARE_LIBRARIES.iter().any(|library| name.starts_with(library)) {
             fs::copy(entry.path(), into.join(&name))?;
             copied += 1;
         }
     }
-    ensure!(
-        copied >= BARE_LIBRARIES.len(),
-        "{} lacks core or alloc",
-        from.display()
-    );
+    ensure!(copied >= BARE_LIBRARIES.len(), "{} lacks core or alloc", from.display());
     let mut compiler = Command::new(rustc());
     compiler.args([
         "--edition",
@@ -120,35 +87,20 @@ fn without_std(source: &Path) -> Result<()> {
         "--emit",
         "metadata",
     ]);
-    compiler
-        .args(["--cap-lints", "allow"])
-        .arg("--sysroot")
-        .arg(&stage.path);
+    compiler.args(["--cap-lints", "allow"]).arg("--sysroot").arg(&stage.path);
     run(compiler.arg("--out-dir").arg(&stage.path).arg(source))
 }
 
 fn ask(arguments: &[&str]) -> Result<String> {
-    let output = Command::new(rustc())
-        .args(arguments)
-        .output()
-        .context("cannot run rustc")?;
-    ensure!(
-        output.status.success(),
-        "rustc {} failed",
-        arguments.join(" ")
-    );
+    let output = Command::new(rustc()).args(arguments).output().context("cannot run rustc")?;
+    ensure!(output.status.success(), "rustc {} failed", arguments.join(" "));
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 fn run(command: &mut Command) -> Result<()> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {command:?}"))?;
+    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
     if !output.status.success() {
-        bail!(
-            "{CRATE} needs more than core and alloc:\n{}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        bail!("{CRATE} needs more than core and alloc:\n{}", String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(())
 }
@@ -200,9 +152,6 @@ mod tests {
         assert_eq!(bare_target("x86_64-unknown-linux-gnu\n"), None);
         let list = "x86_64-unknown-linux-gnu\nthumbv7em-none-eabihf\n";
         assert_eq!(bare_target(list), Some("thumbv7em-none-eabihf"));
-        assert_eq!(
-            bare_target("aarch64-unknown-none"),
-            Some("aarch64-unknown-none")
-        );
+        assert_eq!(bare_target("aarch64-unknown-none"), Some("aarch64-unknown-none"));
     }
 }

@@ -36,11 +36,7 @@ fn check_readme(folder: &str, tree: &Tree) -> Option<Finding> {
         let message = "README.md is missing: say what the crate is and what it must not depend on";
         return Some(Finding::error(&path, 1, message));
     };
-    let lines = file
-        .text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .count();
+    let lines = file.text.lines().filter(|line| !line.trim().is_empty()).count();
     let message = || format!("{lines} lines that are not blank, wanted {README_LINES:?}");
     (!README_LINES.contains(&lines)).then(|| Finding::error(&path, 1, message()))
 }
@@ -48,42 +44,21 @@ fn check_readme(folder: &str, tree: &Tree) -> Option<Finding> {
 /// Every decision is listed, and no two have the same number.
 fn check_decisions(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let listed: Vec<String> = tree
-        .file(ADR_INDEX)
-        .map(links)
-        .into_iter()
-        .flatten()
-        .map(|link| link.target)
-        .collect();
+    let listed: Vec<String> =
+        tree.file(ADR_INDEX).map(links).into_iter().flatten().map(|link| link.target).collect();
     let mut numbers = Vec::new();
     for file in tree.files() {
-        let Some(name) = file
-            .path
-            .strip_prefix(ADR_FOLDER)
-            .filter(|name| *name != "README.md")
-        else {
+        let Some(name) = file.path.strip_prefix(ADR_FOLDER).filter(|name| *name != "README.md") else {
             continue;
         };
         if !listed.iter().any(|target| target == name) {
-            findings.push(Finding::error(
-                ADR_INDEX,
-                1,
-                format!("{name} is not listed"),
-            ));
+            findings.push(Finding::error(ADR_INDEX, 1, format!("{name} is not listed")));
         }
         let number = name.split('-').next().unwrap_or("");
         if number.len() != 4 || number.parse::<u32>().is_err() {
-            findings.push(Finding::error(
-                &file.path,
-                1,
-                "the name must begin with a number of four digits",
-            ));
+            findings.push(Finding::error(&file.path, 1, "the name must begin with a number of four digits"));
         } else if numbers.contains(&number) {
-            findings.push(Finding::error(
-                &file.path,
-                1,
-                format!("number {number} is taken"),
-            ));
+            findings.push(Finding::error(&file.path, 1, format!("number {number} is taken")));
         }
         numbers.push(number);
     }
@@ -94,17 +69,11 @@ fn check_links(file: &File, tree: &Tree) -> Vec<Finding> {
     let problem = |link: &Link| {
         let target = link.target.as_str();
         let outside = target.contains("://") || target.starts_with("mailto:");
-        if outside {
-            None
-        } else {
-            broken(file, target, tree)
-        }
+        if outside { None } else { broken(file, target, tree) }
     };
     let found = links(file).into_iter();
     found
-        .filter_map(|link| {
-            problem(&link).map(|message| Finding::error(&file.path, link.line, message))
-        })
+        .filter_map(|link| problem(&link).map(|message| Finding::error(&file.path, link.line, message)))
         .collect()
 }
 
@@ -117,9 +86,7 @@ fn broken(file: &File, target: &str, tree: &Tree) -> Option<String> {
     if !tree.exists(&path) {
         return Some(format!("link {target} leads nowhere: there is no {path}"));
     }
-    let page = tree
-        .file(&path)
-        .filter(|page| page.is_markdown() && !anchor.is_empty())?;
+    let page = tree.file(&path).filter(|page| page.is_markdown() && !anchor.is_empty())?;
     let known = headings(&page.text).iter().any(|heading| heading == anchor);
     (!known).then(|| format!("link {target} leads nowhere: {path} has no heading #{anchor}"))
 }
@@ -161,10 +128,7 @@ fn links(file: &File) -> Vec<Link> {
             let target = target.trim_matches(['<', '>']).to_owned();
             links.push(Link { line, target });
         };
-        if let Some((_, target)) = text
-            .split_once("]: ")
-            .filter(|(name, _)| name.starts_with('['))
-        {
+        if let Some((_, target)) = text.split_once("]: ").filter(|(name, _)| name.starts_with('[')) {
             push(target);
         }
         for part in text.split("](").skip(1) {
@@ -182,9 +146,7 @@ fn plain_lines(text: &str) -> Vec<(usize, String)> {
     let mut fence: Option<&str> = None;
     for (index, line) in text.lines().enumerate() {
         let start = line.trim_start();
-        let mark = ["```", "~~~"]
-            .into_iter()
-            .find(|mark| start.starts_with(mark));
+        let mark = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark));
         match (fence, mark) {
             (None, Some(_)) => fence = mark,
             (Some(open), Some(close)) if open == close => fence = None,
@@ -211,10 +173,7 @@ fn headings(text: &str) -> Vec<String> {
         if fenced || title.len() == line.len() || !title.starts_with(' ') {
             continue;
         }
-        let kept = title
-            .trim()
-            .chars()
-            .filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+        let kept = title.trim().chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
         anchors.push(kept.collect::<String>().to_lowercase().replace(' ', "-"));
     }
     anchors
@@ -226,21 +185,16 @@ mod tests {
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let tree = Tree::of(files);
-        let mut findings: Vec<Finding> = tree
-            .files()
-            .iter()
-            .flat_map(|file| check_links(file, &tree))
-            .collect();
+        let mut findings: Vec<Finding> =
+            tree.files().iter().flat_map(|file| check_links(file, &tree)).collect();
         findings.extend(check_decisions(&tree));
         findings.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn links_must_lead_somewhere() {
-        let files = [(
-            "docs/a.md",
-            "see\n[b](b.md) and [c](../c.md#two-words) [d](d/) [e](/x) ![f](f.svg)\n",
-        )];
+        let files =
+            [("docs/a.md", "see\n[b](b.md) and [c](../c.md#two-words) [d](d/) [e](/x) ![f](f.svg)\n")];
         assert_eq!(
             found(&files),
             [
@@ -253,11 +207,7 @@ mod tests {
         );
         let mut whole = files.to_vec();
         whole[0].1 = "[b](b.md) and [c](../c.md#two-words) [d](d/)\n[g]: b.md\n";
-        whole.extend([
-            ("docs/b.md", ""),
-            ("c.md", "# Two `words`\n"),
-            ("docs/d/x.md", ""),
-        ]);
+        whole.extend([("docs/b.md", ""), ("c.md", "# Two `words`\n"), ("docs/d/x.md", "")]);
         assert!(found(&whole).is_empty());
     }
 
@@ -280,12 +230,8 @@ mod tests {
     fn decisions_are_listed_and_numbered() {
         let index = (ADR_INDEX, "[1](0001-a.md)\n");
         assert!(found(&[index, ("docs/adr/0001-a.md", "")]).is_empty());
-        let bad = found(&[
-            index,
-            ("docs/adr/0001-a.md", ""),
-            ("docs/adr/0001-b.md", ""),
-            ("docs/adr/x.md", ""),
-        ]);
+        let bad =
+            found(&[index, ("docs/adr/0001-a.md", ""), ("docs/adr/0001-b.md", ""), ("docs/adr/x.md", "")]);
         assert_eq!(
             bad,
             [
@@ -299,10 +245,7 @@ mod tests {
 
     #[test]
     fn every_crate_has_a_short_page() {
-        let tree = Tree::of(&[
-            ("a/README.md", "# A\n\nOne.\nTwo.\n"),
-            ("b/README.md", "# B\n"),
-        ]);
+        let tree = Tree::of(&[("a/README.md", "# A\n\nOne.\nTwo.\n"), ("b/README.md", "# B\n")]);
         assert_eq!(check_readme("a", &tree), None);
         assert!(check_readme("b", &tree).is_some());
         assert!(check_readme("c", &tree).is_some());

@@ -70,13 +70,7 @@ pub(crate) const LAYERS: &[Layer] = &[
         pure: false,
         alone: false,
     },
-    Layer {
-        name: "xtask",
-        job: "chores of the workspace",
-        uses: Uses::Anything,
-        pure: false,
-        alone: false,
-    },
+    Layer { name: "xtask", job: "chores of the workspace", uses: Uses::Anything, pure: false, alone: false },
 ];
 
 /// The page that prints the table.
@@ -105,8 +99,7 @@ impl Layer {
 
 /// The table as Markdown.
 pub(crate) fn render() -> String {
-    let mut table =
-        String::from("| crate | what it is | may use | pure |\n| --- | --- | --- | --- |\n");
+    let mut table = String::from("| crate | what it is | may use | pure |\n| --- | --- | --- | --- |\n");
     for layer in LAYERS {
         let uses = match layer.uses {
             Uses::Anything => "anything".to_owned(),
@@ -151,17 +144,10 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn check_package(
-    workspace: &Workspace,
-    package: &Package,
-    manifest: &str,
-    findings: &mut Vec<Finding>,
-) {
+fn check_package(workspace: &Workspace, package: &Package, manifest: &str, findings: &mut Vec<Finding>) {
     let Some(layer) = Layer::of(&package.name) else {
-        let message = format!(
-            "crate {} is in no layer: add it to LAYERS in xtask/src/layers.rs",
-            package.name
-        );
+        let message =
+            format!("crate {} is in no layer: add it to LAYERS in xtask/src/layers.rs", package.name);
         findings.push(Finding::error(&package.manifest, 1, message));
         return;
     };
@@ -169,17 +155,13 @@ fn check_package(
         let line = line_of(manifest, &dependency.name);
         let internal = workspace.package(&dependency.name).is_some();
         if internal && !layer.may_use(&dependency.name) {
-            let message = format!(
-                "{} must not use {} (layer table in {PAGE})",
-                package.name, dependency.name
-            );
+            let message =
+                format!("{} must not use {} (layer table in {PAGE})", package.name, dependency.name);
             findings.push(Finding::error(&package.manifest, line, message));
         }
         if !internal && layer.alone && dependency.kind != Kind::Dev {
-            let message = format!(
-                "{} must not use crates from elsewhere, here {}",
-                package.name, dependency.name
-            );
+            let message =
+                format!("{} must not use crates from elsewhere, here {}", package.name, dependency.name);
             findings.push(Finding::error(&package.manifest, line, message));
         }
     }
@@ -192,11 +174,7 @@ fn check_page(page: &str) -> Option<Finding> {
     };
     (table != render()).then(|| {
         let line = before.lines().count() + 1;
-        Finding::error(
-            PAGE,
-            line,
-            "the layer table is stale: run `cargo xtask layers --write`",
-        )
+        Finding::error(PAGE, line, "the layer table is stale: run `cargo xtask layers --write`")
     })
 }
 
@@ -213,10 +191,7 @@ fn line_of(manifest: &str, dependency: &str) -> usize {
         let rest = line.trim_start().strip_prefix(dependency);
         rest.is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
     };
-    manifest
-        .lines()
-        .position(declares)
-        .map_or(1, |index| index + 1)
+    manifest.lines().position(declares).map_or(1, |index| index + 1)
 }
 
 #[cfg(test)]
@@ -231,19 +206,13 @@ mod tests {
             roots: Vec::new(),
             dependencies: uses
                 .iter()
-                .map(|(name, kind)| Dependency {
-                    name: (*name).to_owned(),
-                    kind: *kind,
-                })
+                .map(|(name, kind)| Dependency { name: (*name).to_owned(), kind: *kind })
                 .collect(),
         }
     }
 
     fn messages(package: &Package, manifest: &str) -> Vec<String> {
-        let packages = LAYERS
-            .iter()
-            .map(|layer| self::package(layer.name, &[]))
-            .collect();
+        let packages = LAYERS.iter().map(|layer| self::package(layer.name, &[])).collect();
         let mut findings = Vec::new();
         check_package(&Workspace { packages }, package, manifest, &mut findings);
         findings.iter().map(ToString::to_string).collect()

@@ -29,11 +29,7 @@ impl Source {
             data_lines: Vec::new(),
         };
         lexer.run();
-        Self {
-            code: lexer.code,
-            prose: lexer.prose,
-            data_lines: lexer.data_lines,
-        }
+        Self { code: lexer.code, prose: lexer.prose, data_lines: lexer.data_lines }
     }
 }
 
@@ -143,10 +139,7 @@ impl Lexer {
     }
 
     fn raw_string(&mut self) {
-        let hashes = self.chars[self.at + 1..]
-            .iter()
-            .take_while(|next| **next == '#')
-            .count();
+        let hashes = self.chars[self.at + 1..].iter().take_while(|next| **next == '#').count();
         if self.peek(hashes + 1) != Some('"') {
             return self.copy();
         }
@@ -154,8 +147,7 @@ impl Lexer {
             self.copy();
         }
         while self.peek(0).is_some() {
-            let closes = self.peek(0) == Some('"')
-                && (1..=hashes).all(|ahead| self.peek(ahead) == Some('#'));
+            let closes = self.peek(0) == Some('"') && (1..=hashes).all(|ahead| self.peek(ahead) == Some('#'));
             if closes {
                 for _ in 0..=hashes {
                     self.copy();
@@ -174,10 +166,7 @@ impl Lexer {
         if escaped {
             self.literal();
             self.literal();
-            while self
-                .peek(0)
-                .is_some_and(|current| current != '\'' && current != '\n')
-            {
+            while self.peek(0).is_some_and(|current| current != '\'' && current != '\n') {
                 self.literal();
             }
             self.copy();
@@ -195,15 +184,13 @@ pub(crate) fn is_word(character: char) -> bool {
 
 /// Byte offsets at which `needle` occurs with no identifier running into either of its ends.
 pub(crate) fn find_words<'a>(text: &'a str, needle: &'a str) -> impl Iterator<Item = usize> + 'a {
-    text.match_indices(needle)
-        .map(|(at, _)| at)
-        .filter(move |at| {
-            let before = text[..*at].chars().next_back();
-            let after = text[at + needle.len()..].chars().next();
-            let open_start = needle.starts_with(is_word) && before.is_some_and(is_word);
-            let open_end = needle.ends_with(is_word) && after.is_some_and(is_word);
-            !open_start && !open_end
-        })
+    text.match_indices(needle).map(|(at, _)| at).filter(move |at| {
+        let before = text[..*at].chars().next_back();
+        let after = text[at + needle.len()..].chars().next();
+        let open_start = needle.starts_with(is_word) && before.is_some_and(is_word);
+        let open_end = needle.ends_with(is_word) && after.is_some_and(is_word);
+        !open_start && !open_end
+    })
 }
 
 /// The line of a byte offset, from 1.
@@ -240,10 +227,7 @@ mod tests {
 
     #[test]
     fn lifetimes_and_raw_names_are_no_literals() {
-        check(
-            "fn f<'a>(r#type: &'a str) {}",
-            "fn f<'a>(r#type: &'a str) {}",
-        );
+        check("fn f<'a>(r#type: &'a str) {}", "fn f<'a>(r#type: &'a str) {}");
         check("for\"x\"", "for\"_\"");
     }
 
@@ -257,8 +241,7 @@ mod tests {
 
     #[test]
     fn words_have_ends() {
-        let found: Vec<usize> =
-            find_words("std::fs; mystd::fs std::fstab ::std::fs::x", "std::fs").collect();
+        let found: Vec<usize> = find_words("std::fs; mystd::fs std::fstab ::std::fs::x", "std::fs").collect();
         assert_eq!(found, [0, 32]);
         assert_eq!(line_at("a\nb\nc", 4), 3);
     }

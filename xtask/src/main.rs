@@ -74,15 +74,8 @@ fn run_tidy() -> Result<ExitCode> {
     }
     let errors = report.iter().filter(|finding| finding.is_error()).count();
     let warnings = report.len() - errors;
-    println!(
-        "tidy: {} files, {errors} errors, {warnings} warnings",
-        tree.files().len()
-    );
-    Ok(if errors == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    println!("tidy: {} files, {errors} errors, {warnings} warnings", tree.files().len());
+    Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn run_bare() -> Result<ExitCode> {

@@ -36,10 +36,7 @@ const NAMED: &[&str] = &["std", "std::time", "std::io"];
 /// Checks the sources of all pure crates.
 pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     let pure = |name: &str| Layer::of(name).is_some_and(|layer| layer.pure);
-    let packages = workspace
-        .packages
-        .iter()
-        .filter(|package| pure(&package.name));
+    let packages = workspace.packages.iter().filter(|package| pure(&package.name));
     let mut findings = Vec::new();
     for package in packages {
         let sources = format!("{}/src/", package.folder());
@@ -56,23 +53,15 @@ fn check_sources(files: &[&File]) -> Vec<Finding> {
     let mut sources = Vec::new();
     for file in files {
         let (code, modules) = without_tests(&Source::new(&file.text).code);
-        test_only.extend(
-            modules
-                .iter()
-                .flat_map(|module| module_paths(&file.path, module)),
-        );
+        test_only.extend(modules.iter().flat_map(|module| module_paths(&file.path, module)));
         sources.push((file.path.as_str(), code));
     }
     sources.retain(|(path, _)| {
-        let under = |place: &String| {
-            path == place || (place.ends_with('/') && path.starts_with(place.as_str()))
-        };
+        let under =
+            |place: &String| path == place || (place.ends_with('/') && path.starts_with(place.as_str()));
         !test_only.iter().any(under)
     });
-    sources
-        .iter()
-        .flat_map(|(path, code)| check_code(path, code))
-        .collect()
+    sources.iter().flat_map(|(path, code)| check_code(path, code)).collect()
 }
 
 /// Where the file of a module declared in `parent` can be: `a.rs`, `a/mod.rs`, and all below.
@@ -122,10 +111,7 @@ struct Import {
 
 /// The single imports of a `use` tree.
 fn expand(prefix: &str, tree: &str) -> Vec<Import> {
-    split_top(tree)
-        .into_iter()
-        .flat_map(|part| expand_one(prefix, part))
-        .collect()
+    split_top(tree).into_iter().flat_map(|part| expand_one(prefix, part)).collect()
 }
 
 fn expand_one(prefix: &str, part: &str) -> Vec<Import> {
@@ -143,10 +129,7 @@ fn expand_one(prefix: &str, part: &str) -> Vec<Import> {
     };
     let path = format!("{prefix}{}", compact(path));
     let path = path.trim_start_matches("::");
-    vec![Import {
-        path: path.strip_suffix("::self").unwrap_or(path).to_owned(),
-        renamed,
-    }]
+    vec![Import { path: path.strip_suffix("::self").unwrap_or(path).to_owned(), renamed }]
 }
 
 fn compact(path: &str) -> String {
@@ -184,11 +167,7 @@ fn without_tests(code: &str) -> (String, Vec<String>) {
         let item = &rest[at..];
         let length = item_length(item);
         kept.push_str(&rest[..at]);
-        kept.extend(
-            item[..length]
-                .chars()
-                .filter(|character| *character == '\n'),
-        );
+        kept.extend(item[..length].chars().filter(|character| *character == '\n'));
         modules.extend(module_name(&item[TEST_ITEM.len()..length]));
         rest = &item[length..];
     }
@@ -227,10 +206,7 @@ mod tests {
     use super::*;
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
-        let files: Vec<File> = files
-            .iter()
-            .map(|(path, text)| File::new(path, text))
-            .collect();
+        let files: Vec<File> = files.iter().map(|(path, text)| File::new(path, text)).collect();
         let files: Vec<&File> = files.iter().collect();
         let mut lines: Vec<String> = check_sources(&files)
             .iter()
@@ -269,29 +245,18 @@ mod tests {
 
     #[test]
     fn harmless_names_pass() {
-        check(
-            "use std::time::Duration;\nuse std::{fmt, io::{self, Write}};\n",
-            &[],
-        );
-        check(
-            "// std::fs\nconst A: &str = \"std::fs\";\nenum Kind { Instant }\n",
-            &[],
-        );
+        check("use std::time::Duration;\nuse std::{fmt, io::{self, Write}};\n", &[]);
+        check("// std::fs\nconst A: &str = \"std::fs\";\nenum Kind { Instant }\n", &[]);
         check("let reuse = env!(\"X\");", &[]);
     }
 
     #[test]
     fn tests_may_do_what_they_like_and_nothing_after_them() {
-        let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n  use std::fs;\n  fn b() { if x { } }\n}\nuse std::net;\n";
+        let text =
+            "fn a() {}\n#[cfg(test)]\nmod tests {\n  use std::fs;\n  fn b() { if x { } }\n}\nuse std::net;\n";
         check(text, &["c/src/a.rs:7"]);
-        check(
-            "#[cfg(test)]\nuse std::{fs, env};\nuse std::fs;\n",
-            &["c/src/a.rs:3"],
-        );
-        check(
-            "#[cfg(test)]\n#[expect(x)]\nfn a(b: [u8; 3]) { std::env::args(); }\n",
-            &[],
-        );
+        check("#[cfg(test)]\nuse std::{fs, env};\nuse std::fs;\n", &["c/src/a.rs:3"]);
+        check("#[cfg(test)]\n#[expect(x)]\nfn a(b: [u8; 3]) { std::env::args(); }\n", &[]);
         check("#![cfg(test)]\nuse std::fs;", &[]);
         check("#[cfg(not(test))]\nuse std::fs;", &["c/src/a.rs:2"]);
     }

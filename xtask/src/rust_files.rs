@@ -23,10 +23,7 @@ const LEFT_OVERS: &[(&str, &str)] = &[
     (concat!("db", "g!("), "take the debug output out"),
     (concat!("FIX", "ME"), "fix it or open an issue"),
     (concat!("XX", "X"), "say what is wrong, or open an issue"),
-    (
-        concat!("#[ign", "ore"),
-        "a slow test asks for TAKT_SLOW_TESTS=1, a broken one is mended",
-    ),
+    (concat!("#[ign", "ore"), "a slow test asks for TAKT_SLOW_TESTS=1, a broken one is mended"),
 ];
 
 /// Forbids code that the compiler cannot check.
@@ -101,11 +98,7 @@ pub(crate) fn white_space(path: &str, text: &str) -> Vec<Finding> {
             findings.push(Finding::error(path, index + 1, "tab: use spaces"));
         }
         if line.ends_with([' ', '\t']) {
-            findings.push(Finding::error(
-                path,
-                index + 1,
-                "white space at the end of the line",
-            ));
+            findings.push(Finding::error(path, index + 1, "white space at the end of the line"));
         }
     }
     findings
@@ -147,9 +140,7 @@ mod tests {
     #[test]
     fn long_files_warn_then_fail() {
         assert!(found(&"x\n".repeat(LINES_WARN)).is_empty());
-        assert!(
-            found(&"x\n".repeat(LINES_WARN + 1))[0].starts_with("a.rs:801: warning: 801 lines")
-        );
+        assert!(found(&"x\n".repeat(LINES_WARN + 1))[0].starts_with("a.rs:801: warning: 801 lines"));
         assert!(found(&"x\n".repeat(LINES_MAX))[0].contains("warning"));
         assert!(found(&"x\n".repeat(LINES_MAX + 1))[0].starts_with("a.rs:1201: error: 1201 lines"));
     }
@@ -158,23 +149,14 @@ mod tests {
     fn width_counts_characters() {
         assert!(found(&"µ".repeat(WIDTH_MAX)).is_empty());
         let wide = format!("\n{}", "µ".repeat(WIDTH_MAX + 1));
-        assert_eq!(
-            found(&wide),
-            ["a.rs:2: error: 121 characters wide, at most 120 are allowed"]
-        );
+        assert_eq!(found(&wide), ["a.rs:2: error: 121 characters wide, at most 120 are allowed"]);
         assert!(found(&format!("f(\"\n{}\");", "µ".repeat(WIDTH_MAX))).is_empty());
-        assert_eq!(
-            found(&format!("f(\"{}\");", "µ".repeat(WIDTH_MAX))).len(),
-            1
-        );
+        assert_eq!(found(&format!("f(\"{}\");", "µ".repeat(WIDTH_MAX))).len(), 1);
     }
 
     #[test]
     fn white_space_is_data_only_in_literals() {
-        assert_eq!(
-            found("a \n"),
-            ["a.rs:1: error: white space at the end of the line"]
-        );
+        assert_eq!(found("a \n"), ["a.rs:1: error: white space at the end of the line"]);
         assert_eq!(found("// a \n").len(), 1);
         assert_eq!(found("\ta\n"), ["a.rs:1: error: tab: use spaces"]);
         assert!(found("let a = \"x \n\ty\";\n").is_empty());

@@ -29,20 +29,12 @@ pub(crate) enum Severity {
 impl Finding {
     /// A finding that fails the check.
     pub(crate) fn error(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            severity: Severity::Error,
-            message: message.into(),
-        }
+        Self { path: path.to_owned(), line, severity: Severity::Error, message: message.into() }
     }
 
     /// A finding that only asks for attention.
     pub(crate) fn warning(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Warning,
-            ..Self::error(path, line, message)
-        }
+        Self { severity: Severity::Warning, ..Self::error(path, line, message) }
     }
 
     /// Whether it fails the check.
@@ -57,11 +49,7 @@ impl fmt::Display for Finding {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        write!(
-            f,
-            "{}:{}: {severity}: {}",
-            self.path, self.line, self.message
-        )
+        write!(f, "{}:{}: {severity}: {}", self.path, self.line, self.message)
     }
 }
 
@@ -97,17 +85,8 @@ mod tests {
         }];
         let found = check(&Workspace { packages }, &tree);
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-        for part in [
-            "markers",
-            "gone.md",
-            "std::fs",
-            "forbid(unsafe_code)",
-            "README.md is missing",
-        ] {
-            assert!(
-                found.iter().any(|line| line.contains(part)),
-                "{part}: {found:#?}"
-            );
+        for part in ["markers", "gone.md", "std::fs", "forbid(unsafe_code)", "README.md is missing"] {
+            assert!(found.iter().any(|line| line.contains(part)), "{part}: {found:#?}");
         }
     }
 

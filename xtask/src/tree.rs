@@ -26,10 +26,7 @@ pub(crate) struct File {
 impl File {
     #[cfg(test)]
     pub(crate) fn new(path: &str, text: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        }
+        Self { path: path.to_owned(), text: text.to_owned() }
     }
 
     /// Whether it is Rust source.
@@ -83,19 +80,13 @@ impl Tree {
 
     /// The checked file at `path`.
     pub(crate) fn file(&self, path: &str) -> Option<&File> {
-        let at = self
-            .files
-            .binary_search_by(|file| file.path.as_str().cmp(path));
+        let at = self.files.binary_search_by(|file| file.path.as_str().cmp(path));
         at.ok().map(|index| &self.files[index])
     }
 
     /// Whether a file or folder of that path exists.
     pub(crate) fn exists(&self, path: &str) -> bool {
-        path.is_empty()
-            || self
-                .paths
-                .binary_search_by(|known| known.as_str().cmp(path))
-                .is_ok()
+        path.is_empty() || self.paths.binary_search_by(|known| known.as_str().cmp(path)).is_ok()
     }
 
     fn sort(&mut self) {
@@ -105,16 +96,11 @@ impl Tree {
     }
 
     fn walk(&mut self, folder: &Path, prefix: &str) -> Result<()> {
-        let entries =
-            fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+        let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
         for entry in entries {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let path = if prefix.is_empty() {
-                name.clone()
-            } else {
-                format!("{prefix}/{name}")
-            };
+            let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
             let kind = entry.file_type()?;
             if kind.is_dir() {
                 let cache = entry.path().join("CACHEDIR.TAG").exists();
@@ -124,11 +110,9 @@ impl Tree {
                 }
             } else if kind.is_file() {
                 self.paths.push(path.clone());
-                if ENDINGS.iter().any(|ending| name.ends_with(ending))
-                    || NAMES.contains(&name.as_str())
-                {
-                    let text = fs::read_to_string(entry.path())
-                        .with_context(|| format!("cannot read {path}"))?;
+                if ENDINGS.iter().any(|ending| name.ends_with(ending)) || NAMES.contains(&name.as_str()) {
+                    let text =
+                        fs::read_to_string(entry.path()).with_context(|| format!("cannot read {path}"))?;
                     self.files.push(File { path, text });
                 }
             }

@@ -56,41 +56,24 @@ impl Workspace {
     pub(crate) fn load(root: &Path) -> Result<Self> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)
-            .args([
-                "metadata",
-                "--format-version",
-                "1",
-                "--no-deps",
-                "--offline",
-            ])
+            .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
             .current_dir(root)
             .output()
             .context("cannot run cargo metadata")?;
         if !output.status.success() {
-            bail!(
-                "cargo metadata failed: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            );
+            bail!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
-        let json =
-            serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
+        let json = serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
         Self::parse(&json)
     }
 
     /// Takes what is needed out of cargo's answer.
     pub(crate) fn parse(json: &Value) -> Result<Self> {
-        let root = json["workspace_root"]
-            .as_str()
-            .context("cargo metadata has no workspace_root")?;
-        let listed = json["packages"]
-            .as_array()
-            .context("cargo metadata has no packages")?;
+        let root = json["workspace_root"].as_str().context("cargo metadata has no workspace_root")?;
+        let listed = json["packages"].as_array().context("cargo metadata has no packages")?;
         let relative = |value: &Value| {
             let path = value.as_str().unwrap_or("");
-            path.strip_prefix(root)
-                .unwrap_or(path)
-                .trim_start_matches('/')
-                .to_owned()
+            path.strip_prefix(root).unwrap_or(path).trim_start_matches('/').to_owned()
         };
         let mut packages: Vec<Package> = listed
             .iter()
@@ -98,9 +81,7 @@ impl Workspace {
                 name: package["name"].as_str().unwrap_or("").to_owned(),
                 manifest: relative(&package["manifest_path"]),
                 roots: array(&package["targets"])
-                    .filter(|target| {
-                        array(&target["kind"]).any(|kind| kind == "lib" || kind == "bin")
-                    })
+                    .filter(|target| array(&target["kind"]).any(|kind| kind == "lib" || kind == "bin"))
                     .map(|target| relative(&target["src_path"]))
                     .collect(),
                 dependencies: array(&package["dependencies"])

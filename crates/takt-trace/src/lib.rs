@@ -5,16 +5,25 @@
 //! turn it into files that other tools read. Nothing here touches a file or a clock: exporters
 //! write into any [`std::io::Write`].
 //!
+//! * [`export`]: Perfetto, CSV and JSON lines.
+//! * [`lives`]: the life of each command group, joined from the records.
 //! * [`record`]: the records and the [`Observer`] trait.
 //! * [`metrics`]: collects the figures of a run, with a cause for every missed deadline.
 //! * [`summary`]: those figures, as `--json` prints them.
 
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate self as takt_trace;
+
 mod blame;
+pub mod export;
 mod live;
+pub mod lives;
 pub mod metrics;
 pub mod record;
+#[cfg(test)]
+mod sample;
 pub mod summary;
 
 pub use metrics::{Metrics, RunFacts};

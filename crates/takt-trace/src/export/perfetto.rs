@@ -1,0 +1,322 @@
+//! A run as a trace for the Perfetto UI.
+//!
+//! ```text
+//! takt: scenario (policy)
+//! ├── GPU                one slice per executed group, named by its app
+//! ├── decisions          dispatches, holds and refusals as instants
+//! ├── vsync              one slice per refresh period
+//! ├── in flight          counter
+//! ├── GPU busy           counter, per refresh period
+//! ├── GPU state          stalls, and a counter of the clock; only if they occur
+//! └── one track per app, most important on top: missed deadlines as instants
+//!     ├── frames         from the first submission to the end of the frame
+//!     └── groups         from submission to the end; inside: waiting, queued, running
+//! ```
+//!
+//! Frames and groups of one app overlap in time, but slices of one Perfetto track must nest. So
+//! each is drawn on a lane that is free at the time; lanes of an app bear the same name, which
+//! makes the UI show them as one track with several rows.
+
+mod apps;
+mod groups;
+mod lanes;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+
+use takt_core::{Action, AppId, Event, GroupId, Hold, Period, Time};
+
+use self::apps::Apps;
+use self::groups::Groups;
+use super::packets::{Args, Packets, Place, TrackId};
+use crate::record::{GpuRecord, Meta, Observer, Record};
+
+/// Writes a Perfetto trace.
+#[derive(Debug)]
+pub struct Perfetto<W> {
+    out: Packets<W>,
+    root: TrackId,
+    decisions: TrackId,
+    vsync: Vsync,
+    gpu: Gpu,
+    apps: Apps,
+    groups: Groups,
+    last: Time,
+}
+
+impl<W: Write> Perfetto<W> {
+    /// Writes the tracks to `out`.
+    pub fn new(out: W, meta: &Meta) -> io::Result<Self> {
+        let mut out = Packets::new(out);
+        let place = Place { parent: None, rank: 0 };
+        let title = format!("takt: {} ({})", meta.scenario, meta.policy);
+        let root = out.track(place, &title, "");
+        let below = |rank| Place { parent: Some(root), rank };
+        let gpu = out.track(below(0), "GPU", "What the GPU executed, named by app");
+        let decisions = out.track(below(1), "decisions", "What the scheduler decided, and why");
+        let vsync = out.track(below(2), "vsync", "Refresh periods of the display");
+        let in_flight = out.counter_track(below(3), "in flight", "groups");
+        let busy = out.counter_track(below(4), "GPU busy in the period before", "%");
+        let apps = Apps::new(&mut out, meta, root);
+        out.check()?;
+        Ok(Self {
+            out,
+            root,
+            decisions,
+            vsync: Vsync { track: vsync, busy_track: busy, begun: None, busy_ns: 0 },
+            gpu: Gpu { track: gpu, state: None, running: None, free: Time::ZERO },
+            apps,
+            groups: Groups::new(in_flight),
+            last: Time::ZERO,
+        })
+    }
+
+    /// Closes what is still open at the time of the last record, and flushes.
+    pub fn finish(mut self) -> io::Result<()> {
+        let (at, out) = (self.last, &mut self.out);
+        self.groups.close_all(out, at);
+        self.apps.close_all(out, at);
+        let gpu = self.gpu.running.map(|_| self.gpu.track);
+        let vsync = self.vsync.begun.map(|_| self.vsync.track);
+        for track in [gpu, vsync].into_iter().flatten() {
+            out.end(at, track, Args::new().flag("unfinished", true));
+        }
+        self.out.finish()
+    }
+
+    fn event(&mut self, at: Time, event: &Event) {
+        let out = &mut self.out;
+        match *event {
+            Event::Join { app, params, .. } => {
+                let args = Args::new()
+                    .number("priority", u64::from(params.priority.0))
+                    .number("stride", params.stride.periods())
+                    .span("etpf_us", params.etpf);
+                self.apps.mark(out, at, app, "joined".to_owned(), args);
+            }
+            Event::Change { app, params } => {
+                let args = Args::new()
+                    .number("priority", u64::from(params.priority.0))
+                    .number("stride", params.stride.periods())
+                    .span("etpf_us", params.etpf);
+                self.apps.mark(out, at, app, "changed".to_owned(), args);
+            }
+            Event::Leave { app } => {
+                self.apps.mark(out, at, app, "left".to_owned(), Args::new());
+                self.groups.leave(out, at, app);
+                self.apps.close_frames(out, at, app);
+            }
+            Event::Submit { app, group, .. } => {
+                let parent = self.apps.track(out, app);
+                if let Some(frame) = self.groups.submit(out, parent, at, group) {
+                    self.apps.begin_frame(out, at, app, frame);
+                }
+            }
+            Event::Complete { group, finished, .. } => self.complete(at, group, finished),
+            Event::Refresh(refresh) => {
+                let args = Args::new().number("refresh_mhz", u64::from(refresh.mhz()));
+                out.instant(at, self.decisions, "refresh changed".to_owned(), args);
+            }
+        }
+    }
+
+    fn action(&mut self, at: Time, action: &Action) {
+        match *action {
+            Action::Dispatch { app, group, .. } => self.dispatch(at, app, group),
+            Action::Hold { app, reason } => self.hold(at, app, reason),
+            Action::Refused { app, group, reason } => {
+                let name = format!("refused {}: {reason}", self.apps.name(app));
+                let args = group.map_or_else(Args::new, |g| Args::new().number("group", g.0));
+                self.out.instant(at, self.decisions, name, args);
+                if let Some(group) = group {
+                    self.groups.refuse(&mut self.out, at, group, reason);
+                }
+            }
+            Action::Missed { app, frame, deadline, period, count } => {
+                let args =
+                    Args::new().number("frame", frame).number("period", period.0).number("count", count);
+                let name = format!("missed deadline: frame {frame}");
+                self.apps.mark(&mut self.out, deadline, app, name, args);
+            }
+            Action::FrameDone(done) => self.apps.end_frame(&mut self.out, &done),
+            Action::Lost { app, group, .. } => {
+                let name = format!("lost completion of {}", self.apps.name(app));
+                let args = Args::new().number("group", group.0);
+                self.out.instant(at, self.decisions, name, args);
+                self.groups.landed(&mut self.out, at, group);
+            }
+            // Its time lies in the future; the next frame's slice shows when it was used.
+            Action::Release { .. } => {}
+        }
+    }
+
+    fn dispatch(&mut self, at: Time, app: AppId, group: GroupId) {
+        let name = format!("dispatch {}", self.apps.name(app));
+        let mut args = Args::new().number("group", group.0);
+        if let Some(flow) = self.groups.flow(group) {
+            args = args.flow(flow);
+        }
+        if let Some(reserved) = self.groups.reserved(group) {
+            args = args.span("reserved_us", reserved);
+        }
+        self.out.instant(at, self.decisions, name, args);
+        self.groups.dispatch(&mut self.out, at, group);
+    }
+
+    fn hold(&mut self, at: Time, app: AppId, reason: Hold) {
+        let why = match reason {
+            Hold::Protects { app } => format!("protects {}", self.apps.name(app)),
+            Hold::Behind { app } => format!("behind {}", self.apps.name(app)),
+            Hold::Exhausted { app } => format!("no time left down to {}", self.apps.name(app)),
+            Hold::Unbounded => "unbounded estimate".to_owned(),
+        };
+        let name = format!("hold {}: {why}", self.apps.name(app));
+        self.out.instant(at, self.decisions, name, Args::new());
+    }
+
+    fn gpu(&mut self, at: Time, record: &GpuRecord) {
+        match *record {
+            GpuRecord::Queued { .. } => {}
+            GpuRecord::Started { app, group } => {
+                self.start_gpu(at, app, group);
+            }
+            GpuRecord::Finished { group, .. } => {
+                if self.gpu.running.is_some_and(|(running, _)| running == group) {
+                    self.stop_gpu(at);
+                }
+                self.groups.end(&mut self.out, at, group);
+            }
+            GpuRecord::Stalled { until } => {
+                let state = self.gpu.state(&mut self.out, self.root);
+                let from = at.max(state.stalled_until);
+                if until > from {
+                    let name = "stalled".to_owned();
+                    self.out.begin(from, state.track, name, Args::new());
+                    self.out.end(until, state.track, Args::new());
+                    state.stalled_until = until;
+                }
+            }
+            GpuRecord::Clock { permille } => {
+                let state = self.gpu.state(&mut self.out, self.root);
+                self.out.gauge(at, state.clock, f64::from(permille) / 10.0);
+            }
+        }
+    }
+
+    /// Where the GPU itself was not recorded, the completion tells what it did.
+    fn complete(&mut self, at: Time, group: GroupId, finished: Time) {
+        if let Some((app, started)) = self.groups.unseen(group) {
+            let started = started.max(self.gpu.last_change());
+            self.start_gpu(started, app, group);
+            self.stop_gpu(finished.max(started));
+            self.groups.end(&mut self.out, finished.max(started), group);
+        }
+        self.groups.landed(&mut self.out, at, group);
+    }
+
+    /// Begins a slice on the GPU's track, which has room for one at a time.
+    fn start_gpu(&mut self, at: Time, app: AppId, group: GroupId) {
+        self.stop_gpu(at);
+        let args = self.groups.run(&mut self.out, at, group);
+        let name = self.apps.name(app).to_owned();
+        self.out.begin(at, self.gpu.track, name, args);
+        self.gpu.running = Some((group, at));
+    }
+
+    fn stop_gpu(&mut self, at: Time) {
+        if let Some((_, since)) = self.gpu.running.take() {
+            self.out.end(at, self.gpu.track, Args::new());
+            self.gpu.free = at;
+            self.vsync.add_busy(since, at);
+        }
+    }
+}
+
+impl<W: Write> Observer for Perfetto<W> {
+    fn record(&mut self, at: Time, record: &Record) {
+        self.last = self.last.max(at);
+        self.groups.see(at, record);
+        match record {
+            Record::In(event) => self.event(at, event),
+            Record::Out(action) => self.action(at, action),
+            Record::Gpu(gpu) => self.gpu(at, gpu),
+            Record::Vsync(period) => {
+                if let Some((_, since)) = &self.gpu.running {
+                    self.vsync.add_busy(*since, at);
+                }
+                self.vsync.next(&mut self.out, at, *period);
+            }
+        }
+    }
+}
+
+/// The track of refresh periods, and how busy the GPU was in each.
+#[derive(Debug)]
+struct Vsync {
+    track: TrackId,
+    busy_track: TrackId,
+    begun: Option<Time>,
+    busy_ns: u64,
+}
+
+impl Vsync {
+    fn next<W: Write>(&mut self, out: &mut Packets<W>, at: Time, period: Period) {
+        if let Some(begun) = self.begun {
+            out.end(at, self.track, Args::new());
+            let length = at.since(begun).as_ns();
+            if length > 0 {
+                out.gauge(at, self.busy_track, percent(self.busy_ns, length));
+            }
+        }
+        out.begin(at, self.track, format!("period {}", period.0), Args::new());
+        self.begun = Some(at);
+        self.busy_ns = 0;
+    }
+
+    /// Counts the part of `[from, to)` that lies in the current period.
+    fn add_busy(&mut self, from: Time, to: Time) {
+        let from = from.max(self.begun.unwrap_or_default());
+        self.busy_ns += to.since(from).as_ns();
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for display")]
+fn percent(part_ns: u64, whole_ns: u64) -> f64 {
+    part_ns as f64 / whole_ns as f64 * 100.0
+}
+
+/// The GPU's track, and a second one for its troubles, if it has any.
+#[derive(Debug)]
+struct Gpu {
+    track: TrackId,
+    state: Option<GpuState>,
+    /// What it executes, and since when.
+    running: Option<(GroupId, Time)>,
+    /// End of the last slice.
+    free: Time,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct GpuState {
+    track: TrackId,
+    clock: TrackId,
+    stalled_until: Time,
+}
+
+impl Gpu {
+    fn last_change(&self) -> Time {
+        self.running.map_or(self.free, |(_, since)| since)
+    }
+
+    fn state<W: Write>(&mut self, out: &mut Packets<W>, root: TrackId) -> &mut GpuState {
+        self.state.get_or_insert_with(|| {
+            let below = |rank| Place { parent: Some(root), rank };
+            GpuState {
+                track: out.track(below(5), "GPU state", "Times in which the GPU stood still"),
+                clock: out.counter_track(below(6), "GPU clock", "%"),
+                stalled_until: Time::ZERO,
+            }
+        })
+    }
+}
