@@ -24,7 +24,7 @@ struct App(&'static str, u32, u32, u64, u64);
 const APPS: [App; 3] = [
     App("navi, \"beta\" <b>&co", 20, 2, 3, 1_400),
     App("cluster", 30, 1, 4, 900),
-    App("game", 10, 1, 2, 5_900),
+    App("game", 10, 1, 2, 4_000),
 ];
 
 /// A group on its way.
@@ -185,7 +185,9 @@ fn jobs(periods: u64, grid: &Refresh) -> Vec<Job> {
             let release = us(grid.start(Period(frame * stride)));
             for n in 0..*groups {
                 // Costs wander a little, so that pictures do not look drawn with a ruler.
-                let wobble = (frame * 37 + n * 11 + app as u64 * 5) % 17 * cost / 60;
+                let wobble = (frame * 37 + n * 11 + app as u64 * 5) % 17 * cost / 100;
+                // The game now and then draws twice as much as it thought.
+                let burst = u64::from(app == 2 && frame % 7 == 2) * cost;
                 jobs.push(Job {
                     app,
                     group: jobs.len() as u64,
@@ -193,7 +195,7 @@ fn jobs(periods: u64, grid: &Refresh) -> Vec<Job> {
                     frame,
                     submitted: release + 100 + 150 * n,
                     predicted: cost + cost / 10,
-                    cost: cost + wobble,
+                    cost: cost + wobble + burst,
                     release,
                     deadline: us(grid.end(last)),
                     period: last,
