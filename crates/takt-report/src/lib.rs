@@ -9,7 +9,8 @@
 //!
 //! * `page`: the page as a whole, the verdict and the table of apps.
 //! * `bars`, `utilisation`, `histogram`: pictures drawn from the summary.
-//! * `timeline`: the timing diagram, drawn by `timeline.js` from the records.
+//! * `timeline`: the timing diagram, drawn by `drawing.js` from the records and moved by
+//!   `timeline.js`.
 //! * `misses`: missed deadlines and their causes.
 //! * `svg`, `html`: how pictures and text are written.
 

@@ -105,6 +105,8 @@ fn judged(summary: &Summary) -> String {
     let others = summary.apps.iter().filter(|app| app.missed > 0).count();
     if others > listed.len() {
         listed.push(format!("{} more apps missed some", others - listed.len()));
+    } else if others < summary.apps.len() {
+        listed.push("all others met every one".to_owned());
     }
     format!(
         "<li class=\"missed\"><b>{policy}</b>: <span class=\"bad\">{} of {} deadlines \

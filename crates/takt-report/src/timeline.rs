@@ -1,6 +1,6 @@
 //! The timing diagram: who submitted what, what the scheduler decided, what the GPU did.
 //!
-//! Records become columns of numbers here, and `timeline.js` draws them on a canvas: a picture
+//! Records become columns of numbers here, and `drawing.js` draws them on a canvas: a picture
 //! of some ten thousand groups that can be zoomed is too much for SVG.
 
 use std::cmp::Reverse;
@@ -14,8 +14,13 @@ use takt_trace::{GpuRecord, Record};
 use crate::Run;
 use crate::html::{count, escape, script_json};
 
-/// The script that draws all diagrams of a page.
-pub(crate) const SCRIPT: &str = include_str!("timeline.js");
+/// The script that draws all diagrams of a page, closed off from other scripts.
+pub(crate) const SCRIPT: &str = concat!(
+    "'use strict';(() => {\n",
+    include_str!("drawing.js"),
+    include_str!("timeline.js"),
+    "})();"
+);
 
 /// Groups beyond which a page would get too large to open; the rest is left out and said so.
 const GROUPS_MAX: usize = 60_000;
@@ -102,8 +107,7 @@ fn in_words(data: &Data) -> String {
     let executed = data.groups.started.iter().filter(|t| **t >= 0).count();
     let ms = data.length / 1_000_000;
     let mut text = format!(
-        "{} of recording: {} groups of {} apps executed, {} deadlines missed.",
-        format_args!("{ms} ms"),
+        "{ms} ms of recording: {} groups of {} apps executed, {} deadlines missed.",
         count(executed as u64),
         data.apps.len(),
         count(data.misses.len() as u64)
