@@ -14,6 +14,8 @@ const FRAME: Frame = Frame {
 };
 /// With more apps than this, numbers above the bars would run into each other.
 const LABELLED_MAX: usize = 10;
+/// Width that the number of a priority needs below its bars; some are left out if there is less.
+const PRIORITY_ROOM: f64 = 22.0;
 /// Bars do not get wider than this, however few there are.
 const BAR_MAX: f64 = 34.0;
 
@@ -36,12 +38,16 @@ pub(crate) fn chart(summary: &Summary, fps_max: f64) -> String {
     let bar = (slot * 0.36).min(BAR_MAX);
     let labelled = count <= LABELLED_MAX;
     let mut middle = FRAME.left + slot / 2.0;
+    let mut labelled_until = 0.0;
     for app in &summary.apps {
         pair(&mut svg, app, middle, bar, fps_top);
         if labelled {
             values(&mut svg, app, middle, bar, fps_top);
         }
-        x_labels(&mut svg, app, middle, slot);
+        if middle >= labelled_until + PRIORITY_ROOM / 2.0 {
+            x_labels(&mut svg, app, middle, slot);
+            labelled_until = middle + PRIORITY_ROOM / 2.0;
+        }
         middle += slot;
     }
     let (left, right) = (
