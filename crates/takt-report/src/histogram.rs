@@ -6,12 +6,7 @@ use takt_trace::summary::{PD_FFT_BIN, PD_FFT_BINS};
 use crate::html::percent;
 use crate::svg::{Anchor, Frame, Svg};
 
-const FRAME: Frame = Frame {
-    left: 40.0,
-    top: 8.0,
-    width: 270.0,
-    height: 70.0,
-};
+const FRAME: Frame = Frame { left: 40.0, top: 8.0, width: 270.0, height: 70.0 };
 
 /// The histogram of one app. Bins after the deadline have the colour of misses; the last one holds
 /// everything from twice the allowed time on.
@@ -29,23 +24,14 @@ pub(crate) fn chart(app: &AppSummary, policy: &str) -> String {
     for bin in app.pd_fft.iter().take(PD_FFT_BINS) {
         if *bin > 0 {
             let y = FRAME.y(share(*bin, total), top).min(FRAME.bottom() - 1.0);
-            let frame = Frame {
-                left: left + 0.5,
-                top: y,
-                width: width - 1.0,
-                height: FRAME.bottom() - y,
-            };
+            let frame = Frame { left: left + 0.5, top: y, width: width - 1.0, height: FRAME.bottom() - y };
             let class = if from < 0.999 { "met" } else { "late" };
             svg.rect(frame, class, &hint(from, *bin, total));
         }
         left += width;
         from += PD_FFT_BIN;
     }
-    svg.line(
-        (FRAME.left, FRAME.bottom()),
-        (FRAME.right(), FRAME.bottom()),
-        "axis",
-    );
+    svg.line((FRAME.left, FRAME.bottom()), (FRAME.right(), FRAME.bottom()), "axis");
     svg.finish()
 }
 
@@ -53,37 +39,17 @@ fn axes(svg: &mut Svg, top: f64) {
     svg.line((FRAME.left, FRAME.top), (FRAME.right(), FRAME.top), "grid");
     let at = (FRAME.left - 5.0, FRAME.top + 3.5);
     svg.text(at, Anchor::End, "tick", &format!("{:.0} %", top * 100.0));
-    svg.text(
-        (FRAME.left - 5.0, FRAME.bottom() + 3.5),
-        Anchor::End,
-        "tick",
-        "0",
-    );
+    svg.text((FRAME.left - 5.0, FRAME.bottom() + 3.5), Anchor::End, "tick", "0");
     #[expect(clippy::cast_precision_loss, reason = "a constant number of bins")]
     let unit = FRAME.width / PD_FFT_BINS as f64 / PD_FFT_BIN;
     let deadline = FRAME.left + unit;
-    svg.line(
-        (deadline, FRAME.top),
-        (deadline, FRAME.bottom()),
-        "deadline",
-    );
-    for (share, label) in [
-        (0.0, "0"),
-        (0.5, "50"),
-        (1.0, "100"),
-        (1.5, "150"),
-        (2.0, "≥ 200"),
-    ] {
+    svg.line((deadline, FRAME.top), (deadline, FRAME.bottom()), "deadline");
+    for (share, label) in [(0.0, "0"), (0.5, "50"), (1.0, "100"), (1.5, "150"), (2.0, "≥ 200")] {
         let at = (FRAME.left + share * unit, FRAME.bottom() + 14.0);
         svg.text(at, Anchor::Middle, "tick", label);
     }
     let at = (FRAME.left + FRAME.width / 2.0, FRAME.bottom() + 29.0);
-    svg.text(
-        at,
-        Anchor::Middle,
-        "label",
-        "Time used from release to deadline (%)",
-    );
+    svg.text(at, Anchor::Middle, "label", "Time used from release to deadline (%)");
 }
 
 fn hint(from: f64, bin: u64, total: u64) -> String {
@@ -98,9 +64,5 @@ fn hint(from: f64, bin: u64, total: u64) -> String {
 
 #[expect(clippy::cast_precision_loss, reason = "for display")]
 fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -27,9 +27,7 @@ fn hidden(c: char) -> bool {
 /// JSON that may stand in a `<script>` element: it cannot end the element or begin a comment.
 pub(crate) fn script_json(json: &str) -> String {
     // Outside strings these characters do not occur in JSON, so an escape is always right.
-    json.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
 /// A share as a percentage. It is rounded down: what reads "100 %" is all of it.

@@ -25,10 +25,7 @@ pub(crate) fn table(summary: &Summary, index: usize) -> String {
     out.push_str("</tbody></table></div>");
     let hidden = summary.misses.len().saturating_sub(ROWS_MAX) as u64 + summary.misses_omitted;
     if hidden > 0 {
-        out.push_str(&format!(
-            "<p class=\"note\">{} more are not listed.</p>",
-            count(hidden)
-        ));
+        out.push_str(&format!("<p class=\"note\">{} more are not listed.</p>", count(hidden)));
     }
     out
 }
@@ -52,9 +49,7 @@ fn filter(summary: &Summary, index: usize) -> String {
 }
 
 fn row(miss: &Miss, slot: Option<usize>) -> String {
-    let late = miss
-        .late_us
-        .map_or_else(|| "never finished".to_owned(), millis);
+    let late = miss.late_us.map_or_else(|| "never finished".to_owned(), millis);
     format!(
         "<tr data-app=\"{}\"><td class=\"num\">{:.4} s</td><td>{}</td><td class=\"num\">{}</td>\
          <td class=\"num\">{late}</td><td>{}</td></tr>",

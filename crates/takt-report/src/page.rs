@@ -91,10 +91,7 @@ fn judged(summary: &Summary) -> String {
     let due: u64 = summary.apps.iter().map(|app| app.deadlines).sum();
     let policy = escape(&summary.policy);
     if missed == 0 {
-        return format!(
-            "<li><b>{policy}</b>: all {} deadlines met.</li>",
-            count(due)
-        );
+        return format!("<li><b>{policy}</b>: all {} deadlines met.</li>", count(due));
     }
     let worst = summary
         .apps
@@ -148,17 +145,9 @@ fn apps(runs: &[Run], colours: &Colours) -> String {
 }
 
 fn app_row(runs: &[Run], name: &str, colour: usize) -> String {
-    let find = |run: &Run| {
-        run.summary
-            .apps
-            .iter()
-            .find(|app| app.name == name)
-            .cloned()
-    };
-    let (priority, wanted) = runs
-        .iter()
-        .find_map(find)
-        .map_or((0, 0.0), |app| (app.priority, app.fps_target));
+    let find = |run: &Run| run.summary.apps.iter().find(|app| app.name == name).cloned();
+    let (priority, wanted) =
+        runs.iter().find_map(find).map_or((0, 0.0), |app| (app.priority, app.fps_target));
     let mut out = format!(
         "<tr><td><span class=\"swatch\" style=\"background:var(--app{})\"></span>{}</td>\
          <td class=\"num\">{priority}</td><td class=\"num\">{}</td>",
@@ -177,11 +166,7 @@ fn app_row(runs: &[Run], name: &str, colour: usize) -> String {
 }
 
 fn app_cells(app: &AppSummary) -> String {
-    let class = if app.missed > 0 {
-        "num bad"
-    } else {
-        "num good"
-    };
+    let class = if app.missed > 0 { "num bad" } else { "num good" };
     format!(
         "<td class=\"num first\">{:.2}</td><td class=\"{class}\">{}</td>\
          <td class=\"num\">{} of {}</td><td class=\"num\">{}</td><td class=\"num\">{}</td>\
@@ -199,28 +184,20 @@ fn app_cells(app: &AppSummary) -> String {
 fn deadlines(runs: &[Run]) -> String {
     let apps = runs.iter().flat_map(|run| &run.summary.apps);
     let fps_max = apps.fold(1.0f64, |max, app| max.max(app.fps).max(app.fps_target));
-    columns("Met deadlines and frame rates", runs, |run| {
-        bars::chart(&run.summary, fps_max)
-    })
+    columns("Met deadlines and frame rates", runs, |run| bars::chart(&run.summary, fps_max))
 }
 
 fn utilisations(runs: &[Run]) -> String {
     let lengths = runs.iter().map(|run| run.summary.duration_s);
     let seconds = lengths.fold(0.0, f64::max);
-    columns("GPU utilisation", runs, |run| {
-        utilisation::chart(&run.summary, seconds)
-    })
+    columns("GPU utilisation", runs, |run| utilisation::chart(&run.summary, seconds))
 }
 
 /// A section with one picture per run, next to each other.
 fn columns(title: &str, runs: &[Run], picture: impl Fn(&Run) -> String) -> String {
     let mut out = format!("<section><h2>{title}</h2><div class=\"columns\">");
     for run in runs {
-        out.push_str(&format!(
-            "<figure><h3>{}</h3>{}</figure>",
-            escape(&run.summary.policy),
-            picture(run)
-        ));
+        out.push_str(&format!("<figure><h3>{}</h3>{}</figure>", escape(&run.summary.policy), picture(run)));
     }
     out.push_str("</div></section>\n");
     out
@@ -294,10 +271,7 @@ fn facts(runs: &[Run]) -> String {
             ("Scenario", escape(&summary.scenario)),
             ("Seed", summary.seed.to_string()),
             ("Event hash", escape(&summary.event_hash)),
-            (
-                "Refresh rate",
-                format!("{} Hz", number(f64::from(meta.refresh.mhz()) / 1000.0)),
-            ),
+            ("Refresh rate", format!("{} Hz", number(f64::from(meta.refresh.mhz()) / 1000.0))),
             ("Decisions", count(scheduler.runs)),
             ("Groups dispatched", count(scheduler.dispatched)),
             ("Completions lost", count(scheduler.lost)),
@@ -305,11 +279,7 @@ fn facts(runs: &[Run]) -> String {
             ("GPU utilisation", percent(summary.gpu.utilisation)),
         ];
         let rows = rows.map(|(term, value)| format!("<dt>{term}</dt><dd>{value}</dd>"));
-        out.push_str(&format!(
-            "<div><h3>{}</h3><dl>{}</dl></div>",
-            escape(&summary.policy),
-            rows.concat()
-        ));
+        out.push_str(&format!("<div><h3>{}</h3><dl>{}</dl></div>", escape(&summary.policy), rows.concat()));
     }
     out.push_str("</div></section>\n");
     out

@@ -59,14 +59,9 @@ impl Svg {
     }
 
     pub(crate) fn polyline(&mut self, points: &[(f64, f64)], class: &str) {
-        let path: Vec<String> = points
-            .iter()
-            .map(|(x, y)| format!("{:.1},{:.1}", finite(*x), finite(*y)))
-            .collect();
-        self.body.push_str(&format!(
-            "<polyline points=\"{}\" class=\"{class}\"/>",
-            path.join(" ")
-        ));
+        let path: Vec<String> =
+            points.iter().map(|(x, y)| format!("{:.1},{:.1}", finite(*x), finite(*y))).collect();
+        self.body.push_str(&format!("<polyline points=\"{}\" class=\"{class}\"/>", path.join(" ")));
     }
 
     /// A dot that shows `hint` under the pointer.

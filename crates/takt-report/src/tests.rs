@@ -19,11 +19,7 @@ fn run(policy: &str, pick: Pick) -> Run {
     let mut timeline = Log::new();
     timeline.records = sample::run(pick, PERIODS);
     let summary = summary(&meta, &timeline);
-    Run {
-        summary,
-        meta,
-        timeline,
-    }
+    Run { summary, meta, timeline }
 }
 
 /// Figures good enough to draw; the real ones come from the metrics.
@@ -66,12 +62,7 @@ fn summary(meta: &Meta, log: &Log) -> Summary {
             window_s: 0.05,
             utilisation_windows: windows.iter().map(|busy| busy.min(1.0)).collect(),
         },
-        scheduler: SchedulerSummary {
-            runs: 4321,
-            dispatched: 450,
-            lost: 0,
-            refused: 0,
-        },
+        scheduler: SchedulerSummary { runs: 4321, dispatched: 450, lost: 0, refused: 0 },
         apps,
         misses,
         misses_omitted: 3,
@@ -97,14 +88,11 @@ fn app_summary(app: &takt_trace::AppMeta, done: &[FrameDone]) -> AppSummary {
         missed,
         met: 1.0 - missed as f64 / deadlines as f64,
         blocking_us_max: 6300.0,
-        response_us: Quantiles {
-            p50: 4000.0,
-            p99: 15_900.0,
-            max: 20_000.0,
-        },
+        response_us: Quantiles { p50: 4000.0, p99: 15_900.0, max: 20_000.0 },
         gpu_share: 0.3,
         under_predicted: 0.1,
         pd_fft,
+        causes: std::collections::BTreeMap::new(),
     }
 }
 
@@ -130,10 +118,7 @@ fn ms(span: Span) -> f64 {
 }
 
 fn both() -> Vec<Run> {
-    vec![
-        run("fifo", Pick::Oldest),
-        run("frame-deadline", Pick::Important),
-    ]
+    vec![run("fifo", Pick::Oldest), run("frame-deadline", Pick::Important)]
 }
 
 /// Set `TAKT_REPORT_OUT` to a path to look at the page.
@@ -152,11 +137,7 @@ fn a_page_has_all_sections_for_every_run() {
         "Missed deadlines and their causes",
         "Runs",
     ] {
-        assert_eq!(
-            page.matches(&format!("<h2>{heading}</h2>")).count(),
-            1,
-            "{heading}"
-        );
+        assert_eq!(page.matches(&format!("<h2>{heading}</h2>")).count(), 1, "{heading}");
     }
     assert_eq!(page.matches("<canvas").count(), 2);
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
@@ -223,8 +204,5 @@ fn a_window_shows_groups_from_before() {
     let mut run = run("fifo", Pick::Oldest);
     run.timeline.records.drain(..501);
     let page = render(&[run]);
-    assert!(
-        page.contains("\"submitted\":[-1"),
-        "no group without submission"
-    );
+    assert!(page.contains("\"submitted\":[-1"), "no group without submission");
 }

@@ -15,12 +15,8 @@ use crate::Run;
 use crate::html::{count, escape, script_json};
 
 /// The script that draws all diagrams of a page, closed off from other scripts.
-pub(crate) const SCRIPT: &str = concat!(
-    "'use strict';(() => {\n",
-    include_str!("drawing.js"),
-    include_str!("timeline.js"),
-    "})();"
-);
+pub(crate) const SCRIPT: &str =
+    concat!("'use strict';(() => {\n", include_str!("drawing.js"), include_str!("timeline.js"), "})();");
 
 /// Groups beyond which a page would get too large to open; the rest is left out and said so.
 const GROUPS_MAX: usize = 60_000;
@@ -151,11 +147,7 @@ impl Collector {
             },
             origin,
             last: origin,
-            lanes: order
-                .iter()
-                .enumerate()
-                .map(|(lane, (id, _))| (*id, lane))
-                .collect(),
+            lanes: order.iter().enumerate().map(|(lane, (id, _))| (*id, lane)).collect(),
             lives: Lives::new(),
             known: Vec::new(),
             reasons: BTreeMap::new(),
@@ -189,12 +181,7 @@ impl Collector {
                     self.data.holds.push((now, *lane, reason));
                 }
             }
-            Record::Out(Action::Missed {
-                app,
-                frame,
-                deadline,
-                ..
-            }) => {
+            Record::Out(Action::Missed { app, frame, deadline, .. }) => {
                 let deadline = self.ns(deadline);
                 if let Some(lane) = self.lanes.get(&app) {
                     self.data.misses.push((deadline, *lane, frame));
@@ -204,11 +191,7 @@ impl Collector {
                 let until = self.ns(until);
                 self.data.stalls.push((now, until));
             }
-            Record::Gpu(GpuRecord::Finished {
-                app,
-                group,
-                started,
-            }) if self.lives.get(group).is_none() => {
+            Record::Gpu(GpuRecord::Finished { app, group, started }) if self.lives.get(group).is_none() => {
                 // Submitted before the recording began: only its execution is known.
                 self.executed(app, group.0, started, at);
             }
@@ -231,9 +214,7 @@ impl Collector {
         groups.app.push(lane);
         groups.group.push(life.group.0);
         groups.kind.push(kind);
-        groups
-            .frame
-            .push(i64::try_from(life.frame).unwrap_or(UNKNOWN));
+        groups.frame.push(i64::try_from(life.frame).unwrap_or(UNKNOWN));
         groups.submitted.push(submitted);
         groups.predicted.push(length(Some(life.predicted.span())));
         groups.dispatched.push(dispatched);

@@ -6,12 +6,7 @@ use crate::html::percent;
 use crate::svg::{Anchor, Frame, Svg, number, ticks};
 
 const WIDTH: f64 = 640.0;
-const FRAME: Frame = Frame {
-    left: 56.0,
-    top: 14.0,
-    width: WIDTH - 56.0 - 60.0,
-    height: 150.0,
-};
+const FRAME: Frame = Frame { left: 56.0, top: 14.0, width: WIDTH - 56.0 - 60.0, height: 150.0 };
 /// With more windows than this, dots hide the line.
 const DOTS_MAX: usize = 120;
 /// More points than the picture has room for are thinned out to their extremes.
@@ -36,12 +31,7 @@ pub(crate) fn chart(summary: &Summary, seconds: f64) -> String {
     let mean = FRAME.y(gpu.utilisation, 1.0);
     svg.line((FRAME.left, mean), (FRAME.right(), mean), "mean");
     let at = (FRAME.right() + 5.0, mean + 3.5);
-    svg.text(
-        at,
-        Anchor::Start,
-        "value",
-        &format!("ø {}", percent(gpu.utilisation)),
-    );
+    svg.text(at, Anchor::Start, "value", &format!("ø {}", percent(gpu.utilisation)));
 
     let points = points(summary);
     let place = |(time, share): &(f64, f64)| (FRAME.x(*time, x_max), FRAME.y(*share, 1.0));
@@ -53,11 +43,7 @@ pub(crate) fn chart(summary: &Summary, seconds: f64) -> String {
             svg.dot(*at, "dot", &hint);
         }
     }
-    svg.line(
-        (FRAME.left, FRAME.bottom()),
-        (FRAME.right(), FRAME.bottom()),
-        "axis",
-    );
+    svg.line((FRAME.left, FRAME.bottom()), (FRAME.right(), FRAME.bottom()), "axis");
     let at = (FRAME.left + FRAME.width / 2.0, FRAME.bottom() + 34.0);
     let label = format!("Time (s), one point per {} s", number(gpu.window_s));
     svg.text(at, Anchor::Middle, "label", &label);

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod client;
+pub mod demand;
 pub mod gpu;
 mod hash;
 pub mod model;

@@ -145,11 +145,25 @@ pub fn draw(options: &Options, index: u64) -> Case {
     Case { scenario, protected: set.len() }
 }
 
+/// Coarsest grain of all times of a case. Round numbers make groups end exactly on deadlines,
+/// which odd ones never do.
+const GRAIN: Span = Span::from_us(500);
+
+fn is_round(config: &Config) -> bool {
+    config.refresh.period_span().as_ns().is_multiple_of(GRAIN.as_ns())
+}
+
+/// Rounds down to the grain of the case.
+fn rounded(span: Span, config: &Config) -> Span {
+    if is_round(config) { Span::from_ns(span.as_ns() / GRAIN.as_ns() * GRAIN.as_ns()) } else { span }
+}
+
 fn draw_config(options: &Options, rng: &mut Rng) -> Config {
-    let refresh = [60_000, 60_000, 60_000, 90_000, 59_940];
+    let refresh = [60_000, 60_000, 90_000, 59_940, 62_500];
     let mhz = rng.pick(&refresh).copied().unwrap_or(60_000);
     let mpcg = options.mpcg.unwrap_or_else(|| rng.pick(&[1, 2, 3, 5, 8, 16]).copied().unwrap_or(5));
     let margins = match rng.between(0, 3) {
+        _ if mhz == 62_500 => Margins::NONE,
         0 => Margins::default(),
         1 => Margins::NONE,
         _ => draw_margins(rng),
@@ -198,7 +212,8 @@ fn draw_set(options: &Options, config: &Config, rng: &mut Rng) -> Vec<Demand> {
         let demand = |i: usize| {
             let full = period.times(strides[i].periods()).as_ns();
             let share = full / total * shares[i] + full % total * shares[i] / total;
-            let etpf = Span::from_ns(share / 10_000 * permyriad).max(etpf_min(config));
+            let etpf = rounded(Span::from_ns(share / 10_000 * permyriad), config);
+            let etpf = etpf.max(etpf_min(config)).max(rounded(GRAIN, config));
             Demand { stride: strides[i], etpf, phase: phases[i] }
         };
         (0..strides.len()).map(demand).collect()
@@ -218,6 +233,9 @@ fn draw_set(options: &Options, config: &Config, rng: &mut Rng) -> Vec<Demand> {
     }
     if rng.between(0, 1) == 0 {
         fill_to_the_limit(period, &mut set, test, rng);
+        for demand in &mut set {
+            demand.etpf = rounded(demand.etpf, config).max(etpf_min(config));
+        }
     }
     set
 }
@@ -253,6 +271,7 @@ fn draw_frame(etpf: Span, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> 
     let per_group = margins.per_group(config.mpcg);
     let budget = etpf.saturating_sub(margins.per_frame(config.mpcg));
     let least = margins.conservative(Estimate::default()) + per_group + Span::from_ns(2);
+    let least = least.max(rounded(GRAIN, config));
     let most = (budget.as_ns() / least.as_ns().max(1)).clamp(1, 40);
     let count = match rng.between(0, 3) {
         0 => 1,
@@ -263,24 +282,28 @@ fn draw_frame(etpf: Span, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> 
     let mut groups = Vec::new();
     for number in 1..=count {
         let last = number == count;
-        let extra = if last { left } else { Span::from_ns(rng.between(0, left.as_ns() / 2)) };
+        let part = rounded(Span::from_ns(rng.between(0, left.as_ns() / 2)), config);
+        let extra = if last { left } else { part };
         left -= extra;
         let room = least + extra;
         let kind = if last { GroupKind::Swap } else { GroupKind::Draw };
-        groups.push(group_within(room.saturating_sub(per_group), kind, margins, rng));
+        groups.push(group_within(room.saturating_sub(per_group), kind, config, rng));
     }
     groups
 }
 
 /// A group whose conservative prediction is at most `room`, and that takes all of it or less.
-fn group_within(room: Span, kind: GroupKind, margins: &Margins, rng: &mut Rng) -> RecordedGroup {
+fn group_within(room: Span, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {
+    let margins = &config.margins;
     let mut predicted = room.scaled(1000, margins.upper_permille).saturating_sub(margins.fixed);
     while margins.conservative(Estimate::new(predicted)) > room && predicted > Span::ZERO {
         predicted = predicted.saturating_sub(Span::from_ns(1));
     }
     let longest = margins.conservative(Estimate::new(predicted)).min(room);
     let cost = match rng.between(0, 2) {
-        0 => Span::from_ns(rng.between(margins.group_min.as_ns().min(longest.as_ns()), longest.as_ns())),
+        0 if !is_round(config) => {
+            Span::from_ns(rng.between(margins.group_min.as_ns().min(longest.as_ns()), longest.as_ns()))
+        }
         _ => longest,
     };
     RecordedGroup { delay: Span::ZERO, kind, cost, predicted: Some(predicted) }
@@ -318,7 +341,8 @@ fn draw_load(config: &Config, duration: Span, rng: &mut Rng) -> Vec<AppSpec> {
         }
         let mut load = app(format!("load-{number}"), draw_params(config, rng), groups, config);
         load.unpaced = rng.between(0, 2) == 0;
-        load.submit_delay = SpanRange { lo: Span::ZERO, hi: Span::from_us(rng.between(0, 20_000)) };
+        let late = rounded(Span::from_us(rng.between(0, 20_000)), config);
+        load.submit_delay = SpanRange { lo: if is_round(config) { late } else { Span::ZERO }, hi: late };
         load.join = Time::from_ns(rng.between(0, 2) * rng.between(0, duration.as_ns() / 3));
         let after = |rng: &mut Rng| Time::from_ns(rng.between(load.join.as_ns(), duration.as_ns()));
         for _ in 0..rng.between(0, 2) {
@@ -350,8 +374,8 @@ fn draw_params(config: &Config, rng: &mut Rng) -> AppParams {
 fn load_group(longest_us: u64, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {
     let room =
         Span::from_us(rng.between(1, longest_us)).max(config.margins.conservative(Estimate::default()));
-    let mut group = group_within(room, kind, &config.margins, rng);
-    group.delay = Span::from_us(rng.between(0, 3) * rng.between(0, 500));
+    let mut group = group_within(room, kind, config, rng);
+    group.delay = rounded(Span::from_us(rng.between(0, 3) * rng.between(0, 500)), config);
     group
 }
 

@@ -5,8 +5,9 @@
 //! idled while it was ready. The cause is the first of these that applies:
 //!
 //! 1. a completion was lost or the GPU stalled meanwhile;
-//! 2. a less important group overran the time set aside for it;
-//! 3. otherwise, whatever took the largest share.
+//! 2. the app was let go in time and had not submitted the end of the frame by the deadline;
+//! 3. a less important group overran the time set aside for it;
+//! 4. otherwise, whatever took the largest share.
 //!
 //! Overruns come before shares because less important work is only ever let in when, by its
 //! prediction, it does no harm: without the overrun the deadline would have been met.
@@ -52,6 +53,8 @@ struct Account {
     present_since: Option<Time>,
     /// Last time it was let go.
     released: Time,
+    /// Frames submitted to their end since joining.
+    submitted: u64,
     hold: Option<Hold>,
     causes: BTreeMap<CauseKind, u64>,
     listed: usize,
@@ -114,8 +117,11 @@ impl Blame {
             self.remember(*ended, live);
         }
         match *record {
-            Record::In(Event::Submit { app, .. }) => {
-                self.account(app).present_since.get_or_insert(at);
+            Record::In(Event::Join { app, .. }) => self.account(app).submitted = 0,
+            Record::In(Event::Submit { app, kind, .. }) => {
+                let account = self.account(app);
+                account.present_since.get_or_insert(at);
+                account.submitted += u64::from(kind.ends_frame());
             }
             Record::Gpu(GpuRecord::Started { app, .. }) => self.running = Some((app, at)),
             Record::Gpu(GpuRecord::Stalled { until }) => push_bounded(&mut self.stalls, (at, until)),
@@ -151,7 +157,7 @@ impl Blame {
     }
 
     fn missed(&mut self, app: AppId, frame: u64, deadline: Time, count: u64, live: &Live) {
-        let verdict = self.judge(app, deadline, live);
+        let verdict = self.judge(app, frame, deadline, live);
         let account = self.account(app);
         *account.causes.entry(verdict.kind).or_default() += count;
         if account.listed < LISTED_PER_APP_MAX {
@@ -163,7 +169,7 @@ impl Blame {
         }
     }
 
-    fn judge(&mut self, app: AppId, deadline: Time, live: &Live) -> Verdict {
+    fn judge(&mut self, app: AppId, frame: u64, deadline: Time, live: &Live) -> Verdict {
         let params = live.apps.get(app.index()).and_then(|app| app.params);
         let stride = params.map_or(Stride::ONE, |params| params.stride);
         let release = deadline - self.refresh.period_span().times(1 + stride.lead());
@@ -178,6 +184,11 @@ impl Blame {
         }
         if shares.stalled > OVERRUN_MIN {
             return Verdict { kind: CauseKind::GpuStall, culprit: None, took: shares.stalled, group: None };
+        }
+        let account = self.account(app);
+        if account.submitted <= frame && account.released <= release {
+            let took = deadline.since(release).saturating_sub(shares.own);
+            return Verdict { kind: CauseKind::SubmittedLate, culprit: None, took, group: None };
         }
         if let Some(worst) = shares.worst_overrun {
             return Verdict {
@@ -311,7 +322,9 @@ fn reason(kind: CauseKind, culprit: Option<&str>, took: Span, group: Option<(Spa
     let took = ms(took);
     let group = group.map(|(predicted, measured)| (ms(predicted), ms(measured)));
     match (kind, group) {
-        (CauseKind::SubmittedLate, _) => format!("it had submitted nothing for {took} of that time"),
+        (CauseKind::SubmittedLate, _) => {
+            format!("it had not submitted all of it by then (its own groups aside, {took} went by)")
+        }
         (CauseKind::OwnCost, _) => format!("its own groups needed {took} of GPU time"),
         (CauseKind::UnderPrediction, Some((predicted, measured))) => format!(
             "a group of {who} (less important) ran {measured} instead of the predicted {predicted}, \

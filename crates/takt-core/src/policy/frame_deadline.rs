@@ -50,6 +50,7 @@ impl FrameDeadline {
         Self { window_first: usize::MAX, ..Self::new() }
     }
 
+    /// One pass over the lanes, most important first, looking at `window` periods.
     fn scan(
         &mut self,
         context: &Context,
@@ -61,7 +62,7 @@ impl FrameDeadline {
         let ready_c = profile.offset(context.ready_c);
         let ready_o = profile.offset(context.ready_o);
         let ready_period = profile.period_at(ready_o);
-        let mut best: Option<usize> = None;
+        let mut best: Option<Best> = None;
         let mut nearest: Option<(Period, AppId)> = None;
 
         for index in 0..lanes.len() {
@@ -70,14 +71,22 @@ impl FrameDeadline {
             if let Some(head) = lane.head {
                 let earliest = profile.period_at(ready_o + head.optimistic.as_signed_ns());
                 lane.target = lane.target.max(earliest);
-                let available = profile.available()? - ready_c;
-                if head.conservative.as_signed_ns() <= available {
-                    best = Some(prefer(lanes, best, index));
-                } else if available < 0 {
-                    hold_rest(lanes, index);
-                    break;
+                if head.conservative >= Span::FOREVER {
+                    lane.hold = Some(Hold::Unbounded);
+                } else if let Some(best) = best.filter(|best| best.target <= lane.target) {
+                    // Rule B has decided already; whether it would fit does not matter.
+                    lane.hold = Some(Hold::Behind { app: best.app });
                 } else {
-                    lane.hold = Some(hold_for(head.conservative, nearest));
+                    let available = profile.available()? - ready_c;
+                    if head.conservative.as_signed_ns() < available {
+                        best = Some(Best { index, target: lane.target, app: lane.app });
+                        hold_behind(&mut lanes[..=index]);
+                    } else if available < 0 {
+                        hold_rest(lanes, index);
+                        break;
+                    } else {
+                        lane.hold = nearest.map(|(_, app)| Hold::Protects { app });
+                    }
                 }
             }
             let lane = &lanes[index];
@@ -86,8 +95,16 @@ impl FrameDeadline {
                 nearest = Some((lane.target, lane.app));
             }
         }
-        Ok(best)
+        Ok(best.map(|best| best.index))
     }
+}
+
+/// The lane to choose, unless one with an earlier target comes.
+#[derive(Copy, Clone)]
+struct Best {
+    index: usize,
+    target: Period,
+    app: AppId,
 }
 
 impl Policy for FrameDeadline {
@@ -112,29 +129,13 @@ impl Policy for FrameDeadline {
     }
 }
 
-/// The better one of two lanes that both fit: earlier target, else more important (rule B).
-/// The other one waits behind it.
-fn prefer(lanes: &mut [Lane], best: Option<usize>, index: usize) -> usize {
-    let Some(old) = best else {
-        return index;
+/// The last of these lanes was preferred to those above it that would have fitted, too.
+fn hold_behind(lanes: &mut [Lane]) {
+    let Some((last, above)) = lanes.split_last_mut() else {
+        return;
     };
-    let winner = if lanes[index].target < lanes[old].target { index } else { old };
-    let app = lanes[winner].app;
-    lanes[index].hold = Some(Hold::Behind { app });
-    if winner == index {
-        for lane in &mut lanes[..index] {
-            if lane.head.is_some() && !matches!(lane.hold, Some(Hold::Protects { .. } | Hold::Unbounded)) {
-                lane.hold = Some(Hold::Behind { app });
-            }
-        }
-    }
-    winner
-}
-
-fn hold_for(conservative: Span, nearest: Option<(Period, AppId)>) -> Hold {
-    match nearest {
-        Some((_, app)) if conservative < Span::FOREVER => Hold::Protects { app },
-        _ => Hold::Unbounded,
+    for lane in above.iter_mut().filter(|lane| matches!(lane.hold, Some(Hold::Behind { .. }) | None)) {
+        lane.hold = lane.head.map(|_| Hold::Behind { app: last.app });
     }
 }
 

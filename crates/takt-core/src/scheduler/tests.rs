@@ -1,1 +1,757 @@
+//! Text in, timeline out.
+//!
+//! A test is a little script on a display with periods of 1000 ns and a GPU without delays:
+//!
+//! ```text
+//! A 9 stride 1 etpf 400     an app: name, priority, parameters (and: phase N)
+//! @0 A 100 200s             at 0, A submits a group of 100 and one of 200 that ends its frame
+//! @0 A 100/150              a group predicted to take 100 that takes 150
+//! @5 A stride 2 etpf 300    A changes; @5 A priority 3; @5 A leaves; @5 A exits
+//! mpcg 2                    settings: mpcg, delay UPPER, min ET_MIN, until TIME
+//! ```
+//!
+//! The outcome is what ran when, what was held and why, and which deadlines were met.
 
+mod rig;
+
+use expect_test::{Expect, expect};
+use std::string::ToString;
+
+use crate::policy::{Fifo, FrameDeadline};
+
+fn check(script: &str, expected: Expect) {
+    expected.assert_eq(&rig::play(script, alloc::boxed::Box::new(FrameDeadline::new())).to_string());
+}
+
+fn check_fifo(script: &str, expected: Expect) {
+    expected.assert_eq(&rig::play(script, alloc::boxed::Box::new(Fifo)).to_string());
+}
+
+#[test]
+fn one_app_runs_as_it_comes() {
+    check(
+        "A 1
+         @0 A 100 200s
+         @1000 A 300s",
+        expect![[r#"
+            0..100 A 100 for 0
+            100..300 A 200s for 0
+            300 A frame 0 met 0
+            1000..1300 A 300s for 1
+            1300 A frame 1 met 1
+            3000 A missed frame 2 for 2 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn rule_a_keeps_time_for_a_more_important_app_that_has_not_come_yet() {
+    check(
+        "A 9 etpf 400
+         B 1
+         @0 B 700s           # 700 + 400 > 1000: would endanger A
+         @1 A 400s",
+        expect![[r#"
+            0 hold B: protects A
+            1..401 A 400s for 0
+            1 hold B: behind A
+            401 A frame 0 met 0
+            401..1101 B 700s for 1
+            1000 B missed frame 0 for 0 ×1
+            1101 B frame 0 late 0
+            2000 A missed frame 1 for 1 ×1
+            3000 A missed frame 1 for 2 ×1
+            3000 B missed frame 1 for 2 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn a_deadline_is_not_met_by_ending_on_it() {
+    // The period ends where the next one begins, so B's 600 would make A late by nothing.
+    check(
+        "A 9 etpf 400
+         B 1
+         until 1001
+         @0 B 600s
+         @1 A 400s",
+        expect![[r#"
+            0 hold B: protects A
+            1..401 A 400s for 0
+            1 hold B: behind A
+            401 A frame 0 met 0
+            401..1001 B 600s for 1
+            1000 B missed frame 0 for 0 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn rule_a_lets_through_what_does_no_harm() {
+    check(
+        "A 9 etpf 400
+         B 1
+         @0 B 599s
+         @1 A 400s",
+        expect![[r#"
+            0..599 B 599s for 0
+            599 B frame 0 met 0
+            599..999 A 400s for 0
+            999 A frame 0 met 0
+            2000 A missed frame 1 for 1 ×1
+            2000 B missed frame 1 for 1 ×1
+            3000 A missed frame 1 for 2 ×1
+            3000 B missed frame 1 for 2 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn rule_b_prefers_the_earlier_target_even_of_a_less_important_app() {
+    check(
+        "A 9 stride 2 etpf 300
+         B 1 etpf 100
+         @0 A 300s
+         @0 B 100s",
+        expect![[r#"
+            0..100 B 100s for 0
+            0 hold A: behind B
+            100 B frame 0 met 0
+            100..400 A 300s for 1
+            400 A frame 0 met 1
+            2000 B missed frame 1 for 1 ×1
+            3000 B missed frame 1 for 2 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn equal_targets_go_to_the_more_important_app() {
+    check(
+        "B 1 etpf 100
+         A 9 etpf 100
+         @0 B 100s
+         @0 A 100s",
+        expect![[r#"
+            0..100 A 100s for 0
+            0 hold B: behind A
+            100 A frame 0 met 0
+            100..200 B 100s for 0
+            200 B frame 0 met 0
+            2000 A missed frame 1 for 1 ×1
+            2000 B missed frame 1 for 1 ×1
+            3000 A missed frame 1 for 2 ×1
+            3000 B missed frame 1 for 2 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn groups_may_cross_a_vsync_if_the_next_period_has_room() {
+    // The printed listing clamps in every period and would idle here until 1000.
+    check(
+        "A 9 etpf 400
+         B 1
+         until 2000
+         @0 A 400s
+         @400 B 800s
+         @1000 A 400s",
+        expect![[r#"
+            0..400 A 400s for 0
+            400 A frame 0 met 0
+            400..1200 B 800s for 1
+            1000 B missed frame 0 for 0 ×1
+            1200 B frame 0 late 0
+            1200..1600 A 400s for 1
+            1600 A frame 1 met 1
+        "#]],
+    );
+}
+
+#[test]
+fn work_due_earlier_cannot_use_time_left_over_later() {
+    // Periods 1 and later are almost empty; still A's 900 must be done within period 0.
+    check(
+        "A 9 etpf 900
+         B 1
+         until 1000
+         @0 A 100
+         @0 B 150s",
+        expect![[r#"
+            0..100 A 100 for 0
+            0 hold B: behind A
+            100 hold B: protects A
+        "#]],
+    );
+}
+
+#[test]
+fn overbooking_that_nothing_can_repair_is_ignored() {
+    // A and B together need 1400 per period. Whatever C does, they cannot both have it; only
+    // what they need before the end of this period counts against C.
+    check(
+        "A 9 etpf 700
+         B 8 etpf 700
+         C 1
+         until 2000
+         @0 A 300s
+         @0 B 300s
+         @600 C 100s
+         @700 C 400s",
+        expect![[r#"
+            0..300 A 300s for 0
+            0 hold B: behind A
+            300 A frame 0 met 0
+            300..600 B 300s for 0
+            600 B frame 0 met 0
+            600..700 C 100s for 0
+            700 C frame 0 met 0
+            700 hold C: protects A
+        "#]],
+    );
+}
+
+#[test]
+fn overbooked_early_work_is_clamped_as_well() {
+    // B (stride 2, due in 1) arrives in period 0 at the earliest, so what does not fit into
+    // periods 0 and 1 is lost and must not reach further back.
+    check(
+        "A 9 stride 2 etpf 2500 phase 1
+         C 1
+         until 3000
+         @0 C 600s
+         @1000 A 900s",
+        expect![[r#"
+            0..600 C 600s for 0
+            600 C frame 0 met 0
+            1000..1900 A 900s for 2
+            1900 A frame 0 met 2
+            2000 C missed frame 1 for 1 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn early_work_may_use_the_period_before() {
+    // 1500 due at the end of period 1 need half of period 0.
+    check(
+        "A 9 stride 2 etpf 1500
+         B 1
+         until 2000
+         @0 B 600s
+         @0 B 400s",
+        expect![[r#"
+            0 hold B: protects A
+            1000 B missed frame 0 for 0 ×1
+            1000 hold B: exhausted by A
+        "#]],
+    );
+}
+
+#[test]
+fn own_work_cannot_use_the_period_before() {
+    // The same 1500 as stride 1 would be overbooked; only 1000 of it counts in each period.
+    check(
+        "A 9 etpf 900
+         B 1
+         until 2000
+         @0 A 50s
+         @50 B 950s           # reaches 1000: leaves period 1 whole for A
+         @1000 A 900s",
+        expect![[r#"
+            0..50 A 50s for 0
+            50 A frame 0 met 0
+            50..1000 B 950s for 1
+            1000 B missed frame 0 for 0 ×1
+            1000 B frame 0 late 0
+            1000..1900 A 900s for 1
+            1900 A frame 1 met 1
+        "#]],
+    );
+}
+
+#[test]
+fn future_frames_are_reserved_at_every_stride() {
+    // A comes every third period. The long group of B fits between two of its frames only.
+    check(
+        "A 9 stride 3 etpf 900
+         B 1
+         until 6000
+         @0 A 900s
+         @0 B 2000s
+         @3000 A 900s
+         @3000 B 1300s",
+        expect![[r#"
+            0..900 A 900s for 1
+            0 hold B: behind A
+            900 A frame 0 met 1
+            900..2900 B 2000s for 2
+            1000 B missed frame 0 for 0 ×1
+            2000 B missed frame 0 for 1 ×1
+            2900 B frame 0 late 0
+            3000..3900 A 900s for 4
+            3000 hold B: behind A
+            3900 A frame 1 met 4
+            3900..5200 B 1300s for 5
+            4000 B missed frame 1 for 3 ×1
+            5000 B missed frame 1 for 4 ×1
+            5200 B frame 1 late 3
+        "#]],
+    );
+}
+
+#[test]
+fn dispatched_work_is_no_longer_reserved() {
+    check(
+        "A 9 etpf 500
+         B 1
+         until 1000
+         @0 A 400
+         @10 B 499s           # 100 of A's 500 are still to come
+         @500 A 100s",
+        expect![[r#"
+            0..400 A 400 for 0
+            400..899 B 499s for 0
+            899 B frame 0 met 0
+            899..999 A 100s for 0
+            999 A frame 0 met 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_complete_frame_reserves_what_it_needs_and_no_more() {
+    // A might take 1800 of two periods, but is known to need only 300 this time.
+    check(
+        "A 9 stride 2 etpf 1800
+         B 1
+         until 1000
+         @0 A 300s
+         @0 B 600s",
+        expect![[r#"
+            0..600 B 600s for 0
+            0 hold A: behind B
+            600 B frame 0 met 0
+            600..900 A 300s for 1
+            900 A frame 0 met 1
+        "#]],
+    );
+}
+
+#[test]
+fn an_open_frame_reserves_what_was_enqueued_if_that_is_more() {
+    // A's 1500 leave 500 of two periods, so B may not go first although its target is earlier.
+    check(
+        "A 9 stride 2 etpf 100
+         B 1
+         until 1000
+         @0 A 700 800
+         @0 B 600s",
+        expect![[r#"
+            0..700 A 700 for 1
+            0 hold B: protects A
+            700..1500 A 800 for 1
+            700 hold B: behind A
+        "#]],
+    );
+}
+
+#[test]
+fn two_frames_of_one_app_never_mix() {
+    // A submits its second frame before the first is dispatched. Only the first counts now.
+    check(
+        "A 9 stride 2
+         B 1
+         until 2000
+         @0 A 300s 1500s
+         @0 B 800s",
+        expect![[r#"
+            0..800 B 800s for 0
+            0 hold A: behind B
+            800 B frame 0 met 0
+            800..1100 A 300s for 1
+            1100 A frame 0 met 1
+            1100..2600 A 1500s for 3
+        "#]],
+    );
+}
+
+#[test]
+fn targets_move_on_when_they_can_no_longer_be_met() {
+    // A is busy elsewhere until period 2; its reservation moves along and does not block B.
+    check(
+        "A 9 etpf 900
+         B 1
+         until 4000
+         @0 A 2300s
+         @1 B 500s
+         @2300 A 100s",
+        expect![[r#"
+            0..2300 A 2300s for 2
+            1000 A missed frame 0 for 0 ×1
+            1000 B missed frame 0 for 0 ×1
+            2000 A missed frame 0 for 1 ×1
+            2000 B missed frame 0 for 1 ×1
+            2300 A frame 0 late 0
+            2300..2800 B 500s for 2
+            2300 hold A: behind B
+            2800 B frame 0 late 0
+            2800..2900 A 100s for 3
+            2900 A frame 1 met 3
+        "#]],
+    );
+}
+
+#[test]
+fn a_group_longer_than_the_period_gets_the_target_it_can_meet() {
+    check(
+        "A 9 etpf 100
+         B 5
+         C 1
+         until 3000
+         @0 A 100s
+         @0 B 1100s           # ends in period 1, so it yields to C, which targets period 0
+         @0 C 100s",
+        expect![[r#"
+            0..100 A 100s for 0
+            0 hold B: behind A
+            0 hold C: behind A
+            100 A frame 0 met 0
+            100..200 C 100s for 0
+            100 hold B: behind C
+            200 C frame 0 met 0
+            200..1300 B 1100s for 1
+            1000 B missed frame 0 for 0 ×1
+            1300 B frame 0 late 0
+            2000 A missed frame 1 for 1 ×1
+            2000 C missed frame 1 for 1 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_is_dispatched_without_a_bound() {
+    check(
+        "A 9
+         B 1
+         until 2000
+         @0 A ∞s
+         @0 B 100s",
+        expect![[r#"
+            0..100 B 100s for 0
+            0 hold A: unbounded
+            100 B frame 0 met 0
+            1000 A missed frame 0 for 0 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn an_overrun_pushes_everything_behind_it() {
+    // A may come any time and needs 400. B overruns its 100, so D's end moves from 300 to 450,
+    // and C's 150 after it would reach 600.
+    check(
+        "A 9 etpf 400
+         B 3
+         D 2
+         C 1
+         mpcg 3
+         until 1001
+         @0 B 100/300s
+         @0 D 200s
+         @250 C 150s
+         @500 A 400s",
+        expect![[r#"
+            0..300 B 300s for 0
+            300..500 D 200s for 0
+            250 hold C: protects A
+            300 B frame 0 met 0
+            500 D frame 0 met 0
+            500..900 A 400s for 0
+            900..1050 C 150s for 1
+            900 A frame 0 met 0
+            1000 C missed frame 0 for 0 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn a_finished_group_tells_when_the_gpu_is_free() {
+    // B is predicted at 900 and takes 100; the next group fits again at once.
+    check(
+        "A 9 etpf 100
+         B 1
+         until 1000
+         @0 A 100s
+         @100 B 900/100 800s",
+        expect![[r#"
+            0..100 A 100s for 0
+            100 A frame 0 met 0
+            100..200 B 100 for 1
+            200..1000 B 800s for 1
+        "#]],
+    );
+}
+
+#[test]
+fn the_dispatch_delay_counts_before_and_per_group() {
+    // mpcg 1: each group of A costs 50 more, so 3 × 100 + 150 + C's 50 + 450 is too much.
+    check(
+        "A 9
+         C 1
+         delay 50
+         until 2000
+         @0 A 100 100 100s
+         @0 C 750s",
+        expect![[r#"
+            50..150 A 100 for 0
+            0 hold C: behind A
+            200..300 A 100 for 0
+            350..450 A 100s for 0
+            450 A frame 0 met 0
+            500..1250 C 750s for 1
+            1000 C missed frame 0 for 0 ×1
+            1250 C frame 0 late 0
+        "#]],
+    );
+}
+
+#[test]
+fn deeper_queues_hide_part_of_the_delay() {
+    check(
+        "A 9
+         C 1
+         delay 50
+         min 20
+         mpcg 2
+         until 1000
+         @0 A 100 100 100s
+         @0 C 500s",
+        expect![[r#"
+            50..150 A 100 for 0
+            150..250 A 100 for 0
+            0 hold C: behind A
+            250..350 A 100s for 0
+            350..850 C 500s for 0
+            350 A frame 0 met 0
+            850 C frame 0 met 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_late_frame_shifts_the_next_deadline() {
+    check(
+        "A 9 stride 2
+         until 7000
+         @0 A 2500s
+         @3000 A 100s
+         @5000 A 100s",
+        expect![[r#"
+            0..2500 A 2500s for 2
+            2000 A missed frame 0 for 1 ×1
+            2500 A frame 0 late 1
+            3000..3100 A 100s for 4
+            3100 A frame 1 met 4
+            5000..5100 A 100s for 6
+            5100 A frame 2 met 6
+        "#]],
+    );
+}
+
+#[test]
+fn a_starved_app_misses_every_deadline() {
+    check(
+        "A 9 etpf 900
+         B 1 etpf 500
+         until 4500
+         @0 B 500s
+         @0 A 900s
+         @1000 A 900s
+         @2000 A 900s
+         @3000 A 900s
+         @4000 A 900s",
+        expect![[r#"
+            0..900 A 900s for 0
+            0 hold B: behind A
+            900 A frame 0 met 0
+            900 hold B: protects A
+            1000 B missed frame 0 for 0 ×1
+            1000..1900 A 900s for 1
+            1000 hold B: behind A
+            1900 A frame 1 met 1
+            1900 hold B: protects A
+            2000 B missed frame 0 for 1 ×1
+            2000..2900 A 900s for 2
+            2000 hold B: behind A
+            2900 A frame 2 met 2
+            2900 hold B: protects A
+            3000 B missed frame 0 for 2 ×1
+            3000..3900 A 900s for 3
+            3000 hold B: behind A
+            3900 A frame 3 met 3
+            3900 hold B: protects A
+            4000 B missed frame 0 for 3 ×1
+            4000..4900 A 900s for 4
+            4000 hold B: behind A
+        "#]],
+    );
+}
+
+#[test]
+fn parameters_change_at_once() {
+    check(
+        "A 9 etpf 900
+         B 1
+         until 3000
+         @0 B 500s
+         @100 A etpf 100
+         @1000 B 500s
+         @1001 A priority 1
+         @1002 B priority 9
+         @1003 A priority 1
+         @1500 A 100s",
+        expect![[r#"
+            0 hold B: protects A
+            100..600 B 500s for 0
+            600 B frame 0 met 0
+            1000..1500 B 500s for 1
+            1001 refused A: priority 1 belongs to app 1
+            1002 refused B: priority 9 belongs to app 0
+            1003 refused A: priority 1 belongs to app 1
+            1500 B frame 1 met 1
+            1500..1600 A 100s for 1
+            1600 A frame 0 met 1
+        "#]],
+    );
+}
+
+#[test]
+fn leaving_frees_reservations_and_drops_waiting_groups() {
+    check(
+        "A 9 etpf 900
+         B 1
+         until 2000
+         @0 A 100 800s
+         @0 B 950s
+         @50 A leaves
+         @60 A 100s",
+        expect![[r#"
+            0..100 A 100 for 0
+            0 hold B: behind A
+            60 refused A: no app is attached there
+            100..1050 B 950s for 1
+            1000 B missed frame 0 for 0 ×1
+            1050 B frame 0 late 0
+        "#]],
+    );
+}
+
+#[test]
+fn an_exit_group_is_the_last_one() {
+    check(
+        "A 9
+         until 2000
+         @0 A 100s
+         @10 A exits
+         @20 A 100s",
+        expect![[r#"
+            0..100 A 100s for 0
+            20 refused A: app already submitted its last group
+            100 A frame 0 met 0
+            100..100 A 0 for 1
+        "#]],
+    );
+}
+
+#[test]
+fn fifo_keeps_submission_order_and_does_harm() {
+    check_fifo(
+        "A 9 etpf 400
+         B 1
+         until 2500
+         @0 B 1500s
+         @1 A 400s
+         @2 B 300s",
+        expect![[r#"
+            0..1500 B 1500s for 0
+            1000 A missed frame 0 for 0 ×1
+            1000 B missed frame 0 for 0 ×1
+            1500 B frame 0 late 0
+            1500..1900 A 400s for 0
+            1500 hold B: behind A
+            1900 A frame 0 late 0
+            1900..2200 B 300s for 2
+            2200 B frame 1 met 2
+        "#]],
+    );
+}
+
+#[test]
+fn the_clamp_of_the_printed_listing_would_break_the_guarantee() {
+    // All four pass the offline test. Clamping in every period, reserved or not, forbids groups
+    // to cross a vsync; then D misses every other frame.
+    check(
+        "A 9 stride 2 etpf 588
+         B 8 etpf 269
+         C 7 stride 2 etpf 191
+         D 6 etpf 330
+         until 4000
+         @0 A 588s
+         @2000 A 588s
+         @0 B 269s
+         @1000 B 269s
+         @2000 B 269s
+         @3000 B 269s
+         @0 C 191s
+         @2000 C 191s
+         @0 D 330s
+         @1000 D 330s
+         @2000 D 330s
+         @3000 D 330s",
+        expect![[r#"
+            0..269 B 269s for 0
+            0 hold A: behind B
+            0 hold C: behind B
+            0 hold D: behind B
+            269 B frame 0 met 0
+            269..599 D 330s for 0
+            269 hold A: behind D
+            269 hold C: behind D
+            599 D frame 0 met 0
+            599..1187 A 588s for 1
+            599 hold C: behind A
+            1187 A frame 0 met 1
+            1187..1456 B 269s for 1
+            1187 hold C: behind B
+            1187 hold D: behind B
+            1456 B frame 1 met 1
+            1456..1647 C 191s for 1
+            1456 hold D: behind C
+            1647 C frame 0 met 1
+            1647..1977 D 330s for 1
+            1977 D frame 1 met 1
+            2000..2269 B 269s for 2
+            2000 hold A: behind B
+            2000 hold C: behind B
+            2000 hold D: behind B
+            2269 B frame 2 met 2
+            2269..2599 D 330s for 2
+            2269 hold A: behind D
+            2269 hold C: behind D
+            2599 D frame 2 met 2
+            2599..3187 A 588s for 3
+            2599 hold C: behind A
+            3187 A frame 1 met 3
+            3187..3456 B 269s for 3
+            3187 hold C: behind B
+            3187 hold D: behind B
+            3456 B frame 3 met 3
+            3456..3647 C 191s for 3
+            3456 hold D: behind C
+            3647 C frame 1 met 3
+            3647..3977 D 330s for 3
+            3977 D frame 3 met 3
+        "#]],
+    );
+}

@@ -27,10 +27,7 @@ pub struct Json<W> {
 impl<W: Write> Json<W> {
     /// Writes the line that describes the run to `out`.
     pub fn new(out: W, meta: &Meta) -> io::Result<Self> {
-        let mut json = Self {
-            out: Sink::new(out),
-            line: Vec::new(),
-        };
+        let mut json = Self { out: Sink::new(out), line: Vec::new() };
         json.write(&head(meta));
         json.out.check()?;
         Ok(json)
@@ -59,10 +56,7 @@ impl<W: Write> Observer for Json<W> {
             Record::Gpu(gpu) => gpu_line(gpu),
             Record::Vsync(period) => Line::Vsync { period: period.0 },
         };
-        self.write(&Stamped {
-            at_ns: at.as_ns(),
-            what,
-        });
+        self.write(&Stamped { at_ns: at.as_ns(), what });
     }
 }
 
@@ -151,6 +145,7 @@ enum Line {
         frame: u64,
         period: u64,
         deadline_ns: u64,
+        count: u64,
     },
     FrameDone {
         app: u32,
@@ -219,62 +214,34 @@ fn head(meta: &Meta) -> Head<'_> {
 
 fn event_line(event: &Event) -> Line {
     match *event {
-        Event::Join { app, params, phase } => Line::Join {
-            app: app.0,
-            params: params_of(&params),
-            phase,
-        },
+        Event::Join { app, params, phase } => Line::Join { app: app.0, params: params_of(&params), phase },
         Event::Leave { app } => Line::Leave { app: app.0 },
-        Event::Change { app, params } => Line::Change {
-            app: app.0,
-            params: params_of(&params),
-        },
-        Event::Submit {
-            app,
-            group,
-            kind,
-            estimate,
-        } => Line::Submit {
+        Event::Change { app, params } => Line::Change { app: app.0, params: params_of(&params) },
+        Event::Submit { app, group, kind, estimate } => Line::Submit {
             app: app.0,
             group: group.0,
             kind: kind_name(kind),
             predicted_ns: finite(estimate.span()),
         },
-        Event::Complete {
-            group,
-            finished,
-            cost,
-        } => Line::Complete {
-            group: group.0,
-            finished_ns: finished.as_ns(),
-            cost_ns: cost.span().as_ns(),
-        },
-        Event::Refresh(refresh) => Line::Refresh {
-            refresh_mhz: refresh.mhz(),
-            origin_ns: origin_ns(&refresh),
-        },
+        Event::Complete { group, finished, cost } => {
+            Line::Complete { group: group.0, finished_ns: finished.as_ns(), cost_ns: cost.span().as_ns() }
+        }
+        Event::Refresh(refresh) => {
+            Line::Refresh { refresh_mhz: refresh.mhz(), origin_ns: origin_ns(&refresh) }
+        }
     }
 }
 
 fn action_line(action: &Action) -> Line {
     match *action {
-        Action::Dispatch {
-            app,
-            group,
-            target,
-            start,
-            reserved,
-        } => Line::Dispatch {
+        Action::Dispatch { app, group, target, start, reserved } => Line::Dispatch {
             app: app.0,
             group: group.0,
             target: target.0,
             start_ns: start.as_ns(),
             reserved_ns: finite(reserved),
         },
-        Action::Release { app, at } => Line::Release {
-            app: app.0,
-            release_ns: at.as_ns(),
-        },
+        Action::Release { app, at } => Line::Release { app: app.0, release_ns: at.as_ns() },
         Action::Hold { app, reason } => hold_line(app.0, reason),
         Action::Refused { app, group, reason } => Line::Refused {
             app: app.0,
@@ -282,17 +249,9 @@ fn action_line(action: &Action) -> Line {
             reason: refusal_name(reason),
             detail: reason.to_string(),
         },
-        Action::Missed {
-            app,
-            frame,
-            period,
-            deadline,
-        } => Line::Missed {
-            app: app.0,
-            frame,
-            period: period.0,
-            deadline_ns: deadline.as_ns(),
-        },
+        Action::Missed { app, frame, period, deadline, count } => {
+            Line::Missed { app: app.0, frame, period: period.0, deadline_ns: deadline.as_ns(), count }
+        }
         Action::FrameDone(done) => Line::FrameDone {
             app: done.app.0,
             frame: done.frame,
@@ -338,36 +297,18 @@ fn refusal_name(reason: Refusal) -> &'static str {
 
 fn gpu_line(record: &GpuRecord) -> Line {
     match *record {
-        GpuRecord::Queued { app, group } => Line::GpuQueued {
-            app: app.0,
-            group: group.0,
-        },
-        GpuRecord::Started { app, group } => Line::GpuStarted {
-            app: app.0,
-            group: group.0,
-        },
-        GpuRecord::Finished {
-            app,
-            group,
-            started,
-        } => Line::GpuFinished {
-            app: app.0,
-            group: group.0,
-            started_ns: started.as_ns(),
-        },
-        GpuRecord::Stalled { until } => Line::GpuStalled {
-            until_ns: until.as_ns(),
-        },
+        GpuRecord::Queued { app, group } => Line::GpuQueued { app: app.0, group: group.0 },
+        GpuRecord::Started { app, group } => Line::GpuStarted { app: app.0, group: group.0 },
+        GpuRecord::Finished { app, group, started } => {
+            Line::GpuFinished { app: app.0, group: group.0, started_ns: started.as_ns() }
+        }
+        GpuRecord::Stalled { until } => Line::GpuStalled { until_ns: until.as_ns() },
         GpuRecord::Clock { permille } => Line::GpuClock { permille },
     }
 }
 
 fn params_of(params: &AppParams) -> Params {
-    Params {
-        priority: params.priority.0,
-        stride: params.stride.get(),
-        etpf_ns: params.etpf.as_ns(),
-    }
+    Params { priority: params.priority.0, stride: params.stride.get(), etpf_ns: params.etpf.as_ns() }
 }
 
 /// Unbounded spans become `null`: a reader must not calculate with a sentinel.
@@ -404,28 +345,16 @@ mod tests {
         let rare = [
             Record::In(Event::Leave { app }),
             Record::In(Event::Refresh(Refresh::HZ_60)),
-            Record::Out(Action::Release {
-                app,
-                at: Time::from_us(9),
-            }),
-            Record::Out(Action::Hold {
-                app,
-                reason: Hold::Unbounded,
-            }),
+            Record::Out(Action::Release { app, at: Time::from_us(9) }),
+            Record::Out(Action::Hold { app, reason: Hold::Unbounded }),
             Record::Out(Action::Refused {
                 app,
                 group: Some(group),
                 reason: Refusal::LookaheadTooLong { periods: 420 },
             }),
-            Record::Out(Action::Lost {
-                app,
-                group,
-                by: LostBy::Order,
-            }),
+            Record::Out(Action::Lost { app, group, by: LostBy::Order }),
             Record::Gpu(GpuRecord::Queued { app, group }),
-            Record::Gpu(GpuRecord::Stalled {
-                until: Time::from_us(9),
-            }),
+            Record::Gpu(GpuRecord::Stalled { until: Time::from_us(9) }),
             Record::Gpu(GpuRecord::Clock { permille: 700 }),
         ];
         records.extend(rare.map(|record| (Time::from_us(1), record)));
@@ -471,9 +400,6 @@ mod tests {
             estimate: Estimate::UNBOUNDED,
         });
         let text = export(&[(Time::ZERO, submit)]);
-        assert!(
-            text.ends_with("\"kind\":\"sync\",\"predicted_ns\":null}\n"),
-            "{text}"
-        );
+        assert!(text.ends_with("\"kind\":\"sync\",\"predicted_ns\":null}\n"), "{text}");
     }
 }

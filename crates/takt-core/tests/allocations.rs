@@ -1,0 +1,57 @@
+//! The scheduler takes all its memory at construction.
+
+use takt_core::policy::{self, Policy};
+use takt_core::{
+    Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Priority, Scheduler, Span,
+    Stride, Time,
+};
+
+const APPS: u32 = 12;
+
+/// Drives all kinds of events through a scheduler; returns how many groups were dispatched.
+fn exercise(scheduler: &mut Scheduler) -> u64 {
+    let mut now = Time::ZERO;
+    let mut group = 0;
+    let mut in_flight = None;
+    for round in 0..2_000u64 {
+        now += Span::from_us(700);
+        for app in (0..APPS).map(AppId) {
+            let stride = Stride::new(1 + (app.0 + u32::try_from(round % 3).unwrap()) % 4).unwrap();
+            let params = AppParams { priority: Priority(app.0), stride, etpf: Span::from_us(300) };
+            match round % 100 {
+                0 => scheduler.handle_event(now, Event::Join { app, params, phase: 0 }),
+                50 => scheduler.handle_event(now, Event::Change { app, params }),
+                99 => scheduler.handle_event(now, Event::Leave { app }),
+                n => {
+                    group += 1;
+                    let kind = if n % 3 == 0 { GroupKind::Swap } else { GroupKind::Draw };
+                    let estimate = Estimate::new(Span::from_us(200));
+                    scheduler.handle_event(now, Event::Submit { app, group: GroupId(group), kind, estimate });
+                }
+            }
+        }
+        if let Some(group) = in_flight.take() {
+            let cost = Cost::new(Span::from_us(210));
+            scheduler.handle_event(now, Event::Complete { group, finished: now, cost });
+        }
+        scheduler.handle_timeout(now);
+        while let Some(action) = scheduler.poll_action() {
+            if let Action::Dispatch { group, .. } = action {
+                in_flight = Some(group);
+            }
+        }
+    }
+    scheduler.stats().dispatched
+}
+
+#[test]
+fn nothing_is_allocated_after_construction() {
+    for name in policy::NAMES {
+        let policy: Box<dyn Policy> = policy::by_name(name).unwrap();
+        let mut scheduler = Scheduler::new(Config { apps_max: APPS, ..Config::default() }, policy);
+        let mut dispatched = 0;
+        let memory = allocation_counter::measure(|| dispatched = exercise(&mut scheduler));
+        assert!(dispatched > 500, "{name} dispatched {dispatched}");
+        assert_eq!(memory.count_total, 0, "{name} allocates");
+    }
+}

@@ -1,0 +1,178 @@
+//! Random operations, sensible and not: nothing panics, invariants hold after each, and looking at
+//! a few periods decides exactly as looking at all of them.
+
+use proptest::prelude::*;
+use takt_core::policy::{Fifo, FrameDeadline, Policy};
+use takt_core::{
+    Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Margins, Priority, Refresh,
+    Scheduler, Span, Stride, Time,
+};
+
+const APPS: u32 = 6;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Wait(u64),
+    /// Time runs backwards: must be harmless.
+    Rewind(u64),
+    Join(u32, AppParams, u32),
+    Leave(u32),
+    Change(u32, AppParams),
+    Submit(u32, GroupKind, u64),
+    /// Completes the oldest group in flight, some time ago.
+    Complete(u64),
+    /// Completes a later one: the ones before are lost.
+    CompleteLater(usize),
+    /// Completes something that does not exist.
+    CompleteNothing(u64),
+    Refresh(u32, u64),
+    Timeout,
+}
+
+fn params() -> impl Strategy<Value = AppParams> {
+    (0u32..8, 1u32..=7, prop_oneof![Just(0), 0u64..20_000_000, Just(u64::MAX)]).prop_map(
+        |(priority, stride, etpf)| AppParams {
+            priority: Priority(priority),
+            stride: Stride::new(stride).unwrap(),
+            etpf: Span::from_ns(etpf),
+        },
+    )
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let app = 0..APPS + 1;
+    let kind = prop_oneof![
+        6 => Just(GroupKind::Draw),
+        5 => Just(GroupKind::Swap),
+        1 => Just(GroupKind::Sync),
+        1 => Just(GroupKind::Exit),
+    ];
+    let length = prop_oneof![
+        20 => 0u64..5_000_000,
+        4 => 0u64..100_000_000,
+        1 => Just(u64::MAX),
+    ];
+    prop_oneof![
+        4 => (0u64..8_000_000).prop_map(Op::Wait),
+        1 => (0u64..2_000_000_000).prop_map(Op::Wait),
+        1 => (0u64..8_000_000).prop_map(Op::Rewind),
+        2 => (app.clone(), params(), 0u32..5).prop_map(|(app, params, phase)| Op::Join(app, params, phase)),
+        1 => app.clone().prop_map(Op::Leave),
+        1 => (app.clone(), params()).prop_map(|(app, params)| Op::Change(app, params)),
+        12 => (app, kind, length).prop_map(|(app, kind, length)| Op::Submit(app, kind, length)),
+        8 => (0u64..100_000).prop_map(Op::Complete),
+        1 => (0usize..8).prop_map(Op::CompleteLater),
+        1 => (0u64..50).prop_map(Op::CompleteNothing),
+        1 => (1_000u32..200_000, 0u64..50_000_000).prop_map(|(mhz, origin)| Op::Refresh(mhz, origin)),
+        2 => Just(Op::Timeout),
+    ]
+}
+
+/// A scheduler and what a driver must remember.
+struct Driver {
+    scheduler: Scheduler,
+    now: Time,
+    groups: u64,
+    in_flight: Vec<GroupId>,
+}
+
+impl Driver {
+    fn new(config: Config, policy: Box<dyn Policy>) -> Self {
+        let scheduler = Scheduler::new(config, policy);
+        Self { scheduler, now: Time::ZERO, groups: 0, in_flight: Vec::new() }
+    }
+
+    fn apply(&mut self, op: &Op) -> Vec<Action> {
+        let now = self.now;
+        let complete = |group, ago: u64| Event::Complete {
+            group,
+            finished: now - Span::from_ns(ago),
+            cost: Cost::new(Span::from_ns(ago)),
+        };
+        let event = match op.clone() {
+            Op::Wait(ns) => {
+                self.now += Span::from_ns(ns);
+                None
+            }
+            Op::Rewind(ns) => {
+                self.now = self.now - Span::from_ns(ns);
+                None
+            }
+            Op::Join(app, params, phase) => Some(Event::Join { app: AppId(app), params, phase }),
+            Op::Leave(app) => Some(Event::Leave { app: AppId(app) }),
+            Op::Change(app, params) => Some(Event::Change { app: AppId(app), params }),
+            Op::Submit(app, kind, length) => {
+                self.groups += 1;
+                let estimate = Estimate::new(Span::from_ns(length));
+                Some(Event::Submit { app: AppId(app), group: GroupId(self.groups), kind, estimate })
+            }
+            Op::Complete(ago) => self.in_flight.first().map(|group| complete(*group, ago)),
+            Op::CompleteLater(n) => self.in_flight.get(n).map(|group| complete(*group, 0)),
+            Op::CompleteNothing(id) => Some(complete(GroupId(u64::MAX - id), 0)),
+            Op::Refresh(mhz, origin) => {
+                let refresh = Refresh::from_mhz(mhz).unwrap_or(Refresh::HZ_60);
+                Some(Event::Refresh(refresh.with_origin(Time::from_ns(origin))))
+            }
+            Op::Timeout => {
+                self.now = self.scheduler.poll_timeout().unwrap_or(self.now).max(self.now);
+                self.scheduler.handle_timeout(self.now);
+                None
+            }
+        };
+        if let Some(event) = event {
+            self.scheduler.handle_event(now, event);
+            if let Event::Complete { group, .. } = event
+                && let Some(position) = self.in_flight.iter().position(|flying| *flying == group)
+            {
+                self.in_flight.drain(..=position);
+            }
+        }
+        self.obey()
+    }
+
+    fn obey(&mut self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        while let Some(action) = self.scheduler.poll_action() {
+            match action {
+                Action::Dispatch { group, .. } => self.in_flight.push(group),
+                Action::Lost { group, .. } => self.in_flight.retain(|flying| *flying != group),
+                _ => {}
+            }
+            actions.push(action);
+        }
+        self.scheduler.check_invariants();
+        assert_eq!(self.in_flight.len(), self.scheduler.in_flight(), "we know what is in flight");
+        actions
+    }
+}
+
+fn config(mpcg: u32, margins: Margins) -> Config {
+    Config { mpcg, margins, apps_max: APPS, ..Config::default() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn invariants_hold_and_the_window_changes_no_decision(
+        ops in proptest::collection::vec(op(), 1..120),
+        mpcg in 1u32..8,
+        exact in any::<bool>(),
+    ) {
+        let margins = if exact { Margins::NONE } else { Margins::default() };
+        let mut fast = Driver::new(config(mpcg, margins), Box::new(FrameDeadline::new()));
+        let mut slow = Driver::new(config(mpcg, margins), Box::new(FrameDeadline::with_full_lookahead()));
+        for op in &ops {
+            prop_assert_eq!(fast.apply(op), slow.apply(op), "after {:?}", op);
+        }
+        prop_assert_eq!(fast.scheduler.stats(), slow.scheduler.stats());
+    }
+
+    #[test]
+    fn invariants_hold_under_fifo(ops in proptest::collection::vec(op(), 1..120), mpcg in 1u32..8) {
+        let mut driver = Driver::new(config(mpcg, Margins::default()), Box::new(Fifo));
+        for op in &ops {
+            driver.apply(op);
+        }
+    }
+}

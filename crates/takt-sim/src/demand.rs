@@ -1,0 +1,49 @@
+//! What a frame of a workload may need, to be compared with what its app reserves.
+
+use takt_core::{Config, Estimate, Span};
+
+use crate::model::{AppSpec, CostDist, Prediction, Work};
+
+/// The most that a frame of `app` may need in the terms of the schedulability test: conservative
+/// predictions of its groups, the dispatch delay of each, and that of the first. `None` if a
+/// prediction has no bound. Phases of the workload are not considered.
+pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
+    let margins = &config.margins;
+    let per_group = margins.per_group(config.mpcg);
+    let group = |estimate: Estimate| margins.conservative(estimate) + per_group;
+    let groups: Span = match &app.work {
+        Work::Drawn { parts, swap } => {
+            let parts = parts.iter().map(|part| {
+                let longest = longest(&part.cost, &app.prediction)?;
+                Some(group(longest).times(part.count.1.into()))
+            });
+            parts.sum::<Option<Span>>()? + group(longest(swap, &app.prediction)?)
+        }
+        Work::Recorded(recorded) => recorded
+            .split_inclusive(|entry| entry.kind.ends_frame())
+            .map(|frame| {
+                let estimate = |entry: &crate::model::RecordedGroup| match entry.predicted {
+                    Some(predicted) => Some(Estimate::new(predicted)),
+                    None => upper_estimate(entry.cost, &app.prediction),
+                };
+                frame.iter().map(|entry| estimate(entry).map(group)).sum::<Option<Span>>()
+            })
+            .try_fold(Span::ZERO, |most, frame| frame.map(|frame| most.max(frame)))?,
+    };
+    Some(groups + margins.per_frame(config.mpcg))
+}
+
+fn longest(cost: &CostDist, prediction: &Prediction) -> Option<Estimate> {
+    let most = cost.buckets.iter().map(|bucket| bucket.range.hi).max().unwrap_or(Span::ZERO);
+    upper_estimate(most, prediction)
+}
+
+/// The largest estimate that the model can give for a group of that cost.
+fn upper_estimate(cost: Span, prediction: &Prediction) -> Option<Estimate> {
+    let scale = prediction.scale_permille?;
+    let noisy = cost.scaled(1000 + prediction.noise_permille, 1000).as_signed_ns() + prediction.bias_ns;
+    let outlier = prediction.outliers.map_or(0, |outliers| cost.as_signed_ns() + outliers.error_ns.1);
+    let most = noisy.max(outlier).max(0).cast_unsigned();
+    let floored = Span::from_ns(most).max(prediction.floor);
+    Some(Estimate::new(floored.scaled(scale, 1000)))
+}
