@@ -13,6 +13,7 @@ mod hash;
 pub mod model;
 pub mod prove;
 pub mod rng;
+pub mod scenario;
 pub mod world;
 
 pub use model::Scenario;

@@ -1,0 +1,551 @@
+//! From what a file says to what the simulator plays: one app.
+
+use takt_core::{AppParams, GroupKind, Priority, Span, Stride, Time};
+
+use super::decimal::{self, Decimal, GROUPS_PER_FRAME_MAX, fixed_point};
+use super::diagnostic::Spot;
+use super::lower::{Grid, Lower, all};
+use super::raw::{RawApp, RawBucket, RawChange, RawDraw, RawOutliers, RawPhase, RawPrediction};
+use super::reader::{Number, OneOrRange, Whole};
+use crate::model::{
+    AppSpec, Bucket, CostDist, End, Outliers, ParamChange, Part, Phase, Prediction, SHARE_ONE, Work,
+};
+
+/// An `[[app]]` table: the first of `count` equal apps, and where its values are written.
+pub(super) struct LoweredApp {
+    pub(super) spec: AppSpec,
+    pub(super) count: u32,
+    pub(super) spots: AppSpots,
+}
+
+/// Where the values of an app are written, for checks between apps.
+pub(super) struct AppSpots {
+    pub(super) name: Spot,
+    pub(super) count: Spot,
+    pub(super) priority: Spot,
+    pub(super) rate: Spot,
+    /// By time, as in the model.
+    pub(super) changes: Vec<ChangeSpots>,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct ChangeSpots {
+    pub(super) priority: Spot,
+    pub(super) rate: Spot,
+}
+
+/// Allowed frame rates that a remedy lists before it says "…".
+const RATES_SHOWN: usize = 12;
+
+impl Lower<'_, '_> {
+    pub(super) fn app(&mut self, raw: &RawApp, grid: Grid) -> Option<LoweredApp> {
+        let name = self.name(&raw.name);
+        let count = self.whole_or(raw.count.as_ref(), &decimal::APPS, 1);
+        let params = self.params(raw, grid, count);
+        let phase = self.whole_or(raw.phase_periods.as_ref(), &decimal::PHASE_PERIODS, 0);
+        let lifetime = self.lifetime(raw);
+        let changes = params.zip(lifetime).and_then(|(params, lifetime)| {
+            self.changes(raw, grid, (params, count.unwrap_or(1)), lifetime)
+        });
+        let submit_delay = self.range_or_zero(raw.submit_delay_us.as_ref());
+        let cpu = self.range_or_zero(raw.cpu_us.as_ref());
+        let work = self.work(raw);
+        let prediction = self.prediction(raw.prediction.as_ref());
+        let phases = self.phases(raw);
+        let (params, (changes, change_spots), (join, end)) = (params?, changes?, lifetime?);
+        let spec = AppSpec {
+            name: name?,
+            params,
+            fps_mhz: grid.refresh.mhz() / params.stride.get(),
+            phase: phase?,
+            join,
+            end,
+            changes,
+            submit_delay: submit_delay?,
+            cpu: cpu?,
+            work: work?,
+            prediction: prediction?,
+            phases: phases?,
+            unpaced: raw.unpaced.as_ref().is_some_and(|flag| flag.value),
+        };
+        Some(LoweredApp {
+            spec,
+            count: count?,
+            spots: AppSpots {
+                name: raw.name.at.clone(),
+                count: spot_of(raw.count.as_ref(), &raw.name.at),
+                priority: raw.priority.0.at.clone(),
+                rate: rate_spot(raw.fps.as_ref(), raw.stride.as_ref(), &raw.name.at),
+                changes: change_spots,
+            },
+        })
+    }
+
+    fn params(&mut self, raw: &RawApp, grid: Grid, count: Option<u32>) -> Option<AppParams> {
+        let priority = self.priority(&raw.priority, count.unwrap_or(1));
+        let stride = self.stride(raw.fps.as_ref(), raw.stride.as_ref(), grid);
+        if raw.fps.is_none() && raw.stride.is_none() {
+            self.report.table(
+                &raw.at,
+                "neither fps nor stride is given",
+                "add fps = … (frames per second) or stride = … (periods per frame)",
+            );
+        }
+        let etpf = self.span_or(raw.etpf_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
+        Some(AppParams {
+            priority: priority?,
+            stride: stride?,
+            etpf: etpf?,
+        })
+    }
+
+    /// The priority of the first of `count` apps; the last one must not fall below zero.
+    fn priority(&mut self, raw: &Whole, count: u32) -> Option<Priority> {
+        let priority: u32 = self.number(&raw.0, &decimal::PRIORITY)?;
+        if priority < count.saturating_sub(1) {
+            self.report.value(
+                &raw.0.at,
+                format_args!("the priorities of {count} apps fall below zero"),
+                format!("use at least {}", count.saturating_sub(1)),
+            );
+            return None;
+        }
+        Some(Priority(priority))
+    }
+
+    /// The stride that `fps` or `stride` asks for; `None` without complaint if neither is given.
+    fn stride(
+        &mut self,
+        fps: Option<&Number>,
+        stride: Option<&Whole>,
+        grid: Grid,
+    ) -> Option<Stride> {
+        let spots = [fps.map(|n| &n.at), stride.map(|n| &n.0.at)];
+        if !self.at_most_one(&spots, "fps and stride") {
+            return None;
+        }
+        if let Some(stride) = stride {
+            return Stride::new(self.number(&stride.0, &decimal::STRIDE)?);
+        }
+        let fps = fps?;
+        if grid.by_period {
+            self.report.value(
+                &fps.at,
+                "the display is given by its period, not by its rate",
+                "use stride = … (periods per frame), or display.refresh_hz",
+            );
+            return None;
+        }
+        let fps_mhz = self.number(fps, &decimal::FPS)?;
+        match grid.refresh.stride_for(fps_mhz) {
+            Ok(stride) => Some(stride),
+            Err(error) => {
+                let rates: Vec<String> = error.allowed().map(millihertz).collect();
+                let more = if rates.len() > RATES_SHOWN {
+                    ", …"
+                } else {
+                    ""
+                };
+                let shown = rates.get(..RATES_SHOWN).unwrap_or(&rates).join(", ");
+                let (rate, refresh) = (millihertz(fps_mhz), millihertz(error.refresh_mhz));
+                self.report.value(
+                    &fps.at,
+                    format_args!("{rate} FPS does not divide the refresh rate of {refresh} Hz"),
+                    format!("use one of {shown}{more}"),
+                );
+                None
+            }
+        }
+    }
+
+    fn lifetime(&mut self, raw: &RawApp) -> Option<(Time, Option<End>)> {
+        let join = match &raw.join_s {
+            Some(join) => self.time(join),
+            None => Some(Time::ZERO),
+        };
+        let ends = [&raw.leave_s, &raw.crash_s, &raw.hang_s];
+        let one = self.at_most_one(
+            &ends.map(|end| end.as_ref().map(|n| &n.at)),
+            "leave_s, crash_s and hang_s",
+        );
+        let notice = self.notice(raw);
+        let at = match ends.into_iter().flatten().next() {
+            Some(number) => Some((number, self.time(number)?)),
+            None => None,
+        };
+        let (join, notice) = (join?, notice?);
+        let Some((number, at)) = at.filter(|_| one) else {
+            return one.then_some((join, None));
+        };
+        if at <= join {
+            self.report.value(
+                &number.at,
+                "the app ends before it joins",
+                format!("use a time after join_s = {}", seconds(join)),
+            );
+            return None;
+        }
+        let end = if raw.leave_s.is_some() {
+            End::Leave(at)
+        } else if raw.crash_s.is_some() {
+            End::Crash { at, notice }
+        } else {
+            End::Hang(at)
+        };
+        Some((join, Some(end)))
+    }
+
+    fn notice(&mut self, raw: &RawApp) -> Option<Span> {
+        if let (Some(notice), None) = (&raw.crash_notice_ms, &raw.crash_s) {
+            self.report.value(
+                &notice.at,
+                "the app does not crash",
+                "add crash_s = …, or drop crash_notice_ms",
+            );
+            return None;
+        }
+        self.span_or(
+            raw.crash_notice_ms.as_ref(),
+            &decimal::SPAN_MS,
+            Some(Span::ZERO),
+        )
+    }
+
+    /// The changes by time, each with all parameters.
+    fn changes(
+        &mut self,
+        raw: &RawApp,
+        grid: Grid,
+        (mut params, count): (AppParams, u32),
+        (join, end): (Time, Option<End>),
+    ) -> Option<(Vec<ParamChange>, Vec<ChangeSpots>)> {
+        let lowered = raw.change.iter().flatten().map(|raw| {
+            let change = self.change(raw, grid, count);
+            let at = self.change_time(raw, join, end);
+            Some((at?, &raw.at_s.at, change?))
+        });
+        let lowered = all(lowered)?;
+        let times: Vec<Time> = sorted(lowered.iter().map(|(at, ..)| *at));
+        let deltas = self.by_time(lowered)?;
+        let mut changes = Vec::with_capacity(deltas.len());
+        let mut spots = Vec::with_capacity(deltas.len());
+        for (at, delta) in times.into_iter().zip(deltas) {
+            params = AppParams {
+                priority: delta.priority.unwrap_or(params.priority),
+                stride: delta.stride.unwrap_or(params.stride),
+                etpf: delta.etpf.unwrap_or(params.etpf),
+            };
+            changes.push(ParamChange { at, params });
+            spots.push(delta.spots);
+        }
+        Some((changes, spots))
+    }
+
+    fn change(&mut self, raw: &RawChange, grid: Grid, count: u32) -> Option<Delta> {
+        let rate_given = raw.fps.is_some() || raw.stride.is_some();
+        let stride = self.stride(raw.fps.as_ref(), raw.stride.as_ref(), grid);
+        let etpf = match &raw.etpf_us {
+            Some(etpf) => self.span(etpf, &decimal::SPAN_US).map(Some),
+            None => Some(None),
+        };
+        let priority = match &raw.priority {
+            Some(priority) => self.priority(priority, count).map(Some),
+            None => Some(None),
+        };
+        if !rate_given && raw.etpf_us.is_none() && raw.priority.is_none() {
+            self.report.table(
+                &raw.at,
+                "the change changes nothing",
+                "add fps, stride, etpf_us or priority",
+            );
+            return None;
+        }
+        Some(Delta {
+            priority: priority?,
+            stride: if rate_given { Some(stride?) } else { None },
+            etpf: etpf?,
+            spots: ChangeSpots {
+                priority: spot_of(raw.priority.as_ref(), &raw.at_s.at),
+                rate: rate_spot(raw.fps.as_ref(), raw.stride.as_ref(), &raw.at_s.at),
+            },
+        })
+    }
+
+    fn change_time(&mut self, raw: &RawChange, join: Time, end: Option<End>) -> Option<Time> {
+        let at = self.time(&raw.at_s)?;
+        let end = end.map(|end| match end {
+            End::Leave(at) | End::Crash { at, .. } | End::Hang(at) => at,
+        });
+        let problem = if at <= join {
+            "the app has not joined by then"
+        } else if end.is_some_and(|end| at >= end) {
+            "the app has ended by then"
+        } else {
+            return Some(at);
+        };
+        self.report.value(
+            &raw.at_s.at,
+            problem,
+            "use a time between the app's join and end",
+        );
+        None
+    }
+}
+
+/// What a change sets.
+struct Delta {
+    priority: Option<Priority>,
+    stride: Option<Stride>,
+    etpf: Option<Span>,
+    spots: ChangeSpots,
+}
+
+/// What an app does in its frames.
+impl Lower<'_, '_> {
+    fn work(&mut self, raw: &RawApp) -> Option<Work> {
+        let draws = raw.draws.as_deref().unwrap_or_default();
+        let swap_mix = raw.swap_mix.as_deref();
+        let swap_spot = raw.swap_us.as_ref().map(|swap| &swap.at);
+        let mix_spot = swap_mix.map(|mix| mix.first().map_or(&raw.at, |bucket| &bucket.at));
+        let draws_spot = raw
+            .draws
+            .as_deref()
+            .map(|draws| draws.first().map_or(&raw.at, |draw| &draw.at));
+        let file = raw.recording.as_ref();
+        let inline = raw.recording_csv.as_ref();
+        let sources = [
+            file.map(|text| &text.at),
+            inline.map(|text| &text.at),
+            swap_spot.or(mix_spot).or(draws_spot),
+        ];
+        if !self.at_most_one(&sources, "recording, recording_csv and draws with swap") {
+            return None;
+        }
+        if let Some(file) = file {
+            let groups = self.recordings.file(self.report, file)?;
+            return Some(Work::Recorded(groups));
+        }
+        if let Some(text) = inline {
+            let groups = self.recordings.inline(self.report, text)?;
+            return Some(Work::Recorded(groups));
+        }
+        let parts = all(draws.iter().map(|draw| self.part(draw)));
+        let swap = self.cost(
+            raw.swap_us.as_ref(),
+            swap_mix,
+            (&raw.at, "swap_us", "swap_mix"),
+        );
+        let parts = self.bounded(parts?, &raw.at)?;
+        Some(Work::Drawn { parts, swap: swap? })
+    }
+
+    fn bounded(&mut self, parts: Vec<Part>, at: &Spot) -> Option<Vec<Part>> {
+        let groups: i128 = parts.iter().map(|part| i128::from(part.count.1)).sum();
+        if groups > GROUPS_PER_FRAME_MAX {
+            self.report.table(
+                at,
+                format_args!("a frame may have {groups} groups"),
+                format!("use at most {GROUPS_PER_FRAME_MAX} (GROUPS_PER_FRAME_MAX)"),
+            );
+            return None;
+        }
+        Some(parts)
+    }
+
+    fn part(&mut self, raw: &RawDraw) -> Option<Part> {
+        let cost = self.cost(raw.us.as_ref(), raw.mix.as_deref(), (&raw.at, "us", "mix"));
+        let count = match &raw.count {
+            Some(OneOrRange { at, lo, hi }) => self.bounds(at, (&lo.0, &hi.0), &decimal::GROUPS),
+            None => Some((1, 1)),
+        };
+        let sync = raw.sync.as_ref().is_some_and(|flag| flag.value);
+        Some(Part {
+            count: count?,
+            cost: cost?,
+            kind: if sync {
+                GroupKind::Sync
+            } else {
+                GroupKind::Draw
+            },
+        })
+    }
+
+    /// A cost, given as a range or as a mixture.
+    fn cost(
+        &mut self,
+        range: Option<&OneOrRange>,
+        mix: Option<&[RawBucket]>,
+        (at, range_key, mix_key): (&Spot, &str, &str),
+    ) -> Option<CostDist> {
+        match (range, mix) {
+            (Some(range), None) => {
+                let range = self.range_us(range)?;
+                let share_ppm = SHARE_ONE;
+                Some(CostDist {
+                    buckets: vec![Bucket { share_ppm, range }],
+                })
+            }
+            (None, Some(mix)) => self.mixture(mix, at, mix_key),
+            (Some(range), Some(_)) => {
+                self.report.value(
+                    &range.at,
+                    format_args!("{mix_key} is given too"),
+                    format!("give {range_key} or {mix_key}, not both"),
+                );
+                None
+            }
+            (None, None) => {
+                self.report.table(
+                    at,
+                    format_args!("neither {range_key} nor {mix_key} is given"),
+                    format!("add {range_key} = … (GPU time in microseconds)"),
+                );
+                None
+            }
+        }
+    }
+
+    fn mixture(&mut self, mix: &[RawBucket], at: &Spot, key: &str) -> Option<CostDist> {
+        let buckets = all(mix.iter().map(|raw| {
+            let share_ppm: Option<u32> = self.number(&raw.share, &decimal::SHARE);
+            let range = self.range_us(&raw.us);
+            Some(Bucket {
+                share_ppm: share_ppm?,
+                range: range?,
+            })
+        }))?;
+        let sum: u64 = buckets.iter().map(|b| u64::from(b.share_ppm)).sum();
+        if sum != u64::from(SHARE_ONE) {
+            let at = mix.first().map_or(at, |bucket| &bucket.share.at);
+            self.report.address(
+                at.span.start,
+                format!(
+                    "{}: the shares of {key} sum to {}",
+                    at.path,
+                    fixed_point(sum.into(), 6)
+                ),
+                "make the shares sum to 1",
+            );
+            return None;
+        }
+        Some(CostDist { buckets })
+    }
+
+    fn prediction(&mut self, raw: Option<&RawPrediction>) -> Option<Prediction> {
+        let default = Prediction::default();
+        let Some(raw) = raw else {
+            return Some(default);
+        };
+        let scale_permille = match &raw.scale {
+            Some(scale) if scale.value == Decimal::PlusInfinity => Some(None),
+            scale => self
+                .number_or(scale.as_ref(), &decimal::FACTOR, Some(1000))
+                .map(Some),
+        };
+        let noise = self.number_or(raw.noise.as_ref(), &decimal::NOISE, Some(0));
+        let bias = self.number_or(raw.bias_us.as_ref(), &decimal::ERROR_US, Some(0));
+        let floor = self.span_or(raw.floor_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
+        let outliers = match &raw.outliers {
+            Some(outliers) => self.outliers(outliers).map(Some),
+            None => Some(None),
+        };
+        Some(Prediction {
+            scale_permille: scale_permille?,
+            noise_permille: noise?,
+            bias_ns: bias?,
+            outliers: outliers?,
+            floor: floor?,
+        })
+    }
+
+    fn outliers(&mut self, raw: &RawOutliers) -> Option<Outliers> {
+        let share = self.number(&raw.share, &decimal::SHARE);
+        let OneOrRange { at, lo, hi } = &raw.error_us;
+        let error = self.bounds(at, (lo, hi), &decimal::ERROR_US);
+        Some(Outliers {
+            share_ppm: share?,
+            error_ns: error?,
+        })
+    }
+
+    fn phases(&mut self, raw: &RawApp) -> Option<Vec<Phase>> {
+        let lowered = raw.phase.iter().flatten().map(|raw| {
+            let phase = self.phase(raw)?;
+            Some((phase.from, &raw.from_s.at, (phase, &raw.from_s.at)))
+        });
+        let lowered = all(lowered)?;
+        let phases = self.by_time(lowered)?;
+        for pair in phases.windows(2) {
+            if let [(first, first_spot), (second, second_spot)] = pair
+                && first.until > second.from
+            {
+                let line = self.report.sources.line(first_spot.span.start);
+                self.report.value(
+                    second_spot,
+                    format_args!("the phase before it ({line}) is not over"),
+                    "make the phases of an app follow one another",
+                );
+            }
+        }
+        Some(phases.into_iter().map(|(phase, _)| phase).collect())
+    }
+
+    fn phase(&mut self, raw: &RawPhase) -> Option<Phase> {
+        let from = self.time(&raw.from_s);
+        let until = self.time(&raw.until_s);
+        let cpu = match &raw.cpu_us {
+            Some(cpu) => self.range_us(cpu).map(Some),
+            None => Some(None),
+        };
+        let gpu = self.number_or(raw.gpu_scale.as_ref(), &decimal::FACTOR, Some(1000));
+        let groups = self.number_or(raw.groups_scale.as_ref(), &decimal::FACTOR, Some(1000));
+        let prediction = match &raw.prediction {
+            Some(prediction) => self.prediction(Some(prediction)).map(Some),
+            None => Some(None),
+        };
+        let (from, until) = (from?, until?);
+        if until <= from {
+            self.report.value(
+                &raw.until_s.at,
+                "the phase ends before it begins",
+                format!("use a time after from_s = {}", seconds(from)),
+            );
+            return None;
+        }
+        Some(Phase {
+            from,
+            until,
+            cpu: cpu?,
+            gpu_permille: gpu?,
+            groups_permille: groups?,
+            prediction: prediction?,
+        })
+    }
+}
+
+fn sorted(times: impl Iterator<Item = Time>) -> Vec<Time> {
+    let mut times: Vec<Time> = times.collect();
+    times.sort();
+    times
+}
+
+fn spot_of(number: Option<&Whole>, otherwise: &Spot) -> Spot {
+    number.map_or(otherwise, |number| &number.0.at).clone()
+}
+
+fn rate_spot(fps: Option<&Number>, stride: Option<&Whole>, otherwise: &Spot) -> Spot {
+    fps.map(|number| &number.at)
+        .or_else(|| stride.map(|number| &number.0.at))
+        .unwrap_or(otherwise)
+        .clone()
+}
+
+/// Millihertz as hertz.
+fn millihertz(mhz: u32) -> String {
+    fixed_point(mhz.into(), 3)
+}
+
+/// An instant in seconds.
+fn seconds(time: Time) -> String {
+    fixed_point(time.as_ns().into(), 9)
+}

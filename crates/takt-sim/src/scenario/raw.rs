@@ -1,0 +1,258 @@
+//! The scenario file, key by key: the one place that says which keys there are.
+//!
+//! Nothing here judges values; that is the work of `lower`. The comments on the fields are the
+//! descriptions in the JSON schema, so they speak to people who write scenarios.
+
+use schemars::JsonSchema;
+
+use super::diagnostic::Spot;
+use super::reader::{Flag, Number, OneOrRange, Read, Reader, Text, Value, Whole, section};
+
+section! {
+    /// A world for the Takt simulator: a display, a scheduler, a GPU, and the apps that share it.
+    struct RawScenario {
+        /// Short name: letters, digits, "-" and "_".
+        name: Text,
+        /// What the scenario shows, for people. Default: empty.
+        description: Option<Text>,
+        /// How long to simulate, in seconds.
+        duration_s: Number,
+        /// How much of the beginning not to judge, in seconds. Default: 0.
+        warm_up_s: Option<Number>,
+        /// Seed of every random choice. Same scenario, same seed: same events. Default: 1.
+        seed: Option<Whole>,
+        /// The display. Default: 60 Hz.
+        display: Option<RawDisplay>,
+        /// The scheduler. Default: frame-deadline with the margins of the thesis.
+        scheduler: Option<RawScheduler>,
+        /// The GPU. Default: no delays and no faults.
+        gpu: Option<RawGpu>,
+        /// The apps; at least one.
+        app: Vec<RawApp>,
+    }
+}
+
+section! {
+    /// The display: give its refresh rate or its period.
+    struct RawDisplay {
+        /// Refresh rate in Hz, up to 3 decimals. Default: 60.
+        refresh_hz: Option<Number>,
+        /// Refresh period in microseconds, instead of the rate; apps then use stride.
+        period_us: Option<Number>,
+    }
+}
+
+section! {
+    /// The scheduler under test.
+    struct RawScheduler {
+        /// Name of the policy. Default: frame-deadline.
+        policy: Option<Text>,
+        /// Most command groups dispatched and incomplete at once, 1 to 64. Default: 5.
+        mpcg: Option<Whole>,
+        /// A group is given up this long after its conservative end, in milliseconds; inf never
+        /// gives up. Default: 500.
+        completion_timeout_ms: Option<Number>,
+        /// Slots for apps. Default: 64, or the number of apps if that is more.
+        apps_max: Option<Whole>,
+        /// How far to distrust predictions. Default: the margins of the thesis.
+        margins: Option<RawMargins>,
+    }
+}
+
+section! {
+    /// How far to distrust a prediction, and how long the path to the GPU takes.
+    struct RawMargins {
+        /// Added to a prediction before scaling it up, subtracted before scaling it down, in
+        /// microseconds. Default: 100.
+        fixed_us: Option<Number>,
+        /// Conservative factor on predictions. Default: 1.05.
+        upper: Option<Number>,
+        /// Optimistic factor on predictions. Default: 0.9.
+        lower: Option<Number>,
+        /// Upper bound on the delay from decision to GPU queue, in microseconds. Default: 150.
+        dispatch_upper_us: Option<Number>,
+        /// Lower bound on the same delay, in microseconds. Default: 50.
+        dispatch_lower_us: Option<Number>,
+        /// Shortest execution time of any group, in microseconds. Default: 30.
+        group_min_us: Option<Number>,
+    }
+}
+
+section! {
+    /// The GPU: executes in order, one group at a time, never preempts.
+    struct RawGpu {
+        /// Groups its queue holds. Default: 64.
+        queue: Option<Whole>,
+        /// Delay from a decision to the group being in the queue, in microseconds: a number or
+        /// [lo, hi]. Default: 0.
+        dispatch_delay_us: Option<OneOrRange>,
+        /// Delay from the end of a group to the scheduler hearing of it, in microseconds: a number
+        /// or [lo, hi]. Default: 0.
+        completion_delay_us: Option<OneOrRange>,
+        /// Share of completions that get lost, 0 to 1. Default: 0.
+        lost_completion: Option<Number>,
+        /// Changes of the clock.
+        clock: Option<Vec<RawClock>>,
+        /// Times at which the GPU does nothing.
+        stall: Option<Vec<RawStall>>,
+    }
+}
+
+section! {
+    /// The GPU runs at another speed from some time on.
+    struct RawClock {
+        /// From when, in seconds.
+        at_s: Number,
+        /// Speed; 1 is nominal.
+        speed: Number,
+    }
+}
+
+section! {
+    /// The GPU does nothing for a while.
+    struct RawStall {
+        /// From when, in seconds.
+        at_s: Number,
+        /// How long, in milliseconds.
+        length_ms: Number,
+    }
+}
+
+section! {
+    /// An app, or `count` equal ones.
+    struct RawApp {
+        /// Unique name: letters, digits, "-" and "_".
+        name: Text,
+        /// Number of such apps. With more than one they are called name-1, name-2, … and their
+        /// priorities fall by one each. Default: 1.
+        count: Option<Whole>,
+        /// Importance; the higher number wins. Unique.
+        priority: Whole,
+        /// Frames per second; must divide the refresh rate. Give this or stride.
+        fps: Option<Number>,
+        /// Refresh periods per frame. Give this or fps.
+        stride: Option<Whole>,
+        /// GPU time reserved per frame, in microseconds; 0 reserves nothing. Default: 0.
+        etpf_us: Option<Number>,
+        /// Periods by which to delay the first deadline. Default: 0.
+        phase_periods: Option<Whole>,
+        /// When the app attaches, in seconds. Default: 0.
+        join_s: Option<Number>,
+        /// When it submits its last group and detaches, in seconds.
+        leave_s: Option<Number>,
+        /// When it dies, in seconds.
+        crash_s: Option<Number>,
+        /// How long nobody notices the crash, in milliseconds. Default: 0.
+        crash_notice_ms: Option<Number>,
+        /// When it stops submitting without ever leaving, in seconds.
+        hang_s: Option<Number>,
+        /// Delay from its release to its first group, in microseconds: a number or [lo, hi].
+        /// Default: 0.
+        submit_delay_us: Option<OneOrRange>,
+        /// CPU time per frame, spent evenly before its groups, in microseconds: a number or
+        /// [lo, hi]. Default: 0.
+        cpu_us: Option<OneOrRange>,
+        /// Does not wait for its release after a swap. Default: false.
+        unpaced: Option<Flag>,
+        /// The groups of a frame before its swap, in order. Default: none.
+        draws: Option<Vec<RawDraw>>,
+        /// Cost of the swap in microseconds: a number or [lo, hi].
+        swap_us: Option<OneOrRange>,
+        /// Cost of the swap as a mixture.
+        swap_mix: Option<Vec<RawBucket>>,
+        /// A CSV file of recorded groups to replay over and over, instead of draws and swap.
+        recording: Option<Text>,
+        /// The text of such a recording itself.
+        recording_csv: Option<Text>,
+        /// How well its groups are predicted. Default: perfectly.
+        prediction: Option<RawPrediction>,
+        /// Changes of its parameters.
+        change: Option<Vec<RawChange>>,
+        /// Times at which it behaves differently.
+        phase: Option<Vec<RawPhase>>,
+    }
+}
+
+section! {
+    /// Groups of a frame that are alike: give us or mix.
+    struct RawDraw {
+        /// Cost of each in microseconds: a number or [lo, hi].
+        us: Option<OneOrRange>,
+        /// Cost of each as a mixture.
+        mix: Option<Vec<RawBucket>>,
+        /// How many: a number or [lo, hi]. Default: 1.
+        count: Option<OneOrRange<Whole>>,
+        /// They are synchronisation points instead of draws. Default: false.
+        sync: Option<Flag>,
+    }
+}
+
+section! {
+    /// One part of a mixture of costs.
+    struct RawBucket {
+        /// Its share; all shares sum to 1.
+        share: Number,
+        /// Cost in microseconds: a number or [lo, hi].
+        us: OneOrRange,
+    }
+}
+
+section! {
+    /// How estimates come about: scale · (cost · (1 ± noise) + bias), never below the floor.
+    struct RawPrediction {
+        /// Factor on every estimate; inf predicts infinity. Default: 1.
+        scale: Option<Number>,
+        /// Largest relative error, 0 to 1. Default: 0.
+        noise: Option<Number>,
+        /// Constant error in microseconds, may be negative. Default: 0.
+        bias_us: Option<Number>,
+        /// Smallest estimate in microseconds. Default: 0.
+        floor_us: Option<Number>,
+        /// Rare large errors. Default: none.
+        outliers: Option<RawOutliers>,
+    }
+}
+
+section! {
+    /// Rare large errors: scale · (cost + error) instead of the above.
+    struct RawOutliers {
+        /// Share of groups predicted so badly, 0 to 1.
+        share: Number,
+        /// Error in microseconds, may be negative: a number or [lo, hi].
+        error_us: OneOrRange,
+    }
+}
+
+section! {
+    /// New parameters from some time on; what is left out stays as it is.
+    struct RawChange {
+        /// From when, in seconds; later than the app's join.
+        at_s: Number,
+        /// New frames per second.
+        fps: Option<Number>,
+        /// New refresh periods per frame.
+        stride: Option<Whole>,
+        /// New GPU time reserved per frame, in microseconds.
+        etpf_us: Option<Number>,
+        /// New priority; the second app of a count gets one less, and so on.
+        priority: Option<Whole>,
+    }
+}
+
+section! {
+    /// A time in which an app behaves differently.
+    struct RawPhase {
+        /// From when, in seconds.
+        from_s: Number,
+        /// Until when, in seconds.
+        until_s: Number,
+        /// CPU time per frame, in microseconds: a number or [lo, hi].
+        cpu_us: Option<OneOrRange>,
+        /// Factor on GPU costs. Default: 1.
+        gpu_scale: Option<Number>,
+        /// Factor on the number of groups. Default: 1.
+        groups_scale: Option<Number>,
+        /// How well groups are predicted; what is left out has its default, not the app's value.
+        prediction: Option<RawPrediction>,
+    }
+}

@@ -1,0 +1,223 @@
+//! Recorded command groups, as CSV.
+//!
+//! ```csv
+//! delay_us,kind,cost_us,predicted_us
+//! 120,draw,750,760
+//! 0,swap,385.5,
+//! ```
+//!
+//! Times are microseconds with up to three decimals. The last row must be a swap, because a
+//! recording is replayed over and over.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use takt_core::{GroupKind, Span};
+
+use super::decimal::{Decimal, RECORDING_BYTES_MAX, SPAN_US};
+use super::diagnostic::{Report, small};
+use super::reader::Text;
+use crate::model::RecordedGroup;
+
+/// The first line of a recording.
+pub const HEADER: &str = "delay_us,kind,cost_us,predicted_us";
+
+/// Loads and keeps recordings.
+pub(super) struct Recordings<'r> {
+    resolve: &'r dyn Fn(&str) -> Result<String, String>,
+    loaded: BTreeMap<String, Option<Arc<[RecordedGroup]>>>,
+}
+
+impl<'r> Recordings<'r> {
+    pub(super) fn new(resolve: &'r dyn Fn(&str) -> Result<String, String>) -> Self {
+        Self {
+            resolve,
+            loaded: BTreeMap::new(),
+        }
+    }
+
+    /// The recording in the file that `name` names.
+    pub(super) fn file(
+        &mut self,
+        report: &mut Report<'_>,
+        name: &Text,
+    ) -> Option<Arc<[RecordedGroup]>> {
+        let path = name.value.as_deref()?;
+        if let Some(known) = self.loaded.get(path) {
+            return known.clone();
+        }
+        let groups = match (self.resolve)(path) {
+            Ok(text) => parse(report, (path, 1), &text),
+            Err(error) => {
+                report.value(
+                    &name.at,
+                    format_args!("cannot load the recording: {error}"),
+                    "give the path of a CSV file, relative to the scenario",
+                );
+                None
+            }
+        };
+        self.loaded.insert(path.to_owned(), groups.clone());
+        groups
+    }
+
+    /// The recording that stands in the scenario itself.
+    pub(super) fn inline(
+        &mut self,
+        report: &mut Report<'_>,
+        text: &Text,
+    ) -> Option<Arc<[RecordedGroup]>> {
+        let (file, line, _) = report.sources.locate(text.at.span.start);
+        let file = file.to_owned();
+        // The line break after the opening quotes is not part of the text.
+        let opening = report.sources.snippet(&text.at.span);
+        let below = opening == "\"\"\"…" || opening == "'''…";
+        parse(
+            report,
+            (&file, line + u32::from(below)),
+            text.value.as_deref()?,
+        )
+    }
+}
+
+/// Where a field of a row is.
+#[derive(Clone, Copy)]
+struct Cell<'t> {
+    file: &'t str,
+    line: u32,
+    column: u32,
+    name: &'static str,
+    text: &'t str,
+}
+
+/// Reads a recording whose first line is line `first_line` of `file`.
+fn parse(
+    report: &mut Report<'_>,
+    (file, first_line): (&str, u32),
+    text: &str,
+) -> Option<Arc<[RecordedGroup]>> {
+    let place = (file, first_line, 1);
+    if text.len() > RECORDING_BYTES_MAX {
+        let message = format!("the recording has {} bytes", text.len());
+        let remedy = format!("use at most {RECORDING_BYTES_MAX} (RECORDING_BYTES_MAX)");
+        report.elsewhere(place, message, remedy);
+        return None;
+    }
+    let mut rows = (first_line..)
+        .zip(text.lines())
+        .filter(|(_, row)| !row.trim().is_empty() && !row.starts_with('#'));
+    let header = rows.next();
+    if header.is_none_or(|(_, row)| row.trim() != HEADER) {
+        let (line, row) = header.unwrap_or((first_line, ""));
+        let shown: String = row.chars().take(HEADER.len()).collect();
+        let message = format!("\"{shown}\" is not the header of a recording");
+        report.elsewhere((file, line, 1), message, format!("begin with {HEADER}"));
+        return None;
+    }
+    let mut last = header;
+    let mut groups = Vec::new();
+    let mut whole = true;
+    for (line, row) in rows {
+        last = Some((line, row));
+        match group(report, (file, line), row) {
+            Some(group) => groups.push(group),
+            None => whole = false,
+        }
+    }
+    if whole && groups.last().is_none_or(|group| !group.kind.ends_frame()) {
+        let line = last.map_or(first_line, |(line, _)| line);
+        let message = "the recording does not end with a swap".to_owned();
+        report.elsewhere((file, line, 1), message, "add the row of the frame's swap");
+        return None;
+    }
+    whole.then(|| groups.into())
+}
+
+fn group(report: &mut Report<'_>, (file, line): (&str, u32), row: &str) -> Option<RecordedGroup> {
+    let fields: Vec<&str> = row.split(',').take(5).collect();
+    let [delay, kind, cost, predicted] = fields[..] else {
+        let message = format!("a row has 4 fields, not {}", row.split(',').count());
+        report.elsewhere((file, line, 1), message, format!("write {HEADER}"));
+        return None;
+    };
+    let mut offset = 0;
+    let mut cell = |name, text: &str| {
+        let start = offset;
+        offset += text.len() + 1;
+        let indent = text.len() - text.trim_start().len();
+        let before = row.get(..start + indent).unwrap_or("").chars().count();
+        (name, small(before + 1))
+    };
+    let at = |(name, column), text| Cell {
+        file,
+        line,
+        column,
+        name,
+        text,
+    };
+    let delay_cell = at(cell("delay_us", delay), delay.trim());
+    let kind_cell = at(cell("kind", kind), kind.trim());
+    let cost_cell = at(cell("cost_us", cost), cost.trim());
+    let predicted_cell = at(cell("predicted_us", predicted), predicted.trim());
+
+    let delay = span(report, delay_cell);
+    let kind = group_kind(report, kind_cell);
+    let cost = span(report, cost_cell);
+    let predicted = match predicted_cell.text {
+        "" => Some(None),
+        _ => span(report, predicted_cell).map(Some),
+    };
+    Some(RecordedGroup {
+        delay: delay?,
+        kind: kind?,
+        cost: cost?,
+        predicted: predicted?,
+    })
+}
+
+fn span(report: &mut Report<'_>, cell: Cell<'_>) -> Option<Span> {
+    let not_a_number = || {
+        let remedy = "write microseconds, such as 750 or 385.5";
+        Some(("is not a number".to_owned(), remedy.to_owned()))
+    };
+    let ns = Decimal::parse(cell.text)
+        .ok_or_else(not_a_number)
+        .and_then(|number| number.count(&SPAN_US));
+    match ns {
+        Ok(ns) => u64::try_from(ns).ok().map(Span::from_ns),
+        Err(misfit) => {
+            if let Some((problem, remedy)) = misfit {
+                cell.complain(report, &problem, remedy);
+            }
+            None
+        }
+    }
+}
+
+fn group_kind(report: &mut Report<'_>, cell: Cell<'_>) -> Option<GroupKind> {
+    match cell.text {
+        "draw" => Some(GroupKind::Draw),
+        "swap" => Some(GroupKind::Swap),
+        "sync" => Some(GroupKind::Sync),
+        _ => {
+            let remedy = "use draw, swap or sync".to_owned();
+            cell.complain(report, "there is no such kind of group", remedy);
+            None
+        }
+    }
+}
+
+impl Cell<'_> {
+    fn complain(self, report: &mut Report<'_>, problem: &str, remedy: String) {
+        let Self {
+            file,
+            line,
+            column,
+            name,
+            text,
+        } = self;
+        let shown: String = text.chars().take(40).collect();
+        let message = format!("{name} = {shown}: {problem}");
+        report.elsewhere((file, line, column), message, remedy);
+    }
+}
