@@ -7,17 +7,21 @@
 //! `raw` says which keys there are, `decimal` what numbers may be, `lower` what makes sense.
 //! Every error has a place, the offending value and a remedy, and all errors of a file come at
 //! once. Nothing here opens a file or panics, whatever the input.
-//! `docs/scenarios.md` describes the format to people.
+//! `docs/scenarios.md` describes the format to people, [`json_schema`] to editors; [`to_toml`]
+//! goes the other way.
 
 mod checks;
 mod decimal;
 mod diagnostic;
 mod lower;
 mod lower_app;
+mod lower_work;
 mod overrides;
 mod raw;
 mod reader;
 mod recording;
+mod schema;
+mod write;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -31,6 +35,8 @@ pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic};
 pub use lower::POLICIES;
 pub use overrides::{NotAnOverride, Override};
 pub use recording::HEADER as RECORDING_HEADER;
+pub use schema::json_schema;
+pub use write::to_toml;
 
 use crate::model::Scenario;
 use diagnostic::{Report, Sources, Spot};
@@ -181,5 +187,7 @@ fn blame<'i>(
     found
 }
 
+#[cfg(test)]
+mod fuzz;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,478 @@
+//! Random scenarios and random nonsense: what is written is read back, and nothing panics.
+
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use takt_core::{AppParams, Config, GroupKind, Margins, Priority, Refresh, Span, Stride, Time};
+
+use super::tests::shipped;
+use super::*;
+use crate::model::*;
+
+fn read(text: &str, overrides: &[Override]) -> Result<Scenario, Vec<Diagnostic>> {
+    let none = |path: &str| Err(format!("no file {path}"));
+    let result = parse("x.toml", text, overrides, &none);
+    if let Err(found) = &result {
+        assert!(!found.is_empty());
+        for diagnostic in found {
+            assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
+            assert!(!diagnostic.message.is_empty() && !diagnostic.remedy.is_empty());
+            assert!(
+                !diagnostic.message.contains("cannot be understood"),
+                "{diagnostic}"
+            );
+        }
+    }
+    result
+}
+
+fn name() -> impl Strategy<Value = String> {
+    "[A-Za-z0-9_-]{1,20}"
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    prop_oneof![0..2_000_u64, 0..=60_000_000_000_u64].prop_map(Span::from_ns)
+}
+
+fn range() -> impl Strategy<Value = SpanRange> {
+    (span(), span(), any::<bool>()).prop_map(|(a, b, fixed)| SpanRange {
+        lo: a.min(b),
+        hi: if fixed { a.min(b) } else { a.max(b) },
+    })
+}
+
+fn instant(range: std::ops::RangeInclusive<u64>) -> impl Strategy<Value = Time> {
+    range.prop_map(Time::from_ns)
+}
+
+fn refresh() -> impl Strategy<Value = Refresh> {
+    prop_oneof![
+        Just(Refresh::HZ_60),
+        (1_000..=1_000_000_u32).prop_map(|mhz| Refresh::from_mhz(mhz).unwrap()),
+        (1..=4_000_000_000_u32).prop_map(|ns| Refresh::from_period_ns(ns.try_into().unwrap())),
+    ]
+}
+
+fn stride() -> impl Strategy<Value = Stride> {
+    select(vec![1, 2, 3, 4, 5, 6, 8, 10, 12, 20, 24]).prop_map(|s| Stride::new(s).unwrap())
+}
+
+fn cost() -> impl Strategy<Value = CostDist> {
+    (range(), vec((1..=1000_u32, range()), 0..3)).prop_map(|(last, others)| {
+        let buckets = others.into_iter().map(|(share, range)| Bucket {
+            share_ppm: share * 300,
+            range,
+        });
+        let mut buckets: Vec<Bucket> = buckets.collect();
+        let rest = SHARE_ONE - buckets.iter().map(|b| b.share_ppm).sum::<u32>();
+        buckets.push(Bucket {
+            share_ppm: rest,
+            range: last,
+        });
+        CostDist { buckets }
+    })
+}
+
+fn work() -> impl Strategy<Value = Work> {
+    let part = (0..50_u32, 0..50_u32, cost(), any::<bool>()).prop_map(|(a, b, cost, sync)| Part {
+        count: (a.min(b), a.max(b)),
+        cost,
+        kind: if sync {
+            GroupKind::Sync
+        } else {
+            GroupKind::Draw
+        },
+    });
+    let kind = select(vec![GroupKind::Draw, GroupKind::Swap, GroupKind::Sync]);
+    let group =
+        (span(), kind, span(), option::of(span())).prop_map(|(delay, kind, cost, predicted)| {
+            RecordedGroup {
+                delay,
+                kind,
+                cost,
+                predicted,
+            }
+        });
+    prop_oneof![
+        (vec(part, 0..4), cost()).prop_map(|(parts, swap)| Work::Drawn { parts, swap }),
+        vec(group, 1..6).prop_map(|mut groups| {
+            groups.last_mut().unwrap().kind = GroupKind::Swap;
+            Work::Recorded(Arc::from(groups))
+        }),
+    ]
+}
+
+fn prediction() -> impl Strategy<Value = Prediction> {
+    let error = -60_000_000_000..=60_000_000_000_i64;
+    let outliers =
+        (0..=SHARE_ONE, error.clone(), error.clone()).prop_map(|(share_ppm, a, b)| Outliers {
+            share_ppm,
+            error_ns: (a.min(b), a.max(b)),
+        });
+    (
+        option::weighted(0.8, 0..=1_000_000_u32),
+        0..=1000_u32,
+        error,
+        option::of(outliers),
+        span(),
+    )
+        .prop_map(
+            |(scale_permille, noise_permille, bias_ns, outliers, floor)| Prediction {
+                scale_permille,
+                noise_permille,
+                bias_ns,
+                outliers,
+                floor,
+            },
+        )
+}
+
+fn phases() -> impl Strategy<Value = Vec<Phase>> {
+    let phase = (
+        1..1_000_000_000_u64,
+        1..1_000_000_000_u64,
+        option::of(range()),
+        (0..=1_000_000_u32, 0..=1_000_000_u32),
+        option::of(prediction()),
+    );
+    vec(phase, 0..3).prop_map(|phases| {
+        let mut now = Time::ZERO;
+        let mut next = |ns| {
+            now += Span::from_ns(ns);
+            now
+        };
+        let lower = |(gap, length, cpu, (gpu_permille, groups_permille), prediction)| Phase {
+            from: next(gap),
+            until: next(length),
+            cpu,
+            gpu_permille,
+            groups_permille,
+            prediction,
+        };
+        phases.into_iter().map(lower).collect()
+    })
+}
+
+/// Joins within the first second, changes within the next nine, ends after that.
+fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
+    // No two apps ever share a priority: each has a hundred of its own.
+    let params = move || {
+        (0..100_u32, stride(), span()).prop_map(move |(priority, stride, etpf)| AppParams {
+            priority: Priority(index * 100 + priority),
+            stride,
+            etpf,
+        })
+    };
+    let after = || instant(10_000_000_000..=86_400_000_000_000);
+    let end = prop_oneof![
+        after().prop_map(End::Leave),
+        after().prop_map(End::Hang),
+        (after(), span()).prop_map(|(at, notice)| End::Crash { at, notice }),
+    ];
+    let change = (1_000_000_001..10_000_000_000_u64, params())
+        .prop_map(|(at, params)| (Time::from_ns(at), params));
+    let timing = (
+        0..=100_000_u32,
+        instant(0..=1_000_000_000),
+        option::of(end),
+        any::<bool>(),
+    );
+    let rest = (range(), range(), work(), prediction(), phases());
+    (name(), params(), vec(change, 0..3), timing, rest).prop_map(
+        move |(name, params, changes, (phase, join, end, unpaced), rest)| {
+            let changes: std::collections::BTreeMap<_, _> = changes.into_iter().collect();
+            let changes = changes
+                .into_iter()
+                .map(|(at, params)| ParamChange { at, params });
+            let (submit_delay, cpu, work, prediction, phases) = rest;
+            AppSpec {
+                name: format!("{name}-{index}"),
+                params,
+                fps_mhz: refresh.mhz() / params.stride.get(),
+                phase,
+                join,
+                end,
+                changes: changes.collect(),
+                submit_delay,
+                cpu,
+                work,
+                prediction,
+                phases,
+                unpaced,
+            }
+        },
+    )
+}
+
+fn gpu() -> impl Strategy<Value = GpuSpec> {
+    let at = || instant(0..=86_400_000_000_000);
+    let clock = proptest::collection::btree_map(at(), 1..=100_000_u32, 0..3);
+    let length = (1..=60_000_000_000_u64).prop_map(Span::from_ns);
+    let stalls = proptest::collection::btree_map(at(), length, 0..3);
+    (1..=4096_u32, range(), range(), clock, stalls, 0..=SHARE_ONE).prop_map(
+        |(queue, dispatch_delay, completion_delay, clock, stalls, lost_completion_ppm)| GpuSpec {
+            queue,
+            dispatch_delay,
+            completion_delay,
+            clock: clock
+                .into_iter()
+                .map(|(at, permille)| ClockChange { at, permille })
+                .collect(),
+            stalls: stalls
+                .into_iter()
+                .map(|(at, length)| Stall { at, length })
+                .collect(),
+            lost_completion_ppm,
+        },
+    )
+}
+
+fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
+    let timeout = prop_oneof![
+        (1..=60_000_000_000_u64).prop_map(Span::from_ns),
+        Just(Span::FOREVER),
+    ];
+    let factors = (0..=1_000_000_u32, 0..=1_000_000_u32);
+    (
+        1..=64_u32,
+        timeout,
+        10..=4096_u32,
+        factors,
+        (span(), range(), span()),
+    )
+        .prop_map(
+            move |(mpcg, completion_timeout, apps_max, (a, b), (fixed, dispatch, group_min))| {
+                Config {
+                    refresh,
+                    mpcg,
+                    completion_timeout,
+                    apps_max,
+                    margins: Margins {
+                        fixed,
+                        upper_permille: a.max(b),
+                        lower_permille: a.min(b),
+                        dispatch_upper: dispatch.hi,
+                        dispatch_lower: dispatch.lo,
+                        group_min,
+                    },
+                }
+            },
+        )
+}
+
+fn scenario() -> impl Strategy<Value = Scenario> {
+    refresh().prop_flat_map(|refresh| {
+        let apps = (1..6_u32).prop_flat_map(move |count| {
+            (0..count)
+                .map(|index| app(index, refresh))
+                .collect::<Vec<_>>()
+        });
+        let head = (
+            name(),
+            "[^\u{0}]{0,40}",
+            2..=86_400_000_000_000_u64,
+            any::<u64>(),
+        );
+        (head, select(POLICIES), config(refresh), gpu(), apps).prop_map(
+            |((name, description, duration, seed), policy, config, gpu, apps)| Scenario {
+                name,
+                description,
+                duration: Span::from_ns(duration),
+                warm_up: Span::from_ns(seed % duration),
+                seed,
+                policy: (*policy).to_owned(),
+                config,
+                gpu,
+                apps,
+            },
+        )
+    })
+}
+
+/// A change of a text: what to do, and where.
+#[derive(Clone, Debug)]
+enum Damage {
+    DropLine(Index),
+    RepeatLine(Index, Index),
+    SwapLines(Index, Index),
+    SetByte(Index, u8),
+    DropBytes(Index, usize),
+    SetValue(Index, &'static str),
+}
+
+/// Values that are right in some places and wrong in others.
+const VALUES: &[&str] = &[
+    "0",
+    "-1",
+    "1",
+    "60",
+    "1e9",
+    "1e-9",
+    "nan",
+    "inf",
+    "-inf",
+    "\"x\"",
+    "[]",
+    "[1]",
+    "[2, 1]",
+    "[1, 2]",
+    "{}",
+    "[{}]",
+    "true",
+    "1979-05-27",
+    "99999999999999999999",
+    "0x7fffffffffffffff",
+    "[{ share = 1, us = 1 }]",
+    "4096",
+    "",
+];
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let index = any::<Index>;
+    prop_oneof![
+        index().prop_map(Damage::DropLine),
+        (index(), index()).prop_map(|(a, b)| Damage::RepeatLine(a, b)),
+        (index(), index()).prop_map(|(a, b)| Damage::SwapLines(a, b)),
+        (index(), any::<u8>()).prop_map(|(at, byte)| Damage::SetByte(at, byte)),
+        (index(), 1..40_usize).prop_map(|(at, count)| Damage::DropBytes(at, count)),
+        (index(), select(VALUES)).prop_map(|(at, value)| Damage::SetValue(at, value)),
+    ]
+}
+
+fn harm(text: &str, damage: &Damage) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let mut bytes = text.as_bytes().to_vec();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let at = |index: &Index| index.index(lines.len());
+    let line: String;
+    match damage {
+        Damage::DropLine(a) => drop(lines.remove(at(a))),
+        Damage::RepeatLine(a, b) => lines.insert(at(a), lines[at(b)]),
+        Damage::SwapLines(a, b) => {
+            let (a, b) = (at(a), at(b));
+            lines.swap(a, b);
+        }
+        Damage::SetValue(a, value) => {
+            let a = at(a);
+            line = format!("{} = {value}", lines[a].split('=').next().unwrap_or(""));
+            lines[a] = &line;
+        }
+        Damage::SetByte(a, byte) => {
+            let a = a.index(bytes.len());
+            bytes[a] = *byte;
+            return String::from_utf8_lossy(&bytes).into_owned();
+        }
+        Damage::DropBytes(a, count) => {
+            let a = a.index(bytes.len());
+            bytes.drain(a..(a + count).min(bytes.len()));
+            return String::from_utf8_lossy(&bytes).into_owned();
+        }
+    }
+    lines.join("\n")
+}
+
+/// A TOML value of known keys in unknown places.
+fn tree() -> impl Strategy<Value = String> {
+    let leaf = select(VALUES).prop_map(ToString::to_string);
+    leaf.prop_recursive(4, 24, 5, |inner| {
+        let entry =
+            (select(KEYS), inner.clone()).prop_map(|(key, value)| format!("{key} = {value}"));
+        prop_oneof![
+            vec(inner, 0..4).prop_map(|items| format!("[{}]", items.join(", "))),
+            vec(entry, 0..5).prop_map(|items| format!("{{ {} }}", items.join(", "))),
+        ]
+    })
+}
+
+const KEYS: &[&str] = &[
+    "name",
+    "duration_s",
+    "app",
+    "gpu",
+    "clock",
+    "at_s",
+    "speed",
+    "display",
+    "refresh_hz",
+    "fps",
+    "draws",
+    "us",
+    "mix",
+    "share",
+    "count",
+    "priority",
+    "prediction",
+    "outliers",
+    "error_us",
+    "change",
+    "phase",
+    "from_s",
+    "until_s",
+    "recording",
+    "recording_csv",
+    "swap_us",
+    "scheduler",
+    "margins",
+    "upper",
+    "x",
+];
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(scenario in scenario()) {
+        let text = to_toml(&scenario);
+        match read(&text, &[]) {
+            Ok(back) => prop_assert_eq!(back, scenario),
+            Err(found) => prop_assert!(false, "{}\n{text}", found[0]),
+        }
+    }
+
+    #[test]
+    fn random_text_is_survived(bytes in vec(any::<u8>(), 0..400)) {
+        drop(read(&String::from_utf8_lossy(&bytes), &[]));
+    }
+
+    #[test]
+    fn damaged_scenarios_are_survived(
+        file in any::<Index>(),
+        damages in vec(damage(), 1..5),
+    ) {
+        let files = shipped();
+        let (_, text) = file.get(&files);
+        let harmed = damages.iter().fold(text.clone(), |text, damage| harm(&text, damage));
+        if let Ok(scenario) = read(&harmed, &[]) {
+            prop_assert_eq!(read(&to_toml(&scenario), &[]), Ok(scenario));
+        }
+    }
+
+    #[test]
+    fn random_trees_are_survived(entries in vec((select(KEYS), tree()), 0..8)) {
+        let text: String = entries.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+        drop(read(&text, &[]));
+    }
+
+    #[test]
+    fn random_overrides_are_survived(
+        sets in vec((vec(select(KEYS), 1..4), tree()), 1..4),
+        file in any::<Index>(),
+    ) {
+        let files = shipped();
+        let (_, text) = file.get(&files);
+        let set = |(keys, value): (Vec<&str>, String)| Override { key: keys.join("."), value };
+        let overrides: Vec<Override> = sets.into_iter().map(set).collect();
+        drop(read(text, &overrides));
+    }
+}
+
+#[test]
+fn shipped_scenarios_are_read_back() {
+    for (_, text) in shipped() {
+        let scenario = read(&text, &[]).unwrap();
+        assert_eq!(read(&to_toml(&scenario), &[]), Ok(scenario));
+    }
+}

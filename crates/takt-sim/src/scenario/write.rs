@@ -1,0 +1,278 @@
+//! From the model back to text, for scenarios that a program made.
+
+use std::fmt::Write as _;
+
+use takt_core::{AppParams, GroupKind, Refresh, Span, Time};
+
+use super::decimal::fixed_point;
+use super::recording::HEADER;
+use crate::model::{
+    AppSpec, Bucket, CostDist, End, GpuSpec, Outliers, Part, Phase, Prediction, RecordedGroup,
+    SHARE_ONE, Scenario, SpanRange, Work,
+};
+
+/// Writes a scenario as a file that [`parse`](super::parse) reads back as the same scenario.
+///
+/// All values are written, defaults too, and recordings become part of the file. The scenario must
+/// be one that a file could describe: within the bounds, and with a refresh grid that starts at
+/// the clock's origin.
+pub fn to_toml(scenario: &Scenario) -> String {
+    let mut out = Writer::default();
+    let Scenario { config, gpu, .. } = scenario;
+    out.key("name", quoted(&scenario.name));
+    out.key("description", quoted(&scenario.description));
+    out.key("duration_s", seconds(scenario.duration.as_ns()));
+    out.key("warm_up_s", seconds(scenario.warm_up.as_ns()));
+    out.key("seed", scenario.seed);
+    out.header("[display]");
+    if by_rate(&config.refresh) {
+        out.key("refresh_hz", fixed_point(config.refresh.mhz().into(), 3));
+    } else {
+        out.key("period_us", us(config.refresh.period_span()));
+    }
+    out.header("[scheduler]");
+    out.key("policy", quoted(&scenario.policy));
+    out.key("mpcg", config.mpcg);
+    let timeout = match config.completion_timeout {
+        Span::FOREVER => "inf".to_owned(),
+        timeout => ms(timeout),
+    };
+    out.key("completion_timeout_ms", timeout);
+    out.key("apps_max", config.apps_max);
+    out.header("[scheduler.margins]");
+    let margins = &config.margins;
+    out.key("fixed_us", us(margins.fixed));
+    out.key("upper", permille(margins.upper_permille));
+    out.key("lower", permille(margins.lower_permille));
+    out.key("dispatch_upper_us", us(margins.dispatch_upper));
+    out.key("dispatch_lower_us", us(margins.dispatch_lower));
+    out.key("group_min_us", us(margins.group_min));
+    out.gpu(gpu);
+    for app in &scenario.apps {
+        out.app(app, &config.refresh);
+    }
+    out.text
+}
+
+#[derive(Default)]
+struct Writer {
+    text: String,
+}
+
+impl Writer {
+    fn key(&mut self, key: &str, value: impl std::fmt::Display) {
+        // Writing to a string cannot fail.
+        let _infallible = writeln!(self.text, "{key} = {value}");
+    }
+
+    fn header(&mut self, header: &str) {
+        let _infallible = writeln!(self.text, "\n{header}");
+    }
+
+    fn gpu(&mut self, gpu: &GpuSpec) {
+        self.header("[gpu]");
+        self.key("queue", gpu.queue);
+        self.key("dispatch_delay_us", range(gpu.dispatch_delay));
+        self.key("completion_delay_us", range(gpu.completion_delay));
+        self.key("lost_completion", ppm(gpu.lost_completion_ppm));
+        for change in &gpu.clock {
+            self.header("[[gpu.clock]]");
+            self.key("at_s", instant(change.at));
+            self.key("speed", permille(change.permille));
+        }
+        for stall in &gpu.stalls {
+            self.header("[[gpu.stall]]");
+            self.key("at_s", instant(stall.at));
+            self.key("length_ms", ms(stall.length));
+        }
+    }
+
+    fn app(&mut self, app: &AppSpec, refresh: &Refresh) {
+        self.header("[[app]]");
+        self.key("name", quoted(&app.name));
+        self.params(&app.params, refresh);
+        self.key("phase_periods", app.phase);
+        self.key("join_s", instant(app.join));
+        match app.end {
+            Some(End::Leave(at)) => self.key("leave_s", instant(at)),
+            Some(End::Hang(at)) => self.key("hang_s", instant(at)),
+            Some(End::Crash { at, notice }) => {
+                self.key("crash_s", instant(at));
+                self.key("crash_notice_ms", ms(notice));
+            }
+            None => {}
+        }
+        self.key("submit_delay_us", range(app.submit_delay));
+        self.key("cpu_us", range(app.cpu));
+        self.key("unpaced", app.unpaced);
+        match &app.work {
+            Work::Drawn { parts, swap } => {
+                let parts: Vec<String> = parts.iter().map(part).collect();
+                self.key("draws", format_args!("[{}]", parts.join(", ")));
+                self.cost(swap);
+            }
+            Work::Recorded(groups) => self.recording(groups),
+        }
+        self.key("prediction", prediction(&app.prediction));
+        for change in &app.changes {
+            self.header("[[app.change]]");
+            self.key("at_s", instant(change.at));
+            self.params(&change.params, refresh);
+        }
+        for phase in &app.phases {
+            self.phase(phase);
+        }
+    }
+
+    fn params(&mut self, params: &AppParams, refresh: &Refresh) {
+        let stride = params.stride.get();
+        self.key("priority", params.priority.0);
+        if by_rate(refresh) && refresh.mhz().is_multiple_of(stride) {
+            let fps_mhz = refresh.mhz() / stride;
+            self.key("fps", fixed_point(fps_mhz.into(), 3));
+        } else {
+            self.key("stride", stride);
+        }
+        self.key("etpf_us", us(params.etpf));
+    }
+
+    fn cost(&mut self, swap: &CostDist) {
+        match single(swap) {
+            Some(bounds) => self.key("swap_us", range(bounds)),
+            None => self.key("swap_mix", mix(swap)),
+        }
+    }
+
+    fn recording(&mut self, groups: &[RecordedGroup]) {
+        let _infallible = writeln!(self.text, "recording_csv = \"\"\"\n{HEADER}");
+        for group in groups {
+            let kind = match group.kind {
+                GroupKind::Draw => "draw",
+                GroupKind::Sync => "sync",
+                // An exit cannot be recorded; it ends its frame as a swap does.
+                GroupKind::Swap | GroupKind::Exit => "swap",
+            };
+            let (delay, cost) = (us(group.delay), us(group.cost));
+            let predicted = group.predicted.map(us).unwrap_or_default();
+            let _infallible = writeln!(self.text, "{delay},{kind},{cost},{predicted}");
+        }
+        self.text.push_str("\"\"\"\n");
+    }
+
+    fn phase(&mut self, phase: &Phase) {
+        self.header("[[app.phase]]");
+        self.key("from_s", instant(phase.from));
+        self.key("until_s", instant(phase.until));
+        if let Some(cpu) = phase.cpu {
+            self.key("cpu_us", range(cpu));
+        }
+        self.key("gpu_scale", permille(phase.gpu_permille));
+        self.key("groups_scale", permille(phase.groups_permille));
+        if let Some(given) = &phase.prediction {
+            self.key("prediction", prediction(given));
+        }
+    }
+}
+
+/// Whether the grid is that of a rate in whole millihertz.
+fn by_rate(refresh: &Refresh) -> bool {
+    Refresh::from_mhz(refresh.mhz()) == Some(*refresh)
+}
+
+fn part(part: &Part) -> String {
+    let cost = match single(&part.cost) {
+        Some(bounds) => format!("us = {}", range(bounds)),
+        None => format!("mix = {}", mix(&part.cost)),
+    };
+    let (lo, hi) = part.count;
+    let sync = part.kind == GroupKind::Sync;
+    format!("{{ {cost}, count = [{lo}, {hi}], sync = {sync} }}")
+}
+
+/// The range of a distribution that is a single one.
+fn single(cost: &CostDist) -> Option<SpanRange> {
+    match cost.buckets[..] {
+        [Bucket { share_ppm, range }] if share_ppm == SHARE_ONE => Some(range),
+        _ => None,
+    }
+}
+
+fn mix(cost: &CostDist) -> String {
+    let bucket = |b: &Bucket| {
+        let (share, us) = (ppm(b.share_ppm), range(b.range));
+        format!("{{ share = {share}, us = {us} }}")
+    };
+    let buckets: Vec<String> = cost.buckets.iter().map(bucket).collect();
+    format!("[{}]", buckets.join(", "))
+}
+
+fn prediction(prediction: &Prediction) -> String {
+    let scale = prediction
+        .scale_permille
+        .map_or_else(|| "inf".to_owned(), permille);
+    let noise = permille(prediction.noise_permille);
+    let (bias, floor) = (error(prediction.bias_ns), us(prediction.floor));
+    let outliers = prediction.outliers.map(|outliers| {
+        let Outliers {
+            share_ppm,
+            error_ns: (lo, hi),
+        } = outliers;
+        let (share, lo, hi) = (ppm(share_ppm), error(lo), error(hi));
+        format!(", outliers = {{ share = {share}, error_us = [{lo}, {hi}] }}")
+    });
+    let outliers = outliers.unwrap_or_default();
+    format!(
+        "{{ scale = {scale}, noise = {noise}, bias_us = {bias}, floor_us = {floor}{outliers} }}"
+    )
+}
+
+fn range(range: SpanRange) -> String {
+    match (us(range.lo), us(range.hi)) {
+        (lo, hi) if lo == hi => lo,
+        (lo, hi) => format!("[{lo}, {hi}]"),
+    }
+}
+
+fn us(span: Span) -> String {
+    fixed_point(span.as_ns().into(), 3)
+}
+
+fn ms(span: Span) -> String {
+    fixed_point(span.as_ns().into(), 6)
+}
+
+fn seconds(ns: u64) -> String {
+    fixed_point(ns.into(), 9)
+}
+
+fn instant(time: Time) -> String {
+    seconds(time.as_ns())
+}
+
+fn error(ns: i64) -> String {
+    fixed_point(ns.into(), 3)
+}
+
+fn permille(permille: u32) -> String {
+    fixed_point(permille.into(), 3)
+}
+
+fn ppm(ppm: u32) -> String {
+    fixed_point(ppm.into(), 6)
+}
+
+/// A TOML basic string.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => {
+                let _infallible = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
