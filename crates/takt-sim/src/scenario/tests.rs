@@ -223,9 +223,9 @@ fn impossible_rates_list_the_possible_ones() {
         "fps = 30",
         "fps = 45",
         expect![[r#"
-        x.toml:11:7: app.b.fps = 45: 45 FPS does not divide the refresh rate of 60 Hz
-          help: use one of 60, 30, 20, 15, 12, 10, 7.5, 6, 5, 4, 3.75, 3, …
-    "#]],
+            x.toml:11:7: app.b.fps = 45: 45 FPS does not divide the refresh rate of 60 Hz
+              help: use one of 60, 30, 20, 15, 12, 10, 7.5, 6, 5, 4, 3.75, 3, …
+        "#]],
     );
     check_edit(
         "fps = 30",
@@ -239,17 +239,17 @@ fn impossible_rates_list_the_possible_ones() {
         "fps = 30",
         "fps = 30\nstride = 2",
         expect![[r#"
-        x.toml:12:10: app.b.stride = 2: app.b.fps is given already (line 11)
-          help: give only one of fps and stride
-    "#]],
+            x.toml:12:10: app.b.stride = 2: app.b.fps is given already (line 11)
+              help: give only one of fps and stride
+        "#]],
     );
     check_edit(
         "fps = 30\n",
         "",
         expect![[r#"
-        x.toml:8:1: app.b: neither fps nor stride is given
-          help: add fps = … (frames per second) or stride = … (periods per frame)
-    "#]],
+            x.toml:8:1: app.b: neither fps nor stride is given
+              help: add fps = … (frames per second) or stride = … (periods per frame)
+        "#]],
     );
     check_edit(
         "[[app]]",
@@ -274,9 +274,9 @@ fn strides_must_repeat_soon() {
     check(
         &format!("{BASE}{apps}"),
         expect![[r#"
-        x.toml:26:10: app.s13.stride = 13: the apps' strides (1, 2, 7, 11, 13) repeat only every 2002 periods
-          help: use rates with a common multiple of at most 1022 periods (LOOKAHEAD_MAX)
-    "#]],
+            x.toml:26:10: app.s13.stride = 13: the apps' strides (1, 2, 7, 11, 13) repeat only every 2002 periods
+              help: use rates with a common multiple of at most 1022 periods (LOOKAHEAD_MAX)
+        "#]],
     );
 }
 
@@ -286,41 +286,41 @@ fn names_and_priorities_are_unique() {
         "name = \"b\"",
         "name = \"a\"",
         expect![[r#"
-        x.toml:9:8: app.a.name = "a": another app is called a (line 4)
-          help: give each app its own name
-    "#]],
+            x.toml:9:8: app.a.name = "a": another app is called a (line 4)
+              help: give each app its own name
+        "#]],
     );
     check_edit(
         "priority = 1",
         "priority = 2",
         expect![[r#"
-        x.toml:10:12: app.b.priority = 2: app a has priority 2 too (line 5)
-          help: give each app its own priority
-    "#]],
+            x.toml:10:12: app.b.priority = 2: app a has priority 2 too (line 5)
+              help: give each app its own priority
+        "#]],
     );
     check_edit(
         "priority = 1",
         "priority = 4\ncount = 3",
         expect![[r#"
-        x.toml:10:12: app.b.priority = 4: app a has priority 2 too (line 5)
-          help: give each app its own priority
-    "#]],
+            x.toml:10:12: app.b.priority = 4: app a has priority 2 too (line 5)
+              help: give each app its own priority
+        "#]],
     );
     check_edit(
         "priority = 1",
         "priority = 1\ncount = 3",
         expect![[r#"
-        x.toml:10:12: app.b.priority = 1: the priorities of 3 apps fall below zero
-          help: use at least 2
-    "#]],
+            x.toml:10:12: app.b.priority = 1: the priorities of 3 apps fall below zero
+              help: use at least 2
+        "#]],
     );
     let swap = "[[app.change]]\nat_s = 3\npriority = 2\n";
     check(
         &format!("{BASE}{swap}"),
         expect![[r#"
-        x.toml:15:12: app.b.change.0.priority = 2: app a has priority 2 too (line 5)
-          help: give each app its own priority
-    "#]],
+            x.toml:15:12: app.b.change.0.priority = 2: app a has priority 2 too (line 5)
+              help: give each app its own priority
+        "#]],
     );
 }
 
@@ -330,17 +330,17 @@ fn ranges_and_shares_make_sense() {
         "swap_us = 100",
         "swap_us = [3, 2]",
         expect![[r#"
-        x.toml:7:11: app.a.swap_us = [3, 2]: the lower bound is above the upper one
-          help: write [lo, hi] with lo not above hi
-    "#]],
+            x.toml:7:11: app.a.swap_us = [3, 2]: the lower bound is above the upper one
+              help: write [lo, hi] with lo not above hi
+        "#]],
     );
     check_edit(
         "swap_us = 100",
         "swap_us = [3, 2, 1]",
         expect![[r#"
-        x.toml:7:11: app.a.swap_us = [3, 2, 1]: must be a number or a range [lo, hi], not an array
-          help: write a number or a range [lo, hi]
-    "#]],
+            x.toml:7:11: app.a.swap_us = [3, 2, 1]: must be a number or a range [lo, hi], not an array
+              help: write a number or a range [lo, hi]
+        "#]],
     );
     check_edit(
         "swap_us = 100",
@@ -362,11 +362,11 @@ fn ranges_and_shares_make_sense() {
         "swap_us = 100\n",
         "draws = [{}]\n",
         expect![[r#"
-        x.toml:3:1: app.a: neither swap_us nor swap_mix is given
-          help: add swap_us = … (GPU time in microseconds)
-        x.toml:7:10: app.a.draws.0: neither us nor mix is given
-          help: add us = … (GPU time in microseconds)
-    "#]],
+            x.toml:3:1: app.a: neither swap_us nor swap_mix is given
+              help: add swap_us = … (GPU time in microseconds)
+            x.toml:7:10: app.a.draws.0: neither us nor mix is given
+              help: add us = … (GPU time in microseconds)
+        "#]],
     );
 }
 
@@ -463,9 +463,9 @@ fn sizes_are_bounded() {
         "priority = 1",
         "priority = 5000\ncount = 4096",
         expect![[r#"
-        x.toml:11:9: app.b.count = 4096: too many apps in all
-          help: have at most 4096 (APPS_MAX)
-    "#]],
+            x.toml:11:9: app.b.count = 4096: too many apps in all
+              help: have at most 4096 (APPS_MAX)
+        "#]],
     );
     let deep = format!("x = {}{}", "[".repeat(10_000), "]".repeat(10_000));
     expect![[r#"
@@ -477,9 +477,9 @@ fn sizes_are_bounded() {
     check(
         &huge,
         expect![[r#"
-        x.toml:1:1: the scenario has 4194305 bytes
-          help: use at most 4194304 (FILE_BYTES_MAX)
-    "#]],
+            x.toml:1:1: the scenario has 4194305 bytes
+              help: use at most 4194304 (FILE_BYTES_MAX)
+        "#]],
     );
     let many: String = (0..1000).map(|i| format!("k{i} = 1\n")).collect();
     assert_eq!(
@@ -542,32 +542,32 @@ fn overrides_are_blamed_for_their_errors() {
     check(
         &["app.bb.fps=30"],
         expect![[r#"
-        --set app.bb.fps=30:1:12: bb: there is no such element
-          help: did you mean b?
-    "#]],
+            --set app.bb.fps=30:1:12: bb: there is no such element
+              help: did you mean b?
+        "#]],
     );
     check(
         &["name.x=1", "duration_s=[1,"],
         expect![[r#"
-        --set name.x=1:1:8: x: a string has no keys
-          help: end the key one segment earlier
-        --set duration_s=[1,:1:12: duration_s = [1,: must be a number, not a string
-          help: write a number
-    "#]],
+            --set name.x=1:1:8: x: a string has no keys
+              help: end the key one segment earlier
+            --set duration_s=[1,:1:12: duration_s = [1,: must be a number, not a string
+              help: write a number
+        "#]],
     );
     check(
         &["seed=3", "display.refresh_hz=90"],
         expect![[r#"
-        x.toml:6:7: app.a.fps = 60: 60 FPS does not divide the refresh rate of 90 Hz (because of --set display.refresh_hz=90)
-          help: use one of 90, 45, 30, 22.5, 18, 15, 11.25, 10, 9, 7.5, 6, 5.625, …
-    "#]],
+            x.toml:6:7: app.a.fps = 60: 60 FPS does not divide the refresh rate of 90 Hz (because of --set display.refresh_hz=90)
+              help: use one of 90, 45, 30, 22.5, 18, 15, 11.25, 10, 9, 7.5, 6, 5.625, …
+        "#]],
     );
     check(
         &["app.b.priority=2"],
         expect![[r#"
-        --set app.b.priority=2:1:16: app.b.priority = 2: app a has priority 2 too (line 5)
-          help: give each app its own priority
-    "#]],
+            --set app.b.priority=2:1:16: app.b.priority = 2: app a has priority 2 too (line 5)
+              help: give each app its own priority
+        "#]],
     );
     assert!("mpcg".parse::<Override>().is_err());
 }
@@ -591,16 +591,16 @@ fn recordings_are_read() {
     check(
         "delay,kind\n",
         expect![[r#"
-        r.csv:1:1: "delay,kind" is not the header of a recording
-          help: begin with delay_us,kind,cost_us,predicted_us
-    "#]],
+            r.csv:1:1: "delay,kind" is not the header of a recording
+              help: begin with delay_us,kind,cost_us,predicted_us
+        "#]],
     );
     check(
         "delay_us,kind,cost_us,predicted_us\n",
         expect![[r#"
-        r.csv:1:1: the recording does not end with a swap
-          help: add the row of the frame's swap
-    "#]],
+            r.csv:1:1: the recording does not end with a swap
+              help: add the row of the frame's swap
+        "#]],
     );
     check(
         "delay_us,kind,cost_us,predicted_us\n1,dra,-2,\n 1, swap, x, nan\n1,2\n",
@@ -643,4 +643,16 @@ fn recordings_may_stand_in_the_scenario() {
               help: give only one of recording, recording_csv and draws with swap
         "#]],
     );
+}
+
+#[test]
+fn the_examples_in_the_manual_are_fine() {
+    let manual = scenario_dir().join("../docs/scenarios.md");
+    let manual = std::fs::read_to_string(manual).unwrap();
+    let blocks = manual.split("```toml\n").skip(1);
+    let examples: Vec<&str> = blocks.filter_map(|b| b.split("```").next()).collect();
+    assert_eq!(examples.len(), 2);
+    for example in examples {
+        assert_eq!(errors(example, &[]), "fine\n");
+    }
 }
