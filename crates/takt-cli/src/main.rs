@@ -1,3 +1,60 @@
-//! The `takt` command.
+//! The `takt` command: arguments in, one of the libraries, tables, plots or JSON out.
+
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod args;
+mod bench;
+mod check;
+mod demo;
+mod load;
+mod output;
+mod prove;
+mod sim;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Args, Command};
+
+/// How a command ended, if nothing went wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Answer {
+    /// Done, or "yes".
+    Yes,
+    /// The answer to the question asked is "no".
+    No,
+}
+
+/// The input was bad or the work could not be done.
+const EXIT_BAD_INPUT: u8 = 2;
+
+fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Sim(args) => sim::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Prove(args) => prove::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Schema { of } => output::print(&args::schema(of)).map(|()| Answer::Yes),
+        Command::Completions { shell } => completions(shell),
+    };
+    match result {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::FAILURE,
+        // Whoever read our output has seen enough.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::from(EXIT_BAD_INPUT)
+        }
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> anyhow::Result<Answer> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "takt", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(Answer::Yes)
+}

@@ -24,10 +24,7 @@ pub(super) fn expand(report: &mut Report<'_>, lowered: &[LoweredApp]) -> Option<
         apps += app.count as usize;
         items = items.saturating_add((app.count as usize).saturating_mul(size(&app.spec)));
         let (problem, remedy) = if apps > APPS_MAX {
-            (
-                "too many apps in all",
-                format!("have at most {APPS_MAX} (APPS_MAX)"),
-            )
+            ("too many apps in all", format!("have at most {APPS_MAX} (APPS_MAX)"))
         } else if items > ITEMS_MAX {
             (
                 "too many draws, changes and phases in all",
@@ -182,9 +179,7 @@ impl Check<'_, '_> {
     }
 
     fn beyond_horizon(&mut self, users: &BTreeMap<u32, usize>, spot: &Spot) -> bool {
-        let repeat = users
-            .keys()
-            .fold(1, |all, stride| lcm(all, u64::from(*stride)));
+        let repeat = users.keys().fold(1, |all, stride| lcm(all, u64::from(*stride)));
         if repeat + 2 <= LOOKAHEAD_MAX {
             return false;
         }

@@ -51,22 +51,13 @@ pub(super) struct Quantity {
 
 impl Quantity {
     const fn new(unit: &'static str, decimals: u32, min: i128, max: (i128, &'static str)) -> Self {
-        Self {
-            unit,
-            decimals,
-            min,
-            max: max.0,
-            max_name: max.1,
-        }
+        Self { unit, decimals, min, max: max.0, max_name: max.1 }
     }
 
     /// What the bounds are, in words.
     fn bounds(&self) -> String {
         let Self { unit, decimals, .. } = self;
-        let (min, max) = (
-            fixed_point(self.min, *decimals),
-            fixed_point(self.max, *decimals),
-        );
+        let (min, max) = (fixed_point(self.min, *decimals), fixed_point(self.max, *decimals));
         format!("{min} to {max}{unit} ({})", self.max_name)
     }
 }
@@ -82,36 +73,23 @@ pub(super) const SPAN_MS: Quantity = Quantity::new(" ms", 6, 0, SPAN_MAX);
 pub(super) const TIMEOUT_MS: Quantity = Quantity::new(" ms", 6, 1, SPAN_MAX);
 pub(super) const ERROR_US: Quantity = Quantity::new(" us", 3, -SPAN_NS_MAX, SPAN_MAX);
 pub(super) const PERIOD_US: Quantity = Quantity::new(" us", 3, 1, (PERIOD_NS_MAX, "PERIOD_NS_MAX"));
-pub(super) const REFRESH_HZ: Quantity = Quantity::new(
-    " Hz",
-    3,
-    *REFRESH_MHZ.start() as i128,
-    (*REFRESH_MHZ.end() as i128, "REFRESH_MHZ"),
-);
-pub(super) const FPS: Quantity =
-    Quantity::new(" FPS", 3, 1, (*REFRESH_MHZ.end() as i128, "REFRESH_MHZ"));
-pub(super) const STRIDE: Quantity =
-    Quantity::new(" periods", 0, 1, (STRIDE_MAX as i128, "STRIDE_MAX"));
+pub(super) const REFRESH_HZ: Quantity =
+    Quantity::new(" Hz", 3, *REFRESH_MHZ.start() as i128, (*REFRESH_MHZ.end() as i128, "REFRESH_MHZ"));
+pub(super) const FPS: Quantity = Quantity::new(" FPS", 3, 1, (*REFRESH_MHZ.end() as i128, "REFRESH_MHZ"));
+pub(super) const STRIDE: Quantity = Quantity::new(" periods", 0, 1, (STRIDE_MAX as i128, "STRIDE_MAX"));
 pub(super) const PHASE_PERIODS: Quantity =
     Quantity::new(" periods", 0, 0, (PHASE_PERIODS_MAX, "PHASE_PERIODS_MAX"));
 pub(super) const SEED: Quantity = Quantity::new("", 0, 0, (u64::MAX as i128, "u64::MAX"));
 pub(super) const PRIORITY: Quantity = Quantity::new("", 0, 0, (u32::MAX as i128, "u32::MAX"));
-pub(super) const MPCG: Quantity =
-    Quantity::new(" groups", 0, 1, (IN_FLIGHT_MAX as i128, "IN_FLIGHT_MAX"));
+pub(super) const MPCG: Quantity = Quantity::new(" groups", 0, 1, (IN_FLIGHT_MAX as i128, "IN_FLIGHT_MAX"));
 pub(super) const APPS: Quantity = Quantity::new(" apps", 0, 1, (APPS_MAX as i128, "APPS_MAX"));
-pub(super) const GPU_QUEUE: Quantity =
-    Quantity::new(" groups", 0, 1, (GPU_QUEUE_MAX, "GPU_QUEUE_MAX"));
-pub(super) const GROUPS: Quantity = Quantity::new(
-    " groups",
-    0,
-    0,
-    (GROUPS_PER_FRAME_MAX, "GROUPS_PER_FRAME_MAX"),
-);
+pub(super) const GPU_QUEUE: Quantity = Quantity::new(" groups", 0, 1, (GPU_QUEUE_MAX, "GPU_QUEUE_MAX"));
+pub(super) const GROUPS: Quantity =
+    Quantity::new(" groups", 0, 0, (GROUPS_PER_FRAME_MAX, "GROUPS_PER_FRAME_MAX"));
 pub(super) const SHARE: Quantity = Quantity::new("", 6, 0, (1_000_000, "all of it"));
 pub(super) const NOISE: Quantity = Quantity::new("", 3, 0, (1000, "all of it"));
 pub(super) const FACTOR: Quantity = Quantity::new("", 3, 0, FACTOR_MAX);
-pub(super) const SPEED: Quantity =
-    Quantity::new("", 3, 1, (SPEED_PERMILLE_MAX, "SPEED_PERMILLE_MAX"));
+pub(super) const SPEED: Quantity = Quantity::new("", 3, 1, (SPEED_PERMILLE_MAX, "SPEED_PERMILLE_MAX"));
 
 /// A number as written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,10 +140,9 @@ impl Decimal {
         let Ok(exponent) = exponent.parse::<i16>() else {
             return Some(Self::TooLong);
         };
-        let (Ok(places), Ok(mantissa)) = (
-            i32::try_from(part.len()),
-            format!("{whole}{part}").parse::<i128>(),
-        ) else {
+        let (Ok(places), Ok(mantissa)) =
+            (i32::try_from(part.len()), format!("{whole}{part}").parse::<i128>())
+        else {
             return Some(Self::TooLong);
         };
         let signed = if negative { -mantissa } else { mantissa };
@@ -218,14 +195,8 @@ impl Decimal {
 
 fn too_fine(quantity: &Quantity) -> (String, String) {
     match quantity.decimals {
-        0 => (
-            "must be a whole number".to_owned(),
-            "leave out the fraction".to_owned(),
-        ),
-        places => (
-            format!("is finer than {places} decimals"),
-            format!("round it to {places} decimals"),
-        ),
+        0 => ("must be a whole number".to_owned(), "leave out the fraction".to_owned()),
+        places => (format!("is finer than {places} decimals"), format!("round it to {places} decimals")),
     }
 }
 

@@ -24,13 +24,7 @@ pub struct Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            line,
-            column,
-            message,
-            remedy,
-        } = self;
+        let Self { file, line, column, message, remedy } = self;
         write!(f, "{file}:{line}:{column}: {message}\n  help: {remedy}")
     }
 }
@@ -73,16 +67,8 @@ impl<'a> Sources<'a> {
         // One address apart, so that the end of a text does not belong to the next one.
         let base = self.texts.last().map_or(0, |s| s.base + s.text.len() + 1);
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let lines = std::iter::once(0)
-            .chain(breaks.map(|(at, _)| at + 1))
-            .collect();
-        self.texts.push(Source {
-            name,
-            text,
-            base,
-            indent,
-            lines,
-        });
+        let lines = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
+        self.texts.push(Source { name, text, base, indent, lines });
         base
     }
 
@@ -102,11 +88,7 @@ impl<'a> Sources<'a> {
     pub(super) fn line(&self, address: usize) -> String {
         self.source(address).map_or_else(String::new, |source| {
             let line = source.line(address).0 + 1;
-            if source.base == 0 {
-                format!("line {line}")
-            } else {
-                source.name.clone()
-            }
+            if source.base == 0 { format!("line {line}") } else { source.name.clone() }
         })
     }
 
@@ -114,10 +96,7 @@ impl<'a> Sources<'a> {
     pub(super) fn snippet(&self, span: &Range<usize>) -> String {
         let text = self
             .source(span.start)
-            .and_then(|s| {
-                s.text
-                    .get(span.start - s.base..span.end.saturating_sub(s.base))
-            })
+            .and_then(|s| s.text.get(span.start - s.base..span.end.saturating_sub(s.base)))
             .unwrap_or("");
         let line = text.lines().next().unwrap_or("").trim_end();
         let mut short: String = line.chars().take(SNIPPET_CHARS_MAX).collect();
@@ -178,11 +157,7 @@ enum Place {
 
 impl<'a> Report<'a> {
     pub(super) fn new(sources: &'a Sources<'a>) -> Self {
-        Self {
-            sources,
-            problems: Vec::new(),
-            unlisted: 0,
-        }
+        Self { sources, problems: Vec::new(), unlisted: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -190,29 +165,15 @@ impl<'a> Report<'a> {
     }
 
     /// The value at `spot` is wrong: quotes it.
-    pub(super) fn value(
-        &mut self,
-        spot: &Spot,
-        problem: impl fmt::Display,
-        remedy: impl Into<String>,
-    ) {
+    pub(super) fn value(&mut self, spot: &Spot, problem: impl fmt::Display, remedy: impl Into<String>) {
         let text = self.sources.snippet(&spot.span);
         let message = format!("{} = {text}: {problem}", spot.path);
         self.address(spot.span.start, message, remedy);
     }
 
     /// Something about the table at `spot` is wrong: names it, without its text.
-    pub(super) fn table(
-        &mut self,
-        spot: &Spot,
-        problem: impl fmt::Display,
-        remedy: impl Into<String>,
-    ) {
-        let name = if spot.path.is_empty() {
-            "scenario"
-        } else {
-            spot.path.as_str()
-        };
+    pub(super) fn table(&mut self, spot: &Spot, problem: impl fmt::Display, remedy: impl Into<String>) {
+        let name = if spot.path.is_empty() { "scenario" } else { spot.path.as_str() };
         self.address(spot.span.start, format!("{name}: {problem}"), remedy);
     }
 
@@ -228,21 +189,13 @@ impl<'a> Report<'a> {
         message: String,
         remedy: impl Into<String>,
     ) {
-        let place = Place::Elsewhere {
-            file: file.to_owned(),
-            line,
-            column,
-        };
+        let place = Place::Elsewhere { file: file.to_owned(), line, column };
         self.add(place, message, remedy.into());
     }
 
     fn add(&mut self, place: Place, message: String, remedy: String) {
         if self.problems.len() < DIAGNOSTICS_MAX {
-            self.problems.push(Problem {
-                place,
-                message,
-                remedy,
-            });
+            self.problems.push(Problem { place, message, remedy });
         } else {
             self.unlisted += 1;
         }
@@ -250,11 +203,7 @@ impl<'a> Report<'a> {
 
     /// Everything found, in order of appearance.
     pub(super) fn finish(self) -> Vec<Diagnostic> {
-        let Self {
-            sources,
-            mut problems,
-            unlisted,
-        } = self;
+        let Self { sources, mut problems, unlisted } = self;
         problems.sort_by_key(|p| match p.place {
             Place::Address(address) => address,
             Place::Elsewhere { .. } => usize::MAX,
@@ -280,13 +229,7 @@ impl Problem {
             }
             Place::Elsewhere { file, line, column } => (file, line, column),
         };
-        Diagnostic {
-            file,
-            line,
-            column,
-            message: self.message,
-            remedy: self.remedy,
-        }
+        Diagnostic { file, line, column, message: self.message, remedy: self.remedy }
     }
 }
 

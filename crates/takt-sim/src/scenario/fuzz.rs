@@ -20,10 +20,7 @@ fn read(text: &str, overrides: &[Override]) -> Result<Scenario, Vec<Diagnostic>>
         for diagnostic in found {
             assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
             assert!(!diagnostic.message.is_empty() && !diagnostic.remedy.is_empty());
-            assert!(
-                !diagnostic.message.contains("cannot be understood"),
-                "{diagnostic}"
-            );
+            assert!(!diagnostic.message.contains("cannot be understood"), "{diagnostic}");
         }
     }
     result
@@ -38,10 +35,8 @@ fn span() -> impl Strategy<Value = Span> {
 }
 
 fn range() -> impl Strategy<Value = SpanRange> {
-    (span(), span(), any::<bool>()).prop_map(|(a, b, fixed)| SpanRange {
-        lo: a.min(b),
-        hi: if fixed { a.min(b) } else { a.max(b) },
-    })
+    (span(), span(), any::<bool>())
+        .prop_map(|(a, b, fixed)| SpanRange { lo: a.min(b), hi: if fixed { a.min(b) } else { a.max(b) } })
 }
 
 fn instant(range: std::ops::RangeInclusive<u64>) -> impl Strategy<Value = Time> {
@@ -62,16 +57,10 @@ fn stride() -> impl Strategy<Value = Stride> {
 
 fn cost() -> impl Strategy<Value = CostDist> {
     (range(), vec((1..=1000_u32, range()), 0..3)).prop_map(|(last, others)| {
-        let buckets = others.into_iter().map(|(share, range)| Bucket {
-            share_ppm: share * 300,
-            range,
-        });
+        let buckets = others.into_iter().map(|(share, range)| Bucket { share_ppm: share * 300, range });
         let mut buckets: Vec<Bucket> = buckets.collect();
         let rest = SHARE_ONE - buckets.iter().map(|b| b.share_ppm).sum::<u32>();
-        buckets.push(Bucket {
-            share_ppm: rest,
-            range: last,
-        });
+        buckets.push(Bucket { share_ppm: rest, range: last });
         CostDist { buckets }
     })
 }
@@ -80,22 +69,11 @@ fn work() -> impl Strategy<Value = Work> {
     let part = (0..50_u32, 0..50_u32, cost(), any::<bool>()).prop_map(|(a, b, cost, sync)| Part {
         count: (a.min(b), a.max(b)),
         cost,
-        kind: if sync {
-            GroupKind::Sync
-        } else {
-            GroupKind::Draw
-        },
+        kind: if sync { GroupKind::Sync } else { GroupKind::Draw },
     });
     let kind = select(vec![GroupKind::Draw, GroupKind::Swap, GroupKind::Sync]);
-    let group =
-        (span(), kind, span(), option::of(span())).prop_map(|(delay, kind, cost, predicted)| {
-            RecordedGroup {
-                delay,
-                kind,
-                cost,
-                predicted,
-            }
-        });
+    let group = (span(), kind, span(), option::of(span()))
+        .prop_map(|(delay, kind, cost, predicted)| RecordedGroup { delay, kind, cost, predicted });
     prop_oneof![
         (vec(part, 0..4), cost()).prop_map(|(parts, swap)| Work::Drawn { parts, swap }),
         vec(group, 1..6).prop_map(|mut groups| {
@@ -107,27 +85,17 @@ fn work() -> impl Strategy<Value = Work> {
 
 fn prediction() -> impl Strategy<Value = Prediction> {
     let error = -60_000_000_000..=60_000_000_000_i64;
-    let outliers =
-        (0..=SHARE_ONE, error.clone(), error.clone()).prop_map(|(share_ppm, a, b)| Outliers {
-            share_ppm,
-            error_ns: (a.min(b), a.max(b)),
-        });
-    (
-        option::weighted(0.8, 0..=1_000_000_u32),
-        0..=1000_u32,
-        error,
-        option::of(outliers),
-        span(),
+    let outliers = (0..=SHARE_ONE, error.clone(), error.clone())
+        .prop_map(|(share_ppm, a, b)| Outliers { share_ppm, error_ns: (a.min(b), a.max(b)) });
+    (option::weighted(0.8, 0..=1_000_000_u32), 0..=1000_u32, error, option::of(outliers), span()).prop_map(
+        |(scale_permille, noise_permille, bias_ns, outliers, floor)| Prediction {
+            scale_permille,
+            noise_permille,
+            bias_ns,
+            outliers,
+            floor,
+        },
     )
-        .prop_map(
-            |(scale_permille, noise_permille, bias_ns, outliers, floor)| Prediction {
-                scale_permille,
-                noise_permille,
-                bias_ns,
-                outliers,
-                floor,
-            },
-        )
 }
 
 fn phases() -> impl Strategy<Value = Vec<Phase>> {
@@ -172,21 +140,14 @@ fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
         after().prop_map(End::Hang),
         (after(), span()).prop_map(|(at, notice)| End::Crash { at, notice }),
     ];
-    let change = (1_000_000_001..10_000_000_000_u64, params())
-        .prop_map(|(at, params)| (Time::from_ns(at), params));
-    let timing = (
-        0..=100_000_u32,
-        instant(0..=1_000_000_000),
-        option::of(end),
-        any::<bool>(),
-    );
+    let change =
+        (1_000_000_001..10_000_000_000_u64, params()).prop_map(|(at, params)| (Time::from_ns(at), params));
+    let timing = (0..=100_000_u32, instant(0..=1_000_000_000), option::of(end), any::<bool>());
     let rest = (range(), range(), work(), prediction(), phases());
     (name(), params(), vec(change, 0..3), timing, rest).prop_map(
         move |(name, params, changes, (phase, join, end, unpaced), rest)| {
             let changes: std::collections::BTreeMap<_, _> = changes.into_iter().collect();
-            let changes = changes
-                .into_iter()
-                .map(|(at, params)| ParamChange { at, params });
+            let changes = changes.into_iter().map(|(at, params)| ParamChange { at, params });
             let (submit_delay, cpu, work, prediction, phases) = rest;
             AppSpec {
                 name: format!("{name}-{index}"),
@@ -217,66 +178,40 @@ fn gpu() -> impl Strategy<Value = GpuSpec> {
             queue,
             dispatch_delay,
             completion_delay,
-            clock: clock
-                .into_iter()
-                .map(|(at, permille)| ClockChange { at, permille })
-                .collect(),
-            stalls: stalls
-                .into_iter()
-                .map(|(at, length)| Stall { at, length })
-                .collect(),
+            clock: clock.into_iter().map(|(at, permille)| ClockChange { at, permille }).collect(),
+            stalls: stalls.into_iter().map(|(at, length)| Stall { at, length }).collect(),
             lost_completion_ppm,
         },
     )
 }
 
 fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
-    let timeout = prop_oneof![
-        (1..=60_000_000_000_u64).prop_map(Span::from_ns),
-        Just(Span::FOREVER),
-    ];
+    let timeout = prop_oneof![(1..=60_000_000_000_u64).prop_map(Span::from_ns), Just(Span::FOREVER),];
     let factors = (0..=1_000_000_u32, 0..=1_000_000_u32);
-    (
-        1..=64_u32,
-        timeout,
-        10..=4096_u32,
-        factors,
-        (span(), range(), span()),
-    )
-        .prop_map(
-            move |(mpcg, completion_timeout, apps_max, (a, b), (fixed, dispatch, group_min))| {
-                Config {
-                    refresh,
-                    mpcg,
-                    completion_timeout,
-                    apps_max,
-                    margins: Margins {
-                        fixed,
-                        upper_permille: a.max(b),
-                        lower_permille: a.min(b),
-                        dispatch_upper: dispatch.hi,
-                        dispatch_lower: dispatch.lo,
-                        group_min,
-                    },
-                }
+    (1..=64_u32, timeout, 10..=4096_u32, factors, (span(), range(), span())).prop_map(
+        move |(mpcg, completion_timeout, apps_max, (a, b), (fixed, dispatch, group_min))| Config {
+            refresh,
+            mpcg,
+            completion_timeout,
+            apps_max,
+            margins: Margins {
+                fixed,
+                upper_permille: a.max(b),
+                lower_permille: a.min(b),
+                dispatch_upper: dispatch.hi,
+                dispatch_lower: dispatch.lo,
+                group_min,
             },
-        )
+        },
+    )
 }
 
 fn scenario() -> impl Strategy<Value = Scenario> {
     refresh().prop_flat_map(|refresh| {
-        let apps = (1..6_u32).prop_flat_map(move |count| {
-            (0..count)
-                .map(|index| app(index, refresh))
-                .collect::<Vec<_>>()
-        });
-        let head = (
-            name(),
-            "[^\u{0}]{0,40}",
-            2..=86_400_000_000_000_u64,
-            any::<u64>(),
-        );
-        (head, select(POLICIES), config(refresh), gpu(), apps).prop_map(
+        let apps = (1..6_u32)
+            .prop_flat_map(move |count| (0..count).map(|index| app(index, refresh)).collect::<Vec<_>>());
+        let head = (name(), "[^\u{0}]{0,40}", 2..=86_400_000_000_000_u64, any::<u64>());
+        (head, select(takt_core::policy::NAMES), config(refresh), gpu(), apps).prop_map(
             |((name, description, duration, seed), policy, config, gpu, apps)| Scenario {
                 name,
                 description,
@@ -380,8 +315,7 @@ fn harm(text: &str, damage: &Damage) -> String {
 fn tree() -> impl Strategy<Value = String> {
     let leaf = select(VALUES).prop_map(ToString::to_string);
     leaf.prop_recursive(4, 24, 5, |inner| {
-        let entry =
-            (select(KEYS), inner.clone()).prop_map(|(key, value)| format!("{key} = {value}"));
+        let entry = (select(KEYS), inner.clone()).prop_map(|(key, value)| format!("{key} = {value}"));
         prop_oneof![
             vec(inner, 0..4).prop_map(|items| format!("[{}]", items.join(", "))),
             vec(entry, 0..5).prop_map(|items| format!("{{ {} }}", items.join(", "))),

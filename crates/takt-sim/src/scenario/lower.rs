@@ -6,7 +6,7 @@
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use takt_core::{Config, Margins, Refresh, Span, Time};
+use takt_core::{Config, Margins, Refresh, Span, Time, policy};
 
 use super::checks;
 use super::decimal::{self, Decimal, NAME_CHARS_MAX, Quantity};
@@ -16,9 +16,6 @@ use super::raw::{RawDisplay, RawGpu, RawMargins, RawScenario, RawScheduler};
 use super::reader::{Number, OneOrRange, Text, Whole};
 use super::recording::Recordings;
 use crate::model::{ClockChange, GpuSpec, Scenario, SpanRange, Stall};
-
-/// Names of the policies a scenario may ask for.
-pub const POLICIES: &[&str] = &["frame-deadline", "fifo"];
 
 /// Judges raw values.
 pub(super) struct Lower<'r, 'a> {
@@ -40,11 +37,7 @@ impl Lower<'_, '_> {
         let name = self.name(&raw.name);
         let description = self.description(raw.description.as_ref());
         let duration = self.span(&raw.duration_s, &decimal::DURATION_S);
-        let warm_up = self.span_or(
-            raw.warm_up_s.as_ref(),
-            &decimal::INSTANT_S,
-            Some(Span::ZERO),
-        );
+        let warm_up = self.span_or(raw.warm_up_s.as_ref(), &decimal::INSTANT_S, Some(Span::ZERO));
         self.check_warm_up(raw, duration, warm_up);
         let seed = self.whole_or(raw.seed.as_ref(), &decimal::SEED, 1);
         let grid = self.grid(raw.display.as_ref());
@@ -61,11 +54,7 @@ impl Lower<'_, '_> {
             warm_up: warm_up?,
             seed: seed?,
             policy: policy?,
-            config: Config {
-                refresh: grid.refresh,
-                apps_max,
-                ..config
-            },
+            config: Config { refresh: grid.refresh, apps_max, ..config },
             gpu: gpu?,
             apps,
         })
@@ -73,15 +62,10 @@ impl Lower<'_, '_> {
 
     fn apps(&mut self, raw: &RawScenario, grid: Grid) -> Option<Vec<crate::model::AppSpec>> {
         if raw.app.is_empty() {
-            self.report.table(
-                &raw.at,
-                "there are no apps",
-                "add at least one [[app]] table",
-            );
+            self.report.table(&raw.at, "there are no apps", "add at least one [[app]] table");
             return None;
         }
-        let lowered: Vec<Option<LoweredApp>> =
-            raw.app.iter().map(|app| self.app(app, grid)).collect();
+        let lowered: Vec<Option<LoweredApp>> = raw.app.iter().map(|app| self.app(app, grid)).collect();
         let whole = lowered.iter().all(Option::is_some);
         let lowered: Vec<LoweredApp> = lowered.into_iter().flatten().collect();
         let apps = checks::expand(self.report, &lowered)?;
@@ -103,10 +87,7 @@ impl Lower<'_, '_> {
 
     fn grid(&mut self, raw: Option<&RawDisplay>) -> Option<Grid> {
         let Some(raw) = raw else {
-            return Some(Grid {
-                refresh: Refresh::HZ_60,
-                by_period: false,
-            });
+            return Some(Grid { refresh: Refresh::HZ_60, by_period: false });
         };
         match (&raw.refresh_hz, &raw.period_us) {
             (Some(_), Some(period)) => {
@@ -123,10 +104,7 @@ impl Lower<'_, '_> {
             }),
             (None, Some(period)) => {
                 let ns: u32 = self.number(period, &decimal::PERIOD_US)?;
-                Some(Grid {
-                    refresh: Refresh::from_period_ns(NonZeroU32::new(ns)?),
-                    by_period: true,
-                })
+                Some(Grid { refresh: Refresh::from_period_ns(NonZeroU32::new(ns)?), by_period: true })
             }
             (None, None) => self.grid(None),
         }
@@ -137,15 +115,14 @@ impl Lower<'_, '_> {
             return Some("frame-deadline".to_owned());
         };
         let name = policy.value.as_deref()?;
-        if POLICIES.contains(&name) {
+        if policy::NAMES.contains(&name) {
             return Some(name.to_owned());
         }
-        let remedy = match nearest(name, POLICIES.iter().copied()) {
+        let remedy = match nearest(name, policy::NAMES.iter().copied()) {
             Some(like) => format!("did you mean \"{like}\"?"),
-            None => format!("use one of {}", POLICIES.join(", ")),
+            None => format!("use one of {}", policy::NAMES.join(", ")),
         };
-        self.report
-            .value(&policy.at, "there is no such policy", remedy);
+        self.report.value(&policy.at, "there is no such policy", remedy);
         None
     }
 
@@ -158,22 +135,13 @@ impl Lower<'_, '_> {
         let mpcg = self.whole_or(raw.mpcg.as_ref(), &decimal::MPCG, default.mpcg);
         let completion_timeout = match &raw.completion_timeout_ms {
             Some(number) if number.value == Decimal::PlusInfinity => Some(Span::FOREVER),
-            number => self.span_or(
-                number.as_ref(),
-                &decimal::TIMEOUT_MS,
-                Some(default.completion_timeout),
-            ),
+            number => self.span_or(number.as_ref(), &decimal::TIMEOUT_MS, Some(default.completion_timeout)),
         };
         let margins = match &raw.margins {
             Some(margins) => self.margins(margins),
             None => Some(default.margins),
         };
-        Some(Config {
-            mpcg: mpcg?,
-            completion_timeout: completion_timeout?,
-            margins: margins?,
-            ..default
-        })
+        Some(Config { mpcg: mpcg?, completion_timeout: completion_timeout?, margins: margins?, ..default })
     }
 
     fn apps_max(&mut self, raw: Option<&RawScheduler>, apps: usize) -> Option<u32> {
@@ -197,26 +165,10 @@ impl Lower<'_, '_> {
         let default = Margins::default();
         let us = &decimal::SPAN_US;
         let fixed = self.span_or(raw.fixed_us.as_ref(), us, Some(default.fixed));
-        let upper = self.number_or(
-            raw.upper.as_ref(),
-            &decimal::FACTOR,
-            Some(default.upper_permille),
-        );
-        let lower = self.number_or(
-            raw.lower.as_ref(),
-            &decimal::FACTOR,
-            Some(default.lower_permille),
-        );
-        let dispatch_upper = self.span_or(
-            raw.dispatch_upper_us.as_ref(),
-            us,
-            Some(default.dispatch_upper),
-        );
-        let dispatch_lower = self.span_or(
-            raw.dispatch_lower_us.as_ref(),
-            us,
-            Some(default.dispatch_lower),
-        );
+        let upper = self.number_or(raw.upper.as_ref(), &decimal::FACTOR, Some(default.upper_permille));
+        let lower = self.number_or(raw.lower.as_ref(), &decimal::FACTOR, Some(default.lower_permille));
+        let dispatch_upper = self.span_or(raw.dispatch_upper_us.as_ref(), us, Some(default.dispatch_upper));
+        let dispatch_lower = self.span_or(raw.dispatch_lower_us.as_ref(), us, Some(default.dispatch_lower));
         let group_min = self.span_or(raw.group_min_us.as_ref(), us, Some(default.group_min));
         let margins = Margins {
             fixed: fixed?,
@@ -268,10 +220,7 @@ impl Lower<'_, '_> {
         let lowered = raw.clock.iter().flatten().map(|raw| {
             let at = self.time(&raw.at_s);
             let permille = self.number(&raw.speed, &decimal::SPEED);
-            let change = ClockChange {
-                at: at?,
-                permille: permille?,
-            };
+            let change = ClockChange { at: at?, permille: permille? };
             Some((change.at, &raw.at_s.at, change))
         });
         let lowered = all(lowered)?;
@@ -282,10 +231,7 @@ impl Lower<'_, '_> {
         let lowered = raw.stall.iter().flatten().map(|raw| {
             let at = self.time(&raw.at_s);
             let length = self.span(&raw.length_ms, &decimal::TIMEOUT_MS);
-            let stall = Stall {
-                at: at?,
-                length: length?,
-            };
+            let stall = Stall { at: at?, length: length? };
             Some((stall.at, &raw.at_s.at, stall))
         });
         let lowered = all(lowered)?;
@@ -323,11 +269,7 @@ impl Lower<'_, '_> {
     }
 
     /// A number as an integer of the model.
-    pub(super) fn number<T: TryFrom<i128>>(
-        &mut self,
-        number: &Number,
-        quantity: &Quantity,
-    ) -> Option<T> {
+    pub(super) fn number<T: TryFrom<i128>>(&mut self, number: &Number, quantity: &Quantity) -> Option<T> {
         match number.value.count(quantity) {
             Ok(count) => T::try_from(count).ok(),
             Err(misfit) => {
@@ -405,10 +347,7 @@ impl Lower<'_, '_> {
 
     pub(super) fn range_us(&mut self, raw: &OneOrRange) -> Option<SpanRange> {
         let (lo, hi) = self.bounds(&raw.at, (&raw.lo, &raw.hi), &decimal::SPAN_US)?;
-        Some(SpanRange {
-            lo: Span::from_ns(lo),
-            hi: Span::from_ns(hi),
-        })
+        Some(SpanRange { lo: Span::from_ns(lo), hi: Span::from_ns(hi) })
     }
 
     pub(super) fn range_or_zero(&mut self, raw: Option<&OneOrRange>) -> Option<SpanRange> {
@@ -431,11 +370,7 @@ impl Lower<'_, '_> {
         } else {
             return Some(name.to_owned());
         };
-        self.report.value(
-            &raw.at,
-            problem,
-            "use a short name such as \"tachometer-2\"",
-        );
+        self.report.value(&raw.at, problem, "use a short name such as \"tachometer-2\"");
         None
     }
 

@@ -42,9 +42,9 @@ impl Lower<'_, '_> {
         let params = self.params(raw, grid, count);
         let phase = self.whole_or(raw.phase_periods.as_ref(), &decimal::PHASE_PERIODS, 0);
         let lifetime = self.lifetime(raw);
-        let changes = params.zip(lifetime).and_then(|(params, lifetime)| {
-            self.changes(raw, grid, (params, count.unwrap_or(1)), lifetime)
-        });
+        let changes = params
+            .zip(lifetime)
+            .and_then(|(params, lifetime)| self.changes(raw, grid, (params, count.unwrap_or(1)), lifetime));
         let submit_delay = self.range_or_zero(raw.submit_delay_us.as_ref());
         let cpu = self.range_or_zero(raw.cpu_us.as_ref());
         let work = self.work(raw);
@@ -90,11 +90,7 @@ impl Lower<'_, '_> {
             );
         }
         let etpf = self.span_or(raw.etpf_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
-        Some(AppParams {
-            priority: priority?,
-            stride: stride?,
-            etpf: etpf?,
-        })
+        Some(AppParams { priority: priority?, stride: stride?, etpf: etpf? })
     }
 
     /// The priority of the first of `count` apps; the last one must not fall below zero.
@@ -112,12 +108,7 @@ impl Lower<'_, '_> {
     }
 
     /// The stride that `fps` or `stride` asks for; `None` without complaint if neither is given.
-    fn stride(
-        &mut self,
-        fps: Option<&Number>,
-        stride: Option<&Whole>,
-        grid: Grid,
-    ) -> Option<Stride> {
+    fn stride(&mut self, fps: Option<&Number>, stride: Option<&Whole>, grid: Grid) -> Option<Stride> {
         let spots = [fps.map(|n| &n.at), stride.map(|n| &n.0.at)];
         if !self.at_most_one(&spots, "fps and stride") {
             return None;
@@ -139,11 +130,7 @@ impl Lower<'_, '_> {
             Ok(stride) => Some(stride),
             Err(error) => {
                 let rates: Vec<String> = error.allowed().map(millihertz).collect();
-                let more = if rates.len() > RATES_SHOWN {
-                    ", …"
-                } else {
-                    ""
-                };
+                let more = if rates.len() > RATES_SHOWN { ", …" } else { "" };
                 let shown = rates.get(..RATES_SHOWN).unwrap_or(&rates).join(", ");
                 let (rate, refresh) = (millihertz(fps_mhz), millihertz(error.refresh_mhz));
                 self.report.value(
@@ -162,10 +149,8 @@ impl Lower<'_, '_> {
             None => Some(Time::ZERO),
         };
         let ends = [&raw.leave_s, &raw.crash_s, &raw.hang_s];
-        let one = self.at_most_one(
-            &ends.map(|end| end.as_ref().map(|n| &n.at)),
-            "leave_s, crash_s and hang_s",
-        );
+        let one =
+            self.at_most_one(&ends.map(|end| end.as_ref().map(|n| &n.at)), "leave_s, crash_s and hang_s");
         let notice = self.notice(raw);
         let at = match ends.into_iter().flatten().next() {
             Some(number) => Some((number, self.time(number)?)),
@@ -202,11 +187,7 @@ impl Lower<'_, '_> {
             );
             return None;
         }
-        self.span_or(
-            raw.crash_notice_ms.as_ref(),
-            &decimal::SPAN_MS,
-            Some(Span::ZERO),
-        )
+        self.span_or(raw.crash_notice_ms.as_ref(), &decimal::SPAN_MS, Some(Span::ZERO))
     }
 
     /// The changes by time, each with all parameters.
@@ -251,11 +232,7 @@ impl Lower<'_, '_> {
             None => Some(None),
         };
         if !rate_given && raw.etpf_us.is_none() && raw.priority.is_none() {
-            self.report.table(
-                &raw.at,
-                "the change changes nothing",
-                "add fps, stride, etpf_us or priority",
-            );
+            self.report.table(&raw.at, "the change changes nothing", "add fps, stride, etpf_us or priority");
             return None;
         }
         Some(Delta {
@@ -281,11 +258,7 @@ impl Lower<'_, '_> {
         } else {
             return Some(at);
         };
-        self.report.value(
-            &raw.at_s.at,
-            problem,
-            "use a time between the app's join and end",
-        );
+        self.report.value(&raw.at_s.at, problem, "use a time between the app's join and end");
         None
     }
 }
@@ -309,10 +282,7 @@ fn spot_of(number: Option<&Whole>, otherwise: &Spot) -> Spot {
 }
 
 fn rate_spot(fps: Option<&Number>, stride: Option<&Whole>, otherwise: &Spot) -> Spot {
-    fps.map(|number| &number.at)
-        .or_else(|| stride.map(|number| &number.0.at))
-        .unwrap_or(otherwise)
-        .clone()
+    fps.map(|number| &number.at).or_else(|| stride.map(|number| &number.0.at)).unwrap_or(otherwise).clone()
 }
 
 /// Millihertz as hertz.

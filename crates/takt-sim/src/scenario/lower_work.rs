@@ -17,17 +17,11 @@ impl Lower<'_, '_> {
         let swap_mix = raw.swap_mix.as_deref();
         let swap_spot = raw.swap_us.as_ref().map(|swap| &swap.at);
         let mix_spot = swap_mix.map(|mix| mix.first().map_or(&raw.at, |bucket| &bucket.at));
-        let draws_spot = raw
-            .draws
-            .as_deref()
-            .map(|draws| draws.first().map_or(&raw.at, |draw| &draw.at));
+        let draws_spot = raw.draws.as_deref().map(|draws| draws.first().map_or(&raw.at, |draw| &draw.at));
         let file = raw.recording.as_ref();
         let inline = raw.recording_csv.as_ref();
-        let sources = [
-            file.map(|text| &text.at),
-            inline.map(|text| &text.at),
-            swap_spot.or(mix_spot).or(draws_spot),
-        ];
+        let sources =
+            [file.map(|text| &text.at), inline.map(|text| &text.at), swap_spot.or(mix_spot).or(draws_spot)];
         if !self.at_most_one(&sources, "recording, recording_csv and draws with swap") {
             return None;
         }
@@ -40,11 +34,7 @@ impl Lower<'_, '_> {
             return Some(Work::Recorded(groups));
         }
         let parts = all(draws.iter().map(|draw| self.part(draw)));
-        let swap = self.cost(
-            raw.swap_us.as_ref(),
-            swap_mix,
-            (&raw.at, "swap_us", "swap_mix"),
-        );
+        let swap = self.cost(raw.swap_us.as_ref(), swap_mix, (&raw.at, "swap_us", "swap_mix"));
         let parts = self.bounded(parts?, &raw.at)?;
         Some(Work::Drawn { parts, swap: swap? })
     }
@@ -69,15 +59,7 @@ impl Lower<'_, '_> {
             None => Some((1, 1)),
         };
         let sync = raw.sync.as_ref().is_some_and(|flag| flag.value);
-        Some(Part {
-            count: count?,
-            cost: cost?,
-            kind: if sync {
-                GroupKind::Sync
-            } else {
-                GroupKind::Draw
-            },
-        })
+        Some(Part { count: count?, cost: cost?, kind: if sync { GroupKind::Sync } else { GroupKind::Draw } })
     }
 
     /// A cost, given as a range or as a mixture.
@@ -91,9 +73,7 @@ impl Lower<'_, '_> {
             (Some(range), None) => {
                 let range = self.range_us(range)?;
                 let share_ppm = SHARE_ONE;
-                Some(CostDist {
-                    buckets: vec![Bucket { share_ppm, range }],
-                })
+                Some(CostDist { buckets: vec![Bucket { share_ppm, range }] })
             }
             (None, Some(mix)) => self.mixture(mix, at, mix_key),
             (Some(range), Some(_)) => {
@@ -119,21 +99,14 @@ impl Lower<'_, '_> {
         let buckets = all(mix.iter().map(|raw| {
             let share_ppm: Option<u32> = self.number(&raw.share, &decimal::SHARE);
             let range = self.range_us(&raw.us);
-            Some(Bucket {
-                share_ppm: share_ppm?,
-                range: range?,
-            })
+            Some(Bucket { share_ppm: share_ppm?, range: range? })
         }))?;
         let sum: u64 = buckets.iter().map(|b| u64::from(b.share_ppm)).sum();
         if sum != u64::from(SHARE_ONE) {
             let at = mix.first().map_or(at, |bucket| &bucket.share.at);
             self.report.address(
                 at.span.start,
-                format!(
-                    "{}: the shares of {key} sum to {}",
-                    at.path,
-                    fixed_point(sum.into(), 6)
-                ),
+                format!("{}: the shares of {key} sum to {}", at.path, fixed_point(sum.into(), 6)),
                 "make the shares sum to 1",
             );
             return None;
@@ -148,9 +121,7 @@ impl Lower<'_, '_> {
         };
         let scale_permille = match &raw.scale {
             Some(scale) if scale.value == Decimal::PlusInfinity => Some(None),
-            scale => self
-                .number_or(scale.as_ref(), &decimal::FACTOR, Some(1000))
-                .map(Some),
+            scale => self.number_or(scale.as_ref(), &decimal::FACTOR, Some(1000)).map(Some),
         };
         let noise = self.number_or(raw.noise.as_ref(), &decimal::NOISE, Some(0));
         let bias = self.number_or(raw.bias_us.as_ref(), &decimal::ERROR_US, Some(0));
@@ -172,10 +143,7 @@ impl Lower<'_, '_> {
         let share = self.number(&raw.share, &decimal::SHARE);
         let OneOrRange { at, lo, hi } = &raw.error_us;
         let error = self.bounds(at, (lo, hi), &decimal::ERROR_US);
-        Some(Outliers {
-            share_ppm: share?,
-            error_ns: error?,
-        })
+        Some(Outliers { share_ppm: share?, error_ns: error? })
     }
 
     pub(super) fn phases(&mut self, raw: &RawApp) -> Option<Vec<Phase>> {

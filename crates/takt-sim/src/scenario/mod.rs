@@ -28,11 +28,10 @@ use toml::de::{DeTable, DeValue};
 
 pub use decimal::{
     DESCRIPTION_CHARS_MAX, DURATION_NS_MAX, FACTOR_PERMILLE_MAX, FILE_BYTES_MAX, GPU_QUEUE_MAX,
-    GROUPS_PER_FRAME_MAX, ITEMS_MAX, NAME_CHARS_MAX, PERIOD_NS_MAX, PHASE_PERIODS_MAX,
-    RECORDING_BYTES_MAX, SPAN_NS_MAX, SPEED_PERMILLE_MAX,
+    GROUPS_PER_FRAME_MAX, ITEMS_MAX, NAME_CHARS_MAX, PERIOD_NS_MAX, PHASE_PERIODS_MAX, RECORDING_BYTES_MAX,
+    SPAN_NS_MAX, SPEED_PERMILLE_MAX,
 };
 pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic};
-pub use lower::POLICIES;
 pub use overrides::{NotAnOverride, Override};
 pub use recording::HEADER as RECORDING_HEADER;
 pub use schema::json_schema;
@@ -84,8 +83,7 @@ pub fn parse(
     if sets.is_empty() {
         return Ok(scenario);
     }
-    evaluate(&tree, &sets, &sources, resolve)
-        .map_err(|found| blame(found, &tree, &sets, &sources, resolve))
+    evaluate(&tree, &sets, &sources, resolve).map_err(|found| blame(found, &tree, &sets, &sources, resolve))
 }
 
 /// The syntax tree of a file.
@@ -135,11 +133,7 @@ fn evaluate<'i>(
         Some(scenario) if report.is_empty() => Ok(scenario),
         None if report.is_empty() => {
             // A failure without a complaint is a mistake of ours; say so rather than panic.
-            report.table(
-                &Spot::default(),
-                "cannot be understood",
-                "please report this file",
-            );
+            report.table(&Spot::default(), "cannot be understood", "please report this file");
             Err(report.finish())
         }
         _ => Err(report.finish()),
@@ -159,9 +153,7 @@ fn blame<'i>(
         .map(|left_out| {
             let mut others = sets.to_vec();
             others.remove(left_out);
-            evaluate(tree, &others, sources, resolve)
-                .err()
-                .unwrap_or_default()
+            evaluate(tree, &others, sources, resolve).err().unwrap_or_default()
         })
         .collect();
     let named_by_place = |diagnostic: &Diagnostic| diagnostic.file.starts_with("--set ");
@@ -178,11 +170,7 @@ fn blame<'i>(
         } else {
             culprits
         };
-        diagnostic.message = format!(
-            "{} (because of {})",
-            diagnostic.message,
-            culprits.join(", ")
-        );
+        diagnostic.message = format!("{} (because of {})", diagnostic.message, culprits.join(", "));
     }
     found
 }

@@ -38,10 +38,9 @@ impl FromStr for Override {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once('=') {
-            Some((key, value)) if !key.trim().is_empty() => Ok(Self {
-                key: key.trim().to_owned(),
-                value: value.trim().to_owned(),
-            }),
+            Some((key, value)) if !key.trim().is_empty() => {
+                Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
+            }
             _ => Err(NotAnOverride(text.to_owned())),
         }
     }
@@ -54,21 +53,14 @@ const SEGMENTS_MAX: usize = 16;
 pub(super) type Astray = (String, String);
 
 /// Puts the value of `set` into the tree; its spans begin at address `base`.
-pub(super) fn apply<'i>(
-    root: &mut Value<'i>,
-    set: &'i Override,
-    base: usize,
-) -> Result<(), Astray> {
+pub(super) fn apply<'i>(root: &mut Value<'i>, set: &'i Override, base: usize) -> Result<(), Astray> {
     let segments: Vec<&str> = set.key.split('.').collect();
     if segments.len() > SEGMENTS_MAX || segments.iter().any(|segment| segment.is_empty()) {
         let problem = format!("\"{}\" is not a dotted path", set.key);
         return Err((problem, "write a key such as scheduler.mpcg".to_owned()));
     }
     let mut value = DeValue::parse(&set.value).unwrap_or_else(|_not_toml| {
-        Spanned::new(
-            0..set.value.len(),
-            DeValue::String(DeString::Borrowed(&set.value)),
-        )
+        Spanned::new(0..set.value.len(), DeValue::String(DeString::Borrowed(&set.value)))
     });
     shift(&mut value, base);
     put(root, &segments, &value)
@@ -93,11 +85,7 @@ fn put<'i>(node: &mut Value<'i>, path: &[&'i str], value: &Value<'i>) -> Result<
         }
         DeValue::Array(array) => {
             let chosen = choose(array, segment)?;
-            for (_, element) in array
-                .iter_mut()
-                .enumerate()
-                .filter(|(index, _)| chosen.contains(index))
-            {
+            for (_, element) in array.iter_mut().enumerate().filter(|(index, _)| chosen.contains(index)) {
                 put(element, rest, value)?;
             }
             Ok(())

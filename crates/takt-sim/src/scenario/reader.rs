@@ -37,11 +37,7 @@ pub(super) trait Read: Sized {
     /// The value of a key that is not there: an error unless there is a natural one.
     fn absent(reader: &mut Reader<'_, '_>, table: &Value<'_>, key: &str) -> Option<Self> {
         let spot = reader.spot(table);
-        reader.report.table(
-            &spot,
-            format_args!("the key {key} is missing"),
-            format!("add {key} = …"),
-        );
+        reader.report.table(&spot, format_args!("the key {key} is missing"), format!("add {key} = …"));
         Self::broken(spot)
     }
 }
@@ -73,26 +69,16 @@ pub(super) use section;
 
 impl<'r, 'a> Reader<'r, 'a> {
     pub(super) fn new(report: &'r mut Report<'a>) -> Self {
-        Self {
-            report,
-            path: Vec::new(),
-        }
+        Self { report, path: Vec::new() }
     }
 
     /// Where `value`, the one being read, is.
     pub(super) fn spot(&self, value: &Value<'_>) -> Spot {
-        Spot {
-            path: self.path.join("."),
-            span: value.span(),
-        }
+        Spot { path: self.path.join("."), span: value.span() }
     }
 
     /// `value` as a table whose keys are all among `known`.
-    pub(super) fn table<'v, 'i>(
-        &mut self,
-        value: &'v Value<'i>,
-        known: &[&str],
-    ) -> Option<&'v DeTable<'i>> {
+    pub(super) fn table<'v, 'i>(&mut self, value: &'v Value<'i>, known: &[&str]) -> Option<&'v DeTable<'i>> {
         let DeValue::Table(table) = value.get_ref() else {
             return self.not_a_table(value);
         };
@@ -119,20 +105,11 @@ impl<'r, 'a> Reader<'r, 'a> {
             Some(like) => format!("did you mean {like}?"),
             None => format!("known keys are {}", known.join(", ")),
         };
-        self.report.address(
-            span.start,
-            format!("{shown}: there is no such key {place}"),
-            remedy,
-        );
+        self.report.address(span.start, format!("{shown}: there is no such key {place}"), remedy);
     }
 
     /// Reads the value of `key`.
-    pub(super) fn field<T: Read>(
-        &mut self,
-        value: &Value<'_>,
-        table: &DeTable<'_>,
-        key: &str,
-    ) -> Option<T> {
+    pub(super) fn field<T: Read>(&mut self, value: &Value<'_>, table: &DeTable<'_>, key: &str) -> Option<T> {
         match table.get(key) {
             Some(field) => self.within(key.to_owned(), |reader| T::read(reader, field)),
             None => T::absent(self, value, key),
@@ -160,11 +137,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 }
 
 fn with_article(noun: &str) -> String {
-    let article = if noun.starts_with(['a', 'i']) {
-        "an"
-    } else {
-        "a"
-    };
+    let article = if noun.starts_with(['a', 'i']) { "an" } else { "a" };
     format!("{article} {noun}")
 }
 
@@ -176,11 +149,7 @@ fn segment(element: &Value<'_>, index: usize) -> String {
         .and_then(|table| table.get("name"))
         .and_then(|name| name.get_ref().as_str());
     match name {
-        Some(name) => name
-            .chars()
-            .take(super::decimal::NAME_CHARS_MAX)
-            .filter(|c| !c.is_control())
-            .collect(),
+        Some(name) => name.chars().take(super::decimal::NAME_CHARS_MAX).filter(|c| !c.is_control()).collect(),
         None => index.to_string(),
     }
 }
@@ -201,9 +170,8 @@ impl<T: Read> Read for Vec<T> {
         let DeValue::Array(array) = value.get_ref() else {
             return reader.wrong_type(value, "an array");
         };
-        let read_one = |(index, element)| {
-            reader.within(segment(element, index), |reader| T::read(reader, element))
-        };
+        let read_one =
+            |(index, element)| reader.within(segment(element, index), |reader| T::read(reader, element));
         Some(array.iter().enumerate().filter_map(read_one).collect())
     }
 
@@ -312,19 +280,11 @@ impl<T: Read + Clone> Read for OneOrRange<T> {
                     return reader.wrong_type(value, "a number or a range [lo, hi]");
                 };
                 let (lo, hi) = (T::read(reader, lo), T::read(reader, hi));
-                Some(Self {
-                    at,
-                    lo: lo?,
-                    hi: hi?,
-                })
+                Some(Self { at, lo: lo?, hi: hi? })
             }
             DeValue::Integer(_) | DeValue::Float(_) => {
                 let one = T::read(reader, value)?;
-                Some(Self {
-                    at,
-                    lo: one.clone(),
-                    hi: one,
-                })
+                Some(Self { at, lo: one.clone(), hi: one })
             }
             _ => reader.wrong_type(value, "a number or a range [lo, hi]"),
         }

@@ -30,18 +30,11 @@ pub(super) struct Recordings<'r> {
 
 impl<'r> Recordings<'r> {
     pub(super) fn new(resolve: &'r dyn Fn(&str) -> Result<String, String>) -> Self {
-        Self {
-            resolve,
-            loaded: BTreeMap::new(),
-        }
+        Self { resolve, loaded: BTreeMap::new() }
     }
 
     /// The recording in the file that `name` names.
-    pub(super) fn file(
-        &mut self,
-        report: &mut Report<'_>,
-        name: &Text,
-    ) -> Option<Arc<[RecordedGroup]>> {
+    pub(super) fn file(&mut self, report: &mut Report<'_>, name: &Text) -> Option<Arc<[RecordedGroup]>> {
         let path = name.value.as_deref()?;
         if let Some(known) = self.loaded.get(path) {
             return known.clone();
@@ -62,21 +55,13 @@ impl<'r> Recordings<'r> {
     }
 
     /// The recording that stands in the scenario itself.
-    pub(super) fn inline(
-        &mut self,
-        report: &mut Report<'_>,
-        text: &Text,
-    ) -> Option<Arc<[RecordedGroup]>> {
+    pub(super) fn inline(&mut self, report: &mut Report<'_>, text: &Text) -> Option<Arc<[RecordedGroup]>> {
         let (file, line, _) = report.sources.locate(text.at.span.start);
         let file = file.to_owned();
         // The line break after the opening quotes is not part of the text.
         let opening = report.sources.snippet(&text.at.span);
         let below = opening == "\"\"\"…" || opening == "'''…";
-        parse(
-            report,
-            (&file, line + u32::from(below)),
-            text.value.as_deref()?,
-        )
+        parse(report, (&file, line + u32::from(below)), text.value.as_deref()?)
     }
 }
 
@@ -103,9 +88,8 @@ fn parse(
         report.elsewhere(place, message, remedy);
         return None;
     }
-    let mut rows = (first_line..)
-        .zip(text.lines())
-        .filter(|(_, row)| !row.trim().is_empty() && !row.starts_with('#'));
+    let mut rows =
+        (first_line..).zip(text.lines()).filter(|(_, row)| !row.trim().is_empty() && !row.starts_with('#'));
     let header = rows.next();
     if header.is_none_or(|(_, row)| row.trim() != HEADER) {
         let (line, row) = header.unwrap_or((first_line, ""));
@@ -148,13 +132,7 @@ fn group(report: &mut Report<'_>, (file, line): (&str, u32), row: &str) -> Optio
         let before = row.get(..start + indent).unwrap_or("").chars().count();
         (name, small(before + 1))
     };
-    let at = |(name, column), text| Cell {
-        file,
-        line,
-        column,
-        name,
-        text,
-    };
+    let at = |(name, column), text| Cell { file, line, column, name, text };
     let delay_cell = at(cell("delay_us", delay), delay.trim());
     let kind_cell = at(cell("kind", kind), kind.trim());
     let cost_cell = at(cell("cost_us", cost), cost.trim());
@@ -167,12 +145,7 @@ fn group(report: &mut Report<'_>, (file, line): (&str, u32), row: &str) -> Optio
         "" => Some(None),
         _ => span(report, predicted_cell).map(Some),
     };
-    Some(RecordedGroup {
-        delay: delay?,
-        kind: kind?,
-        cost: cost?,
-        predicted: predicted?,
-    })
+    Some(RecordedGroup { delay: delay?, kind: kind?, cost: cost?, predicted: predicted? })
 }
 
 fn span(report: &mut Report<'_>, cell: Cell<'_>) -> Option<Span> {
@@ -180,9 +153,7 @@ fn span(report: &mut Report<'_>, cell: Cell<'_>) -> Option<Span> {
         let remedy = "write microseconds, such as 750 or 385.5";
         Some(("is not a number".to_owned(), remedy.to_owned()))
     };
-    let ns = Decimal::parse(cell.text)
-        .ok_or_else(not_a_number)
-        .and_then(|number| number.count(&SPAN_US));
+    let ns = Decimal::parse(cell.text).ok_or_else(not_a_number).and_then(|number| number.count(&SPAN_US));
     match ns {
         Ok(ns) => u64::try_from(ns).ok().map(Span::from_ns),
         Err(misfit) => {
@@ -209,13 +180,7 @@ fn group_kind(report: &mut Report<'_>, cell: Cell<'_>) -> Option<GroupKind> {
 
 impl Cell<'_> {
     fn complain(self, report: &mut Report<'_>, problem: &str, remedy: String) {
-        let Self {
-            file,
-            line,
-            column,
-            name,
-            text,
-        } = self;
+        let Self { file, line, column, name, text } = self;
         let shown: String = text.chars().take(40).collect();
         let message = format!("{name} = {shown}: {problem}");
         report.elsewhere((file, line, column), message, remedy);

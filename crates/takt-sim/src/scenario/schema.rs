@@ -12,10 +12,7 @@ pub fn json_schema() -> String {
     let mut generator = SchemaSettings::draft07().into_generator();
     let mut schema = RawScenario::json_schema(&mut generator);
     let definitions = generator.take_definitions(true);
-    schema.insert(
-        "$schema".to_owned(),
-        "http://json-schema.org/draft-07/schema#".into(),
-    );
+    schema.insert("$schema".to_owned(), "http://json-schema.org/draft-07/schema#".into());
     schema.insert("title".to_owned(), "Takt scenario".into());
     schema.insert("definitions".to_owned(), Value::Object(definitions));
     RecursiveTransform(without_null).transform(&mut schema);
@@ -54,8 +51,7 @@ mod tests {
     /// Rewrites the file where `UPDATE_EXPECT` is set, like the other expectations.
     #[test]
     fn the_committed_schema_is_fresh() {
-        let path =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/scenario.schema.json");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/scenario.schema.json");
         expect_test::expect_file![path].assert_eq(&super::json_schema());
     }
 }

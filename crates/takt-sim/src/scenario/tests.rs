@@ -81,10 +81,7 @@ fn shipped_scenarios_are_fine() {
 
 #[test]
 fn thesis_mixed_has_the_table_s_apps() {
-    let (_, text) = shipped()
-        .into_iter()
-        .find(|(name, _)| name == "thesis-mixed")
-        .unwrap();
+    let (_, text) = shipped().into_iter().find(|(name, _)| name == "thesis-mixed").unwrap();
     let scenario = parse("", &text, &[], &no_files).unwrap();
     let lines: Vec<String> = scenario
         .apps
@@ -482,10 +479,7 @@ fn sizes_are_bounded() {
         "#]],
     );
     let many: String = (0..1000).map(|i| format!("k{i} = 1\n")).collect();
-    assert_eq!(
-        errors(&many, &[]).lines().count(),
-        2 * (DIAGNOSTICS_MAX + 1)
-    );
+    assert_eq!(errors(&many, &[]).lines().count(), 2 * (DIAGNOSTICS_MAX + 1));
 }
 
 #[test]
@@ -496,18 +490,8 @@ fn overrides_replace_values() {
     };
     assert_eq!(set(&["scheduler.mpcg=3"]).config.mpcg, 3);
     assert_eq!(set(&["scheduler.policy=fifo"]).policy, "fifo");
-    assert_eq!(
-        set(&["app.b.prediction.scale=inf"]).apps[1]
-            .prediction
-            .scale_permille,
-        None
-    );
-    assert!(
-        set(&["app.*.unpaced=true"])
-            .apps
-            .iter()
-            .all(|app| app.unpaced)
-    );
+    assert_eq!(set(&["app.b.prediction.scale=inf"]).apps[1].prediction.scale_permille, None);
+    assert!(set(&["app.*.unpaced=true"]).apps.iter().all(|app| app.unpaced));
     assert_eq!(set(&["app.1.priority=7"]).apps[1].params.priority.0, 7);
     let both = set(&["display.refresh_hz=90", "app.*.fps=45"]);
     assert_eq!(both.apps[0].params.stride.get(), 2);

@@ -7,8 +7,8 @@ use takt_core::{AppParams, GroupKind, Refresh, Span, Time};
 use super::decimal::fixed_point;
 use super::recording::HEADER;
 use crate::model::{
-    AppSpec, Bucket, CostDist, End, GpuSpec, Outliers, Part, Phase, Prediction, RecordedGroup,
-    SHARE_ONE, Scenario, SpanRange, Work,
+    AppSpec, Bucket, CostDist, End, GpuSpec, Outliers, Part, Phase, Prediction, RecordedGroup, SHARE_ONE,
+    Scenario, SpanRange, Work,
 };
 
 /// Writes a scenario as a file that [`parse`](super::parse) reads back as the same scenario.
@@ -207,23 +207,16 @@ fn mix(cost: &CostDist) -> String {
 }
 
 fn prediction(prediction: &Prediction) -> String {
-    let scale = prediction
-        .scale_permille
-        .map_or_else(|| "inf".to_owned(), permille);
+    let scale = prediction.scale_permille.map_or_else(|| "inf".to_owned(), permille);
     let noise = permille(prediction.noise_permille);
     let (bias, floor) = (error(prediction.bias_ns), us(prediction.floor));
     let outliers = prediction.outliers.map(|outliers| {
-        let Outliers {
-            share_ppm,
-            error_ns: (lo, hi),
-        } = outliers;
+        let Outliers { share_ppm, error_ns: (lo, hi) } = outliers;
         let (share, lo, hi) = (ppm(share_ppm), error(lo), error(hi));
         format!(", outliers = {{ share = {share}, error_us = [{lo}, {hi}] }}")
     });
     let outliers = outliers.unwrap_or_default();
-    format!(
-        "{{ scale = {scale}, noise = {noise}, bias_us = {bias}, floor_us = {floor}{outliers} }}"
-    )
+    format!("{{ scale = {scale}, noise = {noise}, bias_us = {bias}, floor_us = {floor}{outliers} }}")
 }
 
 fn range(range: SpanRange) -> String {

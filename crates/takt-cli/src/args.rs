@@ -1,0 +1,251 @@
+//! What can be typed. The doc comments are the manual.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use takt_core::policy;
+use takt_sim::scenario::Override;
+
+/// Real-time GPU scheduling: simulate it, check it, prove it.
+///
+/// Several apps share one GPU that cannot be preempted. Takt lets their command groups through by
+/// priority and by frame deadlines aligned to the display's refresh, so that important apps meet
+/// every deadline and the rest keep the GPU busy.
+///
+/// Start with `takt demo`.
+#[derive(Parser, Debug)]
+#[command(name = "takt", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 yes or done, 1 the answer is no, 2 bad input.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Simulate a scenario and tell who met which deadlines.
+    Sim(SimArgs),
+    /// Tell before deployment whether reserved times can be guaranteed (exit 0 yes, 1 no).
+    Check(CheckArgs),
+    /// Search for a counterexample to the guarantee (exit 1 if one is found).
+    Prove(ProveArgs),
+    /// Measure the scheduler and the simulator themselves.
+    Bench(BenchArgs),
+    /// Show in a minute what Takt does: the same apps with and without it.
+    Demo(DemoArgs),
+    /// Print a JSON schema.
+    Schema {
+        /// Of what.
+        of: Schema,
+    },
+    /// Print a completion script for your shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What there are schemas of.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Schema {
+    /// Scenario files.
+    Scenario,
+    /// The output of `takt sim --json`.
+    Sim,
+    /// The output of `takt check --json`.
+    Check,
+    /// The output of `takt prove --json`.
+    Prove,
+    /// The output of `takt bench --json`.
+    Bench,
+}
+
+/// The schema as text.
+pub(crate) fn schema(of: Schema) -> String {
+    fn of_type<T: schemars::JsonSchema>() -> String {
+        serde_json::to_string_pretty(&schemars::schema_for!(T)).unwrap_or_default()
+    }
+    let text = match of {
+        Schema::Scenario => takt_sim::scenario::json_schema(),
+        Schema::Sim => of_type::<takt_trace::Summary>(),
+        Schema::Check => of_type::<crate::check::Verdict>(),
+        Schema::Prove => of_type::<crate::prove::Findings>(),
+        Schema::Bench => of_type::<Vec<crate::bench::Measurement>>(),
+    };
+    text.trim_end().to_owned() + "\n"
+}
+
+/// Which world to look at.
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct ScenarioArgs {
+    /// Scenario file (TOML; see docs/scenarios.md).
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Change a value of the scenario, e.g. scheduler.mpcg=3, duration_s=10,
+    /// app.quake3.prediction.scale=2 or app.*.etpf_us=0. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<Override>,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct SimArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Scheduling policy instead of the scenario's.
+    #[arg(long, value_parser = PossibleValuesParser::new(policy::NAMES))]
+    pub(crate) policy: Option<String>,
+    /// Seed of every random choice instead of the scenario's.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Write the figures as JSON; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write everything that happened: *.csv one row per command group, *.jsonl one line per
+    /// event, anything else a trace for the Perfetto UI.
+    #[arg(long, value_name = "F")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Write a page with plots, timing diagram and causes of misses to DIR/index.html.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) report: Option<PathBuf>,
+    /// Seconds of the run that the timing diagram shows: START or START:LENGTH. Default: around
+    /// the first missed deadline of the most important app that missed one.
+    #[arg(long, value_name = "S[:S]")]
+    pub(crate) window: Option<Window>,
+    /// Missed deadlines to explain below the table.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) misses: usize,
+}
+
+/// A part of a run, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Window {
+    pub(crate) start_s: f64,
+    pub(crate) length_s: f64,
+}
+
+/// Seconds that the timing diagram shows if nothing else is said.
+pub(crate) const WINDOW_S: f64 = 1.0;
+
+impl std::str::FromStr for Window {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (start, length) = text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b)));
+        let number = |text: &str| match text.trim().parse::<f64>() {
+            Ok(value) if value.is_finite() && (0.0..1e9).contains(&value) => Ok(value),
+            _ => Err(format!("'{text}' is no number of seconds; write e.g. 12.5 or 12.5:0.5")),
+        };
+        Ok(Self { start_s: number(start)?, length_s: length.map_or(Ok(WINDOW_S), number)? })
+    }
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Write the verdict as JSON; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct ProveArgs {
+    /// Number of random cases.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) sets: u64,
+    /// Seed of all cases.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Number of protected apps: N or LO-HI.
+    #[arg(long, value_name = "N[-N]", default_value = "1-8", value_parser = count_range)]
+    pub(crate) apps: (u32, u32),
+    /// Strides (refresh rate ÷ frame rate) to draw from.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 3, 4])]
+    pub(crate) strides: Vec<u32>,
+    /// Groups in flight; default: any of 1, 2, 3, 5, 8, 16.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) mpcg: Option<u32>,
+    /// Stagger first deadlines, which admits larger sets.
+    #[arg(long)]
+    pub(crate) stagger: bool,
+    /// Threads; the findings do not depend on it.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: Option<u32>,
+    /// Where counterexamples are written as scenario files.
+    #[arg(long, value_name = "DIR", default_value = "out/prove")]
+    pub(crate) out: PathBuf,
+    /// Write the findings as JSON; - is standard output.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// Most apps that a case of `takt prove` may protect.
+const PROVE_APPS_MAX: u32 = 64;
+
+fn count_range(text: &str) -> Result<(u32, u32), String> {
+    let (lo, hi) = text.split_once('-').unwrap_or((text, text));
+    let number = |text: &str| text.trim().parse::<u32>().map_err(|error| format!("'{text}': {error}"));
+    match (number(lo)?, number(hi)?) {
+        (lo, hi) if 1 <= lo && lo <= hi && hi <= PROVE_APPS_MAX => Ok((lo, hi)),
+        _ => Err(format!("write a number or a range within 1-{PROVE_APPS_MAX}")),
+    }
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct BenchArgs {
+    /// What to measure; everything if not given.
+    pub(crate) name: Option<BenchName>,
+    /// Decisions to take per number of apps (`decision` only).
+    #[arg(long, default_value_t = 200_000)]
+    pub(crate) iterations: u64,
+    /// Numbers of apps (`decision` only).
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 5, 20, 100, 1000])]
+    pub(crate) apps: Vec<u32>,
+    /// Write the measurements as JSON; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BenchName {
+    /// Cost of one scheduling decision.
+    Decision,
+    /// Speed of the simulator.
+    Sim,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct DemoArgs {
+    /// Seconds to simulate.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(2..=3600))]
+    pub(crate) seconds: u32,
+    /// Where the report and the traces go.
+    #[arg(long, value_name = "DIR", default_value = "out/demo")]
+    pub(crate) out: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn windows_and_ranges_are_read_or_refused() {
+        assert_eq!("2:0.5".parse(), Ok(Window { start_s: 2.0, length_s: 0.5 }));
+        assert_eq!("2".parse(), Ok(Window { start_s: 2.0, length_s: WINDOW_S }));
+        for bad in ["", "x", "-1", "nan", "1:inf", "1:2:3"] {
+            assert!(bad.parse::<Window>().is_err(), "{bad}");
+        }
+        assert_eq!(count_range("3"), Ok((3, 3)));
+        assert_eq!(count_range("1-8"), Ok((1, 8)));
+        for bad in ["", "0", "8-1", "1-99", "a-b"] {
+            assert!(count_range(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `takt bench`: what the hot paths cost.
+
+mod decision;
+mod simulator;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Answer;
+use crate::args::{BenchArgs, BenchName};
+use crate::output;
+use crate::table::Table;
+
+/// One measurement, as `--json` prints it.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub(crate) struct Measurement {
+    /// What was measured.
+    pub(crate) name: String,
+    /// How large: apps for decisions, events for simulations.
+    pub(crate) n: u64,
+    /// Mean time of one decision, or of one event.
+    pub(crate) mean_ns: f64,
+    /// Median.
+    pub(crate) p50_ns: f64,
+    /// 99th percentile.
+    pub(crate) p99_ns: f64,
+    /// Memory allocations during the measurement, set-up excluded.
+    pub(crate) allocations: u64,
+    /// Events per second, where a rate is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) per_second: Option<f64>,
+}
+
+pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Answer> {
+    let mut measurements = Vec::new();
+    if args.name.is_none_or(|name| name == BenchName::Decision) {
+        measurements.extend(decision::measure_all(&args.apps, args.iterations)?);
+    }
+    if args.name.is_none_or(|name| name == BenchName::Sim) {
+        measurements.extend(simulator::measure_all()?);
+    }
+    output::json(args.json.as_deref(), &measurements)?;
+    if !output::is_stdout(args.json.as_deref()) {
+        output::print(&describe(&measurements))?;
+    }
+    Ok(Answer::Yes)
+}
+
+fn describe(measurements: &[Measurement]) -> String {
+    let mut table = Table::new(&["<bench", "n", "mean ns", "p50 ns", "p99 ns", "allocations", "M events/s"]);
+    for m in measurements {
+        table.row(vec![
+            m.name.clone(),
+            m.n.to_string(),
+            format!("{:.1}", m.mean_ns),
+            format!("{:.1}", m.p50_ns),
+            format!("{:.1}", m.p99_ns),
+            m.allocations.to_string(),
+            m.per_second.map_or_else(String::new, |rate| format!("{:.2}", rate / 1e6)),
+        ]);
+    }
+    let legend = "n: apps for decision*, events for sim*. Times are per decision or per event.\n";
+    table.render() + legend
+}

@@ -1,0 +1,76 @@
+//! Reads scenario files and runs them.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use takt_core::{Span, Time};
+use takt_sim::{Scenario, World, meta, scenario};
+use takt_trace::{Log, Metrics, Observer, RunFacts, Summary};
+
+use crate::args::ScenarioArgs;
+use crate::output;
+
+/// The scenario that the arguments name.
+pub(crate) fn load(args: &ScenarioArgs) -> anyhow::Result<Scenario> {
+    let path = &args.file;
+    let text = read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&path.display().to_string(), &text, &args.sets, path.parent())
+}
+
+/// A scenario from its text. Recordings are relative to `folder`.
+pub(crate) fn parse(
+    name: &str,
+    text: &str,
+    sets: &[scenario::Override],
+    folder: Option<&Path>,
+) -> anyhow::Result<Scenario> {
+    let resolve = |relative: &str| {
+        let path = folder.unwrap_or(Path::new("")).join(relative);
+        read(&path).map_err(|error| error.to_string())
+    };
+    match scenario::parse(name, text, sets, &resolve) {
+        Ok(scenario) => Ok(scenario),
+        Err(diagnostics) => {
+            let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+            bail!("{}", lines.join("\nerror: "))
+        }
+    }
+}
+
+/// A text file, unless it is absurdly large.
+fn read(path: &Path) -> std::io::Result<String> {
+    let limit = scenario::FILE_BYTES_MAX.max(scenario::RECORDING_BYTES_MAX) as u64;
+    if std::fs::metadata(path)?.len() > limit {
+        return Err(std::io::Error::other(format!("the file has more than {limit} bytes")));
+    }
+    std::fs::read_to_string(path)
+}
+
+/// Runs the scenario with a progress bar; `also` sees every record.
+pub(crate) fn simulate(scenario: &Scenario, also: &mut dyn Observer) -> Summary {
+    let mut metrics = Metrics::new(meta(scenario), scenario.warm_up);
+    let mut world = World::new(scenario, (&mut metrics, also));
+    let seconds = scenario.duration.as_ns().div_ceil(1_000_000_000);
+    let bar = output::progress(seconds, &format!("{} ({})", scenario.name, scenario.policy));
+    let end = Time::ZERO + scenario.duration;
+    for second in 1..=seconds {
+        world.run_until(Time::from_ms(second * 1000).min(end));
+        bar.set_position(second);
+    }
+    bar.finish_and_clear();
+    let outcome = world.outcome();
+    metrics.finish(RunFacts {
+        seed: scenario.seed,
+        event_hash: outcome.event_hash,
+        stats: outcome.stats,
+        end: outcome.end,
+    })
+}
+
+/// The records of a part of the run.
+pub(crate) fn timeline(scenario: &Scenario, start: Time, length: Span) -> Log {
+    let mut log = Log::window(start, length);
+    let mut world = World::new(scenario, &mut log);
+    world.run_until((start + length).min(Time::ZERO + scenario.duration));
+    log
+}

@@ -1,0 +1,127 @@
+//! `takt prove`: search for a counterexample to the guarantee.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use anyhow::{Context, bail};
+use schemars::JsonSchema;
+use serde::Serialize;
+use takt_core::Stride;
+use takt_sim::prove::{Options, Violation, check};
+use takt_sim::scenario;
+
+use crate::Answer;
+use crate::args::ProveArgs;
+use crate::output;
+
+/// What was found, as `--json` prints it.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub(crate) struct Findings {
+    /// Random cases that were tried.
+    sets: u64,
+    /// Seed of all cases.
+    seed: u64,
+    /// Cases in which an app of the protected set missed a deadline.
+    violations: u64,
+    /// The counterexamples, shrunk, as scenario files; at most [`WRITTEN_MAX`].
+    files: Vec<PathBuf>,
+}
+
+/// Counterexamples that are written out.
+const WRITTEN_MAX: usize = 10;
+/// Cases a thread takes at a time.
+const BATCH: u64 = 64;
+
+pub(crate) fn run(args: &ProveArgs) -> anyhow::Result<Answer> {
+    let options = options(args)?;
+    let threads = match args.threads {
+        Some(threads) => threads as usize,
+        None => thread::available_parallelism().map_or(1, usize::from),
+    };
+    let violations = search(&options, args.sets, threads)?;
+    let mut files = Vec::new();
+    for violation in violations.iter().take(WRITTEN_MAX) {
+        let path = args.out.join(format!("{}.toml", violation.case.scenario.name));
+        output::file(&path, &scenario::to_toml(&violation.case.scenario))?;
+        files.push(path);
+    }
+    let findings = Findings { sets: args.sets, seed: args.seed, violations: violations.len() as u64, files };
+    output::json(args.json.as_deref(), &findings)?;
+    if !output::is_stdout(args.json.as_deref()) {
+        output::print(&describe(&findings, &violations))?;
+    }
+    Ok(if violations.is_empty() { Answer::Yes } else { Answer::No })
+}
+
+fn options(args: &ProveArgs) -> anyhow::Result<Options> {
+    let stride = |periods: &u32| {
+        Stride::new(*periods).with_context(|| {
+            format!("--strides {periods}: a stride is 1 to {}", takt_core::limits::STRIDE_MAX)
+        })
+    };
+    let strides = args.strides.iter().map(stride).collect::<anyhow::Result<Vec<_>>>()?;
+    let cycle = strides.iter().fold(1, |acc, stride| takt_core::refresh::lcm(acc, stride.periods()));
+    // The load brings strides of its own, up to 4.
+    let cycle = takt_core::refresh::lcm(cycle, 12);
+    if cycle + 2 > takt_core::limits::LOOKAHEAD_MAX {
+        bail!("--strides: deadlines would repeat only every {cycle} periods; use smaller strides");
+    }
+    Ok(Options { seed: args.seed, apps: args.apps, strides, mpcg: args.mpcg, stagger: args.stagger })
+}
+
+/// Tries all cases; the result does not depend on the number of threads.
+fn search(options: &Options, sets: u64, threads: usize) -> anyhow::Result<Vec<Violation>> {
+    let bar = output::progress(sets, "searching counterexamples");
+    let next = AtomicU64::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        loop {
+            let from = next.fetch_add(BATCH, Ordering::Relaxed);
+            if from >= sets {
+                return found;
+            }
+            let until = sets.min(from + BATCH);
+            found.extend((from..until).filter_map(|index| check(options, index)));
+            bar.inc(until - from);
+        }
+    };
+    let mut violations = Vec::new();
+    thread::scope(|scope| {
+        let spawn =
+            |number: usize| thread::Builder::new().name(format!("prove-{number}")).spawn_scoped(scope, work);
+        let handles = (0..threads).map(spawn).collect::<Result<Vec<_>, _>>()?;
+        for handle in handles {
+            match handle.join() {
+                Ok(found) => violations.extend(found),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        anyhow::Ok(())
+    })?;
+    bar.finish_and_clear();
+    violations.sort_by_key(|violation| violation.index);
+    Ok(violations)
+}
+
+fn describe(findings: &Findings, violations: &[Violation]) -> String {
+    if violations.is_empty() {
+        return format!(
+            "No violation in {} random schedulable sets under hostile load (seed {}).\n",
+            findings.sets, findings.seed
+        );
+    }
+    let mut text =
+        format!("{} violations in {} sets (seed {}):\n", violations.len(), findings.sets, findings.seed);
+    for (violation, file) in violations.iter().zip(&findings.files) {
+        let apps = &violation.case.scenario.apps;
+        let name = apps.get(violation.app.index()).map_or("?", |app| app.name.as_str());
+        text += &format!(
+            "  case {}: {name} missed the deadline at {:?}; takt sim {}\n",
+            violation.index,
+            violation.deadline,
+            file.display()
+        );
+    }
+    text
+}

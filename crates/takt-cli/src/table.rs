@@ -1,0 +1,86 @@
+//! Tables for people.
+
+use std::fmt::Write;
+
+/// Which way a column is aligned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// A table that grows row by row and is as wide as its widest cells.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns; a heading that starts with `<` is aligned left.
+    pub(crate) fn new(headings: &[&str]) -> Self {
+        let column = |heading: &&str| match heading.strip_prefix('<') {
+            Some(heading) => (heading.to_owned(), Align::Left),
+            None => ((*heading).to_owned(), Align::Right),
+        };
+        Self { columns: headings.iter().map(column).collect(), rows: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    pub(crate) fn render(&self) -> String {
+        let headings: Vec<String> = self.columns.iter().map(|(heading, _)| heading.clone()).collect();
+        let all = || std::iter::once(&headings).chain(&self.rows);
+        let width = |column: usize| {
+            all().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let mut out = String::new();
+        for row in all() {
+            let mut line = String::new();
+            for ((cell, width), (_, align)) in row.iter().zip(&widths).zip(&self.columns) {
+                let padding = " ".repeat(width - cell.chars().count());
+                let (before, after) =
+                    if *align == Align::Right { (padding.as_str(), "") } else { ("", padding.as_str()) };
+                // Writing to a string cannot fail.
+                let _ok = write!(line, "{before}{cell}{after}  ");
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// `12.34 %`, with enough digits to tell 100 % from nearly 100 %.
+pub(crate) fn percent(share: f64) -> String {
+    let text = format!("{:.2} %", share * 100.0);
+    if text == "100.00 %" && share < 1.0 { "99.99 %".to_owned() } else { text }
+}
+
+/// Milliseconds from microseconds.
+pub(crate) fn ms(us: f64) -> String {
+    format!("{:.2}", us / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::new(&["<app", "fps"]);
+        table.row(vec!["speedometer".into(), "60".into()]);
+        table.row(vec!["é".into(), "7.5".into()]);
+        assert_eq!(table.render(), "app          fps\nspeedometer   60\né            7.5\n");
+    }
+
+    #[test]
+    fn nearly_all_is_not_all() {
+        assert_eq!(percent(1.0), "100.00 %");
+        assert_eq!(percent(0.999_999), "99.99 %");
+        assert_eq!(percent(0.5), "50.00 %");
+    }
+}
