@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use takt_core::Span;
-use takt_core::analysis::{self, Demand};
+use takt_core::analysis::frames::{self, Demand};
 use takt_sim::Scenario;
 use takt_sim::demand::frame_demand;
 
@@ -76,12 +76,12 @@ fn judge(scenario: &Scenario) -> Verdict {
         .iter()
         .map(|app| Demand { stride: app.params.stride, etpf: app.params.etpf, phase: 0 })
         .collect();
-    let stagger = analysis::best_stagger(period, &set);
+    let stagger = frames::best_stagger(period, &set);
     let staggered: Vec<Demand> =
         set.iter().zip(&stagger).map(|(demand, &phase)| Demand { phase, ..*demand }).collect();
-    let protected = analysis::protected(period, &set);
-    let slack = analysis::slack(period, &set, analysis::is_schedulable);
-    let slack_staggered = analysis::slack(period, &staggered, analysis::is_schedulable_staggered);
+    let protected = frames::protected(period, &set);
+    let slack = frames::slack(period, &set, frames::is_schedulable);
+    let slack_staggered = frames::slack(period, &staggered, frames::is_schedulable_staggered);
     let apps = specs.iter().enumerate().map(|(index, app)| {
         let needs = frame_demand(app, &scenario.config);
         let etpf = app.params.etpf;
@@ -91,7 +91,7 @@ fn judge(scenario: &Scenario) -> Verdict {
             fps: f64::from(app.fps_mhz) / 1000.0,
             stride: app.params.stride.get(),
             etpf_us: us(etpf),
-            headroom_us: analysis::headroom(period, &set, index, analysis::is_schedulable).map(us),
+            headroom_us: frames::headroom(period, &set, index, frames::is_schedulable).map(us),
             needs_us: needs.map(us),
             guaranteed: index < protected && needs.is_some_and(|needs| needs <= etpf),
         }

@@ -25,7 +25,7 @@ pub(crate) fn parse(
     folder: Option<&Path>,
 ) -> anyhow::Result<Scenario> {
     let resolve = |relative: &str| {
-        let path = folder.unwrap_or(Path::new("")).join(relative);
+        let path = folder.unwrap_or_else(|| Path::new("")).join(relative);
         read(&path).map_err(|error| error.to_string())
     };
     match scenario::parse(name, text, sets, &resolve) {

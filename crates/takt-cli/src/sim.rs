@@ -142,7 +142,7 @@ fn explain(summary: &Summary, count: usize) -> String {
 
 /// A trace file of one of the formats.
 pub(crate) enum Trace {
-    Perfetto(Perfetto<BufWriter<File>>),
+    Perfetto(Box<Perfetto<BufWriter<File>>>),
     Csv(Csv<BufWriter<File>>),
     Json(Json<BufWriter<File>>),
 }
@@ -154,7 +154,7 @@ impl Trace {
         let trace = match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Csv::new(out, meta).map(Self::Csv),
             Some("jsonl" | "json") => Json::new(out, meta).map(Self::Json),
-            _ => Perfetto::new(out, meta).map(Self::Perfetto),
+            _ => Perfetto::new(out, meta).map(|trace| Self::Perfetto(Box::new(trace))),
         };
         trace.with_context(|| output::cannot_write(path))
     }

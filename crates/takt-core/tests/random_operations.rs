@@ -33,7 +33,7 @@ fn params() -> impl Strategy<Value = AppParams> {
     (0u32..8, 1u32..=7, prop_oneof![Just(0), 0u64..20_000_000, Just(u64::MAX)]).prop_map(
         |(priority, stride, etpf)| AppParams {
             priority: Priority(priority),
-            stride: Stride::new(stride).unwrap(),
+            stride: Stride::new(stride).unwrap_or(Stride::ONE),
             etpf: Span::from_ns(etpf),
         },
     )

@@ -92,7 +92,7 @@ fn app_summary(app: &takt_trace::AppMeta, done: &[FrameDone]) -> AppSummary {
         gpu_share: 0.3,
         under_predicted: 0.1,
         pd_fft,
-        causes: std::collections::BTreeMap::new(),
+        causes: BTreeMap::new(),
     }
 }
 

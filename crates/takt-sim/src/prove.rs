@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use takt_core::analysis::{Demand, cycle, is_schedulable, is_schedulable_staggered};
+use takt_core::analysis::frames::{Demand, cycle, headroom, is_schedulable, is_schedulable_staggered};
 use takt_core::{
     Action, AppId, AppParams, Config, Estimate, GroupKind, Margins, Priority, Refresh, Span, Stride, Time,
 };
@@ -245,7 +245,7 @@ fn fill_to_the_limit(period: Span, set: &mut [Demand], test: fn(Span, &[Demand])
     let Some(&index) = rng.pick(&(0..set.len()).collect::<Vec<_>>()) else {
         return;
     };
-    if let Some(extra) = takt_core::analysis::headroom(period, set, index, test) {
+    if let Some(extra) = headroom(period, set, index, test) {
         set[index].etpf += extra;
     }
 }

@@ -379,7 +379,7 @@ mod tests {
             {"at_ns":1500000,"record":"gpu-finished","app":0,"group":0,"started_ns":100000}
             {"at_ns":1500000,"record":"complete","group":0,"finished_ns":1500000,"cost_ns":1400000}
             {"at_ns":13603000,"record":"frame-done","app":2,"frame":0,"period":0,"release_ns":0,"deadline_ns":16666000,"finished_ns":13603000,"met":true}
-            {"at_ns":16666000,"record":"missed","app":1,"frame":0,"period":0,"deadline_ns":16666000}
+            {"at_ns":16666000,"record":"missed","app":1,"frame":0,"period":0,"deadline_ns":16666000,"count":1}
             {"at_ns":1000,"record":"leave","app":2}
             {"at_ns":1000,"record":"refresh","refresh_mhz":60000,"origin_ns":0}
             {"at_ns":1000,"record":"release","app":2,"release_ns":9000}
