@@ -14,11 +14,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use takt_core::{Action, AppId, Event, Hold, Refresh, Span, Stride, Time};
+use takt_core::{Action, AppId, Estimate, Event, GroupId, Hold, Refresh, Span, Stride, Time};
 
-use crate::live::{Ended, Live};
-use crate::metrics::{micros, seconds};
+use crate::lives::Lives;
+use crate::metrics::{Run, micros, seconds};
 use crate::record::{GpuRecord, Meta, Record};
+use crate::roster::Roster;
 use crate::summary::{Cause, CauseKind, Miss};
 
 /// Ended groups that are remembered: more than fit between a release and its deadline, unless
@@ -36,8 +37,8 @@ const OVERRUN_MIN: Span = Span::from_us(50);
 pub(crate) struct Blame {
     refresh: Refresh,
     from: Time,
-    runs: VecDeque<Ended>,
-    running: Option<(AppId, Time)>,
+    runs: VecDeque<Run>,
+    running: Option<(AppId, GroupId, Time)>,
     stalls: VecDeque<(Time, Time)>,
     lost_at: Option<Time>,
     apps: Vec<Account>,
@@ -77,6 +78,12 @@ struct Verdict {
     group: Option<(Span, Span)>,
 }
 
+/// What the other observers of the same records know.
+struct Seen<'a> {
+    lives: &'a Lives,
+    roster: &'a Roster,
+}
+
 /// How the time from release to deadline was spent.
 #[derive(Default)]
 struct Shares {
@@ -86,8 +93,8 @@ struct Shares {
     idle: Span,
     stalled: Span,
     by_others: BTreeMap<AppId, Span>,
-    worst_overrun: Option<Ended>,
-    longest_below: Option<Ended>,
+    worst_overrun: Option<Run>,
+    longest_below: Option<Run>,
 }
 
 impl Blame {
@@ -112,9 +119,16 @@ impl Blame {
         &mut self.apps[app.index()]
     }
 
-    pub(crate) fn follow(&mut self, at: Time, record: &Record, ended: Option<&Ended>, live: &Live) {
-        if let Some(ended) = ended {
-            self.remember(*ended, live);
+    pub(crate) fn see(
+        &mut self,
+        at: Time,
+        record: &Record,
+        run: Option<Run>,
+        lives: &Lives,
+        roster: &Roster,
+    ) {
+        if let Some(run) = run {
+            self.remember(run);
         }
         match *record {
             Record::In(Event::Join { app, .. }) => self.account(app).submitted = 0,
@@ -123,7 +137,15 @@ impl Blame {
                 account.present_since.get_or_insert(at);
                 account.submitted += u64::from(kind.ends_frame());
             }
-            Record::Gpu(GpuRecord::Started { app, .. }) => self.running = Some((app, at)),
+            Record::Gpu(GpuRecord::Started { app, group }) => self.running = Some((app, group, at)),
+            Record::Gpu(GpuRecord::Finished { app, .. }) => {
+                self.running = None;
+                let still_here = roster.member(app).is_some_and(|member| member.is_present());
+                let account = self.account(app);
+                if !still_here && let Some(since) = account.present_since.take() {
+                    push_bounded(&mut account.present, (since, at));
+                }
+            }
             Record::Gpu(GpuRecord::Stalled { until }) => push_bounded(&mut self.stalls, (at, until)),
             Record::Out(Action::Release { app, at }) => self.account(app).released = at,
             Record::Out(Action::Hold { app, reason }) => self.account(app).hold = Some(reason),
@@ -131,7 +153,7 @@ impl Blame {
             Record::Out(Action::Lost { .. }) => self.lost_at = Some(at),
             Record::In(Event::Refresh(refresh)) => self.refresh = refresh,
             Record::Out(Action::Missed { app, frame, deadline, count, .. }) if at >= self.from => {
-                self.missed(app, frame, deadline, count, live);
+                self.missed(app, frame, deadline, count, &Seen { lives, roster });
             }
             Record::Out(Action::FrameDone(done)) if !done.met => {
                 let unfinished = self.misses.iter_mut().rev().take(RUNS_MAX);
@@ -143,21 +165,15 @@ impl Blame {
         }
     }
 
-    fn remember(&mut self, ended: Ended, live: &Live) {
-        self.running = None;
+    fn remember(&mut self, run: Run) {
         if self.runs.len() == RUNS_MAX {
             self.runs.pop_front();
         }
-        self.runs.push_back(ended);
-        let still_here = live.apps.get(ended.app.index()).is_some_and(|app| !app.groups.is_empty());
-        let account = self.account(ended.app);
-        if !still_here && let Some(since) = account.present_since.take() {
-            push_bounded(&mut account.present, (since, ended.ended));
-        }
+        self.runs.push_back(run);
     }
 
-    fn missed(&mut self, app: AppId, frame: u64, deadline: Time, count: u64, live: &Live) {
-        let verdict = self.judge(app, frame, deadline, live);
+    fn missed(&mut self, app: AppId, frame: u64, deadline: Time, count: u64, seen: &Seen<'_>) {
+        let verdict = self.judge(app, frame, deadline, seen);
         let account = self.account(app);
         *account.causes.entry(verdict.kind).or_default() += count;
         if account.listed < LISTED_PER_APP_MAX {
@@ -169,11 +185,11 @@ impl Blame {
         }
     }
 
-    fn judge(&mut self, app: AppId, frame: u64, deadline: Time, live: &Live) -> Verdict {
-        let params = live.apps.get(app.index()).and_then(|app| app.params);
+    fn judge(&mut self, app: AppId, frame: u64, deadline: Time, seen: &Seen<'_>) -> Verdict {
+        let params = seen.roster.member(app).and_then(|member| member.params);
         let stride = params.map_or(Stride::ONE, |params| params.stride);
         let release = deadline - self.refresh.period_span().times(1 + stride.lead());
-        let shares = self.divide(app, release, deadline, live);
+        let shares = self.divide(app, release, deadline, seen);
         if self.lost_at.is_some_and(|at| at >= release) {
             return Verdict {
                 kind: CauseKind::LostCompletion,
@@ -195,14 +211,14 @@ impl Blame {
                 kind: CauseKind::UnderPrediction,
                 culprit: Some(worst.app),
                 took: worst.overrun(),
-                group: Some((worst.estimate.span(), worst.cost())),
+                group: Some((worst.predicted.span(), worst.cost())),
             };
         }
-        self.largest_share(app, &shares, live)
+        self.largest_share(app, &shares, seen)
     }
 
-    fn largest_share(&self, app: AppId, shares: &Shares, live: &Live) -> Verdict {
-        let rank = |app: AppId| live.apps.get(app.index()).and_then(crate::live::LiveApp::rank);
+    fn largest_share(&self, app: AppId, shares: &Shares, seen: &Seen<'_>) -> Verdict {
+        let rank = |app: AppId| seen.roster.rank(app);
         let mut verdict =
             Verdict { kind: CauseKind::SubmittedLate, culprit: None, took: shares.absent, group: None };
         let mut consider = |kind, culprit, took| {
@@ -228,14 +244,14 @@ impl Blame {
         };
         consider(kind, culprit, shares.idle);
         if verdict.kind == CauseKind::Blocking {
-            verdict.group = shares.longest_below.map(|run| (run.estimate.span(), run.cost()));
+            verdict.group = shares.longest_below.map(|run| (run.predicted.span(), run.cost()));
         }
         verdict
     }
 
     /// Divides up the time between `release` and `deadline` as `app` saw it.
-    fn divide(&mut self, app: AppId, release: Time, deadline: Time, live: &Live) -> Shares {
-        let rank = |app: AppId| live.apps.get(app.index()).and_then(crate::live::LiveApp::rank);
+    fn divide(&mut self, app: AppId, release: Time, deadline: Time, seen: &Seen<'_>) -> Shares {
+        let rank = |app: AppId| seen.roster.rank(app);
         let mut shares = Shares::default();
         let account = self.account(app);
         let released = account.released;
@@ -244,11 +260,11 @@ impl Blame {
         let here: Span = present.iter().map(|span| overlap(*span, (release, deadline))).sum();
         let let_go = overlap((released, Time::NEVER), (release, deadline));
         shares.absent = let_go.saturating_sub(here);
-        let running = self.running.map(|(app, started)| {
-            let first = live.apps.get(app.index()).and_then(|app| app.groups.front());
-            let reserved = first.and_then(|group| group.reserved).unwrap_or(Span::FOREVER);
-            let estimate = first.map(|group| group.estimate).unwrap_or_default();
-            Ended { app, started, ended: deadline, reserved, estimate }
+        let running = self.running.map(|(app, group, started)| {
+            let life = seen.lives.get(group);
+            let reserved = life.and_then(|life| life.reserved).unwrap_or(Span::FOREVER);
+            let predicted = life.map_or(Estimate::UNBOUNDED, |life| life.predicted);
+            Run { app, started, ended: deadline, predicted, reserved }
         });
         let mut busy = Span::ZERO;
         for run in self.runs.iter().rev().take_while(|run| run.ended > release).chain(&running) {

@@ -18,10 +18,10 @@ extern crate self as takt_trace;
 
 mod blame;
 pub mod export;
-mod live;
 pub mod lives;
 pub mod metrics;
 pub mod record;
+mod roster;
 #[cfg(test)]
 mod sample;
 pub mod summary;

@@ -1,11 +1,12 @@
 //! The figures of a run, collected while it passes. Definitions: `docs/metrics.md`.
 
 use hdrhistogram::Histogram;
-use takt_core::{Action, AppId, Event, FrameDone, Span, Stats, Time};
+use takt_core::{Action, AppId, Estimate, Event, FrameDone, Span, Stats, Time};
 
 use crate::blame::Blame;
-use crate::live::{Ended, Live};
+use crate::lives::{Life, Lives};
 use crate::record::{Meta, Observer, Record};
+use crate::roster::Roster;
 use crate::summary::{AppSummary, GpuSummary, PD_FFT_BIN, PD_FFT_BINS, Quantiles, SchedulerSummary, Summary};
 
 /// Length of a window of GPU utilisation, as in the thesis's figure 4.16.
@@ -16,7 +17,8 @@ const WINDOW: Span = Span::from_ms(2_000);
 pub struct Metrics {
     meta: Meta,
     from: Time,
-    live: Live,
+    lives: Lives,
+    roster: Roster,
     apps: Vec<AppFigures>,
     blame: Blame,
     busy: Span,
@@ -81,7 +83,8 @@ impl Metrics {
             blame: Blame::new(meta.refresh, from),
             meta,
             from,
-            live: Live::default(),
+            lives: Lives::new(),
+            roster: Roster::default(),
             apps,
             busy: Span::ZERO,
             windows: Vec::new(),
@@ -92,19 +95,19 @@ impl Metrics {
         self.apps.get_mut(app.index())
     }
 
-    fn ended(&mut self, ended: &Ended) {
-        let began = ended.started.max(self.from);
-        if ended.ended <= self.from {
+    fn ended(&mut self, run: Run) {
+        if run.ended <= self.from {
             return;
         }
-        let spent = ended.ended.since(began);
+        let began = run.started.max(self.from);
+        let spent = run.ended.since(began);
         self.busy += spent;
-        self.add_to_windows(began, ended.ended);
-        self.block_others(ended, began);
-        if let Some(app) = self.app(ended.app) {
+        self.add_to_windows(began, run.ended);
+        self.block_others(run, began);
+        if let Some(app) = self.app(run.app) {
             app.gpu_time += spent;
             app.groups += 1;
-            app.under_predicted += u64::from(ended.cost() > ended.estimate.span());
+            app.under_predicted += u64::from(run.cost() > run.predicted.span());
         }
     }
 
@@ -123,13 +126,13 @@ impl Metrics {
     }
 
     /// Everybody more important who was ready while this group ran was blocked by it.
-    fn block_others(&mut self, ended: &Ended, began: Time) {
-        let rank = self.live.apps.get(ended.app.index()).and_then(crate::live::LiveApp::rank);
-        for (live, figures) in self.live.apps.iter().zip(&mut self.apps) {
-            if live.rank() > rank
-                && let Some(ready) = live.ready()
+    fn block_others(&mut self, run: Run, began: Time) {
+        let rank = self.roster.rank(run.app);
+        for (member, figures) in self.roster.members().zip(&mut self.apps) {
+            if member.rank() > rank
+                && let Some(ready) = member.ready_since()
             {
-                figures.blocking += ended.ended.since(began.max(ready.submitted));
+                figures.blocking += run.ended.since(began.max(ready));
                 figures.blocking_max = figures.blocking_max.max(figures.blocking);
             }
         }
@@ -227,11 +230,13 @@ impl Metrics {
 
 impl Observer for Metrics {
     fn record(&mut self, at: Time, record: &Record) {
-        let ended = self.live.follow(at, record);
-        self.blame.follow(at, record, ended.as_ref(), &self.live);
-        if let Some(ended) = ended {
-            self.ended(&ended);
+        let ended = self.lives.see(at, record);
+        self.roster.see(at, record);
+        let run = ended.as_ref().and_then(Run::of);
+        if let Some(run) = run {
+            self.ended(run);
         }
+        self.blame.see(at, record, run, &self.lives, &self.roster);
         let from = self.from;
         match record {
             Record::Gpu(crate::GpuRecord::Started { app, .. }) => {
@@ -259,6 +264,39 @@ impl Observer for Metrics {
             }
             _ => {}
         }
+    }
+}
+
+/// An executed group: all that figures need of its life.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Run {
+    pub(crate) app: AppId,
+    pub(crate) started: Time,
+    pub(crate) ended: Time,
+    pub(crate) predicted: Estimate,
+    /// Execution time that was set aside for it.
+    pub(crate) reserved: Span,
+}
+
+impl Run {
+    fn of(life: &Life) -> Option<Self> {
+        Some(Self {
+            app: life.app,
+            started: life.started?,
+            ended: life.finished?,
+            predicted: life.predicted,
+            reserved: life.reserved?,
+        })
+    }
+
+    /// Measured length.
+    pub(crate) fn cost(&self) -> Span {
+        self.ended.since(self.started)
+    }
+
+    /// By how much it ran longer than was set aside for it.
+    pub(crate) fn overrun(&self) -> Span {
+        self.cost().saturating_sub(self.reserved)
     }
 }
 

@@ -1,0 +1,97 @@
+//! Who is attached, with which parameters, and whose groups wait to run.
+
+use std::collections::VecDeque;
+
+use takt_core::{Action, AppId, AppParams, Event, Refusal, Time};
+
+use crate::record::{GpuRecord, Record};
+
+/// All apps by slot number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Roster {
+    members: Vec<Member>,
+}
+
+/// One app.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Member {
+    /// Parameters in force; none if it is not attached.
+    pub(crate) params: Option<AppParams>,
+    /// When its groups that have not begun to run were submitted, oldest first.
+    waiting: VecDeque<Time>,
+    /// How many of them were dispatched.
+    dispatched: usize,
+    /// Groups that run or ran and are not known to be finished.
+    running: usize,
+}
+
+impl Member {
+    /// Importance; an app that is not attached has none and comes last.
+    pub(crate) fn rank(&self) -> Option<u32> {
+        self.params.map(|params| params.priority.0)
+    }
+
+    /// Since when its first group waits.
+    pub(crate) fn ready_since(&self) -> Option<Time> {
+        self.waiting.front().copied()
+    }
+
+    /// Whether it has groups that are not finished.
+    pub(crate) fn is_present(&self) -> bool {
+        self.running > 0 || !self.waiting.is_empty()
+    }
+}
+
+impl Roster {
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter()
+    }
+
+    pub(crate) fn member(&self, app: AppId) -> Option<&Member> {
+        self.members.get(app.index())
+    }
+
+    pub(crate) fn rank(&self, app: AppId) -> Option<u32> {
+        self.member(app).and_then(Member::rank)
+    }
+
+    /// Takes in a record.
+    pub(crate) fn see(&mut self, at: Time, record: &Record) {
+        match *record {
+            Record::In(Event::Join { app, params, .. } | Event::Change { app, params }) => {
+                self.at(app).params = Some(params);
+            }
+            Record::In(Event::Leave { app }) => {
+                let member = self.at(app);
+                member.params = None;
+                member.waiting.truncate(member.dispatched);
+            }
+            Record::In(Event::Submit { app, .. }) => self.at(app).waiting.push_back(at),
+            Record::Out(Action::Refused { app, group: Some(_), reason })
+                if reason != Refusal::UnknownGroup =>
+            {
+                self.at(app).waiting.pop_back();
+            }
+            Record::Out(Action::Dispatch { app, .. }) => self.at(app).dispatched += 1,
+            Record::Gpu(GpuRecord::Started { app, .. }) => {
+                let member = self.at(app);
+                member.waiting.pop_front();
+                member.dispatched = member.dispatched.saturating_sub(1);
+                member.running += 1;
+            }
+            Record::Gpu(GpuRecord::Finished { app, .. }) => {
+                let member = self.at(app);
+                member.running = member.running.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+
+    /// The app, made on first sight.
+    fn at(&mut self, app: AppId) -> &mut Member {
+        if self.members.len() <= app.index() {
+            self.members.resize_with(app.index() + 1, Member::default);
+        }
+        &mut self.members[app.index()]
+    }
+}
