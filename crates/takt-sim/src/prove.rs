@@ -153,6 +153,11 @@ fn is_round(config: &Config) -> bool {
     config.refresh.period_span().as_ns().is_multiple_of(GRAIN.as_ns())
 }
 
+/// The shortest time of a case with round numbers; others have none.
+fn grain(config: &Config) -> Span {
+    if is_round(config) { GRAIN } else { Span::ZERO }
+}
+
 /// Rounds down to the grain of the case.
 fn rounded(span: Span, config: &Config) -> Span {
     if is_round(config) { Span::from_ns(span.as_ns() / GRAIN.as_ns() * GRAIN.as_ns()) } else { span }
@@ -213,7 +218,7 @@ fn draw_set(options: &Options, config: &Config, rng: &mut Rng) -> Vec<Demand> {
             let full = period.times(strides[i].periods()).as_ns();
             let share = full / total * shares[i] + full % total * shares[i] / total;
             let etpf = rounded(Span::from_ns(share / 10_000 * permyriad), config);
-            let etpf = etpf.max(etpf_min(config)).max(rounded(GRAIN, config));
+            let etpf = etpf.max(etpf_min(config)).max(grain(config));
             Demand { stride: strides[i], etpf, phase: phases[i] }
         };
         (0..strides.len()).map(demand).collect()
@@ -271,7 +276,7 @@ fn draw_frame(etpf: Span, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> 
     let per_group = margins.per_group(config.mpcg);
     let budget = etpf.saturating_sub(margins.per_frame(config.mpcg));
     let least = margins.conservative(Estimate::default()) + per_group + Span::from_ns(2);
-    let least = least.max(rounded(GRAIN, config));
+    let least = least.max(grain(config));
     let most = (budget.as_ns() / least.as_ns().max(1)).clamp(1, 40);
     let count = match rng.between(0, 3) {
         0 => 1,
@@ -445,4 +450,121 @@ fn weight(case: &Case) -> u64 {
     };
     let apps: u64 = case.scenario.apps.iter().map(app).sum();
     apps * 1_000_000 + case.scenario.duration.as_us()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demand::frame_demand;
+    use crate::scenario;
+
+    fn options(strides: &[u32]) -> Options {
+        let strides = strides.iter().copied().filter_map(Stride::new).collect();
+        Options { strides, ..Options::default() }
+    }
+
+    #[test]
+    fn drawn_cases_keep_the_assumptions() {
+        for index in 0..400 {
+            let Case { scenario, protected } = draw(&Options::default(), index);
+            let config = &scenario.config;
+            let set: Vec<Demand> = scenario.apps[..protected]
+                .iter()
+                .map(|app| Demand { stride: app.params.stride, etpf: app.params.etpf, phase: app.phase })
+                .collect();
+            assert!(protected > 0 && is_schedulable(config.refresh.period_span(), &set), "case {index}");
+            assert!(scenario.gpu.dispatch_delay.hi <= config.margins.dispatch_upper, "case {index}");
+            for app in &scenario.apps {
+                let Work::Recorded(groups) = &app.work else { panic!("cases are recorded") };
+                for group in groups.iter() {
+                    let predicted = Estimate::new(group.predicted.expect("everything is predicted"));
+                    assert!(
+                        group.cost <= config.margins.conservative(predicted),
+                        "case {index} {}",
+                        app.name
+                    );
+                }
+            }
+            for app in &scenario.apps[..protected] {
+                let demand = frame_demand(app, config);
+                assert!(demand <= Some(app.params.etpf), "case {index} {} needs {demand:?}", app.name);
+                assert!(app.submit_delay.hi == Span::ZERO && app.cpu.hi == Span::ZERO);
+            }
+            let lowest = scenario.apps[protected - 1].params.priority;
+            let load = scenario.apps[protected..].iter();
+            let priorities = load.flat_map(|app| {
+                std::iter::once(app.params.priority).chain(app.changes.iter().map(|c| c.params.priority))
+            });
+            assert!(priorities.into_iter().all(|priority| priority < lowest), "case {index}");
+        }
+    }
+
+    #[test]
+    fn edges_hold() {
+        let edges = [
+            Options { apps: (1, 1), ..options(&[1]) },
+            Options { mpcg: Some(1), ..options(&[1, 4]) },
+            Options { apps: (8, 12), ..options(&[1, 2]) },
+            Options { mpcg: Some(64), ..options(&[2, 3]) },
+            Options { stagger: true, ..options(&[1, 2, 3, 4, 6]) },
+            options(&[5, 7]),
+        ];
+        for (seed, edge) in (10..).zip(edges) {
+            let edge = Options { seed, ..edge };
+            for index in 0..150 {
+                assert_eq!(check(&edge, index), None, "seed {seed} case {index}");
+            }
+        }
+    }
+
+    /// Frames that use their whole `etpf` without the one-time dispatch delay break the guarantee:
+    /// the assumption is needed.
+    #[test]
+    fn the_first_dispatch_delay_must_be_reserved() {
+        let options = Options { mpcg: Some(5), ..options(&[1]) };
+        let broken = (0..300).filter(|index| {
+            let mut case = draw(&options, *index);
+            let extra = case.scenario.config.margins.per_frame(5);
+            for app in &mut case.scenario.apps {
+                lengthen_swaps(app, extra);
+            }
+            first_miss(&case).is_some()
+        });
+        assert!(broken.count() > 10);
+    }
+
+    fn lengthen_swaps(app: &mut AppSpec, extra: Span) {
+        if let Work::Recorded(groups) = &app.work {
+            let longer = groups.iter().map(|group| {
+                let by = if group.kind == GroupKind::Swap { extra } else { Span::ZERO };
+                let predicted = group.predicted.map(|predicted| predicted + by);
+                RecordedGroup { cost: group.cost + by, predicted, ..*group }
+            });
+            app.work = Work::Recorded(longer.collect());
+        }
+    }
+
+    #[test]
+    fn violations_are_shrunk_to_a_scenario_that_shows_them() {
+        // Load that takes three times what it says is outside the assumptions.
+        let lying = |index| {
+            let mut case = draw(&Options::default(), index);
+            for app in &mut case.scenario.apps[case.protected..] {
+                if let Work::Recorded(groups) = &app.work {
+                    let lies =
+                        groups.iter().map(|group| RecordedGroup { cost: group.cost.times(3), ..*group });
+                    app.work = Work::Recorded(lies.collect());
+                }
+            }
+            case
+        };
+        let case = (0..).map(lying).find(|case| first_miss(case).is_some()).expect("lies do harm");
+        let shrunk = shrink(case.clone());
+        assert!(weight(&shrunk) < weight(&case));
+        let miss = first_miss(&shrunk).expect("shrinking keeps the miss");
+        let text = scenario::to_toml(&shrunk.scenario);
+        let read =
+            scenario::parse("shrunk.toml", &text, &[], &|_| Err("inline".into())).expect("it is valid");
+        assert_eq!(first_miss(&Case { scenario: read, protected: shrunk.protected }), Some(miss));
+    }
 }

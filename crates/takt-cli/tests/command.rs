@@ -1,0 +1,265 @@
+//! The `takt` command as people and programs use it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn takt(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_takt")).args(args).current_dir(root()).output().expect("takt starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
+}
+
+/// A folder of its own for each test, empty.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("our own folder can be emptied");
+    }
+    std::fs::create_dir_all(&folder).expect("our own folder can be made");
+    folder
+}
+
+const MIXED: &str = "scenarios/thesis-mixed.toml";
+
+#[test]
+fn sim_prints_the_contract_as_json() {
+    let output = takt(&["sim", MIXED, "--set", "duration_s=5", "--json", "-"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let summary = json(&output);
+    assert_eq!(summary["scenario"], "thesis-mixed");
+    assert_eq!(summary["policy"], "frame-deadline");
+    assert_eq!(summary["seed"], 1);
+    assert_eq!(summary["event_hash"].as_str().map(str::len), Some(16));
+    for number in ["/duration_s", "/gpu/utilisation", "/scheduler/runs", "/scheduler/dispatched"] {
+        assert!(summary.pointer(number).is_some_and(Value::is_number), "{number}");
+    }
+    let apps = summary["apps"].as_array().expect("apps are a list");
+    assert_eq!(apps.len(), 17);
+    for app in apps {
+        assert!(app["name"].is_string());
+        for number in [
+            "/priority",
+            "/fps_target",
+            "/fps",
+            "/frames",
+            "/missed",
+            "/met",
+            "/blocking_us_max",
+            "/response_us/p50",
+            "/response_us/p99",
+            "/response_us/max",
+        ] {
+            assert!(app.pointer(number).is_some_and(Value::is_number), "{number}");
+        }
+    }
+}
+
+#[test]
+fn the_seed_decides_everything_and_nothing_else_does() {
+    let hash = |args: &[&str]| {
+        let all =
+            [&["sim", "scenarios/drive-cycle.toml", "--set", "duration_s=10", "--json", "-"], args].concat();
+        json(&takt(&all))["event_hash"].clone()
+    };
+    assert_eq!(hash(&[]), hash(&[]));
+    assert_eq!(hash(&["--seed", "7"]), hash(&["--seed", "7", "--misses", "0"]));
+    assert_ne!(hash(&["--seed", "7"]), hash(&["--seed", "8"]));
+    assert_ne!(hash(&["--policy", "fifo"]), hash(&[]));
+}
+
+#[test]
+fn check_answers_by_exit_code() {
+    let yes = takt(&["check", MIXED, "--json", "-"]);
+    assert_eq!(yes.status.code(), Some(0));
+    let verdict = json(&yes);
+    assert_eq!(verdict["schedulable"], true);
+    assert!(verdict["slack_us"].as_f64().is_some_and(|slack| (10_066.0..10_067.0).contains(&slack)));
+    assert_eq!(verdict["stagger"].as_array().map(Vec::len), Some(17));
+
+    let no = takt(&["check", "scenarios/thesis-homogeneous-60.toml", "--json", "-"]);
+    assert_eq!(no.status.code(), Some(1));
+    let verdict = json(&no);
+    assert_eq!(verdict["schedulable"], false);
+    assert_eq!(verdict["slack_us"], Value::Null);
+    assert_eq!(verdict["protected"], 3);
+}
+
+#[test]
+fn prove_finds_nothing_on_any_number_of_threads() {
+    for threads in ["1", "3"] {
+        let output = takt(&["prove", "--sets", "300", "--seed", "5", "--threads", threads, "--json", "-"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let findings = json(&output);
+        assert_eq!(findings["sets"], 300);
+        assert_eq!(findings["violations"], 0);
+    }
+}
+
+#[test]
+fn bench_measures_decisions_without_allocations() {
+    let output = takt(&["bench", "decision", "--iterations", "2000", "--apps", "20,40", "--json", "-"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let measurements = json(&output);
+    let sizes: Vec<_> = measurements.as_array().expect("a list").iter().map(|m| m["n"].as_u64()).collect();
+    assert_eq!(&sizes[..2], &[Some(20), Some(40)]);
+    for measurement in measurements.as_array().expect("a list") {
+        assert_eq!(measurement["allocations"], 0, "{measurement}");
+        assert!(measurement["mean_ns"].as_f64().is_some_and(|ns| ns > 0.0));
+    }
+}
+
+#[test]
+fn sim_writes_reports_and_traces_of_all_formats() {
+    let folder = scratch("outputs");
+    let in_folder = |name: &str| folder.join(name).display().to_string();
+    for trace in ["run.perfetto-trace", "run.csv", "run.jsonl"] {
+        let output = takt(&[
+            "sim",
+            "scenarios/faults.toml",
+            "--set",
+            "duration_s=5",
+            "--trace",
+            &in_folder(trace),
+            "--report",
+            &in_folder("report"),
+        ]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(stdout(&output).contains("report: "));
+        assert!(std::fs::metadata(folder.join(trace)).is_ok_and(|file| file.len() > 10_000), "{trace}");
+    }
+    let page = std::fs::read_to_string(folder.join("report/index.html")).expect("the page is there");
+    assert!(page.starts_with("<!DOCTYPE html>") || page.starts_with("<!doctype html>"));
+    assert!(!page.contains("http://") || !page.contains("src=\"http"), "the page is self-contained");
+    let csv = std::fs::read_to_string(folder.join("run.csv")).expect("the table is there");
+    let columns = csv.lines().next().map_or(0, |header| header.split(',').count());
+    assert!(csv.lines().all(|line| line.split(',').count() == columns));
+    let jsonl = std::fs::read_to_string(folder.join("run.jsonl")).expect("the lines are there");
+    assert!(jsonl.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+}
+
+#[test]
+fn bad_input_is_named_with_place_value_and_remedy() {
+    let folder = scratch("bad");
+    let text = std::fs::read_to_string(root().join(MIXED)).expect("the scenario is there");
+    let cases = [
+        ("fps = 20", "fps = 45", "45 FPS does not divide the refresh rate of 60 Hz"),
+        ("priority = 16", "priority = 17", "17"),
+        ("etpf_us = 2300", "etpf_us = -1", "-1"),
+        ("mpcg = 5", "mpgc = 5", "mpgc"),
+        ("refresh_hz = 60", "refresh_hz = 0", "0"),
+    ];
+    for (good, bad, expected) in cases {
+        assert!(text.contains(good), "{good}");
+        let file = folder.join("bad.toml");
+        std::fs::write(&file, text.replacen(good, bad, 1)).expect("our own file can be written");
+        let line = 1 + text[..text.find(good).unwrap_or(0)].lines().count();
+        for command in ["sim", "check"] {
+            let output = takt(&[command, &file.display().to_string()]);
+            assert_eq!(output.status.code(), Some(2), "{bad}");
+            let complaint = stderr(&output);
+            assert!(complaint.contains(expected), "{bad}: {complaint}");
+            assert!(complaint.contains("help: "), "{bad}: {complaint}");
+            let places = [format!("bad.toml:{line}:"), format!("bad.toml:{}:", line - 1)];
+            assert!(places.iter().any(|place| complaint.contains(place.as_str())), "{bad}: {complaint}");
+            assert!(stdout(&output).is_empty());
+        }
+    }
+}
+
+#[test]
+fn nonsense_gets_an_error_and_exit_code_2() {
+    let folder = scratch("nonsense");
+    let garbage = folder.join("garbage.toml");
+    std::fs::write(&garbage, [0xff, 0x00, 0xfe, b'=', b'[']).expect("our own file can be written");
+    let garbage = garbage.display().to_string();
+    let cases: &[&[&str]] = &[
+        &["sim", "no-such-file.toml"],
+        &["sim", "scenarios"],
+        &["sim", &garbage],
+        &["check", &garbage],
+        &["sim", MIXED, "--policy", "luck"],
+        &["sim", MIXED, "--set", "nothing"],
+        &["sim", MIXED, "--set", "scheduler.mpcg=0"],
+        &["sim", MIXED, "--set", "duration_s=1", "--window", "x"],
+        &["sim", MIXED, "--set", "duration_s=1", "--trace", "/proc/no/such/place"],
+        &["prove", "--strides", "0"],
+        &["prove", "--strides", "7,11,13"],
+        &["prove", "--apps", "9-1"],
+        &["bench", "decision", "--apps", "0"],
+        &["fly"],
+        &[],
+    ];
+    for case in cases {
+        let output = takt(case);
+        assert_eq!(output.status.code(), Some(2), "{case:?}: {}", stderr(&output));
+        assert!(!stderr(&output).is_empty(), "{case:?}");
+        assert!(!stderr(&output).contains("panicked"), "{case:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_takt"))
+        .args(["sim", MIXED, "--set", "duration_s=5", "--json", "-"])
+        .current_dir(root())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("takt starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("takt ends");
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn demo_tells_the_story() {
+    let folder = scratch("demo");
+    let output = takt(&["demo", "--seconds", "5", "--out", &folder.display().to_string()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        stdout(&output).contains("under Takt it runs at 60.0 FPS and meets 100.00 %"),
+        "{}",
+        stdout(&output)
+    );
+    assert!(folder.join("index.html").exists());
+    assert!(folder.join("frame-deadline.perfetto-trace").exists());
+}
+
+#[test]
+fn published_schemas_are_fresh() {
+    for of in ["scenario", "sim", "check", "prove", "bench"] {
+        let output = takt(&["schema", of]);
+        assert!(output.status.success());
+        let file = root().join("docs/schema").join(format!("{of}.schema.json"));
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&file, stdout(&output)).expect("the schema can be written");
+        }
+        let published = std::fs::read_to_string(&file).expect("the schema is published");
+        assert_eq!(published, stdout(&output), "run the tests with UPDATE_EXPECT=1 to publish it");
+    }
+}
+
+#[test]
+fn help_and_completions_are_there() {
+    for args in [&["--help"][..], &["sim", "--help"], &["completions", "bash"], &["completions", "fish"]] {
+        let output = takt(args);
+        assert!(output.status.success(), "{args:?}");
+        assert!(stdout(&output).len() > 200, "{args:?}");
+    }
+}
