@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Counts the instructions of one scheduling decision.
+# Counts the instructions of one scheduling decision, for several numbers of apps.
 # Runs the decision bench twice under callgrind and divides the difference of the instruction counts by the
-# difference of the iteration counts, so that start-up and warm-up cancel out.
-# usage: scripts/callgrind-decision.sh [arguments for `takt bench decision`]...
-# Environment: TAKT (the program), CALLGRIND_FEW and CALLGRIND_MANY (iterations of the two runs).
+# difference of the decisions, so that start-up cancels out.
+# usage: scripts/callgrind-decision.sh [NUMBER OF APPS]...
+# Environment: TAKT (the program), CALLGRIND_FEW and CALLGRIND_MANY (decisions of the two runs).
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
 takt=${TAKT:-${CARGO_TARGET_DIR:-target}/release/takt}
 few=${CALLGRIND_FEW:-1000}
-many=${CALLGRIND_MANY:-11000}
+many=${CALLGRIND_MANY:-6000}
 
 for needed in valgrind "$takt"; do
     if ! command -v "$needed" >/dev/null; then
@@ -22,13 +22,12 @@ if [[ $many -le $few ]]; then
     exit 2
 fi
 
-# Prints the instructions that one run executed.
+# Prints the instructions that one run executed: $1 apps, $2 decisions.
 instructions() {
-    local iterations=$1 log count
-    shift
+    local log count
     log=$(mktemp)
     if ! valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file="$log" \
-        "$takt" bench decision --iterations "$iterations" "$@" >/dev/null </dev/null; then
+        "$takt" bench decision --bare --apps "$1" --iterations "$2" >/dev/null </dev/null; then
         cat "$log" >&2
         rm -f -- "$log"
         return 1
@@ -42,7 +41,10 @@ instructions() {
     echo "$count"
 }
 
-count_few=$(instructions "$few" "$@")
-count_many=$(instructions "$many" "$@")
-echo "decision${*:+ ($*)}: $(((count_many - count_few) / (many - few))) instructions" \
-    "(callgrind: $count_few for $few iterations, $count_many for $many)"
+for apps in "${@:-1 5 20 100 1000}"; do
+    for n in $apps; do
+        low=$(instructions "$n" "$few")
+        high=$(instructions "$n" "$many")
+        echo "decision with $n apps: $(((high - low) / (many - few))) instructions"
+    done
+done

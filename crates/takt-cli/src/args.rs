@@ -202,6 +202,10 @@ pub(crate) struct BenchArgs {
     /// Numbers of apps (`decision` only).
     #[arg(long, value_delimiter = ',', default_values_t = [1, 5, 20, 100, 1000])]
     pub(crate) apps: Vec<u32>,
+    /// Only take the decisions, exactly --iterations per number of apps, and measure nothing: for
+    /// tools that count instructions from outside (`decision` only).
+    #[arg(long)]
+    pub(crate) bare: bool,
     /// Write the measurements as JSON; - is standard output, without the table.
     #[arg(long, value_name = "F")]
     pub(crate) json: Option<PathBuf>,

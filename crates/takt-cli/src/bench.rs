@@ -32,6 +32,10 @@ pub(crate) struct Measurement {
 }
 
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Answer> {
+    if args.bare {
+        decision::take_only(&args.apps, args.iterations)?;
+        return Ok(Answer::Yes);
+    }
     let mut measurements = Vec::new();
     if args.name.is_none_or(|name| name == BenchName::Decision) {
         measurements.extend(decision::measure_all(&args.apps, args.iterations)?);

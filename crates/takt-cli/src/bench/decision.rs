@@ -16,19 +16,25 @@ use takt_core::{
 
 use super::Measurement;
 
+/// Strides of the apps: those of 60, 30 and 20 FPS on a 60 Hz display.
+const STRIDES: [u32; 3] = [1, 2, 3];
+
 pub(super) fn measure_all(apps: &[u32], iterations: u64) -> anyhow::Result<Vec<Measurement>> {
     let mut all = Vec::new();
     for &count in apps {
-        ensure!(
-            (1..=limits::APPS_MAX).contains(&(count as usize)),
-            "--apps {count}: use 1 to {}",
-            limits::APPS_MAX
-        );
-        all.push(measure("decision", count, &[1, 2, 3], iterations)?);
+        all.push(measure("decision", count, &STRIDES, iterations)?);
     }
     // Strides 1 to 7 repeat after 420 periods: the look-ahead must not cost as much.
     all.push(measure("decision-odd-strides", 20, &[1, 2, 3, 4, 5, 6, 7], iterations)?);
     Ok(all)
+}
+
+/// Takes decisions and measures nothing.
+pub(super) fn take_only(apps: &[u32], iterations: u64) -> anyhow::Result<()> {
+    for &count in apps {
+        Bench::new(count, &STRIDES)?.iterate(iterations);
+    }
+    Ok(())
 }
 
 fn measure(name: &str, apps: u32, strides: &[u32], iterations: u64) -> anyhow::Result<Measurement> {
@@ -72,6 +78,8 @@ const COST: Span = Span::from_ns(10);
 
 impl Bench {
     fn new(apps: u32, strides: &[u32]) -> anyhow::Result<Self> {
+        let allowed = 1..=limits::APPS_MAX;
+        ensure!(allowed.contains(&(apps as usize)), "--apps {apps}: use 1 to {}", limits::APPS_MAX);
         let config = Config { mpcg: 1, apps_max: apps, margins: Margins::NONE, ..Config::default() };
         let policy = policy::by_name("frame-deadline").context("the policy exists")?;
         let mut bench = Self {
