@@ -87,27 +87,28 @@ fn verdict(runs: &[Run]) -> String {
 
 /// One sentence on one run.
 fn judged(summary: &Summary) -> String {
-    let missed: u64 = summary.apps.iter().map(|app| app.missed).sum();
-    let due: u64 = summary.apps.iter().map(|app| app.deadlines).sum();
     let policy = escape(&summary.policy);
-    if missed == 0 {
+    let due: u64 = summary.apps.iter().map(|app| app.deadlines).sum();
+    // Deadlines are kept from the top: what counts is down to whom.
+    let kept = summary.apps.iter().take_while(|app| app.missed == 0).count();
+    if kept == summary.apps.len() {
         return format!("<li><b>{policy}</b>: all {} deadlines met.</li>", count(due));
     }
-    let worst = summary
-        .apps
-        .iter()
-        .filter(|app| app.missed > 0)
-        .map(|app| format!("{} met {}", escape(&app.name), percent(app.met)));
-    let mut listed: Vec<String> = worst.take(4).collect();
-    let others = summary.apps.iter().filter(|app| app.missed > 0).count();
-    if others > listed.len() {
-        listed.push(format!("{} more apps missed some", others - listed.len()));
-    } else if others < summary.apps.len() {
-        listed.push("all others met every one".to_owned());
+    let missed: u64 = summary.apps.iter().map(|app| app.missed).sum();
+    let below = summary.apps[kept..].iter().filter(|app| app.missed > 0);
+    let mut listed: Vec<String> =
+        below.clone().take(4).map(|app| format!("{} met {}", escape(&app.name), percent(app.met))).collect();
+    let others = below.count() - listed.len();
+    if others > 0 {
+        listed.push(format!("{others} more apps missed some"));
     }
+    let (class, lead) = match kept {
+        0 => (" class=\"missed\"", "even the most important app missed deadlines".to_owned()),
+        1 => ("", "the most important app met all its deadlines".to_owned()),
+        kept => ("", format!("the {kept} most important apps met all their deadlines")),
+    };
     format!(
-        "<li class=\"missed\"><b>{policy}</b>: <span class=\"bad\">{} of {} deadlines \
-         missed</span> – {}.</li>",
+        "<li{class}><b>{policy}</b>: {lead}; {} of {} were missed in all – {}.</li>",
         count(missed),
         count(due),
         listed.join(", ")
