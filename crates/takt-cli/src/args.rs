@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Show in a minute what Takt does: the same apps with and without it.
     Demo(DemoArgs),
+    /// Tell how good predictions were, from files with predicted and measured times.
+    Report(ReportArgs),
     /// Print a JSON schema.
     Schema {
         /// Of what.
@@ -59,6 +61,8 @@ pub(crate) enum Schema {
     Prove,
     /// The output of `takt bench --json`.
     Bench,
+    /// The output of `takt report --json`.
+    Report,
 }
 
 /// The schema as text.
@@ -72,6 +76,7 @@ pub(crate) fn schema(of: Schema) -> String {
         Schema::Check => of_type::<crate::check::Verdict>(),
         Schema::Prove => of_type::<crate::prove::Findings>(),
         Schema::Bench => of_type::<Vec<crate::bench::Measurement>>(),
+        Schema::Report => of_type::<Vec<crate::report::FileFigures>>(),
     };
     text.trim_end().to_owned() + "\n"
 }
@@ -217,6 +222,33 @@ pub(crate) enum BenchName {
     Decision,
     /// Speed of the simulator.
     Sim,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct ReportArgs {
+    /// Compare files (CSV; see docs/compare.md). What `takt sim --trace FILE.csv` writes is one.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Split the figures.
+    #[arg(long, default_value = "app")]
+    pub(crate) by: SplitBy,
+    /// Write a page with plots for each file to DIR.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write the figures as JSON; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// How figures are split.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SplitBy {
+    /// By app.
+    App,
+    /// By kind of command group.
+    Kind,
+    /// Not at all.
+    None,
 }
 
 #[derive(ClapArgs, Debug)]

@@ -9,6 +9,7 @@ mod demo;
 mod load;
 mod output;
 mod prove;
+mod report;
 mod sim;
 mod table;
 
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Prove(args) => prove::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Schema { of } => output::print(&args::schema(of)).map(|()| Answer::Yes),
         Command::Completions { shell } => completions(shell),
     };

@@ -242,8 +242,30 @@ fn demo_tells_the_story() {
 }
 
 #[test]
+fn report_reads_what_sim_writes() {
+    let folder = scratch("compare");
+    let csv = folder.join("run.csv").display().to_string();
+    let sim = takt(&["sim", MIXED, "--set", "duration_s=5", "--trace", &csv]);
+    assert!(sim.status.success(), "{}", stderr(&sim));
+    let out = folder.join("pages").display().to_string();
+    let output = takt(&["report", &csv, "--out", &out, "--json", "-"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let figures = &json(&output)[0]["figures"];
+    assert_eq!(figures[0]["of"], "all");
+    let model = &figures[0]["models"][0];
+    assert!(model["mae_us"].as_f64().is_some_and(|mae| mae > 0.0));
+    assert!(model["under_predicted"].as_f64().is_some_and(|share| (0.4..0.6).contains(&share)), "{model}");
+    assert!(folder.join("pages/run.html").exists());
+
+    std::fs::write(&csv, "measured_us,pred_a_us\n1,2\n3,x\n").expect("our own file can be written");
+    let bad = takt(&["report", &csv]);
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(stderr(&bad).contains("run.csv:3:2: 'x' is no time"), "{}", stderr(&bad));
+}
+
+#[test]
 fn published_schemas_are_fresh() {
-    for of in ["scenario", "sim", "check", "prove", "bench"] {
+    for of in ["scenario", "sim", "check", "prove", "bench", "report"] {
         let output = takt(&["schema", of]);
         assert!(output.status.success());
         let file = root().join("docs/schema").join(format!("{of}.schema.json"));

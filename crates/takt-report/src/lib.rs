@@ -12,11 +12,13 @@
 //! * `timeline`: the timing diagram, drawn by `drawing.js` from the records and moved by
 //!   `timeline.js`.
 //! * `misses`: missed deadlines and their causes.
+//! * [`compare`]: how good predictions were: figures and plots of compare files.
 //! * `svg`, `html`: how pictures and text are written.
 
 #![forbid(unsafe_code)]
 
 mod bars;
+pub mod compare;
 mod histogram;
 mod html;
 mod misses;

@@ -12,33 +12,36 @@ const SCRIPT: &str = include_str!("page.js");
 /// The page may use what it contains and nothing else, whatever a name might smuggle in.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-pub(crate) fn render(runs: &[Run]) -> String {
-    let title = title(runs);
-    let mut out = format!(
+/// A whole page around `body`; `title` is escaped already.
+pub(crate) fn document(title: &str, body: &str) -> String {
+    format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>{title} – Takt</title>\n<style>{STYLE}</style></head>\n<body>\n"
-    );
-    out.push_str(&format!("<header><h1>{title}</h1>"));
-    out.push_str(&subtitle(runs));
-    out.push_str(&verdict(runs));
-    out.push_str("</header>\n<main>\n");
+         <title>{title} – Takt</title>\n<style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n"
+    )
+}
+
+pub(crate) fn render(runs: &[Run]) -> String {
+    let title = title(runs);
+    let mut body = format!("<header><h1>{title}</h1>");
+    body.push_str(&subtitle(runs));
+    body.push_str(&verdict(runs));
+    body.push_str("</header>\n<main>\n");
     if !runs.is_empty() {
         let colours = Colours::new(runs);
-        out.push_str(&apps(runs, &colours));
-        out.push_str(&deadlines(runs));
-        out.push_str(&utilisations(runs));
-        out.push_str(&timelines(runs, &colours));
-        out.push_str(&histograms(runs));
-        out.push_str(&all_misses(runs));
-        out.push_str(&facts(runs));
+        body.push_str(&apps(runs, &colours));
+        body.push_str(&deadlines(runs));
+        body.push_str(&utilisations(runs));
+        body.push_str(&timelines(runs, &colours));
+        body.push_str(&histograms(runs));
+        body.push_str(&all_misses(runs));
+        body.push_str(&facts(runs));
     }
-    out.push_str(&format!(
-        "</main>\n<script>{}</script>\n<script>{SCRIPT}</script>\n</body></html>\n",
-        timeline::SCRIPT
-    ));
-    out
+    let scripts = [timeline::SCRIPT, SCRIPT].map(|script| format!("<script>{script}</script>\n"));
+    body.push_str("</main>\n");
+    body.push_str(&scripts.concat());
+    document(&title, &body)
 }
 
 /// A number for each app by name, so that an app has one colour on the whole page.

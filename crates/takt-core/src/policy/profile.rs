@@ -158,8 +158,6 @@ impl Profile {
 
     /// The debt at the start of the current period, if `debt` comes in from beyond the window.
     fn walk(&self, mut debt: i64) -> i64 {
-        let columns = self.columns();
-        let mut early_after = if self.window < columns { self.early[self.window] } else { 0 };
         for i in (0..self.window).rev() {
             let (own, early) = (self.own[i], self.early[i]);
             if own + early > 0 {
@@ -168,13 +166,10 @@ impl Profile {
             }
             debt -= self.starts[i + 1] - self.starts[i];
             debt += own;
-            if own > 0 || early_after > 0 {
-                // This work arrives in i at the earliest: what does not fit into i and later is
-                // overbooked, and no decision now can repair that.
-                debt = debt.min(0);
-            }
+            // Nothing accounted so far arrives before i: what does not fit into i and later is
+            // overbooked, and no decision now can repair that.
+            debt = debt.min(0);
             debt += early;
-            early_after = early;
         }
         debt
     }
