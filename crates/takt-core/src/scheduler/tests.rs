@@ -755,3 +755,40 @@ fn the_clamp_of_the_printed_listing_would_break_the_guarantee() {
         "#]],
     );
 }
+
+#[test]
+fn frames_after_the_next_one_are_reserved_as_well() {
+    // C's 900 are due in period 2. There A takes 500, so 400 of C's must run in period 1, where
+    // A takes 500 again: B may use 100 of period 1 and no more.
+    check(
+        "A 9 etpf 500
+         C 8 stride 2 etpf 900 phase 1
+         B 1
+         until 1000
+         @0 A 10s
+         @10 B 1090s",
+        expect![[r#"
+            0..10 A 10s for 0
+            10 A frame 0 met 0
+            10 hold B: protects A
+        "#]],
+    );
+}
+
+#[test]
+fn a_reservation_that_comes_too_late_anyway_moves_on() {
+    // X keeps the GPU beyond period 0, so A's frame can only be for period 1; B fits before it.
+    check(
+        "X 10
+         A 9 etpf 400
+         B 1
+         mpcg 2
+         until 1000
+         @0 X 1100s
+         @500 B 450s",
+        expect![[r#"
+            0..1100 X 1100s for 1
+            1100..1550 B 450s for 1
+        "#]],
+    );
+}
