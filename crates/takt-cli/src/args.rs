@@ -107,7 +107,7 @@ pub(crate) struct SimArgs {
     #[arg(long, value_name = "F")]
     pub(crate) json: Option<PathBuf>,
     /// Write everything that happened: *.csv one row per command group, *.jsonl one line per
-    /// event, anything else a trace for the Perfetto UI.
+    /// event, *.perfetto-trace for the Perfetto UI.
     #[arg(long, value_name = "F")]
     pub(crate) trace: Option<PathBuf>,
     /// Write a page with plots, timing diagram and causes of misses to DIR/index.html.
@@ -115,11 +115,14 @@ pub(crate) struct SimArgs {
     pub(crate) report: Option<PathBuf>,
     /// Seconds of the run that the timing diagram shows: START or START:LENGTH. Default: around
     /// the first missed deadline of the most important app that missed one.
-    #[arg(long, value_name = "S[:S]")]
+    #[arg(long, value_name = "S[:S]", requires = "report")]
     pub(crate) window: Option<Window>,
-    /// Missed deadlines to explain below the table.
+    /// Missed deadlines to explain below the table: the first of each app, then the second, …
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) misses: usize,
+    /// Exit with 1 unless the run has this event hash: pins a run in a test.
+    #[arg(long, value_name = "HASH")]
+    pub(crate) expect_hash: Option<String>,
 }
 
 /// A part of a run, in seconds.
@@ -157,7 +160,7 @@ pub(crate) struct CheckArgs {
 #[derive(ClapArgs, Debug)]
 pub(crate) struct ProveArgs {
     /// Number of random cases.
-    #[arg(long, default_value_t = 10_000)]
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) sets: u64,
     /// Seed of all cases.
     #[arg(long, default_value_t = 1)]
@@ -165,7 +168,7 @@ pub(crate) struct ProveArgs {
     /// Number of protected apps: N or LO-HI.
     #[arg(long, value_name = "N[-N]", default_value = "1-8", value_parser = count_range)]
     pub(crate) apps: (u32, u32),
-    /// Strides (refresh rate ÷ frame rate) to draw from.
+    /// Strides (refresh rate ÷ frame rate) to draw from, separated by commas.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 3, 4])]
     pub(crate) strides: Vec<u32>,
     /// Groups in flight; default: any of 1, 2, 3, 5, 8, 16.
@@ -174,6 +177,10 @@ pub(crate) struct ProveArgs {
     /// Stagger first deadlines, which admits larger sets.
     #[arg(long)]
     pub(crate) stagger: bool,
+    /// Let one app of each set fall silent at some time. That is outside of what is guaranteed: it
+    /// shows how well the others are off.
+    #[arg(long)]
+    pub(crate) silent: bool,
     /// Threads; the findings do not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: Option<u32>,
@@ -202,9 +209,9 @@ pub(crate) struct BenchArgs {
     /// What to measure; everything if not given.
     pub(crate) name: Option<BenchName>,
     /// Decisions to take per number of apps (`decision` only).
-    #[arg(long, default_value_t = 200_000)]
+    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) iterations: u64,
-    /// Numbers of apps (`decision` only).
+    /// Numbers of apps, separated by commas (`decision` only).
     #[arg(long, value_delimiter = ',', default_values_t = [1, 5, 20, 100, 1000])]
     pub(crate) apps: Vec<u32>,
     /// Only take the decisions, exactly --iterations per number of apps, and measure nothing: for
@@ -259,6 +266,9 @@ pub(crate) struct DemoArgs {
     /// Where the report and the traces go.
     #[arg(long, value_name = "DIR", default_value = "out/demo")]
     pub(crate) out: PathBuf,
+    /// Write the figures of both runs as JSON; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -32,11 +32,15 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Answer> {
         runs.push(report_run(&scenario, summary, Some(window)));
     }
     let [fifo, takt] = [&runs[0].summary, &runs[1].summary];
-    output::print(&describe(fifo, takt))?;
     let page = args.out.join("index.html");
     output::file(&page, &takt_report::render(&runs))?;
+    output::json(args.json.as_deref(), &[fifo, takt])?;
+    if output::is_stdout(args.json.as_deref()) {
+        return Ok(Answer::Yes);
+    }
+    output::print(&describe(fifo, takt))?;
     output::print(&format!(
-        "\nReport:  {} (open it in a browser)\nTraces:  {} (drop them into the Perfetto UI)\n",
+        "\nReport:  {} (open it in a browser)\nTraces:  {} (the first 10 s; drop them into the Perfetto UI)\n",
         page.display(),
         POLICIES
             .map(|policy| args.out.join(format!("{policy}.perfetto-trace")).display().to_string())
@@ -80,7 +84,7 @@ fn describe(fifo: &Summary, takt: &Summary) -> String {
          GPU busy: fifo {}, takt {}.\n\n\
          In submission order the speedometer runs at {fps_before:.1} FPS and meets {} of its deadlines; \
          under Takt it runs at {fps_after:.1} FPS and meets {}.\n",
-        takt.duration_s,
+        takt.judged_s,
         table.render(),
         percent(fifo.gpu.utilisation),
         percent(takt.gpu.utilisation),

@@ -1,5 +1,7 @@
 //! Reads scenario files and runs them.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -13,7 +15,8 @@ use crate::output;
 /// The scenario that the arguments name.
 pub(crate) fn load(args: &ScenarioArgs) -> anyhow::Result<Scenario> {
     let path = &args.file;
-    let text = read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = read(path, scenario::FILE_BYTES_MAX as u64)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     parse(&path.display().to_string(), &text, &args.sets, path.parent())
 }
 
@@ -26,7 +29,7 @@ pub(crate) fn parse(
 ) -> anyhow::Result<Scenario> {
     let resolve = |relative: &str| {
         let path = folder.unwrap_or_else(|| Path::new("")).join(relative);
-        read(&path).map_err(|error| error.to_string())
+        read(&path, scenario::RECORDING_BYTES_MAX as u64).map_err(|error| error.to_string())
     };
     match scenario::parse(name, text, sets, &resolve) {
         Ok(scenario) => Ok(scenario),
@@ -37,13 +40,16 @@ pub(crate) fn parse(
     }
 }
 
-/// A text file, unless it is absurdly large.
-fn read(path: &Path) -> std::io::Result<String> {
-    let limit = scenario::FILE_BYTES_MAX.max(scenario::RECORDING_BYTES_MAX) as u64;
-    if std::fs::metadata(path)?.len() > limit {
-        return Err(std::io::Error::other(format!("the file has more than {limit} bytes")));
+/// A text file, unless it is absurdly large. Devices and pipes do not tell their size, so the
+/// reading itself is bounded.
+pub(crate) fn read(path: &Path, bytes_max: u64) -> std::io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(bytes_max + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > bytes_max {
+        return Err(std::io::Error::other(format!("the file has more than {bytes_max} bytes")));
     }
-    std::fs::read_to_string(path)
+    // Spreadsheets like to put a mark at the beginning.
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 /// Runs the scenario with a progress bar; `also` sees every record.

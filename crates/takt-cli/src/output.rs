@@ -24,6 +24,12 @@ pub(crate) fn complain(error: &anyhow::Error) {
     let _gone = writeln!(out, "error: {error:#}");
 }
 
+/// Says something on standard error that is no error.
+pub(crate) fn warn(text: &str) {
+    let mut out = io::stderr().lock();
+    let _gone = writeln!(out, "{text}");
+}
+
 /// Whether the error is only that our reader went away.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());

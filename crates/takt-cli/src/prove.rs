@@ -67,7 +67,14 @@ fn options(args: &ProveArgs) -> anyhow::Result<Options> {
     if cycle + 2 > takt_core::limits::LOOKAHEAD_MAX {
         bail!("--strides: deadlines would repeat only every {cycle} periods; use smaller strides");
     }
-    Ok(Options { seed: args.seed, apps: args.apps, strides, mpcg: args.mpcg, stagger: args.stagger })
+    Ok(Options {
+        seed: args.seed,
+        apps: args.apps,
+        strides,
+        mpcg: args.mpcg,
+        stagger: args.stagger,
+        silent: args.silent,
+    })
 }
 
 /// Tries all cases; the result does not depend on the number of threads.

@@ -9,6 +9,7 @@ use takt_report::compare::{Comparison, Figures, Row, figures, render};
 
 use crate::Answer;
 use crate::args::{ReportArgs, SplitBy};
+use crate::load;
 use crate::output;
 use crate::table::{Table, percent};
 
@@ -51,12 +52,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Answer> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Comparison> {
-    let cannot_read = || format!("cannot read {}", path.display());
-    let size = std::fs::metadata(path).with_context(cannot_read)?.len();
-    if size > FILE_BYTES_MAX {
-        bail!("{}: the file has {size} bytes, more than {FILE_BYTES_MAX}; split it", path.display());
-    }
-    let text = std::fs::read_to_string(path).with_context(cannot_read)?;
+    let text = load::read(path, FILE_BYTES_MAX).with_context(|| format!("cannot read {}", path.display()))?;
     match Comparison::parse(&text) {
         Ok(comparison) => Ok(comparison),
         Err(error) => bail!("{}:{error}", path.display()),

@@ -1,10 +1,11 @@
 //! `takt sim`: simulate a scenario and tell who met which deadlines.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail, ensure};
 use takt_core::{Span, Time};
 use takt_report::Run;
 use takt_sim::{Scenario, meta};
@@ -25,24 +26,39 @@ pub(crate) fn run(args: &SimArgs) -> anyhow::Result<Answer> {
     if let Some(seed) = args.seed {
         scenario.seed = seed;
     }
+    let end_s = span_s(scenario.duration);
+    if let Some(window) = args.window
+        && (window.start_s >= end_s || window.length_s <= 0.0)
+    {
+        bail!("--window {}:{}: the run lasts from 0 to {end_s} s", window.start_s, window.length_s);
+    }
     let mut trace = args.trace.as_deref().map(|path| Trace::create(path, &meta(&scenario))).transpose()?;
     let summary = load::simulate(&scenario, &mut trace);
-    if let (Some(trace), Some(path)) = (trace, &args.trace) {
-        trace.finish().with_context(|| output::cannot_write(path))?;
-    }
+    let quiet = output::is_stdout(args.json.as_deref());
     output::json(args.json.as_deref(), &summary)?;
-    if !output::is_stdout(args.json.as_deref()) {
+    if !quiet {
         output::print(&describe(&summary, args.misses))?;
+    }
+    if let (Some(trace), Some(path)) = (trace, &args.trace) {
+        let format = trace.format();
+        trace.finish().with_context(|| output::cannot_write(path))?;
+        if !quiet {
+            output::print(&format!("trace: {} ({format})\n", path.display()))?;
+        }
+    }
+    let as_expected = args.expect_hash.as_ref().is_none_or(|hash| *hash == summary.event_hash);
+    if !as_expected {
+        output::warn(&format!("the event hash is {}, not the expected one", summary.event_hash));
     }
     if let Some(folder) = &args.report {
         let page = folder.join("index.html");
         let run = report_run(&scenario, summary, args.window);
         output::file(&page, &takt_report::render(&[run]))?;
-        if !output::is_stdout(args.json.as_deref()) {
+        if !quiet {
             output::print(&format!("report: {}\n", page.display()))?;
         }
     }
-    Ok(Answer::Yes)
+    Ok(if as_expected { Answer::Yes } else { Answer::No })
 }
 
 /// What a page about the run needs.
@@ -58,9 +74,13 @@ fn interesting(scenario: &Scenario, summary: &Summary) -> Window {
     let rank = |name: &str| summary.apps.iter().position(|app| app.name == name);
     let first = summary.misses.iter().min_by_key(|miss| rank(&miss.app));
     let warm_up_s = span_s(scenario.warm_up);
-    let start_s = first.map_or(warm_up_s, |miss| (miss.deadline_s - WINDOW_S / 2.0).max(0.0));
+    // The page opens at the beginning of the window, which should show the miss.
+    let start_s = first.map_or(warm_up_s, |miss| (miss.deadline_s - LEAD_S).max(0.0));
     Window { start_s, length_s: WINDOW_S }
 }
+
+/// Time before a miss that the timing diagram begins with.
+const LEAD_S: f64 = 0.07;
 
 fn span_s(span: Span) -> f64 {
     span.as_ns() as f64 / 1e9
@@ -89,6 +109,7 @@ fn describe(summary: &Summary, misses: usize) -> String {
         "under",
     ]);
     for app in &summary.apps {
+        let ms = |us: f64| if app.frames == 0 { "-".to_owned() } else { ms(us) };
         table.row(vec![
             app.priority.to_string(),
             app.name.clone(),
@@ -106,10 +127,10 @@ fn describe(summary: &Summary, misses: usize) -> String {
     }
     let scheduler = &summary.scheduler;
     let mut text = format!(
-        "{} under {}, {} s, seed {}, event hash {}\n\n{}\nGPU busy {}, {} decisions for {} dispatched groups",
+        "{} under {}, {} s judged, seed {}, event hash {}\n\n{}\nGPU busy {}, {} decisions for {} dispatched groups",
         summary.scenario,
         summary.policy,
-        summary.duration_s,
+        summary.judged_s,
         summary.seed,
         summary.event_hash,
         table.render(),
@@ -118,9 +139,10 @@ fn describe(summary: &Summary, misses: usize) -> String {
         scheduler.dispatched,
     );
     if scheduler.lost > 0 {
-        text += &format!(", {} completions lost", scheduler.lost);
+        text += &format!(", {} completions did not come in time", scheduler.lost);
     }
-    text += ".\nTimes: from release to end of frame; blocked: ready, but less important work ran.\n";
+    text += ".\nTimes: from release to end of frame. blocked: a ready group waited while less important ones ran. \
+             under: groups that ran longer than predicted.\n";
     text + &explain(summary, misses)
 }
 
@@ -131,10 +153,18 @@ fn explain(summary: &Summary, count: usize) -> String {
         return String::new();
     }
     let rank = |name: &str| summary.apps.iter().position(|app| app.name == name);
-    let mut misses: Vec<_> = summary.misses.iter().collect();
-    misses.sort_by_key(|miss| rank(&miss.app));
+    let mut seen = BTreeMap::new();
+    let mut misses: Vec<_> = summary
+        .misses
+        .iter()
+        .map(|miss| {
+            let turn = seen.entry(&miss.app).and_modify(|turn| *turn += 1).or_insert(0);
+            (*turn, rank(&miss.app), miss)
+        })
+        .collect();
+    misses.sort_by_key(|(turn, rank, _)| (*turn, *rank));
     let mut text = format!("\nWhy deadlines were missed ({} of {total}):\n", count.min(misses.len()));
-    for miss in misses.iter().take(count) {
+    for (_, _, miss) in misses.iter().take(count) {
         text += &format!("  {}\n", miss.sentence);
     }
     text
@@ -150,13 +180,30 @@ pub(crate) enum Trace {
 impl Trace {
     /// A file whose format follows from its name.
     pub(crate) fn create(path: &Path, meta: &Meta) -> anyhow::Result<Self> {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("").to_lowercase();
+        let known = ["csv", "jsonl", "perfetto-trace", "pftrace"];
+        ensure!(
+            known.contains(&ending.as_str()),
+            "--trace {}: the ending of the name tells the format; use one of .{}",
+            path.display(),
+            known.join(", .")
+        );
         let out = output::create(path)?;
-        let trace = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("csv") => Csv::new(out, meta).map(Self::Csv),
-            Some("jsonl" | "json") => Json::new(out, meta).map(Self::Json),
+        let trace = match ending.as_str() {
+            "csv" => Csv::new(out, meta).map(Self::Csv),
+            "jsonl" => Json::new(out, meta).map(Self::Json),
             _ => Perfetto::new(out, meta).map(|trace| Self::Perfetto(Box::new(trace))),
         };
         trace.with_context(|| output::cannot_write(path))
+    }
+
+    /// What people call the format.
+    fn format(&self) -> &'static str {
+        match self {
+            Self::Perfetto(_) => "open it in the Perfetto UI",
+            Self::Csv(_) => "one row per command group",
+            Self::Json(_) => "one JSON object per line",
+        }
     }
 
     pub(crate) fn finish(self) -> std::io::Result<()> {

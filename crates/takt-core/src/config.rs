@@ -19,6 +19,8 @@ pub struct Margins {
     pub dispatch_upper: Span,
     /// Lower bound on the same delay.
     pub dispatch_lower: Span,
+    /// Upper bound on the delay from the end of a group to the scheduler hearing of it.
+    pub completion_upper: Span,
     /// Shortest execution time of any group (`et_min`).
     pub group_min: Span,
 }
@@ -31,6 +33,7 @@ impl Default for Margins {
             lower_permille: 900,
             dispatch_upper: Span::from_us(150),
             dispatch_lower: Span::from_us(50),
+            completion_upper: Span::ZERO,
             group_min: Span::from_us(30),
         }
     }
@@ -44,6 +47,7 @@ impl Margins {
         lower_permille: 1000,
         dispatch_upper: Span::ZERO,
         dispatch_lower: Span::ZERO,
+        completion_upper: Span::ZERO,
         group_min: Span::ZERO,
     };
 
@@ -60,13 +64,18 @@ impl Margins {
     /// Time to reserve beyond `predC` for each enqueued group (`et_delayed(et) − et`): when
     /// `mpcg` groups of minimal length are in flight, the GPU may drain before the next arrives.
     pub fn per_group(&self, mpcg: u32) -> Span {
-        self.dispatch_upper.saturating_sub(self.group_min.times(u64::from(mpcg.saturating_sub(1))))
+        self.turnaround().saturating_sub(self.group_min.times(u64::from(mpcg.saturating_sub(1))))
     }
 
     /// Time to reserve once per frame: the first group after an idle GPU waits the whole
     /// dispatch delay, of which [`Margins::per_group`] covers only a part.
     pub fn per_frame(&self, mpcg: u32) -> Span {
-        self.dispatch_upper.saturating_sub(self.per_group(mpcg))
+        self.turnaround().saturating_sub(self.per_group(mpcg))
+    }
+
+    /// Longest time from the end of a group to the arrival of the next one that waited for its slot.
+    fn turnaround(&self) -> Span {
+        self.completion_upper + self.dispatch_upper
     }
 }
 

@@ -111,7 +111,14 @@ pub enum Action {
     },
     /// A frame was finished.
     FrameDone(FrameDone),
-    /// The completion of a group never came; its slot was taken back.
+    /// An app is detached: it left, or its last group has ended.
+    Left {
+        /// Who.
+        app: AppId,
+        /// How many of its groups were waiting and are dropped.
+        dropped: u32,
+    },
+    /// The completion of a group did not come in time; its slot was taken back.
     Lost {
         /// Whose it was.
         app: AppId,
@@ -159,6 +166,8 @@ pub enum Hold {
         /// The least important app that was considered.
         app: AppId,
     },
+    /// As many groups as allowed (`mpcg`) are in flight.
+    NoSlot,
     /// Nothing finite is known about its length, so it fits nowhere.
     Unbounded,
 }

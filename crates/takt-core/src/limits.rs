@@ -21,5 +21,8 @@ pub const STRIDE_MAX: u32 = 240;
 /// Dispatches that one event can cause: every free slot may be filled.
 pub const DISPATCHES_PER_EVENT_MAX: usize = IN_FLIGHT_MAX;
 
+/// Refusals and misses that may wait to be fetched, besides two for each app.
+pub const REPORTS_MAX: usize = 256;
+
 const _: () = assert!(STRIDE_MAX as u64 + 2 <= LOOKAHEAD_MAX);
 const _: () = assert!(QUEUE_MAX.is_power_of_two());

@@ -112,6 +112,13 @@ impl Refresh {
         if self.start(period) >= time { period } else { period + 1 }
     }
 
+    /// The period whose end is nearest to `time`.
+    pub fn period_ending_near(&self, time: Time) -> Period {
+        let period = self.period_at(time);
+        let (start, end) = (self.start(period), self.end(period));
+        if time.since(start) <= end.since(time) { period - 1 } else { period }
+    }
+
     /// The shortest period of the grid (lengths differ by at most one nanosecond).
     pub const fn period_span(&self) -> Span {
         Span::from_ns(self.num / self.den)

@@ -155,6 +155,8 @@ impl Collector {
     }
 
     fn collect(mut self, run: &Run) -> Data {
+        // What was under way when the recording began, so that frames keep their numbers.
+        self.lives = run.timeline.before().clone();
         for (at, record) in &run.timeline.records {
             self.last = *at;
             self.see(*at, record, run);
@@ -282,6 +284,7 @@ fn why(reason: Hold, run: &Run) -> String {
         Hold::Protects { app } => format!("lest {} miss a deadline", run.meta.name(app)),
         Hold::Behind { app } => format!("{} goes first", run.meta.name(app)),
         Hold::Exhausted { app } => format!("no time left after {}", run.meta.name(app)),
+        Hold::NoSlot => "as many groups as allowed are in flight".to_owned(),
         Hold::Unbounded => "nothing is known about its length".to_owned(),
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn chart(summary: &Summary, seconds: f64) -> String {
 fn points(summary: &Summary) -> Vec<(f64, f64)> {
     let shares = &summary.gpu.utilisation_windows;
     let mut points = Vec::with_capacity(shares.len());
-    let mut middle = summary.gpu.window_s / 2.0;
+    let mut middle = summary.gpu.windows_from_s + summary.gpu.window_s / 2.0;
     for share in shares {
         points.push((middle, *share));
         middle += summary.gpu.window_s;

@@ -7,8 +7,11 @@
 //! Each case is drawn from a seed: a schedulable set (often just below the limit), frames cut into
 //! groups that use their whole budget, margins, delays, queue depths, and less important apps that
 //! do their worst inside the assumptions: long groups, floods, bursts, late joins, crashes,
-//! changes of rate, reservation and priority. The case is simulated; a missed deadline of the
-//! protected set is a violation and is shrunk to something a person can follow.
+//! changes of rate, reservation and priority. On request an app of the set itself falls silent for
+//! good, which is outside the assumptions: how well are the others off then?
+//!
+//! The case is simulated; a missed deadline of the protected set is a violation and is shrunk to
+//! something a person can follow. So is an app of the set that is not served without a miss.
 
 use std::sync::Arc;
 
@@ -37,6 +40,8 @@ pub struct Options {
     pub mpcg: Option<u32>,
     /// Stagger first deadlines and use the staggered test, which admits more.
     pub stagger: bool,
+    /// Let an app of the set fall silent, against the assumptions.
+    pub silent: bool,
 }
 
 impl Default for Options {
@@ -47,6 +52,7 @@ impl Default for Options {
             strides: [1, 2, 3, 4].into_iter().filter_map(Stride::new).collect(),
             mpcg: None,
             stagger: false,
+            silent: false,
         }
     }
 }
@@ -58,6 +64,8 @@ pub struct Case {
     pub scenario: Scenario,
     /// Size of the protected set.
     pub protected: usize,
+    /// The app of the set that falls silent, if one does: it alone may miss deadlines.
+    pub silent: Option<usize>,
 }
 
 /// A broken guarantee.
@@ -84,23 +92,44 @@ pub fn check(options: &Options, index: u64) -> Option<Violation> {
 
 /// The first deadline that an app of the protected set misses.
 pub fn first_miss(case: &Case) -> Option<(AppId, Time)> {
-    let mut watch = Watch { protected: case.protected, miss: None };
-    world::run(&case.scenario, &mut watch);
-    watch.miss
+    let mut watch = Watch { case, miss: None, frames: vec![0; case.protected] };
+    let end = world::run(&case.scenario, &mut watch).end;
+    watch.miss.or_else(|| watch.starved().map(|app| (app, end)))
 }
 
-struct Watch {
-    protected: usize,
+struct Watch<'a> {
+    case: &'a Case,
     miss: Option<(AppId, Time)>,
+    frames: Vec<u64>,
 }
 
-impl Observer for Watch {
+impl Watch<'_> {
+    fn counts(&self, app: AppId) -> bool {
+        app.index() < self.case.protected && self.case.silent != Some(app.index())
+    }
+
+    /// An app that finished fewer frames than it has deadlines: no miss was reported, but it was
+    /// not served either.
+    fn starved(&self) -> Option<AppId> {
+        let scenario = &self.case.scenario;
+        let periods = scenario.duration.as_ns() / scenario.config.refresh.period_span().as_ns();
+        let expected = |app: &AppSpec| (periods / app.params.stride.periods()).saturating_sub(3);
+        let apps = (0..).map(AppId).zip(scenario.apps.iter().zip(&self.frames));
+        let starved = apps.filter(|(app, (spec, frames))| self.counts(*app) && **frames < expected(spec));
+        starved.map(|(app, _)| app).next()
+    }
+}
+
+impl Observer for Watch<'_> {
     fn record(&mut self, _at: Time, record: &Record) {
-        if let Record::Out(Action::Missed { app, deadline, .. }) = record
-            && app.index() < self.protected
-            && self.miss.is_none()
-        {
-            self.miss = Some((*app, *deadline));
+        match record {
+            Record::Out(Action::Missed { app, deadline, .. }) if self.counts(*app) && self.miss.is_none() => {
+                self.miss = Some((*app, *deadline));
+            }
+            Record::Out(Action::FrameDone(done)) if self.counts(done.app) => {
+                self.frames[done.app.index()] += 1;
+            }
+            _ => {}
         }
     }
 }
@@ -116,6 +145,10 @@ pub fn draw(options: &Options, index: u64) -> Case {
     let periods = 3 * cycle(&set) + 12;
     let duration = config.refresh.period_span().times(periods);
     let mut apps = draw_protected(&set, &config, &mut rng);
+    let silent = options.silent.then(|| rng.below(u32::try_from(set.len()).unwrap_or(1)) as usize);
+    if let Some(app) = silent.and_then(|silent| apps.get_mut(silent)) {
+        app.end = Some(End::Hang(Time::from_ns(rng.between(0, duration.as_ns()))));
+    }
     apps.extend(draw_load(&config, duration, &mut rng));
     let above = u32::try_from(apps.len()).unwrap_or(u32::MAX / RANK_STEP);
     for (rank, app) in (0..).zip(&mut apps) {
@@ -131,6 +164,10 @@ pub fn draw(options: &Options, index: u64) -> Case {
         1 => SpanRange::fixed(margins.dispatch_lower),
         _ => SpanRange { lo: margins.dispatch_lower, hi: margins.dispatch_upper },
     };
+    let completion_delay = match rng.between(0, 1) {
+        0 => SpanRange::fixed(margins.completion_upper),
+        _ => SpanRange { lo: Span::ZERO, hi: margins.completion_upper },
+    };
     let scenario = Scenario {
         name: format!("prove-{}-{index}", options.seed),
         description: format!("case {index} of seed {}, {} protected apps", options.seed, set.len()),
@@ -139,10 +176,10 @@ pub fn draw(options: &Options, index: u64) -> Case {
         seed: rng.next_u64() >> 1,
         policy: "frame-deadline".to_owned(),
         config,
-        gpu: GpuSpec { dispatch_delay, ..GpuSpec::default() },
+        gpu: GpuSpec { dispatch_delay, completion_delay, ..GpuSpec::default() },
         apps,
     };
-    Case { scenario, protected: set.len() }
+    Case { scenario, protected: set.len(), silent }
 }
 
 /// Coarsest grain of all times of a case. Round numbers make groups end exactly on deadlines,
@@ -190,6 +227,7 @@ fn draw_margins(rng: &mut Rng) -> Margins {
         lower_permille: 500 + rng.below(501),
         dispatch_upper: Span::from_us(upper),
         dispatch_lower: Span::from_us(rng.between(0, upper)),
+        completion_upper: Span::from_us(rng.between(0, 1) * rng.between(0, 300)),
         group_min: Span::from_us(rng.between(1, 50)),
     }
 }
@@ -399,6 +437,8 @@ fn simpler_cases(case: &Case) -> Vec<Case> {
         let mut fewer = case.clone();
         fewer.scenario.apps.remove(index);
         fewer.protected -= usize::from(index < case.protected);
+        fewer.silent = case.silent.filter(|silent| *silent != index);
+        fewer.silent = fewer.silent.map(|silent| silent - usize::from(index < silent));
         simpler.push(fewer);
     }
     if let Some((_, deadline)) = first_miss(case) {
@@ -466,7 +506,7 @@ mod tests {
     #[test]
     fn drawn_cases_keep_the_assumptions() {
         for index in 0..400 {
-            let Case { scenario, protected } = draw(&Options::default(), index);
+            let Case { scenario, protected, .. } = draw(&Options::default(), index);
             let config = &scenario.config;
             let set: Vec<Demand> = scenario.apps[..protected]
                 .iter()
@@ -522,7 +562,7 @@ mod tests {
     #[test]
     fn the_first_dispatch_delay_must_be_reserved() {
         let options = Options { mpcg: Some(5), ..options(&[1]) };
-        let broken = (0..300).filter(|index| {
+        let broken = (0..1500).filter(|index| {
             let mut case = draw(&options, *index);
             let extra = case.scenario.config.margins.per_frame(5);
             for app in &mut case.scenario.apps {
@@ -565,6 +605,6 @@ mod tests {
         let text = scenario::to_toml(&shrunk.scenario);
         let read =
             scenario::parse("shrunk.toml", &text, &[], &|_| Err("inline".into())).expect("it is valid");
-        assert_eq!(first_miss(&Case { scenario: read, protected: shrunk.protected }), Some(miss));
+        assert_eq!(first_miss(&Case { scenario: read, ..shrunk }), Some(miss));
     }
 }

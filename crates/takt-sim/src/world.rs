@@ -223,6 +223,7 @@ impl<'a, O: Observer> World<'a, O> {
                 | Action::Hold { .. }
                 | Action::Missed { .. }
                 | Action::FrameDone(_)
+                | Action::Left { .. }
                 | Action::Lost { .. } => {}
             }
         }

@@ -6,8 +6,9 @@
 //!
 //! 1. a completion was lost or the GPU stalled meanwhile;
 //! 2. the app was let go in time and had not submitted the end of the frame by the deadline;
-//! 3. a less important group overran the time set aside for it;
-//! 4. otherwise, whatever took the largest share.
+//! 3. its next group was held back by its length, or all the time for more important apps;
+//! 4. a less important group overran the time set aside for it;
+//! 5. otherwise, whatever took the largest share.
 //!
 //! Overruns come before shares because less important work is only ever let in when, by its
 //! prediction, it does no harm: without the overrun the deadline would have been met.
@@ -20,7 +21,7 @@ use crate::lives::Lives;
 use crate::metrics::{Run, micros, seconds};
 use crate::record::{GpuRecord, Meta, Record};
 use crate::roster::Roster;
-use crate::summary::{Cause, CauseKind, Miss};
+use crate::summary::{Cause, CauseKind, HeldBy, Miss};
 
 /// Ended groups that are remembered: more than fit between a release and its deadline, unless
 /// groups are tiny and strides long.
@@ -31,6 +32,8 @@ const SPANS_MAX: usize = 64;
 const LISTED_PER_APP_MAX: usize = 500;
 /// An overrun below this is noise, not a cause.
 const OVERRUN_MIN: Span = Span::from_us(50);
+/// A completion that is later than this counts as lost, whether or not it still comes.
+const COMPLETION_LATE: Span = Span::from_ms(1);
 
 /// Attributes missed deadlines.
 #[derive(Debug)]
@@ -57,6 +60,8 @@ struct Account {
     /// Frames submitted to their end since joining.
     submitted: u64,
     hold: Option<Hold>,
+    /// Since when its next group is held back for more important apps.
+    protecting_since: Option<Time>,
     causes: BTreeMap<CauseKind, u64>,
     listed: usize,
 }
@@ -73,9 +78,17 @@ struct Finding {
 #[derive(Clone, Copy, Debug)]
 struct Verdict {
     kind: CauseKind,
-    culprit: Option<AppId>,
     took: Span,
-    group: Option<(Span, Span)>,
+    culprit: Option<(AppId, Span)>,
+    held: Option<Hold>,
+    predicted: Option<Span>,
+    measured: Option<Span>,
+}
+
+impl Verdict {
+    fn new(kind: CauseKind, took: Span) -> Self {
+        Self { kind, took, culprit: None, held: None, predicted: None, measured: None }
+    }
 }
 
 /// What the other observers of the same records know.
@@ -94,7 +107,6 @@ struct Shares {
     stalled: Span,
     by_others: BTreeMap<AppId, Span>,
     worst_overrun: Option<Run>,
-    longest_below: Option<Run>,
 }
 
 impl Blame {
@@ -148,8 +160,8 @@ impl Blame {
             }
             Record::Gpu(GpuRecord::Stalled { until }) => push_bounded(&mut self.stalls, (at, until)),
             Record::Out(Action::Release { app, at }) => self.account(app).released = at,
-            Record::Out(Action::Hold { app, reason }) => self.account(app).hold = Some(reason),
-            Record::Out(Action::Dispatch { app, .. }) => self.account(app).hold = None,
+            Record::Out(Action::Hold { app, reason }) => self.account(app).held(at, Some(reason)),
+            Record::Out(Action::Dispatch { app, .. }) => self.account(app).held(at, None),
             Record::Out(Action::Lost { .. }) => self.lost_at = Some(at),
             Record::In(Event::Refresh(refresh)) => self.refresh = refresh,
             Record::Out(Action::Missed { app, frame, deadline, count, .. }) if at >= self.from => {
@@ -190,61 +202,62 @@ impl Blame {
         let stride = params.map_or(Stride::ONE, |params| params.stride);
         let release = deadline - self.refresh.period_span().times(1 + stride.lead());
         let shares = self.divide(app, release, deadline, seen);
-        if self.lost_at.is_some_and(|at| at >= release) {
-            return Verdict {
-                kind: CauseKind::LostCompletion,
-                culprit: None,
-                took: shares.idle,
-                group: None,
-            };
-        }
-        if shares.stalled > OVERRUN_MIN {
-            return Verdict { kind: CauseKind::GpuStall, culprit: None, took: shares.stalled, group: None };
-        }
+        let lost = self.lost_at.is_some_and(|at| at >= release) || seen.misses_completion(deadline);
         let account = self.account(app);
-        if account.submitted <= frame && account.released <= release {
-            let took = deadline.since(release).saturating_sub(shares.own);
-            return Verdict { kind: CauseKind::SubmittedLate, culprit: None, took, group: None };
-        }
-        if let Some(worst) = shares.worst_overrun {
-            return Verdict {
-                kind: CauseKind::UnderPrediction,
-                culprit: Some(worst.app),
-                took: worst.overrun(),
-                group: Some((worst.predicted.span(), worst.cost())),
-            };
-        }
-        self.largest_share(app, &shares, seen)
+        let hold = account.hold;
+        let verdict = if lost {
+            Verdict::new(CauseKind::LostCompletion, shares.idle)
+        } else if shares.stalled > OVERRUN_MIN {
+            Verdict::new(CauseKind::GpuStall, shares.stalled)
+        } else if account.submitted <= frame && account.released <= release {
+            Verdict::new(CauseKind::SubmittedLate, deadline.since(release).saturating_sub(shares.own))
+        } else if let Some(verdict) = account.held_all_the_time(release, deadline) {
+            Verdict { predicted: seen.next_group(app), ..verdict }
+        } else if let Some(worst) = shares.worst_overrun {
+            Verdict {
+                culprit: Some((worst.app, worst.overrun())),
+                predicted: Some(worst.predicted.span()),
+                measured: Some(worst.cost()),
+                ..Verdict::new(CauseKind::UnderPrediction, worst.overrun())
+            }
+        } else {
+            self.largest_share(app, &shares, release, seen)
+        };
+        Verdict { held: hold, ..verdict }
     }
 
-    fn largest_share(&self, app: AppId, shares: &Shares, seen: &Seen<'_>) -> Verdict {
+    fn largest_share(&self, app: AppId, shares: &Shares, release: Time, seen: &Seen<'_>) -> Verdict {
         let rank = |app: AppId| seen.roster.rank(app);
-        let mut verdict =
-            Verdict { kind: CauseKind::SubmittedLate, culprit: None, took: shares.absent, group: None };
-        let mut consider = |kind, culprit, took| {
+        let mut verdict = Verdict::new(CauseKind::SubmittedLate, shares.absent);
+        let mut consider = |kind, took, culprit| {
             if took > verdict.took {
-                verdict = Verdict { kind, culprit, took, group: None };
+                verdict = Verdict { culprit, ..Verdict::new(kind, took) };
             }
         };
-        consider(CauseKind::OwnCost, None, shares.own.max(shares.own_overrun));
+        consider(CauseKind::OwnCost, shares.own.max(shares.own_overrun), None);
         let (above, below): (Vec<_>, Vec<_>) =
             shares.by_others.iter().partition(|(other, _)| rank(**other) > rank(app));
         for (kind, group) in [(CauseKind::HigherPriority, above), (CauseKind::Blocking, below)] {
             let total = group.iter().map(|(_, span)| **span).sum();
-            let most = group.iter().max_by_key(|(_, span)| **span).map(|(app, _)| **app);
-            consider(kind, most, total);
+            let most = group.iter().max_by_key(|(_, span)| **span).map(|(app, span)| (**app, **span));
+            consider(kind, total, most);
         }
         let (kind, culprit) = match self.apps.get(app.index()).and_then(|account| account.hold) {
             Some(Hold::Protects { app } | Hold::Exhausted { app }) => {
                 (CauseKind::HeldForHigherPriority, Some(app))
             }
             Some(Hold::Behind { app }) => (CauseKind::HeldBehindOthers, Some(app)),
-            Some(Hold::Unbounded) => (CauseKind::HeldForHigherPriority, None),
-            None => (CauseKind::GpuStall, None),
+            Some(Hold::Unbounded) => (CauseKind::Unbounded, None),
+            Some(Hold::NoSlot) | None => (CauseKind::GpuStall, None),
         };
-        consider(kind, culprit, shares.idle);
-        if verdict.kind == CauseKind::Blocking {
-            verdict.group = shares.longest_below.map(|run| (run.predicted.span(), run.cost()));
+        consider(kind, shares.idle, culprit.map(|culprit| (culprit, shares.idle)));
+        if verdict.kind == CauseKind::Blocking
+            && let Some((culprit, _)) = verdict.culprit
+        {
+            let in_the_way = self.runs.iter().rev().take_while(|run| run.ended > release);
+            let longest = in_the_way.filter(|run| run.app == culprit).max_by_key(|run| run.cost());
+            verdict.predicted = longest.map(|run| run.predicted.span());
+            verdict.measured = longest.map(Run::cost);
         }
         verdict
     }
@@ -277,13 +290,9 @@ impl Blame {
                 continue;
             }
             *shares.by_others.entry(run.app).or_default() += seen;
-            if rank(run.app) < rank(app) && seen > Span::ZERO {
-                if run.overrun() > shares.worst_overrun.map_or(OVERRUN_MIN, |worst| worst.overrun()) {
-                    shares.worst_overrun = Some(*run);
-                }
-                if run.cost() > shares.longest_below.map_or(Span::ZERO, |longest| longest.cost()) {
-                    shares.longest_below = Some(*run);
-                }
+            let worst = shares.worst_overrun.map_or(OVERRUN_MIN, |worst| worst.overrun());
+            if rank(run.app) < rank(app) && seen > Span::ZERO && run.overrun() > worst {
+                shares.worst_overrun = Some(*run);
             }
         }
         shares.idle = here.saturating_sub(busy);
@@ -302,16 +311,54 @@ impl Blame {
     }
 }
 
+impl Account {
+    fn held(&mut self, at: Time, hold: Option<Hold>) {
+        let protecting = matches!(hold, Some(Hold::Protects { .. } | Hold::Exhausted { .. }));
+        self.protecting_since = protecting.then(|| self.protecting_since.unwrap_or(at));
+        self.hold = hold;
+    }
+
+    /// The verdict if one rule alone kept the next group from running in all that time.
+    fn held_all_the_time(&self, release: Time, deadline: Time) -> Option<Verdict> {
+        let took = deadline.since(release);
+        match self.hold? {
+            Hold::Unbounded => Some(Verdict::new(CauseKind::Unbounded, took)),
+            Hold::Protects { app } | Hold::Exhausted { app }
+                if self.protecting_since.is_some_and(|since| since <= release) =>
+            {
+                let culprit = Some((app, took));
+                Some(Verdict { culprit, ..Verdict::new(CauseKind::HeldForHigherPriority, took) })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Seen<'_> {
+    /// Whether the GPU has finished a group whose completion the scheduler should know by now.
+    fn misses_completion(&self, now: Time) -> bool {
+        let finished = self.lives.open().filter_map(|life| life.finished);
+        finished.into_iter().any(|finished| finished + COMPLETION_LATE < now)
+    }
+
+    /// Predicted length of the app's first waiting group.
+    fn next_group(&self, app: AppId) -> Option<Span> {
+        let mut waiting = self.lives.open().filter(|life| life.app == app && life.dispatched.is_none());
+        waiting.next().map(|life| life.predicted.span())
+    }
+}
+
 impl Finding {
     fn describe(&self, meta: &Meta) -> Miss {
-        let Verdict { kind, culprit, took, group } = self.verdict;
+        let verdict = &self.verdict;
         let app = meta.name(self.app);
-        let culprit = culprit.map(|app| meta.name(app));
-        let reason = reason(kind, culprit.as_deref(), took, group);
+        let culprit = verdict.culprit.map(|(app, took)| (meta.name(app), took));
+        let reason = reason(verdict, culprit.as_ref());
         let late = match self.late {
             Some(late) => format!("was {} late", ms(late)),
             None => "was not finished".to_owned(),
         };
+        let finite = |span: Option<Span>| span.filter(|span| *span < Span::FOREVER).map(micros);
         Miss {
             sentence: format!(
                 "{app} frame {} due at {:.4} s {late}: {reason}",
@@ -323,45 +370,45 @@ impl Finding {
             deadline_s: at_s(self.deadline),
             late_us: self.late.map(micros),
             cause: Cause {
-                kind,
-                culprit,
-                took_us: micros(took),
-                predicted_us: group.filter(|group| group.0 < Span::FOREVER).map(|group| micros(group.0)),
-                measured_us: group.map(|group| micros(group.1)),
+                kind: verdict.kind,
+                culprit_us: culprit.as_ref().map(|(_, took)| micros(*took)),
+                culprit: culprit.map(|(name, _)| name),
+                took_us: micros(verdict.took),
+                held: verdict.held.map(HeldBy::from),
+                predicted_us: finite(verdict.predicted),
+                measured_us: finite(verdict.measured),
             },
         }
     }
 }
 
-fn reason(kind: CauseKind, culprit: Option<&str>, took: Span, group: Option<(Span, Span)>) -> String {
-    let who = culprit.unwrap_or("others");
-    let took = ms(took);
-    let group = group.map(|(predicted, measured)| (ms(predicted), ms(measured)));
-    match (kind, group) {
-        (CauseKind::SubmittedLate, _) => {
+fn reason(verdict: &Verdict, culprit: Option<&(String, Span)>) -> String {
+    let took = ms(verdict.took);
+    let who = culprit.map_or("others", |(name, _)| name.as_str());
+    let part = culprit.map_or_else(String::new, |(name, part)| format!(", {} of it {name}", ms(*part)));
+    let predicted = verdict.predicted.map_or_else(|| "?".to_owned(), ms);
+    let measured = verdict.measured.map_or_else(|| "?".to_owned(), ms);
+    match verdict.kind {
+        CauseKind::SubmittedLate => {
             format!("it had not submitted all of it by then (its own groups aside, {took} went by)")
         }
-        (CauseKind::OwnCost, _) => format!("its own groups needed {took} of GPU time"),
-        (CauseKind::UnderPrediction, Some((predicted, measured))) => format!(
+        CauseKind::OwnCost => format!("its own groups needed {took} of GPU time"),
+        CauseKind::UnderPrediction => format!(
             "a group of {who} (less important) ran {measured} instead of the predicted {predicted}, \
              {took} beyond what was set aside for it"
         ),
-        (CauseKind::Blocking, Some((predicted, measured))) => format!(
-            "less important apps used the GPU for {took}, mostly {who} \
-             (longest group {measured}, predicted {predicted})"
+        CauseKind::Blocking => format!(
+            "less important apps used the GPU for {took}{part} \
+             (its longest group {measured}, predicted {predicted})"
         ),
-        (CauseKind::UnderPrediction | CauseKind::Blocking, None) => {
-            format!("less important apps used the GPU for {took}, mostly {who}")
-        }
-        (CauseKind::HigherPriority, _) => {
-            format!("more important apps used the GPU for {took}, mostly {who}")
-        }
-        (CauseKind::HeldForHigherPriority, _) => {
+        CauseKind::HigherPriority => format!("more important apps used the GPU for {took}{part}"),
+        CauseKind::HeldForHigherPriority => {
             format!("held back for {took} so that {who} (more important) cannot miss its deadline")
         }
-        (CauseKind::HeldBehindOthers, _) => format!("held back for {took} behind {who}"),
-        (CauseKind::GpuStall, _) => format!("the GPU stalled or idled for {took}"),
-        (CauseKind::LostCompletion, _) => "a completion was lost".to_owned(),
+        CauseKind::Unbounded => "its next group is predicted without a bound, which fits nowhere".to_owned(),
+        CauseKind::HeldBehindOthers => format!("held back for {took} behind {who}"),
+        CauseKind::GpuStall => format!("the GPU stalled or idled for {took}"),
+        CauseKind::LostCompletion => "a completion did not come in time".to_owned(),
     }
 }
 

@@ -80,10 +80,6 @@ impl Lives {
                 self.frames.insert(app, 0);
                 None
             }
-            Event::Leave { app } => {
-                self.open.retain(|_, life| life.app != app || life.dispatched.is_some());
-                None
-            }
             Event::Submit { app, group, kind, estimate } => {
                 let frame = self.frame_of(app, kind);
                 let life = Life::new(app, group, kind, frame, estimate, at);
@@ -91,7 +87,7 @@ impl Lives {
                 None
             }
             Event::Complete { group, finished, cost } => self.complete(group, finished, cost),
-            Event::Change { .. } | Event::Refresh(_) => None,
+            Event::Leave { .. } | Event::Change { .. } | Event::Refresh(_) => None,
         }
     }
 
@@ -102,6 +98,10 @@ impl Lives {
                     life.dispatched = Some(at);
                     life.reserved = Some(reserved);
                 }
+                None
+            }
+            Action::Left { app, .. } => {
+                self.open.retain(|_, life| life.app != app || life.dispatched.is_some());
                 None
             }
             Action::Refused { group: Some(group), reason, .. } => {

@@ -5,7 +5,7 @@ use takt_core::{Action, AppId, Estimate, Event, FrameDone, Span, Stats, Time};
 
 use crate::blame::Blame;
 use crate::lives::{Life, Lives};
-use crate::record::{Meta, Observer, Record};
+use crate::record::{GpuRecord, Meta, Observer, Record};
 use crate::roster::Roster;
 use crate::summary::{AppSummary, GpuSummary, PD_FFT_BIN, PD_FFT_BINS, Quantiles, SchedulerSummary, Summary};
 
@@ -23,6 +23,8 @@ pub struct Metrics {
     blame: Blame,
     busy: Span,
     windows: Vec<Span>,
+    /// When the GPU stands still until, and since when.
+    stall: (Time, Time),
 }
 
 #[derive(Debug)]
@@ -88,6 +90,7 @@ impl Metrics {
             apps,
             busy: Span::ZERO,
             windows: Vec::new(),
+            stall: (Time::ZERO, Time::ZERO),
         }
     }
 
@@ -100,9 +103,16 @@ impl Metrics {
             return;
         }
         let began = run.started.max(self.from);
-        let spent = run.ended.since(began);
+        // A group that was caught by a stall does not execute meanwhile.
+        let (stall_began, stall_ended) = self.stall;
+        let before = (began, run.ended.min(stall_began.max(began)));
+        let after = (began.max(stall_ended).min(run.ended).max(before.1), run.ended);
+        let mut spent = Span::ZERO;
+        for (from, until) in [before, after] {
+            spent += until.since(from);
+            self.add_to_windows(from, until);
+        }
         self.busy += spent;
-        self.add_to_windows(began, run.ended);
         self.block_others(run, began);
         if let Some(app) = self.app(run.app) {
             app.gpu_time += spent;
@@ -173,11 +183,13 @@ impl Metrics {
             scenario: self.meta.scenario,
             policy: self.meta.policy,
             seed: facts.seed,
-            duration_s: seconds(judged),
+            duration_s: seconds(facts.end.since(Time::ZERO)),
+            judged_s: seconds(judged),
             event_hash: format!("{:016x}", facts.event_hash),
             gpu: GpuSummary {
                 utilisation: share(self.busy, judged),
                 window_s: seconds(WINDOW),
+                windows_from_s: seconds(self.from.since(Time::ZERO)),
                 utilisation_windows: self
                     .windows
                     .iter()
@@ -188,6 +200,7 @@ impl Metrics {
             scheduler: SchedulerSummary {
                 runs: facts.stats.runs,
                 dispatched: facts.stats.dispatched,
+                runs_per_dispatched: facts.stats.runs as f64 / facts.stats.dispatched.max(1) as f64,
                 lost: facts.stats.lost,
                 refused: facts.stats.refused,
             },
@@ -239,10 +252,14 @@ impl Observer for Metrics {
         self.blame.see(at, record, run, &self.lives, &self.roster);
         let from = self.from;
         match record {
-            Record::Gpu(crate::GpuRecord::Started { app, .. }) => {
+            Record::Gpu(GpuRecord::Started { app, .. }) => {
                 if let Some(app) = self.app(*app) {
                     app.blocking = Span::ZERO;
                 }
+            }
+            Record::Gpu(GpuRecord::Stalled { until }) => {
+                let since = if self.stall.1 >= at { self.stall.0 } else { at };
+                self.stall = (since, *until);
             }
             Record::Out(Action::FrameDone(done)) if at >= from => self.frame_done(done),
             Record::Out(Action::Missed { app, count, .. }) if at >= from => {
@@ -255,7 +272,7 @@ impl Observer for Metrics {
                     app.joined = Some(at.max(from));
                 }
             }
-            Record::In(Event::Leave { app }) => {
+            Record::Out(Action::Left { app, .. }) => {
                 if let Some(app) = self.app(*app)
                     && let Some(joined) = app.joined.take()
                 {

@@ -2,6 +2,8 @@
 
 use takt_core::{Action, AppId, Event, GroupId, Period, Priority, Refresh, Span, Time};
 
+use crate::lives::Lives;
+
 /// One thing that happened.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Record {
@@ -96,6 +98,7 @@ impl<O: Observer> Observer for Option<O> {
 pub struct Log {
     /// The records kept, in order.
     pub records: Vec<(Time, Record)>,
+    before: Lives,
     from: Time,
     until: Option<Time>,
 }
@@ -108,13 +111,20 @@ impl Log {
 
     /// Keeps what happens in `[from, from + length)`.
     pub fn window(from: Time, length: Span) -> Self {
-        Self { records: Vec::new(), from, until: Some(from + length) }
+        Self { from, until: Some(from + length), ..Self::default() }
+    }
+
+    /// The groups that were under way when the window began, and the frames counted until then.
+    pub fn before(&self) -> &Lives {
+        &self.before
     }
 }
 
 impl Observer for Log {
     fn record(&mut self, at: Time, record: &Record) {
-        if at >= self.from && self.until.is_none_or(|until| at < until) {
+        if at < self.from {
+            self.before.see(at, record);
+        } else if self.until.is_none_or(|until| at < until) {
             self.records.push((at, *record));
         }
     }

@@ -61,7 +61,7 @@ impl Roster {
             Record::In(Event::Join { app, params, .. } | Event::Change { app, params }) => {
                 self.at(app).params = Some(params);
             }
-            Record::In(Event::Leave { app }) => {
+            Record::Out(Action::Left { app, .. }) => {
                 let member = self.at(app);
                 member.params = None;
                 member.waiting.truncate(member.dispatched);

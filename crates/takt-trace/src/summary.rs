@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use takt_core::Hold;
 
 /// Everything measured in one run.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -17,8 +18,10 @@ pub struct Summary {
     pub policy: String,
     /// Seed of every random choice.
     pub seed: u64,
-    /// Simulated seconds that were judged (warm-up excluded).
+    /// Simulated seconds.
     pub duration_s: f64,
+    /// Seconds that were judged: without the warm-up.
+    pub judged_s: f64,
     /// Hash over all events of the run: same seed, same hash, on any machine.
     pub event_hash: String,
     /// What the GPU did.
@@ -40,6 +43,8 @@ pub struct GpuSummary {
     pub utilisation: f64,
     /// Length of one window of `utilisation_windows` in seconds.
     pub window_s: f64,
+    /// When the first window begins, in seconds.
+    pub windows_from_s: f64,
     /// Utilisation of each window in turn (0..1).
     pub utilisation_windows: Vec<f64>,
 }
@@ -47,11 +52,13 @@ pub struct GpuSummary {
 /// What the scheduler did.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct SchedulerSummary {
-    /// Decisions taken.
+    /// Decisions taken, warm-up included.
     pub runs: u64,
-    /// Groups dispatched.
+    /// Groups dispatched, warm-up included.
     pub dispatched: u64,
-    /// Completions that never came.
+    /// Decisions per dispatched group.
+    pub runs_per_dispatched: f64,
+    /// Completions that did not come in time.
     pub lost: u64,
     /// Events refused.
     pub refused: u64,
@@ -133,10 +140,43 @@ pub struct Cause {
     pub culprit: Option<String>,
     /// How much of the frame's time it took.
     pub took_us: f64,
-    /// Predicted time of the culprit's longest group in the way, if it matters.
+    /// How much of that was the culprit's.
+    pub culprit_us: Option<f64>,
+    /// The rule that held the app's next group back when the deadline passed, if one did.
+    pub held: Option<HeldBy>,
+    /// Predicted time of the group that matters: the culprit's longest in the way, or the app's
+    /// own that was held back.
     pub predicted_us: Option<f64>,
-    /// Measured time of the same group.
+    /// Measured time of the same group, if it ran.
     pub measured_us: Option<f64>,
+}
+
+/// Rules that hold groups back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeldBy {
+    /// Rule A: it could make a more important app miss a deadline.
+    Protects,
+    /// Rule B, or submission order: another app went first.
+    Behind,
+    /// Reservations of more important apps leave no time at all.
+    Exhausted,
+    /// As many groups as allowed are in flight.
+    NoSlot,
+    /// Nothing finite is known about its length.
+    Unbounded,
+}
+
+impl From<Hold> for HeldBy {
+    fn from(hold: Hold) -> Self {
+        match hold {
+            Hold::Protects { .. } => Self::Protects,
+            Hold::Behind { .. } => Self::Behind,
+            Hold::Exhausted { .. } => Self::Exhausted,
+            Hold::NoSlot => Self::NoSlot,
+            Hold::Unbounded => Self::Unbounded,
+        }
+    }
 }
 
 /// Classes of reasons.
@@ -155,6 +195,8 @@ pub enum CauseKind {
     HigherPriority,
     /// Held back, lest a more important app miss its deadline (rule A).
     HeldForHigherPriority,
+    /// Its next group was predicted without a bound, so it fits nowhere.
+    Unbounded,
     /// Others with earlier targets went first (rule B), or plain submission order.
     HeldBehindOthers,
     /// The GPU stalled, slowed down or idled.

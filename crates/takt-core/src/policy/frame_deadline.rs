@@ -19,7 +19,7 @@ use crate::event::Hold;
 use crate::limits::LOOKAHEAD_MAX;
 use crate::refresh::{Period, lcm};
 use crate::scheduler::Lane;
-use crate::time::Span;
+use crate::time::{Span, Time};
 
 /// Periods to look at first; the window grows only if that does not settle the question.
 const WINDOW_FIRST: usize = 8;
@@ -31,6 +31,9 @@ pub struct FrameDeadline {
     /// Periods to look at, the current one included: `lcm(strides) + 2`.
     horizon: usize,
     window_first: usize,
+    /// When the next reservation of an absent frame lapses, from the start of the current period.
+    lapse: i64,
+    timeout: Option<Time>,
 }
 
 impl Default for FrameDeadline {
@@ -42,7 +45,13 @@ impl Default for FrameDeadline {
 impl FrameDeadline {
     /// With no apps yet.
     pub fn new() -> Self {
-        Self { profile: Profile::new(), horizon: 3, window_first: WINDOW_FIRST }
+        Self {
+            profile: Profile::new(),
+            horizon: 3,
+            window_first: WINDOW_FIRST,
+            lapse: i64::MAX,
+            timeout: None,
+        }
     }
 
     /// Always looks at the whole horizon: the slow oracle for the windowed look-ahead.
@@ -61,12 +70,19 @@ impl FrameDeadline {
         profile.clear(&context.config.refresh, context.current, self.horizon, window);
         let ready_c = profile.offset(context.ready_c);
         let ready_o = profile.offset(context.ready_o);
+        let free_o = profile.offset(context.free_o);
         let ready_period = profile.period_at(ready_o);
+        self.lapse = i64::MAX;
         let mut best: Option<Best> = None;
         let mut nearest: Option<(Period, AppId)> = None;
 
         for index in 0..lanes.len() {
             let lane = &mut lanes[index];
+            if lane.head.is_none()
+                && let Some(lapse) = profile.give_up_hopeless_frames(lane, free_o)
+            {
+                self.lapse = self.lapse.min(lapse);
+            }
             lane.target = lane.target.max(ready_period);
             if let Some(head) = lane.head {
                 let earliest = profile.period_at(ready_o + head.optimistic.as_signed_ns());
@@ -80,11 +96,13 @@ impl FrameDeadline {
                     let available = profile.available()? - ready_c;
                     if head.conservative.as_signed_ns() < available {
                         best = Some(Best { index, target: lane.target, app: lane.app });
+                        lane.hold = None;
                         hold_behind(&mut lanes[..=index]);
                     } else if available < 0 {
                         hold_rest(lanes, index);
                         break;
                     } else {
+                        // Something is reserved, or everything would fit.
                         lane.hold = nearest.map(|(_, app)| Hold::Protects { app });
                     }
                 }
@@ -117,11 +135,18 @@ impl Policy for FrameDeadline {
         self.horizon = (lcm + 2).min(LOOKAHEAD_MAX) as usize;
     }
 
+    fn timeout(&self) -> Option<Time> {
+        self.timeout
+    }
+
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
         let mut window = self.window_first.min(self.horizon);
         loop {
             match self.scan(context, lanes, window) {
-                Ok(choice) => return choice,
+                Ok(choice) => {
+                    self.timeout = self.profile.instant(self.lapse).filter(|_| choice.is_none());
+                    return choice;
+                }
                 // At the full horizon the answer is exact, so this ends.
                 Err(TooNarrow) => window = (window * 2).min(self.horizon),
             }

@@ -29,6 +29,11 @@ pub trait Policy: Send + core::fmt::Debug {
         let _ = lanes;
     }
 
+    /// When to decide again if nothing happens before, although nothing may run now.
+    fn timeout(&self) -> Option<Time> {
+        None
+    }
+
     /// Picks a lane with a waiting group, or none if nothing may run now. Every lane with a
     /// waiting group that was not picked gets the reason in [`Lane::hold`].
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize>;
@@ -41,6 +46,8 @@ pub struct Context {
     pub now: Time,
     /// The period it falls in (`current#`).
     pub current: Period,
+    /// When the GPU has done all that was dispatched at the earliest, by optimistic prediction.
+    pub free_o: Time,
     /// When a group picked now starts at the latest, by conservative prediction (`t_ref_c`).
     pub ready_c: Time,
     /// When a group picked now starts at the earliest, by optimistic prediction (`t_ref_o`).

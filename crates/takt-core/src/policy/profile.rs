@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 use crate::limits::LOOKAHEAD_MAX;
 use crate::refresh::{Period, Refresh};
 use crate::scheduler::Lane;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// All times are signed nanoseconds here; see [`crate::time::Span::FOREVER`] for why sums fit.
 const FOREVER: i64 = 1 << 60;
@@ -100,11 +100,38 @@ impl Profile {
     /// The period that `offset_ns` after the start of the current period falls in, at most the
     /// last one of the horizon.
     pub(super) fn period_at(&self, offset_ns: i64) -> Period {
+        // Nearly always the current period or the next one.
         let mut ahead = 0;
-        while ahead + 1 < self.horizon && self.starts[ahead + 1] <= offset_ns {
+        while ahead < 2 && ahead + 1 < self.horizon && self.starts[ahead + 1] <= offset_ns {
             ahead += 1;
         }
+        if ahead == 2 {
+            ahead = self.starts[..self.horizon].partition_point(|start| *start <= offset_ns) - 1;
+        }
         self.current + ahead as u64
+    }
+
+    /// Moves the target of an app that has not submitted its frame on by whole strides, as long as
+    /// not even an immediate start could finish in time what is reserved for it.
+    ///
+    /// Without this the reservation of a silent app would follow the present and take time in
+    /// every period, although the app is entitled to it in every stride only.
+    /// Says when the next one becomes hopeless.
+    pub(super) fn give_up_hopeless_frames(&self, lane: &mut Lane, free_o: i64) -> Option<i64> {
+        // What is reserved includes the dispatch delay.
+        let rest = lane.front.remaining(lane.etpf).as_signed_ns();
+        // The end of a target that has passed counts as the start of the current period.
+        let end = |target: Period| match target.0.checked_sub(self.current.0) {
+            None => Some(0),
+            Some(ahead) => {
+                let next = usize::try_from(ahead + 1).unwrap_or(usize::MAX);
+                self.starts[..=self.horizon].get(next).copied()
+            }
+        };
+        while end(lane.target).is_some_and(|end| end < free_o + rest) {
+            lane.target = lane.target + lane.stride.periods();
+        }
+        end(lane.target).filter(|_| rest > 0).map(|end| end - rest + 1)
     }
 
     /// Adds what `lane` needs for its current frame and for the frames after it.
@@ -146,7 +173,8 @@ impl Profile {
 
     fn walk_all(&self) -> Result<i64, TooNarrow> {
         if self.empty {
-            return Ok(-self.starts[self.horizon]);
+            // Nobody more important needs anything: there is no end to the time available.
+            return Ok(-FOREVER);
         }
         if self.window == self.horizon {
             return Ok(self.walk(0));
@@ -172,6 +200,12 @@ impl Profile {
             debt += early;
         }
         debt
+    }
+
+    /// The instant `offset_ns` after the start of the current period, unless it is beyond all time.
+    pub(super) fn instant(&self, offset_ns: i64) -> Option<Time> {
+        let offset = u64::try_from(offset_ns).ok().filter(|_| offset_ns < FOREVER)?;
+        Some(self.refresh?.start(self.current) + Span::from_ns(offset))
     }
 
     /// `time` relative to the start of the current period.

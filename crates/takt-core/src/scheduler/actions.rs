@@ -3,25 +3,39 @@
 use alloc::collections::VecDeque;
 
 use crate::event::Action;
-use crate::limits::DISPATCHES_PER_EVENT_MAX;
+use crate::limits::{DISPATCHES_PER_EVENT_MAX, REPORTS_MAX};
 
 /// A queue of actions whose memory is taken at construction.
 ///
-/// It has room for all that one event can cause: a refusal; a lost or finished group, a finished
-/// frame and a dispatch with a release for each place in flight; and a miss and a changed reason
-/// for each app. A caller that hands in many events before fetching anything makes it grow once.
+/// Actions that must be obeyed always have room: between two calls of a caller that fetches
+/// everything there are, for each place in flight, at most a lost group, a finished frame, a
+/// dispatch and a release, and for each app that joins or leaves a release, a departure and a
+/// changed reason. Reports (refusals and misses) come with every event; beyond their share they
+/// are counted instead of kept.
 #[derive(Debug)]
 pub(super) struct Actions {
     queue: VecDeque<Action>,
+    reports_max: usize,
 }
 
 impl Actions {
     pub(super) fn new(apps_max: usize) -> Self {
-        Self { queue: VecDeque::with_capacity(1 + 4 * DISPATCHES_PER_EVENT_MAX + 2 * apps_max) }
+        let obeyed = 4 * DISPATCHES_PER_EVENT_MAX + 4 * apps_max;
+        let reports_max = REPORTS_MAX + 2 * apps_max;
+        Self { queue: VecDeque::with_capacity(obeyed + reports_max), reports_max }
     }
 
     pub(super) fn push(&mut self, action: Action) {
         self.queue.push_back(action);
+    }
+
+    /// Adds a report unless too many actions wait already; says whether it was added.
+    pub(super) fn report(&mut self, action: Action) -> bool {
+        let room = self.queue.len() < self.reports_max;
+        if room {
+            self.queue.push_back(action);
+        }
+        room
     }
 
     pub(super) fn pop(&mut self) -> Option<Action> {

@@ -6,6 +6,7 @@
 //! deadline it should have met and not just one.
 
 use super::lane::Lane;
+use crate::app::Stride;
 use crate::event::{Action, FrameDone};
 use crate::refresh::{Period, Refresh};
 use crate::time::Time;
@@ -30,16 +31,29 @@ impl Frames {
         Self { desired: target, due: target, ..Self::default() }
     }
 
-    /// The app submitted a group.
-    pub(super) fn submitted(&mut self, lane: &mut Lane, current: Period) {
-        if self.wants {
-            return;
+    /// The app submitted a group in `current`; `first_whole` is the first period from now on.
+    pub(super) fn submitted(&mut self, lane: &mut Lane, current: Period, first_whole: Period) {
+        if !self.wants {
+            // The first frame counts from here: time before the first submission was not wanted.
+            self.wants = true;
+            if lane.target < current + lane.stride.lead() {
+                lane.target = first_whole + lane.stride.lead();
+            }
+            self.desired = lane.target;
+            self.due = lane.target;
+        } else if lane.head.is_none() {
+            // While nothing was there, the reservation may have been put off; now it is.
+            let planned = self.desired + lane.stride.periods() * u64::from(self.closing);
+            lane.target = planned.max(current);
         }
-        // The first frame counts from here: time before the first submission was not wanted.
-        self.wants = true;
-        lane.target = lane.target.max(current + lane.stride.lead());
-        self.desired = lane.target;
-        self.due = lane.target;
+    }
+
+    /// The stride was `before` and is now the lane's: deadlines count from the last one on.
+    pub(super) fn stride_changed(&mut self, lane: &mut Lane, before: Stride, current: Period) {
+        let last = self.desired - before.periods();
+        self.desired = (last + lane.stride.periods()).max(current);
+        self.due = self.desired;
+        lane.target = self.desired + lane.stride.periods() * u64::from(self.closing);
     }
 
     /// The last group of the front frame was dispatched.
@@ -69,13 +83,13 @@ impl Frames {
         done
     }
 
-    /// A period began: reports the deadlines that passed unmet since the last call.
-    pub(super) fn judge(&mut self, lane: &Lane, current: Period, refresh: &Refresh) -> Option<Action> {
-        if !self.wants || self.due >= current {
+    /// Reports the deadlines before period `open` that passed unmet since the last call.
+    pub(super) fn judge(&mut self, lane: &Lane, open: Period, refresh: &Refresh) -> Option<Action> {
+        if !self.wants || self.due >= open {
             return None;
         }
         let stride = lane.stride.periods();
-        let count = (current.0 - 1 - self.due.0) / stride + 1;
+        let count = (open.0 - 1 - self.due.0) / stride + 1;
         let missed = Action::Missed {
             app: lane.app,
             frame: self.finished,
@@ -87,11 +101,10 @@ impl Frames {
         Some(missed)
     }
 
-    /// The grid was renumbered: period `then` is now called `now`.
-    pub(super) fn rebase(&mut self, then: Period, now: Period) {
-        for period in [&mut self.desired, &mut self.due] {
-            *period = Period((period.0 + now.0).saturating_sub(then.0));
-        }
+    /// Periods are numbered anew.
+    pub(super) fn rebase(&mut self, moved: impl Fn(Period) -> Period) {
+        self.desired = moved(self.desired);
+        self.due = moved(self.due);
     }
 
     pub(super) fn check_invariants(&self, lane: &Lane) {

@@ -20,6 +20,7 @@ pub(super) struct Flying {
     /// Tells an app from an earlier one in the same slot.
     pub(super) generation: u32,
     pub(super) kind: GroupKind,
+    pub(super) dispatched: Time,
     pub(super) conservative: Bound,
     pub(super) optimistic: Bound,
 }
@@ -51,14 +52,6 @@ struct Chain {
     last: Time,
 }
 
-impl Chain {
-    /// When the GPU is free, seen at `now`: if the first group should have ended already, it has
-    /// not, and everything behind it is late by as much.
-    fn free_at(&self, now: Time) -> Time {
-        self.last + now.since(self.first)
-    }
-}
-
 impl InFlight {
     pub(super) fn new() -> Self {
         Self {
@@ -84,6 +77,13 @@ impl InFlight {
         self.groups.iter().position(|flying| flying.group == group)
     }
 
+    /// The end that the group at `position` can have had, if `finished` is reported at `now`: not
+    /// before it was dispatched, nor before the group that ended last.
+    pub(super) fn plausible_end(&self, position: usize, finished: Time, now: Time) -> Time {
+        let dispatched = self.groups.get(position).map_or(Time::ZERO, |flying| flying.dispatched);
+        finished.max(dispatched).max(self.idle_since).min(now)
+    }
+
     /// Takes the oldest group out; it ended at `finished`.
     pub(super) fn pop(&mut self, finished: Time) -> Option<Flying> {
         let flying = self.groups.pop_front()?;
@@ -96,11 +96,22 @@ impl InFlight {
     }
 
     /// When the GPU is free, conservatively and optimistically (`busy_until`); `now` if it is.
-    pub(super) fn free_at(&self, now: Time) -> (Time, Time) {
+    /// Completions may be heard of as late as `unheard` after the fact.
+    pub(super) fn free_at(&self, now: Time, unheard: Span) -> (Time, Time) {
         if self.groups.is_empty() {
             return (now, now);
         }
-        (self.conservative.free_at(now), self.optimistic.free_at(now))
+        let seen_now = |chain: Chain, bound: fn(&Flying) -> Bound| {
+            let heard_until = now - unheard;
+            if heard_until <= chain.first {
+                return chain.last;
+            }
+            // The first group should have ended already; it has not, and the others come after it.
+            let rest = self.groups.iter().skip(1).map(bound);
+            rest.fold(heard_until, |free, next| free.max(next.arrives) + next.runs)
+        };
+        let conservative = seen_now(self.conservative, |flying| flying.conservative);
+        (conservative, seen_now(self.optimistic, |flying| flying.optimistic))
     }
 
     /// When to stop waiting for the oldest group.

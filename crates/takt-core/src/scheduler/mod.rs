@@ -20,7 +20,7 @@ use queue::{Queue, Waiting};
 
 use crate::app::{AppId, AppParams, GroupId, GroupKind};
 use crate::config::Config;
-use crate::event::{Action, Event, LostBy, Refusal};
+use crate::event::{Action, Event, Hold, LostBy, Refusal};
 use crate::limits::LOOKAHEAD_MAX;
 use crate::policy::{Context, Policy};
 use crate::refresh::{Period, Refresh, lcm};
@@ -47,6 +47,7 @@ pub struct Scheduler {
     now: Time,
     current: Period,
     next_vsync: Time,
+    next_judgement: Time,
     /// Attached apps by falling priority.
     lanes: Vec<Lane>,
     /// Everything else about an app, by slot number.
@@ -57,9 +58,14 @@ pub struct Scheduler {
     submissions: u64,
     /// Something happened since the last decision.
     undecided: bool,
+    /// Reasons for holding groups may have changed since they were told.
+    untold: bool,
     actions: Actions,
     stats: Stats,
 }
+
+/// An app that joins behind groups of unknown length starts after this time all the same.
+const JOIN_DELAY_MAX: Span = Span::from_ms(1000);
 
 /// Counters since construction.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
@@ -77,6 +83,8 @@ pub struct Stats {
     pub refused: u64,
     /// Groups dropped because their app left.
     pub dropped: u64,
+    /// Refusals and misses that nobody was told of, because nobody fetched actions for too long.
+    pub untold: u64,
 }
 
 #[derive(Debug)]
@@ -107,23 +115,27 @@ impl Scheduler {
             now: Time::ZERO,
             current: Period(0),
             next_vsync: Time::ZERO,
+            next_judgement: Time::ZERO,
             lanes: Vec::with_capacity(config.apps_max as usize),
             slots: (0..config.apps_max).map(|_| slot()).collect(),
             in_flight: InFlight::new(),
             waiting: 0,
             submissions: 0,
             undecided: false,
+            untold: false,
             actions: Actions::new(config.apps_max as usize),
             stats: Stats::default(),
         };
         scheduler.policy.apps_changed(&scheduler.lanes);
         scheduler.enter_period();
+        scheduler.judge();
         scheduler
     }
 
     /// Something happened at `now`.
     pub fn handle_event(&mut self, now: Time, event: Event) {
         self.advance(now);
+        let refused = self.stats.refused;
         match event {
             Event::Join { app, params, phase } => self.join(app, params, phase),
             Event::Leave { app } => self.leave(app),
@@ -132,7 +144,8 @@ impl Scheduler {
             Event::Complete { group, finished, cost } => self.complete(group, finished, cost),
             Event::Refresh(refresh) => self.set_refresh(refresh),
         }
-        self.undecided = true;
+        // Nothing changed if it was refused, so there is nothing to decide.
+        self.undecided |= self.stats.refused == refused;
     }
 
     /// The time of [`Self::poll_timeout`] has come (or not: a spurious call does nothing).
@@ -141,6 +154,7 @@ impl Scheduler {
     }
 
     /// The next thing to do, in order.
+    #[must_use = "actions must be carried out"]
     pub fn poll_action(&mut self) -> Option<Action> {
         if self.undecided {
             self.undecided = false;
@@ -150,16 +164,19 @@ impl Scheduler {
     }
 
     /// When to call [`Self::handle_timeout`] if nothing happens before; `None` without apps.
+    #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         let overdue = self.in_flight.overdue_at(self.config.completion_timeout);
-        let vsync = (!self.lanes.is_empty()).then_some(self.next_vsync);
-        overdue.into_iter().chain(vsync).min()
+        let vsync = (!self.lanes.is_empty()).then_some(self.next_vsync.min(self.next_judgement));
+        let policy = self.policy.timeout().filter(|_| self.waiting > 0);
+        overdue.into_iter().chain(vsync).chain(policy).min()
     }
 
     /// Another policy decides from now on.
     pub fn set_policy(&mut self, policy: Box<dyn Policy>) {
         self.policy = policy;
         self.policy.apps_changed(&self.lanes);
+        self.undecided = true;
     }
 
     /// Name of the policy that decides.
@@ -208,6 +225,10 @@ impl Scheduler {
             self.enter_period();
             due = true;
         }
+        if self.now >= self.next_judgement {
+            self.judge();
+        }
+        due |= self.waiting > 0 && self.policy.timeout().is_some_and(|at| at <= self.now);
         while self.in_flight.overdue_at(self.config.completion_timeout).is_some_and(|at| at <= self.now) {
             self.lose_oldest(LostBy::Timeout, self.now);
             due = true;
@@ -215,32 +236,36 @@ impl Scheduler {
         due
     }
 
-    /// A refresh period began: deadlines are judged.
+    /// A refresh period began.
     fn enter_period(&mut self) {
+        self.current = self.config.refresh.period_at(self.now);
+        self.next_vsync = self.config.refresh.end(self.current);
+    }
+
+    /// Judges the deadlines of which everything must have been heard by now.
+    fn judge(&mut self) {
         let refresh = self.config.refresh;
-        self.current = refresh.period_at(self.now);
-        self.next_vsync = refresh.end(self.current);
+        let unheard = self.config.margins.completion_upper;
+        let open = refresh.period_at(self.now - unheard);
+        self.next_judgement = refresh.end(open) + unheard;
         for lane in &self.lanes {
             let frames = &mut self.slots[lane.app.index()].frames;
-            if let Some(missed) = frames.judge(lane, self.current, &refresh) {
-                self.actions.push(missed);
+            if let Some(missed) = frames.judge(lane, open, &refresh) {
+                self.stats.untold += u64::from(!self.actions.report(missed));
             }
         }
     }
 
+    /// Another grid: every deadline moves to the nearest one of the new grid.
     fn set_refresh(&mut self, refresh: Refresh) {
         let before = self.config.refresh;
         self.config.refresh = refresh;
-        let then = self.current;
-        self.current = refresh.period_at(self.now);
-        self.next_vsync = refresh.end(self.current);
-        if before != refresh {
-            // Targets keep their distance from the present.
-            for lane in &mut self.lanes {
-                let ahead = lane.target.0.saturating_sub(then.0);
-                lane.target = self.current + ahead;
-                self.slots[lane.app.index()].frames.rebase(then, self.current);
-            }
+        self.enter_period();
+        self.next_judgement = self.next_vsync;
+        let moved = |period: Period| refresh.period_ending_near(before.end(period));
+        for lane in &mut self.lanes {
+            lane.target = moved(lane.target);
+            self.slots[lane.app.index()].frames.rebase(moved);
         }
     }
 }
@@ -258,7 +283,10 @@ impl Scheduler {
             return self.refuse(app, None, reason);
         }
         let lead = params.stride.lead();
-        let target = self.config.refresh.period_from(self.now) + lead + u64::from(phase);
+        // What was dispatched before the app came is still to run.
+        let (free, _) = self.in_flight.free_at(self.now, self.config.margins.completion_upper);
+        let free = free.min(self.now + JOIN_DELAY_MAX);
+        let target = self.config.refresh.period_from(free.max(self.now)) + lead + u64::from(phase);
         let slot = &mut self.slots[app.index()];
         slot.frames = Frames::starting_at(target);
         slot.exiting = false;
@@ -277,9 +305,19 @@ impl Scheduler {
             return self.refuse(app, None, reason);
         }
         let mut lane = self.lanes.remove(index);
+        let before = lane.stride;
         lane.priority = params.priority;
         lane.stride = params.stride;
         lane.etpf = params.etpf;
+        if before != lane.stride {
+            let slot = &mut self.slots[app.index()];
+            slot.frames.stride_changed(&mut lane, before, self.current);
+            if slot.queue.is_empty() {
+                // It may sleep towards the old deadline.
+                let at = self.config.refresh.start(lane.target - lane.stride.lead()).max(self.now);
+                self.actions.push(Action::Release { app, at });
+            }
+        }
         self.insert_lane(lane);
         self.policy.apps_changed(&self.lanes);
     }
@@ -289,7 +327,8 @@ impl Scheduler {
             return self.refuse(app, None, Refusal::UnknownApp);
         };
         let slot = &mut self.slots[app.index()];
-        self.stats.dropped += slot.queue.len() as u64;
+        let dropped = u32::try_from(slot.queue.len()).unwrap_or(u32::MAX);
+        self.stats.dropped += u64::from(dropped);
         self.waiting -= usize::from(!slot.queue.is_empty());
         slot.queue.clear();
         slot.lane = None;
@@ -297,6 +336,7 @@ impl Scheduler {
         self.lanes.remove(index);
         self.renumber_lanes();
         self.policy.apps_changed(&self.lanes);
+        self.actions.push(Action::Left { app, dropped });
     }
 
     /// Whether `app` may have these parameters beside all others.
@@ -330,7 +370,7 @@ impl Scheduler {
 
     fn refuse(&mut self, app: AppId, group: Option<GroupId>, reason: Refusal) {
         self.stats.refused += 1;
-        self.actions.push(Action::Refused { app, group, reason });
+        self.stats.untold += u64::from(!self.actions.report(Action::Refused { app, group, reason }));
     }
 }
 
@@ -358,10 +398,12 @@ impl Scheduler {
         slot.queue.push(Waiting { group, kind, head });
 
         let lane = &mut self.lanes[index];
-        slot.frames.submitted(lane, self.current);
+        let first_whole = self.config.refresh.period_from(self.now);
+        slot.frames.submitted(lane, self.current, first_whole);
         if lane.head.is_none() {
             lane.head = Some(head);
             self.waiting += 1;
+            self.untold = true;
         }
         if !lane.front.complete {
             lane.front.enqueued += head.conservative + margins.per_group(self.config.mpcg);
@@ -371,9 +413,8 @@ impl Scheduler {
 
     /// Takes decisions until no slot is free or nothing may run.
     fn schedule(&mut self) {
-        let mut decided = false;
         while self.waiting > 0 && self.in_flight.len() < self.config.mpcg as usize {
-            decided = true;
+            self.untold = true;
             self.stats.runs += 1;
             let context = self.context();
             match self.policy.choose(&context, &mut self.lanes) {
@@ -381,17 +422,19 @@ impl Scheduler {
                 None => break,
             }
         }
-        if decided {
+        if self.untold {
+            self.untold = false;
             self.tell_holds();
         }
     }
 
     fn context(&self) -> Context {
         let margins = &self.config.margins;
-        let (free_c, free_o) = self.in_flight.free_at(self.now);
+        let (free_c, free_o) = self.in_flight.free_at(self.now, self.config.margins.completion_upper);
         Context {
             now: self.now,
             current: self.current,
+            free_o: free_o.max(self.now),
             ready_c: free_c.max(self.now + margins.dispatch_upper),
             ready_o: free_o.max(self.now + margins.dispatch_lower),
             config: self.config,
@@ -419,6 +462,7 @@ impl Scheduler {
             app: lane.app,
             generation: slot.generation,
             kind,
+            dispatched: self.now,
             conservative: Bound { arrives: self.now + margins.dispatch_upper, runs: head.conservative },
             optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
         });
@@ -441,6 +485,10 @@ impl Scheduler {
     /// Reports each reason for holding a group that differs from the one reported before.
     fn tell_holds(&mut self) {
         for lane in &mut self.lanes {
+            if lane.hold.is_none() && lane.head.is_some() {
+                // No decision has looked at this group: there was no free slot to decide about.
+                lane.hold = Some(Hold::NoSlot);
+            }
             if lane.hold != lane.hold_told {
                 lane.hold_told = lane.hold;
                 if let (Some(reason), Some(_)) = (lane.hold, lane.head) {
@@ -454,13 +502,13 @@ impl Scheduler {
         let Some(position) = self.in_flight.position(group) else {
             return self.refuse(AppId(u32::MAX), Some(group), Refusal::UnknownGroup);
         };
-        let finished = finished.min(self.now);
+        let finished = self.in_flight.plausible_end(position, finished, self.now);
         for _ in 0..position {
             self.lose_oldest(LostBy::Order, finished);
         }
         if let Some(flying) = self.in_flight.pop(finished) {
             self.stats.completed += 1;
-            self.ended(flying, finished);
+            self.ended(flying, Some(finished));
         }
     }
 
@@ -468,19 +516,21 @@ impl Scheduler {
         if let Some(flying) = self.in_flight.pop(finished) {
             self.stats.lost += 1;
             self.actions.push(Action::Lost { app: flying.app, group: flying.group, by });
-            self.ended(flying, finished);
+            // Known to have ended by then if a later one did; after a time-out nothing is known.
+            self.ended(flying, (by == LostBy::Order).then_some(finished));
         }
     }
 
-    /// A dispatched group is over, one way or the other.
-    fn ended(&mut self, flying: Flying, finished: Time) {
+    /// A dispatched group is over, one way or the other; `finished` if it is known when.
+    fn ended(&mut self, flying: Flying, finished: Option<Time>) {
         let slot = &mut self.slots[flying.app.index()];
         let (Some(index), true) = (slot.lane, slot.generation == flying.generation) else {
             return;
         };
         if flying.kind.ends_frame() {
             let lane = &mut self.lanes[index];
-            let done = slot.frames.finished(lane, finished, &self.config.refresh);
+            let mut done = slot.frames.finished(lane, finished.unwrap_or(self.now), &self.config.refresh);
+            done.met &= finished.is_some();
             if flying.kind == GroupKind::Swap {
                 self.actions.push(Action::FrameDone(done));
             } else {

@@ -7,7 +7,7 @@
 //! @0 A 100 200s             at 0, A submits a group of 100 and one of 200 that ends its frame
 //! @0 A 100/150              a group predicted to take 100 that takes 150
 //! @5 A stride 2 etpf 300    A changes; @5 A priority 3; @5 A leaves; @5 A exits
-//! mpcg 2                    settings: mpcg, delay UPPER, min ET_MIN, until TIME
+//! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME
 //! ```
 //!
 //! The outcome is what ran when, what was held and why, and which deadlines were met.
@@ -35,6 +35,7 @@ fn one_app_runs_as_it_comes() {
          @1000 A 300s",
         expect![[r#"
             0..100 A 100 for 0
+            0 hold A: no slot
             100..300 A 200s for 0
             300 A frame 0 met 0
             1000..1300 A 300s for 1
@@ -95,6 +96,7 @@ fn rule_a_lets_through_what_does_no_harm() {
          @1 A 400s",
         expect![[r#"
             0..599 B 599s for 0
+            1 hold A: no slot
             599 B frame 0 met 0
             599..999 A 400s for 0
             999 A frame 0 met 0
@@ -161,6 +163,7 @@ fn groups_may_cross_a_vsync_if_the_next_period_has_room() {
             400 A frame 0 met 0
             400..1200 B 800s for 1
             1000 B missed frame 0 for 0 ×1
+            1000 hold A: no slot
             1200 B frame 0 late 0
             1200..1600 A 400s for 1
             1600 A frame 1 met 1
@@ -181,6 +184,8 @@ fn work_due_earlier_cannot_use_time_left_over_later() {
             0..100 A 100 for 0
             0 hold B: behind A
             100 hold B: protects A
+            201..351 B 150s for 0
+            351 B frame 0 met 0
         "#]],
     );
 }
@@ -207,6 +212,8 @@ fn overbooking_that_nothing_can_repair_is_ignored() {
             600..700 C 100s for 0
             700 C frame 0 met 0
             700 hold C: protects A
+            1301..1701 C 400s for 1
+            1701 C frame 1 met 1
         "#]],
     );
 }
@@ -242,8 +249,12 @@ fn early_work_may_use_the_period_before() {
          @0 B 400s",
         expect![[r#"
             0 hold B: protects A
+            501..1101 B 600s for 1
+            501 hold B: no slot
             1000 B missed frame 0 for 0 ×1
-            1000 hold B: exhausted by A
+            1101 B frame 0 late 0
+            1101..1501 B 400s for 2
+            1501 B frame 1 met 2
         "#]],
     );
 }
@@ -311,7 +322,9 @@ fn dispatched_work_is_no_longer_reserved() {
          @500 A 100s",
         expect![[r#"
             0..400 A 400 for 0
+            10 hold B: no slot
             400..899 B 499s for 0
+            500 hold A: no slot
             899 B frame 0 met 0
             899..999 A 100s for 0
             999 A frame 0 met 0
@@ -349,6 +362,7 @@ fn an_open_frame_reserves_what_was_enqueued_if_that_is_more() {
          @0 B 600s",
         expect![[r#"
             0..700 A 700 for 1
+            0 hold A: no slot
             0 hold B: protects A
             700..1500 A 800 for 1
             700 hold B: behind A
@@ -370,6 +384,7 @@ fn two_frames_of_one_app_never_mix() {
             0 hold A: behind B
             800 B frame 0 met 0
             800..1100 A 300s for 1
+            800 hold A: no slot
             1100 A frame 0 met 1
             1100..2600 A 1500s for 3
         "#]],
@@ -388,6 +403,7 @@ fn targets_move_on_when_they_can_no_longer_be_met() {
          @2300 A 100s",
         expect![[r#"
             0..2300 A 2300s for 2
+            1 hold B: no slot
             1000 A missed frame 0 for 0 ×1
             1000 B missed frame 0 for 0 ×1
             2000 A missed frame 0 for 1 ×1
@@ -488,6 +504,7 @@ fn a_finished_group_tells_when_the_gpu_is_free() {
             0..100 A 100s for 0
             100 A frame 0 met 0
             100..200 B 100 for 1
+            100 hold B: no slot
             200..1000 B 800s for 1
         "#]],
     );
@@ -505,6 +522,7 @@ fn the_dispatch_delay_counts_before_and_per_group() {
          @0 C 750s",
         expect![[r#"
             50..150 A 100 for 0
+            0 hold A: no slot
             0 hold C: behind A
             200..300 A 100 for 0
             350..450 A 100s for 0
@@ -530,6 +548,7 @@ fn deeper_queues_hide_part_of_the_delay() {
         expect![[r#"
             50..150 A 100 for 0
             150..250 A 100 for 0
+            0 hold A: no slot
             0 hold C: behind A
             250..350 A 100s for 0
             350..850 C 500s for 0
@@ -638,7 +657,9 @@ fn leaving_frees_reservations_and_drops_waiting_groups() {
          @60 A 100s",
         expect![[r#"
             0..100 A 100 for 0
+            0 hold A: no slot
             0 hold B: behind A
+            50 A left, 1 dropped
             60 refused A: no app is attached there
             100..1050 B 950s for 1
             1000 B missed frame 0 for 0 ×1
@@ -657,9 +678,11 @@ fn an_exit_group_is_the_last_one() {
          @20 A 100s",
         expect![[r#"
             0..100 A 100s for 0
+            10 hold A: no slot
             20 refused A: app already submitted its last group
             100 A frame 0 met 0
             100..100 A 0 for 1
+            100 A left, 0 dropped
         "#]],
     );
 }
@@ -675,6 +698,8 @@ fn fifo_keeps_submission_order_and_does_harm() {
          @2 B 300s",
         expect![[r#"
             0..1500 B 1500s for 0
+            1 hold A: no slot
+            2 hold B: no slot
             1000 A missed frame 0 for 0 ×1
             1000 B missed frame 0 for 0 ×1
             1500 B frame 0 late 0
@@ -721,6 +746,8 @@ fn the_clamp_of_the_printed_listing_would_break_the_guarantee() {
             599 D frame 0 met 0
             599..1187 A 588s for 1
             599 hold C: behind A
+            1000 hold B: no slot
+            1000 hold D: no slot
             1187 A frame 0 met 1
             1187..1456 B 269s for 1
             1187 hold C: behind B
@@ -742,6 +769,8 @@ fn the_clamp_of_the_printed_listing_would_break_the_guarantee() {
             2599 D frame 2 met 2
             2599..3187 A 588s for 3
             2599 hold C: behind A
+            3000 hold B: no slot
+            3000 hold D: no slot
             3187 A frame 1 met 3
             3187..3456 B 269s for 3
             3187 hold C: behind B

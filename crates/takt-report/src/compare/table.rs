@@ -177,8 +177,9 @@ mod tests {
 
     #[test]
     fn columns_may_come_in_any_order() {
-        let text = "kind,pred_mars_us,measured_us,upper_mars_us,app,vertices\ndraw,100,120.5,130,cat,9\n\nswap,,7,,cat,0\n";
-        let comparison = Comparison::parse(text).unwrap();
+        let header = "kind,pred_mars_us,measured_us,upper_mars_us,app,vertices";
+        let text = format!("{header}\ndraw,100,120.5,130,cat,9\n\nswap,,7,,cat,0\n");
+        let comparison = Comparison::parse(&text).unwrap();
         assert_eq!(comparison.models, [Model { name: "mars".into(), has_upper: true }]);
         assert_eq!(comparison.rows.len(), 2);
         assert_eq!(comparison.rows[0].predicted_us, [Some(100.0)]);

@@ -200,6 +200,7 @@ fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
                 lower_permille: a.min(b),
                 dispatch_upper: dispatch.hi,
                 dispatch_lower: dispatch.lo,
+                completion_upper: fixed,
                 group_min,
             },
         },

@@ -169,6 +169,8 @@ impl Lower<'_, '_> {
         let lower = self.number_or(raw.lower.as_ref(), &decimal::FACTOR, Some(default.lower_permille));
         let dispatch_upper = self.span_or(raw.dispatch_upper_us.as_ref(), us, Some(default.dispatch_upper));
         let dispatch_lower = self.span_or(raw.dispatch_lower_us.as_ref(), us, Some(default.dispatch_lower));
+        let completion_upper =
+            self.span_or(raw.completion_upper_us.as_ref(), us, Some(default.completion_upper));
         let group_min = self.span_or(raw.group_min_us.as_ref(), us, Some(default.group_min));
         let margins = Margins {
             fixed: fixed?,
@@ -176,6 +178,7 @@ impl Lower<'_, '_> {
             lower_permille: lower?,
             dispatch_upper: dispatch_upper?,
             dispatch_lower: dispatch_lower?,
+            completion_upper: completion_upper?,
             group_min: group_min?,
         };
         if margins.lower_permille > margins.upper_permille {

@@ -73,6 +73,9 @@ section! {
         dispatch_upper_us: Option<Number>,
         /// Lower bound on the same delay, in microseconds. Default: 50.
         dispatch_lower_us: Option<Number>,
+        /// Upper bound on the delay from the end of a group to the scheduler hearing of it, in
+        /// microseconds. Default: 0.
+        completion_upper_us: Option<Number>,
         /// Shortest execution time of any group, in microseconds. Default: 30.
         group_min_us: Option<Number>,
     }

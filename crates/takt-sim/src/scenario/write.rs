@@ -46,6 +46,7 @@ pub fn to_toml(scenario: &Scenario) -> String {
     out.key("lower", permille(margins.lower_permille));
     out.key("dispatch_upper_us", us(margins.dispatch_upper));
     out.key("dispatch_lower_us", us(margins.dispatch_lower));
+    out.key("completion_upper_us", us(margins.completion_upper));
     out.key("group_min_us", us(margins.group_min));
     out.gpu(gpu);
     for app in &scenario.apps {

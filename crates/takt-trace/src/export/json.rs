@@ -156,6 +156,10 @@ enum Line {
         finished_ns: u64,
         met: bool,
     },
+    Left {
+        app: u32,
+        dropped: u32,
+    },
     Lost {
         app: u32,
         group: u64,
@@ -261,6 +265,7 @@ fn action_line(action: &Action) -> Line {
             finished_ns: done.finished.as_ns(),
             met: done.met,
         },
+        Action::Left { app, dropped } => Line::Left { app: app.0, dropped },
         Action::Lost { app, group, by } => Line::Lost {
             app: app.0,
             group: group.0,
@@ -277,6 +282,7 @@ fn hold_line(app: u32, reason: Hold) -> Line {
         Hold::Protects { app } => ("protects", Some(app.0)),
         Hold::Behind { app } => ("behind", Some(app.0)),
         Hold::Exhausted { app } => ("exhausted", Some(app.0)),
+        Hold::NoSlot => ("no-slot", None),
         Hold::Unbounded => ("unbounded", None),
     };
     Line::Hold { app, reason, by }
@@ -352,6 +358,7 @@ mod tests {
                 group: Some(group),
                 reason: Refusal::LookaheadTooLong { periods: 420 },
             }),
+            Record::Out(Action::Left { app, dropped: 2 }),
             Record::Out(Action::Lost { app, group, by: LostBy::Order }),
             Record::Gpu(GpuRecord::Queued { app, group }),
             Record::Gpu(GpuRecord::Stalled { until: Time::from_us(9) }),
@@ -384,6 +391,7 @@ mod tests {
             {"at_ns":1000,"record":"refresh","refresh_mhz":60000,"origin_ns":0}
             {"at_ns":1000,"record":"release","app":2,"release_ns":9000}
             {"at_ns":1000,"record":"refused","app":2,"group":9,"reason":"lookahead-too-long","detail":"deadlines would repeat only every 420 periods"}
+            {"at_ns":1000,"record":"left","app":2,"dropped":2}
             {"at_ns":1000,"record":"lost","app":2,"group":9,"by":"order"}
             {"at_ns":1000,"record":"gpu-queued","app":2,"group":9}
             {"at_ns":1000,"record":"gpu-stalled","until_ns":9000}

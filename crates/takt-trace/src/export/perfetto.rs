@@ -146,6 +146,11 @@ impl<W: Write> Perfetto<W> {
                 self.out.instant(at, self.decisions, name, args);
                 self.groups.landed(&mut self.out, at, group);
             }
+            Action::Left { app, dropped } => {
+                let name = format!("{} left", self.apps.name(app));
+                let args = Args::new().number("dropped", u64::from(dropped));
+                self.out.instant(at, self.decisions, name, args);
+            }
             // Its time lies in the future; the next frame's slice shows when it was used.
             Action::Release { .. } => {}
         }
@@ -169,6 +174,7 @@ impl<W: Write> Perfetto<W> {
             Hold::Protects { app } => format!("protects {}", self.apps.name(app)),
             Hold::Behind { app } => format!("behind {}", self.apps.name(app)),
             Hold::Exhausted { app } => format!("no time left down to {}", self.apps.name(app)),
+            Hold::NoSlot => "no slot".to_owned(),
             Hold::Unbounded => "unbounded estimate".to_owned(),
         };
         let name = format!("hold {}: {why}", self.apps.name(app));

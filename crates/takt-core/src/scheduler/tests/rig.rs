@@ -47,6 +47,8 @@ pub(super) fn play(script: &str, policy: Box<dyn Policy>) -> String {
             [] => {}
             ["mpcg", n] => config.mpcg = n.parse().unwrap(),
             ["delay", n] => margins.dispatch_upper = Span::from_ns(n.parse().unwrap()),
+            ["lower", n] => margins.dispatch_lower = Span::from_ns(n.parse().unwrap()),
+            ["fixed", n] => margins.fixed = Span::from_ns(n.parse().unwrap()),
             ["min", n] => margins.group_min = Span::from_ns(n.parse().unwrap()),
             ["until", n] => until = n.parse().unwrap(),
             _ => lines.push(words),
@@ -179,6 +181,7 @@ impl Rig {
                     Hold::Protects { app } => format!("protects {}", name(*app)),
                     Hold::Behind { app } => format!("behind {}", name(*app)),
                     Hold::Exhausted { app } => format!("exhausted by {}", name(*app)),
+                    Hold::NoSlot => "no slot".to_owned(),
                     Hold::Unbounded => "unbounded".to_owned(),
                 };
                 format!("{now} hold {}: {why}", name(*app))
@@ -192,6 +195,7 @@ impl Rig {
             }
             Action::Refused { app, reason, .. } => format!("{now} refused {}: {reason}", name(*app)),
             Action::Lost { app, by, .. } => format!("{now} lost a group of {} ({by:?})", name(*app)),
+            Action::Left { app, dropped } => format!("{now} {} left, {dropped} dropped", name(*app)),
             Action::Dispatch { .. } | Action::Release { .. } => return,
         };
         writeln!(self.out, "{line}").unwrap();

@@ -219,7 +219,7 @@ fn broken_stories_still_balance() {
         (9, Record::Out(Action::Lost { app, group, by: LostBy::Timeout })),
         (60, complete),
         (61, submit(7, 4)),
-        (62, Record::In(Event::Leave { app })),
+        (62, Record::Out(Action::Left { app, dropped: 1 })),
         (63, Record::Gpu(GpuRecord::Stalled { until: Time::from_us(80) })),
         (64, Record::Gpu(GpuRecord::Clock { permille: 500 })),
         (90, submit(7, 5)),
