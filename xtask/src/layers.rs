@@ -43,6 +43,20 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: true,
     },
     Layer {
+        name: "takt-predict",
+        job: "predicts what command groups cost",
+        uses: Uses::Only(&["takt-core"]),
+        pure: true,
+        alone: false,
+    },
+    Layer {
+        name: "takt-gl-oracle",
+        job: "real drivers and shaders, for tests to compare with",
+        uses: Uses::Only(&["takt-predict"]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
         name: "takt-trace",
         job: "records, metrics, causes of misses, exports",
         uses: Uses::Only(&["takt-core"]),
@@ -66,7 +80,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "takt-cli",
         job: "the `takt` command: arguments, files, terminal",
-        uses: Uses::Only(&["takt-core", "takt-trace", "takt-sim", "takt-report"]),
+        uses: Uses::Only(&["takt-core", "takt-predict", "takt-trace", "takt-sim", "takt-report"]),
         pure: false,
         alone: false,
     },

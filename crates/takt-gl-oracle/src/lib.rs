@@ -1,0 +1,13 @@
+//! A real GL ES driver and real shaders, for tests to compare with.
+//!
+//! [`Driver`] makes an OpenGL ES 3.0 context without a display and runs vertex shaders in it;
+//! positions come back by transform feedback. [`corpus`] has shaders of real programs.
+//!
+//! The driver is loaded at run time, so the crate builds where none is installed. Where none can
+//! be loaded, [`Driver::new`] says why, and a test that needs it must say that it was skipped.
+
+pub mod corpus;
+mod driver;
+mod ffi;
+
+pub use driver::{Attribute, Driver, Run, RunError, Unavailable, Uniform, Value};

@@ -1,0 +1,206 @@
+//! Learning from measured times.
+//!
+//! Models are wrong in the same way frame after frame, so what was measured corrects what is
+//! predicted next. [`Adaption`] keeps a correction factor per program and group type as in the
+//! thesis (section 3.6), and a second one per kind of scene, because one program may draw very
+//! different things. On top of the corrected value it tracks how far measurements scatter and
+//! turns that into a lower and an upper estimate.
+//!
+//! A group whose time was disturbed by a context switch teaches nothing about itself; it tells
+//! what a switch costs (TimeGraph's preemption impact), and that is added when one is due.
+//!
+//! [`History`] is TimeGraph's table, for comparison.
+
+mod factors;
+mod fingerprint;
+mod history;
+mod quantile;
+
+pub use factors::{CorrectionFactor, FACTOR_MAX, FACTOR_MIN};
+pub use fingerprint::Fingerprint;
+pub use history::{COMMANDS_MAX, Command, History, HistoryAnswer, RECORDS};
+pub use quantile::{Quantile, Spread};
+
+use takt_core::{Cost, Margins};
+
+use crate::cost::{GroupType, Parts, ProgramId};
+use crate::estimate::Prediction;
+use crate::table::{Found, Table};
+
+/// What a group is, as far as its correction is concerned.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct GroupKey {
+    /// The program in use when the group was submitted.
+    pub program: ProgramId,
+    /// What the group is about.
+    pub group_type: GroupType,
+    /// What kind of scene it draws.
+    pub scene: Fingerprint,
+}
+
+/// Whether something else got in the way of a group while it was measured.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Disturbance {
+    /// Nothing: the time is the group's own.
+    None,
+    /// The GPU changed contexts just before it.
+    ContextSwitch,
+    /// Something else, such as a clock that changed; the time tells nothing at all.
+    Unknown,
+}
+
+/// How adaption works; the defaults are the thesis's, where it has them.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct AdaptionConfig {
+    /// Groups that ran shorter than this are not learnt from: measuring is too coarse.
+    pub threshold_ns: f64,
+    /// Share of groups that may run longer than the upper estimate.
+    pub upper_risk: f64,
+    /// Share of groups that may run shorter than the lower estimate.
+    pub lower_risk: f64,
+    /// Estimates until enough is known.
+    pub margins: Margins,
+    /// Undisturbed measurements after which a factor has settled; after as many again, enough is
+    /// known about how far they scatter.
+    pub warm_up: u32,
+    /// Kinds of groups that are kept apart.
+    pub keys: usize,
+    /// Whether kinds of scenes have a factor of their own.
+    pub by_scene: bool,
+}
+
+impl Default for AdaptionConfig {
+    fn default() -> Self {
+        Self {
+            threshold_ns: 20_000.0,
+            upper_risk: 0.01,
+            lower_risk: 0.01,
+            margins: Margins::default(),
+            warm_up: 64,
+            keys: 1024,
+            by_scene: true,
+        }
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Adaption {
+    config: AdaptionConfig,
+    programs: Table<(ProgramId, GroupType), Learnt>,
+    scenes: Table<GroupKey, Learnt>,
+    switch: MeanOf,
+}
+
+/// What is known about one kind of groups.
+#[derive(Copy, Clone, PartialEq, Default, Debug)]
+struct Learnt {
+    factor: CorrectionFactor,
+    spread: Spread,
+    samples: u32,
+}
+
+/// A mean over few values at first and over about the last hundred later.
+#[derive(Copy, Clone, PartialEq, Default, Debug)]
+struct MeanOf {
+    mean: f64,
+    count: u32,
+}
+
+impl MeanOf {
+    fn add(&mut self, value: f64) {
+        self.count = (self.count + 1).min(100);
+        self.mean += (value - self.mean) / f64::from(self.count);
+    }
+}
+
+impl Adaption {
+    /// Has learnt nothing yet.
+    pub fn new(config: AdaptionConfig) -> Self {
+        let learnt = Learnt::default();
+        let (programs, scenes) = (Table::new(config.keys, &learnt), Table::new(config.keys, &learnt));
+        Self { config, programs, scenes, switch: MeanOf::default() }
+    }
+
+    /// Predicts a group from what the models say. With `switch`, a context switch is due first.
+    pub fn predict(&self, key: &GroupKey, parts: &Parts, switch: Disturbance) -> Prediction {
+        let program = self.programs.peek(&(key.program, key.group_type));
+        let scene = self.scenes.peek(key).filter(|learnt| learnt.samples >= SCENE_SAMPLES);
+        let learnt = scene.or(program).copied().unwrap_or_default();
+        let extra = if switch == Disturbance::ContextSwitch { self.switch_ns() } else { 0.0 };
+        let value = learnt.factor.apply(parts);
+        let (lower, upper) = if learnt.samples >= self.config.warm_up.saturating_mul(2) {
+            (value * learnt.spread.lower(), value * learnt.spread.upper())
+        } else {
+            self.margins(value)
+        };
+        Prediction::from_ns(lower, value + extra, upper + extra)
+    }
+
+    /// Mean time that a context switch adds to the group after it.
+    pub fn switch_ns(&self) -> f64 {
+        self.switch.mean.max(0.0)
+    }
+
+    /// Learns from a finished group: what the models had said, and what was measured.
+    pub fn learn(&mut self, key: &GroupKey, parts: &Parts, measured: Cost, disturbance: Disturbance) {
+        let measured_ns = measured.span().as_ns() as f64;
+        match disturbance {
+            Disturbance::Unknown => {}
+            Disturbance::ContextSwitch => {
+                let expected = self.predict(key, parts, Disturbance::None).value.span().as_ns() as f64;
+                self.switch.add(measured_ns - expected);
+            }
+            Disturbance::None if measured_ns > self.config.threshold_ns => {
+                self.learn_undisturbed(key, parts, measured_ns);
+            }
+            Disturbance::None => {}
+        }
+    }
+
+    fn learn_undisturbed(&mut self, key: &GroupKey, parts: &Parts, measured_ns: f64) {
+        let config = &self.config;
+        let (program, found) = self.programs.entry(&(key.program, key.group_type));
+        if found == Found::Miss {
+            *program = Learnt::default();
+        }
+        program.learn(parts, measured_ns, config);
+        if !config.by_scene {
+            return;
+        }
+        let start = *program;
+        let (scene, found) = self.scenes.entry(key);
+        if found == Found::Miss {
+            // A new scene is better guessed from its program than from nothing, but how far its
+            // times scatter is its own affair.
+            *scene = Learnt { factor: start.factor, ..Learnt::default() };
+        }
+        scene.learn(parts, measured_ns, config);
+    }
+
+    fn margins(&self, value: f64) -> (f64, f64) {
+        let margins = &self.config.margins;
+        let fixed = margins.fixed.as_ns() as f64;
+        let scale = |permille: u32| f64::from(permille) / 1000.0;
+        let lower = ((value - fixed) * scale(margins.lower_permille)).max(0.0);
+        (lower, (value + fixed) * scale(margins.upper_permille))
+    }
+}
+
+impl Learnt {
+    fn learn(&mut self, parts: &Parts, measured_ns: f64, config: &AdaptionConfig) {
+        // The scatter is that around the value that would have been predicted, so it is learnt
+        // before the factor moves; and not while the factor still finds its place.
+        if self.samples >= config.warm_up {
+            self.spread.learn(measured_ns / self.factor.apply(parts), config);
+        }
+        self.factor.learn(parts, measured_ns);
+        self.samples = self.samples.saturating_add(1);
+    }
+}
+
+/// Measurements after which a scene's own factor is used.
+const SCENE_SAMPLES: u32 = 8;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Quantiles of measured / predicted, tracked in constant memory.
+//!
+//! A tracker holds one number: where it believes the quantile to be. Each value moves it up if
+//! it lies above and down if below, in the ratio of the two shares, so that it comes to rest
+//! where the shares are as wished (stochastic approximation, Robbins and Monro 1951). Unlike an
+//! estimate of the distribution this needs no assumption about it: with steps of size `s`, the
+//! share of values above the tracker differs from the wish after `n` values by no more than the
+//! way it has gone, divided by `s · n`. That holds for any order of values; a table of the last
+//! hundred values could not even hold a quantile of 1 % with certainty.
+//!
+//! Steps are in proportion to how far values scatter. A tracker that has not been passed for
+//! several times as long as it should moves faster: something has changed, and a bound far out
+//! wastes time that others could use.
+
+use super::AdaptionConfig;
+
+/// One tracked quantile.
+#[derive(Copy, Clone, PartialEq, Default, Debug)]
+pub struct Quantile {
+    place: f64,
+    /// Values since the last one of the rarer kind.
+    quiet: f64,
+}
+
+impl Quantile {
+    /// Where the quantile is believed to be.
+    pub fn place(self) -> f64 {
+        self.place
+    }
+
+    /// Takes a value into account: `rare` tells whether it lies beyond the quantile, as `share`
+    /// of all values shall. The quantile is that of large values if `outward` is positive, and
+    /// that of small ones if it is negative; steps have its size.
+    fn step(&mut self, rare: bool, share: f64, outward: f64) {
+        if rare {
+            self.quiet = 0.0;
+            self.place += outward * (1.0 - share);
+            return;
+        }
+        self.quiet += 1.0;
+        let expected = self.quiet * share;
+        let haste = if expected > QUIET_MAX { expected } else { 1.0 };
+        self.place -= outward * share * haste;
+    }
+
+    /// Takes a value into account; `share` of all values shall be larger.
+    pub fn learn_upper(&mut self, value: f64, share: f64, step: f64) {
+        self.step(value > self.place, share, step);
+    }
+
+    /// Takes a value into account; `share` of all values shall be smaller.
+    pub fn learn_lower(&mut self, value: f64, share: f64, step: f64) {
+        self.step(value < self.place, share, -step);
+    }
+}
+
+/// How far measurements scatter around predictions.
+///
+/// Everything is in logarithms: a measurement of half the prediction is as far off as one of
+/// twice of it, and bounds stay positive.
+#[derive(Copy, Clone, PartialEq, Default, Debug)]
+pub struct Spread {
+    centre: f64,
+    deviation: f64,
+    below: Quantile,
+    above: Quantile,
+    samples: u32,
+}
+
+impl Spread {
+    /// By what to multiply a prediction so that few measurements lie below.
+    pub fn lower(&self) -> f64 {
+        self.below.place().clamp(-LOG_MAX, LOG_MAX).exp()
+    }
+
+    /// By what to multiply a prediction so that few measurements lie above.
+    pub fn upper(&self) -> f64 {
+        self.above.place().clamp(-LOG_MAX, LOG_MAX).exp()
+    }
+
+    /// Takes a measurement into account, as a multiple of its prediction.
+    pub fn learn(&mut self, ratio: f64, config: &AdaptionConfig) {
+        let value = ratio.ln();
+        if value.is_nan() {
+            return;
+        }
+        // A single absurd value must not make all steps absurd.
+        let value = value.clamp(-LOG_MAX, LOG_MAX);
+        self.samples = self.samples.saturating_add(1);
+        if self.samples == 1 {
+            self.centre = value;
+        }
+        let weight = f64::from(self.samples.min(SCALE_SAMPLES)).recip();
+        self.deviation += ((value - self.centre).abs() - self.deviation) * weight;
+        self.centre += (value - self.centre) * weight;
+        if self.samples <= config.warm_up {
+            // Too early to count rare values: start where a bell curve would have them.
+            let tail = TAIL_DEVIATIONS * self.deviation;
+            (self.below.place, self.above.place) = (self.centre - tail, self.centre + tail);
+            return;
+        }
+        let step = STEP * self.deviation.max(DEVIATION_MIN);
+        self.above.learn_upper(value, config.upper_risk, step);
+        self.below.learn_lower(value, config.lower_risk, step);
+    }
+}
+
+/// Measurements that the mean deviation is taken over.
+const SCALE_SAMPLES: u32 = 256;
+/// How many times longer than expected may pass without a rare value: by chance, once in fifty.
+const QUIET_MAX: f64 = 4.0;
+/// Step of a tracker, in mean deviations.
+const STEP: f64 = 0.25;
+/// The 99 % quantile of a bell curve, in mean deviations.
+const TAIL_DEVIATIONS: f64 = 2.92;
+/// Perfect predictions still need steps.
+const DEVIATION_MIN: f64 = 1e-4;
+/// Ratios beyond e^20 are no ratios.
+const LOG_MAX: f64 = 20.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small generator, so that the distributions below are the same everywhere.
+    struct Random(u64);
+
+    impl Random {
+        fn uniform(&mut self) -> f64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            (crate::table::mix(self.0) >> 11) as f64 / (1u64 << 53) as f64
+        }
+
+        fn normal(&mut self) -> f64 {
+            (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+        }
+    }
+
+    /// Shares of values above the upper and below the lower bound, as bounds were when they came.
+    fn shares(mut next: impl FnMut(&mut Random, u32) -> f64, config: &AdaptionConfig) -> [f64; 2] {
+        const SAMPLES: u32 = 20_000;
+        let mut random = Random(7);
+        let mut spread = Spread::default();
+        let mut outside = [0u32; 2];
+        for n in 0..SAMPLES {
+            let ratio = next(&mut random, n);
+            if n >= config.warm_up {
+                outside[0] += u32::from(ratio > spread.upper());
+                outside[1] += u32::from(ratio < spread.lower());
+            }
+            spread.learn(ratio, config);
+        }
+        outside.map(|count| f64::from(count) / f64::from(SAMPLES - config.warm_up))
+    }
+
+    #[track_caller]
+    fn check(next: impl FnMut(&mut Random, u32) -> f64) {
+        let config = AdaptionConfig::default();
+        for share in shares(next, &config) {
+            assert!((share - 0.01).abs() <= 0.003, "{share}");
+        }
+    }
+
+    #[test]
+    fn one_percent_is_one_percent_whatever_the_distribution() {
+        check(|random, _| 1.0 + 0.05 * random.normal());
+        check(|random, _| (0.4 * random.normal()).exp());
+        check(|random, _| 1.0 + random.uniform());
+        check(|random, _| 1.0 - 0.1 * random.uniform().max(1e-9).ln());
+        check(|random, _| if random.uniform() < 0.03 { 3.0 } else { 0.95 } + 0.02 * random.normal());
+        check(|random, _| 1e-3 * (1.0 + 1e-4 * random.normal()));
+    }
+
+    #[test]
+    fn slow_drifts_and_jumps_are_followed() {
+        check(|random, n| 1.0 + f64::from(n) / 40_000.0 + 0.05 * random.normal());
+        check(|random, n| if n / 5000 % 2 == 0 { 1.0 } else { 1.2 } + 0.05 * random.normal());
+    }
+
+    #[test]
+    fn bounds_come_back_after_a_bad_time() {
+        let config = AdaptionConfig::default();
+        let (mut random, mut spread) = (Random(3), Spread::default());
+        for n in 0..4000 {
+            let scatter = if n < 1000 { 0.5 } else { 0.02 };
+            spread.learn((scatter * random.normal()).exp(), &config);
+        }
+        assert!(spread.upper() < 1.15 && spread.lower() > 0.85, "{spread:?}");
+    }
+
+    #[test]
+    fn hostile_ratios_leave_bounds_usable() {
+        let config = AdaptionConfig::default();
+        let mut spread = Spread::default();
+        let ratios = [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e300, 1e-300];
+        for n in 0..10_000 {
+            spread.learn(ratios[n % ratios.len()], &config);
+            assert!(spread.lower() > 0.0 && spread.upper().is_finite(), "{spread:?}");
+        }
+    }
+}

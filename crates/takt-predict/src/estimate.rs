@@ -1,0 +1,55 @@
+//! What a prediction says: the time itself, and between which times it is believed to lie.
+
+use takt_core::{Estimate, Span};
+
+/// A predicted time with a lower and an upper quantile.
+///
+/// The scheduler uses the upper one where a group must not be underestimated (`predC`), and the
+/// lower one where it must not be overestimated (`predO`).
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Prediction {
+    /// Rarely undercut.
+    pub lower: Estimate,
+    /// Expected.
+    pub value: Estimate,
+    /// Rarely exceeded.
+    pub upper: Estimate,
+}
+
+impl Prediction {
+    /// A prediction from times in nanoseconds, put in order around the expected one.
+    pub fn from_ns(lower: f64, value: f64, upper: f64) -> Self {
+        Self { lower: estimate(lower.min(value)), value: estimate(value), upper: estimate(upper.max(value)) }
+    }
+}
+
+/// Whole nanoseconds, rounded up; what is no number has no bound.
+fn estimate(ns: f64) -> Estimate {
+    if ns.is_nan() {
+        return Estimate::UNBOUNDED;
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, as is meant")]
+    let ns = ns.ceil() as u64;
+    Estimate::new(Span::from_ns(ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_enclose_the_value() {
+        let prediction = Prediction::from_ns(20.0, 10.0, 5.0);
+        assert_eq!([prediction.lower, prediction.upper].map(|estimate| estimate.span().as_ns()), [10, 10]);
+    }
+
+    #[test]
+    fn hostile_numbers_are_no_problem() {
+        let ns = |value: f64| Prediction::from_ns(value, value, value).value;
+        assert_eq!(ns(f64::NAN), Estimate::UNBOUNDED);
+        assert_eq!(ns(f64::INFINITY), Estimate::UNBOUNDED);
+        assert_eq!(ns(-5.0), Estimate::new(Span::ZERO));
+        assert_eq!(ns(1e300), Estimate::UNBOUNDED);
+        assert_eq!(ns(0.1), Estimate::new(Span::from_ns(1)));
+    }
+}

@@ -1,0 +1,219 @@
+//! Vertex positions and indices as the bytes an app handed to GL.
+//!
+//! The bytes are an app's, so nothing about them is believed: what lies outside the buffer reads
+//! as zero, as robust GL contexts do.
+
+/// How one component of an attribute is stored.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Format {
+    /// `GL_FLOAT`.
+    #[default]
+    F32,
+    /// `GL_HALF_FLOAT`.
+    F16,
+    /// `GL_FIXED`: 16.16 bits.
+    Fixed,
+    /// `GL_BYTE`.
+    I8,
+    /// `GL_UNSIGNED_BYTE`.
+    U8,
+    /// `GL_SHORT`.
+    I16,
+    /// `GL_UNSIGNED_SHORT`.
+    U16,
+    /// `GL_BYTE`, scaled to −1 … 1.
+    I8Normalized,
+    /// `GL_UNSIGNED_BYTE`, scaled to 0 … 1.
+    U8Normalized,
+    /// `GL_SHORT`, scaled to −1 … 1.
+    I16Normalized,
+    /// `GL_UNSIGNED_SHORT`, scaled to 0 … 1.
+    U16Normalized,
+}
+
+impl Format {
+    /// Bytes of one component.
+    pub fn size(self) -> usize {
+        match self {
+            Self::F32 | Self::Fixed => 4,
+            Self::F16 | Self::I16 | Self::U16 | Self::I16Normalized | Self::U16Normalized => 2,
+            Self::I8 | Self::U8 | Self::I8Normalized | Self::U8Normalized => 1,
+        }
+    }
+
+    /// Reads one component from the start of `bytes`.
+    fn read(self, bytes: &[u8]) -> Option<f32> {
+        let byte = || bytes.first().copied();
+        let short = || bytes.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes));
+        let word = || bytes.first_chunk().copied();
+        Some(match self {
+            Self::F32 => f32::from_ne_bytes(word()?),
+            Self::F16 => half(short()?),
+            Self::Fixed => i32::from_ne_bytes(word()?) as f32 / 65536.0,
+            Self::I8 => f32::from(byte()?.cast_signed()),
+            Self::U8 => f32::from(byte()?),
+            Self::I16 => f32::from(short()?.cast_signed()),
+            Self::U16 => f32::from(short()?),
+            Self::I8Normalized => (f32::from(byte()?.cast_signed()) / 127.0).max(-1.0),
+            Self::U8Normalized => f32::from(byte()?) / 255.0,
+            Self::I16Normalized => (f32::from(short()?.cast_signed()) / 32767.0).max(-1.0),
+            Self::U16Normalized => f32::from(short()?) / 65535.0,
+        })
+    }
+}
+
+/// A vertex attribute in a buffer or in client memory.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct Attribute<'a> {
+    /// The buffer.
+    pub bytes: &'a [u8],
+    /// Where the first vertex starts.
+    pub offset: usize,
+    /// Bytes from one vertex to the next; zero means that they lie side by side, as in GL.
+    pub stride: usize,
+    /// Components per vertex, 1 to 4; missing ones are 0, 0, 1.
+    pub components: u8,
+    /// How they are stored.
+    pub format: Format,
+}
+
+impl Attribute<'_> {
+    /// The vertex with this number; the origin if it lies outside the buffer.
+    #[inline]
+    pub fn vertex(&self, index: u32) -> [f32; 4] {
+        self.read(index).unwrap_or(OUTSIDE)
+    }
+
+    fn read(&self, index: u32) -> Option<[f32; 4]> {
+        let size = self.format.size();
+        let components = usize::from(self.components.min(4));
+        let stride = if self.stride == 0 { size * components } else { self.stride };
+        let start = stride.checked_mul(usize::try_from(index).ok()?)?.checked_add(self.offset)?;
+        let bytes = self.bytes.get(start..start.checked_add(size * components)?)?;
+        let mut vertex = OUTSIDE;
+        if self.format == Format::F32 {
+            // Nearly all positions, and nearly all have three components: spelt out, reading them
+            // is several times faster than in a loop.
+            let (words, _) = bytes.as_chunks::<4>();
+            let float = |word: &[u8; 4]| f32::from_ne_bytes(*word);
+            if let [x, y, z] = words {
+                return Some([float(x), float(y), float(z), 1.0]);
+            }
+            vertex.iter_mut().zip(words).for_each(|(value, word)| *value = float(word));
+            return Some(vertex);
+        }
+        for (value, component) in vertex.iter_mut().zip(bytes.chunks_exact(size)) {
+            *value = self.format.read(component)?;
+        }
+        Some(vertex)
+    }
+}
+
+/// How indices are stored.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum IndexFormat {
+    /// `GL_UNSIGNED_BYTE`.
+    U8,
+    /// `GL_UNSIGNED_SHORT`.
+    U16,
+    /// `GL_UNSIGNED_INT`.
+    U32,
+}
+
+/// Where the vertices of a draw come from.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub enum Elements<'a> {
+    /// `glDrawArrays`: consecutive vertices.
+    Arrays {
+        /// The first of them.
+        first: u32,
+    },
+    /// `glDrawElements`: through indices.
+    Indexed {
+        /// Index bytes, from the first index of the draw on.
+        bytes: &'a [u8],
+        /// How they are stored.
+        format: IndexFormat,
+    },
+}
+
+impl Elements<'_> {
+    /// The index of the `n`-th element; none if it lies outside the index buffer.
+    pub fn index(&self, n: u32) -> Option<u32> {
+        let at = usize::try_from(n).ok()?;
+        match *self {
+            Self::Arrays { first } => first.checked_add(n),
+            Self::Indexed { bytes, format } => match format {
+                IndexFormat::U8 => bytes.get(at).copied().map(u32::from),
+                IndexFormat::U16 => {
+                    let rest = bytes.get(at.checked_mul(2)?..)?;
+                    rest.first_chunk().map(|bytes| u32::from(u16::from_ne_bytes(*bytes)))
+                }
+                IndexFormat::U32 => {
+                    let rest = bytes.get(at.checked_mul(4)?..)?;
+                    rest.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
+                }
+            },
+        }
+    }
+}
+
+/// What GL reads where nothing was given.
+const OUTSIDE: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
+
+/// A half-precision number.
+fn half(bits: u16) -> f32 {
+    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let exponent = i32::from((bits >> 10) & 0x1f);
+    let fraction = f32::from(bits & 0x3ff) / 1024.0;
+    let magnitude = match exponent {
+        0 => fraction * 2.0f32.powi(-14),
+        31 if fraction == 0.0 => f32::INFINITY,
+        31 => f32::NAN,
+        _ => (1.0 + fraction) * 2.0f32.powi(exponent - 15),
+    };
+    sign * magnitude
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attribute(bytes: &[u8], components: u8, format: Format) -> Attribute<'_> {
+        Attribute { bytes, offset: 0, stride: 0, components, format }
+    }
+
+    #[test]
+    fn missing_components_are_zero_and_one() {
+        let bytes: Vec<u8> = [1.0f32, 2.0, 3.0, 4.0].iter().flat_map(|value| value.to_ne_bytes()).collect();
+        assert_eq!(attribute(&bytes, 2, Format::F32).vertex(1), [3.0, 4.0, 0.0, 1.0]);
+        assert_eq!(attribute(&bytes, 4, Format::F32).vertex(0), [1.0, 2.0, 3.0, 4.0]);
+    }
+
+    #[test]
+    fn outside_the_buffer_is_the_origin() {
+        let bytes = [0x7fu8; 10];
+        for index in [2, 1000, u32::MAX] {
+            assert_eq!(attribute(&bytes, 3, Format::I16).vertex(index), OUTSIDE);
+        }
+        let far = Attribute { offset: usize::MAX, stride: usize::MAX, ..attribute(&bytes, 9, Format::U8) };
+        assert_eq!(far.vertex(u32::MAX), OUTSIDE);
+    }
+
+    #[test]
+    fn small_formats_are_scaled() {
+        assert_eq!(attribute(&[255, 0], 1, Format::U8Normalized).vertex(0)[0], 1.0);
+        assert_eq!(attribute(&[0x80, 0], 1, Format::I8Normalized).vertex(0)[0], -1.0);
+        assert_eq!(attribute(&0x3c00u16.to_ne_bytes(), 1, Format::F16).vertex(0)[0], 1.0);
+        assert_eq!(attribute(&0xc000u16.to_ne_bytes(), 1, Format::F16).vertex(0)[0], -2.0);
+        assert_eq!(attribute(&0x0001_8000i32.to_ne_bytes(), 1, Format::Fixed).vertex(0)[0], 1.5);
+    }
+
+    #[test]
+    fn indices_stop_at_the_end_of_their_buffer() {
+        let bytes: Vec<u8> = [7u16, 8, 9].iter().flat_map(|value| value.to_ne_bytes()).collect();
+        let elements = Elements::Indexed { bytes: &bytes, format: IndexFormat::U16 };
+        assert_eq!([0, 2, 3].map(|n| elements.index(n)), [Some(7), Some(9), None]);
+        assert_eq!(Elements::Arrays { first: u32::MAX }.index(1), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! Clipping in homogeneous coordinates, before any division.
+//!
+//! A vertex behind the eye has a negative `w`, and dividing by it would fold the triangle over
+//! to the wrong side. So triangles and lines are cut while they still have four coordinates:
+//! by the near and the far plane, and by the edges of what is visible (Sutherland–Hodgman).
+
+/// A point before the division by `w`.
+pub(crate) type Point = [f64; 4];
+
+/// Edges of the visible rectangle in normalised device coordinates.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) left: f64,
+    pub(crate) right: f64,
+    pub(crate) bottom: f64,
+    pub(crate) top: f64,
+}
+
+impl Bounds {
+    /// The whole view volume.
+    pub(crate) const WHOLE: Self = Self { left: -1.0, right: 1.0, bottom: -1.0, top: 1.0 };
+
+    /// The planes that cut; a point is inside if its product with each is not negative.
+    fn planes(&self) -> [Point; PLANES] {
+        [
+            [0.0, 0.0, 1.0, 1.0],
+            [0.0, 0.0, -1.0, 1.0],
+            [1.0, 0.0, 0.0, -self.left],
+            [-1.0, 0.0, 0.0, self.right],
+            [0.0, 1.0, 0.0, -self.bottom],
+            [0.0, -1.0, 0.0, self.top],
+        ]
+    }
+}
+
+/// A convex polygon that is being cut.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Polygon {
+    points: [Point; POINTS_MAX],
+    len: usize,
+}
+
+impl Polygon {
+    /// The visible part of a triangle or of a flat quad; without points if there is none.
+    pub(crate) fn clipped<const N: usize>(corners: &[[f32; 4]; N], bounds: &Bounds) -> Self {
+        const { assert!(N <= CORNERS_MAX) };
+        let mut polygon = Self { points: [[0.0; 4]; POINTS_MAX], len: N };
+        for (point, vertex) in polygon.points.iter_mut().zip(corners) {
+            *point = vertex.map(f64::from);
+        }
+        polygon.cut(&[0.0, 0.0, 0.0, 1.0], W_MIN);
+        for plane in &bounds.planes() {
+            polygon.cut(plane, 0.0);
+        }
+        polygon
+    }
+
+    /// Its corners; every one has a positive `w`.
+    pub(crate) fn points(&self) -> &[Point] {
+        &self.points[..self.len]
+    }
+
+    /// Keeps what lies on the inner side of a plane, at this distance or more.
+    fn cut(&mut self, plane: &Point, distance: f64) {
+        let side = |point: &Point| dot(plane, point) - distance;
+        let crossed = self.points().iter().any(|point| side(point) < 0.0);
+        if !crossed {
+            return;
+        }
+        let old = *self;
+        self.len = 0;
+        let Some(mut previous) = old.points().last() else { return };
+        for point in old.points() {
+            let (before, after) = (side(previous), side(point));
+            if (before < 0.0) != (after < 0.0) {
+                self.push(between(previous, point, before / (before - after)));
+            }
+            if after >= 0.0 {
+                self.push(*point);
+            }
+            previous = point;
+        }
+    }
+
+    fn push(&mut self, point: Point) {
+        // A plane adds one corner to a convex polygon at most. Rounding can make it look
+        // slightly concave, and then a corner too many is as good as none.
+        if self.len < POINTS_MAX {
+            self.points[self.len] = point;
+            self.len += 1;
+        }
+    }
+}
+
+/// The visible part of a line.
+pub(crate) fn clip_line(line: &[[f32; 4]; 2], bounds: &Bounds) -> Option<[Point; 2]> {
+    let [mut a, mut b] = line.map(|vertex| vertex.map(f64::from));
+    let first = ([0.0, 0.0, 0.0, 1.0], W_MIN);
+    let rest = bounds.planes().map(|plane| (plane, 0.0));
+    for (plane, distance) in std::iter::once(first).chain(rest) {
+        let (from, to) = (dot(&plane, &a) - distance, dot(&plane, &b) - distance);
+        match (from < 0.0, to < 0.0) {
+            (true, true) => return None,
+            (true, false) => a = between(&a, &b, from / (from - to)),
+            (false, true) => b = between(&a, &b, from / (from - to)),
+            (false, false) => {}
+        }
+    }
+    Some([a, b])
+}
+
+fn dot(plane: &Point, point: &Point) -> f64 {
+    plane[0] * point[0] + plane[1] * point[1] + plane[2] * point[2] + plane[3] * point[3]
+}
+
+fn between(a: &Point, b: &Point, at: f64) -> Point {
+    std::array::from_fn(|axis| a[axis] + (b[axis] - a[axis]) * at)
+}
+
+/// Near, far and the four edges.
+const PLANES: usize = 6;
+/// Of what is clipped.
+const CORNERS_MAX: usize = 4;
+/// Every plane can add a corner; so can the smallest `w`.
+pub(crate) const POINTS_MAX: usize = CORNERS_MAX + PLANES + 1;
+/// Nearer to the eye than this, a point cannot be divided.
+pub(crate) const W_MIN: f64 = 1e-6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_triangle_inside_stays_as_it_is() {
+        let triangle = [[0.0, 0.0, 0.0, 1.0], [0.5, 0.0, 0.0, 1.0], [0.0, 0.5, 0.0, 1.0]];
+        let polygon = Polygon::clipped(&triangle, &Bounds::WHOLE);
+        let expected: Vec<Point> = triangle.iter().map(|vertex| vertex.map(f64::from)).collect();
+        assert_eq!(polygon.points(), expected);
+    }
+
+    #[test]
+    fn a_triangle_behind_the_eye_vanishes() {
+        let triangle = [[0.0, 0.0, 0.0, -1.0], [0.5, 0.0, 0.0, -1.0], [0.0, 0.5, 0.0, -2.0]];
+        assert!(Polygon::clipped(&triangle, &Bounds::WHOLE).points().is_empty());
+    }
+
+    #[test]
+    fn every_plane_can_add_a_corner() {
+        let triangle = [[-1.6, -1.6, 0.0, 1.0], [1.7, -0.1, 0.0, 1.0], [-0.1, 1.7, 0.0, 1.0]];
+        let polygon = Polygon::clipped(&triangle, &Bounds::WHOLE);
+        assert!(polygon.points().len() > 4, "{:?}", polygon.points());
+        for point in polygon.points() {
+            assert!(point[0].abs() <= point[3] + 1e-12 && point[1].abs() <= point[3] + 1e-12, "{point:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_through_the_eye_is_cut_at_the_near_plane() {
+        let line = [[0.0, 0.0, -3.0, 1.0], [0.0, 0.5, 0.0, 1.0]];
+        let [a, b] = clip_line(&line, &Bounds::WHOLE).unwrap();
+        assert!((a[2] + a[3]).abs() < 1e-12, "{a:?}");
+        assert_eq!(b, [0.0, 0.5, 0.0, 1.0]);
+    }
+}

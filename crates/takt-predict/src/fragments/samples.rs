@@ -1,0 +1,157 @@
+//! `ts`: some of the primitives, projected and extrapolated.
+//!
+//! Works with every shader whose position can be computed, needs no coverage factor, and rarely
+//! underestimates. Fragments that the depth test removes are counted all the same.
+//!
+//! Draws from client memory share one buffer of 256 samples per batch, as in the thesis. Draws
+//! from buffers come again and again, so their samples are kept by name, and there are four
+//! times as many: reading vertices is what costs most, and it is done once. A range of more
+//! primitives than can be kept is sampled anew each time, at the cost of one primitive in 128.
+
+use super::draw::{Draw, RangeKey, Shape, Vertex};
+use super::reservoir::Reservoir;
+use super::{FragmentEstimator, Scene, View};
+use crate::table::{Found, Table};
+
+/// Samples of a batch of draws from client memory.
+pub const SAMPLES_MAX: usize = 256;
+/// Samples of a buffer range.
+pub const RANGE_SAMPLES_MAX: usize = 1024;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct TriangleSamples {
+    /// Samples of the draws without a name.
+    stream: Reservoir,
+    /// Samples of the draws with one.
+    ranges: Table<RangeKey, Reservoir>,
+    /// Fragments of the batch that are already counted.
+    fragments: f64,
+    /// What was sampled of the stream beyond what it keeps.
+    overflow: Overflow,
+    scratch: Vec<[f32; 4]>,
+}
+
+impl TriangleSamples {
+    /// An estimator that keeps the samples of `ranges` buffer ranges, up to 60 KiB each.
+    ///
+    /// The seed selects which primitives are looked at; an app that knows it can hide others.
+    pub fn new(ranges: usize, seed: u64) -> Self {
+        Self {
+            stream: Reservoir::new(SAMPLES_MAX, seed).with_room(),
+            ranges: Table::new(ranges, &Reservoir::new(RANGE_SAMPLES_MAX, seed)),
+            fragments: 0.0,
+            overflow: Overflow::default(),
+            scratch: vec![[0.0; 4]; 3 * RANGE_SAMPLES_MAX],
+        }
+    }
+
+    /// Counts a draw with a name, reading its vertices only if they are new.
+    fn record_range(&mut self, key: &RangeKey, draw: &Draw<'_>, scene: &Scene<'_>) {
+        let (reservoir, found) = self.ranges.entry(key);
+        let count = u64::from(draw.primitives());
+        let mut overflow = Overflow::default();
+        if found == Found::Miss || !reservoir.keeps_all(count) {
+            reservoir.start(draw.mode.shape(), count);
+            read(reservoir, draw, scene, &mut overflow);
+        }
+        let fragments = extrapolate(reservoir, overflow, scene, &mut self.scratch);
+        self.fragments += fragments * f64::from(draw.instances);
+    }
+}
+
+impl Default for TriangleSamples {
+    fn default() -> Self {
+        Self::new(RANGES, SEED)
+    }
+}
+
+impl FragmentEstimator for TriangleSamples {
+    fn record(&mut self, draw: &Draw<'_>, scene: &Scene<'_>) {
+        if draw.instances == 0 || draw.primitives() == 0 {
+            return;
+        }
+        if let Some(key) = &draw.key {
+            return self.record_range(key, draw, scene);
+        }
+        // One stream holds one shape and one number of instances; what differs is counted now.
+        if draw.mode.shape() != self.stream.shape() || draw.instances > 1 {
+            self.settle(scene);
+            self.stream.clear(draw.mode.shape());
+        }
+        read(&mut self.stream, draw, scene, &mut self.overflow);
+        if draw.instances > 1 {
+            let before = self.fragments;
+            self.settle(scene);
+            self.fragments = before + (self.fragments - before) * f64::from(draw.instances);
+        }
+    }
+
+    fn take(&mut self, scene: &Scene<'_>) -> Option<f64> {
+        self.settle(scene);
+        Some(std::mem::take(&mut self.fragments))
+    }
+}
+
+impl TriangleSamples {
+    /// Counts what is in the stream and empties it.
+    fn settle(&mut self, scene: &Scene<'_>) {
+        let overflow = std::mem::take(&mut self.overflow);
+        self.fragments += extrapolate(&self.stream, overflow, scene, &mut self.scratch);
+        self.stream.clear(self.stream.shape());
+    }
+}
+
+/// Samples that were counted without being kept.
+#[derive(Copy, Clone, Default, Debug)]
+struct Overflow {
+    samples: u64,
+    fragments: f64,
+}
+
+/// Reads a draw into a reservoir.
+fn read(reservoir: &mut Reservoir, draw: &Draw<'_>, scene: &Scene<'_>, overflow: &mut Overflow) {
+    let shape = draw.mode.shape();
+    let fetch = |n: u64| draw.primitive(u32::try_from(n).unwrap_or(u32::MAX));
+    reservoir.record(u64::from(draw.primitives()), fetch, |sample: [Vertex; 3]| {
+        let mut clip = [[0.0; 4]; 3];
+        scene.position.positions(&sample, &mut clip);
+        overflow.samples += 1;
+        overflow.fragments += primitive(scene.view, shape, &clip);
+    });
+}
+
+/// Fragments of all primitives that a reservoir has seen.
+fn extrapolate(
+    reservoir: &Reservoir,
+    overflow: Overflow,
+    scene: &Scene<'_>,
+    scratch: &mut [[f32; 4]],
+) -> f64 {
+    let vertices = reservoir.vertices();
+    let samples = reservoir.len() as u64 + overflow.samples;
+    if samples == 0 {
+        return 0.0;
+    }
+    let clip = &mut scratch[..vertices.len()];
+    scene.position.positions(vertices, clip);
+    let (triples, _) = clip.as_chunks::<3>();
+    let kept: f64 = triples.iter().map(|clip| primitive(scene.view, reservoir.shape(), clip)).sum();
+    (kept + overflow.fragments) * (reservoir.recorded() as f64 / samples as f64)
+}
+
+fn primitive(view: &View, shape: Shape, clip: &[[f32; 4]; 3]) -> f64 {
+    match shape {
+        Shape::Point => view.point(&clip[0]),
+        Shape::Line => view.line(&[clip[0], clip[1]]),
+        Shape::Triangle => view.triangle(clip),
+    }
+}
+
+/// Buffer ranges whose samples are kept, unless told otherwise.
+const RANGES: usize = 256;
+/// Used unless told otherwise.
+const SEED: u64 = 0x7461_6b74;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,22 @@
+//! Execution-time prediction: what a command group will cost before it runs.
+//!
+//! State in, estimate out. Nothing here calls a driver, reads a clock or opens a file.
+//!
+//! * [`glsl`]: what a shader reads, computes and costs, and where its vertices end up.
+//! * [`fragments`]: how many fragments a draw covers.
+//! * [`cost`], [`profile`]: what commands cost on a machine whose constants are known.
+//! * [`mars`]: regression splines, for shader costs that were trained.
+//! * [`adapt`]: corrections, quantiles and history, learnt from measured times.
+
+#![forbid(unsafe_code)]
+
+pub mod adapt;
+pub mod cost;
+mod estimate;
+pub mod fragments;
+pub mod glsl;
+pub mod mars;
+pub mod profile;
+mod table;
+
+pub use estimate::Prediction;
