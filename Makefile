@@ -59,7 +59,8 @@ test-long: test slow-tests
 	"$(TAKT)" prove --sets 100000
 	@echo "make test-long: passed in $$(( $$(date +%s) - $(START) )) s"
 
-bench: setup-all build
+bench: setup-all
+	cargo build $(CARGO_FLAGS) --release --package takt-cli --features opponents
 	"$(TAKT)" bench
 	TAKT="$(TAKT)" scripts/callgrind-decision.sh
 
@@ -67,7 +68,7 @@ lint: setup-build checks docs
 
 checks: setup-build
 	cargo fmt --all --check
-	cargo clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
+	cargo clippy $(CARGO_FLAGS) --workspace --all-targets --all-features -- -D warnings
 	cargo xtask tidy
 	cargo xtask bare
 

@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Sim(SimArgs),
     /// Tell before deployment whether reserved times can be guaranteed (exit 0 yes, 1 no).
     Check(CheckArgs),
+    /// Bound the response times of recurring tasks: set,verdict,R0,R1,... for each set of a file.
+    Analyze(AnalyzeArgs),
     /// Search for a counterexample to the guarantee (exit 1 if one is found).
     Prove(ProveArgs),
     /// Measure the scheduler and the simulator themselves.
@@ -57,6 +59,8 @@ pub(crate) enum Schema {
     Sim,
     /// The output of `takt check --json`.
     Check,
+    /// The output of `takt analyze --json`.
+    Analyze,
     /// The output of `takt prove --json`.
     Prove,
     /// The output of `takt bench --json`.
@@ -74,6 +78,7 @@ pub(crate) fn schema(of: Schema) -> String {
         Schema::Scenario => takt_sim::scenario::json_schema(),
         Schema::Sim => of_type::<takt_trace::Summary>(),
         Schema::Check => of_type::<crate::check::Verdict>(),
+        Schema::Analyze => of_type::<crate::analyze::Answers>(),
         Schema::Prove => of_type::<crate::prove::Findings>(),
         Schema::Bench => of_type::<Vec<crate::bench::Measurement>>(),
         Schema::Report => of_type::<Vec<crate::report::FileFigures>>(),
@@ -158,6 +163,53 @@ pub(crate) struct CheckArgs {
 }
 
 #[derive(ClapArgs, Debug)]
+pub(crate) struct AnalyzeArgs {
+    /// Which analysis; docs/analysis.md says what each assumes.
+    pub(crate) analysis: Analysis,
+    /// Task sets: rows of set,task,C,D,T in whole microseconds, with or without a header.
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) sets: PathBuf,
+    /// Longest piece of work that cannot be preempted (lp-edf), or the timeslice (runlist).
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(required_if_eq_any([("analysis", "lp-edf"), ("analysis", "runlist")]))]
+    pub(crate) segment: Option<u64>,
+    /// Cost of one context switch; each job pays for two, on a runlist each timeslice for one.
+    #[arg(long, value_name = "US", default_value_t = 0)]
+    pub(crate) overhead: u64,
+    /// Cost of handing a job over to the GPU.
+    #[arg(long, value_name = "US", default_value_t = 0)]
+    pub(crate) submission: u64,
+    /// Timeslice of less important channels (runlist only); 0: there are none. Default: --segment.
+    #[arg(long, value_name = "US")]
+    pub(crate) lower_segment: Option<u64>,
+    /// Let each change of channel cost --overhead (runlist only).
+    #[arg(long)]
+    pub(crate) every_switch: bool,
+    /// Refresh period of the display (frames only). Default: the shortest period of each set.
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) refresh: Option<u64>,
+    /// Write the answers as JSON; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// The analyses.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Analysis {
+    /// Earliest deadline first, preemption anywhere.
+    Edf,
+    /// Earliest deadline first without preemption.
+    NpEdf,
+    /// Earliest deadline first, preemption between segments.
+    LpEdf,
+    /// The runlist of NVIDIA's host: response times at the highest level.
+    Runlist,
+    /// Frames with deadlines at refreshes, as `takt check` tests them.
+    Frames,
+}
+
+#[derive(ClapArgs, Debug)]
 pub(crate) struct ProveArgs {
     /// Number of random cases.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
@@ -229,6 +281,10 @@ pub(crate) enum BenchName {
     Decision,
     /// Speed of the simulator.
     Sim,
+    /// Cost of predictions.
+    Predict,
+    /// Cost of the analyses per task set; built with `--features opponents`, next to another tool.
+    Analysis,
 }
 
 #[derive(ClapArgs, Debug)]

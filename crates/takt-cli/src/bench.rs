@@ -1,6 +1,10 @@
 //! `takt bench`: what the hot paths cost.
 
+mod analysis;
 mod decision;
+#[cfg(feature = "opponents")]
+mod opponent;
+mod predict;
 mod simulator;
 
 use schemars::JsonSchema;
@@ -16,9 +20,10 @@ use crate::table::Table;
 pub(crate) struct Measurement {
     /// What was measured.
     pub(crate) name: String,
-    /// How large: apps for decisions, events for simulations.
+    /// How large: apps for decisions, events for simulations, triangles for predictions, tasks for
+    /// analyses.
     pub(crate) n: u64,
-    /// Mean time of one decision, or of one event.
+    /// Mean time of one decision, event, prediction, or of the analysis of one set.
     pub(crate) mean_ns: f64,
     /// Median.
     pub(crate) p50_ns: f64,
@@ -43,6 +48,12 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Answer> {
     if args.name.is_none_or(|name| name == BenchName::Sim) {
         measurements.extend(simulator::measure_all()?);
     }
+    if args.name.is_none_or(|name| name == BenchName::Predict) {
+        measurements.extend(predict::measure_all()?);
+    }
+    if args.name.is_none_or(|name| name == BenchName::Analysis) {
+        measurements.extend(analysis::measure_all()?);
+    }
     output::json(args.json.as_deref(), &measurements)?;
     if !output::is_stdout(args.json.as_deref()) {
         output::print(&describe(&measurements))?;
@@ -63,6 +74,7 @@ fn describe(measurements: &[Measurement]) -> String {
             m.per_second.map_or_else(String::new, |rate| format!("{:.2}", rate / 1e6)),
         ]);
     }
-    let legend = "n: apps for decision*, events for sim*. Times are per decision or per event.\n";
+    let legend = "n: apps for decision*, events for sim*, triangles for fragments* and batch*, tasks for the \
+                  analyses. Times are for one decision, event, prediction or set.\n";
     table.render() + legend
 }

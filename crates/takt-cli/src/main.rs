@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod analyze;
 mod args;
 mod bench;
 mod check;
@@ -12,6 +13,7 @@ mod prove;
 mod report;
 mod sim;
 mod table;
+mod task_file;
 
 use std::process::ExitCode;
 
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Sim(args) => sim::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Analyze(args) => analyze::run(&args),
         Command::Prove(args) => prove::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),

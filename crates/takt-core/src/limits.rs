@@ -26,3 +26,15 @@ pub const REPORTS_MAX: usize = 256;
 
 const _: () = assert!(STRIDE_MAX as u64 + 2 <= LOOKAHEAD_MAX);
 const _: () = assert!(QUEUE_MAX.is_power_of_two());
+
+/// Longest time that an analysis takes, in its ticks: sums over [`APPS_MAX`] tasks stay in range.
+pub const TICKS_MAX: u64 = 1 << 48;
+
+/// Longest interval that an analysis looks at, in its ticks.
+pub const HORIZON_MAX: u64 = 1 << 61;
+
+/// Steps that an analysis takes before it gives up: far more than any set needs whose utilisation
+/// is not extremely close to one.
+pub const ANALYSIS_STEPS_MAX: u32 = 1 << 22;
+
+const _: () = assert!(HORIZON_MAX as u128 + TICKS_MAX as u128 * APPS_MAX as u128 <= 1 << 62);

@@ -14,6 +14,7 @@ pub mod model;
 pub mod prove;
 pub mod rng;
 pub mod scenario;
+pub mod task_sets;
 pub mod world;
 
 pub use model::Scenario;

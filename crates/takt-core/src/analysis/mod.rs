@@ -1,5 +1,12 @@
 //! What can be promised before anything runs.
 //!
-//! Each file holds one kind of analysis, with its assumptions and its source at its head.
+//! Each file holds one kind of analysis, with its assumptions, its source and its cost at its head.
 
+pub mod cbs;
+pub mod edf;
+pub mod edf_response;
 pub mod frames;
+mod ratio;
+pub mod runlist;
+pub mod supply;
+pub mod task;

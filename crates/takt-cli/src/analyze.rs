@@ -1,0 +1,242 @@
+//! `takt analyze`: what can be promised to recurring tasks?
+
+use std::fmt::Write;
+
+use anyhow::{Context, bail};
+use schemars::JsonSchema;
+use serde::Serialize;
+use takt_core::analysis::edf::{self, Excess, Limit, Verdict};
+use takt_core::analysis::edf_response::{self, Preemption};
+use takt_core::analysis::frames::{self, Demand};
+use takt_core::analysis::runlist::{self, Runlist};
+use takt_core::analysis::task::{Overheads, Task};
+use takt_core::limits::LOOKAHEAD_MAX;
+use takt_core::{Span, Stride};
+
+use crate::Answer;
+use crate::args::{Analysis, AnalyzeArgs};
+use crate::load;
+use crate::output;
+use crate::task_file::{self, TaskSet};
+
+/// The answers, as `--json` prints them.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub(crate) struct Answers {
+    /// Which analysis.
+    analysis: Analysis,
+    /// How many sets were analysed.
+    sets: usize,
+    /// How many of them are schedulable.
+    schedulable: usize,
+    /// Each set, in the order of the file.
+    answers: Vec<SetAnswer>,
+}
+
+/// What holds for one set.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub(crate) struct SetAnswer {
+    /// Number of the set in the file.
+    set: u64,
+    /// Whether every deadline is promised.
+    schedulable: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Bound on the response time of each task; null where there is none.
+    bounds_us: Vec<Option<u64>>,
+}
+
+/// Largest file of task sets that is read.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<Answer> {
+    let name = args.sets.display().to_string();
+    let text = load::read(&args.sets, FILE_BYTES_MAX).with_context(|| format!("cannot read {name}"))?;
+    let sets = match task_file::parse(&name, &text) {
+        Ok(sets) => sets,
+        Err(problems) => {
+            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            bail!("{}", lines.join("\nerror: "))
+        }
+    };
+    let answer = |set: &TaskSet| {
+        analyze(args, set).with_context(|| format!("{name}:{}:1: set {}", set.line, set.number))
+    };
+    let answers: Vec<SetAnswer> = sets.iter().map(answer).collect::<anyhow::Result<_>>()?;
+    if !output::is_stdout(args.json.as_deref()) {
+        output::print(&table(&answers))?;
+    }
+    let schedulable = answers.iter().filter(|answer| answer.schedulable).count();
+    let answers = Answers { analysis: args.analysis, sets: answers.len(), schedulable, answers };
+    output::json(args.json.as_deref(), &answers)?;
+    Ok(Answer::Yes)
+}
+
+/// `set,verdict,R0,R1,…`; a dash where there is no bound.
+fn table(answers: &[SetAnswer]) -> String {
+    let mut out = String::new();
+    for answer in answers {
+        // Writing to a string cannot fail.
+        let _ok = write!(out, "{},{}", answer.set, u8::from(answer.schedulable));
+        for bound in &answer.bounds_us {
+            let _ok = match bound {
+                Some(bound) => write!(out, ",{bound}"),
+                None => write!(out, ",-"),
+            };
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn analyze(args: &AnalyzeArgs, set: &TaskSet) -> anyhow::Result<SetAnswer> {
+    let overheads = Overheads { switch: args.overhead, submission: args.submission };
+    let inflated = || overheads.inflate(&set.tasks).context("--overhead and --submission are too large");
+    let segment = args.segment.unwrap_or(1);
+    match args.analysis {
+        Analysis::Edf => Ok(by_edf(set.number, &inflated()?, Preemption::Anywhere)),
+        Analysis::NpEdf => Ok(by_edf(set.number, &inflated()?, Preemption::Nowhere)),
+        Analysis::LpEdf => {
+            // With overheads in it, a job is no longer cut into segments of equal length.
+            let preemption = match overheads.per_job() {
+                0 => Preemption::Segments(segment),
+                _ => Preemption::Pieces(overheads.inflate_segment(segment)),
+            };
+            Ok(by_edf(set.number, &inflated()?, preemption))
+        }
+        Analysis::Runlist => {
+            let runlist = Runlist {
+                slice: segment,
+                lower_slice: args.lower_segment.unwrap_or(segment),
+                switch: args.overhead,
+                every_switch: args.every_switch,
+            };
+            let submitted = Overheads { switch: 0, ..overheads };
+            let tasks = submitted.inflate(&set.tasks).context("--submission is too large")?;
+            Ok(by_runlist(set.number, &tasks, &runlist))
+        }
+        Analysis::Frames => by_frames(set, &inflated()?, args.refresh),
+    }
+}
+
+fn by_edf(set: u64, tasks: &[Task], preemption: Preemption) -> SetAnswer {
+    let bounds = edf_response::bounds(tasks, preemption);
+    // The demand test is exact and decides where bounds are out of reach.
+    let verdict = match preemption {
+        Preemption::Anywhere => edf::test(tasks),
+        _ => edf_response::verdict(tasks, &bounds),
+    };
+    let bounds_us = match bounds {
+        Ok(bounds) => bounds.into_iter().map(Some).collect(),
+        Err(_) => vec![None; tasks.len()],
+    };
+    SetAnswer { set, schedulable: verdict.is_schedulable(), reason: reason(verdict), bounds_us }
+}
+
+fn reason(verdict: Verdict) -> Option<String> {
+    Some(match verdict {
+        Verdict::Schedulable => return None,
+        Verdict::Unschedulable(Excess::Utilisation) => "the tasks demand more than the whole GPU".to_owned(),
+        Verdict::Unschedulable(Excess::Interval(length)) => {
+            format!("deadlines within {length} us can be missed")
+        }
+        Verdict::Undecided(Limit::Tasks) => "undecided: too many tasks".to_owned(),
+        Verdict::Undecided(Limit::Steps) => "undecided: the analysis takes too many steps".to_owned(),
+        Verdict::Undecided(Limit::Horizon) => "undecided: the GPU is busy for too long".to_owned(),
+    })
+}
+
+fn by_runlist(set: u64, tasks: &[Task], list: &Runlist) -> SetAnswer {
+    let bounds = runlist::bounds(tasks, list);
+    let schedulable = runlist::is_schedulable(tasks, &bounds);
+    let reason = (!schedulable).then(|| "a bound is above the deadline or the period".to_owned());
+    SetAnswer { set, schedulable, reason, bounds_us: bounds.into_iter().map(Some).collect() }
+}
+
+/// Frames have deadlines at refreshes of the display; the test says yes or no, without bounds.
+fn by_frames(set: &TaskSet, tasks: &[Task], refresh: Option<u64>) -> anyhow::Result<SetAnswer> {
+    let shortest = tasks.iter().map(Task::period).min().unwrap_or(1);
+    let refresh = refresh.unwrap_or(shortest);
+    let demand = |(index, task): (usize, &Task)| {
+        let strides = u32::try_from(task.period() / refresh).ok().and_then(Stride::new);
+        match strides {
+            Some(stride) if task.period().is_multiple_of(refresh) && task.deadline() == task.period() => {
+                Ok(Demand { stride, etpf: Span::from_us(task.wcet()), phase: 0 })
+            }
+            _ => bail!(
+                "task {index} has T = {} and D = {}; frames need D = T, and T a multiple of the refresh \
+                 period {refresh} us, 240 at most: change the task, or give the period with --refresh",
+                task.period(),
+                task.deadline(),
+            ),
+        }
+    };
+    let demands: Vec<Demand> = tasks.iter().enumerate().map(demand).collect::<anyhow::Result<_>>()?;
+    let cycle = frames::cycle(&demands);
+    let (schedulable, reason) = if cycle > LOOKAHEAD_MAX {
+        (false, Some(format!("undecided: deadlines repeat after {cycle} periods only")))
+    } else if frames::is_schedulable(Span::from_us(refresh), &demands) {
+        (true, None)
+    } else {
+        (false, Some("the frames do not fit if all first deadlines coincide".to_owned()))
+    };
+    Ok(SetAnswer { set: set.number, schedulable, reason, bounds_us: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    use crate::args::{Args, Command};
+
+    fn answers(arguments: &str, text: &str) -> String {
+        let line = format!("takt analyze {arguments} --sets f.csv");
+        let Command::Analyze(args) = Args::try_parse_from(line.split(' ')).unwrap().command else {
+            panic!("{line}")
+        };
+        let sets = task_file::parse("f.csv", text).unwrap();
+        match sets.iter().map(|set| analyze(&args, set)).collect::<anyhow::Result<Vec<_>>>() {
+            Ok(answers) => table(&answers),
+            Err(error) => format!("{error:#}\n"),
+        }
+    }
+
+    const SETS: &str = "0,0,2,10,20\n0,1,9,40,40\n5,0,8,10,10\n5,1,9,40,40\n";
+
+    #[test]
+    fn every_analysis_prints_its_bounds() {
+        assert_eq!(answers("edf", SETS), "0,1,2,11\n5,0,-,-\n");
+        assert_eq!(answers("np-edf", SETS), "0,1,10,11\n5,0,-,-\n");
+        assert_eq!(answers("lp-edf --segment 4", SETS), "0,1,5,11\n5,0,-,-\n");
+        assert_eq!(answers("edf --overhead 1 --submission 2", SETS), "0,1,6,19\n5,0,-,-\n");
+        assert_eq!(answers("lp-edf --segment 4 --overhead 1", SETS), "0,1,9,15\n5,0,-,-\n");
+        assert_eq!(answers("runlist --segment 4", SETS), "0,1,10,27\n5,0,24,33\n");
+        assert_eq!(answers("runlist --segment 4 --lower-segment 0", SETS), "0,1,6,15\n5,0,16,21\n");
+    }
+
+    #[test]
+    fn frames_need_a_common_refresh() {
+        assert_eq!(answers("frames", "0,0,5,20,20\n0,1,9,40,40\n"), "0,1\n");
+        assert_eq!(answers("frames", "0,0,12,20,20\n0,1,19,40,40\n"), "0,0\n");
+        assert!(answers("frames", SETS).contains("task 0 has T = 20 and D = 10"));
+        assert!(
+            answers("frames --refresh 7", "0,0,5,20,20\n").contains("a multiple of the refresh period 7 us")
+        );
+        let many = "0,0,1,7,7\n0,1,1,77,77\n0,2,1,91,91\n0,3,1,119,119\n";
+        assert_eq!(answers("frames", many), "0,0\n");
+    }
+
+    #[test]
+    fn segments_are_asked_for() {
+        for line in ["takt analyze lp-edf --sets f", "takt analyze runlist --sets f"] {
+            let error = Args::try_parse_from(line.split(' ')).unwrap_err().to_string();
+            assert!(error.contains("--segment"), "{error}");
+        }
+    }
+
+    #[test]
+    fn huge_overheads_are_refused() {
+        assert!(answers("edf --overhead 18446744073709551615", SETS).contains("too large"));
+    }
+}
