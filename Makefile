@@ -91,6 +91,7 @@ licences:
 
 prove: build
 	"$(TAKT)" prove --sets 3000 --seed 1
+	"$(TAKT)" sim scenarios/drive-cycle.toml --misses 0 --expect-hash $$(cat scenarios/drive-cycle.hash)
 
 deny: setup-build
 	cargo install --locked cargo-deny@0.20.2

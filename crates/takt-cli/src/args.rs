@@ -38,6 +38,14 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Tell how good predictions were, from files with predicted and measured times.
     Report(ReportArgs),
+    /// Make a recording to replay in scenarios from what an app did in a run (printed as CSV).
+    Record {
+        /// What `takt sim --trace FILE.csv` wrote.
+        file: PathBuf,
+        /// Which app.
+        #[arg(long)]
+        app: String,
+    },
     /// Print a JSON schema.
     Schema {
         /// Of what.

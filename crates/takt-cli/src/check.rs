@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use takt_core::Span;
 use takt_core::analysis::frames::{self, Demand};
+use takt_core::{AppParams, Span, Time};
 use takt_sim::Scenario;
-use takt_sim::demand::frame_demand;
+use takt_sim::demand::{frame_demand, may_overrun};
+use takt_sim::model::{AppSpec, End};
 
 use crate::Answer;
 use crate::args::CheckArgs;
@@ -18,7 +19,10 @@ use crate::table::Table;
 pub(crate) struct Verdict {
     /// Name of the scenario.
     scenario: String,
-    /// Whether every app can have its `etpf` in every frame, if all first deadlines coincide.
+    /// The time that is judged: the worst one, if apps join, leave or change.
+    at_s: f64,
+    /// Whether every app can have its `etpf` in every frame; the scenario's phases count if all
+    /// apps join together.
     schedulable: bool,
     /// GPU time per refresh period that one more app could reserve; null if not schedulable.
     slack_us: Option<f64>,
@@ -32,8 +36,10 @@ pub(crate) struct Verdict {
     stagger: Vec<u32>,
     /// Reserved share of the GPU (0..).
     reserved: f64,
-    /// Every app, most important first.
+    /// Every app that is attached at that time, most important first.
     apps: Vec<AppVerdict>,
+    /// What the scenario contains that the guarantee assumes away.
+    caveats: Vec<String>,
 }
 
 /// What holds for one app.
@@ -54,8 +60,9 @@ pub(crate) struct AppVerdict {
     /// The most that a frame of this workload may need, all margins and delays included; null if
     /// it has no bound.
     needs_us: Option<f64>,
-    /// Whether the guarantee covers the app: it is in the protected set and its frames fit.
-    guaranteed: bool,
+    /// Whether the guarantee covers the app: it is in the protected set and its frames fit into its
+    /// `etpf`. The caveats apply.
+    covered: bool,
 }
 
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Answer> {
@@ -68,37 +75,83 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Answer> {
     Ok(if verdict.schedulable { Answer::Yes } else { Answer::No })
 }
 
+/// The apps that are attached together at some time, with what they then ask for.
+type Together<'a> = Vec<(&'a AppSpec, AppParams)>;
+
+/// Judges every time between two joins, changes or departures; the worst one is the verdict.
 fn judge(scenario: &Scenario) -> Verdict {
-    let mut specs: Vec<_> = scenario.apps.iter().collect();
-    specs.sort_by_key(|app| std::cmp::Reverse(app.params.priority));
+    let mut times: Vec<Time> = scenario.apps.iter().map(|app| app.join).collect();
+    times.extend(scenario.apps.iter().flat_map(|app| app.changes.iter().map(|change| change.at)));
+    times.extend(scenario.apps.iter().filter_map(ends));
+    times.sort_unstable();
+    times.dedup();
+    let verdicts = times.iter().map(|at| (*at, together(scenario, *at))).filter(|(_, apps)| !apps.is_empty());
+    let verdicts = verdicts.map(|(at, apps)| judge_together(scenario, at, &apps));
+    let worst = verdicts.min_by(|a, b| {
+        let key = |verdict: &Verdict| verdict.slack_us.unwrap_or(-verdict.reserved);
+        key(a).total_cmp(&key(b))
+    });
+    worst.unwrap_or_else(|| judge_together(scenario, Time::ZERO, &Vec::new()))
+}
+
+fn ends(app: &AppSpec) -> Option<Time> {
+    match app.end? {
+        End::Leave(at) => Some(at),
+        End::Crash { at, notice } => Some(at + notice),
+        // Its reservation stays.
+        End::Hang(_) => None,
+    }
+}
+
+/// Who is there at `at`, most important first.
+fn together(scenario: &Scenario, at: Time) -> Together<'_> {
+    let there = |app: &&AppSpec| app.join <= at && ends(app).is_none_or(|end| at < end);
+    let params = |app: &AppSpec| {
+        let changed = app.changes.iter().rev().find(|change| change.at <= at);
+        changed.map_or(app.params, |change| change.params)
+    };
+    let mut apps: Together<'_> = scenario.apps.iter().filter(there).map(|app| (app, params(app))).collect();
+    apps.sort_by_key(|(_, params)| std::cmp::Reverse(params.priority));
+    apps
+}
+
+fn judge_together(scenario: &Scenario, at: Time, apps: &Together<'_>) -> Verdict {
     let period = scenario.config.refresh.period_span();
-    let set: Vec<Demand> = specs
+    let set: Vec<Demand> = apps
         .iter()
-        .map(|app| Demand { stride: app.params.stride, etpf: app.params.etpf, phase: 0 })
+        .map(|(app, params)| Demand { stride: params.stride, etpf: params.etpf, phase: app.phase })
         .collect();
+    // Phases help only apps that start together.
+    let phased =
+        apps.iter().any(|(app, _)| app.phase > 0) && apps.iter().all(|(app, _)| app.join == apps[0].0.join);
+    let test = if phased { frames::is_schedulable_staggered } else { frames::is_schedulable };
     let stagger = frames::best_stagger(period, &set);
     let staggered: Vec<Demand> =
         set.iter().zip(&stagger).map(|(demand, &phase)| Demand { phase, ..*demand }).collect();
-    let protected = frames::protected(period, &set);
-    let slack = frames::slack(period, &set, frames::is_schedulable);
+    let protected = if test(period, &set) { set.len() } else { frames::protected(period, &set) };
+    let slack = frames::slack(period, &set, test);
     let slack_staggered = frames::slack(period, &staggered, frames::is_schedulable_staggered);
-    let apps = specs.iter().enumerate().map(|(index, app)| {
+    let judged = apps.iter().enumerate().map(|(index, (app, params))| {
         let needs = frame_demand(app, &scenario.config);
-        let etpf = app.params.etpf;
+        let headroom = match index < protected {
+            true => frames::headroom(period, &set[..protected], index, test),
+            false => None,
+        };
         AppVerdict {
             name: app.name.clone(),
-            priority: app.params.priority.0,
-            fps: f64::from(app.fps_mhz) / 1000.0,
-            stride: app.params.stride.get(),
-            etpf_us: us(etpf),
-            headroom_us: frames::headroom(period, &set, index, frames::is_schedulable).map(us),
+            priority: params.priority.0,
+            fps: f64::from(scenario.config.refresh.mhz()) / 1000.0 / f64::from(params.stride.get()),
+            stride: params.stride.get(),
+            etpf_us: us(params.etpf),
+            headroom_us: headroom.map(us),
             needs_us: needs.map(us),
-            guaranteed: index < protected && needs.is_some_and(|needs| needs <= etpf),
+            covered: index < protected && needs.is_some_and(|needs| needs <= params.etpf),
         }
     });
     let demanded: f64 = set.iter().map(|d| us(d.etpf) / f64::from(d.stride.get())).sum();
     Verdict {
         scenario: scenario.name.clone(),
+        at_s: us(at.since(Time::ZERO)) / 1e6,
         schedulable: slack.is_some(),
         slack_us: slack.map(us),
         protected,
@@ -106,8 +159,34 @@ fn judge(scenario: &Scenario) -> Verdict {
         slack_staggered_us: slack_staggered.map(us),
         stagger,
         reserved: demanded / us(period),
-        apps: apps.collect(),
+        apps: judged.collect(),
+        caveats: caveats(scenario),
     }
+}
+
+/// What the scenario contains that the guarantee assumes away.
+fn caveats(scenario: &Scenario) -> Vec<String> {
+    let margins = &scenario.config.margins;
+    let mut out = Vec::new();
+    let names = |wanted: &dyn Fn(&AppSpec) -> bool| {
+        let names: Vec<&str> =
+            scenario.apps.iter().filter(|app| wanted(app)).map(|app| app.name.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    if let Some(names) = names(&|app| may_overrun(app, margins)) {
+        out.push(format!("groups may run longer than their conservative prediction: {names}"));
+    }
+    if let Some(names) = names(&|app| app.submit_delay.hi + app.cpu.hi > Span::ZERO) {
+        out.push(format!("frames may arrive later than their release: {names}"));
+    }
+    let gpu = &scenario.gpu;
+    if gpu.dispatch_delay.hi > margins.dispatch_upper || gpu.completion_delay.hi > margins.completion_upper {
+        out.push("dispatch or completion may take longer than the margins say".to_owned());
+    }
+    if gpu.lost_completion_ppm > 0 || !gpu.stalls.is_empty() || !gpu.clock.is_empty() {
+        out.push("the GPU stalls, changes its clock or loses completions".to_owned());
+    }
+    out
 }
 
 fn us(span: Span) -> f64 {
@@ -123,12 +202,12 @@ fn describe(verdict: &Verdict) -> String {
         "could grow by",
         "frame needs",
         "stagger",
-        "<guaranteed",
+        "<covered by the guarantee",
     ]);
     let ms = |us: f64| format!("{:.3}", us / 1000.0);
     let or_dash = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), ms);
     for (index, (app, phase)) in verdict.apps.iter().zip(&verdict.stagger).enumerate() {
-        let guaranteed = match app.guaranteed {
+        let covered = match app.covered {
             true => "yes",
             false if index >= verdict.protected => "no: below the protected set",
             false if app.etpf_us == 0.0 => "no: nothing is reserved",
@@ -142,7 +221,7 @@ fn describe(verdict: &Verdict) -> String {
             or_dash(app.headroom_us),
             or_dash(app.needs_us),
             phase.to_string(),
-            guaranteed.to_owned(),
+            covered.to_owned(),
         ]);
     }
     let reserved = format!("{:.1} % of the GPU reserved", verdict.reserved * 100.0);
@@ -155,12 +234,22 @@ fn describe(verdict: &Verdict) -> String {
              ({} ms of slack per period): {reserved}.",
             ms(slack)
         ),
-        (None, None) => format!(
-            "Not schedulable: {reserved}. The {} most important of {} apps are; \
-             lower an etpf or a frame rate below them.",
-            verdict.protected,
-            verdict.apps.len()
-        ),
+        (None, None) => match verdict.apps.get(verdict.protected) {
+            Some(first) => format!(
+                "Not schedulable: {reserved}. {} is the first app that does not fit below the {} before it; \
+                 lower its etpf or frame rate.",
+                first.name, verdict.protected
+            ),
+            None => format!("Not schedulable: {reserved}."),
+        },
     };
-    format!("{}\n\n{}\n{sentence}\n", verdict.scenario, table.render())
+    let reserving = verdict.apps.iter().filter(|app| app.etpf_us > 0.0);
+    let covered = reserving.clone().filter(|app| app.covered).count();
+    let mut notes = format!("Covered: {covered} of {} apps with a reservation.\n", reserving.count());
+    for caveat in &verdict.caveats {
+        notes += &format!("The guarantee assumes otherwise: {caveat}.\n");
+    }
+    let when =
+        if verdict.at_s > 0.0 { format!(", worst from {:.3} s on", verdict.at_s) } else { String::new() };
+    format!("{}{when}\n\n{}\n{sentence}\n{notes}", verdict.scenario, table.render())
 }

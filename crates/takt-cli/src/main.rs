@@ -15,8 +15,10 @@ mod sim;
 mod table;
 mod task_file;
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
 
 use crate::args::{Args, Command};
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Record { file, app } => record(&file, &app),
         Command::Schema { of } => output::print(&args::schema(of)).map(|()| Answer::Yes),
         Command::Completions { shell } => completions(shell),
     };
@@ -54,6 +57,15 @@ fn main() -> ExitCode {
             output::complain(&error);
             ExitCode::from(EXIT_BAD_INPUT)
         }
+    }
+}
+
+fn record(file: &Path, app: &str) -> anyhow::Result<Answer> {
+    let limit = takt_sim::scenario::RECORDING_BYTES_MAX as u64;
+    let table = load::read(file, limit).with_context(|| format!("cannot read {}", file.display()))?;
+    match takt_sim::scenario::from_trace(&table, app) {
+        Ok(recording) => output::print(&recording).map(|()| Answer::Yes),
+        Err(problem) => bail!("{}: {problem}", file.display()),
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Findings {
     sets: u64,
     /// Seed of all cases.
     seed: u64,
+    /// Hash over everything that happened in all cases; the same on any number of threads.
+    event_hash: String,
     /// Cases in which an app of the protected set missed a deadline.
     violations: u64,
     /// The counterexamples, shrunk, as scenario files; at most [`WRITTEN_MAX`].
@@ -39,14 +41,20 @@ pub(crate) fn run(args: &ProveArgs) -> anyhow::Result<Answer> {
         Some(threads) => threads as usize,
         None => thread::available_parallelism().map_or(1, usize::from),
     };
-    let violations = search(&options, args.sets, threads)?;
+    let (event_hash, violations) = search(&options, args.sets, threads)?;
     let mut files = Vec::new();
     for violation in violations.iter().take(WRITTEN_MAX) {
         let path = args.out.join(format!("{}.toml", violation.case.scenario.name));
         output::file(&path, &scenario::to_toml(&violation.case.scenario))?;
         files.push(path);
     }
-    let findings = Findings { sets: args.sets, seed: args.seed, violations: violations.len() as u64, files };
+    let findings = Findings {
+        sets: args.sets,
+        seed: args.seed,
+        event_hash: format!("{event_hash:016x}"),
+        violations: violations.len() as u64,
+        files,
+    };
     output::json(args.json.as_deref(), &findings)?;
     if !output::is_stdout(args.json.as_deref()) {
         output::print(&describe(&findings, &violations))?;
@@ -78,29 +86,37 @@ fn options(args: &ProveArgs) -> anyhow::Result<Options> {
 }
 
 /// Tries all cases; the result does not depend on the number of threads.
-fn search(options: &Options, sets: u64, threads: usize) -> anyhow::Result<Vec<Violation>> {
+fn search(options: &Options, sets: u64, threads: usize) -> anyhow::Result<(u64, Vec<Violation>)> {
     let bar = output::progress(sets, "searching counterexamples");
     let next = AtomicU64::new(0);
     let work = || {
-        let mut found = Vec::new();
+        let (mut hash, mut found) = (0u64, Vec::new());
         loop {
             let from = next.fetch_add(BATCH, Ordering::Relaxed);
             if from >= sets {
-                return found;
+                return (hash, found);
             }
             let until = sets.min(from + BATCH);
-            found.extend((from..until).filter_map(|index| check(options, index)));
+            for index in from..until {
+                let checked = check(options, index);
+                // A sum does not care who took which case.
+                hash = hash.wrapping_add(checked.event_hash.wrapping_mul(2 * index + 1));
+                found.extend(checked.violation);
+            }
             bar.inc(until - from);
         }
     };
-    let mut violations = Vec::new();
+    let (mut hash, mut violations) = (0u64, Vec::new());
     thread::scope(|scope| {
         let spawn =
             |number: usize| thread::Builder::new().name(format!("prove-{number}")).spawn_scoped(scope, work);
         let handles = (0..threads).map(spawn).collect::<Result<Vec<_>, _>>()?;
         for handle in handles {
             match handle.join() {
-                Ok(found) => violations.extend(found),
+                Ok((part, found)) => {
+                    hash = hash.wrapping_add(part);
+                    violations.extend(found);
+                }
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
@@ -108,7 +124,7 @@ fn search(options: &Options, sets: u64, threads: usize) -> anyhow::Result<Vec<Vi
     })?;
     bar.finish_and_clear();
     violations.sort_by_key(|violation| violation.index);
-    Ok(violations)
+    Ok((hash, violations))
 }
 
 fn describe(findings: &Findings, violations: &[Violation]) -> String {

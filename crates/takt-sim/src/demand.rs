@@ -1,6 +1,6 @@
 //! What a frame of a workload may need, to be compared with what its app reserves.
 
-use takt_core::{Config, Estimate, Span};
+use takt_core::{Config, Estimate, Margins, Span};
 
 use crate::model::{AppSpec, CostDist, Prediction, Work};
 
@@ -31,6 +31,36 @@ pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
             .try_fold(Span::ZERO, |most, frame| frame.map(|frame| most.max(frame)))?,
     };
     Some(groups + margins.per_frame(config.mpcg))
+}
+
+/// Whether a group of `app` may run longer than its conservative prediction.
+pub fn may_overrun(app: &AppSpec, margins: &Margins) -> bool {
+    let overruns = |cost: Span, predicted: Option<Estimate>| match predicted {
+        Some(predicted) => cost > margins.conservative(predicted),
+        None => lower_estimate(cost, &app.prediction).is_some_and(|least| cost > margins.conservative(least)),
+    };
+    match &app.work {
+        Work::Drawn { parts, swap } => {
+            let dists = parts.iter().map(|part| &part.cost).chain([swap]);
+            let mut ends =
+                dists.flat_map(|dist| &dist.buckets).flat_map(|bucket| [bucket.range.lo, bucket.range.hi]);
+            ends.any(|cost| overruns(cost, None))
+        }
+        Work::Recorded(groups) => {
+            groups.iter().any(|group| overruns(group.cost, group.predicted.map(Estimate::new)))
+        }
+    }
+}
+
+/// The smallest estimate that the model can give for a group of that cost; `None` if it has no bound.
+fn lower_estimate(cost: Span, prediction: &Prediction) -> Option<Estimate> {
+    let scale = prediction.scale_permille?;
+    let noise = 1000 - prediction.noise_permille.min(1000);
+    let noisy = cost.scaled(noise, 1000).as_signed_ns() + prediction.bias_ns;
+    let outlier = prediction.outliers.map_or(i64::MAX, |outliers| cost.as_signed_ns() + outliers.error_ns.0);
+    let least = noisy.min(outlier).max(0).cast_unsigned();
+    let floored = Span::from_ns(least).max(prediction.floor);
+    Some(Estimate::new(floored.scaled(scale, 1000)))
 }
 
 fn longest(cost: &CostDist, prediction: &Prediction) -> Option<Estimate> {

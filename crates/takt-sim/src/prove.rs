@@ -81,20 +81,37 @@ pub struct Violation {
     pub deadline: Time,
 }
 
+/// What became of a case.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Checked {
+    /// Hash over everything that happened in it.
+    pub event_hash: u64,
+    /// The guarantee was broken.
+    pub violation: Option<Violation>,
+}
+
 /// Draws and tests case number `index`.
-pub fn check(options: &Options, index: u64) -> Option<Violation> {
+pub fn check(options: &Options, index: u64) -> Checked {
     let case = draw(options, index);
-    first_miss(&case)?;
-    let case = shrink(case);
-    let (app, deadline) = first_miss(&case)?;
-    Some(Violation { index, case, app, deadline })
+    let (event_hash, miss) = play(&case);
+    let violation = miss.and_then(|_| {
+        let case = shrink(case);
+        let (app, deadline) = first_miss(&case)?;
+        Some(Violation { index, case, app, deadline })
+    });
+    Checked { event_hash, violation }
 }
 
 /// The first deadline that an app of the protected set misses.
 pub fn first_miss(case: &Case) -> Option<(AppId, Time)> {
+    play(case).1
+}
+
+fn play(case: &Case) -> (u64, Option<(AppId, Time)>) {
     let mut watch = Watch { case, miss: None, frames: vec![0; case.protected] };
-    let end = world::run(&case.scenario, &mut watch).end;
-    watch.miss.or_else(|| watch.starved().map(|app| (app, end)))
+    let outcome = world::run(&case.scenario, &mut watch);
+    let miss = watch.miss.or_else(|| watch.starved().map(|app| (app, outcome.end)));
+    (outcome.event_hash, miss)
 }
 
 struct Watch<'a> {
@@ -552,7 +569,7 @@ mod tests {
         for (seed, edge) in (10..).zip(edges) {
             let edge = Options { seed, ..edge };
             for index in 0..150 {
-                assert_eq!(check(&edge, index), None, "seed {seed} case {index}");
+                assert_eq!(check(&edge, index).violation, None, "seed {seed} case {index}");
             }
         }
     }

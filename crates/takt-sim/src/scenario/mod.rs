@@ -33,7 +33,7 @@ pub use decimal::{
 };
 pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic};
 pub use overrides::{NotAnOverride, Override};
-pub use recording::HEADER as RECORDING_HEADER;
+pub use recording::{HEADER as RECORDING_HEADER, from_trace};
 pub use schema::json_schema;
 pub use write::to_toml;
 

@@ -6,8 +6,8 @@
 //! 0,swap,385.5,
 //! ```
 //!
-//! Times are microseconds with up to three decimals. The last row must be a swap, because a
-//! recording is replayed over and over.
+//! Times are microseconds with up to three decimals; a prediction may be `inf`. The last row must
+//! be a swap, because a recording is replayed over and over.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +21,49 @@ use crate::model::RecordedGroup;
 
 /// The first line of a recording.
 pub const HEADER: &str = "delay_us,kind,cost_us,predicted_us";
+
+/// Makes a recording of what one app did in a run, from the rows that `takt sim --trace FILE.csv`
+/// wrote: groups in order of submission, with the time that passed since the one before in the
+/// same frame. Frames that were not executed to their end are left out.
+///
+/// # Errors
+///
+/// Says which line is not what that table has, or that the app is not in it.
+pub fn from_trace(table: &str, app: &str) -> Result<String, String> {
+    let header = table.lines().next().unwrap_or("");
+    if header.trim() != takt_trace::export::csv::HEADER {
+        return Err(format!("line 1: the first line must be {}", takt_trace::export::csv::HEADER));
+    }
+    let mut rows = Vec::new();
+    for (line, row) in (2..).zip(table.lines().skip(1)) {
+        let cells: Vec<&str> = row.split(',').collect();
+        let [name, _, frame, group, kind, submitted, _, _, _, predicted, _, cost] = cells[..] else {
+            return Err(format!("line {line}: a row has 12 cells, not {}", cells.len()));
+        };
+        let number =
+            |text: &str| text.parse::<u64>().map_err(|error| format!("line {line}: '{text}': {error}"));
+        let time =
+            |text: &str| text.parse::<f64>().map_err(|error| format!("line {line}: '{text}': {error}"));
+        if name == app {
+            rows.push((number(group)?, number(frame)?, kind, time(submitted)?, predicted, cost));
+        }
+    }
+    rows.sort_by_key(|(group, ..)| *group);
+    let whole = rows.iter().rposition(|(_, _, kind, ..)| *kind == "swap");
+    let rows = whole.map_or(&[][..], |last| &rows[..=last]);
+    if rows.is_empty() {
+        return Err(format!("no whole frame of '{app}' is in the table"));
+    }
+    let mut out = format!("{HEADER}\n");
+    let mut before: Option<(u64, f64)> = None;
+    for (_, frame, kind, submitted, predicted, cost) in rows.iter().filter(|row| row.2 != "exit") {
+        let same_frame = before.filter(|(other, _)| other == frame);
+        let delay = same_frame.map_or(0.0, |(_, earlier)| (submitted - earlier).max(0.0));
+        before = Some((*frame, *submitted));
+        out += &format!("{delay:.3},{kind},{cost},{predicted}\n");
+    }
+    Ok(out)
+}
 
 /// Loads and keeps recordings.
 pub(super) struct Recordings<'r> {
@@ -143,6 +186,7 @@ fn group(report: &mut Report<'_>, (file, line): (&str, u32), row: &str) -> Optio
     let cost = span(report, cost_cell);
     let predicted = match predicted_cell.text {
         "" => Some(None),
+        "inf" => Some(Some(Span::FOREVER)),
         _ => span(report, predicted_cell).map(Some),
     };
     Some(RecordedGroup { delay: delay?, kind: kind?, cost: cost?, predicted: predicted? })

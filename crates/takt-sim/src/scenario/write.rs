@@ -154,7 +154,10 @@ impl Writer {
                 GroupKind::Swap | GroupKind::Exit => "swap",
             };
             let (delay, cost) = (us(group.delay), us(group.cost));
-            let predicted = group.predicted.map(us).unwrap_or_default();
+            let predicted = match group.predicted {
+                Some(predicted) if predicted >= Span::FOREVER => "inf".to_owned(),
+                predicted => predicted.map(us).unwrap_or_default(),
+            };
             let _infallible = writeln!(self.text, "{delay},{kind},{cost},{predicted}");
         }
         self.text.push_str("\"\"\"\n");
