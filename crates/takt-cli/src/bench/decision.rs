@@ -1,8 +1,12 @@
 //! The cost of a scheduling decision.
 //!
-//! Every app always has a group waiting and everything fits, so each decision looks at every app:
-//! the worst case for the policy. One iteration is a completion, one decision (which dispatches
-//! a group) and the submission of a group in its place.
+//! `decision`: every app always has a group waiting and everything fits, so each decision visits
+//! every app. One iteration is a completion, one decision (which dispatches a group) and the
+//! submission of a group in its place.
+//!
+//! `decision-held`: the most important app is absent and nothing below it fits, so that each
+//! decision tests every app against the reservations and dispatches nothing. One iteration is a
+//! vsync: deadlines are judged and one decision is taken.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -24,6 +28,9 @@ pub(super) fn measure_all(apps: &[u32], iterations: u64) -> anyhow::Result<Vec<M
     for &count in apps {
         all.push(measure("decision", count, &STRIDES, iterations)?);
     }
+    for &count in apps.iter().filter(|count| **count > 1) {
+        all.push(measure_held(count, (iterations / 10).max(1))?);
+    }
     // Strides 1 to 7 repeat after 420 periods: the look-ahead must not cost as much.
     all.push(measure("decision-odd-strides", 20, &[1, 2, 3, 4, 5, 6, 7], iterations)?);
     Ok(all)
@@ -39,20 +46,35 @@ pub(super) fn take_only(apps: &[u32], iterations: u64) -> anyhow::Result<()> {
 
 fn measure(name: &str, apps: u32, strides: &[u32], iterations: u64) -> anyhow::Result<Measurement> {
     let mut bench = Bench::new(apps, strides)?;
-    bench.iterate(iterations / 10 + 1);
+    let measurement = time(name, apps, iterations, |count| bench.iterate(count))?;
+    bench.verify()?;
+    Ok(measurement)
+}
+
+fn measure_held(apps: u32, iterations: u64) -> anyhow::Result<Measurement> {
+    let mut bench = Bench::held(apps, &STRIDES)?;
+    let before = bench.scheduler.stats();
+    let measurement = time("decision-held", apps, iterations, |count| bench.pass_vsyncs(count))?;
+    let after = bench.scheduler.stats();
+    ensure!(after.runs > before.runs + iterations, "no decision was taken");
+    ensure!(after.dispatched == before.dispatched && bench.passed_over == 0, "not everything was held");
+    Ok(measurement)
+}
+
+fn time(name: &str, apps: u32, iterations: u64, mut iterate: impl FnMut(u64)) -> anyhow::Result<Measurement> {
+    iterate(iterations / 10 + 1);
     let mut elapsed = 0.0;
     let memory = allocation_counter::measure(|| {
         let start = Instant::now();
-        bench.iterate(iterations);
+        iterate(iterations);
         elapsed = start.elapsed().as_nanos() as f64;
     });
     let mut histogram = Histogram::<u64>::new(3)?;
     for _ in 0..iterations.min(100_000) {
         let start = Instant::now();
-        bench.iterate(1);
+        iterate(1);
         histogram.record(u64::try_from(start.elapsed().as_nanos())?)?;
     }
-    bench.verify()?;
     Ok(Measurement {
         name: name.to_owned(),
         n: apps.into(),
@@ -100,12 +122,45 @@ impl Bench {
         Ok(bench)
     }
 
+    /// The most important app reserves most of each period and is absent; all others wait with
+    /// groups that do not fit beside it.
+    fn held(apps: u32, strides: &[u32]) -> anyhow::Result<Self> {
+        let mut bench = Self::new(1, &[1])?;
+        let config = Config { apps_max: apps, ..*bench.scheduler.config() };
+        bench.scheduler =
+            Scheduler::new(config, policy::by_name("frame-deadline").context("the policy exists")?);
+        for (slot, stride) in (0..apps).zip([1].iter().chain(strides.iter().cycle())) {
+            let stride = Stride::new(*stride).context("strides are small")?;
+            let etpf = if slot == 0 { Span::from_ms(12) } else { COST };
+            let params = AppParams { priority: Priority(apps - slot), stride, etpf };
+            bench.scheduler.handle_event(bench.now, Event::Join { app: AppId(slot), params, phase: 0 });
+            if slot > 0 {
+                bench.submit_group(AppId(slot), Span::from_ms(200));
+            }
+        }
+        bench.drain();
+        Ok(bench)
+    }
+
+    fn pass_vsyncs(&mut self, count: u64) {
+        for _ in 0..count {
+            let next = self.scheduler.config().refresh.end(self.scheduler.current_period());
+            self.now = next;
+            self.scheduler.handle_timeout(self.now);
+            self.drain();
+        }
+    }
+
     fn submit(&mut self, app: AppId) {
+        self.submit_group(app, COST);
+    }
+
+    fn submit_group(&mut self, app: AppId, estimate: Span) {
         let event = Event::Submit {
             app,
             group: GroupId(self.groups),
             kind: GroupKind::Draw,
-            estimate: Estimate::new(COST),
+            estimate: Estimate::new(estimate),
         };
         self.groups += 1;
         self.scheduler.handle_event(self.now, event);

@@ -75,6 +75,8 @@ impl FrameDeadline {
         self.lapse = i64::MAX;
         let mut best: Option<Best> = None;
         let mut nearest: Option<(Period, AppId)> = None;
+        // Reservations only grow in this loop, so what was available is an upper bound of what is.
+        let mut at_most = i64::MAX;
 
         for index in 0..lanes.len() {
             let lane = &mut lanes[index];
@@ -92,8 +94,11 @@ impl FrameDeadline {
                 } else if let Some(best) = best.filter(|best| best.target <= lane.target) {
                     // Rule B has decided already; whether it would fit does not matter.
                     lane.hold = Some(Hold::Behind { app: best.app });
+                } else if head.conservative.as_signed_ns() >= at_most {
+                    lane.hold = nearest.map(|(_, app)| Hold::Protects { app });
                 } else {
                     let available = profile.available()? - ready_c;
+                    at_most = available;
                     if head.conservative.as_signed_ns() < available {
                         best = Some(Best { index, target: lane.target, app: lane.app });
                         lane.hold = None;
