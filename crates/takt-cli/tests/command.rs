@@ -289,6 +289,19 @@ fn a_run_can_be_replayed() {
 }
 
 #[test]
+fn the_readme_shows_what_the_demo_prints() {
+    let folder = scratch("readme");
+    let output = takt(&["demo", "--out", &folder.display().to_string()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("the README is there");
+    let shown: Vec<&str> = readme.lines().filter(|line| line.contains(" %  |  ")).collect();
+    assert!(shown.len() >= 8, "{shown:?}");
+    for line in shown {
+        assert!(stdout(&output).contains(line), "the README is stale: {line}");
+    }
+}
+
+#[test]
 fn published_schemas_are_fresh() {
     for of in ["scenario", "sim", "check", "prove", "bench", "report"] {
         let output = takt(&["schema", of]);

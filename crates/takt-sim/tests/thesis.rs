@@ -103,8 +103,9 @@ fn submission_order_does_harm() {
 
 #[test]
 fn runs_are_pinned_by_their_seed() {
-    // The same in debug and release builds, on any machine: `make test` compares the release build with it, too. A change here means that scheduling
-    // or the model changed: say so in the commit.
+    // The same in debug and release builds, on any machine: `make test` compares the release
+    // build with it, too. A change here means that scheduling, its reasons or the model changed:
+    // say so in the commit.
     let pinned = include_str!("../../../scenarios/drive-cycle.hash");
     let hash = |sets: &[&str]| run(&load("drive-cycle", sets), ()).event_hash;
     assert_eq!(format!("{:016x}", hash(&[])), pinned.trim());
