@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::hash::Hasher;
 
 use takt_core::{
-    Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Scheduler, Stats, Time, policy,
+    Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Scheduler, Span, Stats, Time, policy,
 };
 use takt_trace::{AppMeta, GpuRecord, Meta, Observer, Record};
 
@@ -40,6 +40,10 @@ pub struct World<'a, O> {
     events: u64,
     observer: O,
 }
+
+/// A frame that waits for nothing and costs nothing takes this long all the same, or time would
+/// never pass.
+const UNPACED_FRAME_MIN: Span = Span::from_us(1);
 
 const GPU: usize = 0;
 const NOTICE: usize = 1;
@@ -364,7 +368,7 @@ impl<'a, O: Observer> World<'a, O> {
             (_, Some(at)) => at.max(self.now),
             (_, None) if client.spec().unpaced => {
                 client.state = State::Waking;
-                self.now
+                self.now + UNPACED_FRAME_MIN
             }
             (_, None) => {
                 client.state = State::Asleep;

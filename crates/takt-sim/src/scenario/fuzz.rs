@@ -367,6 +367,32 @@ proptest! {
         }
     }
 
+    /// Whatever is valid can be simulated and judged: nothing panics, time passes, and shares are
+    /// shares.
+    #[test]
+    fn what_is_valid_can_be_run(mut scenario in scenario()) {
+        scenario.duration = scenario.duration.min(Span::from_ms(50));
+        scenario.warm_up = Span::ZERO;
+        let meta = crate::meta(&scenario);
+        let mut metrics = takt_trace::Metrics::new(meta.clone(), scenario.warm_up);
+        let mut trace = takt_trace::export::Perfetto::new(std::io::sink(), &meta).unwrap();
+        let mut world = crate::World::new(&scenario, (&mut metrics, &mut trace));
+        world.run_until(takt_core::Time::ZERO + scenario.duration);
+        world.scheduler().check_invariants();
+        let outcome = world.outcome();
+        let summary = metrics.finish(takt_trace::RunFacts {
+            seed: scenario.seed,
+            event_hash: outcome.event_hash,
+            stats: outcome.stats,
+            end: outcome.end,
+        });
+        trace.finish().unwrap();
+        prop_assert!((0.0..=1.0).contains(&summary.gpu.utilisation), "{}", summary.gpu.utilisation);
+        for app in &summary.apps {
+            prop_assert!((0.0..=1.0).contains(&app.met), "{}", app.met);
+        }
+    }
+
     #[test]
     fn random_text_is_survived(bytes in vec(any::<u8>(), 0..400)) {
         drop(read(&String::from_utf8_lossy(&bytes), &[]));
