@@ -78,7 +78,7 @@ fn subtitle(runs: &[Run]) -> String {
         "<p class=\"sub\">{} · {} apps · {} s judged · seed {}</p>",
         policies.join(" against "),
         first.summary.apps.len(),
-        number(finite(first.summary.duration_s)),
+        number(finite(first.summary.judged_s)),
         first.summary.seed
     )
 }
@@ -179,7 +179,7 @@ fn app_cells(app: &AppSummary) -> String {
         percent(app.met),
         count(app.missed),
         count(app.deadlines),
-        millis(app.response_us.p99),
+        if app.frames == 0 { "–".to_owned() } else { millis(app.response_us.p99) },
         millis(app.blocking_us_max),
         percent(app.gpu_share)
     )
