@@ -377,7 +377,7 @@ proptest! {
         let mut metrics = takt_trace::Metrics::new(meta.clone(), scenario.warm_up);
         let mut trace = takt_trace::export::Perfetto::new(std::io::sink(), &meta).unwrap();
         let mut world = crate::World::new(&scenario, (&mut metrics, &mut trace));
-        world.run_until(takt_core::Time::ZERO + scenario.duration);
+        world.run_until(Time::ZERO + scenario.duration);
         world.scheduler().check_invariants();
         let outcome = world.outcome();
         let summary = metrics.finish(takt_trace::RunFacts {
