@@ -93,6 +93,12 @@ impl Refresh {
         self.start(Period(period.0.saturating_add(1)))
     }
 
+    /// The incipient arrival of a frame of that stride for `target`: when its groups may begin to
+    /// arrive.
+    pub fn incipient_arrival(&self, target: Period, stride: Stride) -> Time {
+        self.start(target - stride.lead())
+    }
+
     /// The period that `time` falls in; period 0 for anything before the origin.
     pub const fn period_at(&self, time: Time) -> Period {
         // The largest k with floor(k·num/den) ≤ t, that is k·num < (t + 1)·den, split so that

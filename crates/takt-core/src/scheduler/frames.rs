@@ -69,7 +69,7 @@ impl Frames {
             app: lane.app,
             frame: self.finished,
             desired: self.desired,
-            release: refresh.start(self.desired - lane.stride.lead()),
+            release: refresh.incipient_arrival(self.desired, lane.stride),
             deadline: refresh.end(self.desired),
             finished: at,
             met: finish <= self.desired,

@@ -293,7 +293,7 @@ impl Scheduler {
         slot.queue.clear();
         self.insert_lane(Lane::new(app, params, target));
         self.policy.apps_changed(&self.lanes);
-        let at = self.config.refresh.start(target - lead);
+        let at = self.config.refresh.incipient_arrival(target, params.stride);
         self.actions.push(Action::Release { app, at });
     }
 
@@ -314,7 +314,7 @@ impl Scheduler {
             slot.frames.stride_changed(&mut lane, before, self.current);
             if slot.queue.is_empty() {
                 // It may sleep towards the old deadline.
-                let at = self.config.refresh.start(lane.target - lane.stride.lead()).max(self.now);
+                let at = self.config.refresh.incipient_arrival(lane.target, lane.stride).max(self.now);
                 self.actions.push(Action::Release { app, at });
             }
         }
@@ -473,7 +473,7 @@ impl Scheduler {
             lane.front = slot.queue.front_ledger(per_group);
             slot.frames.closed(lane, self.current);
             if slot.queue.is_empty() && kind == GroupKind::Swap {
-                let at = self.config.refresh.start(lane.target - lane.stride.lead()).max(self.now);
+                let at = self.config.refresh.incipient_arrival(lane.target, lane.stride).max(self.now);
                 self.actions.push(Action::Release { app: lane.app, at });
             }
         } else {
