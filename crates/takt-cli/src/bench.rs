@@ -7,6 +7,9 @@ mod opponent;
 mod predict;
 mod simulator;
 
+use std::time::Instant;
+
+use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -59,6 +62,32 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Answer> {
         output::print(&describe(&measurements))?;
     }
     Ok(Answer::Yes)
+}
+
+/// Times `iterate(count)`: the mean over all iterations at once, the quantiles one by one.
+fn time(name: &str, n: u64, iterations: u64, mut iterate: impl FnMut(u64)) -> anyhow::Result<Measurement> {
+    iterate(iterations / 10 + 1);
+    let mut elapsed = 0.0;
+    let memory = allocation_counter::measure(|| {
+        let start = Instant::now();
+        iterate(iterations);
+        elapsed = start.elapsed().as_nanos() as f64;
+    });
+    let mut histogram = Histogram::<u64>::new(3)?;
+    for _ in 0..iterations.min(100_000) {
+        let start = Instant::now();
+        iterate(1);
+        histogram.record(u64::try_from(start.elapsed().as_nanos())?)?;
+    }
+    Ok(Measurement {
+        name: name.to_owned(),
+        n,
+        mean_ns: elapsed / iterations as f64,
+        p50_ns: histogram.value_at_quantile(0.5) as f64,
+        p99_ns: histogram.value_at_quantile(0.99) as f64,
+        allocations: memory.count_total,
+        per_second: None,
+    })
 }
 
 fn describe(measurements: &[Measurement]) -> String {

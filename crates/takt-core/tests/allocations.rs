@@ -45,6 +45,21 @@ fn exercise(scheduler: &mut Scheduler) -> u64 {
 }
 
 #[test]
+fn a_flood_of_refusals_is_counted_and_takes_no_memory() {
+    let policy = policy::by_name("fifo").expect("listed policies exist");
+    let mut scheduler = Scheduler::new(Config { apps_max: APPS, ..Config::default() }, policy);
+    let memory = allocation_counter::measure(|| {
+        for _ in 0..100_000 {
+            scheduler.handle_event(Time::ZERO, Event::Leave { app: AppId(0) });
+        }
+    });
+    assert_eq!(memory.count_total, 0);
+    assert_eq!(scheduler.stats().refused, 100_000);
+    let told = std::iter::from_fn(|| scheduler.poll_action()).count() as u64;
+    assert!(told > 0 && told + scheduler.stats().untold == 100_000, "{told}");
+}
+
+#[test]
 fn nothing_is_allocated_after_construction() {
     for name in policy::NAMES {
         let policy: Box<dyn Policy> = policy::by_name(name).expect("listed policies exist");

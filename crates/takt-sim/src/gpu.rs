@@ -94,11 +94,6 @@ impl Gpu {
         self.jobs.push_back((arrives.max(after), job));
     }
 
-    /// Jobs dispatched and not finished.
-    pub fn jobs(&self) -> usize {
-        self.jobs.len()
-    }
-
     /// When the next thing happens.
     #[inline]
     pub fn next_at(&self) -> Time {

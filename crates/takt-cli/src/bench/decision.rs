@@ -9,16 +9,14 @@
 //! vsync: deadlines are judged and one decision is taken.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use hdrhistogram::Histogram;
 use takt_core::{
     Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Hold, Margins, Priority,
     Scheduler, Span, Stride, Time, limits, policy,
 };
 
-use super::Measurement;
+use super::{Measurement, time};
 
 /// Strides of the apps: those of 60, 30 and 20 FPS on a 60 Hz display.
 const STRIDES: [u32; 3] = [1, 2, 3];
@@ -46,7 +44,7 @@ pub(super) fn take_only(apps: &[u32], iterations: u64) -> anyhow::Result<()> {
 
 fn measure(name: &str, apps: u32, strides: &[u32], iterations: u64) -> anyhow::Result<Measurement> {
     let mut bench = Bench::new(apps, strides)?;
-    let measurement = time(name, apps, iterations, |count| bench.iterate(count))?;
+    let measurement = time(name, apps.into(), iterations, |count| bench.iterate(count))?;
     bench.verify()?;
     Ok(measurement)
 }
@@ -54,36 +52,11 @@ fn measure(name: &str, apps: u32, strides: &[u32], iterations: u64) -> anyhow::R
 fn measure_held(apps: u32, iterations: u64) -> anyhow::Result<Measurement> {
     let mut bench = Bench::held(apps, &STRIDES)?;
     let before = bench.scheduler.stats();
-    let measurement = time("decision-held", apps, iterations, |count| bench.pass_vsyncs(count))?;
+    let measurement = time("decision-held", apps.into(), iterations, |count| bench.pass_vsyncs(count))?;
     let after = bench.scheduler.stats();
     ensure!(after.runs > before.runs + iterations, "no decision was taken");
     ensure!(after.dispatched == before.dispatched && bench.passed_over == 0, "not everything was held");
     Ok(measurement)
-}
-
-fn time(name: &str, apps: u32, iterations: u64, mut iterate: impl FnMut(u64)) -> anyhow::Result<Measurement> {
-    iterate(iterations / 10 + 1);
-    let mut elapsed = 0.0;
-    let memory = allocation_counter::measure(|| {
-        let start = Instant::now();
-        iterate(iterations);
-        elapsed = start.elapsed().as_nanos() as f64;
-    });
-    let mut histogram = Histogram::<u64>::new(3)?;
-    for _ in 0..iterations.min(100_000) {
-        let start = Instant::now();
-        iterate(1);
-        histogram.record(u64::try_from(start.elapsed().as_nanos())?)?;
-    }
-    Ok(Measurement {
-        name: name.to_owned(),
-        n: apps.into(),
-        mean_ns: elapsed / iterations as f64,
-        p50_ns: histogram.value_at_quantile(0.5) as f64,
-        p99_ns: histogram.value_at_quantile(0.99) as f64,
-        allocations: memory.count_total,
-        per_second: None,
-    })
 }
 
 /// A scheduler whose apps always have work.

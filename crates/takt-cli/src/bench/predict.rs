@@ -6,9 +6,7 @@
 //! quantiles. The shader model is a stand-in that looks rates up.
 
 use std::hint::black_box;
-use std::time::Instant;
 
-use hdrhistogram::Histogram;
 use takt_core::{Cost, Span};
 use takt_predict::Prediction;
 use takt_predict::adapt::{Adaption, AdaptionConfig, Disturbance, Fingerprint, GroupKey};
@@ -22,7 +20,7 @@ use takt_predict::fragments::{
 };
 use takt_predict::profile::Profile;
 
-use super::Measurement;
+use super::{Measurement, time};
 
 /// Rings and sectors of the model, which has two triangles for each pair: about 14 000.
 const RINGS: u32 = 70;
@@ -64,32 +62,11 @@ pub(super) fn measure_all() -> anyhow::Result<Vec<Measurement>> {
     Ok(all)
 }
 
-fn measure<T>(name: &str, iterations: u32, mut run: impl FnMut() -> T) -> anyhow::Result<Measurement> {
-    for _ in 0..iterations / 10 + 1 {
-        black_box(run());
-    }
-    let mut elapsed = 0.0;
-    let memory = allocation_counter::measure(|| {
-        let start = Instant::now();
-        for _ in 0..iterations {
+fn measure<T>(name: &str, iterations: u64, mut run: impl FnMut() -> T) -> anyhow::Result<Measurement> {
+    time(name, u64::from(2 * RINGS * SECTORS), iterations, |count| {
+        for _ in 0..count {
             black_box(run());
         }
-        elapsed = start.elapsed().as_nanos() as f64;
-    });
-    let mut histogram = Histogram::<u64>::new(3)?;
-    for _ in 0..iterations {
-        let start = Instant::now();
-        black_box(run());
-        histogram.record(u64::try_from(start.elapsed().as_nanos())?)?;
-    }
-    Ok(Measurement {
-        name: name.to_owned(),
-        n: u64::from(2 * RINGS * SECTORS),
-        mean_ns: elapsed / f64::from(iterations),
-        p50_ns: histogram.value_at_quantile(0.5) as f64,
-        p99_ns: histogram.value_at_quantile(0.99) as f64,
-        allocations: memory.count_total,
-        per_second: None,
     })
 }
 
