@@ -1,6 +1,7 @@
 //! Apps, their parameters, and the command groups they submit.
 
 use crate::limits::STRIDE_MAX;
+use crate::service::Service;
 use crate::time::Span;
 
 /// Slot number of an app. Chosen by the caller, below the configured number of slots; it may be
@@ -54,7 +55,7 @@ impl Stride {
     }
 }
 
-/// What an app asks for. All three may change while it runs.
+/// What an app asks for. All of it may change while it runs.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AppParams {
     /// Importance; unique.
@@ -63,6 +64,8 @@ pub struct AppParams {
     pub stride: Stride,
     /// GPU time demanded per frame; zero reserves nothing for future frames.
     pub etpf: Span,
+    /// What policies other than `frame-deadline` promise it.
+    pub service: Service,
 }
 
 /// What a command group is to its frame.

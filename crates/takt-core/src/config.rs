@@ -2,6 +2,7 @@
 
 use crate::limits::{APPS_MAX, IN_FLIGHT_MAX};
 use crate::refresh::Refresh;
+use crate::service::{Enforcement, Reserve};
 use crate::time::{Estimate, Span};
 
 /// How far to distrust a prediction, and how long the path to the GPU takes.
@@ -92,6 +93,51 @@ pub struct Config {
     pub apps_max: u32,
     /// A group is given up this long after its conservative end: its completion was lost.
     pub completion_timeout: Span,
+    /// What the GPU can do with groups that were dispatched.
+    pub execution: Execution,
+    /// Parameters of single policies.
+    pub tuning: Tuning,
+}
+
+/// Parameters of single policies; each looks at its own.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Tuning {
+    /// Time between two decisions of a policy that is driven by ticks (`germ`).
+    pub tick: Span,
+    /// How much of the GPU reserves may take together, in permille (`timegraph`).
+    pub admission_permille: u32,
+    /// The reserve of everything that nobody specified (`timegraph`).
+    pub background: Reserve,
+    /// Timeslice of apps that name none (`runlist`).
+    pub timeslice: Span,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            tick: Span::from_ms(1),
+            admission_permille: 1000,
+            background: Reserve {
+                budget: Span::from_ms(5),
+                period: Span::from_ms(25),
+                deadline: Span::from_ms(25),
+                enforcement: Enforcement::Posterior,
+            },
+            timeslice: Span::from_ms(1),
+        }
+    }
+}
+
+/// How a GPU treats dispatched groups.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Execution {
+    /// In order, each to its end.
+    #[default]
+    InOrder,
+    /// In order, but a group can be taken back ([`crate::Action::Preempt`]) and goes on later.
+    Preemptive,
+    /// In an order of its own: a completion says nothing about groups dispatched before.
+    AnyOrder,
 }
 
 impl Default for Config {
@@ -102,6 +148,8 @@ impl Default for Config {
             margins: Margins::default(),
             apps_max: 64,
             completion_timeout: Span::from_ms(500),
+            execution: Execution::InOrder,
+            tuning: Tuning::default(),
         }
     }
 }

@@ -42,8 +42,8 @@ pub enum Event {
         /// How long it is predicted to run.
         estimate: Estimate,
     },
-    /// The GPU finished a group. It executes in dispatch order, so every group dispatched
-    /// before this one is finished, too.
+    /// The GPU finished a group. Unless it executes in [any order](crate::Execution::AnyOrder),
+    /// every group dispatched before this one is finished, too.
     Complete {
         /// Which one.
         group: GroupId,
@@ -54,6 +54,11 @@ pub enum Event {
     },
     /// The refresh grid was re-anchored or its rate changed.
     Refresh(Refresh),
+    /// Another app's window has the input focus, or none has.
+    Focus {
+        /// Whose.
+        app: Option<AppId>,
+    },
 }
 
 /// Something the outside must do or may want to know.
@@ -71,6 +76,21 @@ pub enum Action {
         start: Time,
         /// Execution time reserved for it (`predC`).
         reserved: Span,
+    },
+    /// Take this group, the last one dispatched, back from the GPU now; it waits again and goes
+    /// on where it was when it is dispatched again. Harmless if it has just finished.
+    Preempt {
+        /// Whose it is.
+        app: AppId,
+        /// Which one.
+        group: GroupId,
+    },
+    /// An app is as important as this now, because the focus moved.
+    Ranked {
+        /// Who.
+        app: AppId,
+        /// Its priority from now on.
+        priority: Priority,
     },
     /// The app may start its next frame at `at` (its incipient arrival).
     Release {
@@ -170,6 +190,21 @@ pub enum Hold {
     NoSlot,
     /// Nothing finite is known about its length, so it fits nowhere.
     Unbounded,
+    /// The budget of its reserve is used up.
+    NoBudget {
+        /// When it is replenished.
+        until: Time,
+    },
+    /// It is not its turn: `app` is on the GPU and the policy lets nobody follow it yet.
+    Turn {
+        /// Who is on the GPU.
+        app: AppId,
+    },
+    /// The policy decides only at its ticks.
+    Tick {
+        /// The next one.
+        at: Time,
+    },
 }
 
 /// Why an event was refused.
@@ -199,6 +234,8 @@ pub enum Refusal {
     UnknownGroup,
     /// The app already submitted its last group.
     Exited,
+    /// The app would wait for itself: its consumers feed each other in a circle.
+    FeedsItself,
 }
 
 /// How a lost completion was noticed.
@@ -225,6 +262,7 @@ impl fmt::Display for Refusal {
             Self::QueueFull => f.write_str("queue is full"),
             Self::UnknownGroup => f.write_str("no such group in flight"),
             Self::Exited => f.write_str("app already submitted its last group"),
+            Self::FeedsItself => f.write_str("its consumers feed each other in a circle"),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! daemon drives it; the same inputs give the same outputs, always.
 //!
 //! * [`time`], [`refresh`]: integers with meaning (instants, spans, estimates, costs, periods).
-//! * [`app`], [`event`]: the vocabulary of what goes in and out.
+//! * [`app`], [`service`], [`event`]: the vocabulary of what goes in and out.
 //! * [`scheduler`]: the machine: queues, frame ledgers, in-flight groups, misses, time-outs.
 //! * [`policy`]: the rules that pick the next command group, one file each.
 //! * [`analysis`]: what can be promised before anything runs.
@@ -26,11 +26,13 @@ pub mod limits;
 pub mod policy;
 pub mod refresh;
 pub mod scheduler;
+pub mod service;
 pub mod time;
 
 pub use app::{AppId, AppParams, GroupId, GroupKind, Priority, Stride};
-pub use config::{Config, Margins};
+pub use config::{Config, Execution, Margins, Tuning};
 pub use event::{Action, Event, FrameDone, Hold, LostBy, Refusal};
 pub use refresh::{Period, RateError, Refresh};
 pub use scheduler::{Lane, Scheduler, Stats};
+pub use service::Service;
 pub use time::{Cost, Estimate, Span, Time};

@@ -2,8 +2,8 @@
 
 use takt_core::policy::{self, Policy};
 use takt_core::{
-    Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Priority, Scheduler, Span,
-    Stride, Time,
+    Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Priority, Scheduler,
+    Service, Span, Stride, Time,
 };
 
 const APPS: u32 = 12;
@@ -17,7 +17,12 @@ fn exercise(scheduler: &mut Scheduler) -> u64 {
         now += Span::from_us(700);
         for app in (0..APPS).map(AppId) {
             let stride = Stride::new(1 + app.0 % 4).unwrap_or(Stride::ONE);
-            let params = AppParams { priority: Priority(app.0), stride, etpf: Span::from_us(300) };
+            let params = AppParams {
+                priority: Priority(app.0),
+                stride,
+                etpf: Span::from_us(300),
+                service: Service::default(),
+            };
             match round % 100 {
                 0 => scheduler.handle_event(now, Event::Join { app, params, phase: 0 }),
                 50 => scheduler.handle_event(now, Event::Change { app, params }),

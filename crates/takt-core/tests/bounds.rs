@@ -5,12 +5,12 @@ use takt_core::limits::{APPS_MAX, IN_FLIGHT_MAX, QUEUE_MAX};
 use takt_core::policy::{Fifo, FrameDeadline};
 use takt_core::{
     Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Margins, Priority, Refresh,
-    Scheduler, Span, Stride, Time,
+    Scheduler, Service, Span, Stride, Time,
 };
 
 fn params(priority: u32, stride: u32) -> AppParams {
     let stride = Stride::new(stride).expect("a valid stride");
-    AppParams { priority: Priority(priority), stride, etpf: Span::ZERO }
+    AppParams { priority: Priority(priority), stride, etpf: Span::ZERO, service: Service::default() }
 }
 
 fn scheduler(apps_max: u32, mpcg: u32) -> Scheduler {

@@ -2,10 +2,10 @@
 //! a few periods decides exactly as looking at all of them.
 
 use proptest::prelude::*;
-use takt_core::policy::{Fifo, FrameDeadline, Policy};
+use takt_core::policy::{Context, Fifo, FrameDeadline, Policy};
 use takt_core::{
-    Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Margins, Priority, Refresh,
-    Scheduler, Span, Stride, Time,
+    Action, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Lane, Margins,
+    Priority, Refresh, Scheduler, Service, Span, Stride, Time,
 };
 
 const APPS: u32 = 6;
@@ -23,18 +23,23 @@ enum Op {
     Complete(u64),
     /// Completes a later one: the ones before are lost.
     CompleteLater(usize),
+    /// Completes what was just taken back from the GPU: it had finished before.
+    CompleteTakenBack,
     /// Completes something that does not exist.
     CompleteNothing(u64),
     Refresh(u32, u64),
+    Focus(Option<u32>),
     Timeout,
 }
 
 fn params() -> impl Strategy<Value = AppParams> {
-    (0u32..8, 1u32..=7, prop_oneof![Just(0), 0u64..20_000_000, Just(u64::MAX)]).prop_map(
-        |(priority, stride, etpf)| AppParams {
+    let etpf = prop_oneof![Just(0), 0u64..20_000_000, Just(u64::MAX)];
+    (0u32..8, 1u32..=7, etpf, any::<bool>(), proptest::option::of(0..APPS)).prop_map(
+        |(priority, stride, etpf, follows_focus, feeds)| AppParams {
             priority: Priority(priority),
             stride: Stride::new(stride).unwrap_or(Stride::ONE),
             etpf: Span::from_ns(etpf),
+            service: Service { follows_focus, feeds: feeds.map(AppId), ..Service::default() },
         },
     )
 }
@@ -62,8 +67,10 @@ fn op() -> impl Strategy<Value = Op> {
         12 => (app, kind, length).prop_map(|(app, kind, length)| Op::Submit(app, kind, length)),
         8 => (0u64..100_000).prop_map(Op::Complete),
         1 => (0usize..8).prop_map(Op::CompleteLater),
+        1 => Just(Op::CompleteTakenBack),
         1 => (0u64..50).prop_map(Op::CompleteNothing),
         1 => (1_000u32..200_000, 0u64..50_000_000).prop_map(|(mhz, origin)| Op::Refresh(mhz, origin)),
+        1 => proptest::option::of(0..APPS).prop_map(Op::Focus),
         2 => Just(Op::Timeout),
     ]
 }
@@ -74,12 +81,14 @@ struct Driver {
     now: Time,
     groups: u64,
     in_flight: Vec<GroupId>,
+    /// The group that was taken back from the GPU last.
+    taken_back: Option<GroupId>,
 }
 
 impl Driver {
     fn new(config: Config, policy: Box<dyn Policy>) -> Self {
         let scheduler = Scheduler::new(config, policy);
-        Self { scheduler, now: Time::ZERO, groups: 0, in_flight: Vec::new() }
+        Self { scheduler, now: Time::ZERO, groups: 0, in_flight: Vec::new(), taken_back: None }
     }
 
     fn apply(&mut self, op: &Op) -> Vec<Action> {
@@ -108,11 +117,13 @@ impl Driver {
             }
             Op::Complete(ago) => self.in_flight.first().map(|group| complete(*group, ago)),
             Op::CompleteLater(n) => self.in_flight.get(n).map(|group| complete(*group, 0)),
+            Op::CompleteTakenBack => self.taken_back.take().map(|group| complete(group, 0)),
             Op::CompleteNothing(id) => Some(complete(GroupId(u64::MAX - id), 0)),
             Op::Refresh(mhz, origin) => {
                 let refresh = Refresh::from_mhz(mhz).unwrap_or(Refresh::HZ_60);
                 Some(Event::Refresh(refresh.with_origin(Time::from_ns(origin))))
             }
+            Op::Focus(app) => Some(Event::Focus { app: app.map(AppId) }),
             Op::Timeout => {
                 self.now = self.scheduler.poll_timeout().unwrap_or(self.now).max(self.now);
                 self.scheduler.handle_timeout(self.now);
@@ -124,7 +135,8 @@ impl Driver {
             if let Event::Complete { group, .. } = event
                 && let Some(position) = self.in_flight.iter().position(|flying| *flying == group)
             {
-                self.in_flight.drain(..=position);
+                let any_order = self.scheduler.config().execution == Execution::AnyOrder;
+                self.in_flight.drain(if any_order { position } else { 0 }..=position);
             }
         }
         self.obey()
@@ -135,6 +147,10 @@ impl Driver {
         while let Some(action) = self.scheduler.poll_action() {
             match action {
                 Action::Dispatch { group, .. } => self.in_flight.push(group),
+                Action::Preempt { group, .. } => {
+                    assert_eq!(self.in_flight.pop(), Some(group), "the last one comes back first");
+                    self.taken_back = Some(group);
+                }
                 Action::Lost { group, .. } => self.in_flight.retain(|flying| *flying != group),
                 _ => {}
             }
@@ -148,6 +164,24 @@ impl Driver {
 
 fn config(mpcg: u32, margins: Margins) -> Config {
     Config { mpcg, margins, apps_max: APPS, ..Config::default() }
+}
+
+/// Serves the most important app at every instant.
+#[derive(Debug)]
+struct Eager;
+
+impl Policy for Eager {
+    fn name(&self) -> &'static str {
+        "eager"
+    }
+
+    fn preempts(&mut self, _context: &Context, lanes: &[Lane], running: usize) -> bool {
+        lanes[..running].iter().any(|lane| lane.head.is_some())
+    }
+
+    fn choose(&mut self, _context: &Context, lanes: &mut [Lane]) -> Option<usize> {
+        lanes.iter().position(|lane| lane.head.is_some())
+    }
 }
 
 proptest! {
@@ -171,6 +205,20 @@ proptest! {
     #[test]
     fn invariants_hold_under_fifo(ops in proptest::collection::vec(op(), 1..120), mpcg in 1u32..8) {
         let mut driver = Driver::new(config(mpcg, Margins::default()), Box::new(Fifo));
+        for op in &ops {
+            driver.apply(op);
+        }
+    }
+
+    #[test]
+    fn invariants_hold_on_other_gpus(
+        ops in proptest::collection::vec(op(), 1..120),
+        mpcg in 1u32..8,
+        preemptive in any::<bool>(),
+    ) {
+        let execution = if preemptive { Execution::Preemptive } else { Execution::AnyOrder };
+        let config = Config { execution, ..config(mpcg, Margins::default()) };
+        let mut driver = Driver::new(config, Box::new(Eager));
         for op in &ops {
             driver.apply(op);
         }

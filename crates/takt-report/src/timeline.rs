@@ -193,6 +193,9 @@ impl Collector {
                 let until = self.ns(until);
                 self.data.stalls.push((now, until));
             }
+            Record::Gpu(GpuRecord::Preempted { app, group, started: Some(started) }) => {
+                self.executed(app, group.0, started, at);
+            }
             Record::Gpu(GpuRecord::Finished { app, group, started }) if self.lives.get(group).is_none() => {
                 // Submitted before the recording began: only its execution is known.
                 self.executed(app, group.0, started, at);
@@ -209,7 +212,7 @@ impl Collector {
             return;
         }
         let time = |at: Option<Time>| at.map_or(UNKNOWN, |at| self.ns(at));
-        let (dispatched, started) = (time(life.dispatched), time(life.started));
+        let (dispatched, started) = (time(life.dispatched), time(life.last_begun()));
         let (submitted, finished) = (time(Some(life.submitted)), time(life.finished));
         let kind = self.kind(kind_name(life.kind));
         let groups = &mut self.data.groups;
@@ -286,5 +289,8 @@ fn why(reason: Hold, run: &Run) -> String {
         Hold::Exhausted { app } => format!("no time left after {}", run.meta.name(app)),
         Hold::NoSlot => "as many groups as allowed are in flight".to_owned(),
         Hold::Unbounded => "nothing is known about its length".to_owned(),
+        Hold::NoBudget { .. } => "its reserve is used up".to_owned(),
+        Hold::Turn { app } => format!("it is the turn of {}", run.meta.name(app)),
+        Hold::Tick { .. } => "decisions are taken at ticks".to_owned(),
     }
 }

@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use takt_core::analysis::frames::{Demand, cycle, headroom, is_schedulable, is_schedulable_staggered};
 use takt_core::{
-    Action, AppId, AppParams, Config, Estimate, GroupKind, Margins, Priority, Refresh, Span, Stride, Time,
+    Action, AppId, AppParams, Config, Estimate, GroupKind, Margins, Priority, Refresh, Service, Span, Stride,
+    Time,
 };
 use takt_trace::{Observer, Record};
 
@@ -317,7 +318,12 @@ fn draw_protected(set: &[Demand], config: &Config, rng: &mut Rng) -> Vec<AppSpec
         for _ in 0..rng.between(1, 4) {
             groups.extend(draw_frame(demand.etpf, config, rng));
         }
-        let params = AppParams { priority: Priority(0), stride: demand.stride, etpf: demand.etpf };
+        let params = AppParams {
+            priority: Priority(0),
+            stride: demand.stride,
+            etpf: demand.etpf,
+            service: Service::default(),
+        };
         let mut app = app(format!("protected-{number}"), params, groups, config);
         app.phase = demand.phase;
         apps.push(app);
@@ -428,7 +434,7 @@ fn draw_params(config: &Config, rng: &mut Rng) -> AppParams {
         0 => Span::ZERO,
         _ => Span::from_ns(rng.between(0, 2 * config.refresh.period_span().as_ns())),
     };
-    AppParams { priority: Priority(0), stride, etpf }
+    AppParams { priority: Priority(0), stride, etpf, service: Service::default() }
 }
 
 fn load_group(longest_us: u64, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {

@@ -224,6 +224,8 @@ impl<'a, O: Observer> World<'a, O> {
                 Action::Release { app, at } => self.release(app, at),
                 Action::Refused { app, group: None, .. } => self.refused(app),
                 Action::Refused { .. }
+                | Action::Preempt { .. }
+                | Action::Ranked { .. }
                 | Action::Hold { .. }
                 | Action::Missed { .. }
                 | Action::FrameDone(_)

@@ -158,6 +158,7 @@ impl Blame {
                     push_bounded(&mut account.present, (since, at));
                 }
             }
+            Record::Gpu(GpuRecord::Preempted { started: Some(_), .. }) => self.running = None,
             Record::Gpu(GpuRecord::Stalled { until }) => push_bounded(&mut self.stalls, (at, until)),
             Record::Out(Action::Release { app, at }) => self.account(app).released = at,
             Record::Out(Action::Hold { app, reason }) => self.account(app).held(at, Some(reason)),
@@ -246,7 +247,9 @@ impl Blame {
             Some(Hold::Protects { app } | Hold::Exhausted { app }) => {
                 (CauseKind::HeldForHigherPriority, Some(app))
             }
-            Some(Hold::Behind { app }) => (CauseKind::HeldBehindOthers, Some(app)),
+            Some(Hold::Behind { app } | Hold::Turn { app }) => (CauseKind::HeldBehindOthers, Some(app)),
+            Some(Hold::NoBudget { .. }) => (CauseKind::NoBudget, None),
+            Some(Hold::Tick { .. }) => (CauseKind::WaitedForTick, None),
             Some(Hold::Unbounded) => (CauseKind::Unbounded, None),
             Some(Hold::NoSlot) | None => (CauseKind::GpuStall, None),
         };
@@ -277,7 +280,8 @@ impl Blame {
             let life = seen.lives.get(group);
             let reserved = life.and_then(|life| life.reserved).unwrap_or(Span::FOREVER);
             let predicted = life.map_or(Estimate::UNBOUNDED, |life| life.predicted);
-            Run { app, started, ended: deadline, predicted, reserved }
+            let ran = life.map_or(Span::ZERO, |life| life.ran);
+            Run { app, started, ended: deadline, ran, predicted, reserved }
         });
         let mut busy = Span::ZERO;
         for run in self.runs.iter().rev().take_while(|run| run.ended > release).chain(&running) {
@@ -407,6 +411,8 @@ fn reason(verdict: &Verdict, culprit: Option<&(String, Span)>) -> String {
         }
         CauseKind::Unbounded => "its next group is predicted without a bound, which fits nowhere".to_owned(),
         CauseKind::HeldBehindOthers => format!("held back for {took} behind {who}"),
+        CauseKind::NoBudget => format!("its reserve was used up, so it waited for {took}"),
+        CauseKind::WaitedForTick => format!("the GPU idled for {took} until the next tick"),
         CauseKind::GpuStall => format!("the GPU stalled or idled for {took}"),
         CauseKind::LostCompletion => "a completion did not come in time".to_owned(),
     }

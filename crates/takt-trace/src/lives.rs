@@ -32,6 +32,12 @@ pub struct Life {
     pub reserved: Option<Span>,
     /// When the GPU began it.
     pub started: Option<Time>,
+    /// When the GPU went on with it, if it was preempted.
+    pub resumed: Option<Time>,
+    /// How long it ran before it was preempted the last time.
+    pub ran: Span,
+    /// How often it was preempted.
+    pub preemptions: u32,
     /// When the GPU finished it.
     pub finished: Option<Time>,
     /// Its measured execution time, as the scheduler learnt it.
@@ -87,7 +93,7 @@ impl Lives {
                 None
             }
             Event::Complete { group, finished, cost } => self.complete(group, finished, cost),
-            Event::Leave { .. } | Event::Change { .. } | Event::Refresh(_) => None,
+            Event::Leave { .. } | Event::Change { .. } | Event::Refresh(_) | Event::Focus { .. } => None,
         }
     }
 
@@ -121,12 +127,19 @@ impl Lives {
         match *record {
             GpuRecord::Started { group, .. } => {
                 let life = self.open.get_mut(&group)?;
-                life.started.get_or_insert(at);
+                life.begins(at);
+                None
+            }
+            GpuRecord::Preempted { group, started, .. } => {
+                let life = self.open.get_mut(&group)?;
+                life.ran += started.map_or(Span::ZERO, |started| at.since(started));
+                life.preemptions += 1;
+                life.dispatched = None;
                 None
             }
             GpuRecord::Finished { group, started, .. } => {
                 let life = self.open.get_mut(&group)?;
-                life.started = Some(started);
+                life.begins(started);
                 life.finished = Some(at);
                 // The completion was given up while the group still ran: none will come.
                 life.lost.then(|| self.take(group)).flatten()
@@ -192,10 +205,28 @@ impl Life {
             dispatched: None,
             reserved: None,
             started: None,
+            resumed: None,
+            ran: Span::ZERO,
+            preemptions: 0,
             finished: None,
             cost: None,
             lost: false,
         }
+    }
+}
+
+impl Life {
+    fn begins(&mut self, at: Time) {
+        if self.ran > Span::ZERO {
+            self.resumed = Some(at);
+        } else {
+            self.started = Some(at);
+        }
+    }
+
+    /// Since when it is or was on the GPU without interruption.
+    pub fn last_begun(&self) -> Option<Time> {
+        self.resumed.or(self.started)
     }
 }
 

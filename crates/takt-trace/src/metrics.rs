@@ -98,7 +98,26 @@ impl Metrics {
         self.apps.get_mut(app.index())
     }
 
-    fn ended(&mut self, run: Run) {
+    /// What ran until it was preempted, if that is what the record says.
+    fn preempted(&self, at: Time, record: &Record) -> Option<Run> {
+        let Record::Gpu(GpuRecord::Preempted { app, group, started: Some(started) }) = *record else {
+            return None;
+        };
+        let predicted = self.lives.get(group).map_or(Estimate::UNBOUNDED, |life| life.predicted);
+        Some(Run { app, started, ended: at, ran: Span::ZERO, predicted, reserved: Span::FOREVER })
+    }
+
+    fn ended(&mut self, life: &Life) {
+        let from = self.from;
+        if let (Some(run), Some(app)) = (Run::of(life), self.app(life.app))
+            && run.ended > from
+        {
+            app.groups += 1;
+            app.under_predicted += u64::from(run.cost() > run.predicted.span());
+        }
+    }
+
+    fn ran(&mut self, run: Run) {
         if run.ended <= self.from {
             return;
         }
@@ -116,8 +135,6 @@ impl Metrics {
         self.block_others(run, began);
         if let Some(app) = self.app(run.app) {
             app.gpu_time += spent;
-            app.groups += 1;
-            app.under_predicted += u64::from(run.cost() > run.predicted.span());
         }
     }
 
@@ -246,8 +263,12 @@ impl Observer for Metrics {
         let ended = self.lives.see(at, record);
         self.roster.see(at, record);
         let run = ended.as_ref().and_then(Run::of);
+        let run = run.or_else(|| self.preempted(at, record));
         if let Some(run) = run {
-            self.ended(run);
+            self.ran(run);
+        }
+        if let Some(life) = &ended {
+            self.ended(life);
         }
         self.blame.see(at, record, run, &self.lives, &self.roster);
         let from = self.from;
@@ -290,6 +311,8 @@ pub(crate) struct Run {
     pub(crate) app: AppId,
     pub(crate) started: Time,
     pub(crate) ended: Time,
+    /// How long it had run before `started`, until it was preempted.
+    pub(crate) ran: Span,
     pub(crate) predicted: Estimate,
     /// Execution time that was set aside for it.
     pub(crate) reserved: Span,
@@ -299,8 +322,9 @@ impl Run {
     fn of(life: &Life) -> Option<Self> {
         Some(Self {
             app: life.app,
-            started: life.started?,
+            started: life.last_begun()?,
             ended: life.finished?,
+            ran: life.ran,
             predicted: life.predicted,
             reserved: life.reserved?,
         })
@@ -308,7 +332,7 @@ impl Run {
 
     /// Measured length.
     pub(crate) fn cost(&self) -> Span {
-        self.ended.since(self.started)
+        self.ran + self.ended.since(self.started)
     }
 
     /// By how much it ran longer than was set aside for it.

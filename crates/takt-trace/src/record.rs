@@ -40,8 +40,17 @@ pub enum GpuRecord {
         app: AppId,
         /// Which one.
         group: GroupId,
-        /// When it had begun.
+        /// When it had begun or, if it was preempted, gone on.
         started: Time,
+    },
+    /// The GPU gave a group back; it goes on when it is dispatched again.
+    Preempted {
+        /// Whose it is.
+        app: AppId,
+        /// Which one.
+        group: GroupId,
+        /// Since when it ran, if it had begun.
+        started: Option<Time>,
     },
     /// The GPU does nothing until `until`.
     Stalled {

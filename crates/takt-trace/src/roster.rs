@@ -79,6 +79,20 @@ impl Roster {
                 member.dispatched = member.dispatched.saturating_sub(1);
                 member.running += 1;
             }
+            Record::Out(Action::Ranked { app, priority }) => {
+                if let Some(params) = &mut self.at(app).params {
+                    params.priority = priority;
+                }
+            }
+            Record::Gpu(GpuRecord::Preempted { app, started, .. }) => {
+                let member = self.at(app);
+                if started.is_some() {
+                    member.running = member.running.saturating_sub(1);
+                    member.waiting.push_front(at);
+                } else {
+                    member.dispatched = member.dispatched.saturating_sub(1);
+                }
+            }
             Record::Gpu(GpuRecord::Finished { app, .. }) => {
                 let member = self.at(app);
                 member.running = member.running.saturating_sub(1);

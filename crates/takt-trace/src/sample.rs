@@ -5,7 +5,7 @@
 
 use takt_core::{
     Action, AppId, AppParams, Cost, Estimate, Event, FrameDone, GroupId, GroupKind, Hold, Period, Priority,
-    Refresh, Span, Stride, Time,
+    Refresh, Service, Span, Stride, Time,
 };
 use takt_trace::{AppMeta, GpuRecord, Meta, Record};
 
@@ -69,6 +69,7 @@ pub(crate) fn run(pick: Pick, periods: u64) -> Vec<(Time, Record)> {
             priority: Priority(*priority),
             stride: Stride::new(*stride).unwrap(),
             etpf: Span::from_us(3_000),
+            service: Service::default(),
         };
         let app = id(app);
         let phase = 0;

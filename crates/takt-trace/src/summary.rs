@@ -165,6 +165,12 @@ pub enum HeldBy {
     NoSlot,
     /// Nothing finite is known about its length.
     Unbounded,
+    /// Its reserve is used up.
+    NoBudget,
+    /// Another app is on the GPU, and nobody may follow it yet.
+    Turn,
+    /// The policy decides only at its ticks.
+    Tick,
 }
 
 impl From<Hold> for HeldBy {
@@ -175,6 +181,9 @@ impl From<Hold> for HeldBy {
             Hold::Exhausted { .. } => Self::Exhausted,
             Hold::NoSlot => Self::NoSlot,
             Hold::Unbounded => Self::Unbounded,
+            Hold::NoBudget { .. } => Self::NoBudget,
+            Hold::Turn { .. } => Self::Turn,
+            Hold::Tick { .. } => Self::Tick,
         }
     }
 }
@@ -199,6 +208,10 @@ pub enum CauseKind {
     Unbounded,
     /// Others with earlier targets went first (rule B), or plain submission order.
     HeldBehindOthers,
+    /// The budget of its reserve was used up.
+    NoBudget,
+    /// The policy decides only at its ticks, and none came.
+    WaitedForTick,
     /// The GPU stalled, slowed down or idled.
     GpuStall,
     /// A completion was lost.

@@ -13,7 +13,7 @@ use std::hint::black_box;
 use anyhow::{Context, ensure};
 use takt_core::{
     Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Hold, Margins, Priority,
-    Scheduler, Span, Stride, Time, limits, policy,
+    Scheduler, Service, Span, Stride, Time, limits, policy,
 };
 
 use super::{Measurement, time};
@@ -86,7 +86,12 @@ impl Bench {
         };
         for (slot, stride) in (0..apps).zip(strides.iter().cycle()) {
             let stride = Stride::new(*stride).context("strides are small")?;
-            let params = AppParams { priority: Priority(slot), stride, etpf: COST.times(4) };
+            let params = AppParams {
+                priority: Priority(slot),
+                stride,
+                etpf: COST.times(4),
+                service: Service::default(),
+            };
             bench.scheduler.handle_event(bench.now, Event::Join { app: AppId(slot), params, phase: 0 });
             bench.submit(AppId(slot));
             bench.submit(AppId(slot));
@@ -105,7 +110,8 @@ impl Bench {
         for (slot, stride) in (0..apps).zip([1].iter().chain(strides.iter().cycle())) {
             let stride = Stride::new(*stride).context("strides are small")?;
             let etpf = if slot == 0 { Span::from_ms(12) } else { COST };
-            let params = AppParams { priority: Priority(apps - slot), stride, etpf };
+            let params =
+                AppParams { priority: Priority(apps - slot), stride, etpf, service: Service::default() };
             bench.scheduler.handle_event(bench.now, Event::Join { app: AppId(slot), params, phase: 0 });
             if slot > 0 {
                 bench.submit_group(AppId(slot), Span::from_ms(200));

@@ -135,7 +135,7 @@ impl Policy for FrameDeadline {
         "frame-deadline"
     }
 
-    fn apps_changed(&mut self, lanes: &[Lane]) {
+    fn apps_changed(&mut self, _now: Time, lanes: &[Lane]) {
         let lcm = lanes.iter().fold(1, |acc, lane| lcm(acc, lane.stride.periods()));
         self.horizon = (lcm + 2).min(LOOKAHEAD_MAX) as usize;
     }

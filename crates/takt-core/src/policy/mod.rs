@@ -1,9 +1,9 @@
 //! The rules that pick the next command group.
 //!
-//! A policy is a pure function of what it is shown: the time, the refresh grid, when the GPU will
-//! be free, and the [`Lane`]s of all apps. It changes nothing but the lanes' targets and the
-//! reasons for holding groups back; the [`crate::Scheduler`] does all bookkeeping. It never learns
-//! whether it runs in the simulator or in the daemon.
+//! A policy sees the time, the refresh grid, when the GPU will be free, and the [`Lane`]s of all
+//! apps, and is told when groups come and end. It changes nothing but its own accounts, the lanes'
+//! targets and the reasons for holding groups back; the [`crate::Scheduler`] does all
+//! bookkeeping. It never learns whether it runs in the simulator or in the daemon.
 
 mod fifo;
 mod frame_deadline;
@@ -14,19 +14,43 @@ use alloc::boxed::Box;
 pub use fifo::Fifo;
 pub use frame_deadline::FrameDeadline;
 
+use crate::app::{AppId, GroupKind};
 use crate::config::Config;
 use crate::refresh::Period;
 use crate::scheduler::Lane;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Decides which app's first waiting group goes to the GPU next.
 pub trait Policy: Send + core::fmt::Debug {
     /// The name it is selected by.
     fn name(&self) -> &'static str;
 
-    /// Apps joined, left or changed their parameters.
-    fn apps_changed(&mut self, lanes: &[Lane]) {
-        let _ = lanes;
+    /// Takes all the memory it will ever need; the first call, before any other.
+    fn prepare(&mut self, config: &Config) {
+        let _ = config;
+    }
+
+    /// Apps joined, left or changed their parameters, or the focus moved.
+    fn apps_changed(&mut self, now: Time, lanes: &[Lane]) {
+        let _ = (now, lanes);
+    }
+
+    /// The app of `lane` submitted a group; `was_idle` if it had nothing waiting or in flight.
+    fn submitted(&mut self, now: Time, lane: &Lane, was_idle: bool) {
+        let _ = (now, lane, was_idle);
+    }
+
+    /// A group of the app of `lane` ended.
+    fn ended(&mut self, now: Time, ended: &Ended, lane: &Lane) {
+        let _ = (now, ended, lane);
+    }
+
+    /// Whether the group that was dispatched last, of the lane at `running`, is to be taken back
+    /// from the GPU. Asked before each decision, and only where the GPU can do that
+    /// ([`crate::Execution::Preemptive`]). If the answer is yes, the group is its lane's head again.
+    fn preempts(&mut self, context: &Context, lanes: &[Lane], running: usize) -> bool {
+        let _ = (context, lanes, running);
+        false
     }
 
     /// When to decide again if nothing happens before, although nothing may run now.
@@ -52,8 +76,23 @@ pub struct Context {
     pub ready_c: Time,
     /// When a group picked now starts at the earliest, by optimistic prediction (`t_ref_o`).
     pub ready_o: Time,
+    /// Groups in flight.
+    pub in_flight: usize,
+    /// Whose group was dispatched last, if that one is in flight.
+    pub newest: Option<AppId>,
     /// Parameters of the scheduler.
     pub config: Config,
+}
+
+/// A group that is over.
+#[derive(Copy, Clone, Debug)]
+pub struct Ended {
+    /// When it ended.
+    pub finished: Time,
+    /// How long the GPU can have been occupied by it since it was dispatched (again).
+    pub occupied: Span,
+    /// What it was to its frame.
+    pub kind: GroupKind,
 }
 
 /// Names of all policies, the default first.

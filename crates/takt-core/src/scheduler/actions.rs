@@ -9,9 +9,9 @@ use crate::limits::{DISPATCHES_PER_EVENT_MAX, REPORTS_MAX};
 ///
 /// Actions that must be obeyed always have room: between two calls of a caller that fetches
 /// everything there are, for each place in flight, at most a lost group, a finished frame, a
-/// dispatch and a release, and for each app that joins or leaves a release, a departure and a
-/// changed reason. Reports (refusals and misses) come with every event; beyond their share they
-/// are counted instead of kept.
+/// dispatch, a release and a preemption, and for each app that joins or leaves a release, a
+/// departure and a changed reason. Reports (refusals, misses and ranks) come with every event;
+/// beyond their share they are counted instead of kept.
 #[derive(Debug)]
 pub(super) struct Actions {
     queue: VecDeque<Action>,
@@ -20,7 +20,7 @@ pub(super) struct Actions {
 
 impl Actions {
     pub(super) fn new(apps_max: usize) -> Self {
-        let obeyed = 4 * DISPATCHES_PER_EVENT_MAX + 4 * apps_max;
+        let obeyed = 5 * DISPATCHES_PER_EVENT_MAX + 4 * apps_max;
         let reports_max = REPORTS_MAX + 2 * apps_max;
         Self { queue: VecDeque::with_capacity(obeyed + reports_max), reports_max }
     }

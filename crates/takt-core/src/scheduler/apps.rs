@@ -1,5 +1,7 @@
 //! Apps come, change and go.
 
+use core::cmp::Reverse;
+
 use super::Scheduler;
 use super::frames::Frames;
 use super::lane::Lane;
@@ -33,8 +35,10 @@ impl Scheduler {
         slot.frames = Frames::starting_at(target);
         slot.exiting = false;
         slot.queue.clear();
-        self.insert_lane(Lane::new(app, params, target));
-        self.policy.apps_changed(&self.lanes);
+        slot.priority = params.priority;
+        slot.told = params.priority;
+        self.lanes.push(Lane::new(app, params, target));
+        self.rank();
         let at = self.config.refresh.incipient_arrival(target, params.stride);
         self.actions.push(Action::Release { app, at });
     }
@@ -46,22 +50,29 @@ impl Scheduler {
         if let Err(reason) = self.admissible(app, params) {
             return self.refuse(app, None, reason);
         }
-        let mut lane = self.lanes.remove(index);
+        let lane = &mut self.lanes[index];
+        let slot = &mut self.slots[app.index()];
         let before = lane.stride;
-        lane.priority = params.priority;
+        slot.priority = params.priority;
+        slot.told = params.priority;
         lane.stride = params.stride;
         lane.etpf = params.etpf;
+        lane.service = params.service;
         if before != lane.stride {
-            let slot = &mut self.slots[app.index()];
-            slot.frames.stride_changed(&mut lane, before, self.current);
+            slot.frames.stride_changed(lane, before, self.current);
             if slot.queue.is_empty() {
                 // It may sleep towards the old deadline.
                 let at = self.config.refresh.incipient_arrival(lane.target, lane.stride).max(self.now);
                 self.actions.push(Action::Release { app, at });
             }
         }
-        self.insert_lane(lane);
-        self.policy.apps_changed(&self.lanes);
+        self.rank();
+    }
+
+    /// The focus moves; an app that is not attached may have it, too.
+    pub(super) fn set_focus(&mut self, app: Option<AppId>) {
+        self.focus = app;
+        self.rank();
     }
 
     pub(super) fn leave(&mut self, app: AppId) {
@@ -76,16 +87,19 @@ impl Scheduler {
         slot.lane = None;
         slot.generation = slot.generation.wrapping_add(1);
         self.lanes.remove(index);
-        self.renumber_lanes();
-        self.policy.apps_changed(&self.lanes);
+        self.rank();
         self.actions.push(Action::Left { app, dropped });
     }
 
     /// Whether `app` may have these parameters beside all others.
     fn admissible(&self, app: AppId, params: AppParams) -> Result<(), Refusal> {
         let others = || self.lanes.iter().filter(|lane| lane.app != app);
-        if let Some(by) = others().find(|lane| lane.priority == params.priority) {
-            return Err(Refusal::PriorityTaken { by: by.app, priority: by.priority });
+        let has_priority = |lane: &&Lane| self.slots[lane.app.index()].priority == params.priority;
+        if let Some(by) = others().find(has_priority) {
+            return Err(Refusal::PriorityTaken { by: by.app, priority: params.priority });
+        }
+        if self.feeds_itself(app, params) {
+            return Err(Refusal::FeedsItself);
         }
         let periods = others().fold(params.stride.periods(), |acc, lane| lcm(acc, lane.stride.periods()));
         if periods + 2 > LOOKAHEAD_MAX {
@@ -98,16 +112,45 @@ impl Scheduler {
         self.slots.get(app.index())?.lane
     }
 
-    fn insert_lane(&mut self, lane: Lane) {
-        let index = self.lanes.partition_point(|other| other.priority > lane.priority);
-        self.lanes.insert(index, lane);
-        self.renumber_lanes();
+    /// Whether the chain of consumers that begins at `app` comes back to it.
+    fn feeds_itself(&self, app: AppId, params: AppParams) -> bool {
+        let after = |consumer: &AppId| self.lanes[self.lane_of(*consumer)?].service.feeds;
+        let chain = core::iter::successors(params.service.feeds, after);
+        // Without a circle, no app occurs twice.
+        chain.take(self.lanes.len() + 1).any(|consumer| consumer == app)
     }
 
-    fn renumber_lanes(&mut self) {
-        for (index, lane) in self.lanes.iter().enumerate() {
-            self.slots[lane.app.index()].lane = Some(index);
+    /// Puts the lanes in order after any change of apps or focus, and tells the policy.
+    ///
+    /// Of the apps with automatic priority, the one with the focus takes the highest of their
+    /// priorities, and those it passes take the next lower one each: priorities stay unique.
+    fn rank(&mut self) {
+        for lane in &mut self.lanes {
+            lane.priority = self.slots[lane.app.index()].priority;
         }
+        self.lanes.sort_unstable_by_key(|lane| Reverse(lane.priority));
+        let focused = |lane: &Lane| lane.service.follows_focus && Some(lane.app) == self.focus;
+        if let Some(mut at) = self.lanes.iter().position(focused) {
+            for above in (0..at).rev() {
+                if self.lanes[above].service.follows_focus {
+                    let priority = self.lanes[above].priority;
+                    self.lanes[above].priority = self.lanes[at].priority;
+                    self.lanes[at].priority = priority;
+                    self.lanes.swap(above, at);
+                    at = above;
+                }
+            }
+        }
+        for (index, lane) in self.lanes.iter().enumerate() {
+            let slot = &mut self.slots[lane.app.index()];
+            slot.lane = Some(index);
+            if slot.told != lane.priority {
+                slot.told = lane.priority;
+                let ranked = Action::Ranked { app: lane.app, priority: lane.priority };
+                self.stats.untold += u64::from(!self.actions.report(ranked));
+            }
+        }
+        self.policy.apps_changed(self.now, &self.lanes);
     }
 
     pub(super) fn refuse(&mut self, app: AppId, group: Option<GroupId>, reason: Refusal) {

@@ -62,6 +62,12 @@ impl Frames {
         lane.target = lane.target.max(current) + lane.stride.periods();
     }
 
+    /// The last group of a frame was taken back before it ended: that frame is the front again.
+    pub(super) fn reopened(&mut self, lane: &mut Lane) {
+        self.closing = self.closing.saturating_sub(1);
+        lane.target = (lane.target - lane.stride.periods()).max(self.desired);
+    }
+
     /// The oldest frame finished.
     pub(super) fn finished(&mut self, lane: &mut Lane, at: Time, refresh: &Refresh) -> FrameDone {
         let finish = refresh.period_at(at);

@@ -6,9 +6,10 @@ use super::lane::Head;
 use super::queue::Waiting;
 
 use crate::app::{AppId, GroupId, GroupKind};
+use crate::config::Execution;
 use crate::event::{Action, Hold, LostBy, Refusal};
-use crate::policy::Context;
-use crate::time::{Cost, Estimate, Time};
+use crate::policy::{Context, Ended};
+use crate::time::{Cost, Estimate, Span, Time};
 
 impl Scheduler {
     pub(super) fn submit(&mut self, app: AppId, group: GroupId, kind: GroupKind, estimate: Estimate) {
@@ -27,10 +28,13 @@ impl Scheduler {
             conservative: margins.conservative(estimate),
             optimistic: margins.optimistic(estimate),
             order: self.submissions,
+            submitted: self.now,
+            kind,
+            preempted: false,
         };
         self.submissions += 1;
         slot.exiting = kind == GroupKind::Exit;
-        slot.queue.push(Waiting { group, kind, head });
+        slot.queue.push(Waiting { group, head });
 
         let lane = &mut self.lanes[index];
         let first_whole = self.config.refresh.period_from(self.now);
@@ -44,10 +48,15 @@ impl Scheduler {
             lane.front.enqueued += head.conservative + margins.per_group(self.config.mpcg);
             lane.front.complete = kind.ends_frame();
         }
+        let was_idle = slot.queue.len() == 1 && lane.in_flight == 0;
+        self.policy.submitted(self.now, lane, was_idle);
     }
 
     /// Takes decisions until no slot is free or nothing may run.
     pub(super) fn schedule(&mut self) {
+        if self.config.execution == Execution::Preemptive {
+            self.preempt();
+        }
         while self.waiting > 0 && self.in_flight.len() < self.config.mpcg as usize {
             self.untold = true;
             self.stats.runs += 1;
@@ -72,49 +81,108 @@ impl Scheduler {
             free_o: free_o.max(self.now),
             ready_c: free_c.max(self.now + margins.dispatch_upper),
             ready_o: free_o.max(self.now + margins.dispatch_lower),
+            in_flight: self.in_flight.len(),
+            newest: self.in_flight.newest().map(|flying| flying.app),
             config: self.config,
         }
     }
 
     fn dispatch(&mut self, index: usize, context: &Context) {
-        let lane = &mut self.lanes[index];
-        let slot = &mut self.slots[lane.app.index()];
-        let Some(Waiting { group, kind, head }) = slot.queue.pop() else {
+        let lane = &self.lanes[index];
+        let Some(front) = self.slots[lane.app.index()].queue.front() else {
             unreachable!("policies choose lanes with a waiting group");
         };
-        let margins = &self.config.margins;
-        let per_group = margins.per_group(self.config.mpcg);
-        let action = Action::Dispatch {
+        self.actions.push(Action::Dispatch {
             app: lane.app,
-            group,
+            group: front.group,
             target: lane.target,
             start: context.ready_c,
-            reserved: head.conservative,
-        };
-        self.actions.push(action);
-        self.in_flight.push(Flying {
-            group,
-            app: lane.app,
-            generation: slot.generation,
-            kind,
-            dispatched: self.now,
-            conservative: Bound { arrives: self.now + margins.dispatch_upper, runs: head.conservative },
-            optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
+            reserved: front.head.conservative,
         });
+        if let Some(flying) = self.take_front(index) {
+            self.in_flight.push(flying);
+            self.stats.dispatched += 1;
+        }
+    }
+
+    /// The first waiting group of a lane leaves its queue for the GPU.
+    fn take_front(&mut self, index: usize) -> Option<Flying> {
+        let lane = &mut self.lanes[index];
+        let slot = &mut self.slots[lane.app.index()];
+        let Waiting { group, head } = slot.queue.pop()?;
+        let margins = &self.config.margins;
+        let per_group = margins.per_group(self.config.mpcg);
         lane.head = slot.queue.front().map(|waiting| waiting.head);
         lane.hold = None;
+        lane.in_flight += 1;
         self.waiting -= usize::from(lane.head.is_none());
-        if kind.ends_frame() {
+        if head.kind.ends_frame() {
             lane.front = slot.queue.front_ledger(per_group);
             slot.frames.closed(lane, self.current);
-            if slot.queue.is_empty() && kind == GroupKind::Swap {
+            if slot.queue.is_empty() && head.kind == GroupKind::Swap {
                 let at = self.config.refresh.incipient_arrival(lane.target, lane.stride).max(self.now);
                 self.actions.push(Action::Release { app: lane.app, at });
             }
         } else {
             lane.front.dispatched += head.conservative + per_group;
         }
-        self.stats.dispatched += 1;
+        Some(Flying {
+            group,
+            app: lane.app,
+            generation: slot.generation,
+            head,
+            dispatched: self.now,
+            conservative: Bound { arrives: self.now + margins.dispatch_upper, runs: head.conservative },
+            optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
+        })
+    }
+
+    /// Takes groups back from the GPU as long as the policy wants to, the last one first.
+    fn preempt(&mut self) {
+        while let Some(newest) = self.in_flight.newest() {
+            let slot = &self.slots[newest.app.index()];
+            let (Some(index), true) = (slot.lane, slot.generation == newest.generation) else {
+                return;
+            };
+            let context = self.context();
+            if self.lanes[index].service.uninterruptible
+                || !self.policy.preempts(&context, &self.lanes, index)
+            {
+                return;
+            }
+            self.put_back(index);
+        }
+    }
+
+    /// The group that was dispatched last, of the lane at `index`, waits again.
+    fn put_back(&mut self, index: usize) {
+        let Some((flying, ran)) = self.in_flight.withdraw(self.now) else {
+            return;
+        };
+        let lane = &mut self.lanes[index];
+        let slot = &mut self.slots[lane.app.index()];
+        let per_group = self.config.margins.per_group(self.config.mpcg);
+        let before = flying.head;
+        let head = Head {
+            conservative: left(before.conservative, ran),
+            optimistic: left(before.optimistic, ran),
+            preempted: true,
+            ..before
+        };
+        slot.queue.push_front(Waiting { group: flying.group, head });
+        self.waiting += usize::from(lane.head.is_none());
+        lane.head = Some(head);
+        lane.in_flight -= 1;
+        if head.kind.ends_frame() {
+            slot.frames.reopened(lane);
+            lane.front = slot.queue.front_ledger(per_group);
+        } else {
+            lane.front.dispatched = left(lane.front.dispatched, before.conservative + per_group);
+            let done = before.conservative.saturating_sub(head.conservative);
+            lane.front.enqueued = left(lane.front.enqueued, done);
+        }
+        self.stats.preempted += 1;
+        self.actions.push(Action::Preempt { app: flying.app, group: flying.group });
     }
 
     /// Reports each reason for holding a group that differs from the one reported before.
@@ -133,44 +201,78 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn complete(&mut self, group: GroupId, finished: Time, _cost: Cost) {
+    pub(super) fn complete(&mut self, group: GroupId, finished: Time, cost: Cost) {
         let Some(position) = self.in_flight.position(group) else {
-            return self.refuse(AppId(u32::MAX), Some(group), Refusal::UnknownGroup);
+            return self.complete_taken_back(group, finished, cost);
         };
         let finished = self.in_flight.plausible_end(position, finished, self.now);
+        if self.config.execution == Execution::AnyOrder {
+            if let Some(flying) = self.in_flight.remove(position, finished) {
+                self.stats.completed += 1;
+                self.ended(flying, Some(finished), cost.span());
+            }
+            return;
+        }
         for _ in 0..position {
             self.lose_oldest(LostBy::Order, finished);
         }
+        let begun = self.in_flight.oldest_begun();
         if let Some(flying) = self.in_flight.pop(finished) {
             self.stats.completed += 1;
-            self.ended(flying, Some(finished));
+            self.ended(flying, Some(finished), finished.since(begun));
+        }
+    }
+
+    /// A group that was taken back had finished just before.
+    fn complete_taken_back(&mut self, group: GroupId, finished: Time, cost: Cost) {
+        let taken_back = |lane: &super::Lane| {
+            let front = self.slots[lane.app.index()].queue.front();
+            front.is_some_and(|waiting| waiting.group == group && waiting.head.preempted)
+        };
+        let Some(index) = self.lanes.iter().position(taken_back) else {
+            return self.refuse(AppId(u32::MAX), Some(group), Refusal::UnknownGroup);
+        };
+        if let Some(flying) = self.take_front(index) {
+            self.stats.completed += 1;
+            self.ended(flying, Some(finished.min(self.now)), cost.span());
         }
     }
 
     pub(super) fn lose_oldest(&mut self, by: LostBy, finished: Time) {
+        let begun = self.in_flight.oldest_begun();
         if let Some(flying) = self.in_flight.pop(finished) {
             self.stats.lost += 1;
             self.actions.push(Action::Lost { app: flying.app, group: flying.group, by });
             // Known to have ended by then if a later one did; after a time-out nothing is known.
-            self.ended(flying, (by == LostBy::Order).then_some(finished));
+            let known = (by == LostBy::Order).then_some(finished);
+            self.ended(flying, known, finished.since(begun));
         }
     }
 
     /// A dispatched group is over, one way or the other; `finished` if it is known when.
-    fn ended(&mut self, flying: Flying, finished: Option<Time>) {
+    fn ended(&mut self, flying: Flying, finished: Option<Time>, occupied: Span) {
         let slot = &mut self.slots[flying.app.index()];
         let (Some(index), true) = (slot.lane, slot.generation == flying.generation) else {
             return;
         };
-        if flying.kind.ends_frame() {
-            let lane = &mut self.lanes[index];
-            let mut done = slot.frames.finished(lane, finished.unwrap_or(self.now), &self.config.refresh);
+        let lane = &mut self.lanes[index];
+        lane.in_flight -= 1;
+        let kind = flying.head.kind;
+        let ended = Ended { finished: finished.unwrap_or(self.now), occupied, kind };
+        self.policy.ended(self.now, &ended, lane);
+        if kind.ends_frame() {
+            let mut done = slot.frames.finished(lane, ended.finished, &self.config.refresh);
             done.met &= finished.is_some();
-            if flying.kind == GroupKind::Swap {
+            if kind == GroupKind::Swap {
                 self.actions.push(Action::FrameDone(done));
             } else {
                 self.leave(flying.app);
             }
         }
     }
+}
+
+/// What is left of `whole`; of something without an end, everything.
+fn left(whole: Span, gone: Span) -> Span {
+    if whole == Span::FOREVER { whole } else { whole.saturating_sub(gone) }
 }

@@ -8,7 +8,8 @@
 
 use alloc::collections::VecDeque;
 
-use crate::app::{AppId, GroupId, GroupKind};
+use super::lane::Head;
+use crate::app::{AppId, GroupId};
 use crate::limits::IN_FLIGHT_MAX;
 use crate::time::{Span, Time};
 
@@ -19,7 +20,7 @@ pub(super) struct Flying {
     pub(super) app: AppId,
     /// Tells an app from an earlier one in the same slot.
     pub(super) generation: u32,
-    pub(super) kind: GroupKind,
+    pub(super) head: Head,
     pub(super) dispatched: Time,
     pub(super) conservative: Bound,
     pub(super) optimistic: Bound,
@@ -86,13 +87,45 @@ impl InFlight {
 
     /// Takes the oldest group out; it ended at `finished`.
     pub(super) fn pop(&mut self, finished: Time) -> Option<Flying> {
-        let flying = self.groups.pop_front()?;
+        self.remove(0, finished)
+    }
+
+    /// Takes the group at `position` out; it ended at `finished`, whatever those before it do.
+    pub(super) fn remove(&mut self, position: usize, finished: Time) -> Option<Flying> {
+        let flying = self.groups.remove(position)?;
         self.idle_since = self.idle_since.max(finished);
+        self.rebuild();
+        Some(flying)
+    }
+
+    /// The group that was dispatched last.
+    pub(super) fn newest(&self) -> Option<&Flying> {
+        self.groups.back()
+    }
+
+    /// Takes the group that was dispatched last back; says how long it can have been on the GPU.
+    pub(super) fn withdraw(&mut self, now: Time) -> Option<(Flying, Span)> {
+        let begun = self.oldest_begun();
+        let flying = self.groups.pop_back()?;
+        let mut ran = Span::ZERO;
+        if self.groups.is_empty() {
+            ran = now.since(begun);
+            self.idle_since = self.idle_since.max(now);
+        }
+        self.rebuild();
+        Some((flying, ran))
+    }
+
+    /// The earliest time at which the oldest group can have begun.
+    pub(super) fn oldest_begun(&self) -> Time {
+        self.groups.front().map_or(self.idle_since, |flying| self.idle_since.max(flying.dispatched))
+    }
+
+    fn rebuild(&mut self) {
         for (count, next) in self.groups.iter().enumerate() {
             extend(&mut self.conservative, self.idle_since, next.conservative, count + 1);
             extend(&mut self.optimistic, self.idle_since, next.optimistic, count + 1);
         }
-        Some(flying)
     }
 
     /// When the GPU is free, conservatively and optimistically (`busy_until`); `now` if it is.

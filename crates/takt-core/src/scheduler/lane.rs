@@ -1,9 +1,10 @@
 //! What a policy sees of an app.
 
-use crate::app::{AppId, AppParams, Priority, Stride};
+use crate::app::{AppId, AppParams, GroupKind, Priority, Stride};
 use crate::event::Hold;
 use crate::refresh::Period;
-use crate::time::Span;
+use crate::service::Service;
+use crate::time::{Span, Time};
 
 /// The scheduling state of one app, small enough to scan a thousand of them.
 ///
@@ -18,6 +19,10 @@ pub struct Lane {
     pub stride: Stride,
     /// GPU time demanded per frame.
     pub etpf: Span,
+    /// What policies other than `frame-deadline` promise it.
+    pub service: Service,
+    /// How many of its groups are in flight.
+    pub in_flight: u32,
     /// The period whose end the next frame to be dispatched should meet (`target#`).
     pub target: Period,
     /// The frame whose groups are dispatched next.
@@ -37,6 +42,8 @@ impl Lane {
             priority: params.priority,
             stride: params.stride,
             etpf: params.etpf,
+            service: params.service,
+            in_flight: 0,
             target,
             front: Ledger::default(),
             head: None,
@@ -84,4 +91,10 @@ pub struct Head {
     pub optimistic: Span,
     /// Position in the order of all submissions.
     pub order: u64,
+    /// When it was submitted.
+    pub submitted: Time,
+    /// What it is to its frame.
+    pub kind: GroupKind,
+    /// It was on the GPU before and was taken back.
+    pub preempted: bool,
 }

@@ -20,7 +20,7 @@ use frames::Frames;
 use in_flight::InFlight;
 use queue::Queue;
 
-use crate::app::AppId;
+use crate::app::{AppId, Priority};
 use crate::config::Config;
 use crate::event::{Action, Event, LostBy};
 use crate::policy::Policy;
@@ -51,6 +51,8 @@ pub struct Scheduler {
     next_judgement: Time,
     /// Attached apps by falling priority.
     lanes: Vec<Lane>,
+    /// Whose window has the input focus.
+    focus: Option<AppId>,
     /// Everything else about an app, by slot number.
     slots: Vec<Slot>,
     in_flight: InFlight,
@@ -73,6 +75,8 @@ pub struct Stats {
     pub runs: u64,
     /// Groups dispatched.
     pub dispatched: u64,
+    /// Groups taken back from the GPU.
+    pub preempted: u64,
     /// Groups whose completion was reported.
     pub completed: u64,
     /// Groups whose completion never came.
@@ -89,6 +93,10 @@ pub struct Stats {
 struct Slot {
     /// Where its lane is; `None` if the slot is free.
     lane: Option<usize>,
+    /// The priority it asked for.
+    priority: Priority,
+    /// The priority in force that was last told to the outside.
+    told: Priority,
     generation: u32,
     queue: Queue,
     frames: Frames,
@@ -102,6 +110,8 @@ impl Scheduler {
         let config = config.clamped();
         let slot = || Slot {
             lane: None,
+            priority: Priority(0),
+            told: Priority(0),
             generation: 0,
             queue: Queue::new(),
             frames: Frames::default(),
@@ -115,6 +125,7 @@ impl Scheduler {
             next_vsync: Time::ZERO,
             next_judgement: Time::ZERO,
             lanes: Vec::with_capacity(config.apps_max as usize),
+            focus: None,
             slots: (0..config.apps_max).map(|_| slot()).collect(),
             in_flight: InFlight::new(),
             waiting: 0,
@@ -124,7 +135,7 @@ impl Scheduler {
             actions: Actions::new(config.apps_max as usize),
             stats: Stats::default(),
         };
-        scheduler.policy.apps_changed(&scheduler.lanes);
+        scheduler.introduce_policy();
         scheduler.enter_period();
         scheduler.judge();
         scheduler
@@ -141,6 +152,7 @@ impl Scheduler {
             Event::Submit { app, group, kind, estimate } => self.submit(app, group, kind, estimate),
             Event::Complete { group, finished, cost } => self.complete(group, finished, cost),
             Event::Refresh(refresh) => self.set_refresh(refresh),
+            Event::Focus { app } => self.set_focus(app),
         }
         // Nothing changed if it was refused, so there is nothing to decide.
         self.undecided |= self.stats.refused == refused;
@@ -166,15 +178,20 @@ impl Scheduler {
     pub fn poll_timeout(&self) -> Option<Time> {
         let overdue = self.in_flight.overdue_at(self.config.completion_timeout);
         let vsync = (!self.lanes.is_empty()).then_some(self.next_vsync.min(self.next_judgement));
-        let policy = self.policy.timeout().filter(|_| self.waiting > 0);
+        let policy = self.policy.timeout().filter(|_| self.has_work());
         overdue.into_iter().chain(vsync).chain(policy).min()
     }
 
     /// Another policy decides from now on.
     pub fn set_policy(&mut self, policy: Box<dyn Policy>) {
         self.policy = policy;
-        self.policy.apps_changed(&self.lanes);
+        self.introduce_policy();
         self.undecided = true;
+    }
+
+    fn introduce_policy(&mut self) {
+        self.policy.prepare(&self.config);
+        self.policy.apps_changed(self.now, &self.lanes);
     }
 
     /// Name of the policy that decides.
@@ -226,12 +243,17 @@ impl Scheduler {
         if self.now >= self.next_judgement {
             self.judge();
         }
-        due |= self.waiting > 0 && self.policy.timeout().is_some_and(|at| at <= self.now);
+        due |= self.has_work() && self.policy.timeout().is_some_and(|at| at <= self.now);
         while self.in_flight.overdue_at(self.config.completion_timeout).is_some_and(|at| at <= self.now) {
             self.lose_oldest(LostBy::Timeout, self.now);
             due = true;
         }
         due
+    }
+
+    /// Whether there is anything a policy could decide about.
+    fn has_work(&self) -> bool {
+        self.waiting > 0 || self.in_flight.len() > 0
     }
 
     /// A refresh period began.

@@ -5,22 +5,30 @@ use alloc::vec;
 
 use super::lane::{Head, Ledger};
 use crate::app::{GroupId, GroupKind};
-use crate::limits::QUEUE_MAX;
-use crate::time::Span;
+use crate::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
+use crate::time::{Span, Time};
 
 /// A group that waits for dispatch.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Waiting {
     pub(super) group: GroupId,
-    pub(super) kind: GroupKind,
     pub(super) head: Head,
 }
 
 const VACANT: Waiting = Waiting {
     group: GroupId(0),
-    kind: GroupKind::Draw,
-    head: Head { conservative: Span::ZERO, optimistic: Span::ZERO, order: 0 },
+    head: Head {
+        conservative: Span::ZERO,
+        optimistic: Span::ZERO,
+        order: 0,
+        submitted: Time::ZERO,
+        kind: GroupKind::Draw,
+        preempted: false,
+    },
 };
+
+/// Room for all that may be submitted and for all that may come back from the GPU.
+const PLACES: usize = QUEUE_MAX + IN_FLIGHT_MAX;
 
 /// Groups in submission order.
 #[derive(Clone, Debug)]
@@ -32,7 +40,7 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) fn new() -> Self {
-        Self { ring: vec![VACANT; QUEUE_MAX].into_boxed_slice(), first: 0, len: 0 }
+        Self { ring: vec![VACANT; PLACES].into_boxed_slice(), first: 0, len: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -44,19 +52,27 @@ impl Queue {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.len == QUEUE_MAX
+        self.len >= QUEUE_MAX
     }
 
     /// Appends a group; the caller has checked that there is room.
     pub(super) fn push(&mut self, waiting: Waiting) {
         assert!(!self.is_full(), "a full queue refuses groups");
-        self.ring[(self.first + self.len) % QUEUE_MAX] = waiting;
+        self.ring[(self.first + self.len) % PLACES] = waiting;
+        self.len += 1;
+    }
+
+    /// A group comes back from the GPU and is the next one again.
+    pub(super) fn push_front(&mut self, waiting: Waiting) {
+        assert!(self.len < PLACES, "no more come back than were in flight");
+        self.first = (self.first + PLACES - 1) % PLACES;
+        self.ring[self.first] = waiting;
         self.len += 1;
     }
 
     pub(super) fn pop(&mut self) -> Option<Waiting> {
         let waiting = *self.front()?;
-        self.first = (self.first + 1) % QUEUE_MAX;
+        self.first = (self.first + 1) % PLACES;
         self.len -= 1;
         Some(waiting)
     }
@@ -70,7 +86,7 @@ impl Queue {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
-        (0..self.len).map(|offset| &self.ring[(self.first + offset) % QUEUE_MAX])
+        (0..self.len).map(|offset| &self.ring[(self.first + offset) % PLACES])
     }
 
     /// The account of the first frame in the queue if none of it was dispatched yet. Each frame
@@ -79,7 +95,7 @@ impl Queue {
         let mut ledger = Ledger::default();
         for waiting in self.iter() {
             ledger.enqueued += waiting.head.conservative + per_group;
-            if waiting.kind.ends_frame() {
+            if waiting.head.kind.ends_frame() {
                 ledger.complete = true;
                 break;
             }

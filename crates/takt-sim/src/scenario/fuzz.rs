@@ -6,7 +6,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use takt_core::{AppParams, Config, GroupKind, Margins, Priority, Refresh, Span, Stride, Time};
+use takt_core::{
+    AppParams, Config, Execution, GroupKind, Margins, Priority, Refresh, Service, Span, Stride, Time, Tuning,
+};
 
 use super::tests::shipped;
 use super::*;
@@ -132,6 +134,7 @@ fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
             priority: Priority(index * 100 + priority),
             stride,
             etpf,
+            service: Service::default(),
         })
     };
     let after = || instant(10_000_000_000..=86_400_000_000_000);
@@ -194,6 +197,8 @@ fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
             mpcg,
             completion_timeout,
             apps_max,
+            execution: Execution::default(),
+            tuning: Tuning::default(),
             margins: Margins {
                 fixed,
                 upper_permille: a.max(b),

@@ -1,6 +1,6 @@
 //! From what a file says to what the simulator plays: one app.
 
-use takt_core::{AppParams, Priority, Span, Stride, Time};
+use takt_core::{AppParams, Priority, Service, Span, Stride, Time};
 
 use super::decimal::{self, fixed_point};
 use super::diagnostic::Spot;
@@ -90,7 +90,7 @@ impl Lower<'_, '_> {
             );
         }
         let etpf = self.span_or(raw.etpf_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
-        Some(AppParams { priority: priority?, stride: stride?, etpf: etpf? })
+        Some(AppParams { priority: priority?, stride: stride?, etpf: etpf?, service: Service::default() })
     }
 
     /// The priority of the first of `count` apps; the last one must not fall below zero.
@@ -213,6 +213,7 @@ impl Lower<'_, '_> {
                 priority: delta.priority.unwrap_or(params.priority),
                 stride: delta.stride.unwrap_or(params.stride),
                 etpf: delta.etpf.unwrap_or(params.etpf),
+                service: params.service,
             };
             changes.push(ParamChange { at, params });
             spots.push(delta.spots);

@@ -198,6 +198,7 @@ mod tests {
             priority: takt_core::Priority(99),
             stride: takt_core::Stride::ONE,
             etpf: Span::ZERO,
+            service: takt_core::Service::default(),
         };
         priorities.see(&Record::In(Event::Change { app, params }));
         assert_eq!(priorities.of(app), "99");

@@ -114,6 +114,9 @@ enum Line {
         finished_ns: u64,
         cost_ns: u64,
     },
+    Focus {
+        app: Option<u32>,
+    },
     Refresh {
         refresh_mhz: u32,
         origin_ns: u64,
@@ -133,6 +136,16 @@ enum Line {
         app: u32,
         reason: &'static str,
         by: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until_ns: Option<u64>,
+    },
+    Preempt {
+        app: u32,
+        group: u64,
+    },
+    Ranked {
+        app: u32,
+        priority: u32,
     },
     Refused {
         app: u32,
@@ -177,6 +190,11 @@ enum Line {
         app: u32,
         group: u64,
         started_ns: u64,
+    },
+    GpuPreempted {
+        app: u32,
+        group: u64,
+        started_ns: Option<u64>,
     },
     GpuStalled {
         until_ns: u64,
@@ -230,6 +248,7 @@ fn event_line(event: &Event) -> Line {
         Event::Complete { group, finished, cost } => {
             Line::Complete { group: group.0, finished_ns: finished.as_ns(), cost_ns: cost.span().as_ns() }
         }
+        Event::Focus { app } => Line::Focus { app: app.map(|app| app.0) },
         Event::Refresh(refresh) => {
             Line::Refresh { refresh_mhz: refresh.mhz(), origin_ns: origin_ns(&refresh) }
         }
@@ -245,6 +264,8 @@ fn action_line(action: &Action) -> Line {
             start_ns: start.as_ns(),
             reserved_ns: finite(reserved),
         },
+        Action::Preempt { app, group } => Line::Preempt { app: app.0, group: group.0 },
+        Action::Ranked { app, priority } => Line::Ranked { app: app.0, priority: priority.0 },
         Action::Release { app, at } => Line::Release { app: app.0, release_ns: at.as_ns() },
         Action::Hold { app, reason } => hold_line(app.0, reason),
         Action::Refused { app, group, reason } => Line::Refused {
@@ -278,14 +299,17 @@ fn action_line(action: &Action) -> Line {
 }
 
 fn hold_line(app: u32, reason: Hold) -> Line {
-    let (reason, by) = match reason {
-        Hold::Protects { app } => ("protects", Some(app.0)),
-        Hold::Behind { app } => ("behind", Some(app.0)),
-        Hold::Exhausted { app } => ("exhausted", Some(app.0)),
-        Hold::NoSlot => ("no-slot", None),
-        Hold::Unbounded => ("unbounded", None),
+    let (reason, by, until) = match reason {
+        Hold::Protects { app } => ("protects", Some(app), None),
+        Hold::Behind { app } => ("behind", Some(app), None),
+        Hold::Exhausted { app } => ("exhausted", Some(app), None),
+        Hold::NoSlot => ("no-slot", None, None),
+        Hold::Unbounded => ("unbounded", None, None),
+        Hold::NoBudget { until } => ("no-budget", None, Some(until)),
+        Hold::Turn { app } => ("turn", Some(app), None),
+        Hold::Tick { at } => ("tick", None, Some(at)),
     };
-    Line::Hold { app, reason, by }
+    Line::Hold { app, reason, by: by.map(|by| by.0), until_ns: until.map(Time::as_ns) }
 }
 
 fn refusal_name(reason: Refusal) -> &'static str {
@@ -298,6 +322,7 @@ fn refusal_name(reason: Refusal) -> &'static str {
         Refusal::QueueFull => "queue-full",
         Refusal::UnknownGroup => "unknown-group",
         Refusal::Exited => "exited",
+        Refusal::FeedsItself => "feeds-itself",
     }
 }
 
@@ -307,6 +332,9 @@ fn gpu_line(record: &GpuRecord) -> Line {
         GpuRecord::Started { app, group } => Line::GpuStarted { app: app.0, group: group.0 },
         GpuRecord::Finished { app, group, started } => {
             Line::GpuFinished { app: app.0, group: group.0, started_ns: started.as_ns() }
+        }
+        GpuRecord::Preempted { app, group, started } => {
+            Line::GpuPreempted { app: app.0, group: group.0, started_ns: started.map(Time::as_ns) }
         }
         GpuRecord::Stalled { until } => Line::GpuStalled { until_ns: until.as_ns() },
         GpuRecord::Clock { permille } => Line::GpuClock { permille },
@@ -352,7 +380,10 @@ mod tests {
             Record::In(Event::Leave { app }),
             Record::In(Event::Refresh(Refresh::HZ_60)),
             Record::Out(Action::Release { app, at: Time::from_us(9) }),
-            Record::Out(Action::Hold { app, reason: Hold::Unbounded }),
+            Record::In(Event::Focus { app: Some(app) }),
+            Record::Out(Action::Hold { app, reason: Hold::NoBudget { until: Time::from_us(9) } }),
+            Record::Out(Action::Preempt { app, group }),
+            Record::Out(Action::Ranked { app, priority: takt_core::Priority(7) }),
             Record::Out(Action::Refused {
                 app,
                 group: Some(group),
@@ -361,6 +392,7 @@ mod tests {
             Record::Out(Action::Left { app, dropped: 2 }),
             Record::Out(Action::Lost { app, group, by: LostBy::Order }),
             Record::Gpu(GpuRecord::Queued { app, group }),
+            Record::Gpu(GpuRecord::Preempted { app, group, started: Some(Time::ZERO) }),
             Record::Gpu(GpuRecord::Stalled { until: Time::from_us(9) }),
             Record::Gpu(GpuRecord::Clock { permille: 700 }),
         ];
@@ -390,10 +422,14 @@ mod tests {
             {"at_ns":1000,"record":"leave","app":2}
             {"at_ns":1000,"record":"refresh","refresh_mhz":60000,"origin_ns":0}
             {"at_ns":1000,"record":"release","app":2,"release_ns":9000}
+            {"at_ns":1000,"record":"focus","app":2}
+            {"at_ns":1000,"record":"preempt","app":2,"group":9}
+            {"at_ns":1000,"record":"ranked","app":2,"priority":7}
             {"at_ns":1000,"record":"refused","app":2,"group":9,"reason":"lookahead-too-long","detail":"deadlines would repeat only every 420 periods"}
             {"at_ns":1000,"record":"left","app":2,"dropped":2}
             {"at_ns":1000,"record":"lost","app":2,"group":9,"by":"order"}
             {"at_ns":1000,"record":"gpu-queued","app":2,"group":9}
+            {"at_ns":1000,"record":"gpu-preempted","app":2,"group":9,"started_ns":0}
             {"at_ns":1000,"record":"gpu-stalled","until_ns":9000}
             {"at_ns":1000,"record":"gpu-clock","permille":700}
         "#]].assert_eq(&firsts);

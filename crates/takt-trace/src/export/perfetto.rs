@@ -114,6 +114,10 @@ impl<W: Write> Perfetto<W> {
                 }
             }
             Event::Complete { group, finished, .. } => self.complete(at, group, finished),
+            Event::Focus { app: Some(app) } => {
+                self.apps.mark(out, at, app, "has the focus".to_owned(), Args::new());
+            }
+            Event::Focus { app: None } => {}
             Event::Refresh(refresh) => {
                 let args = Args::new().number("refresh_mhz", u64::from(refresh.mhz()));
                 out.instant(at, self.decisions, "refresh changed".to_owned(), args);
@@ -124,6 +128,15 @@ impl<W: Write> Perfetto<W> {
     fn action(&mut self, at: Time, action: &Action) {
         match *action {
             Action::Dispatch { app, group, .. } => self.dispatch(at, app, group),
+            Action::Preempt { app, group } => {
+                let name = format!("preempt {}", self.apps.name(app));
+                self.out.instant(at, self.decisions, name, Args::new().number("group", group.0));
+                self.groups.landed(&mut self.out, at, group);
+            }
+            Action::Ranked { app, priority } => {
+                let args = Args::new().number("priority", u64::from(priority.0));
+                self.apps.mark(&mut self.out, at, app, "ranked".to_owned(), args);
+            }
             Action::Hold { app, reason } => self.hold(at, app, reason),
             Action::Refused { app, group, reason } => {
                 let name = format!("refused {}: {reason}", self.apps.name(app));
@@ -176,6 +189,9 @@ impl<W: Write> Perfetto<W> {
             Hold::Exhausted { app } => format!("no time left down to {}", self.apps.name(app)),
             Hold::NoSlot => "no slot".to_owned(),
             Hold::Unbounded => "unbounded estimate".to_owned(),
+            Hold::NoBudget { .. } => "no budget".to_owned(),
+            Hold::Turn { app } => format!("turn of {}", self.apps.name(app)),
+            Hold::Tick { .. } => "waits for the tick".to_owned(),
         };
         let name = format!("hold {}: {why}", self.apps.name(app));
         self.out.instant(at, self.decisions, name, Args::new());
@@ -192,6 +208,12 @@ impl<W: Write> Perfetto<W> {
                     self.stop_gpu(at);
                 }
                 self.groups.end(&mut self.out, at, group);
+            }
+            GpuRecord::Preempted { group, .. } => {
+                if self.gpu.running.is_some_and(|(running, _)| running == group) {
+                    self.stop_gpu(at);
+                }
+                self.groups.wait_again(&mut self.out, at, group);
             }
             GpuRecord::Stalled { until } => {
                 let state = self.gpu.state(&mut self.out, self.root);

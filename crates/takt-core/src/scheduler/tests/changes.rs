@@ -267,3 +267,40 @@ fn a_reservation_that_comes_too_late_anyway_moves_on() {
         "#]],
     );
 }
+
+#[test]
+fn the_focus_lifts_an_app_to_the_top_of_the_automatic_ones() {
+    check(
+        "A 9
+         B 8 focus automatic
+         C 7
+         D 6 focus automatic
+         E 5 focus automatic
+         until 30
+         @10 E focuses
+         @20 C focuses",
+        expect![[r#"
+            10 E ranks 8
+            10 B ranks 6
+            10 D ranks 5
+            20 B ranks 8
+            20 D ranks 6
+            20 E ranks 5
+        "#]],
+    );
+}
+
+#[test]
+fn nobody_waits_for_himself() {
+    check(
+        "A 9 feeds 1
+         B 8 feeds 2
+         C 7 feeds 0
+         D 6 feeds 3
+         until 10",
+        expect![[r#"
+            0 refused C: its consumers feed each other in a circle
+            0 refused D: its consumers feed each other in a circle
+        "#]],
+    );
+}

@@ -15,6 +15,7 @@ use crate::event::{Action, Event, Hold};
 use crate::policy::Policy;
 use crate::refresh::Refresh;
 use crate::scheduler::Scheduler;
+use crate::service::Service;
 use crate::time::{Cost, Estimate, Span, Time};
 
 struct Rig {
@@ -109,7 +110,8 @@ impl Rig {
         let app = AppId(u32::try_from(self.names.len()).unwrap());
         self.names.push(words[0].to_owned());
         let priority = Priority(words[1].parse().unwrap());
-        let params = AppParams { priority, stride: Stride::ONE, etpf: Span::ZERO };
+        let params =
+            AppParams { priority, stride: Stride::ONE, etpf: Span::ZERO, service: Service::default() };
         let params = changed(params, &words[2..]);
         let phase = words.iter().position(|word| *word == "phase");
         let phase = phase.map_or(0, |position| words[position + 1].parse().unwrap());
@@ -121,6 +123,7 @@ impl Rig {
         let index = self.names.iter().position(|name| name == words[0]).expect("app is known");
         let app = AppId(u32::try_from(index).unwrap());
         match &words[1..] {
+            ["focuses"] => self.scheduler.handle_event(now, Event::Focus { app: Some(app) }),
             ["leaves"] => self.scheduler.handle_event(now, Event::Leave { app }),
             ["exits"] => self.submit(now, app, "0", GroupKind::Exit),
             [what, ..] if what.starts_with(|c: char| c.is_ascii_digit() || c == '∞') => {
@@ -183,6 +186,9 @@ impl Rig {
                     Hold::Exhausted { app } => format!("exhausted by {}", name(*app)),
                     Hold::NoSlot => "no slot".to_owned(),
                     Hold::Unbounded => "unbounded".to_owned(),
+                    Hold::NoBudget { until } => format!("no budget until {}", until.as_ns()),
+                    Hold::Turn { app } => format!("turn of {}", name(*app)),
+                    Hold::Tick { at } => format!("tick at {}", at.as_ns()),
                 };
                 format!("{now} hold {}: {why}", name(*app))
             }
@@ -196,6 +202,8 @@ impl Rig {
             Action::Refused { app, reason, .. } => format!("{now} refused {}: {reason}", name(*app)),
             Action::Lost { app, by, .. } => format!("{now} lost a group of {} ({by:?})", name(*app)),
             Action::Left { app, dropped } => format!("{now} {} left, {dropped} dropped", name(*app)),
+            Action::Ranked { app, priority } => format!("{now} {} ranks {}", name(*app), priority.0),
+            Action::Preempt { app, .. } => format!("{now} preempt {}", name(*app)),
             Action::Dispatch { .. } | Action::Release { .. } => return,
         };
         writeln!(self.out, "{line}").unwrap();
@@ -208,6 +216,8 @@ fn changed(mut params: AppParams, settings: &[&str]) -> AppParams {
             ["stride", n] => params.stride = Stride::new(n.parse().unwrap()).unwrap(),
             ["etpf", n] => params.etpf = Span::from_ns(n.parse().unwrap()),
             ["priority", n] => params.priority = Priority(n.parse().unwrap()),
+            ["feeds", n] => params.service.feeds = Some(AppId(n.parse().unwrap())),
+            ["focus", "automatic"] => params.service.follows_focus = true,
             ["phase", _] => {}
             other => panic!("what is {other:?}?"),
         }

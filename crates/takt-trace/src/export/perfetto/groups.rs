@@ -31,6 +31,8 @@ struct Open {
     phase: Phase,
     /// When the phase began.
     since: Time,
+    /// How long it ran before it was preempted.
+    ran: Span,
     /// Identity of the arrow; group numbers may be used again, these are not.
     flow: u64,
 }
@@ -78,7 +80,7 @@ impl Groups {
         let waiting = Args::new().flow(self.flows);
         out.begin(at, lane.track, name, facts(&life));
         out.begin(at, lane.track, "waiting".to_owned(), waiting);
-        let open = Open { life, lane, phase: Phase::Waiting, since: at, flow: self.flows };
+        let open = Open { life, lane, phase: Phase::Waiting, since: at, ran: Span::ZERO, flow: self.flows };
         self.open.insert(group, open);
         Some(life.frame)
     }
@@ -119,6 +121,16 @@ impl Groups {
         args.flow_end(open.flow)
     }
 
+    /// The GPU gave the group back.
+    pub(super) fn wait_again<W: Write>(&mut self, out: &mut Packets<W>, at: Time, group: GroupId) {
+        if let Some(open) = self.open.get_mut(&group) {
+            if open.phase == Phase::Running {
+                open.ran += at.since(open.since);
+            }
+            open.enter(out, at, Phase::Waiting);
+        }
+    }
+
     /// The app and the start of a dispatched group whose execution was not recorded, although
     /// the current record completes it.
     pub(super) fn unseen(&self, group: GroupId) -> Option<(AppId, Time)> {
@@ -133,7 +145,7 @@ impl Groups {
     /// Ends the slice of a group that the GPU finished.
     pub(super) fn end<W: Write>(&mut self, out: &mut Packets<W>, at: Time, group: GroupId) {
         let measured = match self.open.get(&group) {
-            Some(open) if open.phase == Phase::Running => at.since(open.since),
+            Some(open) if open.phase == Phase::Running => open.ran + at.since(open.since),
             _ => Span::ZERO,
         };
         self.close(out, at, group, Args::new().span("measured_us", measured));

@@ -1,0 +1,90 @@
+//! What an app is promised beyond priority and frames.
+//!
+//! Each policy looks at its own part and ignores the rest; `frame-deadline`, `fifo`, `frrs` and
+//! `hpf` need none of it.
+
+use crate::app::AppId;
+use crate::time::Span;
+
+/// How the policies are to treat an app.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Service {
+    /// Its priority is automatic: while it has the focus ([`crate::Event::Focus`]), it is the most
+    /// important of all apps with automatic priority.
+    pub follows_focus: bool,
+    /// How its groups follow each other (`timegraph`).
+    pub turns: Turns,
+    /// GPU time set aside for it (`timegraph`, `edf-cbs`).
+    pub reservation: Reservation,
+    /// The consumer of what it produces: while that one waits, it has its deadline if that is
+    /// earlier than its own (`edf-cbs`).
+    pub feeds: Option<AppId>,
+    /// How often its channel occurs in the runlist (`runlist`).
+    pub level: Level,
+    /// Longest time on the GPU before the next channel has its turn (`runlist`); zero takes the
+    /// policy's default.
+    pub timeslice: Span,
+    /// Its groups cannot be interrupted, not even at the end of a timeslice.
+    pub uninterruptible: bool,
+}
+
+/// Whether an app may follow itself on the GPU without asking.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Turns {
+    /// One group at a time; each completion lets the most important app go on (*predictable
+    /// response time*).
+    #[default]
+    Single,
+    /// May follow its own running group unless somebody more important waits (*high
+    /// throughput*).
+    Following,
+}
+
+/// GPU time set aside for an app.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Reservation {
+    /// Nothing is set aside and nothing is limited.
+    #[default]
+    None,
+    /// A reserve of its own.
+    Own(Reserve),
+    /// The reserve of that app, together with it and others.
+    Shared(AppId),
+    /// The reserve of everything that nobody specified.
+    Background,
+}
+
+/// A budget that comes back in every period.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Reserve {
+    /// GPU time per period.
+    pub budget: Span,
+    /// Time between two replenishments.
+    pub period: Span,
+    /// From the arrival of work to its deadline (`edf-cbs`).
+    pub deadline: Span,
+    /// When the budget is looked at (`timegraph`).
+    pub enforcement: Enforcement,
+}
+
+/// When a reserve's budget is looked at.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Enforcement {
+    /// Runs while anything is left, may overrun, pays later.
+    #[default]
+    Posterior,
+    /// Runs only if the predicted time is left.
+    Apriori,
+}
+
+/// Interleaving level of a channel in the runlist.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub enum Level {
+    /// Once in the whole list.
+    Low,
+    /// Before each entry of a low one.
+    #[default]
+    Medium,
+    /// Before each entry of a medium or low one.
+    High,
+}
