@@ -25,7 +25,7 @@ RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspac
 	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
 
 .PHONY: help setup build demo test test-long bench lint clean
-.PHONY: setup-build setup-all checks unit-tests slow-tests docs licences prove deny
+.PHONY: setup-build setup-all checks unit-tests interleavings slow-tests docs licences prove deny
 
 help:
 	@echo 'make demo       build Takt and show what it does'
@@ -52,7 +52,7 @@ build: setup-build
 demo: build
 	"$(TAKT)" demo
 
-test: setup-build checks unit-tests docs licences prove
+test: setup-build checks unit-tests interleavings docs licences prove
 	@echo "make test: passed in $$(( $$(date +%s) - $(START) )) s"
 
 test-long: test slow-tests
@@ -75,6 +75,11 @@ checks: setup-build
 unit-tests: setup-build
 	$(RUN_TESTS)
 	cargo test $(CARGO_FLAGS) --workspace --doc
+
+# Model checking needs other atomics everywhere, hence a build folder of its own.
+interleavings: setup-build
+	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR="$(TARGET)/loom" \
+		cargo test $(CARGO_FLAGS) --release --package takt-ipc --test interleavings
 
 slow-tests: setup-build
 	export TAKT_SLOW_TESTS=1; $(RUN_TESTS)

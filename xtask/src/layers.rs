@@ -71,6 +71,13 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: false,
     },
     Layer {
+        name: "takt-ipc",
+        job: "what crosses a process boundary",
+        uses: Uses::Only(&["takt-core"]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
         name: "takt-report",
         job: "pages that show results to people",
         uses: Uses::Only(&["takt-core", "takt-trace"]),

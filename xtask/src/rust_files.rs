@@ -26,9 +26,9 @@ const LEFT_OVERS: &[(&str, &str)] = &[
     (concat!("#[ign", "ore"), "a slow test asks for TAKT_SLOW_TESTS=1, a broken one is mended"),
 ];
 
-/// Crates that call into drivers; each of their unsafe blocks says why it is sound, which clippy
-/// demands everywhere.
-const CALLS_DRIVERS: &[&str] = &["takt-gl-oracle"];
+/// Crates that call into drivers or share memory with other processes; each of their unsafe blocks
+/// says why it is sound, which clippy demands everywhere.
+const TALKS_TO_OTHERS: &[&str] = &["takt-gl-oracle", "takt-ipc"];
 
 /// Forbids code that the compiler cannot check.
 const FORBID_UNSAFE: &str = "#![forbid(unsafe_code)]";
@@ -50,7 +50,7 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
         }
     }
     for package in &workspace.packages {
-        let roots = package.roots.iter().filter(|_| !CALLS_DRIVERS.contains(&package.name.as_str()));
+        let roots = package.roots.iter().filter(|_| !TALKS_TO_OTHERS.contains(&package.name.as_str()));
         for root in roots {
             findings.extend(tree.file(root).and_then(check_root));
         }

@@ -1,0 +1,81 @@
+//! The page on which the daemon shows that it is alive.
+//!
+//! One page for all clients, which they can read and nobody but the daemon can write. A client
+//! that waits and sees no beat for too long goes on without the daemon.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{SealFlags, fcntl_add_seals};
+use rustix::mm::ProtFlags;
+use takt_core::{Span, Time};
+
+use crate::region::{Mapping, sealed};
+
+#[repr(C)]
+#[derive(Debug)]
+struct Page {
+    beat: AtomicU64,
+}
+
+/// The daemon's view.
+#[derive(Debug)]
+pub struct Heart {
+    page: Mapping<Page>,
+    fd: OwnedFd,
+}
+
+impl Heart {
+    /// A page that has not beaten yet.
+    pub fn new() -> std::io::Result<Self> {
+        let fd = sealed("takt-beat", size_of::<Page>())?;
+        let page = Mapping::new(fd.as_fd(), ProtFlags::READ | ProtFlags::WRITE)?;
+        // From here on nobody can map it for writing.
+        fcntl_add_seals(&fd, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
+        Ok(Self { page, fd })
+    }
+
+    /// Alive at `now`.
+    pub fn beat(&self, now: Time) {
+        self.page.get().beat.store(now.as_ns(), Ordering::Release);
+    }
+}
+
+impl AsFd for Heart {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A client's view.
+#[derive(Debug)]
+pub struct Pulse(Mapping<Page>);
+
+impl Pulse {
+    /// The page behind a descriptor that was received.
+    pub fn open(fd: BorrowedFd<'_>) -> std::io::Result<Self> {
+        Ok(Self(Mapping::new(fd, ProtFlags::READ)?))
+    }
+
+    /// How long ago the daemon was last seen alive; nothing if `now` is before that.
+    pub fn silent_for(&self, now: Time) -> Span {
+        now.since(Time::from_ns(self.0.get().beat.load(Ordering::Acquire)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_see_beats_and_cannot_make_them() {
+        let heart = Heart::new().expect("memfd");
+        let pulse = Pulse::open(heart.as_fd()).expect("readable");
+        heart.beat(Time::from_us(10));
+        assert_eq!(pulse.silent_for(Time::from_us(25)), Span::from_us(15));
+        assert_eq!(pulse.silent_for(Time::from_us(5)), Span::ZERO);
+        let writable = ProtFlags::READ | ProtFlags::WRITE;
+        assert!(Mapping::<Page>::new(heart.as_fd(), writable).is_err(), "sealed");
+        assert!(rustix::io::write(heart.as_fd(), &[0; 8]).is_err(), "sealed");
+    }
+}

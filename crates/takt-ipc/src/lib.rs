@@ -1,0 +1,35 @@
+//! What crosses a process boundary.
+//!
+//! A client (an app with Takt underneath) and the daemon share one region of memory, made and
+//! sealed by the daemon, with a ring in each direction. Everything read from it is copied out
+//! first and validated then; nothing the other side does can make a read undefined, shrink the
+//! region or block anybody but itself.
+//!
+//! * [`record`]: what the rings carry, as typed values and as eight words each.
+//! * [`ring`]: a bounded queue between two sides that do not trust each other.
+//! * [`region`]: the shared memory itself: layout, seals, mapping.
+//! * [`beat`]: the page on which the daemon shows all clients that it is alive.
+//! * [`wake`]: how each side wakes the other.
+//! * [`message`], [`socket`]: joining and leaving, parameters, questions and answers.
+//!
+//! The layout is documented in `docs/ipc.md` and pinned by compile-time assertions.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+#[cfg(not(loom))]
+pub mod beat;
+pub mod message;
+pub mod record;
+#[cfg(not(loom))]
+pub mod region;
+pub mod ring;
+#[cfg(not(loom))]
+pub mod socket;
+mod sync;
+pub mod wake;
+
+pub use record::{Malformed, Reply, Request};
+pub use ring::{Corrupt, Full};
+
+/// Version of everything in this crate that both sides must agree on.
+pub const VERSION: u16 = 1;

@@ -1,0 +1,333 @@
+//! What goes through the control socket.
+//!
+//! A message is a datagram: a fixed head and then fields, each a number, a length and that many
+//! bytes. Unknown fields are skipped, so newer sides can talk to older ones; a field that comes
+//! twice, is cut off or has the wrong length makes the message [`Invalid`].
+
+use crate::VERSION;
+
+/// Longest message.
+pub const MESSAGE_MAX: usize = 64 * 1024;
+/// Longest text in a field.
+pub const TEXT_MAX: usize = 60 * 1024;
+/// Longest name of an app.
+pub const NAME_MAX: usize = 64;
+
+const MAGIC: [u8; 4] = *b"takt";
+const HEAD: usize = 8;
+
+/// From a client, or from the daemon to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// An app wants to be scheduled.
+    Hello(Hello),
+    /// It is; the descriptors of its region, doorbell and the beat page come along, in this order.
+    Welcome(Welcome),
+    /// It is not, or not any more; it runs unscheduled.
+    Refused {
+        /// Why, for people.
+        reason: String,
+    },
+    /// A question or an order for the daemon, in JSON.
+    Ask {
+        /// The JSON text.
+        text: String,
+    },
+    /// A piece of the answer.
+    Answer {
+        /// A JSON text, or a part of one.
+        text: String,
+        /// Whether more pieces follow.
+        more: bool,
+    },
+}
+
+/// What an app says of itself.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Hello {
+    /// How people call it.
+    pub name: String,
+    /// Importance it asks for; the daemon's configuration decides otherwise.
+    pub priority: Option<u32>,
+    /// Frames per second it asks for, in millihertz.
+    pub fps_mhz: Option<u32>,
+    /// GPU time per frame it asks for, in nanoseconds.
+    pub etpf_ns: Option<u64>,
+    /// Longest group it asks for, in nanoseconds.
+    pub max_slice_ns: Option<u64>,
+}
+
+/// What the daemon says to an app that it schedules.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Welcome {
+    /// Its slot.
+    pub app: u32,
+    /// Whether its deadlines are guaranteed, or why not, for people.
+    pub admission: String,
+}
+
+/// Why bytes are no message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Invalid {
+    /// Not from us.
+    #[error("this is no message of takt")]
+    Foreign,
+    /// From another version.
+    #[error("the other side speaks version {0}, this one {VERSION}; upgrade the older one")]
+    Version(u16),
+    /// No such kind of message.
+    #[error("{0} is no kind of message")]
+    Kind(u16),
+    /// A field is cut off, comes twice, has the wrong length or is no text.
+    #[error("field {0} is damaged")]
+    Field(u16),
+    /// A field is missing.
+    #[error("field {0} is missing")]
+    Missing(u16),
+    /// Longer than anybody may send.
+    #[error("the message is longer than {MESSAGE_MAX} bytes")]
+    TooLong,
+}
+
+mod kind {
+    pub(super) const HELLO: u16 = 1;
+    pub(super) const WELCOME: u16 = 2;
+    pub(super) const REFUSED: u16 = 3;
+    pub(super) const ASK: u16 = 4;
+    pub(super) const ANSWER: u16 = 5;
+}
+
+mod field {
+    pub(super) const TEXT: u16 = 1;
+    pub(super) const PRIORITY: u16 = 2;
+    pub(super) const FPS: u16 = 3;
+    pub(super) const ETPF: u16 = 4;
+    pub(super) const MAX_SLICE: u16 = 5;
+    pub(super) const APP: u16 = 6;
+    pub(super) const MORE: u16 = 7;
+    pub(super) const COUNT: usize = 8;
+}
+
+impl Message {
+    /// The bytes to send. Texts that are too long are cut at a character.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Hello(hello) => {
+                Encoder::new(kind::HELLO)
+                    .text(&hello.name, NAME_MAX)
+                    .optional(field::PRIORITY, hello.priority.map(u32::to_le_bytes))
+                    .optional(field::FPS, hello.fps_mhz.map(u32::to_le_bytes))
+                    .optional(field::ETPF, hello.etpf_ns.map(u64::to_le_bytes))
+                    .optional(field::MAX_SLICE, hello.max_slice_ns.map(u64::to_le_bytes))
+                    .bytes
+            }
+            Self::Welcome(welcome) => {
+                Encoder::new(kind::WELCOME)
+                    .text(&welcome.admission, TEXT_MAX)
+                    .optional(field::APP, Some(welcome.app.to_le_bytes()))
+                    .bytes
+            }
+            Self::Refused { reason } => Encoder::new(kind::REFUSED).text(reason, TEXT_MAX).bytes,
+            Self::Ask { text } => Encoder::new(kind::ASK).text(text, TEXT_MAX).bytes,
+            Self::Answer { text, more } => {
+                Encoder::new(kind::ANSWER)
+                    .text(text, TEXT_MAX)
+                    .optional(field::MORE, more.then_some([]))
+                    .bytes
+            }
+        }
+    }
+
+    /// Checks and reads a message.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Invalid> {
+        if bytes.len() > MESSAGE_MAX {
+            return Err(Invalid::TooLong);
+        }
+        let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(Invalid::Foreign)?;
+        let [m0, m1, m2, m3, v0, v1, k0, k1] = *head;
+        if [m0, m1, m2, m3] != MAGIC {
+            return Err(Invalid::Foreign);
+        }
+        let version = u16::from_le_bytes([v0, v1]);
+        if version != VERSION {
+            return Err(Invalid::Version(version));
+        }
+        let kind = u16::from_le_bytes([k0, k1]);
+        let fields = Fields::read(rest)?;
+        match kind {
+            kind::HELLO => Ok(Self::Hello(Hello {
+                name: fields.text(NAME_MAX)?,
+                priority: fields.optional(field::PRIORITY)?.map(u32::from_le_bytes),
+                fps_mhz: fields.optional(field::FPS)?.map(u32::from_le_bytes),
+                etpf_ns: fields.optional(field::ETPF)?.map(u64::from_le_bytes),
+                max_slice_ns: fields.optional(field::MAX_SLICE)?.map(u64::from_le_bytes),
+            })),
+            kind::WELCOME => Ok(Self::Welcome(Welcome {
+                admission: fields.text(TEXT_MAX)?,
+                app: fields
+                    .optional(field::APP)?
+                    .map(u32::from_le_bytes)
+                    .ok_or(Invalid::Missing(field::APP))?,
+            })),
+            kind::REFUSED => Ok(Self::Refused { reason: fields.text(TEXT_MAX)? }),
+            kind::ASK => Ok(Self::Ask { text: fields.text(TEXT_MAX)? }),
+            kind::ANSWER => Ok(Self::Answer {
+                text: fields.text(TEXT_MAX)?,
+                more: fields.optional::<0>(field::MORE)?.is_some(),
+            }),
+            other => Err(Invalid::Kind(other)),
+        }
+    }
+}
+
+struct Encoder {
+    bytes: Vec<u8>,
+}
+
+impl Encoder {
+    fn new(kind: u16) -> Self {
+        let mut bytes = Vec::with_capacity(HEAD);
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(kind.to_le_bytes());
+        Self { bytes }
+    }
+
+    fn field(mut self, number: u16, value: &[u8]) -> Self {
+        let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
+        self.bytes.extend(number.to_le_bytes());
+        self.bytes.extend(length.to_le_bytes());
+        self.bytes.extend(&value[..length.into()]);
+        self
+    }
+
+    fn optional<const N: usize>(self, number: u16, value: Option<[u8; N]>) -> Self {
+        match value {
+            Some(value) => self.field(number, &value),
+            None => self,
+        }
+    }
+
+    fn text(self, text: &str, most: usize) -> Self {
+        let text = &text[..text.floor_char_boundary(most)];
+        self.field(field::TEXT, text.as_bytes())
+    }
+}
+
+/// The fields of a message by number.
+struct Fields<'a>([Option<&'a [u8]>; field::COUNT]);
+
+impl<'a> Fields<'a> {
+    fn read(mut bytes: &'a [u8]) -> Result<Self, Invalid> {
+        let mut fields = [None; field::COUNT];
+        while !bytes.is_empty() {
+            let Some((&[n0, n1, l0, l1], rest)) = bytes.split_first_chunk::<4>() else {
+                return Err(Invalid::Field(0));
+            };
+            let number = u16::from_le_bytes([n0, n1]);
+            let length = u16::from_le_bytes([l0, l1]).into();
+            let (value, rest) = rest.split_at_checked(length).ok_or(Invalid::Field(number))?;
+            if let Some(place) = fields.get_mut(usize::from(number))
+                && place.replace(value).is_some()
+            {
+                return Err(Invalid::Field(number));
+            }
+            bytes = rest;
+        }
+        Ok(Self(fields))
+    }
+
+    fn get(&self, number: u16) -> Option<&'a [u8]> {
+        self.0.get(usize::from(number)).copied().flatten()
+    }
+
+    fn optional<const N: usize>(&self, number: u16) -> Result<Option<[u8; N]>, Invalid> {
+        let damaged = |_| Invalid::Field(number);
+        self.get(number).map(<[u8; N]>::try_from).transpose().map_err(damaged)
+    }
+
+    fn text(&self, most: usize) -> Result<String, Invalid> {
+        let bytes = self.get(field::TEXT).ok_or(Invalid::Missing(field::TEXT))?;
+        match str::from_utf8(bytes) {
+            Ok(text) if text.len() <= most => Ok(text.to_owned()),
+            _ => Err(Invalid::Field(field::TEXT)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message() -> impl Strategy<Value = Message> {
+        let hello = (".{0,16}", any::<Option<u32>>(), any::<Option<u64>>()).prop_map(|(name, word, long)| {
+            Message::Hello(Hello {
+                name,
+                priority: word,
+                fps_mhz: word.map(|word| word / 3),
+                etpf_ns: long,
+                max_slice_ns: long.map(|long| long / 5),
+            })
+        });
+        let welcome =
+            (".*", any::<u32>()).prop_map(|(admission, app)| Message::Welcome(Welcome { app, admission }));
+        prop_oneof![
+            hello,
+            welcome,
+            ".*".prop_map(|reason| Message::Refused { reason }),
+            ".*".prop_map(|text| Message::Ask { text }),
+            (".*", any::<bool>()).prop_map(|(text, more)| Message::Answer { text, more }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn messages_survive_the_wire(message in message()) {
+            prop_assert_eq!(Message::decode(&message.encode()), Ok(message));
+        }
+
+        #[test]
+        fn damage_is_an_error_or_another_message(message in message(), at in any::<usize>(), to in any::<u8>()) {
+            let mut bytes = message.encode();
+            let at = at % bytes.len();
+            bytes[at] = to;
+            if let Ok(read) = Message::decode(&bytes) {
+                prop_assert_eq!(Message::decode(&read.encode()), Ok(read));
+            }
+            prop_assert!(Message::decode(&bytes[..at]).is_err() || at >= HEAD);
+        }
+
+        #[test]
+        fn noise_is_no_message(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(Message::decode(&bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn mistakes_have_names() {
+        let hello = Message::Hello(Hello { name: "a".into(), ..Hello::default() }).encode();
+        let mut older = hello.clone();
+        older[4] = 0;
+        assert_eq!(Message::decode(&older), Err(Invalid::Version(0)));
+        let mut twice = hello.clone();
+        twice.extend(&hello[HEAD..]);
+        assert_eq!(Message::decode(&twice), Err(Invalid::Field(field::TEXT)));
+        assert_eq!(Message::decode(&hello[..HEAD]), Err(Invalid::Missing(field::TEXT)));
+        let mut unknown = hello.clone();
+        unknown.extend([200, 0, 1, 0, 7]);
+        assert!(Message::decode(&unknown).is_ok(), "fields of a newer side are skipped");
+        assert_eq!(Message::decode(&vec![0; MESSAGE_MAX + 1]), Err(Invalid::TooLong));
+    }
+
+    #[test]
+    fn long_texts_are_cut_at_a_character() {
+        let name = "é".repeat(NAME_MAX);
+        let Ok(Message::Hello(hello)) =
+            Message::decode(&Message::Hello(Hello { name, ..Hello::default() }).encode())
+        else {
+            panic!("a long name is no error");
+        };
+        assert_eq!(hello.name, "é".repeat(NAME_MAX / 2));
+    }
+}

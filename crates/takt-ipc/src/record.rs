@@ -1,0 +1,237 @@
+//! What the rings carry.
+//!
+//! A record is eight words. The first names the kind in its low byte; the meaning of the others
+//! follows from that, and what a kind does not use is zero. Decoding checks every field, so what
+//! comes out is sensible in itself; whether it fits what happened before is the receiver's to
+//! judge.
+
+use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
+
+/// Words of a record: one cache line.
+pub const RECORD_WORDS: usize = 8;
+
+/// A record as it lies in the ring.
+pub type Words = [u64; RECORD_WORDS];
+
+/// Longest time that may be asked for or claimed: an hour.
+pub const SPAN_MAX: Span = Span::from_ms(3_600_000);
+
+/// From a client to the daemon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// The client has a command group and asks for leave to hand it to the driver.
+    Submit {
+        /// Counts up from one group to the next.
+        group: GroupId,
+        /// What it is to its frame.
+        kind: GroupKind,
+        /// How long it is predicted to run.
+        estimate: Estimate,
+    },
+    /// The GPU finished a group.
+    Complete {
+        /// Which one.
+        group: GroupId,
+        /// When, by the monotonic clock.
+        finished: Time,
+        /// How long it ran, as measured.
+        cost: Span,
+    },
+}
+
+/// From the daemon to a client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// The group may be handed to the driver.
+    Grant {
+        /// Which one.
+        group: GroupId,
+        /// How much predicted time it may contain.
+        credit: Span,
+    },
+    /// The next frame may start at that time, by the monotonic clock.
+    Release {
+        /// Not before.
+        at: Time,
+    },
+    /// What a single group may be at most, from now on; unbounded if groups are not to be sliced.
+    Limit {
+        /// Longest predicted time.
+        slice: Span,
+    },
+}
+
+/// Why words are no record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Malformed {
+    /// No such kind of record.
+    #[error("{0} is no kind of record")]
+    Kind(u64),
+    /// No such kind of group.
+    #[error("{0} is no kind of command group")]
+    GroupKind(u64),
+    /// A time longer than anything sensible.
+    #[error("{0} ns is longer than any command group")]
+    Span(u64),
+    /// A time beyond any clock.
+    #[error("{0} ns is beyond any clock")]
+    Time(u64),
+    /// Words that the kind does not use are not zero.
+    #[error("words beyond the record are not zero")]
+    Excess,
+}
+
+const SUBMIT: u64 = 1;
+const COMPLETE: u64 = 2;
+const GRANT: u64 = 1;
+const RELEASE: u64 = 2;
+const LIMIT: u64 = 3;
+
+/// Stands for a span without bound.
+const UNBOUNDED: u64 = u64::MAX;
+
+impl Request {
+    /// As it lies in the ring.
+    pub fn encode(&self) -> Words {
+        match *self {
+            Self::Submit { group, kind, estimate } => {
+                record([SUBMIT, group.0, encode_kind(kind), encode_span(estimate.span())])
+            }
+            Self::Complete { group, finished, cost } => {
+                record([COMPLETE, group.0, finished.as_ns(), encode_span(cost)])
+            }
+        }
+    }
+
+    /// Checks and reads a record.
+    pub fn decode(words: &Words) -> Result<Self, Malformed> {
+        let [kind, a, b, c, excess @ ..] = *words;
+        let request = match kind {
+            SUBMIT => Self::Submit {
+                group: GroupId(a),
+                kind: decode_kind(b)?,
+                estimate: Estimate::new(decode_span(c)?),
+            },
+            COMPLETE => {
+                Self::Complete { group: GroupId(a), finished: decode_time(b)?, cost: decode_span(c)? }
+            }
+            other => return Err(Malformed::Kind(other)),
+        };
+        if excess.iter().any(|word| *word != 0) { Err(Malformed::Excess) } else { Ok(request) }
+    }
+}
+
+impl Reply {
+    /// As it lies in the ring.
+    pub fn encode(&self) -> Words {
+        match *self {
+            Self::Grant { group, credit } => record([GRANT, group.0, encode_span(credit), 0]),
+            Self::Release { at } => record([RELEASE, at.as_ns(), 0, 0]),
+            Self::Limit { slice } => record([LIMIT, encode_span(slice), 0, 0]),
+        }
+    }
+
+    /// Checks and reads a record.
+    pub fn decode(words: &Words) -> Result<Self, Malformed> {
+        let [kind, a, b, excess @ ..] = *words;
+        let reply = match kind {
+            GRANT => Self::Grant { group: GroupId(a), credit: decode_span(b)? },
+            RELEASE => Self::Release { at: decode_time(a)? },
+            LIMIT => Self::Limit { slice: decode_span(a)? },
+            other => return Err(Malformed::Kind(other)),
+        };
+        let used = matches!(reply, Self::Grant { .. });
+        if excess.iter().any(|word| *word != 0) || (!used && b != 0) {
+            return Err(Malformed::Excess);
+        }
+        Ok(reply)
+    }
+}
+
+fn record(used: [u64; 4]) -> Words {
+    let mut words = [0; RECORD_WORDS];
+    words[..used.len()].copy_from_slice(&used);
+    words
+}
+
+fn encode_span(span: Span) -> u64 {
+    if span > SPAN_MAX { UNBOUNDED } else { span.as_ns() }
+}
+
+fn decode_span(ns: u64) -> Result<Span, Malformed> {
+    match ns {
+        UNBOUNDED => Ok(Span::FOREVER),
+        ns if ns <= SPAN_MAX.as_ns() => Ok(Span::from_ns(ns)),
+        ns => Err(Malformed::Span(ns)),
+    }
+}
+
+fn decode_time(ns: u64) -> Result<Time, Malformed> {
+    let time = Time::from_ns(ns);
+    if time.as_ns() == ns { Ok(time) } else { Err(Malformed::Time(ns)) }
+}
+
+fn encode_kind(kind: GroupKind) -> u64 {
+    match kind {
+        GroupKind::Draw => 0,
+        GroupKind::Swap => 1,
+        GroupKind::Sync => 2,
+        GroupKind::Exit => 3,
+    }
+}
+
+fn decode_kind(word: u64) -> Result<GroupKind, Malformed> {
+    match word {
+        0 => Ok(GroupKind::Draw),
+        1 => Ok(GroupKind::Swap),
+        2 => Ok(GroupKind::Sync),
+        3 => Ok(GroupKind::Exit),
+        other => Err(Malformed::GroupKind(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn word() -> impl Strategy<Value = u64> {
+        prop_oneof![0u64..6, any::<u64>(), Just(u64::MAX), Just(0)]
+    }
+
+    proptest! {
+        /// Whatever the words are: an error, or a record that is written with the same words.
+        #[test]
+        fn decoding_is_exact(words in proptest::array::uniform8(word())) {
+            if let Ok(request) = Request::decode(&words) {
+                prop_assert_eq!(request.encode(), words);
+            }
+            if let Ok(reply) = Reply::decode(&words) {
+                prop_assert_eq!(reply.encode(), words);
+            }
+        }
+    }
+
+    #[test]
+    fn long_spans_become_unbounded() {
+        let submit = |span| Request::Submit {
+            group: GroupId(7),
+            kind: GroupKind::Sync,
+            estimate: Estimate::new(span),
+        };
+        let too_long = submit(Span::from_ns(SPAN_MAX.as_ns() + 1));
+        assert_eq!(Request::decode(&too_long.encode()), Ok(submit(Span::FOREVER)));
+        assert_eq!(Request::decode(&submit(SPAN_MAX).encode()), Ok(submit(SPAN_MAX)));
+    }
+
+    #[test]
+    fn each_mistake_has_a_name() {
+        let decode = |a, b, c, d, e| Request::decode(&[a, b, c, d, e, 0, 0, 0]);
+        assert_eq!(decode(9, 0, 0, 0, 0), Err(Malformed::Kind(9)));
+        assert_eq!(decode(SUBMIT, 0, 4, 0, 0), Err(Malformed::GroupKind(4)));
+        assert_eq!(decode(SUBMIT, 0, 0, u64::MAX - 1, 0), Err(Malformed::Span(u64::MAX - 1)));
+        assert_eq!(decode(COMPLETE, 0, u64::MAX, 0, 0), Err(Malformed::Time(u64::MAX)));
+        assert_eq!(decode(COMPLETE, 0, 0, 0, 1), Err(Malformed::Excess));
+        assert_eq!(Reply::decode(&[RELEASE, 0, 1, 0, 0, 0, 0, 0]), Err(Malformed::Excess));
+    }
+}

@@ -1,0 +1,166 @@
+//! The memory that a client and the daemon share.
+//!
+//! The daemon makes it, fixes its size by seals and passes the descriptor on; a client cannot
+//! shrink it, so no access can fail. Both sides see it only as atomics.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::ring::{Reader, Shared, Writer};
+use crate::wake::Bell;
+
+/// What lies in the region, in this order.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Layout {
+    requests: Shared,
+    replies: Shared,
+    bell: Bell,
+}
+
+const _: () = {
+    assert!(std::mem::offset_of!(Layout, requests) == 0);
+    assert!(std::mem::offset_of!(Layout, replies) == 16_512);
+    assert!(std::mem::offset_of!(Layout, bell) == 33_024);
+    assert!(size_of::<Layout>() == 33_088);
+};
+
+/// A mapping of some `T` made of atomics.
+#[derive(Debug)]
+pub(crate) struct Mapping<T> {
+    at: NonNull<T>,
+}
+
+// SAFETY: the mapping is owned by this value alone and stays where it is until it is dropped.
+unsafe impl<T: Send> Send for Mapping<T> {}
+// SAFETY: it only hands out shared references to `T`.
+unsafe impl<T: Sync> Sync for Mapping<T> {}
+
+impl<T> Mapping<T> {
+    /// Maps `fd`, which must be a sealed region that is large enough: only then can no access
+    /// fail. `T` must consist of atomics, for which any bytes are valid.
+    pub(crate) fn new(fd: BorrowedFd<'_>, access: ProtFlags) -> std::io::Result<Self> {
+        let size = u64::try_from(fstat(fd)?.st_size).unwrap_or_default();
+        if size < size_of::<T>() as u64 {
+            let what = format!("shared memory of {size} bytes, {} are needed", size_of::<T>());
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
+        }
+        let address = std::ptr::null_mut();
+        // SAFETY: the kernel picks a free range, so nothing that exists is touched.
+        let at = unsafe { mmap(address, size_of::<T>(), access, MapFlags::SHARED, fd, 0) }?;
+        let at = NonNull::new(at.cast()).ok_or_else(|| std::io::Error::other("mapped at null"))?;
+        Ok(Self { at })
+    }
+
+    pub(crate) fn get(&self) -> &T {
+        // SAFETY: mapped, page-aligned and large enough since `new`, until `drop`; any bytes are
+        // a valid `T`, and all changes from outside are to atomics.
+        unsafe { self.at.as_ref() }
+    }
+}
+
+impl<T> Drop for Mapping<T> {
+    fn drop(&mut self) {
+        // SAFETY: this is exactly the range that `new` mapped, and nobody borrows it any more.
+        let gone = unsafe { munmap(self.at.as_ptr().cast(), size_of::<T>()) };
+        debug_assert!(gone.is_ok(), "own mappings can be unmapped");
+    }
+}
+
+/// Makes an anonymous file of that size that nobody can resize.
+pub(crate) fn sealed(name: &str, size: usize) -> std::io::Result<OwnedFd> {
+    let fd = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&fd, size as u64)?;
+    fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW)?;
+    Ok(fd)
+}
+
+/// One side's view of the region.
+#[derive(Clone, Debug)]
+pub struct Region(Arc<Mapping<Layout>>);
+
+impl Region {
+    /// Makes a region; returns the descriptor to pass on, too.
+    pub fn create() -> std::io::Result<(Self, OwnedFd)> {
+        let fd = sealed("takt-client", size_of::<Layout>())?;
+        fcntl_add_seals(&fd, SealFlags::SEAL)?;
+        Ok((Self::open(fd.as_fd())?, fd))
+    }
+
+    /// The region behind a descriptor that was received.
+    pub fn open(fd: BorrowedFd<'_>) -> std::io::Result<Self> {
+        Ok(Self(Arc::new(Mapping::new(fd, ProtFlags::READ | ProtFlags::WRITE)?)))
+    }
+
+    /// Where the client sleeps.
+    pub fn bell(&self) -> &Bell {
+        &self.0.get().bell
+    }
+
+    /// The daemon's ends. To be called once, before the client has the region.
+    pub fn daemon_ends(&self) -> (Reader<Requests>, Writer<Replies>) {
+        (Reader::new(Requests(self.clone())), Writer::new(Replies(self.clone())))
+    }
+
+    /// The client's ends. To be called once.
+    pub fn client_ends(&self) -> (Writer<Requests>, Reader<Replies>) {
+        (Writer::new(Requests(self.clone())), Reader::new(Replies(self.clone())))
+    }
+}
+
+/// The ring from the client to the daemon.
+#[derive(Clone, Debug)]
+pub struct Requests(Region);
+
+impl AsRef<Shared> for Requests {
+    fn as_ref(&self) -> &Shared {
+        &self.0.0.get().requests
+    }
+}
+
+/// The ring from the daemon to the client.
+#[derive(Clone, Debug)]
+pub struct Replies(Region);
+
+impl AsRef<Shared> for Replies {
+    fn as_ref(&self) -> &Shared {
+        &self.0.0.get().replies
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    #[test]
+    fn both_sides_see_the_same_rings() {
+        let (daemon, fd) = Region::create().expect("memfd");
+        let client = Region::open(fd.as_fd()).expect("mapped");
+        let (mut requests, mut replies) = daemon.daemon_ends();
+        let (mut ask, mut answers) = client.client_ends();
+        ask.push(&[1; 8]).expect("room");
+        replies.push(&[2; 8]).expect("room");
+        assert_eq!(requests.pop(), Ok(Some([1; 8])));
+        assert_eq!(answers.pop(), Ok(Some([2; 8])));
+    }
+
+    #[test]
+    fn a_client_cannot_pull_the_rug_away() {
+        let (_daemon, fd) = Region::create().expect("memfd");
+        assert_eq!(ftruncate(&fd, 0), Err(Errno::PERM));
+        assert_eq!(ftruncate(&fd, 1 << 20), Err(Errno::PERM));
+        assert_eq!(fcntl_add_seals(&fd, SealFlags::WRITE), Err(Errno::PERM));
+    }
+
+    #[test]
+    fn too_small_a_file_is_refused() {
+        let fd = sealed("small", 100).expect("memfd");
+        let error = Region::open(fd.as_fd()).expect_err("too small");
+        assert!(error.to_string().contains("100 bytes"), "{error}");
+    }
+}

@@ -1,0 +1,212 @@
+//! The control socket.
+//!
+//! Datagrams that arrive whole and in order, between processes of one machine, with the peer's
+//! identity vouched for by the kernel and descriptors passed along.
+
+use std::io::{Error, ErrorKind, Result};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
+    listen, recvmsg, sendmsg, socket_with, sockopt,
+};
+
+use crate::message::{MESSAGE_MAX, Message};
+
+/// Most descriptors that one message carries.
+pub const FDS_MAX: usize = 4;
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 64;
+
+/// Where the daemon listens unless told otherwise: in the user's run-time folder, else in the
+/// system's.
+pub fn default_path() -> PathBuf {
+    let user = std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty());
+    user.map_or_else(|| PathBuf::from("/run/takt"), |dir| PathBuf::from(dir).join("takt")).join("control")
+}
+
+/// Who is on the other side, as the kernel knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// Its process when it connected.
+    pub pid: u32,
+    /// Its user.
+    pub uid: u32,
+}
+
+/// A listening socket.
+#[derive(Debug)]
+pub struct Listener(OwnedFd);
+
+impl Listener {
+    /// Listens at `path`, which must not exist.
+    pub fn bind(path: &Path) -> Result<Self> {
+        let socket = open(SocketFlags::NONBLOCK)?;
+        bind(&socket, &SocketAddrUnix::new(path)?)?;
+        listen(&socket, BACKLOG)?;
+        Ok(Self(socket))
+    }
+
+    /// The next connection, if there is one.
+    pub fn accept(&self) -> Result<Option<(Connection, Peer)>> {
+        match accept_with(&self.0, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(socket) => {
+                let credentials = sockopt::socket_peercred(&socket)?;
+                let pid = u32::try_from(credentials.pid.as_raw_nonzero().get()).unwrap_or(0);
+                Ok(Some((Connection(socket), Peer { pid, uid: credentials.uid.as_raw() })))
+            }
+            Err(error) if Error::from(error).kind() == ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Connection(OwnedFd);
+
+/// Something that arrived.
+#[derive(Debug)]
+pub struct Received {
+    /// What was said.
+    pub message: Message,
+    /// The descriptors that came along.
+    pub fds: Vec<OwnedFd>,
+}
+
+impl Connection {
+    /// Connects to the daemon; sending and receiving take `patience` at most.
+    pub fn connect(path: &Path, patience: Duration) -> Result<Self> {
+        let socket = open(SocketFlags::empty())?;
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience))?;
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(patience))?;
+        connect(&socket, &SocketAddrUnix::new(path)?)?;
+        Ok(Self(socket))
+    }
+
+    /// Sends a message with descriptors.
+    pub fn send(&self, message: &Message, fds: &[BorrowedFd<'_>]) -> Result<()> {
+        let bytes = message.encode();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let fits = fds.len() <= FDS_MAX;
+        if !fits || (!fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds))) {
+            return Err(Error::new(ErrorKind::InvalidInput, "too many descriptors for one message"));
+        }
+        let parts = [std::io::IoSlice::new(&bytes)];
+        sendmsg(&self.0, &parts, &mut ancillary, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+
+    /// The next message; `None` if the other side is gone, an error of kind
+    /// [`ErrorKind::WouldBlock`] if there is none yet, [`ErrorKind::InvalidData`] if it is no
+    /// message.
+    pub fn receive(&self) -> Result<Option<Received>> {
+        let mut bytes = vec![0; MESSAGE_MAX + 1];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [std::io::IoSliceMut::new(&mut bytes)];
+        let received = recvmsg(&self.0, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+        // Descriptors are taken first, so that they are closed whatever comes of the message.
+        let mut fds = Vec::new();
+        for part in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = part {
+                fds.extend(rights);
+            }
+        }
+        if received.bytes == 0 {
+            return Ok(None);
+        }
+        let message = Message::decode(&bytes[..received.bytes])
+            .map_err(|invalid| Error::new(ErrorKind::InvalidData, invalid))?;
+        Ok(Some(Received { message, fds }))
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn open(flags: SocketFlags) -> Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags | SocketFlags::CLOEXEC, None)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Hello, Welcome};
+    use crate::region::Region;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn listener(name: &str) -> (Listener, PathBuf) {
+        let path = std::env::temp_dir().join(format!("takt-test-{name}-{}", std::process::id()));
+        std::fs::remove_file(&path).unwrap_or_default();
+        (Listener::bind(&path).expect("bind"), path)
+    }
+
+    fn accept(listener: &Listener) -> (Connection, Peer) {
+        loop {
+            if let Some(accepted) = listener.accept().expect("accept") {
+                return accepted;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn messages_and_memory_cross_and_the_peer_is_known() {
+        let (listener, path) = listener("cross");
+        let client = Connection::connect(&path, PATIENCE).expect("connect");
+        let (daemon, peer) = accept(&listener);
+        assert_eq!(peer.pid, std::process::id());
+        assert_eq!(peer.uid, rustix::process::getuid().as_raw());
+        assert_eq!(daemon.receive().expect_err("nothing yet").kind(), ErrorKind::WouldBlock);
+
+        let hello = Message::Hello(Hello { name: "dial".into(), ..Hello::default() });
+        client.send(&hello, &[]).expect("send");
+        let received = daemon.receive().expect("whole").expect("there");
+        assert_eq!(received.message, hello);
+
+        let (region, fd) = Region::create().expect("memfd");
+        let welcome = Message::Welcome(Welcome { app: 3, admission: "protected".into() });
+        daemon.send(&welcome, &[fd.as_fd()]).expect("send");
+        let received = client.receive().expect("whole").expect("there");
+        assert_eq!(received.message, welcome);
+        let shared = Region::open(received.fds[0].as_fd()).expect("mapped");
+        shared.client_ends().0.push(&[5; 8]).expect("room");
+        assert_eq!(region.daemon_ends().0.pop(), Ok(Some([5; 8])));
+
+        drop(client);
+        assert!(daemon.receive().expect("no error").is_none(), "gone");
+        std::fs::remove_file(path).expect("remove");
+    }
+
+    #[test]
+    fn rubbish_and_extra_descriptors_do_no_harm() {
+        let (listener, path) = listener("rubbish");
+        let client = Connection::connect(&path, PATIENCE).expect("connect");
+        let (daemon, _) = accept(&listener);
+        rustix::net::send(&client, b"GET / HTTP/1.1", SendFlags::empty()).expect("send");
+        assert_eq!(daemon.receive().expect_err("rubbish").kind(), ErrorKind::InvalidData);
+        let stdin = std::io::stdin();
+        let many = [stdin.as_fd(); FDS_MAX + 1];
+        let hello = Message::Hello(Hello::default());
+        assert!(client.send(&hello, &many).is_err());
+        client.send(&hello, &many[..FDS_MAX]).expect("send");
+        assert_eq!(daemon.receive().expect("whole").expect("there").fds.len(), FDS_MAX);
+        std::fs::remove_file(path).expect("remove");
+    }
+}
