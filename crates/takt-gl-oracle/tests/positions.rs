@@ -11,7 +11,7 @@ mod shaders;
 use takt_gl_oracle::{Attribute, Driver, Run, Uniform, Value, corpus};
 use takt_predict::glsl::{
     AttributeArray, AttributeData, Base, Draw, NotEvaluable, Options, PositionSlice, Scalar, Scratch, Shader,
-    Stage, UniformData, UniformValues, analyse,
+    Stage, UniformData, UniformValues, VertexIds, analyse,
 };
 
 /// Positions may differ by this much of the largest component.
@@ -102,7 +102,7 @@ fn compare(driver: &Driver, name: &str, text: &str, seed: u64, tolerance: f32) -
             components: usize::from(attribute.components),
         })
         .collect();
-    let draw = Draw { uniforms: &values, attributes: &arrays, first_vertex: 0, instance: 0 };
+    let draw = Draw { uniforms: &values, attributes: &arrays, ids: VertexIds::From(0), instance: 0 };
     let mut ours = vec![[0.0; 4]; VERTICES];
     slice.evaluate(&draw, &mut Scratch::default(), &mut ours).unwrap();
     drop(arrays);

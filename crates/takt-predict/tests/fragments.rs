@@ -157,7 +157,7 @@ fn count(frames: &Frames, groups: &[Group], depth: DepthTest) -> Vec<f64> {
         let draw = group.draw();
         let vertices: Vec<Vertex> = (0..draw.count).map(|n| draw.vertex(n)).collect();
         let mut clip = vec![[0.0; 4]; vertices.len()];
-        group.position.positions(&vertices, &mut clip);
+        group.position.positions(0, &vertices, &mut clip);
         let triangle =
             |n| draw.mode.corners(n, draw.count).map(|corner| clip[usize::try_from(corner).unwrap()]);
         let sum: u64 = (0..draw.primitives()).map(|n| raster.triangle(&triangle(n))).sum();

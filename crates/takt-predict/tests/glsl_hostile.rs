@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use takt_predict::glsl::{
     AttributeArray, AttributeData, Draw, ErrorKind, GlslError, Options, Scratch, Shader, Stage,
-    UniformValues, analyse, limits,
+    UniformValues, VertexIds, analyse, limits,
 };
 
 fn vertex(source: &str) -> Result<Shader, GlslError> {
@@ -22,7 +22,7 @@ fn survive(source: &str) {
     let data = [0.5; 4];
     let array = AttributeArray { data: AttributeData::Floats(&data), stride: 0, components: 4 };
     let attributes = vec![array; slice.attributes().len()];
-    let draw = Draw { uniforms: &uniforms, attributes: &attributes, first_vertex: 0, instance: 0 };
+    let draw = Draw { uniforms: &uniforms, attributes: &attributes, ids: VertexIds::From(0), instance: 0 };
     let outcome = slice.evaluate(&draw, &mut Scratch::default(), &mut [[0.0; 4]; 3]);
     assert!(outcome.is_ok() || outcome.is_err());
 }

@@ -21,6 +21,10 @@ pub enum Format {
     I16,
     /// `GL_UNSIGNED_SHORT`.
     U16,
+    /// `GL_INT`.
+    I32,
+    /// `GL_UNSIGNED_INT`.
+    U32,
     /// `GL_BYTE`, scaled to −1 … 1.
     I8Normalized,
     /// `GL_UNSIGNED_BYTE`, scaled to 0 … 1.
@@ -35,7 +39,7 @@ impl Format {
     /// Bytes of one component.
     pub fn size(self) -> usize {
         match self {
-            Self::F32 | Self::Fixed => 4,
+            Self::F32 | Self::Fixed | Self::I32 | Self::U32 => 4,
             Self::F16 | Self::I16 | Self::U16 | Self::I16Normalized | Self::U16Normalized => 2,
             Self::I8 | Self::U8 | Self::I8Normalized | Self::U8Normalized => 1,
         }
@@ -54,6 +58,8 @@ impl Format {
             Self::U8 => f32::from(byte()?),
             Self::I16 => f32::from(short()?.cast_signed()),
             Self::U16 => f32::from(short()?),
+            Self::I32 => i32::from_ne_bytes(word()?) as f32,
+            Self::U32 => u32::from_ne_bytes(word()?) as f32,
             Self::I8Normalized => (f32::from(byte()?.cast_signed()) / 127.0).max(-1.0),
             Self::U8Normalized => f32::from(byte()?) / 255.0,
             Self::I16Normalized => (f32::from(short()?.cast_signed()) / 32767.0).max(-1.0),

@@ -101,7 +101,7 @@ impl Extent {
             return 0.0;
         }
         let mut clip = [[0.0; 4]; 8];
-        scene.position.positions(&self.corners(), &mut clip);
+        scene.position.positions(0, &self.corners(), &mut clip);
         if !finite(&clip) {
             return scene.view.unplaceable();
         }

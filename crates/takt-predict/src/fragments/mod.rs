@@ -21,6 +21,7 @@ mod recent;
 mod reservoir;
 mod samples;
 mod selection;
+mod shader;
 mod view;
 
 pub use attribute::{Attribute, Elements, Format, IndexFormat};
@@ -29,16 +30,29 @@ pub use draw::{BufferId, Draw, Mode, RangeKey, Shape, Vertex};
 pub use recent::{RecentRatio, RecentSequence, SEQUENCE_MAX};
 pub use samples::{RANGE_SAMPLES_MAX, SAMPLES_MAX, TriangleSamples};
 pub use selection::{Fragments, Method};
+pub use shader::{AffinePosition, Input, ShaderMemory, ShaderPosition, position_input};
 pub use view::{Cull, RasterState, Rect, Trust, View, Winding};
 
 /// Computes `gl_Position`, as the vertex shader would.
 pub trait PositionSource {
-    /// Computes the clip coordinates of each vertex; both slices are equally long.
-    fn positions(&self, vertices: &[Vertex], clip: &mut [[f32; 4]]);
+    /// Computes the clip coordinates of each vertex as this instance of a draw has them; both
+    /// slices are equally long.
+    fn positions(&self, instance: u32, vertices: &[Vertex], clip: &mut [[f32; 4]]);
 
     /// Whether the position is a product of matrices with the position attribute, so that a box
     /// around the attribute contains all results.
     fn is_projective(&self) -> bool;
+
+    /// Whether positions depend on more than [`Vertex::position`], and so can be computed only
+    /// while the draw with all its attributes is at hand.
+    fn needs_draw(&self) -> bool {
+        false
+    }
+
+    /// Whether instances of one draw differ.
+    fn instances_differ(&self) -> bool {
+        false
+    }
 }
 
 /// The commonest vertex shader: one matrix times the position.
@@ -49,7 +63,7 @@ pub struct MatrixPosition(
 );
 
 impl PositionSource for MatrixPosition {
-    fn positions(&self, vertices: &[Vertex], clip: &mut [[f32; 4]]) {
+    fn positions(&self, _instance: u32, vertices: &[Vertex], clip: &mut [[f32; 4]]) {
         let [a, b, c, d] = self.0;
         for (vertex, clip) in vertices.iter().zip(clip) {
             let [x, y, z, w] = vertex.position;

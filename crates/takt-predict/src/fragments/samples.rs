@@ -55,8 +55,7 @@ impl TriangleSamples {
             reservoir.start(draw.mode.shape(), count);
             read(reservoir, draw, scene, &mut overflow);
         }
-        let fragments = extrapolate(reservoir, overflow, scene, &mut self.scratch);
-        self.fragments += fragments * f64::from(draw.instances);
+        self.fragments += extrapolate(reservoir, overflow, scene, draw.instances, &mut self.scratch);
     }
 }
 
@@ -76,28 +75,26 @@ impl FragmentEstimator for TriangleSamples {
         }
         // One stream holds one shape and one number of instances; what differs is counted now.
         if draw.mode.shape() != self.stream.shape() || draw.instances > 1 {
-            self.settle(scene);
+            self.settle(scene, 1);
             self.stream.clear(draw.mode.shape());
         }
         read(&mut self.stream, draw, scene, &mut self.overflow);
-        if draw.instances > 1 {
-            let before = self.fragments;
-            self.settle(scene);
-            self.fragments = before + (self.fragments - before) * f64::from(draw.instances);
+        if draw.instances > 1 || scene.position.needs_draw() {
+            self.settle(scene, draw.instances);
         }
     }
 
     fn take(&mut self, scene: &Scene<'_>) -> Option<f64> {
-        self.settle(scene);
+        self.settle(scene, 1);
         Some(std::mem::take(&mut self.fragments))
     }
 }
 
 impl TriangleSamples {
-    /// Counts what is in the stream and empties it.
-    fn settle(&mut self, scene: &Scene<'_>) {
+    /// Counts what is in the stream, for this many instances, and empties it.
+    fn settle(&mut self, scene: &Scene<'_>, instances: u32) {
         let overflow = std::mem::take(&mut self.overflow);
-        self.fragments += extrapolate(&self.stream, overflow, scene, &mut self.scratch);
+        self.fragments += extrapolate(&self.stream, overflow, scene, instances, &mut self.scratch);
         self.stream.clear(self.stream.shape());
     }
 }
@@ -115,17 +112,18 @@ fn read(reservoir: &mut Reservoir, draw: &Draw<'_>, scene: &Scene<'_>, overflow:
     let fetch = |n: u64| draw.primitive(u32::try_from(n).unwrap_or(u32::MAX));
     reservoir.record(u64::from(draw.primitives()), fetch, |sample: [Vertex; 3]| {
         let mut clip = [[0.0; 4]; 3];
-        scene.position.positions(&sample, &mut clip);
+        scene.position.positions(0, &sample, &mut clip);
         overflow.samples += 1;
         overflow.fragments += primitive(scene.view, shape, &clip);
     });
 }
 
-/// Fragments of all primitives that a reservoir has seen.
+/// Fragments of all primitives that a reservoir has seen, over all instances.
 fn extrapolate(
     reservoir: &Reservoir,
     overflow: Overflow,
     scene: &Scene<'_>,
+    instances: u32,
     scratch: &mut [[f32; 4]],
 ) -> f64 {
     let vertices = reservoir.vertices();
@@ -133,11 +131,17 @@ fn extrapolate(
     if samples == 0 {
         return 0.0;
     }
-    let clip = &mut scratch[..vertices.len()];
-    scene.position.positions(vertices, clip);
-    let (triples, _) = clip.as_chunks::<3>();
-    let kept: f64 = triples.iter().map(|clip| primitive(scene.view, reservoir.shape(), clip)).sum();
-    (kept + overflow.fragments) * (reservoir.recorded() as f64 / samples as f64)
+    let looked_at = if scene.position.instances_differ() { instances.clamp(1, INSTANCES_MAX) } else { 1 };
+    let mut kept = 0.0;
+    for nth in 0..looked_at {
+        let instance = u64::from(nth) * u64::from(instances) / u64::from(looked_at);
+        let clip = &mut scratch[..vertices.len()];
+        scene.position.positions(u32::try_from(instance).unwrap_or(u32::MAX), vertices, clip);
+        let (triples, _) = clip.as_chunks::<3>();
+        kept += triples.iter().map(|clip| primitive(scene.view, reservoir.shape(), clip)).sum::<f64>();
+    }
+    let of_one = kept / f64::from(looked_at) + overflow.fragments;
+    of_one * f64::from(instances) * (reservoir.recorded() as f64 / samples as f64)
 }
 
 fn primitive(view: &View, shape: Shape, clip: &[[f32; 4]; 3]) -> f64 {
@@ -148,6 +152,8 @@ fn primitive(view: &View, shape: Shape, clip: &[[f32; 4]; 3]) -> f64 {
     }
 }
 
+/// Instances of a draw that are looked at where they differ.
+const INSTANCES_MAX: u32 = 8;
 /// Buffer ranges whose samples are kept, unless told otherwise.
 const RANGES: usize = 256;
 /// Used unless told otherwise.

@@ -103,8 +103,8 @@ mod tests {
     struct Bent(MatrixPosition);
 
     impl PositionSource for Bent {
-        fn positions(&self, vertices: &[Vertex], clip: &mut [[f32; 4]]) {
-            self.0.positions(vertices, clip);
+        fn positions(&self, instance: u32, vertices: &[Vertex], clip: &mut [[f32; 4]]) {
+            self.0.positions(instance, vertices, clip);
         }
 
         fn is_projective(&self) -> bool {

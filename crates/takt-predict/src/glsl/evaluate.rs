@@ -1,5 +1,6 @@
 //! Runs a position slice over vertices.
 
+use super::affine::Row;
 use super::code::Row as UniformRow;
 use super::limits::{EVALUATION_STEPS_MAX, LANES};
 use super::op::{Op, apply};
@@ -13,10 +14,28 @@ pub struct Draw<'a> {
     pub uniforms: &'a UniformValues,
     /// One array per entry of [`PositionSlice::attributes`], in that order.
     pub attributes: &'a [AttributeArray<'a>],
-    /// `gl_VertexID` of the first vertex.
-    pub first_vertex: u32,
+    /// `gl_VertexID` of each vertex.
+    pub ids: VertexIds<'a>,
     /// `gl_InstanceID` of all of them.
     pub instance: u32,
+}
+
+/// Numbers of vertices, as `gl_VertexID` gives them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VertexIds<'a> {
+    /// One after the other.
+    From(u32),
+    /// One for each vertex; vertices beyond the end have the number 0.
+    Each(&'a [u32]),
+}
+
+impl VertexIds<'_> {
+    fn of(self, vertex: usize) -> u32 {
+        match self {
+            Self::From(first) => first.wrapping_add(u32::try_from(vertex).unwrap_or(0)),
+            Self::Each(ids) => ids.get(vertex).copied().unwrap_or(0),
+        }
+    }
 }
 
 /// Memory for evaluation, to be used again: once it has grown to fit, no call allocates.
@@ -57,26 +76,41 @@ impl PositionSlice {
         scratch: &mut Scratch,
         positions: &mut [[f32; 4]],
     ) -> Result<(), EvaluateError> {
-        self.check(draw, positions.len())?;
-        self.run_prologue(draw, scratch);
+        if draw.attributes.len() != self.attributes.len() {
+            return Err(EvaluateError::Attributes);
+        }
+        if let Some(short) = draw.attributes.iter().position(|array| !array.covers(positions.len())) {
+            return Err(EvaluateError::ShortArray(short));
+        }
+        self.check_uniforms(draw.uniforms)?;
+        self.run_prologue(draw.uniforms, draw.instance, scratch);
         match self.result {
             Outcome::Factors(rows) => {
-                let factors = rows.map(|row| row.map(|word| f32::from_bits(scratch.words[word as usize])));
-                transform(&factors, draw.attributes.first(), positions);
+                transform(&columns(&rows, scratch), draw.attributes.first(), positions);
                 Ok(())
             }
             Outcome::Registers(result) => self.run_main(draw, scratch, result, positions),
         }
     }
 
-    fn check(&self, draw: &Draw<'_>, vertices: usize) -> Result<(), EvaluateError> {
-        if draw.attributes.len() != self.attributes.len() {
-            return Err(EvaluateError::Attributes);
-        }
-        match draw.attributes.iter().position(|array| !array.covers(vertices)) {
-            Some(short) => Err(EvaluateError::ShortArray(short)),
-            None => Ok(()),
-        }?;
+    /// The columns of the matrix, and the vector behind them, if the position is
+    /// [`Shape::Affine`](super::Shape::Affine): for many calls with the same uniforms.
+    ///
+    /// # Errors
+    ///
+    /// If the uniforms are those of another shader.
+    pub fn matrix(
+        &self,
+        uniforms: &UniformValues,
+        scratch: &mut Scratch,
+    ) -> Result<Option<[[f32; 4]; 5]>, EvaluateError> {
+        let Outcome::Factors(rows) = self.result else { return Ok(None) };
+        self.check_uniforms(uniforms)?;
+        self.run_prologue(uniforms, 0, scratch);
+        Ok(Some(columns(&rows, scratch)))
+    }
+
+    fn check_uniforms(&self, uniforms: &UniformValues) -> Result<(), EvaluateError> {
         let reads = |step: &Step| match step.op {
             Op::Uniform => step.a as usize,
             _ => 0,
@@ -85,18 +119,18 @@ impl PositionSlice {
         let last = self.prologue.iter().map(reads).chain(self.rows.iter().map(row_end)).max();
         let needed = last.map_or(0, |last| last + 1);
         let constant = self.rows.is_empty() && self.prologue.iter().all(|step| step.op != Op::Uniform);
-        if constant || needed <= draw.uniforms.words.len() { Ok(()) } else { Err(EvaluateError::Uniforms) }
+        if constant || needed <= uniforms.words.len() { Ok(()) } else { Err(EvaluateError::Uniforms) }
     }
 
-    fn run_prologue(&self, draw: &Draw<'_>, scratch: &mut Scratch) {
+    fn run_prologue(&self, uniforms: &UniformValues, instance: u32, scratch: &mut Scratch) {
         scratch.words.clear();
-        let uniforms = &draw.uniforms.words;
+        let uniforms = &uniforms.words;
         for step in &self.prologue {
             let word = |number: u32| scratch.words.get(number as usize).copied().unwrap_or(0);
             let value = match step.op {
                 Op::Const => step.a,
                 Op::Uniform => uniforms[step.a as usize],
-                Op::InstanceIndex => draw.instance,
+                Op::InstanceIndex => instance,
                 Op::UniformAt => choose_uniform(&self.rows[step.b as usize], uniforms, word(step.a)),
                 op => apply(op, word(step.a), word(step.b), word(step.c)),
             };
@@ -174,9 +208,8 @@ impl PositionSlice {
                 registers[to] = lanes;
             }
             Op::VertexIndex => {
-                let first = block.draw.first_vertex.wrapping_add(u32::try_from(block.first).unwrap_or(0));
-                for (lane, value) in (0_u32..).zip(&mut registers[to]) {
-                    *value = first.wrapping_add(lane);
+                for (vertex, value) in (block.first..).zip(&mut registers[to]) {
+                    *value = block.draw.ids.of(vertex);
                 }
             }
             Op::UniformAt => {
@@ -213,14 +246,19 @@ fn choose_uniform(row: &UniformRow, words: &[u32], index: u32) -> u32 {
     words.get((row.first + index * row.stride) as usize).copied().unwrap_or(0)
 }
 
+/// The factors of an affine position, by columns.
+fn columns(rows: &[Row; 4], scratch: &Scratch) -> [[f32; 4]; 5] {
+    let value = |word: u32| f32::from_bits(scratch.words[word as usize]);
+    std::array::from_fn(|column| rows.map(|row| value(row[column])))
+}
+
 /// Positions that are a matrix times an attribute.
-fn transform(factors: &[[f32; 5]; 4], array: Option<&AttributeArray<'_>>, positions: &mut [[f32; 4]]) {
-    let columns: [[f32; 4]; 5] = std::array::from_fn(|column| factors.map(|row| row[column]));
+fn transform(columns: &[[f32; 4]; 5], array: Option<&AttributeArray<'_>>, positions: &mut [[f32; 4]]) {
     match array {
         Some(AttributeArray { data: AttributeData::Floats(data), stride, components: 3 }) if *stride >= 3 => {
             for (position, vertex) in positions.iter_mut().zip(data.chunks(*stride)) {
                 let [x, y, z] = [vertex[0], vertex[1], vertex[2]];
-                *position = combine(&columns, [x, y, z, 1.0]);
+                *position = combine(columns, [x, y, z, 1.0]);
             }
         }
         Some(array) => {
@@ -229,7 +267,7 @@ fn transform(factors: &[[f32; 5]; 4], array: Option<&AttributeArray<'_>>, positi
                 for (component, lane) in lanes.iter_mut().enumerate() {
                     array.gather(vertex, 1, component, lane);
                 }
-                *position = combine(&columns, lanes.map(|[bits]| f32::from_bits(bits)));
+                *position = combine(columns, lanes.map(|[bits]| f32::from_bits(bits)));
             }
         }
         None => positions.fill(columns[4]),

@@ -9,7 +9,7 @@ use super::code::{Code, Id, Row as UniformRow};
 use super::interface::Interface;
 use super::live::{self, Live};
 use super::op::Op;
-use super::types::Base;
+use super::types::{Base, Scalar};
 
 /// Why positions cannot be computed on the CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -50,6 +50,8 @@ pub struct SliceAttribute {
     pub column: u32,
     /// Components of the attribute's type.
     pub components: u32,
+    /// Whether they are integers.
+    pub integer: bool,
 }
 
 /// A program that computes positions.
@@ -112,6 +114,35 @@ impl PositionSlice {
     #[must_use]
     pub fn attributes(&self) -> &[SliceAttribute] {
         &self.attributes
+    }
+
+    /// Whether positions depend on `gl_InstanceID`.
+    #[must_use]
+    pub fn uses_instance(&self) -> bool {
+        self.uses(Op::InstanceIndex)
+    }
+
+    /// Whether positions depend on `gl_VertexID`.
+    #[must_use]
+    pub fn uses_vertex_id(&self) -> bool {
+        self.uses(Op::VertexIndex)
+    }
+
+    fn uses(&self, op: Op) -> bool {
+        self.prologue.iter().chain(&self.main).any(|step| step.op == op)
+    }
+
+    /// Words of uniforms that positions depend on, as ranges within
+    /// [`UniformValues`](super::UniformValues).
+    pub fn uniform_words(&self) -> impl Iterator<Item = std::ops::Range<u32>> {
+        self.prologue.iter().chain(&self.main).filter_map(|step| match step.op {
+            Op::Uniform => Some(step.a..step.a + 1),
+            Op::UniformAt => {
+                let row = self.rows[step.b as usize];
+                Some(row.first..row.first + row.stride * (row.length - 1) + 1)
+            }
+            _ => None,
+        })
     }
 
     /// Operations that run once per call, and once per vertex.
@@ -191,15 +222,16 @@ fn columns(code: &Code, live: &Live, interface: &Interface) -> (Vec<SliceAttribu
     used.sort_unstable();
     let (mut attributes, mut columns) = (Vec::new(), Vec::new());
     for variable in &interface.inputs {
-        let Base::Number { rows, .. } = variable.ty.base else {
+        let Base::Number { scalar, rows, .. } = variable.ty.base else {
             continue;
         };
-        let rows = u32::from(rows);
+        let (integer, rows) = (scalar != Scalar::Float, u32::from(rows));
         for column in 0..variable.scalars / rows {
             let first = variable.first + column * rows;
             let at = used.partition_point(|word| *word < first);
             if used.get(at).is_some_and(|word| *word < first + rows) {
-                attributes.push(SliceAttribute { name: variable.name.clone(), column, components: rows });
+                let name = variable.name.clone();
+                attributes.push(SliceAttribute { name, column, components: rows, integer });
                 columns.push(Column { words: first..first + rows });
             }
         }
