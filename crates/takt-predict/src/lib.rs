@@ -5,7 +5,7 @@
 //! * [`glsl`]: what a shader reads, computes and costs, and where its vertices end up.
 //! * [`fragments`]: how many fragments a draw covers.
 //! * [`cost`], [`profile`]: what commands cost on a machine whose constants are known.
-//! * [`mars`]: regression splines, for shader costs that were trained.
+//! * [`mars`], [`shaders`]: regression splines, and shader costs by five of them.
 //! * [`adapt`]: corrections, quantiles and history, learnt from measured times.
 
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ pub mod fragments;
 pub mod glsl;
 pub mod mars;
 pub mod profile;
+pub mod shaders;
 mod table;
 
 pub use estimate::Prediction;

@@ -10,8 +10,8 @@ mod shader;
 pub use batch::{Batch, Batches, Capabilities, SceneKey};
 pub use group::{GroupCost, GroupType, Parts};
 pub use shader::{
-    FragmentState, MaxOfParts, Part, ProfiledShaders, ProfilingRun, ProgramId, ShaderContext, ShaderCost,
-    ShaderParts, ShaderRates, TextureSize,
+    FragmentState, ProfiledShaders, ProfilingRun, ProgramId, ShaderContext, ShaderCost, ShaderRates,
+    StageParts, TextureSize,
 };
 
 use crate::profile::Profile;

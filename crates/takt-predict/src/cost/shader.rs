@@ -2,8 +2,7 @@
 //!
 //! `profiled` measures each program once, in a private context; here is the arithmetic that
 //! turns these measurements into rates. `mars` predicts the parts of a rate from features of
-//! the source; here is how parts make a rate, and whoever evaluates them implements
-//! [`ShaderParts`].
+//! the source, in [`shaders`](crate::shaders); here is how parts make a rate.
 
 use crate::profile::Profile;
 use crate::table::Table;
@@ -59,45 +58,21 @@ pub trait ShaderCost {
     fn rates(&self, shader: &ShaderContext<'_>) -> Option<ShaderRates>;
 }
 
-/// The parts that rates are made of; both texture parts belong to one submodel.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Part {
-    /// Fetching attributes, assembling primitives.
-    VertexAux,
-    /// Executing the vertex shader.
-    VertexCommands,
-    /// Waiting for textures in the vertex shader.
-    VertexTexture,
-    /// Interpolating varyings, blending and the like.
-    FragmentAux,
-    /// Executing the fragment shader.
-    FragmentCommands,
-    /// Waiting for textures in the fragment shader.
-    FragmentTexture,
+/// The parts that a rate is made of, in nanoseconds per instance.
+#[derive(Copy, Clone, PartialEq, Default, Debug)]
+pub struct StageParts {
+    /// Fetching inputs, assembling primitives; interpolating, testing and blending.
+    pub aux_ns: f64,
+    /// Executing the shader.
+    pub commands_ns: f64,
+    /// Waiting for textures.
+    pub texture_ns: f64,
 }
 
-/// Evaluates the parts of a program's rates.
-pub trait ShaderParts {
-    /// Nanoseconds per instance; none if the program is unknown.
-    fn part_ns(&self, part: Part, shader: &ShaderContext<'_>) -> Option<f64>;
-}
-
-/// Rates from parts: fetching and executing overlap, so the longer one counts.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct MaxOfParts<P>(
-    /// Evaluates the parts.
-    pub P,
-);
-
-impl<P: ShaderParts> ShaderCost for MaxOfParts<P> {
-    fn rates(&self, shader: &ShaderContext<'_>) -> Option<ShaderRates> {
-        // Splines can dip below zero between the points they were trained on.
-        let part = |part| self.0.part_ns(part, shader).map(|ns| if ns > 0.0 { ns } else { 0.0 });
-        let commands = part(Part::VertexCommands)? + part(Part::VertexTexture)?;
-        let vertex_ns = commands.max(part(Part::VertexAux)?);
-        let commands = part(Part::FragmentCommands)? + part(Part::FragmentTexture)?;
-        let fragment_ns = commands.max(part(Part::FragmentAux)?);
-        Some(ShaderRates { vertex_ns, fragment_ns })
+impl StageParts {
+    /// Fetching and executing overlap, so the longer one counts.
+    pub fn rate_ns(&self) -> f64 {
+        self.aux_ns.max(self.commands_ns + self.texture_ns)
     }
 }
 

@@ -97,31 +97,11 @@ fn profiled_shaders_add_depth_and_blending() {
     assert_eq!(fragment(true, true), Some(1.75));
 }
 
-struct Fixed([f64; 6]);
-
-impl ShaderParts for Fixed {
-    fn part_ns(&self, part: Part, shader: &ShaderContext<'_>) -> Option<f64> {
-        let at = match part {
-            Part::VertexAux => 0,
-            Part::VertexCommands => 1,
-            Part::VertexTexture => 2,
-            Part::FragmentAux => 3,
-            Part::FragmentCommands => 4,
-            Part::FragmentTexture => 5,
-        };
-        (shader.program == ProgramId(1)).then(|| self.0[at])
-    }
-}
-
 #[test]
 fn the_longer_of_fetching_and_executing_counts() {
-    let rates = |parts| MaxOfParts(Fixed(parts)).rates(&shader(FragmentState::default())).unwrap();
-    let found = rates([5.0, 2.0, 1.0, 1.0, 2.0, 3.0]);
-    assert_eq!(found, ShaderRates { vertex_ns: 5.0, fragment_ns: 5.0 });
-    let found = rates([-5.0, -2.0, 1.0, f64::NAN, 2.0, -3.0]);
-    assert_eq!(found, ShaderRates { vertex_ns: 1.0, fragment_ns: 2.0 });
-    let other = ShaderContext { program: ProgramId(2), ..shader(FragmentState::default()) };
-    assert_eq!(MaxOfParts(Fixed([1.0; 6])).rates(&other), None);
+    let parts = StageParts { aux_ns: 5.0, commands_ns: 2.0, texture_ns: 1.0 };
+    assert_eq!(parts.rate_ns(), 5.0);
+    assert_eq!(StageParts { texture_ns: 4.0, ..parts }.rate_ns(), 6.0);
 }
 
 #[test]
