@@ -21,6 +21,17 @@ impl Prediction {
     pub fn from_ns(lower: f64, value: f64, upper: f64) -> Self {
         Self { lower: estimate(lower.min(value)), value: estimate(value), upper: estimate(upper.max(value)) }
     }
+
+    /// The expected time and the upper one, times a factor; the lower one stays.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        #[expect(clippy::float_cmp, reason = "the common case changes nothing")]
+        if factor == 1.0 {
+            return self;
+        }
+        let ns = |estimate: Estimate| estimate.span().as_ns() as f64;
+        Self::from_ns(ns(self.lower), ns(self.value) * factor, ns(self.upper) * factor)
+    }
 }
 
 /// Whole nanoseconds, rounded up; what is no number has no bound.

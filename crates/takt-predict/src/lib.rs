@@ -7,6 +7,7 @@
 //! * [`cost`], [`profile`]: what commands cost on a machine whose constants are known.
 //! * [`mars`], [`shaders`]: regression splines, and shader costs by five of them.
 //! * [`adapt`]: corrections, quantiles and history, learnt from measured times.
+//! * [`predictor`]: all of it together, for whoever sees an app's commands.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +17,7 @@ mod estimate;
 pub mod fragments;
 pub mod glsl;
 pub mod mars;
+pub mod predictor;
 pub mod profile;
 pub mod shaders;
 mod table;

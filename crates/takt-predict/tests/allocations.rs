@@ -2,11 +2,14 @@
 
 use takt_core::{Cost, Span};
 use takt_predict::adapt::{Adaption, AdaptionConfig, Command, Disturbance, Fingerprint, GroupKey, History};
-use takt_predict::cost::{FragmentState, GroupType, Parts, ProgramId};
+use takt_predict::cost::{Capabilities, FragmentState, GroupType, Parts, ProgramId};
 use takt_predict::fragments::{
-    Attribute, BufferId, Draw, Elements, Format, FragmentEstimator, Fragments, MatrixPosition, Method, Mode,
-    RangeKey, RasterState, Scene, View,
+    Attribute, BufferId, Draw, Elements, Format, FragmentEstimator, Fragments, Input, MatrixPosition, Method,
+    Mode, RangeKey, RasterState, Scene, View,
 };
+use takt_predict::glsl::UniformData;
+use takt_predict::predictor::{DrawCall, DrawState, Measured, Predictor, Program, Settings, Submission};
+use takt_predict::profile::Profile;
 
 const CAMERA: MatrixPosition =
     MatrixPosition([[0.5, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0]]);
@@ -79,4 +82,56 @@ fn a_full_history_takes_no_memory() {
     learn(0, 100);
     let memory = allocation_counter::measure(|| learn(100, 400));
     assert_eq!(memory.count_total, 0);
+}
+
+#[test]
+fn predicting_known_batches_takes_no_memory() {
+    let values = (0..9_000u32).map(|n| ((n * 7919) % 1000) as f32 / 500.0 - 1.0);
+    let bytes: Vec<u8> = values.flat_map(f32::to_ne_bytes).collect();
+    let sources = [
+        "attribute vec3 at; uniform mat4 m; void main() { gl_Position = m * vec4(at, 1.0); }",
+        "attribute vec3 at; attribute vec3 to; uniform mat4 m; void main() { gl_Position = m * vec4(at * to, 1.0); }",
+    ];
+    let mut programs =
+        sources.map(|source| Program::new(source, "void main() { gl_FragColor = vec4(1.0); }", &[]));
+    let attribute = Attribute { bytes: &bytes, offset: 0, stride: 0, components: 3, format: Format::F32 };
+    let input = Input::Array { attribute, buffer: Some(BufferId { buffer: 1, generation: 1 }), divisor: 0 };
+    let state = DrawState {
+        raster: RasterState::new(800, 600),
+        target: 0,
+        capabilities: Capabilities::default(),
+        textures: &[],
+    };
+    for fragments in [Method::BoundingBox, Method::Samples, Method::Ratio, Method::Sequence] {
+        let mut predictor =
+            Predictor::new(Settings { fragments, ..Settings::default() }, Profile::default(), None);
+        let mut frames = |predictor: &mut Predictor, count: u32| {
+            for frame in 0..count {
+                predictor.frame_begins();
+                for program in &mut programs {
+                    let slot = program.uniform("m").expect("it has one");
+                    program.set_uniform(slot, 0, UniformData::Floats(&[frame as f32]));
+                    let inputs = [input; 2];
+                    predictor.draw(&DrawCall {
+                        program,
+                        mode: Mode::Triangles,
+                        elements: Elements::Arrays { first: 0 },
+                        index_buffer: None,
+                        count: 3_000,
+                        instances: 1,
+                        inputs: &inputs[..program.attributes().len()],
+                        state: &state,
+                        fragments: None,
+                    });
+                }
+                let (_, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+                let (cost, disturbance) = (Cost::new(Span::from_us(100)), Disturbance::None);
+                predictor.learn(&ticket, &Measured { cost, disturbance, fragments: Some(1e5) });
+                predictor.frame_measured();
+            }
+        };
+        frames(&mut predictor, 3);
+        let memory = allocation_counter::measure(|| frames(&mut predictor, 50));
+        assert_eq!(memory.count_total, 0, "{fragments:?} allocates");
+    }
 }

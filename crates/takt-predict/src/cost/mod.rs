@@ -7,7 +7,7 @@ mod batch;
 mod group;
 mod shader;
 
-pub use batch::{Batch, Batches, Capabilities, SceneKey};
+pub use batch::{Capabilities, SceneKey};
 pub use group::{GroupCost, GroupType, Parts};
 pub use shader::{
     FragmentState, ProfiledShaders, ProfilingRun, ProgramId, ShaderContext, ShaderCost, ShaderRates,

@@ -1,5 +1,4 @@
 use super::*;
-use crate::fragments::{Attribute, Draw, Elements, Format, Mode, RasterState};
 use crate::profile::{ClearConstants, MemoryConstants, Piecewise, SwapConstants};
 
 fn profile() -> Profile {
@@ -112,26 +111,4 @@ fn groups_are_named_by_what_they_are_about() {
     assert_eq!(GroupCost { swap: 5.0, ..cost }.group_type(), GroupType::Swap);
     assert_eq!(GroupCost { copy: 50.0, ..cost }.group_type(), GroupType::Copy);
     assert_eq!(GroupCost { flush: 5.0, ..GroupCost::default() }.group_type(), GroupType::Other);
-}
-
-#[test]
-fn draws_of_one_scene_make_one_batch() {
-    let key = SceneKey {
-        program: ProgramId(1),
-        position_uniforms: 1,
-        target: 0,
-        raster: RasterState::new(8, 8),
-        mode: Mode::Triangles,
-        capabilities: Capabilities::default(),
-    };
-    let positions = Attribute { bytes: &[], offset: 0, stride: 0, components: 3, format: Format::F32 };
-    let elements = Elements::Arrays { first: 0 };
-    let draw = Draw { mode: Mode::Triangles, elements, count: 30, instances: 2, positions, key: None };
-    let mut batches = Batches::default();
-    assert_eq!(batches.push(key, &draw), None);
-    assert_eq!(batches.push(key, &draw), None);
-    let moved = SceneKey { position_uniforms: 2, ..key };
-    assert_eq!(batches.push(moved, &draw), Some(Batch { key, calls: 2, vertices: 120 }));
-    assert_eq!(batches.finish(), Some(Batch { key: moved, calls: 1, vertices: 60 }));
-    assert_eq!(batches.finish(), None);
 }

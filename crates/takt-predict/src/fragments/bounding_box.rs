@@ -23,6 +23,11 @@ pub struct BoundingBox {
 }
 
 impl BoundingBox {
+    /// An estimator with this coverage factor.
+    pub fn with_coverage(coverage: f64) -> Self {
+        Self::new(coverage, RANGES)
+    }
+
     /// An estimator with this coverage factor that keeps the boxes of `ranges` buffer ranges.
     pub fn new(coverage: f64, ranges: usize) -> Self {
         Self { coverage, batch: Extent::EMPTY, boxes: Table::new(ranges, &Extent::EMPTY) }

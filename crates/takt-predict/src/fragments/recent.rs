@@ -19,6 +19,11 @@ impl RecentRatio {
     pub fn is_ready(&self) -> bool {
         self.per_vertex.is_some()
     }
+
+    /// Fragments of so many vertices.
+    pub fn estimate(&self, vertices: u64) -> Option<f64> {
+        self.per_vertex.map(|ratio| ratio * vertices as f64)
+    }
 }
 
 impl FragmentEstimator for RecentRatio {
@@ -28,7 +33,7 @@ impl FragmentEstimator for RecentRatio {
 
     fn take(&mut self, _scene: &Scene<'_>) -> Option<f64> {
         let vertices = std::mem::take(&mut self.vertices);
-        self.per_vertex.map(|ratio| ratio * vertices as f64)
+        self.estimate(vertices)
     }
 
     fn measured(&mut self, vertices: u64, fragments: f64) {
@@ -60,11 +65,18 @@ impl Default for RecentSequence {
     }
 }
 
+impl RecentSequence {
+    /// Fragments of the next draw group.
+    pub fn estimate(&self) -> Option<f64> {
+        self.last.get(self.place).copied()
+    }
+}
+
 impl FragmentEstimator for RecentSequence {
     fn record(&mut self, _draw: &Draw<'_>, _scene: &Scene<'_>) {}
 
     fn take(&mut self, _scene: &Scene<'_>) -> Option<f64> {
-        let fragments = self.last.get(self.place).copied();
+        let fragments = self.estimate();
         self.place += 1;
         fragments
     }

@@ -39,6 +39,27 @@ impl Fragments {
         Self { method, bounding_box, samples, ..Self::default() }
     }
 
+    /// Whether the next estimate is what was measured before, whatever the draws: it is then that
+    /// of a whole group, and needs no positions.
+    pub fn looks_back(&self) -> bool {
+        matches!(self.method, Method::Ratio | Method::Sequence) && self.ratio.is_ready()
+    }
+
+    /// That estimate, for a group of so many vertices.
+    pub fn look_back(&self, vertices: u64) -> Option<f64> {
+        let by_ratio = self.ratio.estimate(vertices);
+        match self.method {
+            Method::Ratio => by_ratio,
+            Method::Sequence => self.sequence.estimate().or(by_ratio),
+            Method::BoundingBox | Method::Samples => None,
+        }
+    }
+
+    /// Adds a draw whose vertices cannot be placed.
+    pub fn record_unplaced(&mut self, draw: &Draw<'_>, scene: &Scene<'_>) {
+        self.ratio.record(draw, scene);
+    }
+
     /// Whether samples are needed in place of what was asked for. Sampling costs time, so it is
     /// left out where the first choice works; that is known before the batch ends.
     fn needs_samples(&mut self, scene: &Scene<'_>) -> bool {

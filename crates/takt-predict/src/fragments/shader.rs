@@ -7,7 +7,7 @@
 use std::cell::{Cell, RefCell};
 
 use super::attribute::Attribute;
-use super::draw::Vertex;
+use super::draw::{BufferId, Vertex};
 use super::{MatrixPosition, PositionSource};
 use crate::glsl::{
     AttributeArray, AttributeData, Draw, EvaluateError, PositionSlice, Scratch, SliceAttribute,
@@ -21,6 +21,8 @@ pub enum Input<'a> {
     Array {
         /// Where it lies.
         attribute: Attribute<'a>,
+        /// The buffer that it lies in; none for client memory.
+        buffer: Option<BufferId>,
         /// `glVertexAttribDivisor`: 0 if each vertex has a value, otherwise the number of
         /// instances that share one.
         divisor: u32,
@@ -32,8 +34,8 @@ pub enum Input<'a> {
 impl Input<'_> {
     fn value(&self, vertex: u32, instance: u32) -> [f32; 4] {
         match self {
-            Self::Array { attribute, divisor: 0 } => attribute.vertex(vertex),
-            Self::Array { attribute, divisor } => attribute.vertex(instance / divisor),
+            Self::Array { attribute, divisor: 0, .. } => attribute.vertex(vertex),
+            Self::Array { attribute, divisor, .. } => attribute.vertex(instance / divisor),
             Self::Constant(value) => *value,
         }
     }
@@ -147,6 +149,15 @@ pub struct AffinePosition {
     /// The vector is the last of them.
     columns: [[f32; 4]; 5],
     is_projective: bool,
+}
+
+impl AffinePosition {
+    /// The same for other inputs; none if those take more than the matrix.
+    pub(crate) fn with_inputs(self, slice: &PositionSlice, inputs: &[Input<'_>]) -> Option<Self> {
+        let fits = inputs.len() == slice.attributes().len() && inputs.iter().all(Input::is_per_vertex);
+        let is_projective = is_projective(&self.columns, inputs, slice.attributes());
+        fits.then_some(Self { is_projective, ..self })
+    }
 }
 
 impl PositionSource for AffinePosition {

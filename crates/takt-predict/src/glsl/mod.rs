@@ -37,7 +37,7 @@ pub use evaluate::{Draw, EvaluateError, Scratch, VertexIds};
 pub use interface::{Interface, Sampler, Sizes, Stage, Uniform, Variable};
 pub use slice::{NotEvaluable, PositionSlice, Shape, SliceAttribute};
 pub use types::{Base, Field, Scalar, Struct, Texture, Type};
-pub use values::{AttributeArray, AttributeData, UniformData, UniformValues};
+pub use values::{AttributeArray, AttributeData, UniformData, UniformValues, Written};
 
 use code::{Code, Id};
 use live::Live;

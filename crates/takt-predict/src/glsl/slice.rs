@@ -133,16 +133,18 @@ impl PositionSlice {
     }
 
     /// Words of uniforms that positions depend on, as ranges within
-    /// [`UniformValues`](super::UniformValues).
-    pub fn uniform_words(&self) -> impl Iterator<Item = std::ops::Range<u32>> {
-        self.prologue.iter().chain(&self.main).filter_map(|step| match step.op {
+    /// [`UniformValues`](super::UniformValues), in order.
+    #[must_use]
+    pub fn uniform_words(&self) -> Vec<std::ops::Range<u32>> {
+        let read = self.prologue.iter().chain(&self.main).filter_map(|step| match step.op {
             Op::Uniform => Some(step.a..step.a + 1),
             Op::UniformAt => {
                 let row = self.rows[step.b as usize];
                 Some(row.first..row.first + row.stride * (row.length - 1) + 1)
             }
             _ => None,
-        })
+        });
+        super::ordered(read.collect())
     }
 
     /// Operations that run once per call, and once per vertex.

@@ -66,7 +66,7 @@ fn positions(
     let mut values = UniformValues::new(&shader.interface);
     for (name, data) in uniforms {
         let uniform = shader.interface.uniforms.iter().find(|uniform| uniform.name == *name).unwrap();
-        assert_eq!(values.set(uniform, 0, UniformData::Floats(data)), data.len());
+        assert_eq!(values.set(uniform, 0, UniformData::Floats(data)).words, data.len());
     }
     let components = slice.attributes()[0].components as usize;
     let array = AttributeArray { data: AttributeData::Floats(data), stride: components, components };

@@ -28,11 +28,15 @@ impl UniformValues {
         Self { words: vec![0; interface.uniform_words as usize] }
     }
 
+    /// Words of this range; none if there are fewer.
+    pub(crate) fn words(&self, range: &std::ops::Range<u32>) -> &[u32] {
+        self.words.get(range.start as usize..range.end as usize).unwrap_or_default()
+    }
+
     /// Sets a uniform from its component `start` on; data beyond its end is ignored.
-    /// Returns how many words were set: none if the data is of the wrong type.
-    pub fn set(&mut self, uniform: &Uniform, start: usize, data: UniformData<'_>) -> usize {
+    pub fn set(&mut self, uniform: &Uniform, start: usize, data: UniformData<'_>) -> Written {
         let Base::Number { scalar, .. } = uniform.ty.base else {
-            return 0;
+            return Written::default();
         };
         let first = uniform.first as usize;
         let words = self.words.get_mut(first..first + uniform.words as usize);
@@ -44,16 +48,28 @@ impl UniformValues {
             (Scalar::Bool, UniformData::Floats(data)) => fill(words, data, |value| truth(*value != 0.0)),
             (Scalar::Bool, UniformData::Ints(data)) => fill(words, data, |value| truth(*value != 0)),
             (Scalar::Bool, UniformData::Uints(data)) => fill(words, data, |value| truth(*value != 0)),
-            _ => 0,
+            _ => Written::default(),
         }
     }
 }
 
-fn fill<T>(words: &mut [u32], data: &[T], word: impl Fn(&T) -> u32) -> usize {
+/// What setting a uniform did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Written {
+    /// Words that were set: none if the data is of the wrong type.
+    pub words: usize,
+    /// Whether one of them had another value before.
+    pub changed: bool,
+}
+
+fn fill<T>(words: &mut [u32], data: &[T], word: impl Fn(&T) -> u32) -> Written {
+    let mut changed = false;
     for (place, value) in words.iter_mut().zip(data) {
-        *place = word(value);
+        let new = word(value);
+        changed |= *place != new;
+        *place = new;
     }
-    words.len().min(data.len())
+    Written { words: words.len().min(data.len()), changed }
 }
 
 /// Where the vertices' values of one attribute lie.

@@ -27,7 +27,7 @@ fn bytes(values: &[f32]) -> Vec<u8> {
 
 fn array(bytes: &[u8], components: u8, divisor: u32) -> Input<'_> {
     let attribute = Attribute { bytes, offset: 0, stride: 0, components, format: Format::F32 };
-    Input::Array { attribute, divisor }
+    Input::Array { attribute, buffer: None, divisor }
 }
 
 fn vertices(input: &Input<'_>, count: u32) -> Vec<Vertex> {
@@ -88,7 +88,7 @@ fn integer_attributes_are_integers() {
     let source = "#version 300 es\nin ivec2 p; void main() { gl_Position = vec4(p / 2, 0, 1); }";
     let data: Vec<u8> = [7i16, -7].iter().flat_map(|value| value.to_ne_bytes()).collect();
     let attribute = Attribute { bytes: &data, offset: 0, stride: 0, components: 2, format: Format::I16 };
-    let clip = positions(source, &[Input::Array { attribute, divisor: 0 }], 0, 1);
+    let clip = positions(source, &[Input::Array { attribute, buffer: None, divisor: 0 }], 0, 1);
     assert_eq!(clip, [[3.0, -3.0, 0.0, 1.0]]);
 }
 
@@ -128,7 +128,7 @@ fn wrong_inputs_are_refused() {
     let mut memory = ShaderMemory::default();
     let made = ShaderPosition::new(slice(&shader), &uniforms, &[], &mut memory);
     assert_eq!(made.err(), Some(EvaluateError::Attributes));
-    let inputs = [Input::Array { attribute: NOTHING, divisor: 0 }];
+    let inputs = [Input::Array { attribute: NOTHING, buffer: None, divisor: 0 }];
     let others = UniformValues::default();
     let made = ShaderPosition::new(slice(&shader), &others, &inputs, &mut memory);
     assert_eq!(made.err(), Some(EvaluateError::Uniforms));
@@ -149,7 +149,7 @@ fn estimate(method: Method, source: &str, key: bool) -> f64 {
     let scene = Scene { view: &view, position: &position };
     let mode = Mode::TriangleStrip;
     let range = super::super::RangeKey {
-        positions: super::super::BufferId::default(),
+        positions: BufferId::default(),
         layout: 0,
         indices: None,
         first: 0,
@@ -191,7 +191,7 @@ proptest! {
     fn hostile_bytes_are_no_problem(data in prop::collection::vec(any::<u8>(), 0..200), stride in 0usize..40) {
         let (shader, uniforms) = shader("attribute vec4 p; attribute vec4 q; void main() { gl_Position = p / q; }");
         let attribute = Attribute { bytes: &data, offset: 3, stride, components: 4, format: Format::F32 };
-        let inputs = [Input::Array { attribute, divisor: 0 }; 2];
+        let inputs = [Input::Array { attribute, buffer: None, divisor: 0 }; 2];
         let mut memory = ShaderMemory::default();
         let position = ShaderPosition::new(slice(&shader), &uniforms, &inputs, &mut memory).unwrap();
         let view = View::new(&RasterState::new(64, 64));

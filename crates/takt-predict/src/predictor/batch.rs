@@ -1,0 +1,181 @@
+//! The draws of a scene, and what a group has come to so far.
+
+use std::hash::{Hash as _, Hasher as _};
+
+use super::{DrawCall, Predictor, fragment_state};
+use crate::cost::{
+    Costs, DrawLoad, FragmentState, GroupCost, ProgramId, SceneKey, ShaderContext, ShaderRates,
+};
+use crate::fragments::{
+    AffinePosition, FragmentEstimator as _, MatrixPosition, PositionSource, RasterState, Scene,
+    ShaderPosition, View,
+};
+use crate::table::Mixer;
+
+/// Consecutive draws of one scene.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(super) struct Batch {
+    key: SceneKey,
+    /// Sizes of textures, on which rates depend.
+    textures: u64,
+    view: View,
+    rates: ShaderRates,
+    /// Where vertices land, if one matrix tells.
+    position: Option<AffinePosition>,
+    /// Whether there are draws whose vertices cannot be placed.
+    unplaced: bool,
+    /// Fragments that the caller knows.
+    given: Option<f64>,
+    calls: u64,
+    vertices: u64,
+}
+
+/// The current group.
+#[derive(Copy, Clone, PartialEq, Default, Debug)]
+pub(super) struct Pending {
+    pub(super) cost: GroupCost,
+    pub(super) vertices: u64,
+    pub(super) fragments: f64,
+    pub(super) program: ProgramId,
+    pub(super) target: u64,
+    pub(super) state: FragmentState,
+    /// Whether fragments are estimated for the group as a whole, and then the sum of vertices
+    /// times the time per fragment: what weighs programs against each other.
+    looks_back: bool,
+    weighted_ns: f64,
+}
+
+impl Predictor {
+    /// Adds a draw to the current group.
+    pub fn draw(&mut self, call: &DrawCall<'_>) {
+        let key = scene_key(call);
+        let mut textures = Mixer(0);
+        call.state.textures.hash(&mut textures);
+        let textures = textures.finish();
+        if !self.batch.as_ref().is_some_and(|batch| batch.key == key && batch.textures == textures) {
+            self.close_batch();
+            self.open_batch(call, key, textures);
+        }
+        let Some(mut batch) = self.batch.take() else { return };
+        let draw = call.draw();
+        batch.calls = batch.calls.saturating_add(1);
+        batch.vertices = batch.vertices.saturating_add(draw.vertices());
+        let nowhere = Scene { view: &batch.view, position: &NOWHERE };
+        if let Some(fragments) = call.fragments {
+            batch.given = Some(batch.given.unwrap_or(0.0) + fragments);
+            self.fragments.record_unplaced(&draw, &nowhere);
+        } else if let Some(position) = &batch.position {
+            self.fragments.record(&draw, &Scene { view: &batch.view, position });
+        } else if self.pending.looks_back || !self.record_general(call, &batch) {
+            batch.unplaced = true;
+            self.fragments.record_unplaced(&draw, &nowhere);
+        }
+        self.batch = Some(batch);
+    }
+
+    /// Adds a draw whose positions take more than a matrix; false if they cannot be computed.
+    fn record_general(&mut self, call: &DrawCall<'_>, batch: &Batch) -> bool {
+        let Some(slice) = call.program.slice() else { return false };
+        let made = ShaderPosition::new(slice, call.program.uniforms(), call.inputs, &mut self.memory);
+        let Ok(position) = made else { return false };
+        self.fragments.record(&call.draw(), &Scene { view: &batch.view, position: &position });
+        position.failure().is_none()
+    }
+
+    fn open_batch(&mut self, call: &DrawCall<'_>, key: SceneKey, textures: u64) {
+        let (program, state) = (key.program, fragment_state(call.state));
+        let rates = self.rates(&ShaderContext { program, state, textures: call.state.textures });
+        if self.pending.vertices == 0 {
+            self.pending.looks_back = self.fragments.looks_back();
+        }
+        let view = View::new(&key.raster);
+        let position = self.matrix(call);
+        let (unplaced, given) = (false, None);
+        let batch = Batch { key, textures, view, rates, position, unplaced, given, calls: 0, vertices: 0 };
+        self.batch = Some(batch);
+    }
+
+    /// The matrix of a program, computed anew only if its uniforms have changed.
+    fn matrix(&mut self, call: &DrawCall<'_>) -> Option<AffinePosition> {
+        let (program, hash) = (call.program, call.program.position_hash());
+        let slice = program.slice()?;
+        let position = match program.matrix.get() {
+            Some((of, position)) if of == hash => position,
+            _ => {
+                let uniforms = program.uniforms();
+                let position =
+                    ShaderPosition::new(slice, uniforms, call.inputs, &mut self.memory).ok()?.affine()?;
+                program.matrix.set(Some((hash, position)));
+                position
+            }
+        };
+        position.with_inputs(slice, call.inputs)
+    }
+
+    /// Predicts the draws of the last scene.
+    pub(super) fn close_batch(&mut self) {
+        let Some(batch) = self.batch.take() else { return };
+        let Batch { key, rates, calls, vertices, .. } = batch;
+        let samples = key.capabilities.samples;
+        let fragments =
+            if self.pending.looks_back && batch.given.is_none() { 0.0 } else { self.batch_fragments(&batch) };
+        let load = DrawLoad { calls, vertices, fragments, samples };
+        let costs = Costs(&self.profile);
+        let pending = &mut self.pending;
+        pending.cost.draw += costs.draw(&load, rates);
+        let one = DrawLoad { calls: 0, vertices: 0, fragments: 1.0, samples };
+        pending.weighted_ns += vertices as f64 * costs.draw(&one, rates);
+        pending.vertices = pending.vertices.saturating_add(vertices);
+        pending.fragments += fragments;
+        (pending.program, pending.target) = (key.program, key.target);
+        pending.state = FragmentState { depth: key.capabilities.depth_test, blend: key.capabilities.blend };
+    }
+
+    fn batch_fragments(&mut self, batch: &Batch) -> f64 {
+        let position: &dyn PositionSource = match &batch.position {
+            Some(position) => position,
+            None => &NOWHERE,
+        };
+        let estimate = self.fragments.take(&Scene { view: &batch.view, position });
+        if let Some(given) = batch.given {
+            return if given.is_finite() { given.max(0.0) } else { 0.0 };
+        }
+        let estimate = estimate.unwrap_or(0.0);
+        // Nothing is known of what cannot be placed but that it can fill what is visible.
+        if batch.unplaced { estimate.max(batch.view.visible()) } else { estimate }
+    }
+
+    /// The current group with its fragments, if they are estimated for the group as a whole.
+    pub(super) fn whole_group(&self) -> Pending {
+        let mut group = self.pending;
+        if group.looks_back && group.vertices > 0 {
+            let fragments = self.fragments.look_back(group.vertices).unwrap_or(0.0);
+            group.fragments += fragments;
+            group.cost.draw += fragments * (group.weighted_ns / group.vertices as f64);
+        }
+        group
+    }
+
+    /// Moves on to the next group.
+    pub(super) fn close_group(&mut self) {
+        if self.pending.looks_back && self.pending.vertices > 0 {
+            let view = View::new(&RasterState::new(0, 0));
+            self.fragments.take(&Scene { view: &view, position: &NOWHERE });
+        }
+        self.pending = Pending::default();
+    }
+}
+
+/// Where vertices are that nobody asks for.
+const NOWHERE: MatrixPosition = MatrixPosition([[0.0; 4]; 4]);
+
+fn scene_key(call: &DrawCall<'_>) -> SceneKey {
+    SceneKey {
+        program: call.program.id(),
+        position_uniforms: call.program.position_hash(),
+        target: call.state.target,
+        raster: call.state.raster,
+        mode: call.mode,
+        capabilities: call.state.capabilities,
+    }
+}

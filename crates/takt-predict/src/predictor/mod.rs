@@ -1,0 +1,309 @@
+//! One front door to all of this crate, for whoever sees the commands of an app.
+//!
+//! A [`Predictor`] belongs to one app. Tell it what the app does, in the order of its calls, and
+//! it says what each command group will cost; tell it what groups did cost, and it learns.
+//!
+//! ```
+//! use takt_core::{Cost, Span};
+//! use takt_predict::adapt::Disturbance;
+//! use takt_predict::cost::{Capabilities, ShaderRates};
+//! use takt_predict::fragments::{Attribute, Elements, Format, Input, Method, Mode, RasterState};
+//! use takt_predict::glsl::UniformData;
+//! use takt_predict::predictor::{DrawCall, DrawState, Measured, Predictor, Program, Settings, Submission};
+//! use takt_predict::profile::Profile;
+//!
+//! let profile = Profile { flush_ns: 8_000.0, draw_ns: 300.0, ..Profile::default() };
+//! let settings = Settings { fragments: Method::Samples, ..Settings::default() };
+//! let mut predictor = Predictor::new(settings, profile, None);
+//!
+//! // glLinkProgram, glUniform
+//! let vertex = "attribute vec2 at; uniform mat2 turn; void main() { gl_Position = vec4(turn * at, 0, 1); }";
+//! let mut program = Program::new(vertex, "void main() { gl_FragColor = vec4(1); }", &[]);
+//! predictor.link(&program);
+//! predictor.profiled(program.id(), ShaderRates { vertex_ns: 2.0, fragment_ns: 0.5 });
+//! let turn = program.uniform("turn").expect("the shader has it");
+//! program.set_uniform(turn, 0, UniformData::Floats(&[0.0, 1.0, -1.0, 0.0]));
+//!
+//! // glDrawArrays
+//! let corners = [-1.0f32, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, 1.0];
+//! let bytes: Vec<u8> = corners.iter().flat_map(|value| value.to_ne_bytes()).collect();
+//! let attribute = Attribute { bytes: &bytes, offset: 0, stride: 0, components: 2, format: Format::F32 };
+//! let state = DrawState {
+//!     raster: RasterState::new(800, 600),
+//!     target: 0,
+//!     capabilities: Capabilities::default(),
+//!     textures: &[],
+//! };
+//! predictor.draw(&DrawCall {
+//!     program: &program,
+//!     mode: Mode::TriangleStrip,
+//!     elements: Elements::Arrays { first: 0 },
+//!     index_buffer: None,
+//!     count: 4,
+//!     instances: 1,
+//!     inputs: &[Input::Array { attribute, buffer: None, divisor: 0 }],
+//!     state: &state,
+//!     fragments: None,
+//! });
+//!
+//! // glFlush
+//! let (prediction, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+//! assert_eq!(prediction.value.span(), Span::from_ns(8_000 + 300 + 4 * 2 + 800 * 600 / 2));
+//!
+//! // when the GPU is done
+//! let measured = Measured { cost: Cost::new(Span::from_us(260)), disturbance: Disturbance::None, fragments: None };
+//! predictor.learn(&ticket, &measured);
+//! ```
+
+mod batch;
+mod call;
+mod program;
+#[cfg(test)]
+mod tests;
+
+pub use call::{DrawCall, DrawState, Submission, Work};
+pub use program::{Program, ProgramProblem, UniformSlot};
+
+use takt_core::Cost;
+
+use crate::adapt::{Adaption, AdaptionConfig, Disturbance, Fingerprint, GroupKey};
+use crate::cost::{
+    Costs, FragmentState, GroupType, Parts, ProfiledShaders, ProgramId, ShaderContext, ShaderCost,
+    ShaderRates,
+};
+use crate::estimate::Prediction;
+use crate::fragments::{
+    BoundingBox, FragmentEstimator as _, Fragments, Method, ShaderMemory, TriangleSamples,
+};
+use crate::profile::Profile;
+use crate::shaders::{MarsShaders, ShaderModels};
+use batch::{Batch, Pending};
+
+/// Which model says what shaders cost.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum ShaderModel {
+    /// What was measured of each program; trained models for those that were not.
+    #[default]
+    Profiled,
+    /// Trained models; what was measured for programs that could not be read.
+    Mars,
+}
+
+/// How to predict.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// Who estimates fragments.
+    pub fragments: Method,
+    /// Who says what shaders cost.
+    pub shaders: ShaderModel,
+    /// How measured times are learnt from.
+    pub adaption: AdaptionConfig,
+    /// Whether they are.
+    pub adapt: bool,
+    /// By what to multiply predictions of this app.
+    pub overpredict: f64,
+    /// Programs that are remembered.
+    pub programs: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let (fragments, shaders) = (Method::default(), ShaderModel::default());
+        let adaption = AdaptionConfig::default();
+        Self { fragments, shaders, adaption, adapt: true, overpredict: 1.0, programs: 256 }
+    }
+}
+
+/// What is to be known about a group when its measured time arrives.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct Ticket {
+    key: GroupKey,
+    parts: Parts,
+    vertices: u64,
+    fragments: f64,
+}
+
+impl Ticket {
+    /// What the group was about.
+    pub fn group_type(&self) -> GroupType {
+        self.key.group_type
+    }
+
+    /// Vertices of the group's draws.
+    pub fn vertices(&self) -> u64 {
+        self.vertices
+    }
+
+    /// Fragments of the group's draws, as estimated.
+    pub fn fragments(&self) -> f64 {
+        self.fragments
+    }
+
+    /// What the models said, before any correction.
+    pub fn parts(&self) -> Parts {
+        self.parts
+    }
+}
+
+/// What a group turned out to cost.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct Measured {
+    /// Its time.
+    pub cost: Cost,
+    /// Whether the time is its own.
+    pub disturbance: Disturbance,
+    /// Its fragments, where the driver counts them.
+    pub fragments: Option<f64>,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Predictor {
+    settings: Settings,
+    profile: Profile,
+    fragments: Fragments,
+    profiled: ProfiledShaders,
+    mars: Option<MarsShaders>,
+    /// The largest rates of all programs so far, for programs about which nothing is known.
+    dearest: ShaderRates,
+    adaption: Adaption,
+    memory: ShaderMemory,
+    batch: Option<Batch>,
+    pending: Pending,
+    /// Fragments since the last swap.
+    frame_fragments: f64,
+}
+
+impl Predictor {
+    /// A predictor for a machine with these constants and, where there are some, trained models.
+    pub fn new(settings: Settings, profile: Profile, models: Option<ShaderModels>) -> Self {
+        let boxes = BoundingBox::with_coverage(profile.coverage);
+        Self {
+            fragments: Fragments::with(settings.fragments, boxes, TriangleSamples::default()),
+            profiled: ProfiledShaders::new(&profile, settings.programs),
+            mars: models.map(|models| MarsShaders::new(models, settings.programs)),
+            dearest: ShaderRates::default(),
+            adaption: Adaption::new(settings.adaption),
+            memory: ShaderMemory::default(),
+            batch: None,
+            pending: Pending::default(),
+            frame_fragments: 0.0,
+            settings,
+            profile,
+        }
+    }
+
+    /// A program was linked.
+    pub fn link(&mut self, program: &Program) {
+        if let (Some(mars), Some(features)) = (&mut self.mars, program.features()) {
+            mars.insert(program.id(), features);
+        }
+    }
+
+    /// A program was measured in a context of its own.
+    pub fn profiled(&mut self, program: ProgramId, rates: ShaderRates) {
+        self.profiled.insert(program, rates);
+    }
+
+    /// Adds a command other than a draw to the current group.
+    pub fn work(&mut self, work: Work) {
+        let costs = Costs(&self.profile);
+        let cost = &mut self.pending.cost;
+        match work {
+            Work::Clear { buffers, target } => cost.clear += costs.clear(buffers, target),
+            Work::Resolve(target) => {
+                self.close_batch();
+                let fragments = self.pending.fragments;
+                self.pending.cost.draw += Costs(&self.profile).swap(target, fragments);
+            }
+            Work::Load { bytes } => cost.copy += costs.load(bytes),
+            Work::Upload { bytes } => cost.copy += costs.upload(bytes),
+            Work::Mipmap { bytes } => cost.copy += costs.mipmap(bytes),
+            Work::Copy { bytes } => cost.copy += costs.copy(bytes),
+            Work::Buffer { bytes } => cost.copy += costs.buffer(bytes),
+        }
+    }
+
+    /// What the current group would cost if it were submitted now. Later draws are predicted
+    /// apart from those so far, even if they are of the same scene.
+    pub fn pending(&mut self, switch: Disturbance) -> Prediction {
+        self.close_batch();
+        let mut group = self.whole_group();
+        group.cost.flush = Costs(&self.profile).flush();
+        let (key, parts) = group.identify();
+        self.predict(&key, &parts, switch)
+    }
+
+    /// Submits the current group. With `switch`, a context switch of the GPU is due before it.
+    pub fn submit(&mut self, end: Submission, switch: Disturbance) -> (Prediction, Ticket) {
+        self.close_batch();
+        let mut group = self.whole_group();
+        self.close_group();
+        let costs = Costs(&self.profile);
+        group.cost.flush = if end == Submission::Finish { costs.finish() } else { costs.flush() };
+        self.frame_fragments += group.fragments;
+        if let Submission::Swap(target) = end {
+            group.cost.swap = costs.swap(target, self.frame_fragments);
+            self.frame_fragments = 0.0;
+        }
+        let (key, parts) = group.identify();
+        let ticket = Ticket { key, parts, vertices: group.vertices, fragments: group.fragments };
+        (self.predict(&key, &parts, switch), ticket)
+    }
+
+    /// Learns what a group cost. Groups come in the order in which they were submitted.
+    pub fn learn(&mut self, ticket: &Ticket, measured: &Measured) {
+        if self.settings.adapt {
+            self.adaption.learn(&ticket.key, &ticket.parts, measured.cost, measured.disturbance);
+        }
+        if let Some(fragments) = measured.fragments.filter(|_| ticket.vertices > 0) {
+            self.fragments.measured(ticket.vertices, fragments);
+        }
+    }
+
+    /// The first group of a frame is about to be filled.
+    pub fn frame_begins(&mut self) {
+        self.fragments.frame_begins();
+    }
+
+    /// All groups of a frame have been learnt.
+    pub fn frame_measured(&mut self) {
+        self.fragments.frame_measured();
+    }
+
+    /// Mean time that a context switch adds to the group after it.
+    pub fn switch_ns(&self) -> f64 {
+        self.adaption.switch_ns()
+    }
+
+    fn predict(&self, key: &GroupKey, parts: &Parts, switch: Disturbance) -> Prediction {
+        self.adaption.predict(key, parts, switch).scaled(self.settings.overpredict)
+    }
+
+    /// What the program's instances cost, by the best source there is.
+    fn rates(&mut self, shader: &ShaderContext<'_>) -> ShaderRates {
+        let mars = || self.mars.as_ref().and_then(|mars| mars.rates(shader));
+        let profiled = || self.profiled.rates(shader);
+        let known = match self.settings.shaders {
+            ShaderModel::Profiled => profiled().or_else(mars),
+            ShaderModel::Mars => mars().or_else(profiled),
+        };
+        let Some(rates) = known else { return self.dearest };
+        self.dearest.vertex_ns = self.dearest.vertex_ns.max(rates.vertex_ns);
+        self.dearest.fragment_ns = self.dearest.fragment_ns.max(rates.fragment_ns);
+        rates
+    }
+}
+
+impl Pending {
+    fn identify(&self) -> (GroupKey, Parts) {
+        let group_type = self.cost.group_type();
+        let scene = Fingerprint::new(self.vertices, self.target, self.state);
+        (GroupKey { program: self.program, group_type, scene }, self.cost.parts(group_type))
+    }
+}
+
+/// The part of a draw's state that changes what fragments cost.
+fn fragment_state(state: &DrawState<'_>) -> FragmentState {
+    FragmentState { depth: state.capabilities.depth_test, blend: state.capabilities.blend }
+}

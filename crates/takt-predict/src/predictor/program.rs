@@ -1,0 +1,173 @@
+//! A linked program, as far as predictions need it.
+
+use std::cell::Cell;
+use std::hash::Hasher as _;
+use std::ops::Range;
+
+use crate::cost::ProgramId;
+use crate::fragments::AffinePosition;
+use crate::glsl::{
+    GlslError, Options, PositionSlice, Sampler, Shader, SliceAttribute, Stage, UniformData, UniformValues,
+    analyse,
+};
+use crate::shaders::ProgramFeatures;
+use crate::table::Mixer;
+
+/// A program with the values of its uniforms.
+///
+/// Sources are whatever an app says. There is always a program; [`problem`](Self::problem) tells
+/// what could not be read of it, and predictions then make do with less.
+#[derive(Clone, Debug)]
+pub struct Program {
+    id: ProgramId,
+    vertex: Option<Shader>,
+    samplers: Vec<Sampler>,
+    features: Option<ProgramFeatures>,
+    problem: Option<ProgramProblem>,
+    uniforms: UniformValues,
+    /// Words that positions depend on.
+    watched: Vec<Range<u32>>,
+    /// Uniforms in blocks that positions depend on and that nobody has set yet.
+    missing: Vec<usize>,
+    /// A hash of these words, until one of them changes.
+    position_hash: Cell<Option<u64>>,
+    /// The matrix that belongs to such a hash.
+    pub(super) matrix: Cell<Option<(u64, AffinePosition)>>,
+}
+
+/// What could not be read of a program.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{stage:?} shader: {source}")]
+pub struct ProgramProblem {
+    /// Which shader.
+    pub stage: Stage,
+    /// Why.
+    pub source: GlslError,
+}
+
+/// A uniform of a program's vertex shader.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct UniformSlot(usize);
+
+impl Program {
+    /// Reads a program. Extensions are those that the driver offers, as for [`Options`].
+    pub fn new(vertex: &str, fragment: &str, extensions: &[&str]) -> Self {
+        let id = id(vertex, fragment);
+        let read = |source, stage| {
+            analyse(source, &Options { stage, extensions }).map_err(|source| ProgramProblem { stage, source })
+        };
+        let (vertex, fragment) = (read(vertex, Stage::Vertex), read(fragment, Stage::Fragment));
+        let problem = [&vertex, &fragment].into_iter().find_map(|shader| shader.as_ref().err().cloned());
+        let (vertex, fragment) = (vertex.ok(), fragment.ok());
+        let features = vertex.as_ref().zip(fragment.as_ref()).map(|(a, b)| ProgramFeatures::of(a, b));
+        let both = vertex.iter().chain(&fragment);
+        let samplers = both.flat_map(|shader| shader.interface.samplers.iter().cloned()).collect();
+        let uniforms =
+            vertex.as_ref().map(|shader| UniformValues::new(&shader.interface)).unwrap_or_default();
+        let watched = slice_of(vertex.as_ref()).map(PositionSlice::uniform_words).unwrap_or_default();
+        let missing = unset(vertex.as_ref(), &watched);
+        let (position_hash, matrix) = (Cell::new(None), Cell::new(None));
+        Self { id, vertex, samplers, features, problem, uniforms, watched, missing, position_hash, matrix }
+    }
+
+    /// Equal for equal sources.
+    pub fn id(&self) -> ProgramId {
+        self.id
+    }
+
+    /// What could not be read, if anything.
+    pub fn problem(&self) -> Option<&ProgramProblem> {
+        self.problem.as_ref()
+    }
+
+    /// Features of both shaders, if both could be read.
+    pub fn features(&self) -> Option<&ProgramFeatures> {
+        self.features.as_ref()
+    }
+
+    /// The attributes that draws must hand over, in this order: those that positions depend on.
+    pub fn attributes(&self) -> &[SliceAttribute] {
+        self.slice().map_or(&[], PositionSlice::attributes)
+    }
+
+    /// Samplers of both shaders.
+    pub fn samplers(&self) -> &[Sampler] {
+        &self.samplers
+    }
+
+    /// Finds a uniform of the vertex shader, for [`set_uniform`](Self::set_uniform). There is none
+    /// for those that only the fragment shader has, and they need not be set.
+    pub fn uniform(&self, name: &str) -> Option<UniformSlot> {
+        // GL names the first element of an array as well as the array itself.
+        let name = name.strip_suffix("[0]").unwrap_or(name);
+        let uniforms = &self.vertex.as_ref()?.interface.uniforms;
+        uniforms.iter().position(|uniform| uniform.name == name).map(UniformSlot)
+    }
+
+    /// Sets a uniform from its component `start` on, as `glUniform*` does.
+    pub fn set_uniform(&mut self, slot: UniformSlot, start: usize, data: UniformData<'_>) {
+        let uniform = self.vertex.as_ref().and_then(|shader| shader.interface.uniforms.get(slot.0));
+        let Some(uniform) = uniform else { return };
+        if self.uniforms.set(uniform, start, data).changed {
+            let words = uniform.first..uniform.first + uniform.words;
+            let matters = |watched: &Range<u32>| watched.start < words.end && words.start < watched.end;
+            if self.watched.iter().any(matters) {
+                self.position_hash.set(None);
+            }
+        }
+        self.missing.retain(|missing| *missing != slot.0);
+    }
+
+    /// What computes positions, if that is known.
+    pub(super) fn slice(&self) -> Option<&PositionSlice> {
+        slice_of(self.vertex.as_ref()).filter(|_| self.missing.is_empty())
+    }
+
+    pub(super) fn uniforms(&self) -> &UniformValues {
+        &self.uniforms
+    }
+
+    /// Tells the uniforms that positions depend on from all others, those of equal programs
+    /// included.
+    pub(super) fn position_hash(&self) -> u64 {
+        if let Some(hash) = self.position_hash.get() {
+            return hash;
+        }
+        let mut hasher = Mixer(0);
+        for range in &self.watched {
+            let (pairs, rest) = self.uniforms.words(range).as_chunks::<2>();
+            pairs.iter().for_each(|[a, b]| hasher.write_u64(u64::from(*a) << 32 | u64::from(*b)));
+            rest.iter().for_each(|word| hasher.write_u32(*word));
+        }
+        let hash = hasher.finish();
+        self.position_hash.set(Some(hash));
+        hash
+    }
+}
+
+fn slice_of(vertex: Option<&Shader>) -> Option<&PositionSlice> {
+    vertex?.position.as_ref()?.slice.as_ref().ok()
+}
+
+/// Uniforms in blocks have their values in buffers, which nobody may have read.
+fn unset(vertex: Option<&Shader>, watched: &[Range<u32>]) -> Vec<usize> {
+    let uniforms = vertex.map_or(&[][..], |shader| &shader.interface.uniforms);
+    let matters = |first: u32, words: u32| {
+        watched.iter().any(|watched| watched.start < first + words && first < watched.end)
+    };
+    let in_block = uniforms.iter().enumerate().filter(|(_, uniform)| uniform.block.is_some());
+    in_block.filter(|(_, uniform)| matters(uniform.first, uniform.words)).map(|(at, _)| at).collect()
+}
+
+fn id(vertex: &str, fragment: &str) -> ProgramId {
+    let mut hasher = Mixer(0);
+    for source in [vertex, fragment] {
+        for chunk in source.as_bytes().chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            hasher.write_u64(u64::from_le_bytes(word));
+        }
+        hasher.write_u64(source.len() as u64);
+    }
+    ProgramId(hasher.finish())
+}

@@ -1,0 +1,358 @@
+use proptest::prelude::*;
+use takt_core::Span;
+
+use super::*;
+use crate::cost::{Buffers, Capabilities, Target, TextureSize};
+use crate::fragments::{Attribute, BufferId, Elements, Format, Input, Mode, RasterState};
+use crate::glsl::UniformData;
+use crate::mars::Model;
+use crate::shaders::Submodel;
+
+const STRAIGHT: &str = "attribute vec3 at; uniform mat4 matrix; uniform vec4 colour; varying vec4 v; \
+    void main() { v = colour; gl_Position = matrix * vec4(at, 1.0); }";
+const BENT: &str = "attribute vec3 at; attribute float size; uniform mat4 matrix; \
+    void main() { gl_Position = matrix * vec4(at * abs(size), 1.0); }";
+const PLAIN: &str = "precision mediump float; void main() { gl_FragColor = vec4(1.0); }";
+const IDENTITY: [f32; 16] = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0];
+const RATES: ShaderRates = ShaderRates { vertex_ns: 2.0, fragment_ns: 1.0 };
+
+fn profile() -> Profile {
+    Profile { flush_ns: 1000.0, draw_ns: 100.0, coverage: 1.0, ..Profile::default() }
+}
+
+fn program(vertex: &str) -> Program {
+    let mut program = Program::new(vertex, PLAIN, &[]);
+    if let Some(slot) = program.uniform("matrix") {
+        program.set_uniform(slot, 0, UniformData::Floats(&IDENTITY));
+    }
+    program
+}
+
+fn predictor(method: Method, program: &Program) -> Predictor {
+    let settings = Settings { fragments: method, ..Settings::default() };
+    let mut predictor = Predictor::new(settings, profile(), None);
+    predictor.link(program);
+    predictor.profiled(program.id(), RATES);
+    predictor
+}
+
+/// A quad of a quarter of the target.
+fn quad() -> Vec<u8> {
+    let corners = [-0.5f32, -0.5, 0.0, 0.5, -0.5, 0.0, -0.5, 0.5, 0.0, 0.5, 0.5, 0.0];
+    corners.iter().flat_map(|value| value.to_ne_bytes()).collect()
+}
+
+fn state() -> DrawState<'static> {
+    DrawState {
+        raster: RasterState::new(100, 100),
+        target: 0,
+        capabilities: Capabilities::default(),
+        textures: &[],
+    }
+}
+
+fn inputs<'a>(program: &Program, bytes: &'a [u8], buffer: Option<BufferId>) -> Vec<Input<'a>> {
+    let attribute = Attribute { bytes, offset: 0, stride: 0, components: 3, format: Format::F32 };
+    let one = |n: usize| match n {
+        0 => Input::Array { attribute, buffer, divisor: 0 },
+        _ => Input::Constant([1.0, 0.0, 0.0, 1.0]),
+    };
+    (0..program.attributes().len()).map(one).collect()
+}
+
+fn call<'a>(program: &'a Program, inputs: &'a [Input<'a>], state: &'a DrawState<'a>) -> DrawCall<'a> {
+    DrawCall {
+        program,
+        mode: Mode::TriangleStrip,
+        elements: Elements::Arrays { first: 0 },
+        index_buffer: None,
+        count: 4,
+        instances: 1,
+        inputs,
+        state,
+        fragments: None,
+    }
+}
+
+fn ns(prediction: Prediction) -> u64 {
+    prediction.value.span().as_ns()
+}
+
+#[test]
+fn all_methods_run_on_all_shaders() {
+    for source in [STRAIGHT, BENT] {
+        let program = program(source);
+        let (bytes, state) = (quad(), state());
+        for buffer in [None, Some(BufferId { buffer: 7, generation: 1 })] {
+            let inputs = inputs(&program, &bytes, buffer);
+            for method in [Method::BoundingBox, Method::Samples, Method::Ratio, Method::Sequence] {
+                let mut predictor = predictor(method, &program);
+                predictor.draw(&call(&program, &inputs, &state));
+                let (prediction, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+                assert_eq!(ns(prediction), 1000 + 100 + 4 * 2 + 2500, "{method:?} {source}");
+                assert_eq!((ticket.vertices(), ticket.group_type()), (4, GroupType::Draw));
+            }
+        }
+    }
+}
+
+#[test]
+fn draws_of_one_scene_are_one_batch() {
+    let mut program = program(STRAIGHT);
+    let (bytes, state) = (quad(), state());
+    let mut predictor = predictor(Method::BoundingBox, &program);
+    let colour = program.uniform("colour").unwrap();
+    for shade in [0.25, 0.5, 0.75] {
+        // What positions do not depend on does not end a batch, so there is one box for all.
+        program.set_uniform(colour, 0, UniformData::Floats(&[shade; 4]));
+        predictor.draw(&call(&program, &inputs(&program, &bytes, None), &state));
+    }
+    let (_, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+    assert_eq!(ticket.fragments(), 2500.0);
+    let matrix = program.uniform("matrix").unwrap();
+    for size in [1.0, 0.5] {
+        program.set_uniform(matrix, 0, UniformData::Floats(&IDENTITY.map(|value| value * size)));
+        program.set_uniform(matrix, 15, UniformData::Floats(&[1.0]));
+        predictor.draw(&call(&program, &inputs(&program, &bytes, None), &state));
+    }
+    let (_, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+    assert_eq!(ticket.fragments(), 2500.0 + 625.0, "a matrix that changed begins another batch");
+}
+
+#[test]
+fn equal_programs_with_other_uniforms_are_other_scenes() {
+    let (one, mut two) = (program(STRAIGHT), program(STRAIGHT));
+    let matrix = two.uniform("matrix").unwrap();
+    two.set_uniform(matrix, 0, UniformData::Floats(&[0.5]));
+    assert_eq!(one.id(), two.id());
+    let (bytes, state) = (quad(), state());
+    let mut predictor = predictor(Method::Samples, &one);
+    predictor.draw(&call(&one, &inputs(&one, &bytes, None), &state));
+    predictor.draw(&call(&two, &inputs(&two, &bytes, None), &state));
+    let (_, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+    assert_eq!(ticket.fragments(), 2500.0 + 1250.0);
+}
+
+#[test]
+fn looking_back_is_by_groups() {
+    let (straight, bent) = (program(STRAIGHT), program(BENT));
+    let (bytes, state) = (quad(), state());
+    let mut predictor = predictor(Method::Sequence, &straight);
+    predictor.profiled(bent.id(), ShaderRates { vertex_ns: 2.0, fragment_ns: 3.0 });
+    let frame = |predictor: &mut Predictor| {
+        predictor.frame_begins();
+        let mut predictions = Vec::new();
+        for programs in [&[&straight, &bent][..], &[&straight]] {
+            for program in programs {
+                predictor.draw(&call(program, &inputs(program, &bytes, None), &state));
+            }
+            let pending = predictor.pending(Disturbance::None);
+            let (prediction, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+            assert_eq!(pending, prediction);
+            predictions.push((ns(prediction), ticket));
+        }
+        predictions
+    };
+    let first = frame(&mut predictor);
+    assert_eq!(first[0].1.fragments(), 5000.0, "samples, as nothing was measured yet");
+    for ((_, ticket), fragments) in first.iter().zip([1000.0, 300.0]) {
+        let cost = Cost::new(Span::from_us(5));
+        predictor
+            .learn(ticket, &Measured { cost, disturbance: Disturbance::None, fragments: Some(fragments) });
+    }
+    predictor.frame_measured();
+    let second = frame(&mut predictor);
+    assert_eq!([0, 1].map(|n| second[n].1.fragments()), [1000.0, 300.0]);
+    // Both programs draw as many vertices, so a fragment costs what it costs on average.
+    assert_eq!(second[0].0, 1000 + 200 + 16 + 2 * 1000);
+    assert_eq!(second[1].0, 1000 + 100 + 8 + 300);
+}
+
+#[test]
+fn what_cannot_be_placed_fills_the_target() {
+    let textured = "attribute vec2 at; uniform sampler2D t; void main() { gl_Position = texture2D(t, at); }";
+    let in_block = "#version 300 es\nin vec4 at; uniform Block { mat4 matrix; }; \
+        void main() { gl_Position = matrix * at; }";
+    for source in [textured, "this is no shader", in_block] {
+        let program = Program::new(source, PLAIN, &[]);
+        let mut predictor = predictor(Method::BoundingBox, &program);
+        predictor.draw(&call(&program, &[], &state()));
+        let (_, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+        assert_eq!(ticket.fragments(), 10_000.0, "{source}");
+    }
+    assert_eq!(program(textured).problem(), None);
+    let problem = program("this is no shader").problem().map(ToString::to_string);
+    assert!(problem.as_deref().is_some_and(|text| text.starts_with("Vertex shader: ")), "{problem:?}");
+    let program = program(in_block);
+    assert_eq!(program.attributes().len(), 1, "once its block was set, it can be placed");
+}
+
+#[test]
+fn a_program_of_which_nothing_is_known_costs_what_the_dearest_does() {
+    let (known, unknown) = (program(STRAIGHT), program("nonsense"));
+    let (bytes, state) = (quad(), state());
+    let mut predictor = predictor(Method::Samples, &known);
+    predictor.draw(&call(&known, &inputs(&known, &bytes, None), &state));
+    predictor.submit(Submission::Flush, Disturbance::None);
+    predictor.draw(&call(&unknown, &[], &state));
+    let (prediction, _) = predictor.submit(Submission::Flush, Disturbance::None);
+    assert_eq!(ns(prediction), 1000 + 100 + 4 * 2 + 10_000);
+}
+
+fn models(per_fragment: f64) -> ShaderModels {
+    let constant = |submodel: Submodel| {
+        let ns = if submodel == Submodel::FragmentAux { per_fragment } else { 0.0 };
+        Model::new(submodel.features().len(), ns).unwrap()
+    };
+    ShaderModels::new(String::new(), String::new(), Submodel::ALL.map(constant)).unwrap()
+}
+
+#[test]
+fn the_model_asked_for_comes_first_and_the_other_second() {
+    let (program, bytes, state) = (program(STRAIGHT), quad(), state());
+    let predicted = |shaders, models: Option<ShaderModels>, profiled: bool| {
+        let settings = Settings { fragments: Method::Samples, shaders, ..Settings::default() };
+        let mut predictor = Predictor::new(settings, profile(), models);
+        predictor.link(&program);
+        if profiled {
+            predictor.profiled(program.id(), ShaderRates { vertex_ns: 0.0, fragment_ns: 1.0 });
+        }
+        predictor.draw(&call(&program, &inputs(&program, &bytes, None), &state));
+        ns(predictor.submit(Submission::Flush, Disturbance::None).0) - 1100
+    };
+    assert_eq!(predicted(ShaderModel::Profiled, Some(models(4.0)), true), 2500);
+    assert_eq!(predicted(ShaderModel::Mars, Some(models(4.0)), true), 10_000);
+    assert_eq!(predicted(ShaderModel::Profiled, Some(models(4.0)), false), 10_000);
+    assert_eq!(predicted(ShaderModel::Mars, None, true), 2500);
+    assert_eq!(predicted(ShaderModel::Mars, None, false), 0);
+}
+
+#[test]
+fn other_commands_count_where_they_belong() {
+    let mut profile = profile();
+    profile.clear.pixel_ns[1] = 0.5;
+    profile.swap.pixel_ns = 2.0;
+    profile.memory.upload.below_ns = 3.0;
+    let mut predictor = Predictor::new(Settings::default(), profile, None);
+    let target = Target::Default { pixels: 100, fast_clear: false };
+    predictor.work(Work::Clear { buffers: Buffers { color: true, ..Buffers::default() }, target });
+    let (prediction, ticket) = predictor.submit(Submission::Finish, Disturbance::None);
+    assert_eq!((ns(prediction), ticket.group_type()), (2050, GroupType::Other));
+    predictor.work(Work::Upload { bytes: 10 });
+    let (prediction, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+    assert_eq!((ns(prediction), ticket.group_type()), (1030, GroupType::Copy));
+    predictor.work(Work::Resolve(target));
+    let (prediction, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+    assert_eq!((ns(prediction), ticket.group_type()), (1200, GroupType::Draw));
+    let (prediction, ticket) = predictor.submit(Submission::Swap(target), Disturbance::None);
+    assert_eq!((ns(prediction), ticket.group_type()), (1200, GroupType::Swap));
+}
+
+#[test]
+fn measured_times_are_learnt_unless_told_otherwise() {
+    let (program, bytes, state) = (program(STRAIGHT), quad(), state());
+    for (adapt, expected) in [(true, 400_000), (false, 101_108)] {
+        let settings =
+            Settings { fragments: Method::Samples, adapt, overpredict: 2.0, ..Settings::default() };
+        let mut predictor = Predictor::new(settings, profile(), None);
+        predictor.profiled(program.id(), ShaderRates { vertex_ns: 2.0, fragment_ns: 40.0 });
+        let mut last = 0;
+        for _ in 0..200 {
+            predictor.draw(&call(&program, &inputs(&program, &bytes, None), &state));
+            let (prediction, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+            let cost = Cost::new(Span::from_us(400));
+            predictor.learn(&ticket, &Measured { cost, disturbance: Disturbance::None, fragments: None });
+            last = ns(prediction) / 2;
+        }
+        assert!(last.abs_diff(expected) < 2000, "{last}");
+    }
+}
+
+#[test]
+fn known_fragments_are_believed() {
+    let (program, bytes, state) = (program(STRAIGHT), quad(), state());
+    let mut predictor = predictor(Method::BoundingBox, &program);
+    let inputs = inputs(&program, &bytes, None);
+    predictor.draw(&DrawCall { fragments: Some(77.0), ..call(&program, &inputs, &state) });
+    predictor.draw(&DrawCall { fragments: Some(f64::NAN), ..call(&program, &inputs, &state) });
+    let (_, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+    assert_eq!(ticket.fragments(), 0.0, "what is no number is nothing");
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Draw {
+        bent: bool,
+        count: u32,
+        instances: u32,
+        width: u32,
+        buffer: Option<u64>,
+        textures: Vec<(u32, u32)>,
+    },
+    Uniform(u32, usize),
+    Submit,
+    Learn(u64, f64),
+    Frame,
+}
+
+fn any_op() -> impl Strategy<Value = Op> {
+    let textures = prop::collection::vec((any::<u32>(), any::<u32>()), 0..3);
+    prop_oneof![
+        4 => (any::<bool>(), 0u32..5000, 0u32..3, 0u32..5000, prop::option::of(0u64..3), textures).prop_map(
+            |(bent, count, instances, width, buffer, textures)| {
+                Op::Draw { bent, count, instances, width, buffer, textures }
+            }
+        ),
+        2 => (any::<u32>(), 0usize..20).prop_map(|(bits, start)| Op::Uniform(bits, start)),
+        2 => Just(Op::Submit),
+        1 => (any::<u64>(), any::<f64>()).prop_map(|(ns, fragments)| Op::Learn(ns, fragments)),
+        1 => Just(Op::Frame),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whatever_an_app_does_predictions_are_in_order(
+        ops in prop::collection::vec(any_op(), 1..60),
+        data in prop::collection::vec(any::<u8>(), 0..3000),
+        method in prop::sample::select(vec![Method::BoundingBox, Method::Samples, Method::Ratio, Method::Sequence]),
+    ) {
+        let mut programs = [program(STRAIGHT), program(BENT)];
+        let mut predictor = predictor(method, &programs[0]);
+        let mut ticket = None;
+        for op in ops {
+            match op {
+                Op::Draw { bent, count, instances, width, buffer, textures } => {
+                    let program = &programs[usize::from(bent)];
+                    let sizes: Vec<TextureSize> =
+                        textures.iter().map(|(width, height)| TextureSize { width: *width, height: *height }).collect();
+                    let state = DrawState { raster: RasterState::new(width, 100), textures: &sizes, ..state() };
+                    let buffer = buffer.map(|buffer| BufferId { buffer, generation: 0 });
+                    let inputs = inputs(program, &data, buffer);
+                    predictor.draw(&DrawCall { count, instances, ..call(program, &inputs, &state) });
+                }
+                Op::Uniform(bits, start) => {
+                    for program in &mut programs {
+                        let slot = program.uniform("matrix").unwrap();
+                        program.set_uniform(slot, start, UniformData::Floats(&[f32::from_bits(bits)]));
+                    }
+                }
+                Op::Submit => {
+                    let (told, new) = predictor.submit(Submission::Flush, Disturbance::ContextSwitch);
+                    prop_assert!(told.lower <= told.value && told.value <= told.upper);
+                    prop_assert!(new.fragments().is_finite() && new.fragments() >= 0.0);
+                    ticket = Some(new);
+                }
+                Op::Learn(ns, fragments) => {
+                    let cost = Cost::new(Span::from_ns(ns));
+                    let measured = Measured { cost, disturbance: Disturbance::None, fragments: Some(fragments) };
+                    ticket.iter().for_each(|ticket| predictor.learn(ticket, &measured));
+                }
+                Op::Frame => {
+                    predictor.frame_measured();
+                    predictor.frame_begins();
+                }
+            }
+        }
+    }
+}
