@@ -47,7 +47,7 @@ setup-all:
 	@scripts/setup.sh
 
 build: setup-build
-	cargo build $(CARGO_FLAGS) --release --package takt-cli
+	cargo build $(CARGO_FLAGS) --release --package takt-cli --package takt-hook
 
 demo: build
 	"$(TAKT)" demo

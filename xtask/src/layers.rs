@@ -57,6 +57,20 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: false,
     },
     Layer {
+        name: "takt-gl",
+        job: "what happens under a GL ES program",
+        uses: Uses::Only(&["takt-core", "takt-predict"]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
+        name: "takt-hook",
+        job: "the library that GL ES programs load",
+        uses: Uses::Only(&["takt-gl"]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
         name: "takt-trace",
         job: "records, metrics, causes of misses, exports",
         uses: Uses::Only(&["takt-core"]),
@@ -87,7 +101,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "takt-cli",
         job: "the `takt` command: arguments, files, terminal",
-        uses: Uses::Only(&["takt-core", "takt-predict", "takt-trace", "takt-sim", "takt-report"]),
+        uses: Uses::Only(&["takt-core", "takt-gl", "takt-predict", "takt-trace", "takt-sim", "takt-report"]),
         pure: false,
         alone: false,
     },

@@ -3,6 +3,7 @@
 //! * `cargo xtask tidy` checks what compilers and linters do not: who may depend on whom, file
 //!   sizes, purity, documents that hold together.
 //! * `cargo xtask layers [--write]` prints the layer table, or puts it into `ARCHITECTURE.md`.
+//! * `cargo xtask gl DIR` writes the table of GL ES and EGL entry points from the registry in DIR.
 //! * `cargo xtask bare` compiles the core where there is no standard library to lean on.
 
 #![forbid(unsafe_code)]
@@ -14,8 +15,10 @@
 
 mod bare;
 mod documents;
+mod gl;
 mod layers;
 mod lexer;
+mod loaded;
 mod purity;
 mod rust_files;
 mod tidy;
@@ -35,6 +38,7 @@ usage: cargo xtask <command>
   tidy             check layers, sizes, purity and documents
   layers           print the layer table
   layers --write   put the layer table into ARCHITECTURE.md
+  gl DIR           write the table of entry points from gl.xml and egl.xml in DIR
   bare             compile takt-core without a standard library
 ";
 
@@ -48,6 +52,10 @@ fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
         ["layers", "--write"] => layers::write(&workspace::root()).map(|()| ExitCode::SUCCESS),
+        ["gl", folder] => gl::write(&workspace::root(), folder.as_ref()).map(|said| {
+            println!("{said}");
+            ExitCode::SUCCESS
+        }),
         ["bare"] => run_bare(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::tree::Tree;
 use crate::workspace::Workspace;
-use crate::{documents, layers, purity, rust_files};
+use crate::{documents, gl, layers, loaded, purity, rust_files};
 
 /// Something that is not as it should be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -60,6 +60,8 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     findings.extend(rust_files::check(workspace, tree));
     findings.extend(purity::check(workspace, tree));
     findings.extend(documents::check(workspace, tree));
+    findings.extend(gl::check(tree));
+    findings.extend(loaded::check(workspace, tree));
     findings.sort();
     findings.dedup();
     findings

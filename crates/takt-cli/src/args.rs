@@ -1,5 +1,6 @@
 //! What can be typed. The doc comments are the manual.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
@@ -24,6 +25,8 @@ pub(crate) struct Args {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Run a GL ES program with Takt underneath.
+    Run(RunArgs),
     /// Simulate a scenario and tell who met which deadlines.
     Sim(SimArgs),
     /// Tell before deployment whether reserved times can be guaranteed (exit 0 yes, 1 no).
@@ -92,6 +95,23 @@ pub(crate) fn schema(of: Schema) -> String {
         Schema::Report => of_type::<Vec<crate::report::FileFigures>>(),
     };
     text.trim_end().to_owned() + "\n"
+}
+
+/// Runs a program with Takt underneath, for this run only: nothing is installed, and programs that
+/// it starts are treated the same way. The program takes the place of `takt`, so its signals and its
+/// exit code are its own. Exit code 127: no such command, 126: it cannot be run.
+#[derive(ClapArgs, Debug)]
+#[command(override_usage = "takt run [OPTIONS] -- COMMAND [ARGUMENT]...")]
+pub(crate) struct RunArgs {
+    /// How calls are caught.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) hook: crate::hook::Way,
+    /// Say what is put under the program.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// Which world to look at.

@@ -7,10 +7,12 @@ mod args;
 mod bench;
 mod check;
 mod demo;
+mod hook;
 mod load;
 mod output;
 mod prove;
 mod report;
+mod run;
 mod sim;
 mod table;
 mod task_file;
@@ -30,6 +32,8 @@ enum Answer {
     Yes,
     /// The answer to the question asked is "no".
     No,
+    /// Another command speaks by its own exit code.
+    Exit(u8),
 }
 
 /// The input was bad or the work could not be done.
@@ -37,6 +41,7 @@ const EXIT_BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
     let result = match Args::parse().command {
+        Command::Run(args) => run::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Analyze(args) => analyze::run(&args),
@@ -51,6 +56,7 @@ fn main() -> ExitCode {
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::FAILURE,
+        Ok(Answer::Exit(code)) => ExitCode::from(code),
         // Whoever read our output has seen enough.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,0 +1,113 @@
+//! What stands in front of drivers, on disk.
+//!
+//! Each driver gets a folder with a copy of our library, a note that names the driver, and a
+//! description for libEGL. One library cannot serve two drivers: libEGL refuses to load a file
+//! twice. Everything lies in the user's cache and stays there, because programs may outlive the
+//! `takt run` that started them; files are replaced as a whole, so a program that has one loaded
+//! keeps it.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::{LIBRARY, Vendor};
+
+/// Writes what is missing or stale; returns the list of descriptions for libEGL.
+pub(crate) fn write(library: &Path, vendors: &[Vendor]) -> anyhow::Result<OsString> {
+    let root = cache_folder().join("takt/hook");
+    let mut descriptions = Vec::new();
+    for (number, vendor) in vendors.iter().enumerate() {
+        let folder = root.join(format!("{number}-{}", vendor.name()));
+        let description = one(library, vendor, &folder)
+            .with_context(|| format!("cannot prepare {} for {}", folder.display(), vendor.json.display()))?;
+        descriptions.push(description);
+    }
+    env::join_paths(&descriptions)
+        .with_context(|| format!("{} contains a colon, which libEGL cannot read", root.display()))
+}
+
+fn one(library: &Path, vendor: &Vendor, folder: &Path) -> anyhow::Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let copy = folder.join(LIBRARY);
+    if !is_copy(library, &copy)? {
+        replace(&copy, |path| {
+            fs::copy(library, path)?;
+            fs::File::options().write(true).open(path)?.set_modified(fs::metadata(library)?.modified()?)
+        })?;
+    }
+    put(&folder.join(takt_gl::vendor::INNER_FILE), &vendor.library)?;
+    let description = folder.join(vendor.json.file_name().context("a description has a name")?);
+    let text = serde_json::json!({
+        "file_format_version": "1.0.0",
+        "ICD": { "library_path": copy.to_str().context("the path is no UTF-8, which JSON demands")? },
+    });
+    put(&description, &format!("{text:#}\n"))?;
+    Ok(description)
+}
+
+/// Whether `copy` is `library` as it is now.
+fn is_copy(library: &Path, copy: &Path) -> io::Result<bool> {
+    let Ok(have) = fs::metadata(copy) else {
+        return Ok(false);
+    };
+    let want = fs::metadata(library)?;
+    Ok(have.len() == want.len() && have.modified()? == want.modified()?)
+}
+
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    match fs::read_to_string(path) {
+        Ok(there) if there == text => Ok(()),
+        _ => replace(path, |path| fs::write(path, text)),
+    }
+}
+
+/// Writes beside `path`, then puts it there in one step.
+fn replace(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let beside = PathBuf::from(name);
+    let done = write(&beside).and_then(|()| fs::rename(&beside, path));
+    if done.is_err() {
+        // Nothing is left behind; what went wrong first is what matters.
+        let _gone = fs::remove_file(&beside);
+    }
+    done
+}
+
+/// Where the user keeps what can be made again.
+fn cache_folder() -> PathBuf {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .or_else(|| absolute("XDG_RUNTIME_DIR"))
+        .unwrap_or_else(env::temp_dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stale_copy_is_replaced_and_a_fresh_one_kept() {
+        let folder = env::temp_dir().join(format!("takt-hook-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let library = folder.join("original.so");
+        let vendor = Vendor { json: "/a/50_mesa.json".into(), library: "libEGL_mesa.so.0".into() };
+        fs::write(&library, "one").unwrap();
+        let description = one(&library, &vendor, &folder.join("0")).unwrap();
+        let copy = folder.join("0").join(LIBRARY);
+        assert!(is_copy(&library, &copy).unwrap());
+        assert!(fs::read_to_string(&description).unwrap().contains(copy.to_str().unwrap()));
+        assert_eq!(fs::read_to_string(folder.join("0/driver")).unwrap(), "libEGL_mesa.so.0");
+        fs::write(&library, "second").unwrap();
+        assert!(!is_copy(&library, &copy).unwrap());
+        one(&library, &vendor, &folder.join("0")).unwrap();
+        assert_eq!(fs::read_to_string(&copy).unwrap(), "second");
+        assert_eq!(fs::read_dir(folder.join("0")).unwrap().count(), 3, "nothing is left behind");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

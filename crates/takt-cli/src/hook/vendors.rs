@@ -1,0 +1,111 @@
+//! The EGL drivers that libglvnd would load, found by its own rules.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{FILENAMES, LIBRARY};
+
+/// Lists folders with the descriptions of drivers.
+const DIRECTORIES: &str = "__EGL_VENDOR_LIBRARY_DIRS";
+
+/// Where descriptions are kept if nothing else is said.
+const STANDARD: [&str; 2] = ["/etc/glvnd/egl_vendor.d", "/usr/share/glvnd/egl_vendor.d"];
+
+/// A driver.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Vendor {
+    /// Its description.
+    pub(crate) json: PathBuf,
+    /// Its library, as the description names it: a path, or a name for the loader to find.
+    pub(crate) library: String,
+}
+
+impl Vendor {
+    /// What people call it.
+    pub(crate) fn name(&self) -> String {
+        let stem = self.json.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        stem.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_').to_owned()
+    }
+}
+
+/// All drivers in the order in which libEGL asks them, and what is wrong with descriptions.
+pub(crate) fn vendors() -> (Vec<Vendor>, Vec<String>) {
+    let (mut vendors, mut problems) = (Vec::new(), Vec::new());
+    for json in descriptions() {
+        match read(&json) {
+            Ok(library) => vendors.push(Vendor { json, library }),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    (vendors, problems)
+}
+
+fn descriptions() -> Vec<PathBuf> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(names) = set(FILENAMES) {
+        return env::split_paths(&names).collect();
+    }
+    let folders: Vec<PathBuf> = match set(DIRECTORIES) {
+        Some(names) => env::split_paths(&names).collect(),
+        None => STANDARD.iter().map(PathBuf::from).collect(),
+    };
+    folders.iter().flat_map(|folder| inside(folder)).collect()
+}
+
+/// The descriptions in a folder, by name; a folder that is not there has none.
+fn inside(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension() == Some(OsStr::new("json")))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The library that a description names; what lies behind Takt, if Takt stands in front already.
+fn read(json: &Path) -> Result<String, String> {
+    let shown = json.display();
+    let text =
+        fs::read_to_string(json).map_err(|error| format!("{shown}: {error}; this driver is left out"))?;
+    let value: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| format!("{shown}: {error}; this driver is left out, as libEGL does"))?;
+    let library = value["ICD"]["library_path"].as_str();
+    let library =
+        library.ok_or_else(|| format!("{shown}: ICD.library_path is missing; this driver is left out"))?;
+    if Path::new(library).file_name() != Some(OsStr::new(LIBRARY)) {
+        return Ok(library.to_owned());
+    }
+    let note = Path::new(library).with_file_name(takt_gl::vendor::INNER_FILE);
+    let inner = fs::read_to_string(&note).map_err(|error| format!("{}: {error}", note.display()))?;
+    Ok(inner.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drivers_have_short_names() {
+        let vendor = Vendor { json: "/a/10_nvidia.json".into(), library: "libEGL_nvidia.so.0".into() };
+        assert_eq!(vendor.name(), "nvidia");
+    }
+
+    #[test]
+    fn broken_descriptions_are_named() {
+        let folder = std::env::temp_dir().join(format!("takt-vendors-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("2.json"), "{").unwrap();
+        fs::write(folder.join("1.json"), r#"{"ICD":{"library_path":"libA.so"}}"#).unwrap();
+        fs::write(folder.join("3.json"), r#"{"ICD":{}}"#).unwrap();
+        fs::write(folder.join("4.txt"), "").unwrap();
+        let read: Vec<_> = inside(&folder).iter().map(|json| read(json)).collect();
+        assert_eq!(read.len(), 3);
+        assert_eq!(read[0], Ok("libA.so".to_owned()));
+        assert!(read[1].as_ref().unwrap_err().contains("2.json"));
+        assert!(read[2].as_ref().unwrap_err().contains("library_path"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

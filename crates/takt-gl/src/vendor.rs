@@ -1,0 +1,186 @@
+//! In front of a driver, as a vendor of libglvnd.
+//!
+//! libEGL finds vendors by JSON files and calls `__egl_Main` of each. Ours loads the driver it
+//! stands for, lets it fill in libEGL's table, and then puts itself between: whoever asks for an
+//! entry point asks [`get_proc_address`], in whatever way the program came by it. Everything else
+//! in the table stays the driver's.
+//!
+//! A driver could rewrite libglvnd's entry points in place, past our hooks; so it is not told
+//! that it may. One copy of this library serves one driver: libEGL refuses to load one file twice,
+//! so each further driver gets a further copy (`takt run` makes them).
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::sync::OnceLock;
+
+use crate::entry::{self, Finder, Ptr};
+use crate::guard::say;
+
+/// Beside the library: a file that holds the name of the driver it stands for.
+pub const INNER_FILE: &str = "driver";
+
+/// Names the driver when there is no such file.
+pub const INNER_VARIABLE: &str = "TAKT_EGL_DRIVER";
+
+/// What libEGL takes from a vendor: eleven functions, of which only these matter here.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Imports {
+    get_platform_display: Option<GetPlatformDisplay>,
+    get_supports_api: Ptr,
+    get_vendor_string: Ptr,
+    get_proc_address: Option<Finder>,
+    get_dispatch_address: Ptr,
+    set_dispatch_index: Ptr,
+    is_patch_supported: Ptr,
+    initiate_patch: Ptr,
+    release_patch: Ptr,
+    patch_thread_attach: Ptr,
+    find_native_display_platform: Ptr,
+}
+
+type GetPlatformDisplay = unsafe extern "C" fn(u32, Ptr, *const isize) -> Ptr;
+
+/// What libEGL offers to a vendor, as far as it is used.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Exports {
+    thread_init: Ptr,
+    get_current_api: Ptr,
+    get_current_vendor: Ptr,
+    get_current_context: Ptr,
+    get_current_display: Ptr,
+    get_current_surface: Ptr,
+    fetch_dispatch_entry: Ptr,
+    set_egl_error: Option<unsafe extern "C" fn(i32)>,
+}
+
+type Main = unsafe extern "C" fn(u32, *const Exports, Ptr, *mut Imports) -> u32;
+
+/// The driver behind us.
+#[derive(Debug)]
+struct Driver {
+    get_proc_address: Finder,
+    set_egl_error: Option<unsafe extern "C" fn(i32)>,
+}
+
+static DRIVER: OnceLock<Driver> = OnceLock::new();
+
+/// The body of `__egl_Main`.
+///
+/// # Safety
+///
+/// The arguments are libEGL's: valid tables of the given version, of which `imports` may be
+/// written.
+pub unsafe fn main(version: u32, exports: *const Exports, vendor: Ptr, imports: *mut Imports) -> u32 {
+    let Some(inner) = inner_name() else {
+        say(&format!(
+            "no driver is named: neither a file '{INNER_FILE}' beside the library nor {INNER_VARIABLE}"
+        ));
+        return 0;
+    };
+    let Some(inner_main) = load(&inner) else {
+        return 0;
+    };
+    // SAFETY: the very arguments that libEGL made for a vendor of this version.
+    let accepted = unsafe { inner_main(version, exports, vendor, imports) };
+    if accepted == 0 {
+        return 0;
+    }
+    // SAFETY: libEGL's table is valid, ours to write, and the driver has filled in its part.
+    let imports = unsafe { &mut *imports };
+    // SAFETY: libEGL's table is valid for as long as the vendor is loaded.
+    let exports = unsafe { exports.as_ref() };
+    let Some(get_proc_address) = imports.get_proc_address else {
+        return accepted;
+    };
+    let driver =
+        Driver { get_proc_address, set_egl_error: exports.and_then(|exports| exports.set_egl_error) };
+    if DRIVER.set(driver).is_ok() {
+        entry::set_finder(get_proc_address);
+        imports.get_proc_address = Some(self::get_proc_address);
+        imports.is_patch_supported = ptr::null_mut();
+        imports.initiate_patch = ptr::null_mut();
+        imports.release_patch = ptr::null_mut();
+    }
+    accepted
+}
+
+/// Whether this process is hooked in this way.
+pub fn is_used() -> bool {
+    DRIVER.get().is_some()
+}
+
+/// Lets the program's next `eglGetError` say `error`, as if Takt had not called EGL in between.
+pub fn restore_egl_error(error: i32) {
+    if let Some(set) = DRIVER.get().and_then(|driver| driver.set_egl_error) {
+        // SAFETY: libEGL's function, which may be called from every thread at any time.
+        unsafe { set(error) };
+    }
+}
+
+/// What libEGL and libGLdispatch call to find entry points.
+unsafe extern "C" fn get_proc_address(name: *const c_char) -> Ptr {
+    let Some(driver) = DRIVER.get() else {
+        return ptr::null_mut();
+    };
+    // SAFETY: the caller's name, handed on.
+    let real = unsafe { (driver.get_proc_address)(name) };
+    if name.is_null() || real.is_null() {
+        return real;
+    }
+    // SAFETY: a name ends with a zero byte.
+    entry::offer(unsafe { CStr::from_ptr(name) }, real)
+}
+
+/// Loads a driver; says why if it cannot.
+fn load(inner: &Path) -> Option<Main> {
+    let name = CString::new(inner.as_os_str().as_bytes()).ok()?;
+    // SAFETY: loading runs the driver's initialisers, as libEGL would have done.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        // SAFETY: without further arguments; the answer is null or a string.
+        let error = unsafe { libc::dlerror() };
+        let why = if error.is_null() {
+            "unknown reason".into()
+        } else {
+            // SAFETY: a string that is valid until the next such call of this thread.
+            unsafe { CStr::from_ptr(error) }.to_string_lossy().into_owned()
+        };
+        say(&format!("cannot load the driver {}: {why}", inner.display()));
+        return None;
+    }
+    // SAFETY: the handle is valid, the name ends with a zero byte.
+    let main = unsafe { libc::dlsym(handle, c"__egl_Main".as_ptr()) };
+    if main.is_null() {
+        say(&format!("{} is no EGL driver for libglvnd: it lacks __egl_Main", inner.display()));
+        return None;
+    }
+    // SAFETY: libglvnd defines the signature of this name.
+    Some(unsafe { std::mem::transmute::<*mut c_void, Main>(main) })
+}
+
+/// Name or path of the driver that this copy of the library stands for.
+fn inner_name() -> Option<PathBuf> {
+    let beside = own_path().and_then(|path| std::fs::read(path.with_file_name(INNER_FILE)).ok());
+    if let Some(name) = beside {
+        return Some(PathBuf::from(OsStr::from_bytes(name.trim_ascii())));
+    }
+    std::env::var_os(INNER_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from)
+}
+
+/// Where this library was loaded from.
+fn own_path() -> Option<PathBuf> {
+    // SAFETY: plain data without invariants.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked for; the answer is written to a valid place.
+    let found = unsafe { libc::dladdr(own_path as *const c_void, &raw mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's name of this library, which stays as long as the library does.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
+}

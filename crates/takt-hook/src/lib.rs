@@ -1,0 +1,119 @@
+//! The shared object that programs load: `libEGL_takt.so`.
+//!
+//! Everything is in `takt-gl`; here are only the exported names. As a vendor of libglvnd one of
+//! them is used, `__egl_Main`; preloaded, all others.
+
+#![expect(non_snake_case, reason = "drivers are called libEGL_NAME.so")]
+
+use std::ffi::c_char;
+
+use takt_gl::entry::{Id, Ptr};
+use takt_gl::vendor::{Exports, Imports};
+use takt_gl::{guard, preload, vendor};
+
+/// Where libglvnd enters.
+///
+/// # Safety
+///
+/// Only libglvnd calls this, with the arguments its interface demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __egl_Main(
+    version: u32,
+    exports: *const Exports,
+    vendor: Ptr,
+    imports: *mut Imports,
+) -> u32 {
+    // SAFETY: handed on as they came.
+    guard::shielded(|| unsafe { vendor::main(version, exports, vendor, imports) }).unwrap_or(0)
+}
+
+macro_rules! export {
+    ($( $name:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)? ; )*) => {
+        /// Entry points for programs that find them by linking.
+        #[allow(non_snake_case, reason = "names of the registry")]
+        #[allow(clippy::too_many_arguments, reason = "signatures of the registry")]
+        #[allow(clippy::missing_safety_doc, reason = "what each of them demands is said by Khronos")]
+        mod exports {
+            use super::{Id, Ptr, preload};
+            use takt_gl::entry::kind;
+            $(
+                #[unsafe(no_mangle)]
+                unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
+                    // SAFETY: the target has the signature of its name.
+                    let call: kind::$name = unsafe { std::mem::transmute(preload::target(Id::$name)) };
+                    // SAFETY: as the program called it.
+                    unsafe { call($($arg),*) }
+                }
+            )*
+        }
+    };
+}
+
+takt_gl::for_each_entry_point!(export);
+
+/// Entry points for programs that find them at run time.
+///
+/// glibc's own must see the program's return address where `RTLD_NEXT` is asked for, so it is
+/// jumped to, not called.
+///
+/// # Safety
+///
+/// As glibc's.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlsym(handle: Ptr, name: *const c_char) -> Ptr {
+    std::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {look_up}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "test rax, rax",
+        "jnz 2f",
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {libc_dlsym}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        "2: ret",
+        look_up = sym preload::look_up,
+        libc_dlsym = sym libc_dlsym,
+    )
+}
+
+/// The same for 64-bit ARM.
+///
+/// # Safety
+///
+/// As glibc's.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlsym(handle: Ptr, name: *const c_char) -> Ptr {
+    std::arch::naked_asm!(
+        "stp x0, x1, [sp, #-32]!",
+        "str x30, [sp, #16]",
+        "bl {look_up}",
+        "cbnz x0, 2f",
+        "bl {libc_dlsym}",
+        "mov x16, x0",
+        "ldr x30, [sp, #16]",
+        "ldp x0, x1, [sp], #32",
+        "br x16",
+        "2: ldr x30, [sp, #16]",
+        "add sp, sp, #32",
+        "ret",
+        look_up = sym preload::look_up,
+        libc_dlsym = sym libc_dlsym,
+    )
+}
+
+extern "C" fn libc_dlsym() -> Ptr {
+    preload::libc_dlsym()
+}
