@@ -105,6 +105,13 @@ pub(crate) const LAYERS: &[Layer] = &[
         pure: false,
         alone: false,
     },
+    Layer {
+        name: "takt-apps",
+        job: "small GL ES apps to schedule, measure and show",
+        uses: Uses::Only(&[]),
+        pure: false,
+        alone: false,
+    },
     Layer { name: "xtask", job: "chores of the workspace", uses: Uses::Anything, pure: false, alone: false },
 ];
 
