@@ -65,8 +65,9 @@ mod tests {
         let quarter = rotation([0.0, 0.0, 1.0], std::f32::consts::FRAC_PI_2);
         let both = product(&translation(10.0, 0.0, 0.0), &quarter);
         let [x, y, z, w] = apply(&both, [1.0, 0.0, 5.0]);
-        assert!((x - 10.0).abs() < 1e-6 && (y - 1.0).abs() < 1e-6);
-        assert_eq!((z, w), (5.0, 1.0));
+        for (found, wanted) in [(x, 10.0), (y, 1.0), (z, 5.0), (w, 1.0)] {
+            assert!((found - wanted).abs() < 1e-5, "{found} is not {wanted}");
+        }
     }
 
     #[test]

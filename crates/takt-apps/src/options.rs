@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::builder::RangedU64ValueParser;
+use clap::builder::RangedU64ValueParser as Range;
 
 /// Options of every app.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {
     /// Stop after this many frames [default: run until the window is closed or Ctrl-C]
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    #[arg(long, value_name = "N", value_parser = Range::<u64>::new().range(1..))]
     pub(crate) frames: Option<u64>,
     /// Stop after this many seconds
     #[arg(long, value_name = "S", value_parser = positive)]
@@ -28,19 +28,19 @@ pub(crate) struct Options {
     #[arg(long, value_name = "WHERE", default_value = "auto")]
     pub(crate) platform: Platform,
     /// Samples per pixel
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = RangedU64ValueParser::<u32>::new().range(0..=64))]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = Range::<u32>::new().range(0..=64))]
     pub(crate) msaa: u32,
     /// Frames that may be unfinished on the GPU before the app waits
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = Range::<usize>::new().range(1..=64))]
     pub(crate) in_flight: usize,
     /// Wait for the display at each swap: 0 never, 1 each refresh [default: 0 with a frame rate, else 1]
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(0..=8))]
+    #[arg(long, value_name = "N", value_parser = Range::<u32>::new().range(0..=8))]
     pub(crate) swap_interval: Option<u32>,
     /// Ask the driver for this priority (EGL_IMG_context_priority)
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub(crate) egl_priority: Option<Priority>,
     /// Draw the same in this many threads, each with its own context; off-screen only
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = Range::<usize>::new().range(1..=64))]
     pub(crate) threads: usize,
     /// Let the contexts of all threads share objects
     #[arg(long)]

@@ -2,5 +2,7 @@
 
 mod dial;
 mod drive;
+pub mod flood;
+pub mod scene;
 pub mod speedometer;
 pub mod tachometer;
