@@ -5,10 +5,9 @@ use std::fmt::Write;
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
-use takt_core::analysis::edf::{self, Excess, Limit, Verdict};
-use takt_core::analysis::edf_response::{self, Preemption};
+use takt_core::analysis::edf::{Excess, Limit, Verdict};
 use takt_core::analysis::frames::{self, Demand};
-use takt_core::analysis::runlist::{self, Runlist};
+use takt_core::analysis::method::Method;
 use takt_core::analysis::task::{Overheads, Task};
 use takt_core::limits::LOOKAHEAD_MAX;
 use takt_core::{Span, Stride};
@@ -91,47 +90,36 @@ fn table(answers: &[SetAnswer]) -> String {
 
 fn analyze(args: &AnalyzeArgs, set: &TaskSet) -> anyhow::Result<SetAnswer> {
     let overheads = Overheads { switch: args.overhead, submission: args.submission };
-    let inflated = || overheads.inflate(&set.tasks).context("--overhead and --submission are too large");
     let segment = args.segment.unwrap_or(1);
-    match args.analysis {
-        Analysis::Edf => Ok(by_edf(set.number, &inflated()?, Preemption::Anywhere)),
-        Analysis::NpEdf => Ok(by_edf(set.number, &inflated()?, Preemption::Nowhere)),
-        Analysis::LpEdf => {
-            // With overheads in it, a job is no longer cut into segments of equal length.
-            let preemption = match overheads.per_job() {
-                0 => Preemption::Segments(segment),
-                _ => Preemption::Pieces(overheads.inflate_segment(segment)),
-            };
-            Ok(by_edf(set.number, &inflated()?, preemption))
+    let method = match args.analysis {
+        Analysis::Edf => Method::Edf,
+        Analysis::NpEdf => Method::NpEdf,
+        Analysis::LpEdf => Method::LpEdf { segment },
+        Analysis::Runlist => Method::Runlist {
+            slice: segment,
+            lower_slice: args.lower_segment.unwrap_or(segment),
+            every_switch: args.every_switch,
+            by_arrivals: args.by_arrivals,
+        },
+        Analysis::Frames => {
+            return by_frames(set, &overheads.inflate(&set.tasks).context(TOO_LARGE)?, args.refresh);
         }
-        Analysis::Runlist => {
-            let runlist = Runlist {
-                slice: segment,
-                lower_slice: args.lower_segment.unwrap_or(segment),
-                switch: args.overhead,
-                every_switch: args.every_switch,
-            };
-            let submitted = Overheads { switch: 0, ..overheads };
-            let tasks = submitted.inflate(&set.tasks).context("--submission is too large")?;
-            Ok(by_runlist(set.number, &tasks, &runlist))
-        }
-        Analysis::Frames => by_frames(set, &inflated()?, args.refresh),
-    }
+    };
+    let answer = method.answer(&set.tasks, overheads).context(TOO_LARGE)?;
+    let bounds_us = match answer.bounds {
+        Some(bounds) => bounds.into_iter().map(Some).collect(),
+        None => vec![None; set.tasks.len()],
+    };
+    let verdict = answer.verdict;
+    Ok(SetAnswer {
+        set: set.number,
+        schedulable: verdict.is_schedulable(),
+        reason: reason(verdict),
+        bounds_us,
+    })
 }
 
-fn by_edf(set: u64, tasks: &[Task], preemption: Preemption) -> SetAnswer {
-    let bounds = edf_response::bounds(tasks, preemption);
-    // The demand test is exact and decides where bounds are out of reach.
-    let verdict = match preemption {
-        Preemption::Anywhere => edf::test(tasks),
-        _ => edf_response::verdict(tasks, &bounds),
-    };
-    let bounds_us = match bounds {
-        Ok(bounds) => bounds.into_iter().map(Some).collect(),
-        Err(_) => vec![None; tasks.len()],
-    };
-    SetAnswer { set, schedulable: verdict.is_schedulable(), reason: reason(verdict), bounds_us }
-}
+const TOO_LARGE: &str = "--overhead and --submission are too large";
 
 fn reason(verdict: Verdict) -> Option<String> {
     Some(match verdict {
@@ -140,17 +128,11 @@ fn reason(verdict: Verdict) -> Option<String> {
         Verdict::Unschedulable(Excess::Interval(length)) => {
             format!("deadlines within {length} us can be missed")
         }
+        Verdict::Unschedulable(Excess::Bound) => "a bound is above the deadline or the period".to_owned(),
         Verdict::Undecided(Limit::Tasks) => "undecided: too many tasks".to_owned(),
         Verdict::Undecided(Limit::Steps) => "undecided: the analysis takes too many steps".to_owned(),
         Verdict::Undecided(Limit::Horizon) => "undecided: the GPU is busy for too long".to_owned(),
     })
-}
-
-fn by_runlist(set: u64, tasks: &[Task], list: &Runlist) -> SetAnswer {
-    let bounds = runlist::bounds(tasks, list);
-    let schedulable = runlist::is_schedulable(tasks, &bounds);
-    let reason = (!schedulable).then(|| "a bound is above the deadline or the period".to_owned());
-    SetAnswer { set, schedulable, reason, bounds_us: bounds.into_iter().map(Some).collect() }
 }
 
 /// Frames have deadlines at refreshes of the display; the test says yes or no, without bounds.
@@ -212,6 +194,7 @@ mod tests {
         assert_eq!(answers("edf --overhead 1 --submission 2", SETS), "0,1,6,19\n5,0,-,-\n");
         assert_eq!(answers("lp-edf --segment 4 --overhead 1", SETS), "0,1,9,15\n5,0,-,-\n");
         assert_eq!(answers("runlist --segment 4", SETS), "0,1,10,27\n5,0,24,33\n");
+        assert_eq!(answers("runlist --segment 4 --by-arrivals", SETS), "0,1,10,25\n5,0,24,33\n");
         assert_eq!(answers("runlist --segment 4 --lower-segment 0", SETS), "0,1,6,15\n5,0,16,21\n");
     }
 

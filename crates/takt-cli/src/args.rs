@@ -213,6 +213,10 @@ pub(crate) struct AnalyzeArgs {
     /// Let each change of channel cost --overhead (runlist only).
     #[arg(long)]
     pub(crate) every_switch: bool,
+    /// Count the work that other tasks can have, instead of taking them for always busy: tighter
+    /// bounds (runlist only).
+    #[arg(long)]
+    pub(crate) by_arrivals: bool,
     /// Refresh period of the display (frames only). Default: the shortest period of each set.
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) refresh: Option<u64>,

@@ -131,14 +131,24 @@ fn overheads_are_paid_for() {
 
 #[test]
 fn responses_on_a_runlist() {
-    sets(7, |tasks, rng| {
+    check_runlist(7, runlist::bounds);
+}
+
+#[test]
+fn responses_on_a_runlist_by_arrivals() {
+    check_runlist(9, runlist::bounds_by_arrivals);
+}
+
+#[track_caller]
+fn check_runlist(seed: u64, bounds: impl Fn(&[Task], &Runlist) -> Vec<Ticks>) {
+    sets(seed, |tasks, rng| {
         let runlist = Runlist {
             slice: rng.between(1, 8),
             lower_slice: rng.between(0, 4),
             switch: rng.between(0, 2),
             every_switch: true,
         };
-        let bounds = runlist::bounds(&tasks, &runlist);
+        let bounds = bounds(&tasks, &runlist);
         if !runlist::is_schedulable(&tasks, &bounds) {
             return Set::Refused;
         }

@@ -2,7 +2,8 @@
 //!
 //! A [`Scenario`] says which apps share a GPU, what their frames cost, how well they are predicted
 //! and what goes wrong. The engine plays it in virtual time against the very scheduling core that
-//! the daemon runs. Same scenario, same seed: same events, byte for byte.
+//! the daemon runs. Same scenario, same seed: same events, byte for byte. A [`study`] varies
+//! scenarios and analyses.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ pub mod model;
 pub mod prove;
 pub mod rng;
 pub mod scenario;
+pub mod study;
 pub mod task_sets;
 pub mod world;
 

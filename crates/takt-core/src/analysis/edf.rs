@@ -36,6 +36,8 @@ pub enum Excess {
     Utilisation,
     /// An interval of this length must hold more work than fits.
     Interval(Ticks),
+    /// The bound on a response time is above the deadline or, where bounds need it, the period.
+    Bound,
 }
 
 /// What an analysis ran into.

@@ -6,6 +6,7 @@ pub mod cbs;
 pub mod edf;
 pub mod edf_response;
 pub mod frames;
+pub mod method;
 mod ratio;
 pub mod runlist;
 pub mod supply;

@@ -7,8 +7,9 @@
 //!   that drains gives the GPU away; work that arrives at that moment waits for its next entry. No
 //!   task has two jobs at once, so bounds hold together, if each is within its period: then
 //!   nothing can pile up and fill the timeslice of a channel whose jobs are shorter.
-//! * **Source.** HERCULES D5.2, appendix, theorem 1 and formula 3.
-//! * **Cost.** n steps.
+//! * **Source.** HERCULES D5.2, appendix, theorem 1 and formula 3. That other tasks do not always
+//!   have work ([`bounds_by_arrivals`]) is the usual argument about jobs in a window.
+//! * **Cost.** n steps; n times the jobs of the others in a window where arrivals count.
 //!
 //! Formula 3 charges one switch per turn of the task's own channel. Where each change of channel
 //! costs time, that is too little; [`Runlist::every_switch`] charges them all.
@@ -16,6 +17,7 @@
 use alloc::vec::Vec;
 
 use super::task::{Task, Ticks};
+use crate::limits::ANALYSIS_STEPS_MAX;
 
 /// How the runlist is set up.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -30,23 +32,76 @@ pub struct Runlist {
     pub every_switch: bool,
 }
 
+impl Runlist {
+    fn slice(&self) -> Ticks {
+        self.slice.max(1)
+    }
+
+    /// What a change of channel costs that formula 3 leaves out.
+    fn change(&self) -> u128 {
+        if self.every_switch { self.switch.into() } else { 0 }
+    }
+
+    /// The longest turn of another channel of the highest level.
+    fn turn(&self, task: &Task) -> u128 {
+        u128::from(task.wcet().min(self.slice())) + self.change()
+    }
+
+    /// What passes between two turns besides those of other channels of the highest level.
+    fn between(&self) -> u128 {
+        let lower = match self.lower_slice {
+            0 => 0,
+            lower => u128::from(lower) + self.change(),
+        };
+        lower + u128::from(self.switch)
+    }
+
+    fn turns(&self, task: &Task) -> u128 {
+        task.wcet().div_ceil(self.slice()).into()
+    }
+}
+
 /// A bound for each task, in their order. Bounds beyond the range of ticks saturate.
 pub fn bounds(tasks: &[Task], runlist: &Runlist) -> Vec<Ticks> {
-    let slice = runlist.slice.max(1);
-    let switch = if runlist.every_switch { runlist.switch } else { 0 };
-    let turn = |task: &Task| u128::from(task.wcet().min(slice)) + u128::from(switch);
-    let lower = match runlist.lower_slice {
-        0 => 0,
-        lower => u128::from(lower) + u128::from(switch),
-    };
-    let round = lower + tasks.iter().map(turn).sum::<u128>();
+    let round = runlist.between() + tasks.iter().map(|task| runlist.turn(task)).sum::<u128>();
     let bound = |task: &Task| {
-        let wait = round - turn(task) + u128::from(runlist.switch);
-        let turns = u128::from(task.wcet().div_ceil(slice));
-        let bound = turns.saturating_mul(wait).saturating_add(u128::from(task.wcet()));
+        let wait = round - runlist.turn(task);
+        let bound = runlist.turns(task).saturating_mul(wait).saturating_add(task.wcet().into());
         Ticks::try_from(bound).unwrap_or(Ticks::MAX)
     };
     tasks.iter().map(bound).collect()
+}
+
+/// Tighter bounds: between two turns of a channel each other one has at most one turn, but over
+/// all of them it has no more work than its jobs bring that can fall into the window. There are
+/// ⌈(R + D) / T⌉ of them if none is late, so these bounds, too, hold only together.
+pub fn bounds_by_arrivals(tasks: &[Task], runlist: &Runlist) -> Vec<Ticks> {
+    let always_busy = bounds(tasks, runlist);
+    let bound = |(index, (task, most)): (usize, (&Task, &Ticks))| {
+        let turns = runlist.turns(task);
+        let own = turns.saturating_mul(runlist.between()).saturating_add(task.wcet().into());
+        let others = || tasks.iter().enumerate().filter(|(other, _)| *other != index);
+        let within = |window: Ticks| {
+            let work = others().map(|(_, other)| {
+                let limit = u128::from(other.deadline().min(other.period()));
+                let jobs = (u128::from(window) + limit).div_ceil(other.period().into());
+                let job = u128::from(other.wcet()) + runlist.turns(other) * runlist.change();
+                jobs.saturating_mul(job).min(turns.saturating_mul(runlist.turn(other)))
+            });
+            let bound = work.fold(own, u128::saturating_add);
+            Ticks::try_from(bound).unwrap_or(Ticks::MAX)
+        };
+        let mut window = task.wcet();
+        for _ in 0..ANALYSIS_STEPS_MAX {
+            let longer = within(window);
+            if longer <= window {
+                return window;
+            }
+            window = longer;
+        }
+        *most
+    };
+    tasks.iter().zip(&always_busy).enumerate().map(bound).collect()
 }
 
 /// Whether all bounds are within deadlines and periods, without which they would not hold.
@@ -76,6 +131,17 @@ mod tests {
     }
 
     #[test]
+    fn arrivals_count_where_they_are_rare() {
+        let tasks = [task(4_000, 33_000), task(3_000, 40_000), task(500, 16_000)];
+        let runlist = Runlist { slice: 1_000, lower_slice: 2_000, switch: 100, every_switch: false };
+        // Four turns: 4 · 2100 + 4000, and the other two with 4 turns or 2 jobs and 3 jobs of work.
+        assert_eq!(bounds_by_arrivals(&tasks, &runlist), vec![17_900, 13_300, 4_600]);
+        // Others that never rest take every turn.
+        let busy = [task(4_000, 33_000), task(1_000, 1_000), task(500, 500)];
+        assert_eq!(bounds_by_arrivals(&busy, &runlist)[0], bounds(&busy, &runlist)[0]);
+    }
+
+    #[test]
     fn a_slice_as_long_as_the_jobs_means_one_turn() {
         let tasks = [task(4, 100), task(6, 100)];
         let runlist = Runlist { slice: 10, lower_slice: 0, switch: 0, every_switch: true };
@@ -87,6 +153,7 @@ mod tests {
         let largest = crate::limits::TICKS_MAX;
         let runlist = Runlist { slice: 0, lower_slice: u64::MAX, switch: u64::MAX, every_switch: true };
         assert_eq!(bounds(&[task(largest, largest)], &runlist), vec![Ticks::MAX]);
+        assert_eq!(bounds_by_arrivals(&[task(largest, largest); 2], &runlist), vec![Ticks::MAX; 2]);
         assert_eq!(bounds(&[], &runlist), vec![]);
     }
 }

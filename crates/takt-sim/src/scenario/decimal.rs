@@ -50,7 +50,7 @@ pub(super) struct Quantity {
 }
 
 impl Quantity {
-    const fn new(unit: &'static str, decimals: u32, min: i128, max: (i128, &'static str)) -> Self {
+    pub(super) const fn new(unit: &'static str, decimals: u32, min: i128, max: (i128, &'static str)) -> Self {
         Self { unit, decimals, min, max: max.0, max_name: max.1 }
     }
 

@@ -134,6 +134,8 @@ impl Source<'_> {
 /// The problems found so far.
 pub(super) struct Report<'a> {
     pub(super) sources: &'a Sources<'a>,
+    /// What the text as a whole is called.
+    whole: &'static str,
     problems: Vec<Problem>,
     unlisted: usize,
 }
@@ -157,7 +159,12 @@ enum Place {
 
 impl<'a> Report<'a> {
     pub(super) fn new(sources: &'a Sources<'a>) -> Self {
-        Self { sources, problems: Vec::new(), unlisted: 0 }
+        Self::about("scenario", sources)
+    }
+
+    /// A report about a text that is no scenario.
+    pub(super) fn about(whole: &'static str, sources: &'a Sources<'a>) -> Self {
+        Self { sources, whole, problems: Vec::new(), unlisted: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -173,7 +180,7 @@ impl<'a> Report<'a> {
 
     /// Something about the table at `spot` is wrong: names it, without its text.
     pub(super) fn table(&mut self, spot: &Spot, problem: impl fmt::Display, remedy: impl Into<String>) {
-        let name = if spot.path.is_empty() { "scenario" } else { spot.path.as_str() };
+        let name = if spot.path.is_empty() { self.whole } else { spot.path.as_str() };
         self.address(spot.span.start, format!("{name}: {problem}"), remedy);
     }
 
@@ -203,7 +210,7 @@ impl<'a> Report<'a> {
 
     /// Everything found, in order of appearance.
     pub(super) fn finish(self) -> Vec<Diagnostic> {
-        let Self { sources, mut problems, unlisted } = self;
+        let Self { sources, mut problems, unlisted, .. } = self;
         problems.sort_by_key(|p| match p.place {
             Place::Address(address) => address,
             Place::Elsewhere { .. } => usize::MAX,

@@ -377,7 +377,7 @@ impl Lower<'_, '_> {
         None
     }
 
-    fn description(&mut self, raw: Option<&Text>) -> Option<String> {
+    pub(super) fn description(&mut self, raw: Option<&Text>) -> Option<String> {
         let Some(raw) = raw else {
             return Some(String::new());
         };

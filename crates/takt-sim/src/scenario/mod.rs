@@ -21,6 +21,7 @@ mod raw;
 mod reader;
 mod recording;
 mod schema;
+pub mod study_file;
 mod write;
 
 use toml::Spanned;
@@ -78,7 +79,7 @@ pub fn parse(
             (set, sources.add(name, &set.value, set.key.len() + 1))
         })
         .collect();
-    let tree = tree(text, &sources)?;
+    let tree = tree("scenario", text, &sources)?;
     let scenario = evaluate(&tree, &[], &sources, resolve)?;
     if sets.is_empty() {
         return Ok(scenario);
@@ -87,13 +88,13 @@ pub fn parse(
 }
 
 /// The syntax tree of a file.
-fn tree<'i>(text: &'i str, sources: &Sources<'_>) -> Result<Value<'i>, Vec<Diagnostic>> {
+fn tree<'i>(whole: &'static str, text: &'i str, sources: &Sources<'_>) -> Result<Value<'i>, Vec<Diagnostic>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         let span = table.span();
         return Ok(Spanned::new(span, DeValue::Table(table.into_inner())));
     }
-    let mut report = Report::new(sources);
+    let mut report = Report::about(whole, sources);
     for error in errors {
         let span = error.span().unwrap_or(0..0);
         let mut found = sources.snippet(&span);

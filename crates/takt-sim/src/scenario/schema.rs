@@ -2,18 +2,23 @@
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform as _};
-use schemars::{JsonSchema as _, Schema};
+use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
 use super::raw::RawScenario;
 
 /// The JSON schema of scenario files, as kept in `docs/schema/scenario.schema.json`.
 pub fn json_schema() -> String {
+    schema_of::<RawScenario>("Takt scenario")
+}
+
+/// A schema that says what can be written in TOML.
+pub(super) fn schema_of<T: JsonSchema>(title: &str) -> String {
     let mut generator = SchemaSettings::draft07().into_generator();
-    let mut schema = RawScenario::json_schema(&mut generator);
+    let mut schema = T::json_schema(&mut generator);
     let definitions = generator.take_definitions(true);
     schema.insert("$schema".to_owned(), "http://json-schema.org/draft-07/schema#".into());
-    schema.insert("title".to_owned(), "Takt scenario".into());
+    schema.insert("title".to_owned(), title.into());
     schema.insert("definitions".to_owned(), Value::Object(definitions));
     RecursiveTransform(without_null).transform(&mut schema);
     // Maps with string keys always have a JSON form.
