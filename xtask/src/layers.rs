@@ -92,6 +92,13 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: false,
     },
     Layer {
+        name: "takt-daemon",
+        job: "schedules live clients",
+        uses: Uses::Only(&["takt-core", "takt-ipc", "takt-trace"]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
         name: "takt-report",
         job: "pages that show results to people",
         uses: Uses::Only(&["takt-core", "takt-trace"]),

@@ -188,7 +188,7 @@ fn a_new_refresh_grid_keeps_distances() {
 #[test]
 fn another_policy_takes_over_at_once() {
     let mut scheduler = scheduler(2, 1);
-    scheduler.set_policy(Box::new(FrameDeadline::new()));
+    drop(scheduler.replace_policy(Box::new(FrameDeadline::new())));
     assert_eq!(scheduler.policy_name(), "frame-deadline");
     // Nearly all of the period is reserved for an app that is absent, so the other one is held.
     join(&mut scheduler, 0, AppParams { etpf: Span::from_us(16_600), ..params(2, 1) });
@@ -196,7 +196,7 @@ fn another_policy_takes_over_at_once() {
     submit(&mut scheduler, Time::ZERO, 1, 1);
     let held = actions(&mut scheduler);
     assert!(held.iter().all(|action| !matches!(action, Action::Dispatch { .. })), "{held:?}");
-    scheduler.set_policy(Box::new(Fifo));
+    drop(scheduler.replace_policy(Box::new(Fifo)));
     assert_eq!(scheduler.policy_name(), "fifo");
     let first = actions(&mut scheduler).into_iter().find_map(|action| match action {
         Action::Dispatch { app, .. } => Some(app),

@@ -11,6 +11,7 @@
 //! * [`beat`]: the page on which the daemon shows all clients that it is alive.
 //! * [`wake`]: how each side wakes the other.
 //! * [`message`], [`socket`]: joining and leaving, parameters, questions and answers.
+//! * [`client`]: all of it, as an app needs it.
 //!
 //! The layout is documented in `docs/ipc.md` and pinned by compile-time assertions.
 
@@ -18,6 +19,8 @@
 
 #[cfg(not(loom))]
 pub mod beat;
+#[cfg(not(loom))]
+pub mod client;
 pub mod message;
 pub mod record;
 #[cfg(not(loom))]

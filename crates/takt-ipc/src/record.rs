@@ -59,6 +59,8 @@ pub enum Reply {
         /// Longest predicted time.
         slice: Span,
     },
+    /// The client is not scheduled any more: it runs on without asking.
+    Farewell,
 }
 
 /// Why words are no record.
@@ -86,6 +88,7 @@ const COMPLETE: u64 = 2;
 const GRANT: u64 = 1;
 const RELEASE: u64 = 2;
 const LIMIT: u64 = 3;
+const FAREWELL: u64 = 4;
 
 /// Stands for a span without bound.
 const UNBOUNDED: u64 = u64::MAX;
@@ -128,23 +131,21 @@ impl Reply {
             Self::Grant { group, credit } => record([GRANT, group.0, encode_span(credit), 0]),
             Self::Release { at } => record([RELEASE, at.as_ns(), 0, 0]),
             Self::Limit { slice } => record([LIMIT, encode_span(slice), 0, 0]),
+            Self::Farewell => record([FAREWELL, 0, 0, 0]),
         }
     }
 
     /// Checks and reads a record.
     pub fn decode(words: &Words) -> Result<Self, Malformed> {
-        let [kind, a, b, excess @ ..] = *words;
-        let reply = match kind {
-            GRANT => Self::Grant { group: GroupId(a), credit: decode_span(b)? },
-            RELEASE => Self::Release { at: decode_time(a)? },
-            LIMIT => Self::Limit { slice: decode_span(a)? },
+        let [kind, a, b, ..] = *words;
+        let (reply, used) = match kind {
+            GRANT => (Self::Grant { group: GroupId(a), credit: decode_span(b)? }, 2),
+            RELEASE => (Self::Release { at: decode_time(a)? }, 1),
+            LIMIT => (Self::Limit { slice: decode_span(a)? }, 1),
+            FAREWELL => (Self::Farewell, 0),
             other => return Err(Malformed::Kind(other)),
         };
-        let used = matches!(reply, Self::Grant { .. });
-        if excess.iter().any(|word| *word != 0) || (!used && b != 0) {
-            return Err(Malformed::Excess);
-        }
-        Ok(reply)
+        if words[1 + used..].iter().any(|word| *word != 0) { Err(Malformed::Excess) } else { Ok(reply) }
     }
 }
 

@@ -182,11 +182,13 @@ impl Scheduler {
         overdue.into_iter().chain(vsync).chain(policy).min()
     }
 
-    /// Another policy decides from now on.
-    pub fn set_policy(&mut self, policy: Box<dyn Policy>) {
-        self.policy = policy;
+    /// Another policy decides from now on; returns the one before it. Nothing is allocated if the
+    /// policy is [prepared](Policy::prepare).
+    pub fn replace_policy(&mut self, policy: Box<dyn Policy>) -> Box<dyn Policy> {
+        let before = core::mem::replace(&mut self.policy, policy);
         self.introduce_policy();
         self.undecided = true;
+        before
     }
 
     fn introduce_policy(&mut self) {

@@ -1,0 +1,158 @@
+//! What tools ask the daemon, and what it answers, in JSON.
+
+use serde::{Deserialize, Serialize};
+use takt_core::Span;
+use takt_trace::Summary;
+
+use crate::members::{self, Members};
+
+/// A question or an order.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Ask {
+    /// Who is scheduled?
+    Apps,
+    /// Figures and causes of the last seconds.
+    Summary {
+        /// How many, 1 to 30.
+        window_s: u32,
+    },
+    /// Change what an app gets.
+    Set {
+        /// Its name or slot.
+        app: String,
+        /// What to change.
+        #[serde(flatten)]
+        terms: Terms,
+    },
+    /// Another policy.
+    Policy {
+        /// Its name.
+        name: String,
+    },
+    /// The focus is elsewhere.
+    Focus {
+        /// Name or slot of the app that has it.
+        app: Option<String>,
+    },
+    /// The daemon ends; apps run on unscheduled.
+    Stop,
+}
+
+impl Ask {
+    /// Whether it changes anything.
+    pub fn changes(&self) -> bool {
+        !matches!(self, Self::Apps | Self::Summary { .. })
+    }
+}
+
+/// What to change about an app; what is missing stays.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Terms {
+    /// Importance.
+    pub priority: Option<u32>,
+    /// Frames per second.
+    pub fps: Option<f64>,
+    /// GPU time per frame, in milliseconds.
+    pub etpf_ms: Option<f64>,
+    /// Longest group, in milliseconds; 0 never slices.
+    pub max_slice_ms: Option<f64>,
+}
+
+impl Terms {
+    /// The same in the units of the core, if they make sense.
+    pub fn checked(&self) -> Result<members::Terms, String> {
+        let span = |key: &str, value: Option<f64>| {
+            value.map(|ms| {
+                if (0.0..=60_000.0).contains(&ms) {
+                    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+                    let ns = (ms * 1e6).round() as u64;
+                    Ok(Span::from_ns(ns))
+                } else {
+                    Err(format!("{key} = {ms}: use 0 to 60000 ms"))
+                }
+            })
+        };
+        let fps_mhz = self.fps.map(|fps| {
+            if (0.001..=1000.0).contains(&fps) {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+                let mhz = (fps * 1000.0).round() as u32;
+                Ok(mhz)
+            } else {
+                Err(format!("fps = {fps}: use a rate from 0.001 to 1000"))
+            }
+        });
+        let max_slice = span("max_slice_ms", self.max_slice_ms).transpose()?;
+        Ok(members::Terms {
+            priority: self.priority,
+            fps_mhz: fps_mhz.transpose()?,
+            etpf: span("etpf_ms", self.etpf_ms).transpose()?,
+            max_slice: max_slice.map(|span| if span == Span::ZERO { Span::FOREVER } else { span }),
+        })
+    }
+}
+
+/// What the daemon answers.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(tag = "answer", content = "is", rename_all = "kebab-case")]
+pub enum Answer {
+    /// It was done.
+    Done,
+    /// It was not; why.
+    Refused(String),
+    /// Who is scheduled, by falling priority.
+    Apps(Vec<AppAnswer>),
+    /// Figures and causes.
+    Summary(Box<Summary>),
+}
+
+/// An app that is scheduled.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct AppAnswer {
+    /// Its slot.
+    pub app: u32,
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// Importance.
+    pub priority: u32,
+    /// Frames per second it is to have.
+    pub fps: f64,
+    /// GPU time per frame, in milliseconds.
+    pub etpf_ms: f64,
+    /// Longest group, in milliseconds; none if it is never sliced.
+    pub max_slice_ms: Option<f64>,
+    /// Whether its deadlines are guaranteed.
+    pub protected: bool,
+    /// The same in words.
+    pub admission: String,
+}
+
+impl Answer {
+    /// It was not done.
+    pub fn refused(reason: String) -> Self {
+        Self::Refused(reason)
+    }
+
+    /// Who is scheduled.
+    pub fn apps(members: &Members) -> Self {
+        let ms = |span: Span| span.as_ns() as f64 / 1e6;
+        let mut apps: Vec<AppAnswer> = members
+            .iter()
+            .map(|member| AppAnswer {
+                app: member.app.0,
+                name: member.name.clone(),
+                pid: member.pid,
+                priority: member.params.priority.0,
+                fps: f64::from(member.fps_mhz) / 1000.0,
+                etpf_ms: ms(member.params.etpf),
+                max_slice_ms: (member.max_slice < Span::FOREVER).then(|| ms(member.max_slice)),
+                protected: member.protected,
+                admission: member.admission.clone(),
+            })
+            .collect();
+        apps.sort_by_key(|app| std::cmp::Reverse(app.priority));
+        Self::Apps(apps)
+    }
+}

@@ -1,0 +1,316 @@
+//! The daemon's configuration file.
+//!
+//! ```toml
+//! refresh_hz = 60
+//! policy = "frame-deadline"
+//! mpcg = 2
+//! max_slice_ms = 1.0
+//! admission = "unprotected"     # or "refuse"
+//!
+//! [margins]
+//! fixed_us = 50
+//!
+//! [[app]]
+//! name = "speedometer"          # as given to `takt run`, or the file name of the program
+//! priority = 90
+//! fps = 60
+//! etpf_ms = 3.5
+//! ```
+
+use serde::Deserialize;
+use takt_core::{Config, Execution, Margins, Refresh, Span, policy};
+
+/// All there is to configure; everything has a default.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct File {
+    /// Refresh rate of the display. Default: 60.
+    pub refresh_hz: Option<f64>,
+    /// Name of the policy. Default: frame-deadline.
+    pub policy: Option<String>,
+    /// Most groups granted and not finished at once. Default: 2.
+    pub mpcg: Option<u32>,
+    /// Longest group that a client may form, in milliseconds; 0 never slices. Default: 1.
+    pub max_slice_ms: Option<f64>,
+    /// What to do with an app whose deadlines cannot be guaranteed.
+    pub admission: Admission,
+    /// How far to distrust predictions.
+    pub margins: FileMargins,
+    /// What single apps get, whatever they ask for.
+    pub app: Vec<FileApp>,
+}
+
+/// What to do with an app whose deadlines cannot be guaranteed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Admission {
+    /// Schedule it by its priority, without a guarantee.
+    #[default]
+    Unprotected,
+    /// Do not schedule it.
+    Refuse,
+}
+
+/// How far to distrust predictions, and how long the path to the GPU takes.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FileMargins {
+    /// Added to a prediction. Default: 100.
+    pub fixed_us: Option<f64>,
+    /// Factor on a prediction. Default: 1.05.
+    pub upper: Option<f64>,
+    /// Longest delay from grant to GPU. Default: 150.
+    pub dispatch_upper_us: Option<f64>,
+    /// Longest delay from the end of a group to the daemon hearing of it. Default: 300.
+    pub completion_upper_us: Option<f64>,
+}
+
+/// What one app gets.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileApp {
+    /// Its name.
+    pub name: String,
+    /// Importance; the higher number wins.
+    pub priority: Option<u32>,
+    /// Frames per second.
+    pub fps: Option<f64>,
+    /// GPU time per frame, in milliseconds.
+    pub etpf_ms: Option<f64>,
+    /// Longest group it may form, in milliseconds; 0 never slices.
+    pub max_slice_ms: Option<f64>,
+}
+
+/// A configuration that makes sense.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// Of the core.
+    pub core: Config,
+    /// Name of the policy.
+    pub policy: String,
+    /// Longest group that a client may form.
+    pub max_slice: Span,
+    /// What to do with an app whose deadlines cannot be guaranteed.
+    pub admission: Admission,
+    /// What single apps get.
+    pub apps: Vec<AppSettings>,
+}
+
+/// What one app gets; what is missing is as it asks for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AppSettings {
+    /// Its name.
+    pub name: String,
+    /// Importance.
+    pub priority: Option<u32>,
+    /// Frames per second, in millihertz.
+    pub fps_mhz: Option<u32>,
+    /// GPU time per frame.
+    pub etpf: Option<Span>,
+    /// Longest group.
+    pub max_slice: Option<Span>,
+}
+
+/// Why a configuration is none.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum Mistake {
+    /// Not TOML, or not these keys; the text names line and column.
+    #[error("{0}")]
+    Syntax(String),
+    /// A value out of range.
+    #[error("{key} = {value}: {remedy}")]
+    Value {
+        /// Which one.
+        key: String,
+        /// What it is.
+        value: String,
+        /// What it should be.
+        remedy: String,
+    },
+}
+
+/// Longest time in a configuration.
+const MS_MAX: f64 = 60_000.0;
+
+impl Settings {
+    /// Reads a configuration.
+    pub fn parse(text: &str) -> Result<Self, Mistake> {
+        let file: File = toml::from_str(text).map_err(|error| Mistake::Syntax(error.to_string()))?;
+        file.check()
+    }
+
+    /// The settings of the app of that name.
+    pub fn app(&self, name: &str) -> Option<&AppSettings> {
+        self.apps.iter().find(|app| app.name == name)
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let defaults = File::default().check();
+        debug_assert!(defaults.is_ok(), "defaults make sense");
+        defaults.unwrap_or_else(|_| Self {
+            core: Config::default(),
+            policy: policy::NAMES[0].to_owned(),
+            max_slice: Span::from_ms(1),
+            admission: Admission::Unprotected,
+            apps: Vec::new(),
+        })
+    }
+}
+
+impl File {
+    fn check(&self) -> Result<Settings, Mistake> {
+        let policy = self.policy.clone().unwrap_or_else(|| policy::NAMES[0].to_owned());
+        if !policy::NAMES.contains(&policy.as_str()) {
+            return Err(mistake("policy", &policy, format!("use one of {}", policy::NAMES.join(", "))));
+        }
+        let mpcg = self.mpcg.unwrap_or(2);
+        if !(1..=64).contains(&mpcg) {
+            return Err(mistake("mpcg", mpcg, "use 1 to 64".to_owned()));
+        }
+        let refresh_mhz = rate("refresh_hz", self.refresh_hz.unwrap_or(60.0))?;
+        let refresh = Refresh::from_mhz(refresh_mhz)
+            .ok_or_else(|| mistake("refresh_hz", refresh_mhz / 1000, "use 1 to 1000".to_owned()))?;
+        let mut apps: Vec<AppSettings> = Vec::new();
+        for app in &self.app {
+            let settings = app.check(&refresh)?;
+            if apps.iter().any(|other| other.name == settings.name) {
+                return Err(mistake("app.name", &app.name, "name each app once".to_owned()));
+            }
+            apps.push(settings);
+        }
+        Ok(Settings {
+            core: Config {
+                refresh,
+                mpcg,
+                margins: self.margins.check()?,
+                // Processes finish in an order of their own.
+                execution: Execution::AnyOrder,
+                ..Config::default()
+            },
+            policy,
+            max_slice: slice("max_slice_ms", self.max_slice_ms.unwrap_or(1.0))?,
+            admission: self.admission,
+            apps,
+        })
+    }
+}
+
+impl FileMargins {
+    fn check(&self) -> Result<Margins, Mistake> {
+        let defaults = Margins::default();
+        let us = |key: &str, value: Option<f64>, default: Span| {
+            value.map_or(Ok(default), |value| ms(&format!("margins.{key}"), value / 1000.0))
+        };
+        let upper = self.upper.unwrap_or(1.05);
+        if !(1.0..=10.0).contains(&upper) {
+            return Err(mistake("margins.upper", upper, "use 1 to 10".to_owned()));
+        }
+        let dispatch_upper = us("dispatch_upper_us", self.dispatch_upper_us, defaults.dispatch_upper)?;
+        Ok(Margins {
+            fixed: us("fixed_us", self.fixed_us, defaults.fixed)?,
+            upper_permille: permille(upper),
+            dispatch_upper,
+            dispatch_lower: defaults.dispatch_lower.min(dispatch_upper),
+            completion_upper: us("completion_upper_us", self.completion_upper_us, Span::from_us(300))?,
+            ..defaults
+        })
+    }
+}
+
+impl FileApp {
+    fn check(&self, refresh: &Refresh) -> Result<AppSettings, Mistake> {
+        let key = |key: &str| format!("app \"{}\": {key}", self.name);
+        let fps_mhz = self.fps.map(|fps| rate(&key("fps"), fps)).transpose()?;
+        if let Some(Err(error)) = fps_mhz.map(|mhz| refresh.stride_for(mhz)) {
+            return Err(mistake(&key("fps"), self.fps.unwrap_or_default(), error.to_string()));
+        }
+        Ok(AppSettings {
+            name: self.name.clone(),
+            priority: self.priority,
+            fps_mhz,
+            etpf: self.etpf_ms.map(|value| ms(&key("etpf_ms"), value)).transpose()?,
+            max_slice: self.max_slice_ms.map(|value| slice(&key("max_slice_ms"), value)).transpose()?,
+        })
+    }
+}
+
+fn mistake(key: &str, value: impl std::fmt::Display, remedy: String) -> Mistake {
+    Mistake::Value { key: key.to_owned(), value: value.to_string(), remedy }
+}
+
+/// Milliseconds as a span.
+fn ms(key: &str, value: f64) -> Result<Span, Mistake> {
+    if !(0.0..=MS_MAX).contains(&value) {
+        return Err(mistake(key, value, format!("use 0 to {MS_MAX} ms")));
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+    let ns = (value * 1e6).round() as u64;
+    Ok(Span::from_ns(ns))
+}
+
+/// A longest group; zero stands for none.
+fn slice(key: &str, value: f64) -> Result<Span, Mistake> {
+    let span = ms(key, value)?;
+    Ok(if span == Span::ZERO { Span::FOREVER } else { span })
+}
+
+fn rate(key: &str, hz: f64) -> Result<u32, Mistake> {
+    if !(0.001..=1000.0).contains(&hz) {
+        return Err(mistake(key, hz, "use a rate from 0.001 to 1000".to_owned()));
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+    let mhz = (hz * 1000.0).round() as u32;
+    Ok(mhz)
+}
+
+fn permille(factor: f64) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+    let permille = (factor * 1000.0).round() as u32;
+    permille
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        Settings::parse(text).expect_err("a mistake").to_string()
+    }
+
+    #[test]
+    fn the_empty_file_and_the_example_make_sense() {
+        assert_eq!(Settings::parse(""), Ok(Settings::default()));
+        let source = include_str!("config.rs");
+        let example: String = source
+            .lines()
+            .skip_while(|line| *line != "//! ```toml")
+            .skip(1)
+            .take_while(|line| *line != "//! ```")
+            .map(|line| format!("{}\n", line.trim_start_matches("//! ").trim_start_matches("//!")))
+            .collect();
+        let settings = Settings::parse(&example).expect("the example");
+        let app = settings.app("speedometer").expect("the app");
+        assert_eq!((app.priority, app.etpf), (Some(90), Some(Span::from_us(3500))));
+        assert_eq!(settings.core.margins.fixed, Span::from_us(50));
+    }
+
+    #[test]
+    fn mistakes_name_key_value_and_remedy() {
+        assert!(problem("polcy = 1").contains("line 1, column 1"), "{}", problem("polcy = 1"));
+        assert_eq!(problem("policy = 'x'"), format!("policy = x: use one of {}", policy::NAMES.join(", ")));
+        assert_eq!(problem("mpcg = 0"), "mpcg = 0: use 1 to 64");
+        assert_eq!(problem("max_slice_ms = -1"), "max_slice_ms = -1: use 0 to 60000 ms");
+        assert_eq!(problem("refresh_hz = nan"), "refresh_hz = NaN: use a rate from 0.001 to 1000");
+        let odd = problem("[[app]]\nname = 'a'\nfps = 45");
+        assert!(odd.starts_with("app \"a\": fps = 45: 45 FPS does not divide"), "{odd}");
+        assert!(problem("[[app]]\nname='a'\n[[app]]\nname='a'").ends_with("name each app once"));
+    }
+
+    #[test]
+    fn zero_never_slices() {
+        let settings = Settings::parse("max_slice_ms = 0").expect("fine");
+        assert_eq!(settings.max_slice, Span::FOREVER);
+    }
+}

@@ -1,0 +1,291 @@
+//! One turn of the scheduling loop.
+//!
+//! A turn takes what is known to have happened, lets the core decide and tells clients the result.
+//! It neither allocates nor locks nor waits; what the outside is to know leaves through a bounded
+//! queue, and what does not fit there is counted. Clients that are let go leave through the same
+//! queue, so that their memory is given back elsewhere.
+
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+use takt_core::policy::Policy;
+use takt_core::{Action, AppId, AppParams, Config, Cost, Event, LostBy, Refusal, Scheduler, Span, Time};
+use takt_ipc::Reply;
+use takt_ipc::beat::Heart;
+use takt_trace::Record;
+
+use crate::seat::{Fault, REQUESTS_PER_TURN, Seat, local};
+
+/// Orders that may wait for the loop.
+const ORDERS_MAX: usize = 256;
+/// Notes that may wait to be read. At a million decisions per second, tens of milliseconds.
+const NOTES_MAX: usize = 1 << 16;
+/// Places in that queue that are kept for clients that are let go.
+const NOTES_SPARE: usize = 1 << 12;
+
+/// What the loop is told to do by the rest of the daemon.
+#[derive(Debug)]
+pub enum Order {
+    /// A client takes its seat.
+    Join {
+        /// The client.
+        seat: Box<Seat>,
+        /// What it was admitted with.
+        params: AppParams,
+        /// Longest group it may form.
+        max_slice: Span,
+    },
+    /// A client gets other parameters.
+    Change {
+        /// Who.
+        app: AppId,
+        /// All of them.
+        params: AppParams,
+    },
+    /// A client gets another limit for its groups.
+    Limit {
+        /// Who.
+        app: AppId,
+        /// Longest group it may form.
+        max_slice: Span,
+    },
+    /// A client is gone or has to go.
+    Leave {
+        /// Who.
+        app: AppId,
+    },
+    /// Another policy decides from now on.
+    Policy(Box<dyn Policy>),
+    /// The focus is elsewhere.
+    Focus(Option<AppId>),
+    /// The loop ends.
+    Stop,
+}
+
+/// What the loop tells the rest of the daemon.
+#[derive(Debug)]
+pub enum Note {
+    /// Something happened.
+    Record(Time, Record),
+    /// A client left the loop; its memory goes with this.
+    Gone {
+        /// The client.
+        seat: Box<Seat>,
+        /// What it did wrong, if anything.
+        fault: Option<Fault>,
+    },
+    /// A policy that was replaced.
+    Replaced(Box<dyn Policy>),
+}
+
+/// The daemon's end of the loop.
+#[derive(Debug)]
+pub struct Office {
+    /// Orders to the loop.
+    pub orders: Producer<Order>,
+    /// Notes from the loop.
+    pub notes: Consumer<Note>,
+}
+
+/// The scheduling loop, one turn at a time.
+#[derive(Debug)]
+pub struct Engine {
+    scheduler: Scheduler,
+    seats: Vec<Option<Box<Seat>>>,
+    heart: Heart,
+    orders: Consumer<Order>,
+    notes: Producer<Note>,
+    untold: u64,
+    stopped: bool,
+}
+
+impl Engine {
+    /// A loop without clients, and the other ends of its queues.
+    pub fn new(config: Config, policy: Box<dyn Policy>) -> std::io::Result<(Self, Office)> {
+        let scheduler = Scheduler::new(config, policy);
+        let (orders, orders_out) = RingBuffer::new(ORDERS_MAX);
+        let (notes_in, notes) = RingBuffer::new(NOTES_MAX);
+        let seats = (0..scheduler.config().apps_max).map(|_| None).collect();
+        let engine = Self {
+            scheduler,
+            seats,
+            heart: Heart::new()?,
+            orders: orders_out,
+            notes: notes_in,
+            untold: 0,
+            stopped: false,
+        };
+        Ok((engine, Office { orders, notes }))
+    }
+
+    /// The page on which clients see that the loop turns.
+    pub fn heart(&self) -> &Heart {
+        &self.heart
+    }
+
+    /// The client at a slot.
+    pub fn seat(&self, app: AppId) -> Option<&Seat> {
+        self.seats.get(app.index())?.as_deref()
+    }
+
+    /// The core.
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    /// Notes that nobody read in time.
+    pub fn untold(&self) -> u64 {
+        self.untold
+    }
+
+    /// Whether the loop was told to end.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Does all there is to do at `now`; returns when to come back at the latest. `joined` is
+    /// called with each client that takes its seat, to listen to its doorbell.
+    pub fn turn(&mut self, now: Time, mut joined: impl FnMut(&Seat)) -> Option<Time> {
+        self.heart.beat(now);
+        while let Ok(order) = self.orders.pop() {
+            self.obey(now, order, &mut joined);
+        }
+        for slot in 0..self.seats.len() {
+            self.listen(now, slot);
+        }
+        self.scheduler.handle_timeout(now);
+        while let Some(action) = self.scheduler.poll_action() {
+            self.note(now, Record::Out(action));
+            self.act(now, action);
+        }
+        for seat in self.seats.iter_mut().flatten() {
+            seat.wake();
+        }
+        self.scheduler.poll_timeout()
+    }
+
+    fn obey(&mut self, now: Time, order: Order, joined: &mut impl FnMut(&Seat)) {
+        match order {
+            Order::Join { seat, params, max_slice } => {
+                let app = seat.app;
+                let Some(place) = self.seats.get_mut(app.index()).filter(|place| place.is_none()) else {
+                    return self.let_go(seat, None);
+                };
+                joined(&seat);
+                let seat = place.insert(seat);
+                // A fresh ring has room.
+                let limited = seat.tell(Reply::Limit { slice: max_slice });
+                debug_assert!(limited.is_ok(), "a fresh ring has room");
+                self.tell_core(now, Event::Join { app, params, phase: 0 });
+            }
+            Order::Change { app, params } => self.tell_core(now, Event::Change { app, params }),
+            Order::Limit { app, max_slice } => self.tell_client(now, app, Reply::Limit { slice: max_slice }),
+            Order::Leave { app } => self.dismiss(now, app, None),
+            Order::Focus(app) => self.tell_core(now, Event::Focus { app }),
+            Order::Policy(policy) => {
+                let before = self.scheduler.replace_policy(policy);
+                self.leave_behind(Note::Replaced(before));
+            }
+            Order::Stop => self.stopped = true,
+        }
+    }
+
+    /// Takes a client's requests.
+    fn listen(&mut self, now: Time, slot: usize) {
+        for _ in 0..REQUESTS_PER_TURN {
+            let Some(seat) = &mut self.seats[slot] else {
+                return;
+            };
+            match seat.next_event(now) {
+                Ok(Some(event)) => self.tell_core(now, event),
+                Ok(None) => return,
+                Err(fault) => {
+                    let app = seat.app;
+                    return self.dismiss(now, app, Some(fault));
+                }
+            }
+        }
+    }
+
+    /// Does what the core decided.
+    fn act(&mut self, now: Time, action: Action) {
+        match action {
+            Action::Dispatch { app, group, reserved, .. } => {
+                if let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.grant(group, reserved)) {
+                    self.dismiss(now, app, Some(fault));
+                }
+            }
+            Action::Release { app, at } => self.tell_client(now, app, Reply::Release { at }),
+            Action::Refused { app, reason: Refusal::QueueFull, .. } => {
+                self.dismiss(now, app, Some(Fault::TooMany));
+            }
+            Action::Lost { app, group, by: LostBy::Timeout } => {
+                self.dismiss(now, app, Some(Fault::Stuck(local(group).0)));
+            }
+            Action::Left { app, .. } => self.dismiss(now, app, None),
+            Action::Refused { .. }
+            | Action::Lost { .. }
+            | Action::Preempt { .. }
+            | Action::Ranked { .. }
+            | Action::Hold { .. }
+            | Action::Missed { .. }
+            | Action::FrameDone(_) => {}
+        }
+    }
+
+    /// A client leaves the loop: nothing of it stays behind.
+    fn dismiss(&mut self, now: Time, app: AppId, fault: Option<Fault>) {
+        let Some(mut seat) = self.seats.get_mut(app.index()).and_then(Option::take) else {
+            return;
+        };
+        // Its places on the GPU are free for others at once.
+        while let Some(group) = seat.take_granted() {
+            self.tell_core(now, Event::Complete { group, finished: now, cost: Cost::default() });
+        }
+        if self.scheduler.lanes().iter().any(|lane| lane.app == app) {
+            self.tell_core(now, Event::Leave { app });
+        }
+        // One that does not read will notice by its own means.
+        if seat.tell(Reply::Farewell).is_ok() {
+            seat.wake();
+        }
+        self.let_go(seat, fault);
+    }
+
+    fn let_go(&mut self, seat: Box<Seat>, fault: Option<Fault>) {
+        self.leave_behind(Note::Gone { seat, fault });
+    }
+
+    /// Hands something over that must not be freed here. There is room for it unless nobody has
+    /// read for so long that freeing it here is the smaller evil.
+    fn leave_behind(&mut self, note: Note) {
+        if let Err(PushError::Full(note)) = self.notes.push(note) {
+            self.untold += 1;
+            drop(note);
+        }
+    }
+
+    fn tell_client(&mut self, now: Time, app: AppId, reply: Reply) {
+        if let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.tell(reply)) {
+            self.dismiss(now, app, Some(fault));
+        }
+    }
+
+    fn tell_core(&mut self, now: Time, event: Event) {
+        self.note(now, Record::In(event));
+        let before = self.scheduler.current_period();
+        self.scheduler.handle_event(now, event);
+        let period = self.scheduler.current_period();
+        if period != before {
+            self.note(now, Record::Vsync(period));
+        }
+    }
+
+    fn note(&mut self, now: Time, record: Record) {
+        let room = self.notes.slots() > NOTES_SPARE;
+        let told = room && self.notes.push(Note::Record(now, record)).is_ok();
+        self.untold += u64::from(!told);
+    }
+
+    fn seat_mut(&mut self, app: AppId) -> Option<&mut Seat> {
+        self.seats.get_mut(app.index())?.as_deref_mut()
+    }
+}

@@ -1,0 +1,21 @@
+//! Schedules live clients.
+//!
+//! * [`engine`]: one turn of the scheduling loop: clients' requests in, the core's decisions out.
+//!   It takes the time as an argument, allocates nothing, locks nothing and waits for nothing.
+//! * [`seat`]: what the loop keeps of each client.
+//! * [`config`], [`members`]: who may be scheduled, and on which terms.
+//! * [`thread`]: the loop itself, on a thread of its own with real-time rights where allowed.
+//! * [`log`]: what happened lately, judged like a simulation.
+//! * [`ask`], [`server`]: the control socket: clients and tools.
+
+#![forbid(unsafe_code)]
+
+pub mod ask;
+pub mod clock;
+pub mod config;
+pub mod engine;
+pub mod log;
+pub mod members;
+pub mod seat;
+pub mod server;
+pub mod thread;

@@ -1,0 +1,95 @@
+//! What happened lately, and what it means.
+//!
+//! The records of the last seconds are kept; figures, causes and traces are made from them on
+//! demand, by the same code that judges simulations.
+
+use std::collections::VecDeque;
+
+use takt_core::{AppId, AppParams, Event, Refresh, Span, Stats, Time};
+use takt_trace::{AppMeta, Meta, Metrics, Observer, Record, RunFacts, Summary};
+
+use crate::members::{Member, Members};
+
+/// For how long records are kept.
+pub const KEPT: Span = Span::from_ms(30_000);
+/// Most records that are kept.
+pub const RECORDS_MAX: usize = 500_000;
+
+/// The records of the last seconds.
+#[derive(Debug, Default)]
+pub struct Log {
+    records: VecDeque<(Time, Record)>,
+}
+
+impl Log {
+    /// Adds what just happened and forgets what is too old.
+    pub fn add(&mut self, at: Time, record: Record) {
+        let too_old = at - KEPT;
+        while self.records.front().is_some_and(|(then, _)| *then < too_old)
+            || self.records.len() >= RECORDS_MAX
+        {
+            self.records.pop_front();
+        }
+        self.records.push_back((at, record));
+    }
+
+    /// Figures and causes of the last `window` before `now`, for those who are attached.
+    pub fn summary(&self, now: Time, window: Span, scene: &Scene<'_>) -> Summary {
+        let from = now - window.min(KEPT);
+        let began = self.records.partition_point(|(at, _)| *at < from);
+        let mut metrics = Metrics::new(scene.meta(), from.since(Time::ZERO));
+        // Whoever is attached and did not join within the window was there when it began.
+        let joined: Vec<AppId> =
+            self.records.range(began..).filter_map(|(_, record)| joiner(record)).collect();
+        for member in scene.members.iter().filter(|member| !joined.contains(&member.app)) {
+            metrics.record(from, &join(member));
+        }
+        for (at, record) in self.records.range(began..) {
+            metrics.record(*at, record);
+        }
+        metrics.finish(RunFacts { seed: 0, event_hash: 0, stats: scene.stats, end: now })
+    }
+}
+
+/// What the records alone do not tell.
+#[derive(Debug)]
+pub struct Scene<'a> {
+    /// Who is attached.
+    pub members: &'a Members,
+    /// Name of the policy.
+    pub policy: &'a str,
+    /// The refresh grid.
+    pub refresh: Refresh,
+    /// The core's counters.
+    pub stats: Stats,
+}
+
+impl Scene<'_> {
+    /// What the numbers in the records stand for.
+    pub fn meta(&self) -> Meta {
+        let places = self.members.iter().map(|member| member.app.index() + 1).max().unwrap_or(0);
+        let vacant = AppMeta { name: String::new(), priority: takt_core::Priority(0), fps_mhz: 0 };
+        let mut apps = vec![vacant; places];
+        for member in self.members.iter() {
+            apps[member.app.index()] = AppMeta {
+                name: member.name.clone(),
+                priority: member.params.priority,
+                fps_mhz: member.fps_mhz,
+            };
+        }
+        Meta { scenario: "live".to_owned(), policy: self.policy.to_owned(), refresh: self.refresh, apps }
+    }
+}
+
+fn joiner(record: &Record) -> Option<AppId> {
+    match record {
+        Record::In(Event::Join { app, .. }) => Some(*app),
+        _ => None,
+    }
+}
+
+/// The record of a join, for whoever looks at the middle of a story.
+pub fn join(member: &Member) -> Record {
+    let params: AppParams = member.params;
+    Record::In(Event::Join { app: member.app, params, phase: 0 })
+}

@@ -1,0 +1,238 @@
+//! Who is scheduled, and on which terms.
+
+use takt_core::analysis::frames::{Demand, is_schedulable};
+use takt_core::{AppId, AppParams, Priority, Service, Span, Stride};
+use takt_ipc::message::Hello;
+
+use crate::config::{Admission, AppSettings, Settings};
+
+/// A client that is or will be scheduled.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Member {
+    /// Its slot.
+    pub app: AppId,
+    /// How people call it.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// Frames per second it is to have, in millihertz.
+    pub fps_mhz: u32,
+    /// What it was admitted with.
+    pub params: AppParams,
+    /// Longest group it may form.
+    pub max_slice: Span,
+    /// Whether its deadlines are guaranteed, or why not.
+    pub admission: String,
+    /// Whether its deadlines are guaranteed.
+    pub protected: bool,
+}
+
+/// What is to change about a member; what is missing stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Terms {
+    /// Importance.
+    pub priority: Option<u32>,
+    /// Frames per second, in millihertz.
+    pub fps_mhz: Option<u32>,
+    /// GPU time per frame.
+    pub etpf: Option<Span>,
+    /// Longest group.
+    pub max_slice: Option<Span>,
+}
+
+/// Importance of an app that neither asks for one nor is configured.
+const PRIORITY_DEFAULT: u32 = 10;
+/// Most GPU time per frame that may be asked for.
+const ETPF_MAX: Span = Span::from_ms(60_000);
+
+/// Everybody who is scheduled.
+#[derive(Clone, Debug)]
+pub struct Members {
+    slots: Vec<Option<Member>>,
+}
+
+impl Members {
+    /// Nobody, with that many places.
+    pub fn new(places: usize) -> Self {
+        Self { slots: vec![None; places] }
+    }
+
+    /// Everybody by slot.
+    pub fn iter(&self) -> impl Iterator<Item = &Member> {
+        self.slots.iter().flatten()
+    }
+
+    /// The member at a slot.
+    pub fn get(&self, app: AppId) -> Option<&Member> {
+        self.slots.get(app.index())?.as_ref()
+    }
+
+    /// The member of that name, or at that slot if it is a number.
+    pub fn find(&self, who: &str) -> Option<&Member> {
+        let slot = who.parse().ok().and_then(|slot| self.get(AppId(slot)));
+        self.iter().find(|member| member.name == who).or(slot)
+    }
+
+    /// Takes a member off the list.
+    pub fn remove(&mut self, app: AppId) -> Option<Member> {
+        self.slots.get_mut(app.index())?.take()
+    }
+
+    /// Puts an app on the list, or says why not.
+    pub fn admit(&mut self, hello: &Hello, pid: u32, settings: &Settings) -> Result<&Member, String> {
+        let Some(slot) = self.slots.iter().position(Option::is_none) else {
+            return Err(format!("all {} places are taken", self.slots.len()));
+        };
+        let app = AppId(u32::try_from(slot).unwrap_or(u32::MAX));
+        let none = AppSettings::default();
+        let fixed = settings.app(&hello.name).unwrap_or(&none);
+        let asked = Terms {
+            priority: fixed.priority.or(hello.priority),
+            fps_mhz: fixed.fps_mhz.or(hello.fps_mhz),
+            etpf: fixed.etpf.or_else(|| hello.etpf_ns.map(Span::from_ns)),
+            max_slice: fixed.max_slice.or_else(|| hello.max_slice_ns.map(Span::from_ns)),
+        };
+        let refresh = &settings.core.refresh;
+        let fps_mhz = asked.fps_mhz.unwrap_or_else(|| refresh.mhz());
+        let stride = refresh.stride_for(fps_mhz).map_err(|error| error.to_string())?;
+        let etpf = checked_etpf(asked.etpf.unwrap_or_default())?;
+        let wanted = asked.priority.unwrap_or(PRIORITY_DEFAULT);
+        let priority = self.free_priority(wanted).ok_or("all priorities are taken")?;
+        let params = AppParams { priority: Priority(priority), stride, etpf, service: Service::default() };
+        let (protected, mut admission) = self.judge(app, &params, settings);
+        if !protected && etpf > Span::ZERO && settings.admission == Admission::Refuse {
+            return Err(admission);
+        }
+        if priority != wanted {
+            admission = format!("{admission} (priority {wanted} is taken, so it has {priority})");
+        }
+        let member = Member {
+            app,
+            name: hello.name.clone(),
+            pid,
+            fps_mhz,
+            params,
+            max_slice: asked.max_slice.unwrap_or(settings.max_slice),
+            admission,
+            protected,
+        };
+        Ok(self.slots[slot].insert(member))
+    }
+
+    /// Changes a member's terms, or says why not.
+    pub fn change(&mut self, app: AppId, terms: Terms, settings: &Settings) -> Result<&Member, String> {
+        let member = self.get(app).ok_or("no such app")?;
+        let fps_mhz = terms.fps_mhz.unwrap_or(member.fps_mhz);
+        let stride: Stride = settings.core.refresh.stride_for(fps_mhz).map_err(|error| error.to_string())?;
+        let priority = Priority(terms.priority.unwrap_or(member.params.priority.0));
+        if let Some(other) = self.iter().find(|other| other.app != app && other.params.priority == priority) {
+            return Err(format!("priority {} belongs to {}", priority.0, other.name));
+        }
+        let etpf = checked_etpf(terms.etpf.unwrap_or(member.params.etpf))?;
+        let params = AppParams { priority, stride, etpf, service: member.params.service };
+        let (protected, admission) = self.judge(app, &params, settings);
+        let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) else {
+            return Err("no such app".to_owned());
+        };
+        member.fps_mhz = fps_mhz;
+        member.params = params;
+        member.max_slice = terms.max_slice.unwrap_or(member.max_slice);
+        (member.protected, member.admission) = (protected, admission);
+        Ok(member)
+    }
+
+    /// Whether the deadlines of an app with these parameters can be guaranteed beside the others,
+    /// and the sentence that says so.
+    fn judge(&self, app: AppId, params: &AppParams, settings: &Settings) -> (bool, String) {
+        if params.etpf == Span::ZERO {
+            return (false, "not protected: it reserves no GPU time (etpf 0)".to_owned());
+        }
+        let above = self.iter().filter(|other| other.app != app && other.params.priority > params.priority);
+        let set: Vec<Demand> = above.map(|other| &other.params).chain([params]).map(demand).collect();
+        if is_schedulable(settings.core.refresh.period_span(), &set) {
+            (true, "protected: its deadlines are guaranteed".to_owned())
+        } else {
+            let why = "it and the more important apps reserve more than the GPU has";
+            (false, format!("not protected: {why}; lower an etpf or a frame rate"))
+        }
+    }
+
+    /// The priority nearest to the wanted one that nobody has, lower ones first.
+    fn free_priority(&self, wanted: u32) -> Option<u32> {
+        let taken = |priority: &u32| self.iter().any(|member| member.params.priority.0 == *priority);
+        (0..=wanted)
+            .rev()
+            .find(|priority| !taken(priority))
+            .or_else(|| (wanted.checked_add(1)?..=u32::MAX).find(|priority| !taken(priority)))
+    }
+}
+
+fn demand(params: &AppParams) -> Demand {
+    Demand { stride: params.stride, etpf: params.etpf, phase: 0 }
+}
+
+fn checked_etpf(etpf: Span) -> Result<Span, String> {
+    if etpf > ETPF_MAX {
+        Err("it asks for more than a minute of GPU time per frame".to_owned())
+    } else {
+        Ok(etpf)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(name: &str, priority: Option<u32>, etpf_us: u64) -> Hello {
+        Hello { name: name.to_owned(), priority, etpf_ns: Some(etpf_us * 1000), ..Hello::default() }
+    }
+
+    #[test]
+    fn what_cannot_be_guaranteed_is_not_promised() {
+        let mut members = Members::new(3);
+        let settings = Settings::default();
+        let first = members.admit(&hello("a", Some(9), 9_000), 1, &settings).expect("admitted");
+        assert!(first.protected, "{first:?}");
+        let second = members.admit(&hello("b", Some(9), 9_000), 2, &settings).expect("admitted");
+        assert!(!second.protected);
+        assert_eq!(second.params.priority, Priority(8));
+        assert!(second.admission.contains("priority 9 is taken"), "{}", second.admission);
+        let more = Terms { priority: Some(20), ..Terms::default() };
+        assert!(members.change(AppId(1), more, &settings).expect("changed").protected);
+        let refusing = Settings { admission: Admission::Refuse, ..settings };
+        let refused = members.admit(&hello("c", Some(1), 9_000), 3, &refusing).expect_err("too much");
+        assert!(refused.starts_with("not protected"), "{refused}");
+        assert!(members.admit(&hello("c", None, 0), 3, &refusing).is_ok(), "it reserves nothing");
+        assert_eq!(
+            members.admit(&hello("d", None, 0), 4, &refusing).expect_err("full"),
+            "all 3 places are taken"
+        );
+    }
+
+    #[test]
+    fn the_file_outranks_the_app() {
+        let settings = Settings::parse("[[app]]\nname='a'\npriority=5\nfps=30").expect("fine");
+        let mut members = Members::new(2);
+        let asks = Hello { fps_mhz: Some(60_000), ..hello("a", Some(99), 0) };
+        let member = members.admit(&asks, 1, &settings).expect("admitted");
+        assert_eq!((member.params.priority.0, member.fps_mhz), (5, 30_000));
+        let odd = Hello { fps_mhz: Some(45_000), ..hello("b", None, 0) };
+        assert!(members.admit(&odd, 2, &settings).expect_err("odd").contains("does not divide"));
+        assert_eq!(members.find("a").map(|member| member.app), Some(AppId(0)));
+        assert_eq!(members.find("0").map(|member| member.app), Some(AppId(0)));
+        assert_eq!(members.find("7"), None);
+    }
+
+    #[test]
+    fn terms_that_contradict_others_change_nothing() {
+        let settings = Settings::default();
+        let mut members = Members::new(2);
+        members.admit(&hello("a", Some(1), 0), 1, &settings).expect("admitted");
+        members.admit(&hello("b", Some(2), 0), 2, &settings).expect("admitted");
+        let before = members.get(AppId(0)).cloned();
+        let taken = Terms { priority: Some(2), etpf: Some(Span::from_ms(1)), ..Terms::default() };
+        assert_eq!(members.change(AppId(0), taken, &settings), Err("priority 2 belongs to b".to_owned()));
+        assert_eq!(members.get(AppId(0)).cloned(), before);
+        assert!(members.change(AppId(9), Terms::default(), &settings).is_err());
+    }
+}

@@ -1,0 +1,161 @@
+//! What the scheduling loop keeps of a client.
+//!
+//! A client numbers its groups itself, one after the other; the core wants numbers that are unique
+//! among all clients. So the slot is put in front, which also makes it impossible to speak of
+//! somebody else's group.
+
+use std::os::fd::OwnedFd;
+
+use takt_core::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
+use takt_core::{AppId, Cost, Event, GroupId, Time};
+use takt_ipc::region::{Region, Replies, Requests};
+use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
+use takt_ipc::wake::Doorbell;
+use takt_ipc::{Malformed, Reply, Request};
+
+/// Bits of a client's own group numbers.
+const GROUP_BITS: u32 = 40;
+
+/// Requests taken from one client per turn: one that floods the ring does not stop the others.
+pub const REQUESTS_PER_TURN: usize = 2 * QUEUE_MAX;
+
+/// The daemon's end of a client.
+#[derive(Debug)]
+pub struct Seat {
+    /// Its slot.
+    pub app: AppId,
+    region: Region,
+    requests: Reader<Requests>,
+    replies: Writer<Replies>,
+    doorbell: Doorbell,
+    /// The number that its next group must have at least.
+    next: u64,
+    /// Groups that were granted and are not finished.
+    granted: [Option<GroupId>; IN_FLIGHT_MAX],
+    /// It was told something and sleeps perhaps.
+    told: bool,
+}
+
+/// Why a client is not scheduled any more. The client is at fault, and it alone suffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Fault {
+    /// Its ring contradicts itself.
+    #[error(transparent)]
+    Corrupt(#[from] Corrupt),
+    /// It sent something that is no request.
+    #[error("it sent something that is no request: {0}")]
+    Malformed(#[from] Malformed),
+    /// It numbers its groups in no order.
+    #[error("its group {0} comes out of order")]
+    Order(u64),
+    /// It finished a group that it was never granted.
+    #[error("it finished group {0}, which was not granted")]
+    NotGranted(u64),
+    /// It submits more than may wait.
+    #[error("it submits more groups than may wait")]
+    TooMany,
+    /// It does not read what it is told.
+    #[error("it does not read what it is told")]
+    Deaf,
+    /// It did not say that a group ended, for too long.
+    #[error("it did not report the end of group {0} in time")]
+    Stuck(u64),
+}
+
+/// The descriptors that a client needs for its end.
+#[derive(Debug)]
+pub struct Ends {
+    /// Of the region.
+    pub region: OwnedFd,
+    /// Of the doorbell.
+    pub doorbell: OwnedFd,
+}
+
+impl Seat {
+    /// Makes the shared memory for a client at that slot.
+    pub fn new(app: AppId) -> std::io::Result<(Self, Ends)> {
+        let (region, fd) = Region::create()?;
+        let doorbell = Doorbell::new()?;
+        let ends = Ends { region: fd, doorbell: rustix::io::dup(&doorbell)? };
+        let (requests, replies) = region.daemon_ends();
+        let granted = [None; IN_FLIGHT_MAX];
+        Ok((Self { app, region, requests, replies, doorbell, next: 0, granted, told: false }, ends))
+    }
+
+    /// What wakes the loop when the client has sent something.
+    pub fn doorbell(&self) -> &Doorbell {
+        &self.doorbell
+    }
+
+    /// The client's next request as an event, checked as far as one can without the core.
+    pub fn next_event(&mut self, now: Time) -> Result<Option<Event>, Fault> {
+        let Some(words) = self.requests.pop()? else {
+            return Ok(None);
+        };
+        match Request::decode(&words)? {
+            Request::Submit { group, kind, estimate } => {
+                if group.0 < self.next || group.0 >> GROUP_BITS != 0 {
+                    return Err(Fault::Order(group.0));
+                }
+                self.next = group.0 + 1;
+                Ok(Some(Event::Submit { app: self.app, group: self.global(group), kind, estimate }))
+            }
+            Request::Complete { group, finished, cost } => {
+                let global = self.global(group);
+                if !self.forget(global) {
+                    return Err(Fault::NotGranted(group.0));
+                }
+                let finished = finished.min(now);
+                Ok(Some(Event::Complete { group: global, finished, cost: Cost::new(cost) }))
+            }
+        }
+    }
+
+    /// Tells the client that a group may run.
+    pub fn grant(&mut self, group: GroupId, credit: takt_core::Span) -> Result<(), Fault> {
+        match self.granted.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some(group),
+            None => return Err(Fault::TooMany),
+        }
+        self.tell(Reply::Grant { group: local(group), credit })
+    }
+
+    /// Tells the client something; it is woken by [`Self::wake`].
+    pub fn tell(&mut self, reply: Reply) -> Result<(), Fault> {
+        match self.replies.push(&reply.encode()) {
+            Ok(()) => {
+                self.told = true;
+                Ok(())
+            }
+            Err(Full::Full) => Err(Fault::Deaf),
+            Err(Full::Corrupt(corrupt)) => Err(corrupt.into()),
+        }
+    }
+
+    /// Wakes the client if it was told something.
+    pub fn wake(&mut self) {
+        if std::mem::take(&mut self.told) {
+            self.region.bell().ring();
+        }
+    }
+
+    /// Takes one granted group off the list, to be finished in the name of a client that cannot.
+    pub fn take_granted(&mut self) -> Option<GroupId> {
+        self.granted.iter_mut().find_map(Option::take)
+    }
+
+    /// Strikes a granted group off the list; says whether it was on it.
+    pub fn forget(&mut self, group: GroupId) -> bool {
+        let place = self.granted.iter_mut().find(|place| **place == Some(group));
+        place.and_then(Option::take).is_some()
+    }
+
+    fn global(&self, group: GroupId) -> GroupId {
+        GroupId(u64::from(self.app.0) << GROUP_BITS | (group.0 & ((1 << GROUP_BITS) - 1)))
+    }
+}
+
+/// The number that the client gave a group.
+pub fn local(group: GroupId) -> GroupId {
+    GroupId(group.0 & ((1 << GROUP_BITS) - 1))
+}

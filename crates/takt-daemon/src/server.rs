@@ -1,0 +1,342 @@
+//! The daemon: accepts clients and tools, keeps the list, and answers.
+//!
+//! One thread serves the control socket and reads what the scheduling loop tells. It may take its
+//! time: apps draw on without it.
+
+use std::io::ErrorKind;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use takt_core::{AppId, Span, Stats, policy};
+use takt_ipc::message::{Hello, Message, TEXT_MAX, Welcome};
+use takt_ipc::socket::{Connection, Listener, Peer, Received};
+
+use crate::ask::{Answer, Ask};
+use crate::clock;
+use crate::config::Settings;
+use crate::engine::{Engine, Note, Office, Order};
+use crate::log::{Log, Scene};
+use crate::members::Members;
+use crate::seat::Seat;
+use crate::thread::{Loop, Waker};
+
+/// Most connections at once; more are closed at once.
+const SESSIONS_MAX: usize = 256;
+/// How often notes are read when nothing else happens.
+const TURN: Duration = Duration::from_millis(20);
+
+/// The daemon.
+#[derive(Debug)]
+pub struct Server {
+    settings: Settings,
+    path: PathBuf,
+    listener: Listener,
+    sessions: Vec<Session>,
+    members: Members,
+    office: Office,
+    waker: Waker,
+    heart: std::os::fd::OwnedFd,
+    log: Log,
+    policy: String,
+    scheduler: Option<std::thread::JoinHandle<Engine>>,
+    own_uid: u32,
+    stopping: bool,
+}
+
+#[derive(Debug)]
+struct Session {
+    connection: Connection,
+    peer: Peer,
+    app: Option<AppId>,
+    closing: bool,
+}
+
+impl Server {
+    /// Listens at `path` and starts the scheduling loop.
+    pub fn start(path: PathBuf, settings: Settings) -> std::io::Result<Self> {
+        let listener = Listener::bind(&path)?;
+        let Some(mut chosen) = policy::by_name(&settings.policy) else {
+            return Err(std::io::Error::new(
+                ErrorKind::InvalidInput,
+                format!("no policy {}", settings.policy),
+            ));
+        };
+        chosen.prepare(&settings.core);
+        let mut core = settings.core;
+        core.refresh = core.refresh.with_origin(clock::now());
+        let (engine, office) = Engine::new(core, chosen)?;
+        let heart = engine.heart().as_fd().try_clone_to_owned()?;
+        let scheduling = Loop::new(engine)?;
+        let waker = scheduling.waker();
+        let scheduler =
+            std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || scheduling.run())?;
+        Ok(Self {
+            members: Members::new(settings.core.apps_max as usize),
+            policy: settings.policy.clone(),
+            settings: Settings { core, ..settings },
+            path,
+            listener,
+            sessions: Vec::new(),
+            office,
+            waker,
+            heart,
+            log: Log::default(),
+            scheduler: Some(scheduler),
+            own_uid: rustix::process::geteuid().as_raw(),
+            stopping: false,
+        })
+    }
+
+    /// Serves until told to stop by a tool or by `stop`.
+    pub fn run(&mut self, stop: impl Fn() -> bool) -> std::io::Result<()> {
+        while !self.stopping && !stop() {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for something to happen, for a short while, and serves it.
+    pub fn turn(&mut self) -> std::io::Result<()> {
+        let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        fds.extend(self.sessions.iter().map(|session| PollFd::new(&session.connection, PollFlags::IN)));
+        let timeout = Timespec { tv_sec: 0, tv_nsec: TURN.subsec_nanos().into() };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(fds);
+        self.read_notes();
+        for (index, ready) in ready[1..].iter().enumerate() {
+            if *ready {
+                self.serve(index);
+            }
+        }
+        self.close_sessions();
+        if ready[0] {
+            self.accept();
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) {
+        // A client that vanished while it waited is no reason to stop.
+        while let Ok(Some((connection, peer))) = self.listener.accept() {
+            if self.sessions.len() < SESSIONS_MAX {
+                self.sessions.push(Session { connection, peer, app: None, closing: false });
+            }
+        }
+    }
+
+    /// Reads what a session has sent.
+    fn serve(&mut self, index: usize) {
+        loop {
+            match self.sessions[index].connection.receive() {
+                Ok(Some(received)) => self.handle(index, received),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    self.refuse(index, error.to_string());
+                    return;
+                }
+                Ok(None) | Err(_) => {
+                    self.sessions[index].closing = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, index: usize, received: Received) {
+        match received.message {
+            Message::Hello(hello) => self.welcome(index, &hello),
+            Message::Ask { text } => {
+                let answer = match serde_json::from_str::<Ask>(&text) {
+                    Ok(ask) => self.answer(index, ask),
+                    Err(error) => Answer::refused(format!("not understood: {error}")),
+                };
+                self.reply(index, &answer);
+            }
+            _ => self.refuse(index, "only the daemon says that".to_owned()),
+        }
+    }
+
+    fn welcome(&mut self, index: usize, hello: &Hello) {
+        if self.sessions[index].app.is_some() {
+            return self.refuse(index, "it has joined already".to_owned());
+        }
+        let pid = self.sessions[index].peer.pid;
+        let member = match self.members.admit(hello, pid, &self.settings) {
+            Ok(member) => member,
+            Err(reason) => return self.refuse(index, reason),
+        };
+        let (app, admission) = (member.app, member.admission.clone());
+        let (params, max_slice) = (member.params, member.max_slice);
+        let Ok((seat, ends)) = Seat::new(app) else {
+            self.members.remove(app);
+            return self.refuse(index, "the daemon has no memory or descriptors left".to_owned());
+        };
+        let welcome = Message::Welcome(Welcome { app: app.0, admission });
+        let fds = [ends.region.as_fd(), ends.doorbell.as_fd(), self.heart.as_fd()];
+        let session = &mut self.sessions[index];
+        if session.connection.send(&welcome, &fds).is_err() {
+            session.closing = true;
+            self.members.remove(app);
+            return;
+        }
+        session.app = Some(app);
+        self.order(Order::Join { seat: Box::new(seat), params, max_slice });
+    }
+
+    fn refuse(&mut self, index: usize, reason: String) {
+        let session = &mut self.sessions[index];
+        // It is closed either way.
+        session.connection.send(&Message::Refused { reason }, &[]).unwrap_or_default();
+        session.closing = true;
+    }
+
+    fn reply(&mut self, index: usize, answer: &Answer) {
+        let text = serde_json::to_string(answer).unwrap_or_default();
+        let mut rest = text.as_str();
+        loop {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(TEXT_MAX));
+            let message = Message::Answer { text: piece.to_owned(), more: !after.is_empty() };
+            let session = &mut self.sessions[index];
+            if session.connection.send(&message, &[]).is_err() {
+                session.closing = true;
+                return;
+            }
+            if after.is_empty() {
+                return;
+            }
+            rest = after;
+        }
+    }
+
+    fn answer(&mut self, index: usize, ask: Ask) -> Answer {
+        let uid = self.sessions[index].peer.uid;
+        if ask.changes() && uid != 0 && uid != self.own_uid {
+            return Answer::refused("only the daemon's user and root may change anything".to_owned());
+        }
+        match ask {
+            Ask::Apps => Answer::apps(&self.members),
+            Ask::Summary { window_s } => {
+                let window = Span::from_ms(u64::from(window_s.clamp(1, 30)) * 1000);
+                Answer::Summary(Box::new(self.log.summary(clock::now(), window, &self.scene())))
+            }
+            Ask::Set { app, terms } => self.set(&app, &terms),
+            Ask::Policy { name } => self.set_policy(&name),
+            Ask::Focus { app } => {
+                let focus = app.as_deref().map(|app| self.members.find(app).map(|member| member.app));
+                match focus {
+                    Some(None) => Answer::refused("no such app; takt list shows them".to_owned()),
+                    focus => {
+                        self.order(Order::Focus(focus.flatten()));
+                        Answer::Done
+                    }
+                }
+            }
+            Ask::Stop => {
+                self.stopping = true;
+                Answer::Done
+            }
+        }
+    }
+
+    fn set(&mut self, who: &str, terms: &crate::ask::Terms) -> Answer {
+        let Some(app) = self.members.find(who).map(|member| member.app) else {
+            return Answer::refused(format!("no app {who}; takt list shows them"));
+        };
+        let terms = match terms.checked() {
+            Ok(terms) => terms,
+            Err(problem) => return Answer::refused(problem),
+        };
+        match self.members.change(app, terms, &self.settings) {
+            Err(reason) => Answer::refused(reason),
+            Ok(member) => {
+                let (params, max_slice) = (member.params, member.max_slice);
+                self.order(Order::Change { app, params });
+                if terms.max_slice.is_some() {
+                    self.order(Order::Limit { app, max_slice });
+                }
+                Answer::apps(&self.members)
+            }
+        }
+    }
+
+    fn set_policy(&mut self, name: &str) -> Answer {
+        let Some(mut policy) = policy::by_name(name) else {
+            let names = policy::NAMES.join(", ");
+            return Answer::refused(format!("no policy {name}; there are {names}"));
+        };
+        policy.prepare(&self.settings.core);
+        name.clone_into(&mut self.policy);
+        self.order(Order::Policy(policy));
+        Answer::Done
+    }
+
+    fn scene(&self) -> Scene<'_> {
+        Scene {
+            members: &self.members,
+            policy: &self.policy,
+            refresh: self.settings.core.refresh,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Gives the loop an order. If it has not taken hundreds of orders, it hangs, and clients
+    /// notice that by themselves.
+    fn order(&mut self, order: Order) {
+        if self.office.orders.push(order).is_ok() {
+            self.waker.wake();
+        }
+    }
+
+    fn read_notes(&mut self) {
+        while let Ok(note) = self.office.notes.pop() {
+            match note {
+                Note::Record(at, record) => self.log.add(at, record),
+                Note::Gone { seat, fault } => {
+                    let app = seat.app;
+                    drop(seat);
+                    self.members.remove(app);
+                    let session = self.sessions.iter().position(|session| session.app == Some(app));
+                    if let Some(index) = session {
+                        self.sessions[index].app = None;
+                        let reason =
+                            fault.map_or_else(|| "it has left".to_owned(), |fault| fault.to_string());
+                        self.refuse(index, reason);
+                    }
+                }
+                Note::Replaced(policy) => drop(policy),
+            }
+        }
+    }
+
+    fn close_sessions(&mut self) {
+        let mut left = Vec::new();
+        self.sessions.retain(|session| {
+            if session.closing {
+                left.extend(session.app);
+            }
+            !session.closing
+        });
+        for app in left {
+            self.order(Order::Leave { app });
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.order(Order::Stop);
+        if let Some(scheduler) = self.scheduler.take() {
+            // A loop that panicked has said so itself.
+            drop(scheduler.join());
+        }
+        // Gone already, perhaps.
+        std::fs::remove_file(&self.path).unwrap_or_default();
+    }
+}

@@ -1,0 +1,82 @@
+//! The scheduling loop on a thread of its own.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::time::Timespec;
+use takt_core::Span;
+use takt_ipc::wake::Doorbell;
+
+use crate::clock;
+use crate::engine::Engine;
+
+/// The loop turns at least this often, so that clients see it alive.
+pub const BEAT_MAX: Span = Span::from_ms(10);
+
+/// Wakes the loop when there are orders for it.
+#[derive(Clone, Debug)]
+pub struct Waker(Arc<Doorbell>);
+
+impl Waker {
+    /// Wakes the loop.
+    pub fn wake(&self) {
+        self.0.ring();
+    }
+}
+
+/// The loop, ready to run.
+#[derive(Debug)]
+pub struct Loop {
+    engine: Engine,
+    epoll: std::os::fd::OwnedFd,
+    waker: Waker,
+}
+
+impl Loop {
+    /// Around `engine`.
+    pub fn new(engine: Engine) -> std::io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        listen(&epoll, &waker)?;
+        Ok(Self { engine, epoll, waker: Waker(Arc::new(Doorbell::from_fd(waker))) })
+    }
+
+    /// What wakes it.
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Runs until told to stop.
+    pub fn run(mut self) -> Engine {
+        let mut ready =
+            [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 16];
+        while !self.engine.is_stopped() {
+            let epoll = &self.epoll;
+            let next = self.engine.turn(clock::now(), |seat| {
+                // Without its doorbell a client is heard at the next beat.
+                listen(epoll, seat.doorbell()).unwrap_or_default();
+            });
+            let now = clock::now();
+            let latest = now + BEAT_MAX;
+            let sleep = next.map_or(latest, |next| next.min(latest)).since(now);
+            // Interrupted or not: the next turn looks at everything.
+            epoll::wait(&self.epoll, &mut ready, Some(&timespec(sleep))).unwrap_or_default();
+        }
+        self.engine
+    }
+}
+
+/// Wakes up whenever `doorbell` rings again; it need not be silenced.
+fn listen(epoll: &std::os::fd::OwnedFd, doorbell: impl AsFd) -> std::io::Result<()> {
+    let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+    Ok(epoll::add(epoll, doorbell, epoll::EventData::new_u64(0), flags)?)
+}
+
+fn timespec(span: Span) -> Timespec {
+    let ns = span.as_ns();
+    Timespec {
+        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or_default(),
+    }
+}

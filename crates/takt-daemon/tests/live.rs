@@ -1,0 +1,199 @@
+//! A daemon with its threads, and clients over its socket, in real time.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use takt_core::{Estimate, GroupId, GroupKind, Span};
+use takt_daemon::clock;
+use takt_daemon::config::Settings;
+use takt_daemon::server::Server;
+use takt_ipc::client::{Joined, NotScheduled, join};
+use takt_ipc::message::{Hello, Message};
+use takt_ipc::socket::Connection;
+use takt_ipc::{Reply, Request};
+
+/// Long enough for any machine; nothing waits this long unless it is broken.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Runs `test` against a daemon.
+fn with_daemon(name: &str, settings: &str, test: impl FnOnce(&Path)) {
+    let path = std::env::temp_dir().join(format!("takt-live-{name}-{}", std::process::id()));
+    std::fs::remove_file(&path).unwrap_or_default();
+    let settings = Settings::parse(settings).expect("settings");
+    let mut server = Server::start(path.clone(), settings).expect("a daemon");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| server.run(|| stop.load(Ordering::Relaxed)));
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(&path)));
+        stop.store(true, Ordering::Relaxed);
+        serving.join().expect("no panic").expect("served");
+        if let Err(panic) = result {
+            std::panic::resume_unwind(panic);
+        }
+    });
+    drop(server);
+    assert!(!path.exists(), "the socket is gone");
+}
+
+fn hello(name: &str, priority: u32) -> Hello {
+    Hello { name: name.to_owned(), priority: Some(priority), ..Hello::default() }
+}
+
+fn submit(app: &mut Joined, group: u64, kind: GroupKind) {
+    let estimate = Estimate::new(Span::from_us(100));
+    app.sender.send(&Request::Submit { group: GroupId(group), kind, estimate }).expect("room");
+}
+
+/// The next reply that is wanted.
+fn await_reply<T>(app: &mut Joined, wanted: impl Fn(Reply) -> Option<T>) -> T {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        match app.receiver.next_reply().expect("an honest daemon") {
+            Some(reply) => {
+                if let Some(found) = wanted(reply) {
+                    return found;
+                }
+            }
+            None => app.receiver.sleep(Duration::from_millis(100)),
+        }
+    }
+    panic!("no such reply");
+}
+
+fn granted(reply: Reply) -> Option<u64> {
+    match reply {
+        Reply::Grant { group, .. } => Some(group.0),
+        _ => None,
+    }
+}
+
+fn complete(app: &mut Joined, group: u64) {
+    let request =
+        Request::Complete { group: GroupId(group), finished: clock::now(), cost: Span::from_us(50) };
+    app.sender.send(&request).expect("room");
+}
+
+fn ask(path: &Path, text: &str) -> serde_json::Value {
+    let connection = Connection::connect(path, PATIENCE).expect("connect");
+    connection.send(&Message::Ask { text: text.to_owned() }, &[]).expect("send");
+    let mut answer = String::new();
+    loop {
+        match connection.receive().expect("whole").expect("there").message {
+            Message::Answer { text, more } => {
+                answer.push_str(&text);
+                if !more {
+                    return serde_json::from_str(&answer).expect("JSON");
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn frames_are_granted_released_and_judged() {
+    with_daemon("frames", "mpcg = 1", |path| {
+        let mut app = join(path, &hello("dial", 5), PATIENCE).expect("joined");
+        for frame in 0..20 {
+            submit(&mut app, 2 * frame, GroupKind::Draw);
+            assert_eq!(await_reply(&mut app, granted), 2 * frame);
+            complete(&mut app, 2 * frame);
+            submit(&mut app, 2 * frame + 1, GroupKind::Swap);
+            assert_eq!(await_reply(&mut app, granted), 2 * frame + 1);
+            complete(&mut app, 2 * frame + 1);
+            let release = |reply| match reply {
+                Reply::Release { at } => Some(at),
+                _ => None,
+            };
+            let at = await_reply(&mut app, release);
+            std::thread::sleep(Duration::from_nanos(at.since(clock::now()).as_ns()));
+        }
+        assert!(app.receiver.silent_for(clock::now()) < Span::from_ms(5_000), "it beats");
+        // Notes are read now and then; the figures follow.
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let summary = ask(path, r#"{"ask": "summary", "window_s": 30}"#);
+            let dial = &summary["is"]["apps"][0];
+            if dial["frames"].as_u64().is_some_and(|frames| frames >= 19) {
+                assert_eq!(dial["name"], "dial");
+                break;
+            }
+            assert!(Instant::now() < until, "{summary}");
+        }
+    });
+}
+
+#[test]
+fn the_dead_make_room_at_once() {
+    with_daemon("dead", "mpcg = 1", |path| {
+        let mut dying = join(path, &hello("dying", 9), PATIENCE).expect("joined");
+        let mut other = join(path, &hello("other", 1), PATIENCE).expect("joined");
+        submit(&mut dying, 0, GroupKind::Draw);
+        assert_eq!(await_reply(&mut dying, granted), 0);
+        submit(&mut other, 0, GroupKind::Draw);
+        drop(dying.connection);
+        assert_eq!(await_reply(&mut other, granted), 0);
+        let until = Instant::now() + PATIENCE;
+        while dying.receiver.next_reply().expect("an honest daemon") != Some(Reply::Farewell) {
+            assert!(Instant::now() < until, "no farewell");
+            dying.receiver.sleep(Duration::from_millis(100));
+        }
+    });
+}
+
+#[test]
+fn terms_policies_and_questions() {
+    with_daemon("terms", "", |path| {
+        let _first = join(path, &hello("first", 5), PATIENCE).expect("joined");
+        let second = join(path, &hello("second", 5), PATIENCE).expect("joined");
+        assert!(second.welcome.admission.contains("priority 5 is taken"), "{:?}", second.welcome);
+        let apps = ask(path, r#"{"ask": "apps"}"#);
+        assert_eq!(apps["is"][0]["name"], "first");
+        assert_eq!(apps["is"][1]["pid"], std::process::id());
+        let set = ask(path, r#"{"ask": "set", "app": "second", "priority": 50, "etpf_ms": 2.5}"#);
+        assert_eq!(set["is"][0]["name"], "second");
+        assert_eq!(set["is"][0]["protected"], true);
+        for (wrong, why) in [
+            (r#"{"ask": "set", "app": "nobody"}"#, "no app nobody"),
+            (r#"{"ask": "set", "app": "first", "fps": 45}"#, "does not divide"),
+            (r#"{"ask": "set", "app": "first", "etpf_ms": -1}"#, "use 0 to 60000 ms"),
+            (r#"{"ask": "policy", "name": "x"}"#, "there are frame-deadline"),
+            (r#"{"ask": "dance"}"#, "not understood"),
+            ("rubbish", "not understood"),
+        ] {
+            let answer = ask(path, wrong);
+            assert_eq!(answer["answer"], "refused", "{answer}");
+            assert!(answer["is"].as_str().is_some_and(|is| is.contains(why)), "{answer}");
+        }
+        assert_eq!(ask(path, r#"{"ask": "policy", "name": "fifo"}"#)["answer"], "done");
+        assert_eq!(ask(path, r#"{"ask": "summary", "window_s": 1}"#)["is"]["policy"], "fifo");
+    });
+}
+
+#[test]
+fn strangers_and_crowds_do_no_harm() {
+    with_daemon("crowd", "", |path| {
+        let mut app = join(path, &hello("app", 1), PATIENCE).expect("joined");
+        let crowd: Vec<_> =
+            (0..300).filter_map(|_| Connection::connect(path, Duration::from_secs(1)).ok()).collect();
+        for stranger in crowd.iter().take(50) {
+            rustix::net::send(stranger, b"rubbish", rustix::net::SendFlags::NOSIGNAL).unwrap_or_default();
+        }
+        submit(&mut app, 0, GroupKind::Draw);
+        assert_eq!(await_reply(&mut app, granted), 0);
+        drop(crowd);
+        let places = 64;
+        let mut joined = Vec::new();
+        let refused = loop {
+            match join(path, &hello("many", 2), PATIENCE) {
+                Ok(app) => joined.push(app),
+                Err(NotScheduled::Refused(reason)) => break reason,
+                // The crowd is still leaving.
+                Err(NotScheduled::Absent { .. } | NotScheduled::Nonsense) => {}
+            }
+        };
+        assert_eq!(joined.len(), places - 1);
+        assert_eq!(refused, format!("all {places} places are taken"));
+    });
+}

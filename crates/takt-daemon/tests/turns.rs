@@ -1,0 +1,298 @@
+//! Clients, honest and not, against one turn of the loop after the other, in made-up time.
+
+use std::os::fd::AsFd;
+
+use takt_core::policy::{self, FrameDeadline};
+use takt_core::{
+    Action, AppId, AppParams, Config, Estimate, Event, Execution, GroupId, GroupKind, Margins, Priority,
+    Service, Span, Stride, Time,
+};
+use takt_daemon::engine::{Engine, Note, Office, Order};
+use takt_daemon::seat::{Fault, Seat};
+use takt_ipc::client::{Receiver, Sender};
+use takt_ipc::ring::CAPACITY;
+use takt_ipc::{Malformed, Reply, Request, client};
+use takt_trace::Record;
+
+struct Rig {
+    engine: Engine,
+    office: Office,
+    now: Time,
+}
+
+struct App {
+    id: AppId,
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl App {
+    fn submit(&mut self, group: u64, us: u64, kind: GroupKind) {
+        let estimate = Estimate::new(Span::from_us(us));
+        self.sender.send(&Request::Submit { group: GroupId(group), kind, estimate }).expect("room");
+    }
+
+    fn complete(&mut self, group: u64, at: Time) {
+        let request = Request::Complete { group: GroupId(group), finished: at, cost: Span::from_us(1) };
+        self.sender.send(&request).expect("room");
+    }
+
+    fn replies(&mut self) -> Vec<Reply> {
+        std::iter::from_fn(|| self.receiver.next_reply().expect("an honest daemon")).collect()
+    }
+
+    fn granted(&mut self) -> Vec<u64> {
+        let granted = |reply| match reply {
+            Reply::Grant { group, .. } => Some(group.0),
+            _ => None,
+        };
+        self.replies().into_iter().filter_map(granted).collect()
+    }
+}
+
+impl Rig {
+    fn new(mpcg: u32) -> Self {
+        let config = Config {
+            mpcg,
+            margins: Margins::NONE,
+            apps_max: 4,
+            execution: Execution::AnyOrder,
+            ..Config::default()
+        };
+        let (engine, office) = Engine::new(config, Box::new(FrameDeadline::new())).expect("an engine");
+        Self { engine, office, now: Time::from_us(100_000_000) }
+    }
+
+    fn join(&mut self, slot: u32, priority: u32) -> App {
+        let id = AppId(slot);
+        let (seat, ends) = Seat::new(id).expect("shared memory");
+        let params = AppParams {
+            priority: Priority(priority),
+            stride: Stride::ONE,
+            etpf: Span::ZERO,
+            service: Service::default(),
+        };
+        let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
+        let (sender, receiver) = client::ends(&ends.region, ends.doorbell, &beat).expect("mapped");
+        let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) };
+        self.office.orders.push(order).expect("room");
+        self.turn();
+        App { id, sender, receiver }
+    }
+
+    fn turn(&mut self) {
+        self.now += Span::from_us(1);
+        self.engine.turn(self.now, |_| {});
+        self.engine.scheduler().check_invariants();
+    }
+
+    /// All that the loop told since the last call.
+    fn notes(&mut self) -> Vec<Note> {
+        std::iter::from_fn(|| self.office.notes.pop().ok()).collect()
+    }
+
+    /// The client that was let go, and its fault.
+    fn fault(&mut self) -> Option<(AppId, Fault)> {
+        self.notes().into_iter().find_map(|note| match note {
+            Note::Gone { seat, fault } => fault.map(|fault| (seat.app, fault)),
+            _ => None,
+        })
+    }
+}
+
+#[test]
+fn groups_are_granted_by_priority_and_completions_let_others_in() {
+    let mut rig = Rig::new(1);
+    let mut low = rig.join(0, 1);
+    let mut high = rig.join(1, 9);
+    assert!(matches!(low.replies()[..], [Reply::Limit { .. }, Reply::Release { .. }]));
+    low.submit(0, 100, GroupKind::Draw);
+    low.submit(1, 100, GroupKind::Draw);
+    rig.turn();
+    assert_eq!(low.granted(), [0]);
+    high.submit(0, 100, GroupKind::Swap);
+    rig.turn();
+    assert_eq!((low.granted(), high.granted()), (vec![], vec![]), "the GPU is taken");
+    low.complete(0, rig.now);
+    rig.turn();
+    assert_eq!((low.granted(), high.granted()), (vec![], vec![0]));
+    high.complete(0, rig.now);
+    rig.turn();
+    assert_eq!(low.granted(), [1]);
+}
+
+#[test]
+fn a_client_that_dies_leaves_nothing_behind() {
+    let mut rig = Rig::new(1);
+    let mut dying = rig.join(0, 9);
+    let mut other = rig.join(1, 1);
+    dying.submit(0, 100, GroupKind::Draw);
+    dying.submit(1, 100, GroupKind::Draw);
+    rig.turn();
+    other.submit(0, 100, GroupKind::Draw);
+    rig.turn();
+    assert!(other.granted().is_empty(), "the GPU is taken");
+    rig.office.orders.push(Order::Leave { app: dying.id }).expect("room");
+    rig.turn();
+    assert_eq!(other.granted(), [0]);
+    assert_eq!(rig.engine.scheduler().lanes().len(), 1);
+    assert_eq!(dying.replies().last(), Some(&Reply::Farewell));
+    let again = rig.join(0, 5);
+    assert_eq!(again.id, dying.id, "the slot is free");
+}
+
+#[test]
+fn every_lie_costs_the_liar_alone() {
+    type Lie = (&'static str, fn(&mut App, Time), Fault);
+    let lies: [Lie; 5] = [
+        ("no record", |app, _| app.submit(1 << 50, 1, GroupKind::Draw), Fault::Order(1 << 50)),
+        ("never granted", |app, now| app.complete(77, now), Fault::NotGranted(77)),
+        (
+            "backwards",
+            |app, _| {
+                app.submit(5, 1, GroupKind::Draw);
+                app.submit(5, 1, GroupKind::Draw);
+            },
+            Fault::Order(5),
+        ),
+        (
+            "too many",
+            |app, _| (0..100).for_each(|group| app.submit(group, 1_000_000, GroupKind::Draw)),
+            Fault::TooMany,
+        ),
+        (
+            "finished twice",
+            |app, now| {
+                app.submit(0, 1, GroupKind::Draw);
+                app.complete(0, now);
+            },
+            Fault::NotGranted(0),
+        ),
+    ];
+    for (name, lie, expected) in lies {
+        let mut rig = Rig::new(2);
+        let mut honest = rig.join(0, 1);
+        let mut liar = rig.join(1, 9);
+        lie(&mut liar, rig.now);
+        honest.submit(0, 100, GroupKind::Swap);
+        for _ in 0..3 {
+            rig.turn();
+        }
+        assert_eq!(rig.fault(), Some((liar.id, expected)), "{name}");
+        assert_eq!(honest.granted(), [0], "{name}");
+        assert!(rig.engine.seat(liar.id).is_none(), "{name}");
+    }
+}
+
+#[test]
+fn rubbish_in_the_ring_is_named() {
+    let mut rig = Rig::new(1);
+    let id = AppId(0);
+    let (seat, ends) = Seat::new(id).expect("shared memory");
+    let region = takt_ipc::region::Region::open(ends.region.as_fd()).expect("mapped");
+    let params = AppParams {
+        priority: Priority(1),
+        stride: Stride::ONE,
+        etpf: Span::ZERO,
+        service: Service::default(),
+    };
+    let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::FOREVER };
+    rig.office.orders.push(order).expect("room");
+    region.client_ends().0.push(&[42; 8]).expect("room");
+    rig.turn();
+    assert_eq!(rig.fault(), Some((id, Fault::Malformed(Malformed::Kind(42)))));
+}
+
+#[test]
+fn one_that_never_listens_is_let_go() {
+    let mut rig = Rig::new(1);
+    let mut deaf = rig.join(0, 1);
+    for group in 0..u64::from(CAPACITY) {
+        deaf.submit(group, 1, GroupKind::Draw);
+        rig.turn();
+        deaf.complete(group, rig.now);
+        rig.turn();
+        if rig.engine.seat(deaf.id).is_none() {
+            break;
+        }
+    }
+    assert_eq!(rig.fault(), Some((deaf.id, Fault::Deaf)));
+}
+
+#[test]
+fn a_missing_completion_names_its_owner() {
+    let mut rig = Rig::new(1);
+    let mut stuck = rig.join(0, 9);
+    let mut other = rig.join(1, 1);
+    stuck.submit(0, 100, GroupKind::Draw);
+    rig.turn();
+    other.submit(0, 100, GroupKind::Draw);
+    rig.now += Span::from_ms(600);
+    rig.turn();
+    assert_eq!(rig.fault(), Some((stuck.id, Fault::Stuck(0))));
+    rig.turn();
+    assert_eq!(other.granted(), [0], "the others go on");
+}
+
+#[test]
+fn the_policy_can_be_replaced_under_load() {
+    let mut rig = Rig::new(1);
+    let mut app = rig.join(0, 1);
+    app.submit(0, 100, GroupKind::Draw);
+    let fifo = policy::by_name("fifo").expect("it exists");
+    rig.office.orders.push(Order::Policy(fifo)).expect("room");
+    rig.turn();
+    assert_eq!(app.granted(), [0]);
+    assert_eq!(rig.engine.scheduler().policy_name(), "fifo");
+    assert!(rig.notes().iter().any(|note| matches!(note, Note::Replaced(_))));
+}
+
+#[test]
+fn all_that_happens_is_told() {
+    let mut rig = Rig::new(1);
+    let mut app = rig.join(0, 1);
+    app.submit(0, 100, GroupKind::Swap);
+    rig.turn();
+    app.complete(0, rig.now);
+    rig.turn();
+    let notes = rig.notes();
+    let told = |wanted: fn(&Record) -> bool| {
+        notes.iter().any(|note| matches!(note, Note::Record(_, record) if wanted(record)))
+    };
+    assert!(told(|record| matches!(record, Record::In(Event::Join { .. }))));
+    assert!(told(|record| matches!(record, Record::In(Event::Submit { .. }))));
+    assert!(told(|record| matches!(record, Record::Out(Action::Dispatch { .. }))));
+    assert!(told(|record| matches!(record, Record::Out(Action::FrameDone(_)))));
+    assert_eq!(rig.engine.untold(), 0);
+}
+
+/// The loop allocates nothing, whatever it is told and whether or not anybody reads its notes.
+#[test]
+fn turns_take_no_memory() {
+    let mut rig = Rig::new(3);
+    let mut apps: Vec<App> = (0..4).map(|slot| rig.join(slot, slot)).collect();
+    let mut group = 0;
+    let memory = allocation_counter::measure(|| {
+        for round in 0..20_000u64 {
+            for app in &mut apps {
+                let kind = if round % 3 == 0 { GroupKind::Swap } else { GroupKind::Draw };
+                app.submit(round, 50, kind);
+            }
+            for _ in 0..4 {
+                rig.now += Span::from_us(20);
+                rig.engine.turn(rig.now, |_| {});
+                for app in &mut apps {
+                    while let Ok(Some(reply)) = app.receiver.next_reply() {
+                        if let Reply::Grant { group: granted, .. } = reply {
+                            app.complete(granted.0, rig.now);
+                            group += 1;
+                        }
+                    }
+                }
+            }
+        }
+    });
+    assert!(group > 10_000, "{group}");
+    assert!(rig.engine.untold() > 0, "nobody read the notes");
+    assert_eq!(memory.count_total, 0);
+}
