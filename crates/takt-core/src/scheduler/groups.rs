@@ -173,14 +173,16 @@ impl Scheduler {
         self.waiting += usize::from(lane.head.is_none());
         lane.head = Some(head);
         lane.in_flight -= 1;
+        let mut dispatched = Span::ZERO;
         if head.kind.ends_frame() {
+            // What went before it in its frame was forgotten when the frame was closed.
             slot.frames.reopened(lane);
-            lane.front = slot.queue.front_ledger(per_group);
         } else {
-            lane.front.dispatched = left(lane.front.dispatched, before.conservative + per_group);
-            let done = before.conservative.saturating_sub(head.conservative);
-            lane.front.enqueued = left(lane.front.enqueued, done);
+            dispatched = left(lane.front.dispatched, before.conservative + per_group);
         }
+        lane.front = slot.queue.front_ledger(per_group);
+        lane.front.enqueued += dispatched;
+        lane.front.dispatched = dispatched;
         self.stats.preempted += 1;
         self.actions.push(Action::Preempt { app: flying.app, group: flying.group });
     }
