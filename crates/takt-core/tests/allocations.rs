@@ -1,12 +1,27 @@
 //! The scheduler takes all its memory at construction.
 
 use takt_core::policy::{self, Policy};
+use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
     Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Priority, Scheduler,
     Service, Span, Stride, Time,
 };
 
 const APPS: u32 = 12;
+
+/// Reserves of all kinds, and none.
+fn service(app: u32) -> Service {
+    let period = Span::from_ms(5);
+    let enforcement = if app < 6 { Enforcement::Posterior } else { Enforcement::Apriori };
+    let own = Reserve { budget: Span::from_us(800), period, deadline: period, enforcement };
+    let reservation = match app % 4 {
+        0 => Reservation::Own(own),
+        1 => Reservation::Shared(AppId(app - 1)),
+        2 => Reservation::Background,
+        _ => Reservation::None,
+    };
+    Service { reservation, turns: Turns::Following, ..Service::default() }
+}
 
 /// Drives all kinds of events through a scheduler; returns how many groups were dispatched.
 fn exercise(scheduler: &mut Scheduler) -> u64 {
@@ -21,7 +36,7 @@ fn exercise(scheduler: &mut Scheduler) -> u64 {
                 priority: Priority(app.0),
                 stride,
                 etpf: Span::from_us(300),
-                service: Service::default(),
+                service: service(app.0),
             };
             match round % 100 {
                 0 => scheduler.handle_event(now, Event::Join { app, params, phase: 0 }),

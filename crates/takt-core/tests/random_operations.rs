@@ -2,7 +2,8 @@
 //! a few periods decides exactly as looking at all of them.
 
 use proptest::prelude::*;
-use takt_core::policy::{Context, Fifo, FrameDeadline, Policy};
+use takt_core::policy::{self, Context, FrameDeadline, Policy};
+use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
     Action, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Lane, Margins,
     Priority, Refresh, Scheduler, Service, Span, Stride, Time,
@@ -34,14 +35,40 @@ enum Op {
 
 fn params() -> impl Strategy<Value = AppParams> {
     let etpf = prop_oneof![Just(0), 0u64..20_000_000, Just(u64::MAX)];
-    (0u32..8, 1u32..=7, etpf, any::<bool>(), proptest::option::of(0..APPS)).prop_map(
-        |(priority, stride, etpf, follows_focus, feeds)| AppParams {
-            priority: Priority(priority),
-            stride: Stride::new(stride).unwrap_or(Stride::ONE),
-            etpf: Span::from_ns(etpf),
-            service: Service { follows_focus, feeds: feeds.map(AppId), ..Service::default() },
+    (0u32..8, 1u32..=7, etpf, service()).prop_map(|(priority, stride, etpf, service)| AppParams {
+        priority: Priority(priority),
+        stride: Stride::new(stride).unwrap_or(Stride::ONE),
+        etpf: Span::from_ns(etpf),
+        service,
+    })
+}
+
+fn service() -> impl Strategy<Value = Service> {
+    let turns = prop_oneof![Just(Turns::Single), Just(Turns::Following)];
+    (any::<bool>(), turns, reservation(), proptest::option::of(0..APPS)).prop_map(
+        |(follows_focus, turns, reservation, feeds)| Service {
+            follows_focus,
+            turns,
+            reservation,
+            feeds: feeds.map(AppId),
+            ..Service::default()
         },
     )
+}
+
+fn reservation() -> impl Strategy<Value = Reservation> {
+    let time = prop_oneof![8 => 0u64..50_000_000, 1 => Just(u64::MAX)];
+    let enforcement = prop_oneof![Just(Enforcement::Posterior), Just(Enforcement::Apriori)];
+    let own = (time.clone(), time, enforcement).prop_map(|(budget, period, enforcement)| {
+        let (budget, period) = (Span::from_ns(budget), Span::from_ns(period));
+        Reservation::Own(Reserve { budget, period, deadline: period, enforcement })
+    });
+    prop_oneof![
+        Just(Reservation::None),
+        own,
+        (0..APPS + 2).prop_map(|app| Reservation::Shared(AppId(app))),
+        Just(Reservation::Background),
+    ]
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -203,10 +230,25 @@ proptest! {
     }
 
     #[test]
-    fn invariants_hold_under_fifo(ops in proptest::collection::vec(op(), 1..120), mpcg in 1u32..8) {
-        let mut driver = Driver::new(config(mpcg, Margins::default()), Box::new(Fifo));
+    fn invariants_hold_under_every_policy(
+        ops in proptest::collection::vec(op(), 1..120),
+        name in proptest::sample::select(policy::NAMES),
+        execution in prop_oneof![
+            Just(Execution::InOrder),
+            Just(Execution::Preemptive),
+            Just(Execution::AnyOrder),
+        ],
+        mpcg in 1u32..8,
+    ) {
+        let policy = policy::by_name(name).expect("listed policies exist");
+        let config = Config { execution, ..config(mpcg, Margins::default()) };
+        let mut driver = Driver::new(config, policy);
         for op in &ops {
             driver.apply(op);
+            let next = driver.scheduler.poll_timeout();
+            if matches!(op, Op::Timeout) {
+                prop_assert!(next.is_none_or(|at| at > driver.now), "{name} asks for {next:?} again");
+            }
         }
     }
 
@@ -223,4 +265,30 @@ proptest! {
             driver.apply(op);
         }
     }
+}
+
+/// Found at random: the swap and a draw of one frame come back from the GPU together.
+#[test]
+fn a_frame_comes_back_whole() {
+    let join = |app, priority| {
+        let params = AppParams {
+            priority: Priority(priority),
+            stride: Stride::ONE,
+            etpf: Span::ZERO,
+            service: Service::default(),
+        };
+        Op::Join(app, params, 0)
+    };
+    let config = Config { execution: Execution::Preemptive, ..config(2, Margins::default()) };
+    let mut driver = Driver::new(config, Box::new(Eager));
+    for op in [
+        join(1, 0),
+        Op::Submit(1, GroupKind::Draw, 1000),
+        Op::Submit(1, GroupKind::Swap, 1000),
+        join(4, 1),
+        Op::Submit(4, GroupKind::Draw, 1000),
+    ] {
+        driver.apply(&op);
+    }
+    assert_eq!(driver.scheduler.stats().preempted, 2);
 }

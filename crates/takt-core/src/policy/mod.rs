@@ -5,14 +5,20 @@
 //! targets and the reasons for holding groups back; the [`crate::Scheduler`] does all
 //! bookkeeping. It never learns whether it runs in the simulator or in the daemon.
 
+mod account;
 mod fifo;
 mod frame_deadline;
+mod germ;
 mod profile;
+mod reserves;
+mod timegraph;
 
 use alloc::boxed::Box;
 
 pub use fifo::Fifo;
 pub use frame_deadline::FrameDeadline;
+pub use germ::Germ;
+pub use timegraph::TimeGraph;
 
 use crate::app::{AppId, GroupKind};
 use crate::config::Config;
@@ -96,13 +102,15 @@ pub struct Ended {
 }
 
 /// Names of all policies, the default first.
-pub const NAMES: &[&str] = &["frame-deadline", "fifo"];
+pub const NAMES: &[&str] = &["frame-deadline", "fifo", "timegraph", "germ"];
 
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<Box<dyn Policy>> {
     match name {
         "frame-deadline" => Some(Box::new(FrameDeadline::new())),
         "fifo" => Some(Box::new(Fifo)),
+        "timegraph" => Some(Box::new(TimeGraph::new())),
+        "germ" => Some(Box::new(Germ::new())),
         _ => None,
     }
 }

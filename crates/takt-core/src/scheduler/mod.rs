@@ -178,7 +178,9 @@ impl Scheduler {
     pub fn poll_timeout(&self) -> Option<Time> {
         let overdue = self.in_flight.overdue_at(self.config.completion_timeout);
         let vsync = (!self.lanes.is_empty()).then_some(self.next_vsync.min(self.next_judgement));
-        let policy = self.policy.timeout().filter(|_| self.has_work());
+        // One that is over was served already, unless the decision is still to come.
+        let ahead = |at: &Time| self.has_work() && (*at > self.now || self.undecided);
+        let policy = self.policy.timeout().filter(ahead);
         overdue.into_iter().chain(vsync).chain(policy).min()
     }
 

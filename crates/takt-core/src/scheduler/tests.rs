@@ -7,13 +7,18 @@
 //! @0 A 100 200s             at 0, A submits a group of 100 and one of 200 that ends its frame
 //! @0 A 100/150              a group predicted to take 100 that takes 150
 //! @5 A stride 2 etpf 300    A changes; @5 A priority 3; @5 A leaves; @5 A exits
-//! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME
+//! A 9 posterior 30/100      a reserve of 30 in every 100; apriori 30/100, shares SLOT, reserve background
+//! A 9 turns following       may follow itself on the GPU
+//! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME,
+//!                           tick SPAN, limit PERMILLE, background C/T
 //! ```
 //!
 //! The outcome is what ran when, what was held and why, and which deadlines were met.
 
 mod changes;
+mod germ;
 mod rig;
+mod timegraph;
 
 use expect_test::{Expect, expect};
 use std::string::ToString;

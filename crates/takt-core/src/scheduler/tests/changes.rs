@@ -304,3 +304,23 @@ fn nobody_waits_for_himself() {
         "#]],
     );
 }
+
+#[test]
+fn an_app_that_leaves_takes_its_timer_with_it() {
+    // A's absent frame becomes hopeless at 101, which would matter to B alone. C is still running.
+    check(
+        "A 9 etpf 900
+         C 5
+         B 1
+         mpcg 2
+         until 1000
+         @0 C 50/800
+         @10 B 200s
+         @20 B leaves",
+        expect![[r#"
+            0..800 C 800 for 0
+            10 hold B: protects A
+            20 B left, 1 dropped
+        "#]],
+    );
+}

@@ -15,7 +15,7 @@ use crate::event::{Action, Event, Hold};
 use crate::policy::Policy;
 use crate::refresh::Refresh;
 use crate::scheduler::Scheduler;
-use crate::service::Service;
+use crate::service::{Enforcement, Reservation, Reserve, Service, Turns};
 use crate::time::{Cost, Estimate, Span, Time};
 
 struct Rig {
@@ -51,6 +51,9 @@ pub(super) fn play(script: &str, policy: Box<dyn Policy>) -> String {
             ["lower", n] => margins.dispatch_lower = Span::from_ns(n.parse().unwrap()),
             ["fixed", n] => margins.fixed = Span::from_ns(n.parse().unwrap()),
             ["min", n] => margins.group_min = Span::from_ns(n.parse().unwrap()),
+            ["tick", n] => config.tuning.tick = Span::from_ns(n.parse().unwrap()),
+            ["limit", n] => config.tuning.admission_permille = n.parse().unwrap(),
+            ["background", terms] => config.tuning.background = reserve(terms, Enforcement::Posterior),
             ["until", n] => until = n.parse().unwrap(),
             _ => lines.push(words),
         }
@@ -218,9 +221,27 @@ fn changed(mut params: AppParams, settings: &[&str]) -> AppParams {
             ["priority", n] => params.priority = Priority(n.parse().unwrap()),
             ["feeds", n] => params.service.feeds = Some(AppId(n.parse().unwrap())),
             ["focus", "automatic"] => params.service.follows_focus = true,
+            ["turns", "following"] => params.service.turns = Turns::Following,
+            ["turns", "single"] => params.service.turns = Turns::Single,
+            ["posterior", terms] => {
+                params.service.reservation = Reservation::Own(reserve(terms, Enforcement::Posterior));
+            }
+            ["apriori", terms] => {
+                params.service.reservation = Reservation::Own(reserve(terms, Enforcement::Apriori));
+            }
+            ["shares", n] => params.service.reservation = Reservation::Shared(AppId(n.parse().unwrap())),
+            ["reserve", "background"] => params.service.reservation = Reservation::Background,
+            ["reserve", "none"] => params.service.reservation = Reservation::None,
             ["phase", _] => {}
             other => panic!("what is {other:?}?"),
         }
     }
     params
+}
+
+/// `C/T`.
+fn reserve(terms: &str, enforcement: Enforcement) -> Reserve {
+    let (budget, period) = terms.split_once('/').unwrap();
+    let period = Span::from_ns(period.parse().unwrap());
+    Reserve { budget: Span::from_ns(budget.parse().unwrap()), period, deadline: period, enforcement }
 }
