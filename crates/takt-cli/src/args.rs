@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use takt_core::policy;
 use takt_sim::scenario::Override;
+use takt_sim::study::Shard;
 
 /// Real-time GPU scheduling: simulate it, check it, prove it.
 ///
@@ -35,6 +36,16 @@ pub(crate) enum Command {
     Analyze(AnalyzeArgs),
     /// Search for a counterexample to the guarantee (exit 1 if one is found).
     Prove(ProveArgs),
+    /// Vary parameters of a scenario or of random task sets: every combination, in parallel.
+    ///
+    /// Results go to results.csv, results.parquet, plot-N.svg and index.html of the output folder.
+    /// They depend on the study alone: not on the number of threads, not on interruptions (run the
+    /// same command again to go on), and not on how a study was spread over machines:
+    ///
+    ///   takt sweep FILE --out OUT --shard 1/4    # … and 2/4, 3/4, 4/4, anywhere
+    ///   takt sweep FILE --out OUT --merge        # or --merge FOLDER… if they are apart
+    #[command(verbatim_doc_comment)]
+    Sweep(SweepArgs),
     /// Measure the scheduler and the simulator themselves.
     Bench(BenchArgs),
     /// Show in a minute what Takt does: the same apps with and without it.
@@ -66,6 +77,8 @@ pub(crate) enum Command {
 pub(crate) enum Schema {
     /// Scenario files.
     Scenario,
+    /// Study files.
+    Study,
     /// The output of `takt sim --json`.
     Sim,
     /// The output of `takt check --json`.
@@ -74,6 +87,8 @@ pub(crate) enum Schema {
     Analyze,
     /// The output of `takt prove --json`.
     Prove,
+    /// The output of `takt sweep --json`.
+    Sweep,
     /// The output of `takt bench --json`.
     Bench,
     /// The output of `takt report --json`.
@@ -87,10 +102,12 @@ pub(crate) fn schema(of: Schema) -> String {
     }
     let text = match of {
         Schema::Scenario => takt_sim::scenario::json_schema(),
+        Schema::Study => takt_sim::scenario::study_file::json_schema(),
         Schema::Sim => of_type::<takt_trace::Summary>(),
         Schema::Check => of_type::<crate::check::Verdict>(),
         Schema::Analyze => of_type::<crate::analyze::Answers>(),
         Schema::Prove => of_type::<crate::prove::Findings>(),
+        Schema::Sweep => of_type::<crate::sweep::Outcome>(),
         Schema::Bench => of_type::<Vec<crate::bench::Measurement>>(),
         Schema::Report => of_type::<Vec<crate::report::FileFigures>>(),
     };
@@ -286,6 +303,32 @@ fn count_range(text: &str) -> Result<(u32, u32), String> {
         (lo, hi) if 1 <= lo && lo <= hi && hi <= PROVE_APPS_MAX => Ok((lo, hi)),
         _ => Err(format!("write a number or a range within 1-{PROVE_APPS_MAX}")),
     }
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct SweepArgs {
+    /// Study file (TOML; see docs/studies.md).
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Where the journal and the results go. Default: out/sweep/NAME.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Threads; the results do not depend on it. Default: one for each core.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Compute only part I of N, for a job runner that spreads the parts over machines.
+    #[arg(long, value_name = "I/N", conflicts_with = "merge")]
+    pub(crate) shard: Option<Shard>,
+    /// Compute nothing: put the parts together whose journals are in these folders. Default: in
+    /// --out.
+    #[arg(long, value_name = "DIR", num_args = 0..)]
+    pub(crate) merge: Option<Vec<PathBuf>>,
+    /// Only tell what would be done.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Write the results as JSON; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(ClapArgs, Debug)]

@@ -14,6 +14,7 @@ mod prove;
 mod report;
 mod run;
 mod sim;
+mod sweep;
 mod table;
 mod task_file;
 
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Analyze(args) => analyze::run(&args),
         Command::Prove(args) => prove::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Report(args) => report::run(&args),

@@ -13,6 +13,7 @@
 //!   `timeline.js`.
 //! * `misses`: missed deadlines and their causes.
 //! * [`compare`]: how good predictions were: figures and plots of compare files.
+//! * [`lines`]: how figures depend on what a study varied.
 //! * `svg`, `html`: how pictures and text are written.
 
 #![forbid(unsafe_code)]
@@ -21,6 +22,7 @@ mod bars;
 pub mod compare;
 mod histogram;
 mod html;
+pub mod lines;
 mod misses;
 mod page;
 mod svg;
