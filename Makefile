@@ -24,14 +24,15 @@ HAVE_DENY = command -v cargo-deny >/dev/null
 RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace; \
 	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
 
-.PHONY: help setup build demo test test-long bench lint clean
-.PHONY: setup-build setup-all checks unit-tests interleavings slow-tests docs licences prove deny
+.PHONY: help setup build demo test test-long studies bench lint clean
+.PHONY: setup-build setup-all checks unit-tests interleavings slow-tests docs licences prove short-studies deny
 
 help:
 	@echo 'make demo       build Takt and show what it does'
 	@echo 'make build      build the takt command in $(TAKT)'
 	@echo 'make test       everything that must hold before a change goes in'
 	@echo 'make test-long  the same, then slow tests and a long search for counterexamples'
+	@echo 'make studies    run all studies, and compare their plots with those of the documents'
 	@echo 'make bench      measure: time and instructions per decision, simulation speed'
 	@echo 'make lint       format, lints, tidy checks, documentation'
 	@echo 'make setup      install the system packages of packages.txt'
@@ -52,10 +53,10 @@ build: setup-build
 demo: build
 	"$(TAKT)" demo
 
-test: setup-build checks unit-tests interleavings docs licences prove
+test: setup-build checks unit-tests interleavings docs licences prove short-studies
 	@echo "make test: passed in $$(( $$(date +%s) - $(START) )) s"
 
-test-long: test slow-tests
+test-long: test slow-tests studies
 	"$(TAKT)" prove --sets 100000
 	@echo "make test-long: passed in $$(( $$(date +%s) - $(START) )) s"
 
@@ -97,6 +98,13 @@ licences:
 prove: build
 	"$(TAKT)" prove --sets 3000 --seed 1
 	"$(TAKT)" sim scenarios/drive-cycle.toml --misses 0 --expect-hash $$(cat scenarios/drive-cycle.hash)
+
+# Two seconds; the others are for `make studies`.
+short-studies: build
+	TAKT="$(TAKT)" scripts/studies.sh hercules-fig8
+
+studies: build
+	TAKT="$(TAKT)" scripts/studies.sh
 
 deny: setup-build
 	cargo install --locked cargo-deny@0.20.2
