@@ -11,6 +11,9 @@ pub(crate) struct Options {
     /// Stop after this many frames [default: run until the window is closed or Ctrl-C]
     #[arg(long, value_name = "N", value_parser = Range::<u64>::new().range(1..))]
     pub(crate) frames: Option<u64>,
+    /// Number of the first frame: begin in the middle of the show
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = Range::<u64>::new().range(..1 << 40))]
+    pub(crate) first_frame: u64,
     /// Stop after this many seconds
     #[arg(long, value_name = "S", value_parser = positive)]
     pub(crate) seconds: Option<f64>,
@@ -61,7 +64,7 @@ pub(crate) struct Output {
     /// Write a frame's picture to this file, .png or .ppm
     #[arg(long, value_name = "FILE")]
     pub(crate) dump: Option<PathBuf>,
-    /// Which frame to write, from 0 [default: the last of --frames, or the first]
+    /// Which frame to write, by number [default: the last of --frames, or the first]
     #[arg(long, value_name = "N", requires = "dump")]
     pub(crate) dump_frame: Option<u64>,
     /// Read back every frame, print a hash over all their pixels, and fail on any GL error

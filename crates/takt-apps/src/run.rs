@@ -131,7 +131,8 @@ impl Job<'_> {
         let mut app = make(&stage.gl, first_size)?;
         let mut play = Play::new(self, fps)?;
         for _ in 0..options.warm_up {
-            app.draw(&stage.gl, &Frame { time: 0.0, size: first_size });
+            let time = options.first_frame as f64 / if fps > 0.0 { fps } else { STEP_FPS };
+            app.draw(&stage.gl, &Frame { time, size: first_size });
             stage.swap()?;
             stage.gl.finish();
         }
@@ -212,7 +213,8 @@ impl<'a> Play<'a> {
         let start = now_ns();
         let end = self.options.seconds.map(|seconds| start + nanoseconds(seconds));
         let mut grid = (self.fps > 0.0).then(|| Grid::new(start, self.fps));
-        for number in 0..self.options.frames.unwrap_or(u64::MAX) {
+        let first = self.options.first_frame;
+        for number in (first..).take(self.frame_count()) {
             let period = grid.as_mut().map(|grid| grid.advance(now_ns()));
             self.stats.skip(period.map_or(0, |period| period.skipped));
             if let Some(period) = period {
@@ -226,8 +228,8 @@ impl<'a> Play<'a> {
             let release = period.map_or(begin, |period| period.release_ns);
             let step_fps = if self.fps > 0.0 { self.fps } else { STEP_FPS };
             let time = match period {
-                Some(period) if self.options.real_time => period.number as f64 / step_fps,
-                None if self.options.real_time => (begin - start) as f64 / 1e9,
+                Some(period) if self.options.real_time => (first + period.number) as f64 / step_fps,
+                None if self.options.real_time => first as f64 / step_fps + (begin - start) as f64 / 1e9,
                 _ => number as f64 / step_fps,
             };
             app.draw(&stage.gl, &Frame { time, size });
@@ -249,6 +251,10 @@ impl<'a> Play<'a> {
             self.finish_oldest(stage, u64::MAX)?;
         }
         Ok(())
+    }
+
+    fn frame_count(&self) -> usize {
+        self.options.frames.and_then(|frames| usize::try_from(frames).ok()).unwrap_or(usize::MAX)
     }
 
     /// Sleeps, and notes frames that end meanwhile.
@@ -294,7 +300,7 @@ impl<'a> Play<'a> {
     /// Reads the frame back, if somebody wants to see it.
     fn look_at(&mut self, number: u64, size: (u32, u32), gl: &Gl) -> anyhow::Result<()> {
         let output = &self.options.output;
-        let last = self.options.frames.map_or(0, |frames| frames - 1);
+        let last = self.options.first_frame + self.options.frames.map_or(0, |frames| frames - 1);
         let dump = output.dump.as_ref().filter(|_| output.dump_frame.unwrap_or(last) == number);
         if dump.is_none() && !output.validate {
             return Ok(());

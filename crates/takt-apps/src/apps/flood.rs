@@ -33,7 +33,7 @@ struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = Range::<u32>::new().range(1..=10_000))]
     draws: u32,
     /// Triangles per draw, side by side, instead of one large triangle
-    #[arg(long, value_name = "N", conflicts_with = "long_shader", value_parser = Range::<u32>::new().range(2..=1_000_000))]
+    #[arg(long, value_name = "N", conflicts_with = "long_shader", value_parser = primitives())]
     primitives: Option<u32>,
     /// One triangle with a long shader per draw; this is the default
     #[arg(long)]
@@ -44,6 +44,10 @@ struct Args {
 
 /// More loops than this take seconds even on large GPUs.
 const ITERATIONS_MAX: u64 = 1 << 24;
+
+fn primitives() -> Range<u32> {
+    Range::new().range(2..=1_000_000)
+}
 
 fn length_ms(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|length| (0.01..=60_000.0).contains(length));

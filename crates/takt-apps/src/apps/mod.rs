@@ -3,6 +3,7 @@
 mod dial;
 mod drive;
 pub mod flood;
+pub mod map;
 pub mod scene;
 pub mod speedometer;
 pub mod tachometer;
