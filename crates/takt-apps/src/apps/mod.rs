@@ -4,6 +4,7 @@ mod dial;
 mod drive;
 pub mod flood;
 pub mod map;
+pub mod menu;
 pub mod scene;
 pub mod speedometer;
 pub mod tachometer;
