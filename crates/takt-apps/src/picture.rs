@@ -212,7 +212,7 @@ mod tests {
                 }
             };
             if symbol < 256 {
-                out.push(symbol as u8);
+                out.push(u8::try_from(symbol).unwrap());
             } else if symbol == 256 {
                 return out;
             } else {

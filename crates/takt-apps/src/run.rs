@@ -82,7 +82,8 @@ fn complain(message: &str) {
 fn try_run(defaults: &Defaults, options: &Options, make: &Make<'_>) -> anyhow::Result<bool> {
     signal::watch();
     let (display, connection) = stage::open(options)?;
-    if options.threads > 1 && !matches!(connection, Connection::OffScreen) {
+    let off_screen = matches!(connection, Connection::OffScreen);
+    if options.threads > 1 && !off_screen {
         bail!("--threads works off-screen only: add --platform off-screen");
     }
     let mut contexts = Vec::new();
@@ -104,6 +105,9 @@ fn try_run(defaults: &Defaults, options: &Options, make: &Make<'_>) -> anyhow::R
             threads.into_iter().map(|thread| thread.join().expect("threads of apps do not panic")).collect()
         })
     };
+    if off_screen {
+        display.close();
+    }
     let mut good = true;
     for outcome in outcomes {
         good &= outcome?.print(options)?;
@@ -126,7 +130,7 @@ impl Job<'_> {
         let size = options.size.unwrap_or(defaults.size);
         let mut stage = Stage::new(self.display, connection, context, &title, size)?;
         let fps = options.fps.unwrap_or(defaults.fps);
-        stage.set_swap_interval(options.swap_interval.unwrap_or(u32::from(fps == 0.0)));
+        stage.set_swap_interval(options.swap_interval.unwrap_or_else(|| u32::from(fps == 0.0)));
         let first_size = stage.poll().unwrap_or((size.0, size.1));
         let mut app = make(&stage.gl, first_size)?;
         let mut play = Play::new(self, fps)?;

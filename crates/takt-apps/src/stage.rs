@@ -125,7 +125,7 @@ impl Display {
         let value = |config: usize, attribute| egl.config_value(handle, config, attribute);
         let plain =
             |config: &&usize| value(**config, egl::RED_SIZE) == 8 && value(**config, egl::ALPHA_SIZE) == 0;
-        let Some(&config) = configs.iter().find(plain).or(configs.first()) else {
+        let Some(&config) = configs.iter().find(plain).or_else(|| configs.first()) else {
             let hint = if samples > 0 { "; try a smaller --msaa" } else { "" };
             bail!("{name} has no configuration with RGB 8, depth 16 and {samples} samples{hint}");
         };

@@ -260,7 +260,7 @@ mod tests {
                 .sum();
             let wanted = if count == 1 { 8.0 } else { 4.0 };
             assert!((area - wanted).abs() < 1e-3, "{count}: {area}");
-            assert!(vertices.len() as u32 / 6 >= count);
+            assert!(vertices.len() / 6 >= usize::try_from(count).unwrap());
         }
     }
 

@@ -50,9 +50,9 @@ const FLUSH_COMMANDS: i32 = 1;
 const TIMEOUT_EXPIRED: i32 = 0x30F5;
 
 /// How many GPUs are looked at.
-const DEVICES_MAX: usize = 32;
+const DEVICES_MAX: i32 = 32;
 /// How many configurations are looked at.
-const CONFIGS_MAX: usize = 256;
+const CONFIGS_MAX: i32 = 256;
 
 functions! {
     /// EGL 1.5, or 1.4 with what is asked for by name.
@@ -159,12 +159,12 @@ impl Egl {
     /// The GPUs that can be opened without a window system.
     pub(crate) fn devices(&self) -> Vec<*const c_void> {
         let Ok(devices) = Devices::find(&|name| self.function(name)) else { return Vec::new() };
-        let mut found = [ptr::null(); DEVICES_MAX];
+        let mut found = [ptr::null(); DEVICES_MAX as usize];
         let mut count = 0;
         // SAFETY: the array has room for as many as are asked for.
-        let ok = unsafe { (devices.query)(DEVICES_MAX as i32, found.as_mut_ptr(), &raw mut count) };
+        let ok = unsafe { (devices.query)(DEVICES_MAX, found.as_mut_ptr(), &raw mut count) };
         let count = if ok == 0 { 0 } else { usize::try_from(count).unwrap_or(0) };
-        found[..count.min(DEVICES_MAX)].to_vec()
+        found[..count.min(found.len())].to_vec()
     }
 
     pub(crate) fn initialise(&self, display: usize) -> bool {
@@ -194,7 +194,7 @@ impl Egl {
     /// The configurations that have at least these attributes, best first.
     pub(crate) fn configs(&self, display: usize, attributes: &[i32]) -> Vec<usize> {
         check_list(attributes);
-        let mut configs = [0; CONFIGS_MAX];
+        let mut configs = [0; CONFIGS_MAX as usize];
         let mut count = 0;
         // SAFETY: the list ends with NONE, and the array has room for as many as are asked for.
         let ok = unsafe {
@@ -202,12 +202,12 @@ impl Egl {
                 display,
                 attributes.as_ptr(),
                 configs.as_mut_ptr(),
-                CONFIGS_MAX as i32,
+                CONFIGS_MAX,
                 &raw mut count,
             )
         };
         let count = if ok == 0 { 0 } else { usize::try_from(count).unwrap_or(0) };
-        configs[..count.min(CONFIGS_MAX)].to_vec()
+        configs[..count.min(configs.len())].to_vec()
     }
 
     /// An attribute of a configuration; 0 if there is none.

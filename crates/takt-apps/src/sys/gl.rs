@@ -30,7 +30,6 @@ functions! {
             clear_color = c"glClearColor" (r: f32, g: f32, b: f32, a: f32) -> ();
             clear = c"glClear" (mask: u32) -> ();
             viewport = c"glViewport" (x: i32, y: i32, width: i32, height: i32) -> ();
-            active_texture = c"glActiveTexture" (unit: u32) -> ();
             bind_texture = c"glBindTexture" (target: u32, texture: u32) -> ();
             texture_parameter = c"glTexParameteri" (target: u32, name: u32, value: i32) -> ();
             generate_mipmap = c"glGenerateMipmap" (target: u32) -> ();
@@ -38,8 +37,6 @@ functions! {
             enable_attribute = c"glEnableVertexAttribArray" (index: u32) -> ();
             disable_attribute = c"glDisableVertexAttribArray" (index: u32) -> ();
             bind_buffer = c"glBindBuffer" (target: u32, buffer: u32) -> ();
-            depth_mask = c"glDepthMask" (write: u8) -> ();
-            set_int = c"glUniform1i" (location: i32, value: i32) -> ();
             set_float = c"glUniform1f" (location: i32, value: f32) -> ();
             set_vec2 = c"glUniform2f" (location: i32, x: f32, y: f32) -> ();
             set_vec3 = c"glUniform3f" (location: i32, x: f32, y: f32, z: f32) -> ();
@@ -75,7 +72,6 @@ functions! {
 pub(crate) const VERTEX_SHADER: u32 = 0x8B31;
 pub(crate) const FRAGMENT_SHADER: u32 = 0x8B30;
 pub(crate) const TEXTURE_2D: u32 = 0x0DE1;
-pub(crate) const TEXTURE0: u32 = 0x84C0;
 pub(crate) const TEXTURE_MAG_FILTER: u32 = 0x2800;
 pub(crate) const TEXTURE_MIN_FILTER: u32 = 0x2801;
 pub(crate) const TEXTURE_WRAP_S: u32 = 0x2802;
@@ -87,7 +83,6 @@ pub(crate) const CLAMP_TO_EDGE: i32 = 0x812F;
 pub(crate) const BLEND: u32 = 0x0BE2;
 pub(crate) const DEPTH_TEST: u32 = 0x0B71;
 pub(crate) const CULL_FACE: u32 = 0x0B44;
-pub(crate) const SCISSOR_TEST: u32 = 0x0C11;
 pub(crate) const ONE: u32 = 1;
 pub(crate) const ONE_MINUS_SRC_ALPHA: u32 = 0x0303;
 pub(crate) const COLOR_BUFFER_BIT: u32 = 0x4000;

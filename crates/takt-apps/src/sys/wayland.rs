@@ -280,11 +280,15 @@ impl State {
     }
 
     fn event(&self, object: Proxy, event: u32, argument: impl Fn(usize) -> Argument) {
-        // SAFETY (all reads below): the protocol fixes which member each argument of an event has.
+        // SAFETY: the protocol fixes which member each argument of an event has; so below.
         let unsigned = |at| unsafe { argument(at).u };
+        // SAFETY: as above.
+        let int = |at| unsafe { argument(at).i };
+        // SAFETY: as above.
+        let string = |at| unsafe { argument(at).s };
         if object == self.registry.get() && event == 0 {
             // SAFETY: the second argument of `global` is a string, which ends with a zero byte.
-            let name = unsafe { CStr::from_ptr(argument(1).s) };
+            let name = unsafe { CStr::from_ptr(string(1)) };
             match name.to_bytes() {
                 b"wl_compositor" => self.compositor.set(Some(unsigned(0))),
                 b"xdg_wm_base" => self.shell.set(Some(unsigned(0))),
@@ -296,9 +300,7 @@ impl State {
             self.send(object, xdg_shell::SURFACE_ACK_CONFIGURE, [Argument { u: unsigned(0) }]);
             self.configured.set(true);
         } else if object == self.toplevel.get() && event == 0 {
-            // SAFETY: `configure` begins with two integers.
-            let size = unsafe { (argument(0).i, argument(1).i) };
-            self.wanted.set(size);
+            self.wanted.set((int(0), int(1)));
         } else if object == self.toplevel.get() && event == 1 {
             self.closed.set(true);
         }
@@ -314,8 +316,12 @@ unsafe extern "C" fn dispatch(
 ) -> c_int {
     // SAFETY: `listen` passed the state, which outlives the connection and is only shared.
     let state = unsafe { &*state.cast::<State>() };
-    // SAFETY: only arguments that the event has are asked for.
-    state.event(object, event, |at| unsafe { *arguments.add(at) });
+    state.event(object, event, |at| {
+        // SAFETY: only arguments that the event has are asked for.
+        let argument = unsafe { arguments.add(at) };
+        // SAFETY: libwayland passes them initialised, and for the length of this call.
+        unsafe { *argument }
+    });
     0
 }
 

@@ -168,6 +168,7 @@ impl Connection {
         unsafe { (x.map_window)(display, window) };
         // SAFETY: the connection is open; events are kept.
         unsafe { (x.sync)(display, 0) };
+        let window = usize::try_from(window).unwrap_or(0);
         Ok(Window { connection: self, window, delete, size, closed: false })
     }
 
@@ -207,7 +208,8 @@ impl Drop for Connection {
 /// A window.
 pub(crate) struct Window {
     connection: Connection,
-    window: c_ulong,
+    /// As wide as a pointer, as EGL wants it.
+    window: usize,
     delete: c_ulong,
     size: (u32, u32),
     closed: bool,
@@ -216,7 +218,7 @@ pub(crate) struct Window {
 impl Window {
     /// The window, for EGL.
     pub(crate) const fn native(&self) -> *const c_void {
-        ptr::without_provenance(self.window as usize)
+        ptr::without_provenance(self.window)
     }
 
     /// Takes what the server has sent; the current size, or nothing once the window is closed.
@@ -245,6 +247,6 @@ impl Window {
 impl Drop for Window {
     fn drop(&mut self) {
         // SAFETY: the window is of this connection, which closes after this.
-        unsafe { (self.connection.x.destroy_window)(self.connection.display, self.window) };
+        unsafe { (self.connection.x.destroy_window)(self.connection.display, self.window as c_ulong) };
     }
 }
