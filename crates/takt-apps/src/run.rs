@@ -67,11 +67,18 @@ pub(crate) fn run(defaults: &Defaults, options: &Options, make: &Make<'_>) -> Ex
     match try_run(defaults, options, make) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
+        // Whoever read our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("takt-{}: {error:#}", defaults.name));
             ExitCode::from(2)
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    kind == Some(std::io::ErrorKind::BrokenPipe)
 }
 
 fn complain(message: &str) {
@@ -376,9 +383,11 @@ impl Outcome {
 /// The figures in one line.
 fn line(name: &str, summary: &Summary) -> String {
     let Summary { frames, seconds, fps, late, skipped, missed_percent, response_us, frame_time_us } = summary;
+    let missed = missed_percent
+        .map(|percent| format!(", missed {percent:.2} % ({late} late, {skipped} skipped)"))
+        .unwrap_or_default();
     format!(
-        "{name}: {frames} frames in {seconds:.2} s, {fps:.1} FPS, missed {missed_percent:.2} % \
-         ({late} late, {skipped} skipped); \
+        "{name}: {frames} frames in {seconds:.2} s, {fps:.1} FPS{missed}; \
          response ms p50 {:.2} p99 {:.2} max {:.2}; frame time ms p50 {:.2} p99 {:.2} max {:.2}",
         response_us.p50 / 1e3,
         response_us.p99 / 1e3,

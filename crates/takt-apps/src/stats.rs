@@ -24,6 +24,8 @@ pub(crate) struct FrameTimes {
 pub(crate) struct Stats {
     response: Histogram<u64>,
     interval: Histogram<u64>,
+    /// Frames that had a deadline.
+    due: u64,
     late: u64,
     skipped: u64,
     first_release: Option<u64>,
@@ -39,6 +41,7 @@ impl Default for Stats {
         Self {
             response: histogram(),
             interval: histogram(),
+            due: 0,
             late: 0,
             skipped: 0,
             first_release: None,
@@ -68,8 +71,8 @@ pub(crate) struct Summary {
     pub(crate) late: u64,
     /// Periods without a frame.
     pub(crate) skipped: u64,
-    /// Share of periods without a frame in time, in per cent.
-    pub(crate) missed_percent: f64,
+    /// Share of periods without a frame in time, in per cent; nothing without a frame rate.
+    pub(crate) missed_percent: Option<f64>,
     /// From release to end.
     pub(crate) response_us: Percentiles,
     /// From end to end.
@@ -86,6 +89,7 @@ impl Stats {
             self.interval.saturating_record(times.end.saturating_sub(self.last_end).max(1));
         }
         self.last_end = times.end;
+        self.due += u64::from(times.deadline.is_some());
         self.late += u64::from(times.deadline.is_some_and(|deadline| times.end > deadline));
     }
 
@@ -99,7 +103,7 @@ impl Stats {
         let frames = self.response.len();
         let start = self.first_release.unwrap_or(self.last_end);
         let seconds = self.last_end.saturating_sub(start) as f64 / 1e9;
-        let periods = frames + self.skipped;
+        let periods = self.due + self.skipped;
         let missed = (self.late + self.skipped) as f64;
         Summary {
             frames,
@@ -107,7 +111,7 @@ impl Stats {
             fps: if seconds > 0.0 { frames as f64 / seconds } else { 0.0 },
             late: self.late,
             skipped: self.skipped,
-            missed_percent: if periods > 0 { 100.0 * missed / periods as f64 } else { 0.0 },
+            missed_percent: (periods > 0).then(|| 100.0 * missed / periods as f64),
             response_us: percentiles(&self.response),
             frame_time_us: percentiles(&self.interval),
         }
@@ -140,7 +144,7 @@ mod tests {
         stats.add(&frame(2, 30_000_000, 40_000_000, Some(40_000_000)));
         let summary = stats.summary();
         assert_eq!((summary.frames, summary.late, summary.skipped), (3, 1, 1));
-        assert_eq!(summary.missed_percent, 50.0);
+        assert_eq!(summary.missed_percent, Some(50.0));
         assert_eq!(summary.seconds, 0.04);
         assert!((summary.response_us.max / 25_000.0 - 1.0).abs() < 0.001);
         assert!((summary.frame_time_us.max / 31_000.0 - 1.0).abs() < 0.001);
@@ -149,7 +153,7 @@ mod tests {
     #[test]
     fn nothing_is_all_zero() {
         let summary = Stats::default().summary();
-        assert_eq!((summary.frames, summary.fps, summary.missed_percent), (0, 0.0, 0.0));
+        assert_eq!((summary.frames, summary.fps, summary.missed_percent), (0, 0.0, None));
         assert_eq!(summary.response_us.max, 0.0);
     }
 }

@@ -225,7 +225,7 @@ impl Map {
 
     /// Names and signs that are near enough, the nearest first, and none over another.
     fn draw_signs(&mut self, gl: &Gl, view: &Matrix, car: Point, frame: &Frame) {
-        let pixel = [2.0 / frame.size.0 as f32, 2.0 / frame.size.1 as f32];
+        let pixel = picture_pixel(frame);
         // Nothing may lie below the panel either.
         let mut taken: Vec<(Point, Point)> = vec![self.panel_box(frame)];
         for sign in self.city.signs_near(car) {
@@ -255,7 +255,7 @@ impl Map {
     /// Where the panel is, in the upper left corner.
     fn panel_box(&self, frame: &Frame) -> (Point, Point) {
         let Picture { size, .. } = self.signs.panel();
-        let pixel = [2.0 / frame.size.0 as f32, 2.0 / frame.size.1 as f32];
+        let pixel = picture_pixel(frame);
         let margin = 16.0;
         let low = [-1.0 + margin * pixel[0], 1.0 - (margin + size[1]) * pixel[1]];
         (low, plus(low, [size[0] * pixel[0], size[1] * pixel[1]]))
@@ -275,6 +275,14 @@ impl Map {
 
 const QUARTER: f32 = std::f32::consts::FRAC_PI_2;
 const CORNERS: [Point; 4] = [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]];
+
+/// Length of a picture's pixel on the surface, whose sides are 2 long: pictures are made for a surface
+/// of the usual height, and shrink or grow with it.
+fn picture_pixel(frame: &Frame) -> Point {
+    let (width, height) = (frame.size.0 as f32, frame.size.1 as f32);
+    let grow = (height / 480.0).clamp(0.25, 4.0);
+    [2.0 * grow / width, 2.0 * grow / height]
+}
 
 fn corners(middle: Point, half: Point) -> [Point; 4] {
     CORNERS.map(|corner| [middle[0] + corner[0] * half[0], middle[1] + corner[1] * half[1]])
