@@ -10,7 +10,7 @@ use takt_core::{Span, Time};
 use takt_report::Run;
 use takt_sim::{Scenario, meta};
 use takt_trace::export::{Csv, Json, Perfetto};
-use takt_trace::{Meta, Observer, Record, Summary};
+use takt_trace::{AppSummary, Meta, Observer, Record, Summary};
 
 use crate::Answer;
 use crate::args::{SimArgs, WINDOW_S, Window};
@@ -143,7 +143,31 @@ fn describe(summary: &Summary, misses: usize) -> String {
     }
     text += ".\nTimes: from release to end of frame. blocked: a ready group waited while less important ones ran. \
              under: groups that ran longer than predicted.\n";
-    text + &explain(summary, misses)
+    text + &own_clocks(summary) + &explain(summary, misses)
+}
+
+/// The jobs of apps with a clock of their own, if there are any.
+fn own_clocks(summary: &Summary) -> String {
+    let mut table =
+        Table::new(&["<app", "period ms", "deadline ms", "jobs", "late", "p50 ms", "p99 ms", "max ms"]);
+    let jobs = |app: &AppSummary| app.jobs.clone().map(|jobs| (app.name.clone(), jobs));
+    let all: Vec<_> = summary.apps.iter().filter_map(jobs).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    for (name, jobs) in all {
+        table.row(vec![
+            name,
+            ms(jobs.period_us),
+            ms(jobs.deadline_us),
+            jobs.count.to_string(),
+            jobs.late.to_string(),
+            ms(jobs.response_us.p50),
+            ms(jobs.response_us.p99),
+            ms(jobs.response_us.max),
+        ]);
+    }
+    format!("\nJobs released by the apps' own clocks, from release to end:\n\n{}", table.render())
 }
 
 /// The first misses of the most important apps, in words.

@@ -25,6 +25,7 @@ pub mod event;
 pub mod limits;
 pub mod policy;
 pub mod refresh;
+pub mod runlist;
 pub mod scheduler;
 pub mod service;
 pub mod time;

@@ -28,6 +28,13 @@ pub struct Service {
     pub uninterruptible: bool,
 }
 
+impl Service {
+    /// The timeslice of its channel, given that of channels that name none.
+    pub fn timeslice_or(&self, default: Span) -> Span {
+        if self.timeslice == Span::ZERO { default } else { self.timeslice }
+    }
+}
+
 /// Whether an app may follow itself on the GPU without asking.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Turns {

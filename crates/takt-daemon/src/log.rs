@@ -68,13 +68,15 @@ impl Scene<'_> {
     /// What the numbers in the records stand for.
     pub fn meta(&self) -> Meta {
         let places = self.members.iter().map(|member| member.app.index() + 1).max().unwrap_or(0);
-        let vacant = AppMeta { name: String::new(), priority: takt_core::Priority(0), fps_mhz: 0 };
+        let vacant =
+            AppMeta { name: String::new(), priority: takt_core::Priority(0), fps_mhz: 0, jobs: None };
         let mut apps = vec![vacant; places];
         for member in self.members.iter() {
             apps[member.app.index()] = AppMeta {
                 name: member.name.clone(),
                 priority: member.params.priority,
                 fps_mhz: member.fps_mhz,
+                jobs: None,
             };
         }
         Meta { scenario: "live".to_owned(), policy: self.policy.to_owned(), refresh: self.refresh, apps }

@@ -101,6 +101,7 @@ fn app_summary(app: &takt_trace::AppMeta, done: &[FrameDone]) -> AppSummary {
         under_predicted: 0.1,
         pd_fft,
         causes: BTreeMap::new(),
+        jobs: None,
     }
 }
 

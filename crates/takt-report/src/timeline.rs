@@ -193,7 +193,7 @@ impl Collector {
                 let until = self.ns(until);
                 self.data.stalls.push((now, until));
             }
-            Record::Gpu(GpuRecord::Preempted { app, group, started: Some(started) }) => {
+            Record::Gpu(GpuRecord::Preempted { app, group, started: Some(started), .. }) => {
                 self.executed(app, group.0, started, at);
             }
             Record::Gpu(GpuRecord::Finished { app, group, started }) if self.lives.get(group).is_none() => {

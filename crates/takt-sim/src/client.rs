@@ -4,8 +4,12 @@ use std::collections::VecDeque;
 
 use takt_core::{AppParams, Estimate, GroupId, GroupKind, Span, Time};
 
-use crate::model::{AppSpec, End, Outliers, Phase, Prediction, RecordedGroup, Work};
+use crate::model::{AppSpec, End, Jobs, Outliers, Pace, Phase, Prediction, RecordedGroup, Work};
 use crate::rng::Rng;
+
+/// A frame that waits for nothing and costs nothing takes this long all the same, or time would
+/// never pass.
+const UNPACED_FRAME_MIN: Span = Span::from_us(1);
 
 /// A group about to be submitted.
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +49,11 @@ pub(crate) struct Client<'a> {
     planned: usize,
     frame_start: Time,
     recorded: usize,
-    /// Groups submitted and not dispatched, with what they really cost.
-    pub(crate) submitted: VecDeque<(GroupId, Span)>,
+    /// When its next job is released, if its own clock does that.
+    next_job: Time,
+    /// Groups submitted and not dispatched, with what they really cost; none if the group was taken
+    /// back when it was done already.
+    pub(crate) submitted: VecDeque<(GroupId, Option<Span>)>,
 }
 
 impl<'a> Client<'a> {
@@ -60,6 +67,7 @@ impl<'a> Client<'a> {
             planned: 0,
             frame_start: Time::ZERO,
             recorded: 0,
+            next_job: Time::ZERO,
             submitted: VecDeque::new(),
         }
     }
@@ -68,9 +76,36 @@ impl<'a> Client<'a> {
         self.spec
     }
 
+    /// Attaches at `now`; says when it starts by itself.
+    pub(crate) fn join(&mut self, now: Time) -> Time {
+        self.state = State::Asleep;
+        if let Pace::Periodic(jobs) = self.spec.pace {
+            self.state = State::Waking;
+            self.next_job = now + jobs.offset;
+            return self.next_job;
+        }
+        Time::NEVER
+    }
+
+    /// Everything of its frame is submitted; says when it starts the next one by itself.
+    pub(crate) fn rest(&mut self, now: Time) -> Time {
+        self.state = State::Waking;
+        match self.spec.pace {
+            Pace::Released => {
+                self.state = State::Asleep;
+                Time::NEVER
+            }
+            Pace::Unpaced => now + UNPACED_FRAME_MIN,
+            Pace::Periodic(_) => self.next_job.max(now),
+        }
+    }
+
     /// Starts a frame at `now`; says when its first group comes.
     pub(crate) fn start_frame(&mut self, now: Time) -> Time {
         self.frame_start = now;
+        if let Pace::Periodic(Jobs { period, .. }) = self.spec.pace {
+            self.next_job += period;
+        }
         self.planned = 0;
         self.plan.clear();
         if let Some(End::Leave(at)) = self.spec.end
@@ -100,7 +135,7 @@ impl<'a> Client<'a> {
     /// It was accepted.
     pub(crate) fn accepted(&mut self, group: GroupId) {
         if let Some(planned) = self.next_planned() {
-            self.submitted.push_back((group, planned.cost));
+            self.submitted.push_back((group, Some(planned.cost)));
             self.planned += 1;
         }
     }

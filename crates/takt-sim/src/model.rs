@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use takt_core::{AppParams, Config, GroupKind, Span, Time};
+use takt_core::{AppId, AppParams, Config, Execution, GroupKind, Span, Time};
 
 /// A world to simulate.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,23 +21,40 @@ pub struct Scenario {
     pub seed: u64,
     /// Name of the scheduling policy.
     pub policy: String,
-    /// Parameters of the scheduler.
+    /// Parameters of the scheduler; how the GPU executes follows from its model.
     pub config: Config,
     /// The GPU.
     pub gpu: GpuSpec,
     /// The apps; the index is the slot number.
     pub apps: Vec<AppSpec>,
+    /// Who has the input focus, by time.
+    pub focus: Vec<FocusChange>,
 }
 
-/// The modelled GPU: executes in order, one group at a time, never preempts.
+/// The focus moves at `at`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FocusChange {
+    /// When.
+    pub at: Time,
+    /// Who has it from then on, if anybody.
+    pub app: Option<AppId>,
+}
+
+/// The modelled GPU: executes one group at a time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GpuSpec {
+    /// What it does with several.
+    pub model: GpuModel,
     /// Groups its queue holds; a dispatch beyond that waits outside.
     pub queue: u32,
+    /// Cost of loading another app's context.
+    pub switch: Span,
     /// Delay from a decision to the group being in the queue.
     pub dispatch_delay: SpanRange,
     /// Delay from the end of a group to the scheduler hearing of it.
     pub completion_delay: SpanRange,
+    /// Completions are looked for only at multiples of this time; zero tells of each at once.
+    pub completion_poll: Span,
     /// Changes of the clock, by time.
     pub clock: Vec<ClockChange>,
     /// Stalls, by time.
@@ -49,12 +66,38 @@ pub struct GpuSpec {
 impl Default for GpuSpec {
     fn default() -> Self {
         Self {
+            model: GpuModel::default(),
             queue: 64,
+            switch: Span::ZERO,
             dispatch_delay: SpanRange::fixed(Span::ZERO),
             completion_delay: SpanRange::fixed(Span::ZERO),
+            completion_poll: Span::ZERO,
             clock: Vec::new(),
             stalls: Vec::new(),
             lost_completion_ppm: 0,
+        }
+    }
+}
+
+/// What a GPU does with dispatched groups.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum GpuModel {
+    /// Executes them in order, each to its end.
+    #[default]
+    InOrder,
+    /// The same, but gives a group back if the scheduler asks for it.
+    Preemptive,
+    /// Has a channel for each app and serves the entries of a runlist in turn.
+    Runlist,
+}
+
+impl GpuModel {
+    /// What the scheduler must know of it.
+    pub const fn execution(self) -> Execution {
+        match self {
+            Self::InOrder => Execution::InOrder,
+            Self::Preemptive => Execution::Preemptive,
+            Self::Runlist => Execution::AnyOrder,
         }
     }
 }
@@ -84,7 +127,7 @@ pub struct AppSpec {
     pub name: String,
     /// Scheduling parameters at the start.
     pub params: AppParams,
-    /// Frame rate at the start, in millihertz (matches `params.stride`).
+    /// Frame rate at the start, in millihertz: that of `params.stride` or of its own clock.
     pub fps_mhz: u32,
     /// Periods to delay the first deadline.
     pub phase: u32,
@@ -104,8 +147,31 @@ pub struct AppSpec {
     pub prediction: Prediction,
     /// Times at which it behaves differently.
     pub phases: Vec<Phase>,
-    /// Does not wait for its release after a swap: a client that ignores pacing.
-    pub unpaced: bool,
+    /// When it starts its next frame.
+    pub pace: Pace,
+}
+
+/// When an app starts its next frame, or job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// When the scheduler lets it go.
+    Released,
+    /// As soon as the one before is submitted: a client that ignores pacing.
+    Unpaced,
+    /// By its own clock, whatever the display does; what could not be submitted in time follows
+    /// as soon as it can.
+    Periodic(Jobs),
+}
+
+/// Jobs released by an app's own clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Jobs {
+    /// From the app's joining to its first job.
+    pub offset: Span,
+    /// Time between two jobs.
+    pub period: Span,
+    /// From the release of a job to when it should be done.
+    pub deadline: Span,
 }
 
 /// How an app ends.

@@ -23,7 +23,7 @@ use takt_core::{
 use takt_trace::{Observer, Record};
 
 use crate::model::{
-    AppSpec, End, GpuSpec, ParamChange, Prediction, RecordedGroup, Scenario, SpanRange, Work,
+    AppSpec, End, GpuSpec, Pace, ParamChange, Prediction, RecordedGroup, Scenario, SpanRange, Work,
 };
 use crate::rng::Rng;
 use crate::world;
@@ -196,6 +196,7 @@ pub fn draw(options: &Options, index: u64) -> Case {
         config,
         gpu: GpuSpec { dispatch_delay, completion_delay, ..GpuSpec::default() },
         apps,
+        focus: Vec::new(),
     };
     Case { scenario, protected: set.len(), silent }
 }
@@ -389,7 +390,7 @@ fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Con
         work: Work::Recorded(Arc::from(groups)),
         prediction: Prediction::default(),
         phases: Vec::new(),
-        unpaced: false,
+        pace: Pace::Released,
     }
 }
 
@@ -406,7 +407,9 @@ fn draw_load(config: &Config, duration: Span, rng: &mut Rng) -> Vec<AppSpec> {
             groups.push(load_group(longest, GroupKind::Swap, config, rng));
         }
         let mut load = app(format!("load-{number}"), draw_params(config, rng), groups, config);
-        load.unpaced = rng.between(0, 2) == 0;
+        if rng.between(0, 2) == 0 {
+            load.pace = Pace::Unpaced;
+        }
         let late = rounded(Span::from_us(rng.between(0, 20_000)), config);
         load.submit_delay = SpanRange { lo: if is_round(config) { late } else { Span::ZERO }, hi: late };
         load.join = Time::from_ns(rng.between(0, 2) * rng.between(0, duration.as_ns() / 3));
@@ -478,7 +481,7 @@ fn simpler_cases(case: &Case) -> Vec<Case> {
         };
         edit(&|app| app.changes.clear());
         edit(&|app| app.end = None);
-        edit(&|app| app.unpaced = false);
+        edit(&|app| app.pace = Pace::Released);
         edit(&|app| app.join = Time::ZERO);
         edit(&|app| app.submit_delay = SpanRange::fixed(Span::ZERO));
         edit(&|app| app.work = fewer_groups(&app.work, GroupKind::ends_frame));
@@ -507,8 +510,12 @@ fn weight(case: &Case) -> u64 {
             Work::Recorded(groups) => groups.len() as u64,
             Work::Drawn { parts, .. } => parts.len() as u64,
         };
-        let oddities =
-            [app.end.is_some(), app.unpaced, app.join > Time::ZERO, app.submit_delay.hi > Span::ZERO];
+        let oddities = [
+            app.end.is_some(),
+            app.pace != Pace::Released,
+            app.join > Time::ZERO,
+            app.submit_delay.hi > Span::ZERO,
+        ];
         1_000 + groups + 10 * (app.changes.len() as u64 + oddities.iter().filter(|odd| **odd).count() as u64)
     };
     let apps: u64 = case.scenario.apps.iter().map(app).sum();

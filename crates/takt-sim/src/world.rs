@@ -10,12 +10,12 @@ use std::hash::Hasher;
 use takt_core::{
     Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Scheduler, Span, Stats, Time, policy,
 };
-use takt_trace::{AppMeta, GpuRecord, Meta, Observer, Record};
+use takt_trace::{AppMeta, GpuRecord, JobsMeta, Meta, Observer, Record};
 
 use crate::client::{Client, State};
-use crate::gpu::{Gpu, GpuEvent, Job};
+use crate::gpu::{Channel, Gpu, GpuEvent, Job, Taken};
 use crate::hash::EventHash;
-use crate::model::{End, Scenario};
+use crate::model::{AppSpec, End, Pace, Scenario};
 use crate::rng::Rng;
 
 /// A run of a scenario.
@@ -28,7 +28,7 @@ pub struct World<'a, O> {
     script: Vec<(Time, Step)>,
     scripted: usize,
     /// Completions on their way to the scheduler: when they arrive, and when it happened.
-    notices: VecDeque<(Time, GroupId, Time, Cost)>,
+    notices: VecDeque<(Time, Job, Time, Cost)>,
     /// Time of the next event of each source: GPU, notices, scheduler, script, then the apps.
     next: Vec<Time>,
     now: Time,
@@ -40,10 +40,6 @@ pub struct World<'a, O> {
     events: u64,
     observer: O,
 }
-
-/// A frame that waits for nothing and costs nothing takes this long all the same, or time would
-/// never pass.
-const UNPACED_FRAME_MIN: Span = Span::from_us(1);
 
 const GPU: usize = 0;
 const NOTICE: usize = 1;
@@ -60,6 +56,7 @@ enum Step {
     Stop(usize),
     /// The scheduler hears of an app's death.
     Bury(usize),
+    Focus(Option<AppId>),
 }
 
 /// How a run ended.
@@ -84,10 +81,11 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: O) -> Outcome {
 
 /// What the numbers in the records of `scenario` stand for.
 pub fn meta(scenario: &Scenario) -> Meta {
-    let app = |spec: &crate::model::AppSpec| AppMeta {
+    let app = |spec: &AppSpec| AppMeta {
         name: spec.name.clone(),
         priority: spec.params.priority,
         fps_mhz: spec.fps_mhz,
+        jobs: jobs_meta(spec),
     };
     Meta {
         scenario: scenario.name.clone(),
@@ -95,6 +93,18 @@ pub fn meta(scenario: &Scenario) -> Meta {
         refresh: scenario.config.refresh,
         apps: scenario.apps.iter().map(app).collect(),
     }
+}
+
+fn jobs_meta(spec: &AppSpec) -> Option<JobsMeta> {
+    let Pace::Periodic(jobs) = spec.pace else {
+        return None;
+    };
+    let until = match spec.end {
+        Some(End::Leave(at) | End::Crash { at, .. } | End::Hang(at)) => at,
+        None => Time::NEVER,
+    };
+    let first = spec.join + jobs.offset;
+    Some(JobsMeta { first, period: jobs.period, deadline: jobs.deadline, until })
 }
 
 impl<'a, O: Observer> World<'a, O> {
@@ -108,6 +118,7 @@ impl<'a, O: Observer> World<'a, O> {
     /// The same under another policy than the scenario's.
     pub fn with_policy(scenario: &'a Scenario, policy: Box<dyn policy::Policy>, observer: O) -> Self {
         let mut config = scenario.config;
+        config.execution = scenario.gpu.model.execution();
         config.apps_max = u32::try_from(scenario.apps.len()).unwrap_or(u32::MAX).max(1);
         let clients = (1..)
             .zip(&scenario.apps)
@@ -223,8 +234,8 @@ impl<'a, O: Observer> World<'a, O> {
                 Action::Dispatch { app, group, .. } => self.dispatch(app, group),
                 Action::Release { app, at } => self.release(app, at),
                 Action::Refused { app, group: None, .. } => self.refused(app),
+                Action::Preempt { app, group } => self.take_back(app, group),
                 Action::Refused { .. }
-                | Action::Preempt { .. }
                 | Action::Ranked { .. }
                 | Action::Hold { .. }
                 | Action::Missed { .. }
@@ -252,9 +263,23 @@ impl<'a, O: Observer> World<'a, O> {
             client.state = State::Submitting;
             self.next[APPS + app.index()] = self.now;
         }
+        // What was done when it was taken back need not be done again: its completion is coming.
+        let Some(cost) = cost else {
+            return;
+        };
         let delay = self.rng.span(self.scenario.gpu.dispatch_delay);
         self.gpu.dispatch(self.now + delay, Job { app, group, cost });
         self.next[GPU] = self.gpu.next_at();
+    }
+
+    fn take_back(&mut self, app: AppId, group: GroupId) {
+        let taken = self.gpu.take_back(self.now, group);
+        let left = taken.map(|taken| taken.job.cost);
+        self.clients[app.index()].submitted.push_front((group, left));
+        if let Some(Taken { started, .. }) = taken {
+            self.record(Record::Gpu(GpuRecord::Preempted { app, group, started, stays: false }));
+            self.next[GPU] = self.gpu.next_at();
+        }
     }
 
     fn release(&mut self, app: AppId, at: Time) {
@@ -274,6 +299,9 @@ impl<'a, O: Observer> World<'a, O> {
                     self.notice(job, Cost::new(self.now.since(started)));
                     GpuRecord::Finished { app: job.app, group: job.group, started }
                 }
+                GpuEvent::Suspended(Taken { job: Job { app, group, .. }, started }) => {
+                    GpuRecord::Preempted { app, group, started, stays: true }
+                }
                 GpuEvent::Stalled { until } => GpuRecord::Stalled { until },
                 GpuEvent::Clock { permille } => GpuRecord::Clock { permille },
             };
@@ -288,14 +316,16 @@ impl<'a, O: Observer> World<'a, O> {
         if self.rng.chance(spec.lost_completion_ppm) {
             return;
         }
-        let arrives = self.now + self.rng.span(spec.completion_delay);
+        let arrives = polled(self.now + self.rng.span(spec.completion_delay), spec.completion_poll);
         let after = self.notices.back().map_or(Time::ZERO, |(at, ..)| *at);
-        self.notices.push_back((arrives.max(after), job.group, self.now, cost));
+        self.notices.push_back((arrives.max(after), job, self.now, cost));
         self.next[NOTICE] = self.notices[0].0;
     }
 
     fn deliver_notice(&mut self) {
-        if let Some((_, group, finished, cost)) = self.notices.pop_front() {
+        if let Some((_, Job { app, group, .. }, finished, cost)) = self.notices.pop_front() {
+            // If it was taken back when it was done, it waits no longer.
+            self.clients[app.index()].submitted.pop_front_if(|(first, _)| *first == group);
             self.tell(Event::Complete { group, finished, cost });
         }
         self.next[NOTICE] = self.notices.front().map_or(Time::NEVER, |(at, ..)| *at);
@@ -313,6 +343,7 @@ impl<'a, O: Observer> World<'a, O> {
             Step::Change(index, params) => {
                 self.clients[index].params = params;
                 if self.clients[index].state != State::Away {
+                    self.set_channel(index);
                     self.tell(Event::Change { app: slot(index), params });
                 }
             }
@@ -321,15 +352,24 @@ impl<'a, O: Observer> World<'a, O> {
                 self.clients[index].submitted.clear();
                 self.tell(Event::Leave { app: slot(index) });
             }
+            Step::Focus(app) => self.tell(Event::Focus { app }),
         }
         self.schedule_script();
     }
 
     fn join(&mut self, index: usize) {
+        self.set_channel(index);
         let client = &mut self.clients[index];
-        client.state = State::Asleep;
+        self.next[APPS + index] = client.join(self.now);
         let event = Event::Join { app: slot(index), params: client.params, phase: client.spec().phase };
         self.tell(event);
+    }
+
+    fn set_channel(&mut self, index: usize) {
+        let service = &self.clients[index].params.service;
+        let timeslice = service.timeslice_or(self.scenario.config.tuning.timeslice);
+        let channel = Channel { level: service.level, timeslice, uninterruptible: service.uninterruptible };
+        self.gpu.set_channel(slot(index), channel);
     }
 
     fn stop(&mut self, index: usize) {
@@ -368,17 +408,19 @@ impl<'a, O: Observer> World<'a, O> {
                 Time::NEVER
             }
             (_, Some(at)) => at.max(self.now),
-            (_, None) if client.spec().unpaced => {
-                client.state = State::Waking;
-                self.now + UNPACED_FRAME_MIN
-            }
-            (_, None) => {
-                client.state = State::Asleep;
-                Time::NEVER
-            }
+            (_, None) => client.rest(self.now),
         };
         self.tell(Event::Submit { app: slot(index), group, kind: planned.kind, estimate: planned.estimate });
     }
+}
+
+/// When somebody who looks every `interval` sees what happened at `at`.
+#[inline]
+fn polled(at: Time, interval: Span) -> Time {
+    if interval == Span::ZERO {
+        return at;
+    }
+    Time::from_ns(at.as_ns().checked_next_multiple_of(interval.as_ns()).unwrap_or(u64::MAX))
 }
 
 fn slot(index: usize) -> AppId {
@@ -400,6 +442,7 @@ fn script(scenario: &Scenario) -> Vec<(Time, Step)> {
             Some(End::Leave(_)) | None => {}
         }
     }
+    steps.extend(scenario.focus.iter().map(|change| (change.at, Step::Focus(change.app))));
     steps.sort_by_key(|(at, _)| *at);
     steps
 }

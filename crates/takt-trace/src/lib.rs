@@ -18,6 +18,7 @@ extern crate self as takt_trace;
 
 mod blame;
 pub mod export;
+mod jobs;
 pub mod lives;
 pub mod metrics;
 pub mod record;
@@ -27,5 +28,5 @@ mod sample;
 pub mod summary;
 
 pub use metrics::{Metrics, RunFacts};
-pub use record::{AppMeta, GpuRecord, Log, Meta, Observer, Record};
+pub use record::{AppMeta, GpuRecord, JobsMeta, Log, Meta, Observer, Record};
 pub use summary::{AppSummary, Cause, CauseKind, Miss, Summary};

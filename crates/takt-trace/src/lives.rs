@@ -130,11 +130,11 @@ impl Lives {
                 life.begins(at);
                 None
             }
-            GpuRecord::Preempted { group, started, .. } => {
+            GpuRecord::Preempted { group, started, stays, .. } => {
                 let life = self.open.get_mut(&group)?;
                 life.ran += started.map_or(Span::ZERO, |started| at.since(started));
                 life.preemptions += 1;
-                life.dispatched = None;
+                life.dispatched = life.dispatched.filter(|_| stays);
                 None
             }
             GpuRecord::Finished { group, started, .. } => {
@@ -187,7 +187,7 @@ impl Lives {
 }
 
 impl Life {
-    fn new(
+    pub(crate) fn new(
         app: AppId,
         group: GroupId,
         kind: GroupKind,

@@ -4,10 +4,11 @@ use hdrhistogram::Histogram;
 use takt_core::{Action, AppId, Estimate, Event, FrameDone, Span, Stats, Time};
 
 use crate::blame::Blame;
+use crate::jobs::{Jobs, bin};
 use crate::lives::{Life, Lives};
 use crate::record::{GpuRecord, Meta, Observer, Record};
 use crate::roster::Roster;
-use crate::summary::{AppSummary, GpuSummary, PD_FFT_BIN, PD_FFT_BINS, Quantiles, SchedulerSummary, Summary};
+use crate::summary::{AppSummary, GpuSummary, PD_FFT_BINS, Quantiles, SchedulerSummary, Summary};
 
 /// Length of a window of GPU utilisation, as in the thesis's figure 4.16.
 const WINDOW: Span = Span::from_ms(2_000);
@@ -41,10 +42,11 @@ struct AppFigures {
     under_predicted: u64,
     blocking: Span,
     blocking_max: Span,
+    jobs: Option<Jobs>,
 }
 
 impl AppFigures {
-    fn new() -> Self {
+    fn new(jobs: Option<Jobs>) -> Self {
         let response = Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed"));
         Self {
             joined: None,
@@ -59,6 +61,7 @@ impl AppFigures {
             under_predicted: 0,
             blocking: Span::ZERO,
             blocking_max: Span::ZERO,
+            jobs,
         }
     }
 }
@@ -79,8 +82,9 @@ pub struct RunFacts {
 impl Metrics {
     /// Judges what happens from `warm_up` on.
     pub fn new(meta: Meta, warm_up: Span) -> Self {
-        let apps = meta.apps.iter().map(|_| AppFigures::new()).collect();
         let from = Time::ZERO + warm_up;
+        let jobs = meta.apps.iter().map(|app| app.jobs.map(|jobs| Jobs::new(jobs, from)));
+        let apps = jobs.map(AppFigures::new).collect();
         Self {
             blame: Blame::new(meta.refresh, from),
             meta,
@@ -100,7 +104,7 @@ impl Metrics {
 
     /// What ran until it was preempted, if that is what the record says.
     fn preempted(&self, at: Time, record: &Record) -> Option<Run> {
-        let Record::Gpu(GpuRecord::Preempted { app, group, started: Some(started) }) = *record else {
+        let Record::Gpu(GpuRecord::Preempted { app, group, started: Some(started), .. }) = *record else {
             return None;
         };
         let predicted = self.lives.get(group).map_or(Estimate::UNBOUNDED, |life| life.predicted);
@@ -109,7 +113,13 @@ impl Metrics {
 
     fn ended(&mut self, life: &Life) {
         let from = self.from;
-        if let (Some(run), Some(app)) = (Run::of(life), self.app(life.app))
+        let Some(app) = self.app(life.app) else {
+            return;
+        };
+        if let Some(jobs) = &mut app.jobs {
+            jobs.ended(life);
+        }
+        if let Some(run) = Run::of(life)
             && run.ended > from
         {
             app.groups += 1;
@@ -171,17 +181,10 @@ impl Metrics {
         };
         app.frames += 1;
         app.met += u64::from(done.met);
-        let response = done.finished.since(done.release).as_ns();
+        let response = done.finished.since(done.release);
         // The histogram grows as needed; only a value beyond u64 could fail.
-        app.response.record(response).unwrap_or_default();
-        let whole = done.deadline.since(done.release).as_ns().max(1);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "saturates; not negative"
-        )]
-        let bin = (response as f64 / whole as f64 / PD_FFT_BIN) as usize;
-        app.pd_fft[bin.min(PD_FFT_BINS - 1)] += 1;
+        app.response.record(response.as_ns()).unwrap_or_default();
+        app.pd_fft[bin(response, done.deadline.since(done.release))] += 1;
     }
 
     /// The figures, at the end of the run.
@@ -194,7 +197,7 @@ impl Metrics {
         }
         let mut order: Vec<usize> = (0..self.apps.len()).collect();
         order.sort_by_key(|index| std::cmp::Reverse(self.meta.apps[*index].priority));
-        let apps = order.into_iter().map(|index| self.app_summary(index, judged)).collect();
+        let apps = order.into_iter().map(|index| self.app_summary(index, judged, facts.end)).collect();
         let (misses, misses_omitted) = self.blame.finish(&self.meta);
         Summary {
             scenario: self.meta.scenario,
@@ -227,7 +230,8 @@ impl Metrics {
         }
     }
 
-    fn app_summary(&self, index: usize, judged: Span) -> AppSummary {
+    fn app_summary(&mut self, index: usize, judged: Span, end: Time) -> AppSummary {
+        let jobs = self.apps[index].jobs.take().map(|jobs| jobs.finish(end));
         let (meta, app) = (&self.meta.apps[index], &self.apps[index]);
         let deadlines = app.met + app.missed;
         let quantile = |q: f64| app.response.value_at_quantile(q) as f64 / 1000.0;
@@ -253,6 +257,7 @@ impl Metrics {
                 app.under_predicted as f64 / app.groups as f64
             },
             pd_fft: app.pd_fft.clone(),
+            jobs,
             causes: self.blame.causes(AppId(u32::try_from(index).unwrap_or(u32::MAX))),
         }
     }
@@ -298,6 +303,7 @@ impl Observer for Metrics {
                     && let Some(joined) = app.joined.take()
                 {
                     app.attached += at.since(joined);
+                    app.jobs.iter_mut().for_each(|jobs| jobs.left(at));
                 }
             }
             _ => {}

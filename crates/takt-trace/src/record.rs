@@ -43,7 +43,7 @@ pub enum GpuRecord {
         /// When it had begun or, if it was preempted, gone on.
         started: Time,
     },
-    /// The GPU gave a group back; it goes on when it is dispatched again.
+    /// The GPU stopped executing a group that is not finished.
     Preempted {
         /// Whose it is.
         app: AppId,
@@ -51,6 +51,9 @@ pub enum GpuRecord {
         group: GroupId,
         /// Since when it ran, if it had begun.
         started: Option<Time>,
+        /// Its timeslice is over, and it goes on in the next one; otherwise it was given back and
+        /// goes on when it is dispatched again.
+        stays: bool,
     },
     /// The GPU does nothing until `until`.
     Stalled {
@@ -161,6 +164,21 @@ pub struct AppMeta {
     pub priority: Priority,
     /// Frame rate wanted at the start, in millihertz.
     pub fps_mhz: u32,
+    /// When its jobs are released, if its own clock does that.
+    pub jobs: Option<JobsMeta>,
+}
+
+/// Jobs that an app's own clock releases; each ends with a swap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JobsMeta {
+    /// Release of the first job.
+    pub first: Time,
+    /// Time between two releases.
+    pub period: Span,
+    /// From the release of a job to when it should be done.
+    pub deadline: Span,
+    /// No job is released from then on.
+    pub until: Time,
 }
 
 impl Meta {

@@ -72,7 +72,11 @@ impl Roster {
             {
                 self.at(app).waiting.pop_back();
             }
-            Record::Out(Action::Dispatch { app, .. }) => self.at(app).dispatched += 1,
+            Record::Out(Action::Dispatch { app, .. }) => {
+                let member = self.at(app);
+                // A group that was taken back when it was done is dispatched, but does not wait.
+                member.dispatched = member.waiting.len().min(member.dispatched + 1);
+            }
             Record::Gpu(GpuRecord::Started { app, .. }) => {
                 let member = self.at(app);
                 member.waiting.pop_front();
@@ -84,11 +88,12 @@ impl Roster {
                     params.priority = priority;
                 }
             }
-            Record::Gpu(GpuRecord::Preempted { app, started, .. }) => {
+            Record::Gpu(GpuRecord::Preempted { app, started, stays, .. }) => {
                 let member = self.at(app);
                 if started.is_some() {
                     member.running = member.running.saturating_sub(1);
                     member.waiting.push_front(at);
+                    member.dispatched += usize::from(stays);
                 } else {
                     member.dispatched = member.dispatched.saturating_sub(1);
                 }

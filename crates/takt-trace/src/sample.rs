@@ -48,6 +48,7 @@ pub(crate) fn meta(policy: &str) -> Meta {
         name: (*name).to_owned(),
         priority: Priority(*priority),
         fps_mhz: 60_000 / stride,
+        jobs: None,
     };
     Meta {
         scenario: "three made-up apps".to_owned(),

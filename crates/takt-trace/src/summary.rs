@@ -96,6 +96,26 @@ pub struct AppSummary {
     pub pd_fft: Vec<u64>,
     /// Missed deadlines by class of cause.
     pub causes: BTreeMap<CauseKind, u64>,
+    /// Its jobs, if its own clock releases them; null if its frames follow the display.
+    pub jobs: Option<JobsSummary>,
+}
+
+/// Jobs that an app's own clock releases, judged by their own deadlines.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct JobsSummary {
+    /// Time between two releases.
+    pub period_us: f64,
+    /// From the release of a job to when it should be done.
+    pub deadline_us: f64,
+    /// Jobs that are done, or should be.
+    pub count: u64,
+    /// Jobs that took longer than their deadline.
+    pub late: u64,
+    /// Time from the release of a job to the end of its last group.
+    pub response_us: Quantiles,
+    /// Histogram of response over deadline, in bins of 5 %; the last bin holds everything from
+    /// 200 %.
+    pub histogram: Vec<u64>,
 }
 
 /// Width of a bin of [`AppSummary::pd_fft`].

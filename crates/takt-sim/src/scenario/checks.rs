@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use takt_core::limits::{APPS_MAX, LOOKAHEAD_MAX};
 use takt_core::refresh::lcm;
-use takt_core::{Priority, Stride, Time};
+use takt_core::{Priority, Service, Stride, Time};
 
 use super::decimal::{ITEMS_MAX, NAME_CHARS_MAX};
 use super::diagnostic::{Report, Spot};
@@ -14,7 +14,17 @@ use crate::model::{AppSpec, Work};
 /// One app, and the `[[app]]` table it comes from.
 pub(super) struct Expanded {
     pub(super) spec: AppSpec,
-    table: usize,
+    pub(super) table: usize,
+}
+
+impl Expanded {
+    /// Changes what the app is promised, at the start and by each change.
+    pub(super) fn promise(&mut self, change: impl Fn(&mut Service)) {
+        change(&mut self.spec.params.service);
+        for later in &mut self.spec.changes {
+            change(&mut later.params.service);
+        }
+    }
 }
 
 /// Replaces `count` by as many apps, within bounds.

@@ -71,6 +71,7 @@ pub(super) const INSTANT_S: Quantity = Quantity::new(" s", 9, 0, DURATION_MAX);
 pub(super) const SPAN_US: Quantity = Quantity::new(" us", 3, 0, SPAN_MAX);
 pub(super) const SPAN_MS: Quantity = Quantity::new(" ms", 6, 0, SPAN_MAX);
 pub(super) const TIMEOUT_MS: Quantity = Quantity::new(" ms", 6, 1, SPAN_MAX);
+pub(super) const INTERVAL_US: Quantity = Quantity::new(" us", 3, 1000, SPAN_MAX);
 pub(super) const ERROR_US: Quantity = Quantity::new(" us", 3, -SPAN_NS_MAX, SPAN_MAX);
 pub(super) const PERIOD_US: Quantity = Quantity::new(" us", 3, 1, (PERIOD_NS_MAX, "PERIOD_NS_MAX"));
 pub(super) const REFRESH_HZ: Quantity =
@@ -113,6 +114,8 @@ pub(super) enum Decimal {
 pub(super) type Misfit = Option<(String, String)>;
 
 impl Decimal {
+    pub(super) const ZERO: Self = Self::Finite { mantissa: 0, exponent: 0 };
+
     /// Reads digits of the given radix with a sign.
     pub(super) fn integer(digits: &str, radix: u32) -> Self {
         i128::from_str_radix(digits, radix).map_or(Self::TooLong, |value| Self::reduced(value, 0))

@@ -6,13 +6,16 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use takt_core::service::{Enforcement, Level, Reservation, Reserve, Turns};
 use takt_core::{
-    AppParams, Config, Execution, GroupKind, Margins, Priority, Refresh, Service, Span, Stride, Time, Tuning,
+    AppId, AppParams, Config, Execution, GroupKind, Margins, Priority, Refresh, Service, Span, Stride, Time,
+    Tuning,
 };
 
 use super::tests::shipped;
 use super::*;
 use crate::model::*;
+use crate::scenario::lower_app::rate_mhz;
 
 fn read(text: &str, overrides: &[Override]) -> Result<Scenario, Vec<Diagnostic>> {
     let none = |path: &str| Err(format!("no file {path}"));
@@ -126,6 +129,48 @@ fn phases() -> impl Strategy<Value = Vec<Phase>> {
     })
 }
 
+/// At least a microsecond.
+fn interval() -> impl Strategy<Value = Span> {
+    prop_oneof![1_000..100_000_u64, 1_000..=60_000_000_000_u64].prop_map(Span::from_ns)
+}
+
+fn reserve() -> impl Strategy<Value = Reserve> {
+    let enforcement = select(vec![Enforcement::Posterior, Enforcement::Apriori]);
+    (interval(), interval(), 0..=1000_u32, enforcement).prop_map(|(period, deadline, share, enforcement)| {
+        let budget = Span::from_ns(period.min(deadline).as_ns() / 1000 * u64::from(share));
+        Reserve { budget, period, deadline, enforcement }
+    })
+}
+
+/// A service that names no other app.
+fn service() -> impl Strategy<Value = Service> {
+    let reservation = prop_oneof![
+        Just(Reservation::None),
+        Just(Reservation::Background),
+        reserve().prop_map(Reservation::Own),
+    ];
+    let turns = select(vec![Turns::Single, Turns::Following]);
+    let level = select(vec![Level::Low, Level::Medium, Level::High]);
+    let timeslice = prop_oneof![Just(Span::ZERO), interval()];
+    (reservation, turns, level, timeslice, any::<bool>(), any::<bool>()).prop_map(
+        |(reservation, turns, level, timeslice, follows_focus, uninterruptible)| Service {
+            follows_focus,
+            turns,
+            reservation,
+            feeds: None,
+            level,
+            timeslice,
+            uninterruptible,
+        },
+    )
+}
+
+fn pace() -> impl Strategy<Value = Pace> {
+    let jobs = (span(), interval(), interval())
+        .prop_map(|(offset, period, deadline)| Pace::Periodic(Jobs { offset, period, deadline }));
+    prop_oneof![Just(Pace::Released), Just(Pace::Unpaced), jobs]
+}
+
 /// Joins within the first second, changes within the next nine, ends after that.
 fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
     // No two apps ever share a priority: each has a hundred of its own.
@@ -145,17 +190,18 @@ fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
     ];
     let change =
         (1_000_000_001..10_000_000_000_u64, params()).prop_map(|(at, params)| (Time::from_ns(at), params));
-    let timing = (0..=100_000_u32, instant(0..=1_000_000_000), option::of(end), any::<bool>());
+    let timing = (0..=100_000_u32, instant(0..=1_000_000_000), option::of(end), pace());
     let rest = (range(), range(), work(), prediction(), phases());
-    (name(), params(), vec(change, 0..3), timing, rest).prop_map(
-        move |(name, params, changes, (phase, join, end, unpaced), rest)| {
+    (name(), params(), service(), vec(change, 0..3), timing, rest).prop_map(
+        move |(name, params, service, changes, (phase, join, end, pace), rest)| {
             let changes: std::collections::BTreeMap<_, _> = changes.into_iter().collect();
-            let changes = changes.into_iter().map(|(at, params)| ParamChange { at, params });
+            let served = |params: AppParams| AppParams { service, ..params };
+            let changes = changes.into_iter().map(|(at, params)| ParamChange { at, params: served(params) });
             let (submit_delay, cpu, work, prediction, phases) = rest;
             AppSpec {
                 name: format!("{name}-{index}"),
-                params,
-                fps_mhz: refresh.mhz() / params.stride.get(),
+                params: served(params),
+                fps_mhz: rate_mhz(pace).unwrap_or_else(|| refresh.mhz() / params.stride.get()),
                 phase,
                 join,
                 end,
@@ -165,7 +211,7 @@ fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
                 work,
                 prediction,
                 phases,
-                unpaced,
+                pace,
             }
         },
     )
@@ -176,11 +222,17 @@ fn gpu() -> impl Strategy<Value = GpuSpec> {
     let clock = proptest::collection::btree_map(at(), 1..=100_000_u32, 0..3);
     let length = (1..=60_000_000_000_u64).prop_map(Span::from_ns);
     let stalls = proptest::collection::btree_map(at(), length, 0..3);
-    (1..=4096_u32, range(), range(), clock, stalls, 0..=SHARE_ONE).prop_map(
-        |(queue, dispatch_delay, completion_delay, clock, stalls, lost_completion_ppm)| GpuSpec {
+    let model = select(vec![GpuModel::InOrder, GpuModel::Preemptive, GpuModel::Runlist]);
+    let poll = prop_oneof![Just(Span::ZERO), interval()];
+    let costs = (model, span(), range(), range(), poll);
+    (1..=4096_u32, costs, clock, stalls, 0..=SHARE_ONE).prop_map(
+        |(queue, costs, clock, stalls, lost_completion_ppm)| GpuSpec {
+            model: costs.0,
             queue,
-            dispatch_delay,
-            completion_delay,
+            switch: costs.1,
+            dispatch_delay: costs.2,
+            completion_delay: costs.3,
+            completion_poll: costs.4,
             clock: clock.into_iter().map(|(at, permille)| ClockChange { at, permille }).collect(),
             stalls: stalls.into_iter().map(|(at, length)| Stall { at, length }).collect(),
             lost_completion_ppm,
@@ -191,14 +243,26 @@ fn gpu() -> impl Strategy<Value = GpuSpec> {
 fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
     let timeout = prop_oneof![(1..=60_000_000_000_u64).prop_map(Span::from_ns), Just(Span::FOREVER),];
     let factors = (0..=1_000_000_u32, 0..=1_000_000_u32);
-    (1..=64_u32, timeout, 10..=4096_u32, factors, (span(), range(), span())).prop_map(
-        move |(mpcg, completion_timeout, apps_max, (a, b), (fixed, dispatch, group_min))| Config {
+    let tuning = (interval(), 0..=1000_u32, reserve(), interval()).prop_map(
+        |(tick, admission_permille, background, timeslice)| Tuning {
+            tick,
+            admission_permille,
+            background: Reserve {
+                budget: background.budget.min(background.period),
+                deadline: background.period,
+                ..background
+            },
+            timeslice,
+        },
+    );
+    (1..=64_u32, timeout, 10..=4096_u32, factors, (span(), range(), span()), tuning).prop_map(
+        move |(mpcg, completion_timeout, apps_max, (a, b), (fixed, dispatch, group_min), tuning)| Config {
             refresh,
             mpcg,
             completion_timeout,
             apps_max,
             execution: Execution::default(),
-            tuning: Tuning::default(),
+            tuning,
             margins: Margins {
                 fixed,
                 upper_permille: a.max(b),
@@ -217,20 +281,53 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         let apps = (1..6_u32)
             .prop_flat_map(move |count| (0..count).map(|index| app(index, refresh)).collect::<Vec<_>>());
         let head = (name(), "[^\u{0}]{0,40}", 2..=86_400_000_000_000_u64, any::<u64>());
-        (head, select(takt_core::policy::NAMES), config(refresh), gpu(), apps).prop_map(
-            |((name, description, duration, seed), policy, config, gpu, apps)| Scenario {
-                name,
-                description,
-                duration: Span::from_ns(duration),
-                warm_up: Span::from_ns(seed % duration),
-                seed,
-                policy: (*policy).to_owned(),
-                config,
-                gpu,
-                apps,
+        let focus = proptest::collection::btree_map(
+            instant(0..=86_400_000_000_000),
+            option::of(any::<Index>()),
+            0..3,
+        );
+        let others = vec((any::<Index>(), any::<Index>()), 6);
+        let names = (others, focus);
+        (head, select(takt_core::policy::NAMES), config(refresh), gpu(), apps, names).prop_map(
+            |((name, description, duration, seed), policy, config, gpu, mut apps, (others, focus))| {
+                name_others(&mut apps, &others);
+                let slot = |app: Index| AppId(app.index(apps.len()).try_into().unwrap());
+                let moved = |(at, app): (Time, Option<Index>)| FocusChange { at, app: app.map(slot) };
+                Scenario {
+                    name,
+                    description,
+                    duration: Span::from_ns(duration),
+                    warm_up: Span::from_ns(seed % duration),
+                    seed,
+                    policy: (*policy).to_owned(),
+                    config,
+                    gpu,
+                    focus: focus.into_iter().map(moved).collect(),
+                    apps,
+                }
             },
         )
     })
+}
+
+/// Lets some apps share reserves of others and feed later ones.
+fn name_others(apps: &mut [AppSpec], others: &[(Index, Index)]) {
+    let count = apps.len();
+    for (index, (owner, consumer)) in others.iter().enumerate().take(count) {
+        let (owner, consumer) = (owner.index(count), consumer.index(count * 2));
+        let owned = matches!(apps[owner].params.service.reservation, Reservation::Own(_));
+        let slot = |index: usize| AppId(index.try_into().unwrap());
+        let app = &mut apps[index];
+        let changed = app.changes.iter_mut().map(|change| &mut change.params);
+        for params in std::iter::once(&mut app.params).chain(changed) {
+            if owned && params.service.reservation == Reservation::None {
+                params.service.reservation = Reservation::Shared(slot(owner));
+            }
+            if (index + 1..count).contains(&consumer) {
+                params.service.feeds = Some(slot(consumer));
+            }
+        }
+    }
 }
 
 /// A change of a text: what to do, and where.
@@ -356,6 +453,17 @@ const KEYS: &[&str] = &[
     "recording",
     "recording_csv",
     "swap_us",
+    "model",
+    "switch_us",
+    "focus",
+    "service",
+    "reserve_us",
+    "period_us",
+    "deadline_us",
+    "shared_with",
+    "feeds",
+    "background",
+    "level",
     "scheduler",
     "margins",
     "upper",

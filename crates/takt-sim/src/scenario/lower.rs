@@ -8,14 +8,19 @@ use std::ops::Range;
 
 use takt_core::{Config, Margins, Refresh, Span, Time, policy};
 
-use super::checks;
+use super::checks::{self, Expanded};
 use super::decimal::{self, Decimal, NAME_CHARS_MAX, Quantity};
 use super::diagnostic::{Report, Spot, nearest};
 use super::lower_app::LoweredApp;
 use super::raw::{RawDisplay, RawGpu, RawMargins, RawScenario, RawScheduler};
 use super::reader::{Number, OneOrRange, Text, Whole};
 use super::recording::Recordings;
-use crate::model::{ClockChange, GpuSpec, Scenario, SpanRange, Stall};
+use super::references;
+use crate::model::{ClockChange, GpuModel, GpuSpec, Scenario, SpanRange, Stall};
+
+/// What a GPU does with several groups, as files say it.
+pub(super) const MODELS: &[(&str, GpuModel)] =
+    &[("in-order", GpuModel::InOrder), ("preemptive", GpuModel::Preemptive), ("runlist", GpuModel::Runlist)];
 
 /// Judges raw values.
 pub(super) struct Lower<'r, 'a> {
@@ -45,6 +50,7 @@ impl Lower<'_, '_> {
         let config = self.config(raw.scheduler.as_ref());
         let gpu = self.gpu(raw.gpu.as_ref());
         let apps = grid.and_then(|grid| self.apps(raw, grid));
+        let focus = apps.as_ref().and_then(|apps| self.focus(raw, apps));
         let (grid, config, apps) = (grid?, config?, apps?);
         let apps_max = self.apps_max(raw.scheduler.as_ref(), apps.len())?;
         Some(Scenario {
@@ -56,11 +62,12 @@ impl Lower<'_, '_> {
             policy: policy?,
             config: Config { refresh: grid.refresh, apps_max, ..config },
             gpu: gpu?,
-            apps,
+            apps: apps.into_iter().map(|app| app.spec).collect(),
+            focus: focus?,
         })
     }
 
-    fn apps(&mut self, raw: &RawScenario, grid: Grid) -> Option<Vec<crate::model::AppSpec>> {
+    fn apps(&mut self, raw: &RawScenario, grid: Grid) -> Option<Vec<Expanded>> {
         if raw.app.is_empty() {
             self.report.table(&raw.at, "there are no apps", "add at least one [[app]] table");
             return None;
@@ -68,9 +75,10 @@ impl Lower<'_, '_> {
         let lowered: Vec<Option<LoweredApp>> = raw.app.iter().map(|app| self.app(app, grid)).collect();
         let whole = lowered.iter().all(Option::is_some);
         let lowered: Vec<LoweredApp> = lowered.into_iter().flatten().collect();
-        let apps = checks::expand(self.report, &lowered)?;
+        let mut apps = checks::expand(self.report, &lowered)?;
         checks::between_apps(self.report, &lowered, &apps);
-        whole.then(|| apps.into_iter().map(|app| app.spec).collect())
+        // Of apps that could not be read, not even the names are known.
+        (whole && references::resolve(self.report, &lowered, &mut apps)).then_some(apps)
     }
 
     fn check_warm_up(&mut self, raw: &RawScenario, duration: Option<Span>, warm_up: Option<Span>) {
@@ -141,7 +149,14 @@ impl Lower<'_, '_> {
             Some(margins) => self.margins(margins),
             None => Some(default.margins),
         };
-        Some(Config { mpcg: mpcg?, completion_timeout: completion_timeout?, margins: margins?, ..default })
+        let tuning = self.tuning(raw);
+        Some(Config {
+            mpcg: mpcg?,
+            completion_timeout: completion_timeout?,
+            margins: margins?,
+            tuning: tuning?,
+            ..default
+        })
     }
 
     fn apps_max(&mut self, raw: Option<&RawScheduler>, apps: usize) -> Option<u32> {
@@ -203,6 +218,12 @@ impl Lower<'_, '_> {
         let Some(raw) = raw else {
             return Some(default);
         };
+        let model = self.choice(raw.model.as_ref(), MODELS);
+        let switch = self.span_or(raw.switch_us.as_ref(), &decimal::SPAN_US, Some(default.switch));
+        let poll = match &raw.completion_poll_us {
+            Some(poll) if poll.value == Decimal::ZERO => Some(Span::ZERO),
+            poll => self.span_or(poll.as_ref(), &decimal::INTERVAL_US, Some(default.completion_poll)),
+        };
         let queue = self.whole_or(raw.queue.as_ref(), &decimal::GPU_QUEUE, default.queue);
         let dispatch = self.range_or_zero(raw.dispatch_delay_us.as_ref());
         let completion = self.range_or_zero(raw.completion_delay_us.as_ref());
@@ -210,9 +231,12 @@ impl Lower<'_, '_> {
         let clock = self.clock(raw);
         let stalls = self.stalls(raw);
         Some(GpuSpec {
+            model: model?,
             queue: queue?,
+            switch: switch?,
             dispatch_delay: dispatch?,
             completion_delay: completion?,
+            completion_poll: poll?,
             clock: clock?,
             stalls: stalls?,
             lost_completion_ppm: lost?,

@@ -5,14 +5,16 @@ use takt_core::{AppParams, Priority, Service, Span, Stride, Time};
 use super::decimal::{self, fixed_point};
 use super::diagnostic::Spot;
 use super::lower::{Grid, Lower, all};
+use super::lower_service::LoweredService;
 use super::raw::{RawApp, RawChange};
 use super::reader::{Number, Whole};
-use crate::model::{AppSpec, End, ParamChange};
+use crate::model::{AppSpec, End, Jobs, Pace, ParamChange};
 
 /// An `[[app]]` table: the first of `count` equal apps, and where its values are written.
 pub(super) struct LoweredApp {
     pub(super) spec: AppSpec,
     pub(super) count: u32,
+    pub(super) service: LoweredService,
     pub(super) spots: AppSpots,
 }
 
@@ -39,7 +41,11 @@ impl Lower<'_, '_> {
     pub(super) fn app(&mut self, raw: &RawApp, grid: Grid) -> Option<LoweredApp> {
         let name = self.name(&raw.name);
         let count = self.whole_or(raw.count.as_ref(), &decimal::APPS, 1);
-        let params = self.params(raw, grid, count);
+        let service = self.service(raw.service.as_ref());
+        let pace = self.pace(raw);
+        let promised = service.as_ref().map(|lowered| lowered.service);
+        let params =
+            promised.zip(pace).and_then(|(service, pace)| self.params(raw, grid, count, service, pace));
         let phase = self.whole_or(raw.phase_periods.as_ref(), &decimal::PHASE_PERIODS, 0);
         let lifetime = self.lifetime(raw);
         let changes = params
@@ -50,11 +56,12 @@ impl Lower<'_, '_> {
         let work = self.work(raw);
         let prediction = self.prediction(raw.prediction.as_ref());
         let phases = self.phases(raw);
-        let (params, (changes, change_spots), (join, end)) = (params?, changes?, lifetime?);
+        let (params, pace) = (params?, pace?);
+        let ((changes, change_spots), (join, end)) = (changes?, lifetime?);
         let spec = AppSpec {
             name: name?,
             params,
-            fps_mhz: grid.refresh.mhz() / params.stride.get(),
+            fps_mhz: rate_mhz(pace).unwrap_or_else(|| grid.refresh.mhz() / params.stride.get()),
             phase: phase?,
             join,
             end,
@@ -64,11 +71,12 @@ impl Lower<'_, '_> {
             work: work?,
             prediction: prediction?,
             phases: phases?,
-            unpaced: raw.unpaced.as_ref().is_some_and(|flag| flag.value),
+            pace,
         };
         Some(LoweredApp {
             spec,
             count: count?,
+            service: service?,
             spots: AppSpots {
                 name: raw.name.at.clone(),
                 count: spot_of(raw.count.as_ref(), &raw.name.at),
@@ -79,18 +87,53 @@ impl Lower<'_, '_> {
         })
     }
 
-    fn params(&mut self, raw: &RawApp, grid: Grid, count: Option<u32>) -> Option<AppParams> {
+    /// When the app starts its next frame.
+    fn pace(&mut self, raw: &RawApp) -> Option<Pace> {
+        let unpaced = raw.unpaced.as_ref().filter(|flag| flag.value);
+        let period = raw.period_us.as_ref();
+        let spots = [unpaced.map(|flag| &flag.at), period.map(|number| &number.at)];
+        if !self.at_most_one(&spots, "unpaced and period_us") {
+            return None;
+        }
+        let Some(period) = period else {
+            let misplaced = [(&raw.deadline_us, "deadline_us"), (&raw.offset_us, "offset_us")];
+            let misplaced = misplaced.map(|(number, key)| number.as_ref().map(|number| (&number.at, key)));
+            for (spot, key) in misplaced.into_iter().flatten() {
+                let problem = "the app has no clock of its own that this could belong to";
+                self.report.value(spot, problem, format!("add period_us = …, or drop {key}"));
+            }
+            let pace = if unpaced.is_some() { Pace::Unpaced } else { Pace::Released };
+            return misplaced.iter().all(Option::is_none).then_some(pace);
+        };
+        let period = self.span(period, &decimal::INTERVAL_US);
+        let deadline = self.span_or(raw.deadline_us.as_ref(), &decimal::INTERVAL_US, period);
+        let offset = self.span_or(raw.offset_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
+        Some(Pace::Periodic(Jobs { offset: offset?, period: period?, deadline: deadline? }))
+    }
+
+    fn params(
+        &mut self,
+        raw: &RawApp,
+        grid: Grid,
+        count: Option<u32>,
+        service: Service,
+        pace: Pace,
+    ) -> Option<AppParams> {
         let priority = self.priority(&raw.priority, count.unwrap_or(1));
-        let stride = self.stride(raw.fps.as_ref(), raw.stride.as_ref(), grid);
-        if raw.fps.is_none() && raw.stride.is_none() {
+        let rate_given = raw.fps.is_some() || raw.stride.is_some();
+        let stride = match pace {
+            Pace::Periodic(jobs) if !rate_given => stride_of_period(jobs.period, grid),
+            _ => self.stride(raw.fps.as_ref(), raw.stride.as_ref(), grid),
+        };
+        if !rate_given && !matches!(pace, Pace::Periodic(_)) {
             self.report.table(
                 &raw.at,
                 "neither fps nor stride is given",
-                "add fps = … (frames per second) or stride = … (periods per frame)",
+                "add fps = … (frames per second), stride = … (periods per frame) or period_us = …",
             );
         }
         let etpf = self.span_or(raw.etpf_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
-        Some(AppParams { priority: priority?, stride: stride?, etpf: etpf?, service: Service::default() })
+        Some(AppParams { priority: priority?, stride: stride?, etpf: etpf?, service })
     }
 
     /// The priority of the first of `count` apps; the last one must not fall below zero.
@@ -262,6 +305,24 @@ impl Lower<'_, '_> {
         self.report.value(&raw.at_s.at, problem, "use a time between the app's join and end");
         None
     }
+}
+
+/// The stride of an app that has a clock of its own and names none: not above its period, and one
+/// that agrees with others.
+fn stride_of_period(period: Span, grid: Grid) -> Option<Stride> {
+    let periods = period.as_ns() / grid.refresh.period_span().as_ns().max(1);
+    let divisors_of_60 = [60, 30, 20, 15, 12, 10, 6, 5, 4, 3, 2, 1];
+    let fitting = divisors_of_60.into_iter().find(|stride| u64::from(*stride) <= periods);
+    Stride::new(fitting.unwrap_or(1))
+}
+
+/// The rate of an app's own clock, if it has one.
+pub(super) fn rate_mhz(pace: Pace) -> Option<u32> {
+    let Pace::Periodic(jobs) = pace else {
+        return None;
+    };
+    let mhz = 1_000_000_000_000 / jobs.period.as_ns().max(1);
+    Some(u32::try_from(mhz).unwrap_or(u32::MAX))
 }
 
 /// What a change sets.

@@ -29,6 +29,8 @@ section! {
         gpu: Option<RawGpu>,
         /// The apps; at least one.
         app: Vec<RawApp>,
+        /// Who has the input focus, and when it moves. Default: nobody.
+        focus: Option<Vec<RawFocus>>,
     }
 }
 
@@ -56,6 +58,27 @@ section! {
         apps_max: Option<Whole>,
         /// How far to distrust predictions. Default: the margins of the thesis.
         margins: Option<RawMargins>,
+        /// Time between two decisions of policies that are driven by ticks, in microseconds
+        /// (germ). Default: 1000.
+        tick_us: Option<Number>,
+        /// How much of the GPU all reserves together may take, 0 to 1 (timegraph). Default: 1.
+        admission: Option<Number>,
+        /// The reserve of apps that nobody specified (timegraph). Default: 5000 of 25000 us.
+        background: Option<RawBackground>,
+        /// Timeslice of apps that name none, in microseconds (runlist). Default: 1000.
+        timeslice_us: Option<Number>,
+    }
+}
+
+section! {
+    /// The reserve that apps share for which nothing is specified.
+    struct RawBackground {
+        /// GPU time per period, in microseconds. Default: 5000.
+        reserve_us: Option<Number>,
+        /// Time between two replenishments, in microseconds. Default: 25000.
+        period_us: Option<Number>,
+        /// When the budget is looked at: "posterior" or "apriori". Default: posterior.
+        enforcement: Option<Text>,
     }
 }
 
@@ -82,16 +105,25 @@ section! {
 }
 
 section! {
-    /// The GPU: executes in order, one group at a time, never preempts.
+    /// The GPU: executes one group at a time.
     struct RawGpu {
+        /// What it does with several: "in-order" executes each to its end, "preemptive" gives a
+        /// group back if the scheduler asks, "runlist" serves the apps' channels in turn.
+        /// Default: in-order.
+        model: Option<Text>,
         /// Groups its queue holds. Default: 64.
         queue: Option<Whole>,
+        /// Cost of loading another app's context, in microseconds. Default: 0.
+        switch_us: Option<Number>,
         /// Delay from a decision to the group being in the queue, in microseconds: a number or
         /// [lo, hi]. Default: 0.
         dispatch_delay_us: Option<OneOrRange>,
         /// Delay from the end of a group to the scheduler hearing of it, in microseconds: a number
         /// or [lo, hi]. Default: 0.
         completion_delay_us: Option<OneOrRange>,
+        /// Completions are looked for only at multiples of this time, in microseconds; 0 tells of
+        /// each at once. Default: 0.
+        completion_poll_us: Option<Number>,
         /// Share of completions that get lost, 0 to 1. Default: 0.
         lost_completion: Option<Number>,
         /// Changes of the clock.
@@ -157,6 +189,16 @@ section! {
         cpu_us: Option<OneOrRange>,
         /// Does not wait for its release after a swap. Default: false.
         unpaced: Option<Flag>,
+        /// Its jobs are released by its own clock, this often, in microseconds, whatever the
+        /// display does; fps and stride are then optional.
+        period_us: Option<Number>,
+        /// From the release of a job to when it should be done, in microseconds. Default: the
+        /// period.
+        deadline_us: Option<Number>,
+        /// From joining to the first job, in microseconds. Default: 0.
+        offset_us: Option<Number>,
+        /// What policies other than frame-deadline promise it. Default: nothing.
+        service: Option<RawService>,
         /// The groups of a frame before its swap, in order. Default: none.
         draws: Option<Vec<RawDraw>>,
         /// Cost of the swap in microseconds: a number or [lo, hi].
@@ -173,6 +215,51 @@ section! {
         change: Option<Vec<RawChange>>,
         /// Times at which it behaves differently.
         phase: Option<Vec<RawPhase>>,
+    }
+}
+
+section! {
+    /// What policies other than frame-deadline promise an app; each looks at its own part.
+    struct RawService {
+        /// The priority is automatic: while it has the focus, it is the most important of all
+        /// apps with automatic priority. Default: false.
+        follows_focus: Option<Flag>,
+        /// Whether it may follow itself on the GPU without asking: "single" or "following"
+        /// (timegraph). Default: single.
+        turns: Option<Text>,
+        /// GPU time set aside for it per period, in microseconds (timegraph, edf-cbs).
+        reserve_us: Option<Number>,
+        /// Time between two replenishments, in microseconds; with reserve_us.
+        period_us: Option<Number>,
+        /// From the arrival of work to its deadline, in microseconds (edf-cbs). Default: the
+        /// period of the reserve.
+        deadline_us: Option<Number>,
+        /// When the budget is looked at: "posterior" or "apriori" (timegraph). Default:
+        /// posterior.
+        enforcement: Option<Text>,
+        /// Name of the app whose reserve it shares, instead of one of its own (timegraph).
+        shared_with: Option<Text>,
+        /// It runs on the reserve of everything that nobody specified (timegraph). Default: false.
+        background: Option<Flag>,
+        /// Name of the app that consumes what it produces (edf-cbs).
+        feeds: Option<Text>,
+        /// How often its channel occurs in the runlist: "low", "medium" or "high" (runlist).
+        /// Default: medium.
+        level: Option<Text>,
+        /// Its timeslice in microseconds (runlist). Default: the scheduler's.
+        timeslice_us: Option<Number>,
+        /// Its groups cannot be interrupted. Default: false.
+        uninterruptible: Option<Flag>,
+    }
+}
+
+section! {
+    /// The focus moves.
+    struct RawFocus {
+        /// When, in seconds.
+        at_s: Number,
+        /// Name of the app that has it from then on. Default: nobody.
+        app: Option<Text>,
     }
 }
 

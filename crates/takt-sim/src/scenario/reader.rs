@@ -210,15 +210,17 @@ impl Read for Text {
 /// Yes or no.
 #[derive(Clone, Debug)]
 pub(super) struct Flag {
+    pub(super) at: Spot,
     pub(super) value: bool,
 }
 
 impl Read for Flag {
     fn read(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<Self> {
-        let Some(value) = value.get_ref().as_bool() else {
+        let Some(flag) = value.get_ref().as_bool() else {
             return reader.wrong_type(value, "true or false");
         };
-        Some(Self { value })
+        let at = reader.spot(value);
+        Some(Self { at, value: flag })
     }
 }
 

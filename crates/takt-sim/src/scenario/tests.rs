@@ -165,7 +165,7 @@ fn shape_and_values_are_judged_together() {
             x.toml:2:14: duration_s = inf: is not finite
               help: use a value from 0.000000001 to 86400 s (DURATION_NS_MAX)
             x.toml:3:1: colour: there is no such key at the top level
-              help: known keys are name, description, duration_s, warm_up_s, seed, display, scheduler, gpu, app
+              help: known keys are name, description, duration_s, warm_up_s, seed, display, scheduler, gpu, app, focus
         "#]],
     );
     check_edit(
@@ -245,7 +245,7 @@ fn impossible_rates_list_the_possible_ones() {
         "",
         expect![[r#"
             x.toml:8:1: app.b: neither fps nor stride is given
-              help: add fps = … (frames per second) or stride = … (periods per frame)
+              help: add fps = … (frames per second), stride = … (periods per frame) or period_us = …
         "#]],
     );
     check_edit(
@@ -491,7 +491,7 @@ fn overrides_replace_values() {
     assert_eq!(set(&["scheduler.mpcg=3"]).config.mpcg, 3);
     assert_eq!(set(&["scheduler.policy=fifo"]).policy, "fifo");
     assert_eq!(set(&["app.b.prediction.scale=inf"]).apps[1].prediction.scale_permille, None);
-    assert!(set(&["app.*.unpaced=true"]).apps.iter().all(|app| app.unpaced));
+    assert!(set(&["app.*.unpaced=true"]).apps.iter().all(|app| app.pace == crate::model::Pace::Unpaced));
     assert_eq!(set(&["app.1.priority=7"]).apps[1].params.priority.0, 7);
     let both = set(&["display.refresh_hz=90", "app.*.fps=45"]);
     assert_eq!(both.apps[0].params.stride.get(), 2);

@@ -2,13 +2,16 @@
 
 use std::fmt::Write as _;
 
-use takt_core::{AppParams, GroupKind, Refresh, Span, Time};
+use takt_core::service::{Reservation, Reserve};
+use takt_core::{AppId, AppParams, GroupKind, Refresh, Service, Span, Time, Tuning};
 
 use super::decimal::fixed_point;
+use super::lower::MODELS;
+use super::lower_service::{enforcement_name, level_name, name_of, turns_name};
 use super::recording::HEADER;
 use crate::model::{
-    AppSpec, Bucket, CostDist, End, GpuSpec, Outliers, Part, Phase, Prediction, RecordedGroup, SHARE_ONE,
-    Scenario, SpanRange, Work,
+    AppSpec, Bucket, CostDist, End, GpuSpec, Outliers, Pace, Part, Phase, Prediction, RecordedGroup,
+    SHARE_ONE, Scenario, SpanRange, Work,
 };
 
 /// Writes a scenario as a file that [`parse`](super::parse) reads back as the same scenario.
@@ -39,6 +42,7 @@ pub fn to_toml(scenario: &Scenario) -> String {
     };
     out.key("completion_timeout_ms", timeout);
     out.key("apps_max", config.apps_max);
+    out.tuning(&config.tuning);
     out.header("[scheduler.margins]");
     let margins = &config.margins;
     out.key("fixed_us", us(margins.fixed));
@@ -49,8 +53,16 @@ pub fn to_toml(scenario: &Scenario) -> String {
     out.key("completion_upper_us", us(margins.completion_upper));
     out.key("group_min_us", us(margins.group_min));
     out.gpu(gpu);
+    let names: Vec<&str> = scenario.apps.iter().map(|app| app.name.as_str()).collect();
     for app in &scenario.apps {
-        out.app(app, &config.refresh);
+        out.app(app, &config.refresh, &names);
+    }
+    for change in &scenario.focus {
+        out.header("[[focus]]");
+        out.key("at_s", instant(change.at));
+        if let Some(name) = change.app.and_then(|app| names.get(app.index())) {
+            out.key("app", quoted(name));
+        }
     }
     out.text
 }
@@ -70,11 +82,25 @@ impl Writer {
         let _infallible = writeln!(self.text, "\n{header}");
     }
 
+    fn tuning(&mut self, tuning: &Tuning) {
+        self.key("tick_us", us(tuning.tick));
+        self.key("admission", permille(tuning.admission_permille));
+        self.key("timeslice_us", us(tuning.timeslice));
+        let Reserve { budget, period, enforcement, .. } = tuning.background;
+        self.header("[scheduler.background]");
+        self.key("reserve_us", us(budget));
+        self.key("period_us", us(period));
+        self.key("enforcement", quoted(enforcement_name(enforcement)));
+    }
+
     fn gpu(&mut self, gpu: &GpuSpec) {
         self.header("[gpu]");
+        self.key("model", quoted(name_of(MODELS, &gpu.model)));
         self.key("queue", gpu.queue);
+        self.key("switch_us", us(gpu.switch));
         self.key("dispatch_delay_us", range(gpu.dispatch_delay));
         self.key("completion_delay_us", range(gpu.completion_delay));
+        self.key("completion_poll_us", us(gpu.completion_poll));
         self.key("lost_completion", ppm(gpu.lost_completion_ppm));
         for change in &gpu.clock {
             self.header("[[gpu.clock]]");
@@ -88,7 +114,7 @@ impl Writer {
         }
     }
 
-    fn app(&mut self, app: &AppSpec, refresh: &Refresh) {
+    fn app(&mut self, app: &AppSpec, refresh: &Refresh, names: &[&str]) {
         self.header("[[app]]");
         self.key("name", quoted(&app.name));
         self.params(&app.params, refresh);
@@ -105,7 +131,15 @@ impl Writer {
         }
         self.key("submit_delay_us", range(app.submit_delay));
         self.key("cpu_us", range(app.cpu));
-        self.key("unpaced", app.unpaced);
+        match app.pace {
+            Pace::Released => {}
+            Pace::Unpaced => self.key("unpaced", true),
+            Pace::Periodic(jobs) => {
+                self.key("period_us", us(jobs.period));
+                self.key("deadline_us", us(jobs.deadline));
+                self.key("offset_us", us(jobs.offset));
+            }
+        }
         match &app.work {
             Work::Drawn { parts, swap } => {
                 let parts: Vec<String> = parts.iter().map(part).collect();
@@ -115,6 +149,7 @@ impl Writer {
             Work::Recorded(groups) => self.recording(groups),
         }
         self.key("prediction", prediction(&app.prediction));
+        self.service(&app.params.service, names);
         for change in &app.changes {
             self.header("[[app.change]]");
             self.key("at_s", instant(change.at));
@@ -123,6 +158,32 @@ impl Writer {
         for phase in &app.phases {
             self.phase(phase);
         }
+    }
+
+    fn service(&mut self, service: &Service, names: &[&str]) {
+        let name = |app: AppId| quoted(names.get(app.index()).copied().unwrap_or_default());
+        self.header("[app.service]");
+        self.key("follows_focus", service.follows_focus);
+        self.key("turns", quoted(turns_name(service.turns)));
+        match service.reservation {
+            Reservation::None => {}
+            Reservation::Own(reserve) => {
+                self.key("reserve_us", us(reserve.budget));
+                self.key("period_us", us(reserve.period));
+                self.key("deadline_us", us(reserve.deadline));
+                self.key("enforcement", quoted(enforcement_name(reserve.enforcement)));
+            }
+            Reservation::Shared(owner) => self.key("shared_with", name(owner)),
+            Reservation::Background => self.key("background", true),
+        }
+        if let Some(consumer) = service.feeds {
+            self.key("feeds", name(consumer));
+        }
+        self.key("level", quoted(level_name(service.level)));
+        if service.timeslice > Span::ZERO {
+            self.key("timeslice_us", us(service.timeslice));
+        }
+        self.key("uninterruptible", service.uninterruptible);
     }
 
     fn params(&mut self, params: &AppParams, refresh: &Refresh) {

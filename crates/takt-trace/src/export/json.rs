@@ -195,6 +195,7 @@ enum Line {
         app: u32,
         group: u64,
         started_ns: Option<u64>,
+        stays: bool,
     },
     GpuStalled {
         until_ns: u64,
@@ -333,8 +334,9 @@ fn gpu_line(record: &GpuRecord) -> Line {
         GpuRecord::Finished { app, group, started } => {
             Line::GpuFinished { app: app.0, group: group.0, started_ns: started.as_ns() }
         }
-        GpuRecord::Preempted { app, group, started } => {
-            Line::GpuPreempted { app: app.0, group: group.0, started_ns: started.map(Time::as_ns) }
+        GpuRecord::Preempted { app, group, started, stays } => {
+            let started_ns = started.map(Time::as_ns);
+            Line::GpuPreempted { app: app.0, group: group.0, started_ns, stays }
         }
         GpuRecord::Stalled { until } => Line::GpuStalled { until_ns: until.as_ns() },
         GpuRecord::Clock { permille } => Line::GpuClock { permille },
@@ -392,7 +394,7 @@ mod tests {
             Record::Out(Action::Left { app, dropped: 2 }),
             Record::Out(Action::Lost { app, group, by: LostBy::Order }),
             Record::Gpu(GpuRecord::Queued { app, group }),
-            Record::Gpu(GpuRecord::Preempted { app, group, started: Some(Time::ZERO) }),
+            Record::Gpu(GpuRecord::Preempted { app, group, started: Some(Time::ZERO), stays: false }),
             Record::Gpu(GpuRecord::Stalled { until: Time::from_us(9) }),
             Record::Gpu(GpuRecord::Clock { permille: 700 }),
         ];
@@ -429,7 +431,7 @@ mod tests {
             {"at_ns":1000,"record":"left","app":2,"dropped":2}
             {"at_ns":1000,"record":"lost","app":2,"group":9,"by":"order"}
             {"at_ns":1000,"record":"gpu-queued","app":2,"group":9}
-            {"at_ns":1000,"record":"gpu-preempted","app":2,"group":9,"started_ns":0}
+            {"at_ns":1000,"record":"gpu-preempted","app":2,"group":9,"started_ns":0,"stays":false}
             {"at_ns":1000,"record":"gpu-stalled","until_ns":9000}
             {"at_ns":1000,"record":"gpu-clock","permille":700}
         "#]].assert_eq(&firsts);

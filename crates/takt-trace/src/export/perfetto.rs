@@ -209,11 +209,11 @@ impl<W: Write> Perfetto<W> {
                 }
                 self.groups.end(&mut self.out, at, group);
             }
-            GpuRecord::Preempted { group, .. } => {
+            GpuRecord::Preempted { group, stays, .. } => {
                 if self.gpu.running.is_some_and(|(running, _)| running == group) {
                     self.stop_gpu(at);
                 }
-                self.groups.wait_again(&mut self.out, at, group);
+                self.groups.wait_again(&mut self.out, at, group, stays);
             }
             GpuRecord::Stalled { until } => {
                 let state = self.gpu.state(&mut self.out, self.root);

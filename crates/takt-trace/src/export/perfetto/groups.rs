@@ -122,12 +122,18 @@ impl Groups {
     }
 
     /// The GPU gave the group back.
-    pub(super) fn wait_again<W: Write>(&mut self, out: &mut Packets<W>, at: Time, group: GroupId) {
+    pub(super) fn wait_again<W: Write>(
+        &mut self,
+        out: &mut Packets<W>,
+        at: Time,
+        group: GroupId,
+        on_gpu: bool,
+    ) {
         if let Some(open) = self.open.get_mut(&group) {
             if open.phase == Phase::Running {
                 open.ran += at.since(open.since);
             }
-            open.enter(out, at, Phase::Waiting);
+            open.enter(out, at, if on_gpu { Phase::Queued } else { Phase::Waiting });
         }
     }
 
