@@ -377,11 +377,11 @@ fn mistakes_about_scenarios_have_places() {
     check_edit(
         SIMULATE,
         "app.a.frames",
-        "app.a",
+        "app.a.response_us",
         expect![[r#"
-        studies/s.toml:6:31: simulate.measure.1 = "app.a": is not a single figure
-          help: go on with one of blocking_us_max, causes, deadlines, fps, fps_target, frames, gpu_share, met, missed, name, pd_fft, priority, response_us, under_predicted
-    "#]],
+            studies/s.toml:6:31: simulate.measure.1 = "app.a.response_us": is not a single figure
+              help: go on with one of max, p50, p99
+        "#]],
     );
     check_edit(
         SIMULATE,
