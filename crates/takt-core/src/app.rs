@@ -86,4 +86,9 @@ impl GroupKind {
     pub const fn ends_frame(self) -> bool {
         matches!(self, Self::Swap | Self::Exit)
     }
+
+    /// Whether the app waits, or may wait, for this group and all before it.
+    pub const fn ends_batch(self) -> bool {
+        !matches!(self, Self::Draw)
+    }
 }

@@ -205,6 +205,8 @@ pub enum Hold {
         /// The next one.
         at: Time,
     },
+    /// The rest of its batch has not come yet, and the policy takes whole batches.
+    Batch,
 }
 
 /// Why an event was refused.

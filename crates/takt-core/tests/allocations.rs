@@ -3,8 +3,8 @@
 use takt_core::policy::{self, Policy};
 use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
-    Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Priority, Scheduler,
-    Service, Span, Stride, Time,
+    Action, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Priority,
+    Scheduler, Service, Span, Stride, Time,
 };
 
 const APPS: u32 = 12;
@@ -20,7 +20,8 @@ fn service(app: u32) -> Service {
         2 => Reservation::Background,
         _ => Reservation::None,
     };
-    Service { reservation, turns: Turns::Following, ..Service::default() }
+    let feeds = app.is_multiple_of(3).then_some(AppId(app + 1));
+    Service { reservation, feeds, turns: Turns::Following, ..Service::default() }
 }
 
 /// Drives all kinds of events through a scheduler; returns how many groups were dispatched.
@@ -81,12 +82,14 @@ fn a_flood_of_refusals_is_counted_and_takes_no_memory() {
 
 #[test]
 fn nothing_is_allocated_after_construction() {
-    for name in policy::NAMES {
+    let executions = [Execution::InOrder, Execution::Preemptive, Execution::AnyOrder];
+    for (name, execution) in policy::NAMES.iter().flat_map(|name| executions.map(|kind| (name, kind))) {
         let policy: Box<dyn Policy> = policy::by_name(name).expect("listed policies exist");
-        let mut scheduler = Scheduler::new(Config { apps_max: APPS, ..Config::default() }, policy);
+        let config = Config { apps_max: APPS, execution, ..Config::default() };
+        let mut scheduler = Scheduler::new(config, policy);
         let mut dispatched = 0;
         let memory = allocation_counter::measure(|| dispatched = exercise(&mut scheduler));
-        assert!(dispatched > 500, "{name} dispatched {dispatched}");
-        assert_eq!(memory.count_total, 0, "{name} allocates");
+        assert!(dispatched > 500, "{name} dispatched {dispatched} ({execution:?})");
+        assert_eq!(memory.count_total, 0, "{name} allocates ({execution:?})");
     }
 }

@@ -45,12 +45,14 @@ fn params() -> impl Strategy<Value = AppParams> {
 
 fn service() -> impl Strategy<Value = Service> {
     let turns = prop_oneof![Just(Turns::Single), Just(Turns::Following)];
-    (any::<bool>(), turns, reservation(), proptest::option::of(0..APPS)).prop_map(
-        |(follows_focus, turns, reservation, feeds)| Service {
+    let uninterruptible = proptest::bool::weighted(0.1);
+    (any::<bool>(), turns, reservation(), proptest::option::of(0..APPS), uninterruptible).prop_map(
+        |(follows_focus, turns, reservation, feeds, uninterruptible)| Service {
             follows_focus,
             turns,
             reservation,
             feeds: feeds.map(AppId),
+            uninterruptible,
             ..Service::default()
         },
     )

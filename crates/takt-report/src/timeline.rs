@@ -292,5 +292,6 @@ fn why(reason: Hold, run: &Run) -> String {
         Hold::NoBudget { .. } => "its reserve is used up".to_owned(),
         Hold::Turn { app } => format!("it is the turn of {}", run.meta.name(app)),
         Hold::Tick { .. } => "decisions are taken at ticks".to_owned(),
+        Hold::Batch => "the rest of its batch has not come".to_owned(),
     }
 }

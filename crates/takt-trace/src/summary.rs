@@ -191,6 +191,8 @@ pub enum HeldBy {
     Turn,
     /// The policy decides only at its ticks.
     Tick,
+    /// The rest of its batch has not come yet.
+    Batch,
 }
 
 impl From<Hold> for HeldBy {
@@ -204,6 +206,7 @@ impl From<Hold> for HeldBy {
             Hold::NoBudget { .. } => Self::NoBudget,
             Hold::Turn { .. } => Self::Turn,
             Hold::Tick { .. } => Self::Tick,
+            Hold::Batch => Self::Batch,
         }
     }
 }

@@ -8,7 +8,9 @@
 mod account;
 mod fifo;
 mod frame_deadline;
+mod frrs;
 mod germ;
+mod hpf;
 mod profile;
 mod reserves;
 mod timegraph;
@@ -17,12 +19,14 @@ use alloc::boxed::Box;
 
 pub use fifo::Fifo;
 pub use frame_deadline::FrameDeadline;
+pub use frrs::Frrs;
 pub use germ::Germ;
+pub use hpf::Hpf;
 pub use timegraph::TimeGraph;
 
 use crate::app::{AppId, GroupKind};
 use crate::config::Config;
-use crate::refresh::Period;
+use crate::refresh::{Period, Refresh};
 use crate::scheduler::Lane;
 use crate::time::{Span, Time};
 
@@ -64,6 +68,13 @@ pub trait Policy: Send + core::fmt::Debug {
         None
     }
 
+    /// When the app of `lane` may start its next frame; `planned` is its incipient arrival, or now
+    /// if that is over.
+    fn release(&mut self, now: Time, lane: &Lane, planned: Time, refresh: &Refresh) -> Time {
+        let _ = (now, lane, refresh);
+        planned
+    }
+
     /// Picks a lane with a waiting group, or none if nothing may run now. Every lane with a
     /// waiting group that was not picked gets the reason in [`Lane::hold`].
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize>;
@@ -102,7 +113,7 @@ pub struct Ended {
 }
 
 /// Names of all policies, the default first.
-pub const NAMES: &[&str] = &["frame-deadline", "fifo", "timegraph", "germ"];
+pub const NAMES: &[&str] = &["frame-deadline", "fifo", "frrs", "hpf", "timegraph", "germ"];
 
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<Box<dyn Policy>> {
@@ -111,6 +122,8 @@ pub fn by_name(name: &str) -> Option<Box<dyn Policy>> {
         "fifo" => Some(Box::new(Fifo)),
         "timegraph" => Some(Box::new(TimeGraph::new())),
         "germ" => Some(Box::new(Germ::new())),
+        "frrs" => Some(Box::new(Frrs::default())),
+        "hpf" => Some(Box::new(Hpf)),
         _ => None,
     }
 }

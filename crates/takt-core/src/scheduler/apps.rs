@@ -39,8 +39,9 @@ impl Scheduler {
         slot.told = params.priority;
         self.lanes.push(Lane::new(app, params, target));
         self.rank();
-        let at = self.config.refresh.incipient_arrival(target, params.stride);
-        self.actions.push(Action::Release { app, at });
+        if let Some(index) = self.lane_of(app) {
+            self.release(index);
+        }
     }
 
     pub(super) fn change(&mut self, app: AppId, params: AppParams) {
@@ -53,6 +54,7 @@ impl Scheduler {
         let lane = &mut self.lanes[index];
         let slot = &mut self.slots[app.index()];
         let before = lane.stride;
+        let mut asleep = false;
         slot.priority = params.priority;
         slot.told = params.priority;
         lane.stride = params.stride;
@@ -60,13 +62,21 @@ impl Scheduler {
         lane.service = params.service;
         if before != lane.stride {
             slot.frames.stride_changed(lane, before, self.current);
-            if slot.queue.is_empty() {
-                // It may sleep towards the old deadline.
-                let at = self.config.refresh.incipient_arrival(lane.target, lane.stride).max(self.now);
-                self.actions.push(Action::Release { app, at });
-            }
+            asleep = slot.queue.is_empty();
         }
         self.rank();
+        if let (Some(index), true) = (self.lane_of(app), asleep) {
+            // It may sleep towards the old deadline.
+            self.release(index);
+        }
+    }
+
+    /// The app of the lane at `index` may start the frame that it is at.
+    pub(super) fn release(&mut self, index: usize) {
+        let lane = &self.lanes[index];
+        let planned = self.config.refresh.incipient_arrival(lane.target, lane.stride).max(self.now);
+        let at = self.policy.release(self.now, lane, planned, &self.config.refresh);
+        self.actions.push(Action::Release { app: lane.app, at });
     }
 
     /// The focus moves; an app that is not attached may have it, too.

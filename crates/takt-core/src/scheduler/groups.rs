@@ -37,6 +37,7 @@ impl Scheduler {
         slot.queue.push(Waiting { group, head });
 
         let lane = &mut self.lanes[index];
+        lane.came(kind);
         let first_whole = self.config.refresh.period_from(self.now);
         slot.frames.submitted(lane, self.current, first_whole);
         if lane.head.is_none() {
@@ -113,20 +114,11 @@ impl Scheduler {
         let margins = &self.config.margins;
         let per_group = margins.per_group(self.config.mpcg);
         lane.head = slot.queue.front().map(|waiting| waiting.head);
+        lane.went(head.kind);
         lane.hold = None;
         lane.in_flight += 1;
         self.waiting -= usize::from(lane.head.is_none());
-        if head.kind.ends_frame() {
-            lane.front = slot.queue.front_ledger(per_group);
-            slot.frames.closed(lane, self.current);
-            if slot.queue.is_empty() && head.kind == GroupKind::Swap {
-                let at = self.config.refresh.incipient_arrival(lane.target, lane.stride).max(self.now);
-                self.actions.push(Action::Release { app: lane.app, at });
-            }
-        } else {
-            lane.front.dispatched += head.conservative + per_group;
-        }
-        Some(Flying {
+        let flying = Flying {
             group,
             app: lane.app,
             generation: slot.generation,
@@ -134,7 +126,17 @@ impl Scheduler {
             dispatched: self.now,
             conservative: Bound { arrives: self.now + margins.dispatch_upper, runs: head.conservative },
             optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
-        })
+        };
+        if head.kind.ends_frame() {
+            lane.front = slot.queue.front_ledger(per_group);
+            slot.frames.closed(lane, self.current);
+            if slot.queue.is_empty() && head.kind == GroupKind::Swap {
+                self.release(index);
+            }
+        } else {
+            lane.front.dispatched += head.conservative + per_group;
+        }
+        Some(flying)
     }
 
     /// Takes groups back from the GPU as long as the policy wants to, the last one first.
@@ -170,6 +172,7 @@ impl Scheduler {
             ..before
         };
         slot.queue.push_front(Waiting { group: flying.group, head });
+        lane.came(head.kind);
         self.waiting += usize::from(lane.head.is_none());
         lane.head = Some(head);
         lane.in_flight -= 1;

@@ -2,6 +2,7 @@
 
 use crate::app::{AppId, AppParams, GroupKind, Priority, Stride};
 use crate::event::Hold;
+use crate::limits::QUEUE_MAX;
 use crate::refresh::Period;
 use crate::service::Service;
 use crate::time::{Span, Time};
@@ -29,6 +30,10 @@ pub struct Lane {
     pub front: Ledger,
     /// The first waiting group.
     pub head: Option<Head>,
+    /// How many of its groups wait.
+    pub waiting: u32,
+    /// How many of those end a batch ([`GroupKind::ends_batch`]).
+    pub batches: u32,
     /// Why the first waiting group was passed over by the last decision.
     pub hold: Option<Hold>,
     /// The reason that was last told to the outside.
@@ -47,9 +52,26 @@ impl Lane {
             target,
             front: Ledger::default(),
             head: None,
+            waiting: 0,
+            batches: 0,
             hold: None,
             hold_told: None,
         }
+    }
+
+    /// Whether a whole batch waits, or as much of one as can wait.
+    pub fn has_batch(&self) -> bool {
+        self.batches > 0 || self.waiting as usize >= QUEUE_MAX
+    }
+
+    pub(super) fn came(&mut self, kind: GroupKind) {
+        self.waiting += 1;
+        self.batches += u32::from(kind.ends_batch());
+    }
+
+    pub(super) fn went(&mut self, kind: GroupKind) {
+        self.waiting -= 1;
+        self.batches -= u32::from(kind.ends_batch());
     }
 
     /// Whether anything is reserved for this app, now or in future frames.

@@ -225,7 +225,9 @@ impl Scheduler {
 
     /// Free places in the queue of `app`.
     pub fn queue_room(&self, app: AppId) -> usize {
-        self.slots.get(app.index()).map_or(0, |slot| crate::limits::QUEUE_MAX - slot.queue.len())
+        self.slots
+            .get(app.index())
+            .map_or(0, |slot| crate::limits::QUEUE_MAX.saturating_sub(slot.queue.len()))
     }
 
     /// The period that the latest event fell in.
@@ -306,6 +308,13 @@ impl Scheduler {
             assert_eq!(slot.lane, Some(index), "slot and lane point at each other");
             assert_eq!(lane.head, slot.queue.front().map(|front| front.head), "head mirrors the queue");
             waiting += usize::from(lane.head.is_some());
+            let ends_batch = |waiting: &&queue::Waiting| waiting.head.kind.ends_batch();
+            let batches = slot.queue.iter().filter(ends_batch).count();
+            assert_eq!(
+                (lane.waiting as usize, lane.batches as usize),
+                (slot.queue.len(), batches),
+                "counted"
+            );
             let mut ledger = slot.queue.front_ledger(per_group);
             let dispatched = lane.front.dispatched;
             ledger.enqueued += dispatched;

@@ -6,16 +6,20 @@
 //! A 9 stride 1 etpf 400     an app: name, priority, parameters (and: phase N)
 //! @0 A 100 200s             at 0, A submits a group of 100 and one of 200 that ends its frame
 //! @0 A 100/150              a group predicted to take 100 that takes 150
+//! @0 A 100y                 a group that ends a batch, but not a frame
 //! @5 A stride 2 etpf 300    A changes; @5 A priority 3; @5 A leaves; @5 A exits
-//! A 9 posterior 30/100      a reserve of 30 in every 100; apriori 30/100, shares SLOT, reserve background
+//! A 9 posterior 30/100      a reserve of 30 in every 100 (and a deadline: 30/100/50); apriori 30/100, shares SLOT, reserve background
 //! A 9 turns following       may follow itself on the GPU
 //! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME,
 //!                           tick SPAN, limit PERMILLE, background C/T
+//! preemptive                the GPU gives groups back
+//! releases                  tell when apps may start frames, too
 //! ```
 //!
 //! The outcome is what ran when, what was held and why, and which deadlines were met.
 
 mod changes;
+mod frame_rates;
 mod germ;
 mod rig;
 mod timegraph;

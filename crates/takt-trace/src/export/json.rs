@@ -309,6 +309,7 @@ fn hold_line(app: u32, reason: Hold) -> Line {
         Hold::NoBudget { until } => ("no-budget", None, Some(until)),
         Hold::Turn { app } => ("turn", Some(app), None),
         Hold::Tick { at } => ("tick", None, Some(at)),
+        Hold::Batch => ("batch", None, None),
     };
     Line::Hold { app, reason, by: by.map(|by| by.0), until_ns: until.map(Time::as_ns) }
 }

@@ -192,6 +192,7 @@ impl<W: Write> Perfetto<W> {
             Hold::NoBudget { .. } => "no budget".to_owned(),
             Hold::Turn { app } => format!("turn of {}", self.apps.name(app)),
             Hold::Tick { .. } => "waits for the tick".to_owned(),
+            Hold::Batch => "batch not complete".to_owned(),
         };
         let name = format!("hold {}: {why}", self.apps.name(app));
         self.out.instant(at, self.decisions, name, Args::new());

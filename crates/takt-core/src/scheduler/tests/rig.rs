@@ -10,7 +10,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use crate::app::{AppId, AppParams, GroupId, GroupKind, Priority, Stride};
-use crate::config::{Config, Margins};
+use crate::config::{Config, Execution, Margins};
 use crate::event::{Action, Event, Hold};
 use crate::policy::Policy;
 use crate::refresh::Refresh;
@@ -28,6 +28,7 @@ struct Rig {
     gpu: VecDeque<(GroupId, Time, Time)>,
     gpu_free: Time,
     delay: Span,
+    tells_releases: bool,
     out: String,
 }
 
@@ -41,6 +42,7 @@ pub(super) fn play(script: &str, policy: Box<dyn Policy>) -> String {
         ..Config::default()
     };
     let mut until = 4000;
+    let mut tells_releases = false;
     let mut lines = Vec::new();
     for line in script.lines().map(|line| line.split('#').next().unwrap_or("").trim()) {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -55,6 +57,8 @@ pub(super) fn play(script: &str, policy: Box<dyn Policy>) -> String {
             ["limit", n] => config.tuning.admission_permille = n.parse().unwrap(),
             ["background", terms] => config.tuning.background = reserve(terms, Enforcement::Posterior),
             ["until", n] => until = n.parse().unwrap(),
+            ["releases"] => tells_releases = true,
+            ["preemptive"] => config.execution = Execution::Preemptive,
             _ => lines.push(words),
         }
     }
@@ -67,6 +71,7 @@ pub(super) fn play(script: &str, policy: Box<dyn Policy>) -> String {
         gpu: VecDeque::new(),
         gpu_free: Time::ZERO,
         delay: margins.dispatch_upper,
+        tells_releases,
         out: String::new(),
     };
     let mut steps: Vec<(u64, Vec<&str>)> = Vec::new();
@@ -131,9 +136,10 @@ impl Rig {
             ["exits"] => self.submit(now, app, "0", GroupKind::Exit),
             [what, ..] if what.starts_with(|c: char| c.is_ascii_digit() || c == '∞') => {
                 for word in &words[1..] {
-                    match word.strip_suffix('s') {
-                        Some(rest) => self.submit(now, app, rest, GroupKind::Swap),
-                        None => self.submit(now, app, word, GroupKind::Draw),
+                    match word.trim_end_matches(|c: char| c.is_ascii_alphabetic()) {
+                        rest if word.ends_with('s') => self.submit(now, app, rest, GroupKind::Swap),
+                        rest if word.ends_with('y') => self.submit(now, app, rest, GroupKind::Sync),
+                        _ => self.submit(now, app, word, GroupKind::Draw),
                     }
                 }
             }
@@ -168,10 +174,26 @@ impl Rig {
                     let (from, to) = (begins.as_ns(), self.gpu_free.as_ns());
                     writeln!(self.out, "{from}..{to} {name} {cost}{swap} for {}", target.0).unwrap();
                 }
+                Action::Preempt { group, .. } => {
+                    self.take_back(group);
+                    self.tell(&action);
+                }
+                Action::Release { app, at } if self.tells_releases => {
+                    writeln!(self.out, "{} starts at {}", self.names[app.index()], at.as_ns()).unwrap();
+                }
                 Action::Release { .. } => {}
                 other => self.tell(&other),
             }
         }
+    }
+
+    /// The last group leaves the GPU; what is left of it runs later.
+    fn take_back(&mut self, group: GroupId) {
+        let (last, begins, end) = self.gpu.pop_back().expect("only what was dispatched comes back");
+        assert_eq!(group, last, "the last one comes back first");
+        let now = self.now().max(begins);
+        self.groups[usize::try_from(group.0).unwrap()].2 = end.since(now).as_ns();
+        self.gpu_free = self.gpu.back().map_or_else(|| self.now(), |(_, _, end)| *end);
     }
 
     fn now(&self) -> Time {
@@ -192,6 +214,7 @@ impl Rig {
                     Hold::NoBudget { until } => format!("no budget until {}", until.as_ns()),
                     Hold::Turn { app } => format!("turn of {}", name(*app)),
                     Hold::Tick { at } => format!("tick at {}", at.as_ns()),
+                    Hold::Batch => "batch is not complete".to_owned(),
                 };
                 format!("{now} hold {}: {why}", name(*app))
             }
@@ -232,6 +255,7 @@ fn changed(mut params: AppParams, settings: &[&str]) -> AppParams {
             ["shares", n] => params.service.reservation = Reservation::Shared(AppId(n.parse().unwrap())),
             ["reserve", "background"] => params.service.reservation = Reservation::Background,
             ["reserve", "none"] => params.service.reservation = Reservation::None,
+            ["interruptible", "never"] => params.service.uninterruptible = true,
             ["phase", _] => {}
             other => panic!("what is {other:?}?"),
         }
@@ -239,9 +263,10 @@ fn changed(mut params: AppParams, settings: &[&str]) -> AppParams {
     params
 }
 
-/// `C/T`.
-fn reserve(terms: &str, enforcement: Enforcement) -> Reserve {
-    let (budget, period) = terms.split_once('/').unwrap();
-    let period = Span::from_ns(period.parse().unwrap());
-    Reserve { budget: Span::from_ns(budget.parse().unwrap()), period, deadline: period, enforcement }
+/// `Q/P` or `Q/P/D`: budget, period and deadline.
+fn reserve(text: &str, enforcement: Enforcement) -> Reserve {
+    let mut numbers = text.split('/').map(|number| Span::from_ns(number.parse().unwrap()));
+    let (budget, period) = (numbers.next().unwrap(), numbers.next().unwrap());
+    let deadline = numbers.next().unwrap_or(period);
+    Reserve { budget, period, deadline, enforcement }
 }
