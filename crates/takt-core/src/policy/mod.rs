@@ -6,6 +6,8 @@
 //! bookkeeping. It never learns whether it runs in the simulator or in the daemon.
 
 mod account;
+mod bandwidth;
+mod edf_cbs;
 mod fifo;
 mod frame_deadline;
 mod frrs;
@@ -17,6 +19,7 @@ mod timegraph;
 
 use alloc::boxed::Box;
 
+pub use edf_cbs::{EdfCbs, Exhaustion};
 pub use fifo::Fifo;
 pub use frame_deadline::FrameDeadline;
 pub use frrs::Frrs;
@@ -113,17 +116,20 @@ pub struct Ended {
 }
 
 /// Names of all policies, the default first.
-pub const NAMES: &[&str] = &["frame-deadline", "fifo", "frrs", "hpf", "timegraph", "germ"];
+pub const NAMES: &[&str] =
+    &["frame-deadline", "fifo", "frrs", "hpf", "timegraph", "germ", "edf-cbs", "edf-cbs-hard"];
 
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<Box<dyn Policy>> {
     match name {
         "frame-deadline" => Some(Box::new(FrameDeadline::new())),
         "fifo" => Some(Box::new(Fifo)),
-        "timegraph" => Some(Box::new(TimeGraph::new())),
-        "germ" => Some(Box::new(Germ::new())),
         "frrs" => Some(Box::new(Frrs::default())),
         "hpf" => Some(Box::new(Hpf)),
+        "timegraph" => Some(Box::new(TimeGraph::new())),
+        "germ" => Some(Box::new(Germ::new())),
+        "edf-cbs" => Some(Box::new(EdfCbs::new(Exhaustion::Soft))),
+        "edf-cbs-hard" => Some(Box::new(EdfCbs::new(Exhaustion::Hard))),
         _ => None,
     }
 }

@@ -8,7 +8,8 @@
 //! @0 A 100/150              a group predicted to take 100 that takes 150
 //! @0 A 100y                 a group that ends a batch, but not a frame
 //! @5 A stride 2 etpf 300    A changes; @5 A priority 3; @5 A leaves; @5 A exits
-//! A 9 posterior 30/100      a reserve of 30 in every 100 (and a deadline: 30/100/50); apriori 30/100, shares SLOT, reserve background
+//! A 9 posterior 30/100      a reserve of 30 in every 100, or 30/100/50 with a deadline; apriori 30/100,
+//!                           shares SLOT, reserve background, feeds SLOT, interruptible never
 //! A 9 turns following       may follow itself on the GPU
 //! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME,
 //!                           tick SPAN, limit PERMILLE, background C/T
@@ -22,6 +23,7 @@ mod changes;
 mod frame_rates;
 mod germ;
 mod rig;
+mod servers;
 mod timegraph;
 
 use expect_test::{Expect, expect};

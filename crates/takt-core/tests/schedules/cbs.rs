@@ -59,26 +59,37 @@ pub(crate) fn worst_responses(servers: &[Server], jobs: &[Vec<(Ticks, Ticks)>], 
     let mut states: Vec<State> = servers.iter().zip(jobs).map(state).collect();
     let mut worst = vec![0; servers.len()];
     let mut now = 0;
+    // Ties go to the server whose job was interrupted by nothing.
+    let mut running = usize::MAX;
     while states.iter().any(|state| !state.arrivals.is_empty() || !state.queue.is_empty()) {
         states.iter_mut().for_each(|state| state.arrive(now));
         now += 1;
         let ready =
             states.iter_mut().enumerate().filter(|(_, state)| !state.queue.is_empty() && !state.exhausted);
-        let Some((index, state)) = ready.min_by_key(|(index, state)| (state.deadline, *index)) else {
+        let Some((index, state)) =
+            ready.min_by_key(|(index, state)| (state.deadline, *index != running, *index))
+        else {
             continue;
         };
+        running = index;
         state.budget -= 1;
         if let Some((arrival, left)) = state.queue.front_mut() {
             *left -= 1;
             if *left == 0 {
                 worst[index] = worst[index].max(now - *arrival);
                 state.queue.pop_front();
+                running = usize::MAX;
             }
         }
         match kind {
             _ if state.budget > 0 => {}
             Kind::Soft => state.recharge(),
-            Kind::Hard => state.exhausted = true,
+            Kind::Hard => {
+                state.exhausted = true;
+                if now < state.deadline {
+                    running = usize::MAX;
+                }
+            }
         }
     }
     worst

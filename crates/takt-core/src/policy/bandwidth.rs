@@ -1,0 +1,158 @@
+//! The account of one constant bandwidth server.
+//!
+//! A server has a budget and a deadline. Work that finds it idle gives it both anew, unless what
+//! is left of the old budget is so little that it fits the old deadline; a server that has used up
+//! its budget gets another one together with a deadline later by a period. Nothing else changes
+//! them, above all not an empty queue: a server that forgot its budget there would get more than
+//! its share. All comparisons are exact.
+
+use crate::service::Reserve;
+use crate::time::{Span, Time};
+
+/// What happens when a budget is used up.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Exhaustion {
+    /// The server goes on at once, with the later deadline.
+    Soft,
+    /// The server rests until its old deadline.
+    Hard,
+}
+
+/// A constant bandwidth server at work.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Server {
+    reserve: Reserve,
+    /// What is left of the budget, never zero once work has arrived.
+    budget: Span,
+    deadline: Time,
+    /// Nothing of it runs before.
+    rests_until: Time,
+}
+
+impl Server {
+    /// A server that never had work; `None` without a budget or a period.
+    pub(super) fn new(reserve: Reserve) -> Option<Self> {
+        let sensible = reserve.budget > Span::ZERO && reserve.period > Span::ZERO;
+        let server = Self { reserve, budget: Span::ZERO, deadline: Time::ZERO, rests_until: Time::ZERO };
+        sensible.then_some(server)
+    }
+
+    pub(super) fn reserve(&self) -> &Reserve {
+        &self.reserve
+    }
+
+    pub(super) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// How long it can run before its budget is used up.
+    pub(super) fn budget(&self) -> Span {
+        self.budget
+    }
+
+    /// Until when it rests, if it does.
+    pub(super) fn rests(&self, now: Time) -> Option<Time> {
+        Some(self.rests_until).filter(|until| *until > now)
+    }
+
+    /// Work arrives while the server has none.
+    pub(super) fn arrive(&mut self, now: Time) {
+        let wide = |span: Span| u128::from(span.as_ns());
+        let left = self.deadline.since(now);
+        if wide(self.budget) * wide(self.reserve.period) >= wide(left) * wide(self.reserve.budget) {
+            self.budget = self.reserve.budget;
+            self.deadline = now + self.reserve.deadline;
+            self.rests_until = Time::ZERO;
+        }
+    }
+
+    /// The GPU was used for so long on its account.
+    pub(super) fn charge(&mut self, used: Span, exhaustion: Exhaustion) {
+        if used < self.budget {
+            self.budget -= used;
+            return;
+        }
+        // More than one budget may be gone where groups run to their end.
+        let excess = used.saturating_sub(self.budget).as_ns();
+        let full = self.reserve.budget.as_ns();
+        let others = excess / full;
+        let last = self.deadline + self.reserve.period.times(others);
+        self.budget = Span::from_ns(full - excess % full);
+        self.deadline = last + self.reserve.period;
+        if exhaustion == Exhaustion::Hard {
+            self.rests_until = last;
+        }
+    }
+
+    /// Another reserve from now on; debts stay.
+    pub(super) fn change(&mut self, reserve: Reserve) {
+        self.reserve = reserve;
+        self.budget = self.budget.min(reserve.budget);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::Enforcement;
+
+    fn server(budget: u64, period: u64) -> Server {
+        let [budget, period] = [budget, period].map(Span::from_ns);
+        let reserve = Reserve { budget, period, deadline: period, enforcement: Enforcement::default() };
+        Server::new(reserve).unwrap()
+    }
+
+    fn state(server: &Server) -> (u64, u64, u64) {
+        (server.budget.as_ns(), server.deadline.as_ns(), server.rests_until.as_ns())
+    }
+
+    #[test]
+    fn a_budget_outlives_an_empty_queue() {
+        let mut server = server(4, 10);
+        server.arrive(Time::from_ns(100));
+        server.charge(Span::from_ns(3), Exhaustion::Hard);
+        assert_eq!(state(&server), (1, 110, 0));
+        // One of four is left; from 108 on that is more than fits until the deadline.
+        server.arrive(Time::from_ns(107));
+        assert_eq!(state(&server), (1, 110, 0));
+        server.arrive(Time::from_ns(108));
+        assert_eq!(state(&server), (4, 118, 0));
+    }
+
+    #[test]
+    fn soft_and_hard_differ_in_nothing_but_the_rest() {
+        for (exhaustion, rests) in [(Exhaustion::Soft, 0), (Exhaustion::Hard, 110)] {
+            let mut server = server(4, 10);
+            server.arrive(Time::from_ns(100));
+            server.charge(Span::from_ns(4), exhaustion);
+            assert_eq!(state(&server), (4, 120, rests));
+            // It is idle and gets no third budget before its time.
+            server.arrive(Time::from_ns(109));
+            assert_eq!(state(&server), (4, 120, rests));
+            server.arrive(Time::from_ns(110));
+            assert_eq!(state(&server), (4, 120, 0));
+        }
+    }
+
+    #[test]
+    fn an_overrun_is_paid_with_later_budgets() {
+        let mut server = server(4, 10);
+        server.arrive(Time::ZERO);
+        server.charge(Span::from_ns(4 + 9), Exhaustion::Hard);
+        // Two more budgets and one of the third are gone.
+        assert_eq!(state(&server), (3, 40, 30));
+        assert_eq!(server.rests(Time::from_ns(29)), Some(Time::from_ns(30)));
+        assert_eq!(server.rests(Time::from_ns(30)), None);
+        server.arrive(Time::from_ns(31));
+        assert_eq!(state(&server), (3, 40, 30));
+    }
+
+    #[test]
+    fn nothing_overflows() {
+        let mut server = server(1, 1 << 60);
+        server.arrive(Time::NEVER);
+        server.charge(Span::FOREVER, Exhaustion::Hard);
+        server.arrive(Time::NEVER);
+        assert!(Server::new(Reserve { budget: Span::ZERO, ..*server.reserve() }).is_none());
+    }
+}
