@@ -23,10 +23,10 @@ use crate::table::Table;
 pub(crate) struct Measurement {
     /// What was measured.
     pub(crate) name: String,
-    /// How large: apps for decisions, events for simulations, triangles for predictions, tasks for
-    /// analyses.
+    /// How large: apps for decisions, events for simulations, tasks for analyses; for predictions
+    /// vertices of a call, bytes of a shader, or triangles.
     pub(crate) n: u64,
-    /// Mean time of one decision, event, prediction, or of the analysis of one set.
+    /// Mean time of one decision, event, vertex, prediction, or of the analysis of one set.
     pub(crate) mean_ns: f64,
     /// Median.
     pub(crate) p50_ns: f64,
@@ -103,7 +103,8 @@ fn describe(measurements: &[Measurement]) -> String {
             m.per_second.map_or_else(String::new, |rate| format!("{:.2}", rate / 1e6)),
         ]);
     }
-    let legend = "n: apps for decision*, events for sim*, triangles for fragments* and batch*, tasks for the \
-                  analyses. Times are for one decision, event, prediction or set.\n";
+    let legend = "n: apps for decision*, events for sim*, vertices for position-slice, bytes for glsl-largest, \
+                  triangles for fragments* and batch*, tasks for the analyses. Times are for one decision, \
+                  event, vertex, shader, prediction or set.\n";
     table.render() + legend
 }

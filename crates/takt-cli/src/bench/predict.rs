@@ -1,117 +1,201 @@
 //! The cost of a prediction.
 //!
 //! `fragments-…` estimate one model: `first` when its buffer is new, `cached` when it is known.
-//! `batch-cached` is all that is done for a batch of draws whose buffer, program and scene are
-//! known: fragments by bounding box, rates of the shader, cost of the draws, correction and
-//! quantiles. The shader model is a stand-in that looks rates up.
+//! `batch-…` is all that is done for a group with one batch of draws whose buffer, program and
+//! scene are known, through the front door: fragments by bounding box on the app's own vertex
+//! shader, trained shader models, cost of the draws, correction and quantiles. `batch-moved` has
+//! another matrix each time, as scenes that move have.
 
+mod models;
+mod vase;
+
+use std::fs;
 use std::hint::black_box;
+use std::path::Path;
 
 use takt_core::{Cost, Span};
-use takt_predict::Prediction;
-use takt_predict::adapt::{Adaption, AdaptionConfig, Disturbance, Fingerprint, GroupKey};
-use takt_predict::cost::{
-    Costs, DrawLoad, FragmentState, GroupCost, ProfiledShaders, ProgramId, ShaderContext, ShaderCost,
-    ShaderRates,
-};
+use takt_predict::adapt::Disturbance;
+use takt_predict::cost::{Capabilities, FragmentState, ShaderContext, ShaderCost as _, TextureSize};
 use takt_predict::fragments::{
-    Attribute, BoundingBox, BufferId, Cull, Draw, Elements, Format, FragmentEstimator, MatrixPosition, Mode,
-    RangeKey, RasterState, Scene, TriangleSamples, View,
+    Attribute, BoundingBox, BufferId, Cull, Draw, Elements, Format, FragmentEstimator, Input, MatrixPosition,
+    Method, Mode, RangeKey, RasterState, Scene, TriangleSamples, View,
+};
+use takt_predict::glsl::{
+    self, AttributeArray, AttributeData, Options, Scratch, Stage, UniformData, UniformValues, VertexIds,
+    analyse,
+};
+use takt_predict::predictor::{
+    DrawCall, DrawState, Measured, Predictor, Program, Settings, ShaderModel, Submission,
 };
 use takt_predict::profile::Profile;
+use takt_predict::shaders::{MarsShaders, ShaderModels};
 
 use super::{Measurement, time};
+use vase::TRIANGLES;
 
-/// Rings and sectors of the model, which has two triangles for each pair: about 14 000.
-const RINGS: u32 = 70;
-const SECTORS: u32 = 100;
+const VERTEX: &str = "attribute vec3 position; attribute vec3 normal; uniform mat4 camera; uniform vec3 light; \
+    varying vec4 shade; void main() { shade = vec4(max(dot(normal, light), 0.0)); \
+    gl_Position = camera * vec4(position, 1.0); }";
+const FRAGMENT: &str = "precision mediump float; varying vec4 shade; uniform sampler2D image; \
+    void main() { gl_FragColor = texture2D(image, shade.xy) * shade + 0.1; }";
+/// Vertices that one call of the position slice computes.
+const VERTICES: u16 = 10_000;
 
 pub(super) fn measure_all() -> anyhow::Result<Vec<Measurement>> {
-    let bytes = model();
-    let state = RasterState { cull: Cull::Back, ..RasterState::new(800, 600) };
-    let view = View::new(&state);
-    let scene = Scene { view: &view, position: &CAMERA };
-    let mut samples = TriangleSamples::default();
-    let mut boxes = BoundingBox::default();
-    let known = draw(&bytes, 0);
-    let mut all = Vec::new();
-    let mut fresh = 0;
-    all.push(measure("fragments-ts-first", 1_000, || {
-        fresh += 1;
-        samples.record(&draw(&bytes, fresh), &scene);
-        samples.take(&scene)
-    })?);
-    all.push(measure("fragments-ts-cached", 20_000, || {
-        samples.record(&known, &scene);
-        samples.take(&scene)
-    })?);
-    all.push(measure("fragments-bb-first", 500, || {
-        fresh += 1;
-        boxes.record(&draw(&bytes, fresh), &scene);
-        boxes.take(&scene)
-    })?);
-    all.push(measure("fragments-bb-cached", 200_000, || {
-        boxes.record(&known, &scene);
-        boxes.take(&scene)
-    })?);
-    let predictor = Predictor::new();
-    all.push(measure("batch-cached", 200_000, || {
-        boxes.record(&known, &scene);
-        predictor.predict(&known, boxes.take(&scene).unwrap_or(0.0))
-    })?);
+    let mut all = vec![position_slice()?];
+    all.extend(largest_shader(Path::new("/usr/share/glmark2/shaders"))?);
+    let bytes = vase::model();
+    all.extend(estimators(&bytes)?);
+    let models = models::trained()?;
+    all.push(shader_rates(&models)?);
+    all.extend(batches(&bytes, &models)?);
     Ok(all)
 }
 
-fn measure<T>(name: &str, iterations: u64, mut run: impl FnMut() -> T) -> anyhow::Result<Measurement> {
-    time(name, u64::from(2 * RINGS * SECTORS), iterations, |count| {
+fn measure<T>(
+    name: &str,
+    n: u64,
+    iterations: u64,
+    mut run: impl FnMut() -> T,
+) -> anyhow::Result<Measurement> {
+    time(name, n, iterations, |count| {
         for _ in 0..count {
             black_box(run());
         }
     })
 }
 
-/// All but the fragments.
-struct Predictor {
-    profile: Profile,
-    shaders: ProfiledShaders,
-    adaption: Adaption,
+/// Positions by one matrix product, per vertex.
+fn position_slice() -> anyhow::Result<Measurement> {
+    let shader = analyse(VERTEX, &Options { stage: Stage::Vertex, extensions: &[] })?;
+    let Some(Ok(slice)) = shader.position.as_ref().map(|position| position.slice.as_ref()) else {
+        anyhow::bail!("the shader of the bench has no position");
+    };
+    let mut uniforms = UniformValues::new(&shader.interface);
+    for uniform in &shader.interface.uniforms {
+        uniforms.set(uniform, 0, UniformData::Floats(CAMERA.0.as_flattened()));
+    }
+    let data: Vec<f32> = (0..3 * VERTICES).map(|n| f32::from(n) * 0.001).collect();
+    let attributes = [AttributeArray { data: AttributeData::Floats(&data), stride: 3, components: 3 }];
+    let draw =
+        glsl::Draw { uniforms: &uniforms, attributes: &attributes, ids: VertexIds::From(0), instance: 0 };
+    let mut scratch = Scratch::default();
+    let mut positions = vec![[0.0; 4]; usize::from(VERTICES)];
+    let mut measured = measure("position-slice", u64::from(VERTICES), 2_000, || {
+        slice.evaluate(black_box(&draw), &mut scratch, black_box(&mut positions))
+    })?;
+    for ns in [&mut measured.mean_ns, &mut measured.p50_ns, &mut measured.p99_ns] {
+        *ns /= f64::from(VERTICES);
+    }
+    Ok(measured)
 }
 
-const PROGRAM: ProgramId = ProgramId(1);
-const STATE: FragmentState = FragmentState { depth: true, blend: false };
+/// Analysis of the largest shader in a folder; nothing if there is none.
+fn largest_shader(folder: &Path) -> anyhow::Result<Option<Measurement>> {
+    let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let read = paths.filter_map(|path| {
+        let stage = match path.extension()?.to_str()? {
+            "vert" => Stage::Vertex,
+            "frag" => Stage::Fragment,
+            _ => return None,
+        };
+        // glmark2 puts such a header before each of its shaders.
+        let header = "#define HIGHP_OR_DEFAULT highp\n#define MEDIUMP_OR_DEFAULT mediump\n";
+        let source = header.to_owned() + &fs::read_to_string(path).ok()?;
+        analyse(&source, &Options { stage, extensions: &[] }).ok().map(|_| (source, stage))
+    });
+    let Some((source, stage)) = read.max_by_key(|(source, _)| source.len()) else { return Ok(None) };
+    let options = Options { stage, extensions: &[] };
+    measure("glsl-largest", source.len() as u64, 200, || analyse(black_box(&source), &options)).map(Some)
+}
 
-impl Predictor {
-    fn new() -> Self {
-        let profile = Profile { flush_ns: 8_000.0, draw_ns: 500.0, depth_ns: 0.1, ..Profile::default() };
-        let mut shaders = ProfiledShaders::new(&profile, 64);
-        shaders.insert(PROGRAM, ShaderRates { vertex_ns: 4.0, fragment_ns: 2.0 });
-        let mut predictor = Self { profile, shaders, adaption: Adaption::new(AdaptionConfig::default()) };
-        let (key, cost) = predictor.cost(42_000, 100_000.0);
-        for _ in 0..1_000 {
-            let parts = cost.parts(key.group_type);
-            predictor.adaption.learn(&key, &parts, Cost::new(Span::from_us(400)), Disturbance::None);
-        }
-        predictor
-    }
+fn estimators(bytes: &[u8]) -> anyhow::Result<Vec<Measurement>> {
+    let view = View::new(&raster());
+    let scene = Scene { view: &view, position: &CAMERA };
+    let mut samples = TriangleSamples::default();
+    let mut boxes = BoundingBox::default();
+    let mut fresh = 0;
+    let mut one = |name: &str, iterations, estimator: &mut dyn FragmentEstimator, first: bool| {
+        measure(name, u64::from(TRIANGLES), iterations, || {
+            fresh += u64::from(first);
+            estimator.record(&draw(bytes, if first { fresh } else { 0 }), &scene);
+            estimator.take(&scene)
+        })
+    };
+    Ok(vec![
+        one("fragments-ts-first", 2_000, &mut samples, true)?,
+        one("fragments-ts-cached", 20_000, &mut samples, false)?,
+        one("fragments-bb-first", 500, &mut boxes, true)?,
+        one("fragments-bb-cached", 200_000, &mut boxes, false)?,
+    ])
+}
 
-    fn cost(&self, vertices: u64, fragments: f64) -> (GroupKey, GroupCost) {
-        let costs = Costs(&self.profile);
-        let shader = ShaderContext { program: PROGRAM, state: STATE, textures: &[] };
-        let rates = self.shaders.rates(&shader).unwrap_or_default();
-        let load = DrawLoad { calls: 1, vertices, fragments, samples: 1 };
-        let cost = GroupCost { flush: costs.flush(), draw: costs.draw(&load, rates), ..GroupCost::default() };
-        let scene = Fingerprint::new(vertices, 0, STATE);
-        (GroupKey { program: PROGRAM, group_type: cost.group_type(), scene }, cost)
-    }
+/// What a program costs by the trained models, with one texture bound.
+fn shader_rates(models: &ShaderModels) -> anyhow::Result<Measurement> {
+    let program = Program::new(VERTEX, FRAGMENT, &[]);
+    let mut shaders = MarsShaders::new(models.clone(), 64);
+    let Some(features) = program.features() else { anyhow::bail!("the shaders of the bench cannot be read") };
+    shaders.insert(program.id(), features);
+    let state = FragmentState { depth: true, blend: false };
+    let context = ShaderContext { program: program.id(), state, textures: &TEXTURES };
+    measure("shader-rates", 1, 200_000, || shaders.rates(black_box(&context)))
+}
 
-    fn predict(&self, draw: &Draw<'_>, fragments: f64) -> Prediction {
-        let (key, cost) = self.cost(draw.vertices(), fragments);
-        self.adaption.predict(&key, &cost.parts(key.group_type), Disturbance::None)
-    }
+/// A whole prediction, and learning from what came of it.
+fn batches(bytes: &[u8], models: &ShaderModels) -> anyhow::Result<Vec<Measurement>> {
+    let mut program = Program::new(VERTEX, FRAGMENT, &[]);
+    let Some(camera) = program.uniform("camera") else {
+        anyhow::bail!("the shader of the bench has no camera")
+    };
+    program.set_uniform(camera, 0, UniformData::Floats(CAMERA.0.as_flattened()));
+    let profile = Profile { flush_ns: 8_000.0, draw_ns: 500.0, ..Profile::default() };
+    let settings =
+        Settings { fragments: Method::BoundingBox, shaders: ShaderModel::Mars, ..Settings::default() };
+    let mut predictor = Predictor::new(settings, profile, Some(models.clone()));
+    predictor.link(&program);
+    let attribute = Attribute { bytes, offset: 0, stride: 0, components: 3, format: Format::F32 };
+    let buffer = Some(BufferId { buffer: 1, generation: 1 });
+    let inputs = [Input::Array { attribute, buffer, divisor: 0 }];
+    let capabilities = Capabilities { depth_test: true, ..Capabilities::default() };
+    let state = DrawState { raster: raster(), target: 0, capabilities, textures: &TEXTURES };
+    let predict = |program: &Program, predictor: &mut Predictor| {
+        predictor.draw(&DrawCall {
+            program,
+            mode: Mode::Triangles,
+            elements: Elements::Arrays { first: 0 },
+            index_buffer: None,
+            count: 3 * TRIANGLES,
+            instances: 1,
+            inputs: &inputs,
+            state: &state,
+            fragments: None,
+        });
+        predictor.submit(Submission::Flush, Disturbance::None)
+    };
+    let (_, ticket) = predict(&program, &mut predictor);
+    let measured = Measured {
+        cost: Cost::new(Span::from_us(400)),
+        disturbance: Disturbance::None,
+        fragments: Some(1e5),
+    };
+    let n = u64::from(TRIANGLES);
+    let learn = measure("batch-learn", n, 200_000, || predictor.learn(&ticket, black_box(&measured)))?;
+    let cached = measure("batch-cached", n, 200_000, || predict(&program, &mut predictor))?;
+    let mut turn = 0.0;
+    let moved = measure("batch-moved", n, 200_000, || {
+        turn += 1e-6;
+        program.set_uniform(camera, 1, UniformData::Floats(&[turn]));
+        predict(&program, &mut predictor)
+    })?;
+    Ok(vec![cached, moved, learn])
+}
+
+fn raster() -> RasterState {
+    RasterState { cull: Cull::Back, ..RasterState::new(800, 600) }
 }
 
 fn draw(bytes: &[u8], buffer: u64) -> Draw<'_> {
-    let count = 6 * RINGS * SECTORS;
+    let count = 3 * TRIANGLES;
     let positions = Attribute { bytes, offset: 0, stride: 0, components: 3, format: Format::F32 };
     let key = RangeKey {
         positions: BufferId { buffer, generation: 0 },
@@ -125,25 +209,7 @@ fn draw(bytes: &[u8], buffer: u64) -> Draw<'_> {
     Draw { mode: Mode::Triangles, elements, count, instances: 1, positions, key: Some(key) }
 }
 
-/// A vase.
-fn model() -> Vec<u8> {
-    let point = |ring: u32, sector: u32| {
-        let height = f64::from(ring) / f64::from(RINGS);
-        let angle = std::f64::consts::TAU * f64::from(sector) / f64::from(SECTORS);
-        let radius = 0.4 + 0.2 * (6.0 * height).sin();
-        #[expect(clippy::cast_possible_truncation, reason = "vertices have single precision")]
-        let point =
-            [radius * angle.cos(), 1.6 * height - 0.8, radius * angle.sin()].map(|value| value as f32);
-        point
-    };
-    let quads = (0..RINGS).flat_map(|ring| (0..SECTORS).map(move |sector| (ring, sector)));
-    let vertices = quads.flat_map(|(ring, sector)| {
-        let [a, b] = [point(ring, sector), point(ring, sector + 1)];
-        let [c, d] = [point(ring + 1, sector + 1), point(ring + 1, sector)];
-        [a, c, b, a, d, c]
-    });
-    vertices.flatten().flat_map(f32::to_ne_bytes).collect()
-}
+const TEXTURES: [TextureSize; 1] = [TextureSize { width: 512, height: 512 }];
 
 /// Looks at the vase from two units away.
 const CAMERA: MatrixPosition = MatrixPosition([

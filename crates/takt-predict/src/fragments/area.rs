@@ -19,7 +19,7 @@ impl View {
 
     /// Whether nothing needs to be clipped. What is no number is never inside, and nothing is
     /// when nothing is visible.
-    fn is_inside(&self, vertices: &[[f32; 4]]) -> bool {
+    pub(super) fn is_inside(&self, vertices: &[[f32; 4]]) -> bool {
         let [left, right, bottom, top] = self.quick.bounds;
         vertices.iter().fold(true, |inside, &[x, y, z, w]| {
             inside

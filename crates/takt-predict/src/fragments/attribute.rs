@@ -90,6 +90,26 @@ impl Attribute<'_> {
         self.read(index).unwrap_or(OUTSIDE)
     }
 
+    /// Bytes from this vertex on and the stride, if all that is read are three floats.
+    pub(super) fn floats(&self, first: u32) -> Option<(&[u8], usize)> {
+        if self.format != Format::F32 || self.components != 3 {
+            return None;
+        }
+        let stride = if self.stride == 0 { 12 } else { self.stride };
+        let start = stride.checked_mul(usize::try_from(first).ok()?)?.checked_add(self.offset)?;
+        Some((self.bytes.get(start..)?, stride))
+    }
+
+    /// Three floats of [`floats`](Self::floats); zero beyond the end.
+    #[inline]
+    pub(super) fn three(bytes: &[u8], start: usize) -> [f32; 3] {
+        let read = bytes.get(start..).and_then(|rest| rest.first_chunk::<12>());
+        read.map_or([0.0; 3], |bytes| {
+            let (words, _) = bytes.as_chunks::<4>();
+            [words[0], words[1], words[2]].map(f32::from_ne_bytes)
+        })
+    }
+
     fn read(&self, index: u32) -> Option<[f32; 4]> {
         let size = self.format.size();
         let components = usize::from(self.components.min(4));

@@ -6,6 +6,7 @@
 //! much on average.
 
 use super::area::finite;
+use super::attribute::{Attribute, Elements};
 use super::draw::{Draw, RangeKey, Vertex};
 use super::view::Cull;
 use super::{FragmentEstimator, Scene};
@@ -73,10 +74,19 @@ impl Extent {
 
     fn of(draw: &Draw<'_>) -> Self {
         let mut extent = Self::EMPTY;
-        if draw.primitives() > 0 && draw.instances > 0 {
-            for n in 0..draw.count {
-                extent.include(draw.vertex(n).position);
+        if draw.primitives() == 0 || draw.instances == 0 {
+            return extent;
+        }
+        if let Elements::Arrays { first } = draw.elements
+            && let Some((bytes, stride)) = draw.positions.floats(first)
+        {
+            for n in 0..draw.count as usize {
+                extent.include_three(Attribute::three(bytes, n.saturating_mul(stride)));
             }
+            return extent;
+        }
+        for n in 0..draw.count {
+            extent.include(draw.vertex(n).position);
         }
         extent
     }
@@ -84,6 +94,11 @@ impl Extent {
     fn include(&mut self, [x, y, z, w]: [f32; 4]) {
         #[expect(clippy::float_cmp, reason = "the common case of no w needs no division")]
         let place = if w == 1.0 { [x, y, z] } else { [x / w, y / w, z / w] };
+        self.include_three(place);
+    }
+
+    #[inline]
+    fn include_three(&mut self, place: [f32; 3]) {
         for (axis, value) in place.into_iter().enumerate() {
             // Comparisons with what is no number fail, so that it changes nothing.
             let (low, high) = (&mut self.low[axis], &mut self.high[axis]);
@@ -148,7 +163,7 @@ const RANGES: usize = 1024;
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Attribute, BufferId, Elements, Format, MatrixPosition, Mode, RasterState, View};
+    use super::super::{BufferId, Format, MatrixPosition, Mode, RasterState, View};
     use super::*;
 
     const IDENTITY: MatrixPosition = MatrixPosition([

@@ -16,6 +16,9 @@ mod attribute;
 mod bounding_box;
 mod clip;
 mod draw;
+mod facets;
+mod pick;
+mod range;
 pub mod raster;
 mod recent;
 mod reservoir;
@@ -27,8 +30,9 @@ mod view;
 pub use attribute::{Attribute, Elements, Format, IndexFormat};
 pub use bounding_box::{BoundingBox, COVERAGE};
 pub use draw::{BufferId, Draw, Mode, RangeKey, Shape, Vertex};
+pub use range::RANGE_SAMPLES_MAX;
 pub use recent::{RecentRatio, RecentSequence, SEQUENCE_MAX};
-pub use samples::{RANGE_SAMPLES_MAX, SAMPLES_MAX, TriangleSamples};
+pub use samples::{SAMPLES_MAX, TriangleSamples};
 pub use selection::{Fragments, Method};
 pub use shader::{AffinePosition, Input, ShaderMemory, ShaderPosition, position_input};
 pub use view::{Cull, RasterState, Rect, Trust, View, Winding};
@@ -42,6 +46,11 @@ pub trait PositionSource {
     /// Whether the position is a product of matrices with the position attribute, so that a box
     /// around the attribute contains all results.
     fn is_projective(&self) -> bool;
+
+    /// The matrix by columns, if positions are its products with vertices whose `w` is 1.
+    fn matrix(&self) -> Option<[[f32; 4]; 4]> {
+        None
+    }
 
     /// Whether positions depend on more than [`Vertex::position`], and so can be computed only
     /// while the draw with all its attributes is at hand.
@@ -73,6 +82,10 @@ impl PositionSource for MatrixPosition {
 
     fn is_projective(&self) -> bool {
         true
+    }
+
+    fn matrix(&self) -> Option<[[f32; 4]; 4]> {
+        Some(self.0)
     }
 }
 

@@ -49,22 +49,6 @@ impl Reservoir {
         self
     }
 
-    /// Whether all samples of a stream of this length are kept.
-    pub(super) fn keeps_all(&self, count: u64) -> bool {
-        count <= (self.capacity as u64) << SHIFT_MAX
-    }
-
-    /// Starts anew with a stream whose length is known: nothing is read to be dropped.
-    pub(super) fn start(&mut self, shape: Shape, count: u64) {
-        self.clear(shape);
-        while self.shift < SHIFT_MAX && count > (self.capacity as u64) << self.shift {
-            self.shift += 1;
-        }
-        let samples = usize::try_from(count >> self.shift).unwrap_or(usize::MAX).saturating_add(1);
-        self.vertices.reserve_exact(3 * samples.min(self.capacity));
-        self.pick();
-    }
-
     /// Forgets all samples.
     pub(super) fn clear(&mut self, shape: Shape) {
         self.vertices.clear();
@@ -184,25 +168,6 @@ mod tests {
                 assert_eq!(sample / size, block as u64, "{count}");
             }
             assert!(overflow.is_empty());
-        }
-    }
-
-    #[test]
-    fn a_known_length_reads_only_what_it_keeps() {
-        for count in [10u64, 257, 14_348, 200_000] {
-            let mut reservoir = Reservoir::new(1024, 3);
-            reservoir.start(Shape::Triangle, count);
-            let (mut fetched, mut passed) = (0, 0);
-            reservoir.record(
-                count,
-                |_| {
-                    fetched += 1;
-                    [Vertex::default(); 3]
-                },
-                |_| passed += 1,
-            );
-            assert_eq!(fetched, reservoir.len() + passed, "{count}");
-            assert_eq!(reservoir.keeps_all(count), passed == 0, "{count}");
         }
     }
 

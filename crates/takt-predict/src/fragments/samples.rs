@@ -4,19 +4,17 @@
 //! underestimates. Fragments that the depth test removes are counted all the same.
 //!
 //! Draws from client memory share one buffer of 256 samples per batch, as in the thesis. Draws
-//! from buffers come again and again, so their samples are kept by name, and there are four
-//! times as many: reading vertices is what costs most, and it is done once. A range of more
-//! primitives than can be kept is sampled anew each time, at the cost of one primitive in 128.
+//! from buffers come again and again, so their samples are kept by name, there are more of them,
+//! and they are chosen with more care: that is done once.
 
 use super::draw::{Draw, RangeKey, Shape, Vertex};
+use super::range::{INSTANCES_MAX, Memory, RangeSamples, Weighting};
 use super::reservoir::Reservoir;
 use super::{FragmentEstimator, Scene, View};
 use crate::table::{Found, Table};
 
 /// Samples of a batch of draws from client memory.
 pub const SAMPLES_MAX: usize = 256;
-/// Samples of a buffer range.
-pub const RANGE_SAMPLES_MAX: usize = 1024;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -24,7 +22,9 @@ pub struct TriangleSamples {
     /// Samples of the draws without a name.
     stream: Reservoir,
     /// Samples of the draws with one.
-    ranges: Table<RangeKey, Reservoir>,
+    ranges: Table<RangeKey, RangeSamples>,
+    memory: Memory,
+    seed: u64,
     /// Fragments of the batch that are already counted.
     fragments: f64,
     /// What was sampled of the stream beyond what it keeps.
@@ -33,29 +33,29 @@ pub struct TriangleSamples {
 }
 
 impl TriangleSamples {
-    /// An estimator that keeps the samples of `ranges` buffer ranges, up to 60 KiB each.
+    /// An estimator that keeps the samples of `ranges` buffer ranges, up to 128 KiB each.
     ///
     /// The seed selects which primitives are looked at; an app that knows it can hide others.
     pub fn new(ranges: usize, seed: u64) -> Self {
         Self {
             stream: Reservoir::new(SAMPLES_MAX, seed).with_room(),
-            ranges: Table::new(ranges, &Reservoir::new(RANGE_SAMPLES_MAX, seed)),
+            ranges: Table::new(ranges, &RangeSamples::EMPTY()),
+            memory: Memory::new(),
+            seed,
             fragments: 0.0,
             overflow: Overflow::default(),
-            scratch: vec![[0.0; 4]; 3 * RANGE_SAMPLES_MAX],
+            scratch: vec![[0.0; 4]; 3 * SAMPLES_MAX],
         }
     }
 
     /// Counts a draw with a name, reading its vertices only if they are new.
     fn record_range(&mut self, key: &RangeKey, draw: &Draw<'_>, scene: &Scene<'_>) {
-        let (reservoir, found) = self.ranges.entry(key);
-        let count = u64::from(draw.primitives());
-        let mut overflow = Overflow::default();
-        if found == Found::Miss || !reservoir.keeps_all(count) {
-            reservoir.start(draw.mode.shape(), count);
-            read(reservoir, draw, scene, &mut overflow);
+        let (samples, found) = self.ranges.entry(key);
+        let weighting = Weighting::of(scene);
+        if found == Found::Miss || !samples.fits(weighting) {
+            samples.read(draw, weighting, self.seed, &mut self.memory);
         }
-        self.fragments += extrapolate(reservoir, overflow, scene, draw.instances, &mut self.scratch);
+        self.fragments += samples.fragments(scene, draw.instances, &mut self.memory);
     }
 }
 
@@ -144,7 +144,7 @@ fn extrapolate(
     of_one * f64::from(instances) * (reservoir.recorded() as f64 / samples as f64)
 }
 
-fn primitive(view: &View, shape: Shape, clip: &[[f32; 4]; 3]) -> f64 {
+pub(super) fn primitive(view: &View, shape: Shape, clip: &[[f32; 4]; 3]) -> f64 {
     match shape {
         Shape::Point => view.point(&clip[0]),
         Shape::Line => view.line(&[clip[0], clip[1]]),
@@ -152,10 +152,8 @@ fn primitive(view: &View, shape: Shape, clip: &[[f32; 4]; 3]) -> f64 {
     }
 }
 
-/// Instances of a draw that are looked at where they differ.
-const INSTANCES_MAX: u32 = 8;
 /// Buffer ranges whose samples are kept, unless told otherwise.
-const RANGES: usize = 256;
+const RANGES: usize = 128;
 /// Used unless told otherwise.
 const SEED: u64 = 0x7461_6b74;
 

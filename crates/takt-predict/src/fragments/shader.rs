@@ -168,6 +168,11 @@ impl PositionSource for AffinePosition {
     fn is_projective(&self) -> bool {
         self.is_projective
     }
+
+    fn matrix(&self) -> Option<[[f32; 4]; 4]> {
+        let [a, b, c, d, offset] = self.columns;
+        Some([a, b, c, std::array::from_fn(|row| d[row] + offset[row])])
+    }
 }
 
 impl PositionSource for ShaderPosition<'_> {
@@ -187,6 +192,10 @@ impl PositionSource for ShaderPosition<'_> {
 
     fn is_projective(&self) -> bool {
         matches!(&self.0, Kind::Affine(position) if position.is_projective)
+    }
+
+    fn matrix(&self) -> Option<[[f32; 4]; 4]> {
+        self.affine()?.matrix()
     }
 
     fn needs_draw(&self) -> bool {

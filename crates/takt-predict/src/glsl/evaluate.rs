@@ -111,15 +111,7 @@ impl PositionSlice {
     }
 
     fn check_uniforms(&self, uniforms: &UniformValues) -> Result<(), EvaluateError> {
-        let reads = |step: &Step| match step.op {
-            Op::Uniform => step.a as usize,
-            _ => 0,
-        };
-        let row_end = |row: &UniformRow| row.first as usize + (row.stride * (row.length - 1)) as usize;
-        let last = self.prologue.iter().map(reads).chain(self.rows.iter().map(row_end)).max();
-        let needed = last.map_or(0, |last| last + 1);
-        let constant = self.rows.is_empty() && self.prologue.iter().all(|step| step.op != Op::Uniform);
-        if constant || needed <= uniforms.words.len() { Ok(()) } else { Err(EvaluateError::Uniforms) }
+        if self.words_needed as usize <= uniforms.words.len() { Ok(()) } else { Err(EvaluateError::Uniforms) }
     }
 
     fn run_prologue(&self, uniforms: &UniformValues, instance: u32, scratch: &mut Scratch) {

@@ -69,6 +69,9 @@ pub struct PositionSlice {
     pub(super) loops: Vec<LoopSteps>,
     /// Registers of the result in the main part, or words of the factors.
     pub(super) result: Outcome,
+    /// Words of uniforms that there must be.
+    pub(super) words_needed: u32,
+    uses_instance: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -119,17 +122,15 @@ impl PositionSlice {
     /// Whether positions depend on `gl_InstanceID`.
     #[must_use]
     pub fn uses_instance(&self) -> bool {
-        self.uses(Op::InstanceIndex)
+        self.uses_instance
     }
 
-    /// Whether positions depend on `gl_VertexID`.
-    #[must_use]
-    pub fn uses_vertex_id(&self) -> bool {
-        self.uses(Op::VertexIndex)
-    }
-
-    fn uses(&self, op: Op) -> bool {
-        self.prologue.iter().chain(&self.main).any(|step| step.op == op)
+    /// Notes what every call needs to know.
+    fn summed_up(mut self) -> Self {
+        let mut steps = self.prologue.iter().chain(&self.main);
+        self.uses_instance = steps.any(|step| step.op == Op::InstanceIndex);
+        self.words_needed = self.uniform_words().last().map_or(0, |words| words.end);
+        self
     }
 
     /// Words of uniforms that positions depend on, as ranges within
@@ -194,12 +195,14 @@ pub(super) fn compile(
             rows: code.rows.clone(),
             loops: vec![LoopSteps::default(); code.loops.len()],
             result: Outcome::Registers([0; 4]),
+            words_needed: 0,
+            uses_instance: false,
         },
     };
     compiler.prologue(|id| live.instrs[id as usize] && !varying[id as usize]);
     compiler.main(&varying, &columns);
     compiler.slice.result = Outcome::Registers(position.map(|id| compiler.register(id)));
-    Ok(compiler.slice)
+    Ok(compiler.slice.summed_up())
 }
 
 fn refuse_unknown(code: &Code, live: &Live) -> Result<(), NotEvaluable> {
@@ -261,13 +264,15 @@ fn affine_slice(code: &Code, rows: [Row; 4], attributes: Vec<SliceAttribute>) ->
             rows: code.rows.clone(),
             loops: Vec::new(),
             result: Outcome::Factors(rows),
+            words_needed: 0,
+            uses_instance: false,
         },
     };
     compiler.prologue(|id| live.instrs[id as usize]);
     let words = &compiler.words;
     let rows = rows.map(|row| row.map(|id| words[id as usize]));
     compiler.slice.result = Outcome::Factors(rows);
-    compiler.slice
+    compiler.slice.summed_up()
 }
 
 /// Which live instructions differ between vertices; all within kept loops count as such.

@@ -65,3 +65,11 @@ fn fitted_with(mesh: &Mesh, aspect: f64, rotation: &Matrix) -> MatrixPosition {
     let away = Matrix::translation([-centre[0], -centre[1], -(centre[2] + 2.0 + radius)]);
     Matrix::perspective(fovy, aspect, 2.0, 2.0 + diameter).times(&away.times(rotation)).position()
 }
+
+/// A gear of es2gears: somewhere in a scene that is seen from above and from the side.
+pub(crate) fn gear(place: [f64; 3], degrees: f64) -> MatrixPosition {
+    let scene = Matrix::rotation(0, 20.0).times(&Matrix::rotation(1, 30.0));
+    let view = Matrix::translation([0.0, 0.0, -20.0]).times(&scene);
+    let model = Matrix::translation(place).times(&Matrix::rotation(2, degrees));
+    Matrix::perspective(60.0, 1.0, 1.0, 1024.0).times(&view.times(&model)).position()
+}

@@ -9,6 +9,7 @@ use takt_predict::fragments::{
 };
 
 use crate::camera;
+use crate::gears::{Gear, Sizes};
 use crate::models::{self, Mesh};
 
 /// A scene that turns.
@@ -26,30 +27,50 @@ impl Frames {
     }
 }
 
-/// A draw group of one draw.
+/// A draw group of one scene.
 pub(crate) struct Group {
     pub(crate) position: MatrixPosition,
     bytes: Rc<[u8]>,
     components: u8,
     mode: Mode,
-    in_buffer: bool,
+    /// The buffer it is drawn from; none for client memory.
+    buffer: Option<u64>,
+    /// First vertex and number of vertices of each draw.
+    draws: Rc<[(u32, u32)]>,
 }
 
 impl Group {
-    pub(crate) fn draw(&self) -> Draw<'_> {
-        let format = Format::F32;
+    /// A group of one draw of everything.
+    fn whole(
+        position: MatrixPosition,
+        bytes: Rc<[u8]>,
+        components: u8,
+        mode: Mode,
+        buffer: Option<u64>,
+    ) -> Self {
+        let count = u32::try_from(bytes.len() / 4 / usize::from(components)).unwrap();
+        Self { position, bytes, components, mode, buffer, draws: Rc::new([(0, count)]) }
+    }
+
+    pub(crate) fn draws(&self) -> impl Iterator<Item = Draw<'_>> {
+        let (format, mode) = (Format::F32, self.mode);
         let positions =
             Attribute { bytes: &self.bytes, offset: 0, stride: 0, components: self.components, format };
-        let count = u32::try_from(self.bytes.len() / 4 / usize::from(self.components)).unwrap();
-        let key = self.in_buffer.then_some(RangeKey {
-            positions: BufferId { buffer: 1, generation: 1 },
-            layout: 0,
-            indices: None,
-            first: 0,
-            count,
-            mode: self.mode,
-        });
-        Draw { mode: self.mode, elements: Elements::Arrays { first: 0 }, count, instances: 1, positions, key }
+        self.draws.iter().map(move |&(first, count)| {
+            let key = self.buffer.map(|buffer| RangeKey {
+                positions: BufferId { buffer, generation: 1 },
+                layout: 0,
+                indices: None,
+                first: u64::from(first),
+                count,
+                mode,
+            });
+            Draw { mode, elements: Elements::Arrays { first }, count, instances: 1, positions, key }
+        })
+    }
+
+    pub(crate) fn vertices(&self) -> u64 {
+        self.draws().map(|draw| draw.vertices()).sum()
     }
 }
 
@@ -62,6 +83,7 @@ pub(crate) fn all(folder: &Path) -> Vec<Frames> {
         model("bunny", load("bunny.obj"), camera::fitted),
         model("figure", models::figure(), camera::fitted),
         speedometer(),
+        gears(),
     ]
 }
 
@@ -73,7 +95,7 @@ fn model(name: &'static str, mesh: Mesh, camera: Camera) -> Frames {
     let state = RasterState { cull: Cull::Back, ..RasterState::new(800, 600) };
     let groups = move |degrees| {
         let position = camera(&mesh, 800.0 / 600.0, degrees);
-        vec![Group { position, bytes: bytes.clone(), components: 3, mode: Mode::Triangles, in_buffer: true }]
+        vec![Group::whole(position, bytes.clone(), 3, Mode::Triangles, Some(1))]
     };
     Frames { name, state, depth: DepthTest::LessOrEqual, groups: Box::new(groups) }
 }
@@ -88,13 +110,7 @@ fn speedometer() -> Frames {
             let turned = corners.map(|[x, y]| [x * cos - y * sin, x * sin + y * cos]);
             #[expect(clippy::cast_possible_truncation, reason = "vertices have single precision")]
             let bytes = turned.iter().flatten().flat_map(|value| (*value as f32).to_ne_bytes());
-            Group {
-                position: IDENTITY,
-                bytes: bytes.collect(),
-                components: 2,
-                mode: Mode::TriangleStrip,
-                in_buffer: false,
-            }
+            Group::whole(IDENTITY, bytes.collect(), 2, Mode::TriangleStrip, None)
         };
         vec![quad(1.0, 0.0), quad(0.5, degrees)]
     };
@@ -104,6 +120,31 @@ fn speedometer() -> Frames {
         depth: DepthTest::Disabled,
         groups: Box::new(groups),
     }
+}
+
+/// es2gears: three gears in 280 draws from buffers, back faces culled, with a depth test.
+fn gears() -> Frames {
+    let parts = [
+        (Sizes { inner: 1.0, outer: 4.0, width: 1.0, teeth: 20, depth: 0.7 }, [-3.0, -2.0, 0.0], 1.0, 0.0),
+        (Sizes { inner: 0.5, outer: 2.0, width: 2.0, teeth: 10, depth: 0.7 }, [3.1, -2.0, 0.0], -2.0, -9.0),
+        (Sizes { inner: 1.3, outer: 2.0, width: 0.5, teeth: 10, depth: 0.7 }, [-3.1, 4.2, 0.0], -2.0, -25.0),
+    ];
+    let gears = parts.map(|(sizes, ..)| {
+        let Gear { points, strips } = Gear::new(sizes);
+        let bytes: Rc<[u8]> = points.iter().flatten().flat_map(|value| value.to_ne_bytes()).collect();
+        (bytes, Rc::<[(u32, u32)]>::from(strips))
+    });
+    let groups = move |degrees: f64| {
+        let mut groups = Vec::new();
+        for (number, ((bytes, strips), (_, place, speed, phase))) in (1..).zip(gears.iter().zip(&parts)) {
+            let position = camera::gear(*place, speed * degrees + phase);
+            let (bytes, draws, buffer) = (Rc::clone(bytes), Rc::clone(strips), Some(number));
+            groups.push(Group { position, bytes, components: 3, mode: Mode::TriangleStrip, buffer, draws });
+        }
+        groups
+    };
+    let state = RasterState { cull: Cull::Back, ..RasterState::new(300, 300) };
+    Frames { name: "es2gears", state, depth: DepthTest::LessOrEqual, groups: Box::new(groups) }
 }
 
 const IDENTITY: MatrixPosition =

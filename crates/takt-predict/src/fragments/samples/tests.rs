@@ -81,7 +81,7 @@ fn ranges_beyond_what_is_kept_are_extrapolated_too() {
         for key in [None, Some(1), Some(1)] {
             ts.record(&draw(&many, Mode::Triangles, key), scene);
             let fragments = ts.take(scene).unwrap();
-            assert!((fragments / (140_000.0 * 1250.0) - 1.0).abs() < 1e-9, "{fragments}");
+            assert!((fragments / (140_000.0 * 1250.0) - 1.0).abs() < 1e-5, "{fragments}");
         }
     });
 }
