@@ -123,12 +123,40 @@ pub(crate) struct RunArgs {
     /// How calls are caught.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(crate) hook: crate::hook::Way,
+    /// Write one row per command group: what it was and how long it took (CSV; see
+    /// docs/measuring.md).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) measure: Option<PathBuf>,
+    /// The same with predictions of all models and of the history beside what was measured;
+    /// `takt report FILE` says how good they were.
+    #[arg(long, value_name = "FILE", conflicts_with = "measure")]
+    pub(crate) compare: Option<PathBuf>,
+    /// Predict by one model: bb, ts, ratio or sequence for fragments, + profiled or mars for
+    /// shaders.
+    #[arg(long, value_name = "MODEL", requires = "measure")]
+    pub(crate) mode: Option<takt_gl::predict::Combination>,
+    /// Multiply every prediction.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
+    pub(crate) overpredict: f64,
+    /// Constants of this machine for predictions. Default: rough ones.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
+    /// Name of the app in files. Default: the program's.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// Say what is put under the program.
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// The program and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= 1000.0 => Ok(value),
+        _ => Err("write a number above 0 and up to 1000, e.g. 1.2".to_owned()),
+    }
 }
 
 /// Which world to look at.

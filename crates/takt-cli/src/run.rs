@@ -3,11 +3,15 @@
 //! The program takes the place of this process, so signals, exit code, process id and terminal
 //! are its own. Nothing is installed: only its environment differs.
 
+use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
+use takt_gl::predict::Choice;
+use takt_gl::settings;
 
 use crate::Answer;
 use crate::args::RunArgs;
@@ -22,6 +26,27 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let mut command = Command::new(program);
     command.args(arguments);
     command.envs(hooking.variables.iter().map(|(name, value)| (name, value)));
+    let choice = match (&args.compare, args.mode) {
+        (Some(_), _) => Choice::all(args.overpredict),
+        (None, Some(mode)) => Choice::one(mode, args.overpredict),
+        (None, None) => Choice::default(),
+    };
+    if let Some(path) = args.compare.as_ref().or(args.measure.as_ref()) {
+        command.env(settings::MEASURE, new_table(path, &takt_gl::measure::header(&choice))?);
+    }
+    match (&args.compare, args.mode) {
+        (Some(_), _) => command.env(settings::MODE, "all"),
+        (None, Some(mode)) => command.env(settings::MODE, mode.to_string()),
+        (None, None) => &mut command,
+    };
+    command.env(settings::OVERPREDICT, args.overpredict.to_string());
+    if let Some(profile) = &args.profile {
+        let path = profile.canonicalize().with_context(|| format!("cannot find {}", profile.display()))?;
+        command.env(settings::PROFILE, path);
+    }
+    if let Some(name) = &args.name {
+        command.env(settings::NAME, name);
+    }
     // Comes back only if it failed.
     let error = command.exec();
     let shown = program.display();
@@ -33,6 +58,12 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
             crate::output::warn(&format!("takt: cannot run '{shown}': {error}"));
         }),
     }
+}
+
+/// Makes a file that holds nothing but column names, and gives its path for use from anywhere.
+fn new_table(path: &Path, header: &str) -> anyhow::Result<PathBuf> {
+    fs::write(path, header).with_context(|| format!("cannot write {}", path.display()))?;
+    path.canonicalize().with_context(|| format!("cannot find {}", path.display()))
 }
 
 /// As shells and env(1) have it.

@@ -1,13 +1,23 @@
 //! What happens under a GL ES program.
 //!
 //! `takt-hook` turns this library into the shared object that programs load. Calls arrive at
-//! [`entry`]: most go straight to the driver, those in [`hooks`] are looked at on the way.
+//! [`entry`]: most go straight to the driver, those in [`hooks`] are looked at on the way. The
+//! [`monitor`] keeps shadows of the state that work depends on, [`group`] forms command groups, and
+//! [`measure`] tells how long they took; [`predict`] says so before.
 //!
 //! Nothing here may disturb the program. Whatever goes wrong inside, the call still reaches the
 //! driver and its answer the program ([`guard`]).
 
+mod clock;
 pub mod entry;
+pub mod gl;
+pub mod group;
 pub mod guard;
 pub mod hooks;
+pub mod measure;
+pub mod monitor;
+pub mod predict;
 pub mod preload;
+mod quiet;
+pub mod settings;
 pub mod vendor;

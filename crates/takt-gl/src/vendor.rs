@@ -99,6 +99,7 @@ pub unsafe fn main(version: u32, exports: *const Exports, vendor: Ptr, imports: 
     let driver =
         Driver { get_proc_address, set_egl_error: exports.and_then(|exports| exports.set_egl_error) };
     if DRIVER.set(driver).is_ok() {
+        stay_loaded();
         entry::set_finder(get_proc_address);
         imports.get_proc_address = Some(self::get_proc_address);
         imports.is_patch_supported = ptr::null_mut();
@@ -169,6 +170,15 @@ fn inner_name() -> Option<PathBuf> {
         return Some(PathBuf::from(OsStr::from_bytes(name.trim_ascii())));
     }
     std::env::var_os(INNER_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from)
+}
+
+/// Threads of ours may outlast libEGL, which unloads drivers at exit.
+fn stay_loaded() {
+    let path = own_path().and_then(|path| CString::new(path.into_os_string().into_encoded_bytes()).ok());
+    if let Some(path) = path {
+        // SAFETY: nothing is loaded that is not loaded already.
+        unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
+    }
 }
 
 /// Where this library was loaded from.

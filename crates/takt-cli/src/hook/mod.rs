@@ -103,7 +103,7 @@ fn library() -> anyhow::Result<PathBuf> {
         return Ok(named.canonicalize()?);
     }
     let command = std::env::current_exe().context("cannot tell where the takt command lies")?;
-    let here = command.parent().unwrap_or(Path::new("/"));
+    let here = command.parent().unwrap_or_else(|| Path::new("/"));
     let places = [here.join(LIBRARY), here.join("../lib/takt").join(LIBRARY)];
     let found = places.iter().find(|place| place.is_file());
     let Some(found) = found else {

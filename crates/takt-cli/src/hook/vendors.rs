@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn broken_descriptions_are_named() {
-        let folder = std::env::temp_dir().join(format!("takt-vendors-{}", std::process::id()));
+        let folder = env::temp_dir().join(format!("takt-vendors-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("2.json"), "{").unwrap();
         fs::write(folder.join("1.json"), r#"{"ICD":{"library_path":"libA.so"}}"#).unwrap();

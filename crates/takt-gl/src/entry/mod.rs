@@ -16,9 +16,6 @@ use crate::hooks;
 /// Pointers and handles of all kinds: a wrapper only hands them on.
 pub type Ptr = *mut c_void;
 
-/// Code of unknown signature.
-pub type Code = unsafe extern "C" fn();
-
 macro_rules! declare {
     ($( $name:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)? ; )*) => {
         /// Every entry point, by name.
@@ -104,7 +101,7 @@ pub fn offer(name: &CStr, real: Ptr) -> Ptr {
     match Id::of(name) {
         Some(id) if !real.is_null() => {
             REAL[id as usize].store(real, Ordering::Release);
-            hooks::of(id).map_or(real, |hook| hook as Ptr)
+            hooks::of(id).unwrap_or(real)
         }
         _ => real,
     }

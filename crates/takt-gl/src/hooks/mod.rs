@@ -1,9 +1,73 @@
 //! The calls that are looked at.
+//!
+//! Each hook hands its call to the driver exactly once, with the arguments it came with, and
+//! returns what the driver returned. What it does besides happens inside of
+//! [`current::with`](crate::monitor::current::with), where nothing that goes wrong reaches the
+//! program. Nobody looks at anything unless settings ask for it.
 
-use crate::entry::{Code, Id};
+mod draw;
+mod egl;
+mod given;
+mod object;
+mod program;
+mod raster;
+mod submit;
+mod texture;
+mod uniform;
+mod vertex;
+
+use crate::entry::{Id, Ptr};
+use crate::settings::settings;
+
+/// Functions that call the driver and then note what it was asked to do.
+macro_rules! noted {
+    ($( $name:ident ( $($arg:ident : $ty:ty),* ) => |$state:ident| $note:expr; )*) => {
+        $(
+            #[expect(non_snake_case, reason = "names of the registry")]
+            unsafe extern "C" fn $name($($arg: $ty),*) {
+                // SAFETY: the program's own call.
+                unsafe { $crate::entry::real::$name($($arg),*) };
+                $crate::monitor::current::with(|$state| $note);
+            }
+        )*
+        $crate::hooks::offered!($($name)*);
+    };
+}
+
+/// What a module of hooks offers, by name.
+macro_rules! offered {
+    ($($name:ident)*) => {
+        pub(in crate::hooks) fn of(id: $crate::entry::Id) -> Option<$crate::entry::Ptr> {
+            match id {
+                $($crate::entry::Id::$name => {
+                    let hook: $crate::entry::kind::$name = $name;
+                    Some(hook as $crate::entry::Ptr)
+                })*
+                _ => None,
+            }
+        }
+    };
+}
+
+use {noted, offered};
 
 /// What programs get in place of the driver's function.
-pub fn of(id: Id) -> Option<Code> {
-    let _ = id;
-    None
+pub fn of(id: Id) -> Option<Ptr> {
+    if !settings().watches() {
+        return None;
+    }
+    let modules: [fn(Id) -> Option<Ptr>; 11] = [
+        draw::of,
+        egl::of,
+        object::of,
+        object::special::of,
+        program::of,
+        program::special::of,
+        raster::of,
+        submit::of,
+        texture::of,
+        uniform::of,
+        vertex::of,
+    ];
+    modules.iter().find_map(|of| of(id))
 }

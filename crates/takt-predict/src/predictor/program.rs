@@ -129,7 +129,7 @@ impl Program {
 
     /// Tells the uniforms that positions depend on from all others, those of equal programs
     /// included.
-    pub(super) fn position_hash(&self) -> u64 {
+    pub fn position_hash(&self) -> u64 {
         if let Some(hash) = self.position_hash.get() {
             return hash;
         }

@@ -1,0 +1,164 @@
+//! Buffers, framebuffers and render buffers.
+
+use std::sync::Arc;
+
+use takt_predict::predictor::Work;
+
+use super::given::{bytes, list};
+use super::submit;
+use crate::entry::{Ptr, real};
+use crate::gl;
+use crate::group::End;
+use crate::monitor::context::State;
+use crate::monitor::current;
+use crate::monitor::texture::{Image, Size, storage_bytes};
+
+super::noted! {
+    glBindBuffer(target: u32, buffer: u32) => |state| state.bind_buffer(target, buffer);
+    // Binding to a point binds to the target as well.
+    glBindBufferBase(target: u32, _index: u32, buffer: u32) => |state| state.bind_buffer(target, buffer);
+    glBindBufferRange(target: u32, _index: u32, buffer: u32, _offset: isize, _size: isize) =>
+        |state| state.bind_buffer(target, buffer);
+    glDeleteBuffers(n: i32, buffers: Ptr) => |state| state.delete_buffers(list(n, buffers));
+    glBufferData(target: u32, size: isize, data: Ptr, _usage: u32) => |state| fill(state, target, size, data);
+    glBufferStorageEXT(target: u32, size: isize, data: Ptr, _flags: u32) =>
+        |state| fill(state, target, size, data);
+    glBufferSubData(target: u32, offset: isize, size: isize, data: Ptr) =>
+        |state| part(state, target, offset, size, data);
+    glCopyBufferSubData(_read: u32, write: u32, _from: isize, _to: isize, size: isize) => |state| {
+        state.work(Work::Copy { bytes: u64::try_from(size).unwrap_or(0) });
+        forget(state, write);
+    };
+    glBindRenderbuffer(_target: u32, name: u32) => |state| state.renderbuffer = bind_renderbuffer(state, name);
+    glRenderbufferStorage(_target: u32, format: u32, width: i32, height: i32) =>
+        |state| storage(state, 0, format, [width, height]);
+    glRenderbufferStorageMultisample(_target: u32, samples: i32, format: u32, width: i32, height: i32) =>
+        |state| storage(state, samples, format, [width, height]);
+    glRenderbufferStorageMultisampleEXT(_target: u32, samples: i32, format: u32, width: i32, height: i32) =>
+        |state| storage(state, samples, format, [width, height]);
+    glDeleteRenderbuffers(n: i32, names: Ptr) => |state| delete_renderbuffers(state, list(n, names));
+    glDeleteFramebuffers(n: i32, names: Ptr) => |state| state.framebuffers.delete(list(n, names));
+    glFramebufferTexture2D(target: u32, point: u32, _face: u32, texture: u32, _level: i32) =>
+        |state| attach_texture(state, target, point, texture);
+    glFramebufferTexture2DMultisampleEXT(target: u32, point: u32, _face: u32, texture: u32, _level: i32, _n: i32) =>
+        |state| attach_texture(state, target, point, texture);
+    glFramebufferTextureLayer(target: u32, point: u32, texture: u32, _level: i32, _layer: i32) =>
+        |state| attach_texture(state, target, point, texture);
+    glFramebufferRenderbuffer(target: u32, point: u32, _kind: u32, name: u32) => |state| {
+        let image = state.shared.lock().renderbuffers.get(name).cloned();
+        state.framebuffers.attach(target, point, image);
+    };
+}
+
+/// Hooks that are more than notes.
+pub(super) mod special {
+    use super::{End, Ptr, current, forget, gl, real, submit};
+
+    #[expect(non_snake_case, reason = "names of the registry")]
+    unsafe extern "C" fn glBindFramebuffer(target: u32, framebuffer: u32) {
+        let switches = current::with(|state| state.framebuffers.switches(target, framebuffer));
+        if switches == Some(true) {
+            submit::flushed(End::Target);
+        }
+        // SAFETY: the program's own call.
+        unsafe { real::glBindFramebuffer(target, framebuffer) };
+        current::with(|state| state.framebuffers.bind(target, framebuffer));
+    }
+
+    /// What is written through a mapping cannot be known; see `monitor::buffer`.
+    fn mapped(target: u32, access: u32) {
+        current::with(|state| {
+            if access != gl::MAP_READ_BIT {
+                forget(state, target);
+            }
+        });
+    }
+
+    #[expect(non_snake_case, reason = "names of the registry")]
+    unsafe extern "C" fn glMapBufferRange(target: u32, offset: isize, length: isize, access: u32) -> Ptr {
+        if access & gl::MAP_READ_BIT != 0 {
+            current::with(|state| state.submit(End::Read));
+        }
+        mapped(target, access);
+        // SAFETY: the program's own call.
+        unsafe { real::glMapBufferRange(target, offset, length, access) }
+    }
+
+    #[expect(non_snake_case, reason = "names of the registry")]
+    unsafe extern "C" fn glMapBufferRangeEXT(target: u32, offset: isize, length: isize, access: u32) -> Ptr {
+        mapped(target, access);
+        // SAFETY: the program's own call.
+        unsafe { real::glMapBufferRangeEXT(target, offset, length, access) }
+    }
+
+    #[expect(non_snake_case, reason = "names of the registry")]
+    unsafe extern "C" fn glMapBufferOES(target: u32, access: u32) -> Ptr {
+        mapped(target, access);
+        // SAFETY: the program's own call.
+        unsafe { real::glMapBufferOES(target, access) }
+    }
+
+    crate::hooks::offered!(glBindFramebuffer glMapBufferRange glMapBufferRangeEXT glMapBufferOES);
+}
+
+fn fill(state: &mut State, target: u32, size: isize, data: Ptr) {
+    let (Some(buffer), Ok(length)) = (state.buffer(target), usize::try_from(size)) else {
+        return;
+    };
+    let data = bytes(size, data);
+    if data.is_some() {
+        state.work(Work::Buffer { bytes: length as u64 });
+    }
+    let keep = matches!(target, gl::ARRAY_BUFFER | gl::ELEMENT_ARRAY_BUFFER);
+    buffer.lock().replace(length, data, keep);
+}
+
+fn part(state: &mut State, target: u32, offset: isize, size: isize, data: Ptr) {
+    let (Some(buffer), Ok(offset)) = (state.buffer(target), usize::try_from(offset)) else {
+        return;
+    };
+    if let Some(data) = bytes(size, data) {
+        state.work(Work::Buffer { bytes: data.len() as u64 });
+        buffer.lock().write(offset, data);
+    }
+}
+
+fn forget(state: &mut State, target: u32) {
+    if let Some(buffer) = state.buffer(target) {
+        buffer.lock().forget();
+    }
+}
+
+fn bind_renderbuffer(state: &State, name: u32) -> Option<Arc<Image>> {
+    state.shared.lock().renderbuffers.bind(name)
+}
+
+fn storage(state: &State, samples: i32, format: u32, [width, height]: [i32; 2]) {
+    let number = |value: i32| u32::try_from(value).unwrap_or(0);
+    let texel_bytes = storage_bytes(format) * number(samples).max(1);
+    let size = Size {
+        width: number(width),
+        height: number(height),
+        depth: 1,
+        samples: number(samples),
+        texel_bytes,
+    };
+    if let Some(image) = &state.renderbuffer {
+        image.resize(size);
+    }
+}
+
+fn delete_renderbuffers(state: &mut State, names: &[u32]) {
+    for name in names {
+        let Some(image) = state.shared.lock().renderbuffers.delete(*name) else {
+            continue;
+        };
+        state.renderbuffer.take_if(|held| Arc::ptr_eq(held, &image));
+        state.framebuffers.forget(&image);
+    }
+}
+
+fn attach_texture(state: &mut State, target: u32, point: u32, texture: u32) {
+    let image = state.shared.lock().textures.get(texture).cloned();
+    state.framebuffers.attach(target, point, image);
+}

@@ -1,0 +1,64 @@
+//! Submission points inside of GL.
+//!
+//! A fence goes behind the group, then the program's own call makes the driver start.
+
+use crate::entry::{Ptr, real};
+use crate::group::End;
+use crate::monitor::current;
+
+/// Ends the group and makes the driver start, where the program's call would not.
+pub(super) fn flushed(end: End) {
+    if current::with(|state| state.submit(end)) == Some(true) {
+        // SAFETY: a context is current; flushing never fails and is allowed at any time.
+        unsafe { real::glFlush() };
+    }
+}
+
+fn ended(end: End) {
+    current::with(|state| state.submit(end));
+}
+
+macro_rules! submitting {
+    ($( $name:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)? => $end:expr; )*) => {
+        $(
+            #[expect(non_snake_case, reason = "names of the registry")]
+            unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
+                if let Some(end) = $end {
+                    ended(end);
+                }
+                // SAFETY: the program's own call.
+                unsafe { real::$name($($arg),*) }
+            }
+        )*
+        super::offered!($($name)*);
+    };
+}
+
+/// `GL_QUERY_RESULT`, which is waited for.
+const QUERY_RESULT: u32 = 0x8866;
+
+fn result(what: u32) -> Option<End> {
+    (what == QUERY_RESULT).then_some(End::Read)
+}
+
+submitting! {
+    glFlush() => Some(End::Flush);
+    glFinish() => Some(End::Finish);
+    glReadPixels(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, pixels: Ptr) => Some(End::Read);
+    glReadnPixels(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, size: i32, data: Ptr) =>
+        Some(End::Read);
+    glReadnPixelsEXT(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, size: i32, data: Ptr) =>
+        Some(End::Read);
+    glReadnPixelsKHR(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, size: i32, data: Ptr) =>
+        Some(End::Read);
+    glClientWaitSync(sync: Ptr, flags: u32, timeout: u64) -> u32 => Some(End::Read);
+    glGetQueryObjectuiv(id: u32, what: u32, value: Ptr) => result(what);
+    glGetQueryObjectuivEXT(id: u32, what: u32, value: Ptr) => result(what);
+    glGetQueryObjectivEXT(id: u32, what: u32, value: Ptr) => result(what);
+    glGetQueryObjecti64vEXT(id: u32, what: u32, value: Ptr) => result(what);
+    glGetQueryObjectui64vEXT(id: u32, what: u32, value: Ptr) => result(what);
+    eglWaitClient() -> u32 => Some(End::Finish);
+    eglWaitGL() -> u32 => Some(End::Finish);
+    eglClientWaitSync(display: Ptr, sync: Ptr, flags: i32, timeout: u64) -> i32 => Some(End::Read);
+    eglClientWaitSyncKHR(display: Ptr, sync: Ptr, flags: i32, timeout: u64) -> i32 => Some(End::Read);
+}

@@ -1,0 +1,70 @@
+//! The arithmetic of measured times.
+
+use super::Submitted;
+
+/// When a group ran.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// When it was submitted.
+    pub submitted_ns: u64,
+    /// When it was seen to be complete.
+    pub completed_ns: u64,
+    /// What it cost.
+    pub cost_ns: u64,
+}
+
+/// Follows what the GPU does, group by group.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Account {
+    last_completed_ns: u64,
+}
+
+impl Account {
+    /// A group was seen complete. Groups come in the order of their submission.
+    pub fn completed(&mut self, submitted: &Submitted, at_ns: u64) -> Timing {
+        let start_ns = submitted.at_ns.max(self.last_completed_ns);
+        let in_calls_ns = if submitted.software { submitted.group.work.call_ns } else { 0 };
+        self.last_completed_ns = self.last_completed_ns.max(at_ns);
+        Timing {
+            submitted_ns: submitted.at_ns,
+            completed_ns: at_ns,
+            cost_ns: at_ns.saturating_sub(start_ns) + in_calls_ns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::{Builder, End};
+
+    fn submitted(at_ns: u64, call_ns: u64, software: bool) -> Submitted {
+        let mut builder = Builder::default();
+        builder.draw(None, 3);
+        builder.spent(call_ns);
+        let group = builder.end(0, End::Flush).unwrap();
+        Submitted { group, at_ns, software, predicted: None }
+    }
+
+    #[test]
+    fn an_idle_gpu_starts_at_submission_and_a_busy_one_at_the_last_completion() {
+        let mut account = Account::default();
+        assert_eq!(account.completed(&submitted(100, 7, false), 150).cost_ns, 50);
+        assert_eq!(account.completed(&submitted(120, 7, false), 190).cost_ns, 40);
+        assert_eq!(account.completed(&submitted(300, 7, false), 310).cost_ns, 10);
+    }
+
+    #[test]
+    fn groups_seen_at_one_look_take_no_time() {
+        let mut account = Account::default();
+        account.completed(&submitted(100, 0, false), 150);
+        assert_eq!(account.completed(&submitted(110, 0, false), 150).cost_ns, 0);
+    }
+
+    #[test]
+    fn software_counts_the_time_in_calls() {
+        let mut account = Account::default();
+        assert_eq!(account.completed(&submitted(100, 30, true), 150).cost_ns, 80);
+        assert_eq!(account.completed(&submitted(160, 30, true), 155).cost_ns, 30, "a clock that steps back");
+    }
+}

@@ -1,0 +1,67 @@
+//! How long groups take.
+//!
+//! A fence goes into the command stream behind each group; a thread of ours waits for fences in
+//! the order of submission and notes when they were passed. If the GPU was idle when a group was
+//! submitted, its time runs from submission to completion, otherwise from the completion before
+//! it. Groups whose fences are found passed at one look share its time; so groups can take no time
+//! at all.
+//!
+//! A software renderer works inside of the program's own calls as well; there the time that the
+//! driver spent in the calls of a group counts, too.
+
+mod account;
+mod fence;
+mod reaper;
+mod rows;
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+pub use account::{Account, Timing};
+pub use rows::header;
+
+use crate::group::Group;
+use crate::guard;
+use crate::predict::{Models, Predicted};
+use crate::settings::settings;
+use reaper::Reaper;
+
+/// A group that was handed to the GPU.
+#[derive(Clone, Debug)]
+pub struct Submitted {
+    /// What it is.
+    pub group: Group,
+    /// When it was submitted; for a swap, when the call began.
+    pub at_ns: u64,
+    /// Whether the renderer works inside of calls.
+    pub software: bool,
+    /// What was predicted, and who wants to learn.
+    pub predicted: Option<(Arc<Mutex<Models>>, Predicted)>,
+}
+
+static REAPER: OnceLock<Option<Reaper>> = OnceLock::new();
+
+/// Measures a group that is being submitted: call this where its last command is behind and
+/// whatever makes the driver start is still ahead.
+///
+/// The context must be current in this thread, on this display.
+pub fn submit(display: usize, submitted: Submitted) {
+    if std::process::id() != settings().process {
+        return guard::switch_off("the process was forked, and only the original is measured");
+    }
+    let reaper = REAPER.get_or_init(Reaper::start).as_ref();
+    if let Some((reaper, fence)) = reaper.zip(fence::insert(display)) {
+        reaper.hand_over(fence, submitted);
+    }
+}
+
+/// Waits until everything that was submitted is measured; not for long.
+pub fn drain() {
+    if let Some(Some(reaper)) = REAPER.get() {
+        reaper.drain();
+    }
+}
+
+/// Whether measuring is possible on a display.
+pub fn is_possible(display: usize) -> bool {
+    fence::is_possible(display)
+}

@@ -1,0 +1,159 @@
+//! The thread that waits for fences.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use super::account::{Account, Timing};
+use super::fence::{Fence, Waited};
+use super::rows::Rows;
+use super::{REAPER, Submitted};
+use crate::group::Kind;
+use crate::{clock, guard};
+
+/// Groups that wait to be measured; beyond this, groups go unmeasured.
+const WAITING_MAX: usize = 4096;
+
+/// How long a fence is waited for before it is given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long others wait for this thread at most.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// The way to the thread.
+#[derive(Debug)]
+pub(crate) struct Reaper {
+    queue: SyncSender<Message>,
+    overflowed: AtomicBool,
+}
+
+enum Message {
+    /// A fence, what lies before it, and when it was inserted.
+    Group(Fence, Box<Submitted>, u64),
+    /// Answer when everything before this is done.
+    Drain(SyncSender<()>),
+}
+
+impl Reaper {
+    /// Starts the thread; none if that is impossible.
+    pub(crate) fn start() -> Option<Self> {
+        let (queue, waiting) = sync_channel(WAITING_MAX);
+        let started = without_signals(|| {
+            let body = move || {
+                guard::shielded(|| run(&waiting));
+            };
+            thread::Builder::new().name("takt-reaper".to_owned()).spawn(body)
+        });
+        if let Err(error) = started {
+            guard::say(&format!("cannot start a thread, so nothing is measured: {error}"));
+            return None;
+        }
+        // SAFETY: the function takes no arguments and stays loaded, as this library does.
+        unsafe { libc::atexit(at_exit) };
+        Some(Self { queue, overflowed: AtomicBool::new(false) })
+    }
+
+    /// Has a group measured.
+    pub(crate) fn hand_over(&self, fence: Fence, submitted: Submitted) {
+        let message = Message::Group(fence, Box::new(submitted), clock::now_ns());
+        if let Err(
+            TrySendError::Full(Message::Group(fence, ..))
+            | TrySendError::Disconnected(Message::Group(fence, ..)),
+        ) = self.queue.try_send(message)
+        {
+            fence.remove();
+            if !self.overflowed.swap(true, Ordering::Relaxed) {
+                guard::say(&format!("more than {WAITING_MAX} groups wait for the GPU; some go unmeasured"));
+            }
+        }
+    }
+
+    /// Waits until everything before this is measured; not for long.
+    pub(crate) fn drain(&self) {
+        let (done, wait) = sync_channel(1);
+        if self.queue.try_send(Message::Drain(done)).is_ok() {
+            // Too late or too bad are no reason to keep the program waiting.
+            let _unfinished = wait.recv_timeout(DRAIN);
+        }
+    }
+}
+
+/// Before a process ends, drivers take their displays apart; nothing may wait for a fence then.
+extern "C" fn at_exit() {
+    guard::shielded(|| {
+        if let Some(Some(reaper)) = REAPER.get() {
+            reaper.drain();
+        }
+    });
+}
+
+fn run(waiting: &Receiver<Message>) {
+    let mut account = Account::default();
+    let mut rows = Rows::open();
+    // The last look that found a fence passed.
+    let mut seen_ns = 0;
+    loop {
+        let message = match waiting.try_recv() {
+            Ok(message) => message,
+            Err(TryRecvError::Empty) => {
+                rows.write();
+                match waiting.recv_timeout(Duration::from_secs(3600)) {
+                    Ok(message) => message,
+                    Err(RecvTimeoutError::Timeout) => continue,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+            Err(TryRecvError::Disconnected) => return rows.write(),
+        };
+        match message {
+            Message::Drain(done) => {
+                rows.write();
+                // Whoever asked may have lost patience.
+                let _gone = done.send(());
+            }
+            Message::Group(fence, submitted, inserted_ns) => {
+                if let Some(at_ns) = wait(&fence, inserted_ns, seen_ns) {
+                    seen_ns = at_ns;
+                    let timing = account.completed(&submitted, at_ns);
+                    rows.add(&submitted, &timing);
+                    learn(&submitted, &timing);
+                }
+                fence.remove();
+            }
+        }
+    }
+}
+
+/// Tells the models what their group cost.
+fn learn(submitted: &Submitted, timing: &Timing) {
+    if let Some((models, predicted)) = &submitted.predicted {
+        let ends_frame = submitted.group.kind == Kind::Swap;
+        models.lock().unwrap_or_else(PoisonError::into_inner).learn(predicted, timing.cost_ns, ends_frame);
+    }
+}
+
+/// When the fence was passed: at the last look, if it was there by then.
+fn wait(fence: &Fence, inserted_ns: u64, seen_ns: u64) -> Option<u64> {
+    if fence.wait(0) == Waited::Passed {
+        return Some(if seen_ns >= inserted_ns { seen_ns } else { clock::now_ns() });
+    }
+    let patience = u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
+    (fence.wait(patience) == Waited::Passed).then(clock::now_ns)
+}
+
+/// The program's signals are the program's: a thread of ours must not receive them.
+fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    // SAFETY: plain data without invariants; both calls below fill it in.
+    let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
+    let mut before = all;
+    // SAFETY: the set is ours.
+    unsafe { libc::sigfillset(&raw mut all) };
+    // SAFETY: both sets are ours; a thread inherits the mask of the thread that starts it.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
+    let result = start();
+    // SAFETY: puts back what was there.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+    result
+}

@@ -1,0 +1,112 @@
+//! One row per group, as CSV.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use super::{Submitted, Timing};
+use crate::guard;
+use crate::predict::{Choice, Predicted};
+use crate::settings::settings;
+
+/// The columns; `takt run` writes them when it makes the file.
+pub fn header(choice: &Choice) -> String {
+    let fragments = if choice.combinations().is_empty() { "" } else { ",fragments" };
+    format!("{COLUMNS}{fragments}{}\n", choice.columns())
+}
+
+const COLUMNS: &str = "app,process,context,frame,group,kind,end,draws,scenes,vertices,clear_pixels,copy_bytes,\
+                       submitted_us,completed_us,call_us,measured_us";
+
+/// Rows are written when so many bytes have gathered, or when there is nothing else to do.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Where rows go.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    file: Option<File>,
+    text: String,
+}
+
+impl Rows {
+    /// Opens the file that was asked for, if any.
+    pub(crate) fn open() -> Self {
+        let file = settings().measure.as_deref().and_then(append);
+        Self { file, text: String::new() }
+    }
+
+    /// Adds a row.
+    pub(crate) fn add(&mut self, submitted: &Submitted, timing: &Timing) {
+        if self.file.is_none() {
+            return;
+        }
+        let (settings, group) = (settings(), &submitted.group);
+        let work = &group.work;
+        self.text += &format!(
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            settings.app,
+            settings.process,
+            group.context,
+            group.frame,
+            group.number,
+            group.kind,
+            group.end.name(),
+            work.draws,
+            work.scenes,
+            work.vertices,
+            work.clear_pixels,
+            work.copy_bytes,
+            us(timing.submitted_ns),
+            us(timing.completed_ns),
+            us(work.call_ns),
+            us(timing.cost_ns),
+        );
+        if let Some((_, predicted)) = &submitted.predicted {
+            self.predictions(predicted);
+        }
+        self.text.push('\n');
+        if self.text.len() >= BUFFER_BYTES {
+            self.write();
+        }
+    }
+
+    fn predictions(&mut self, predicted: &Predicted) {
+        let fragments = predicted.predictions.first().map_or(0.0, |(_, ticket)| ticket.fragments());
+        self.text += &format!(",{fragments:.0}");
+        for (prediction, _) in &predicted.predictions {
+            let (value, upper) = (prediction.value.span().as_ns(), prediction.upper.span().as_ns());
+            self.text += &format!(",{},{}", us(value), us(upper));
+        }
+        if let Some(history) = predicted.history {
+            self.text += &format!(",{}", us(history.as_ns()));
+        }
+    }
+
+    /// Writes what has gathered.
+    pub(crate) fn write(&mut self) {
+        if self.text.is_empty() {
+            return;
+        }
+        let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(self.text.as_bytes()));
+        if let Err(error) = written {
+            guard::say(&format!("cannot write measurements any more: {error}"));
+            self.file = None;
+        }
+        self.text.clear();
+    }
+}
+
+fn us(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1000, ns % 1000)
+}
+
+/// Whole rows are appended, so that several processes can share a file.
+fn append(path: &Path) -> Option<File> {
+    match OpenOptions::new().append(true).create(true).open(path) {
+        Ok(file) => Some(file),
+        Err(error) => {
+            guard::say(&format!("cannot write measurements to {}: {error}", path.display()));
+            None
+        }
+    }
+}

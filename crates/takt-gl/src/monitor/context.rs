@@ -1,0 +1,349 @@
+//! A context and everything that its draws depend on.
+
+use std::collections::BTreeMap;
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use takt_predict::cost::{self, Buffers, ProgramId};
+use takt_predict::predictor::{Submission, Work};
+
+use super::buffer::Buffer;
+use super::framebuffer::{Framebuffers, Target};
+use super::inputs::Copies;
+use super::program::Program;
+use super::raster::Raster;
+use super::share::ShareGroup;
+use super::surface::Surface;
+use super::texture::{self, Image};
+use super::vertex::Vertices;
+use crate::entry::real;
+use crate::group::{Builder, End};
+use crate::measure::{self, Submitted};
+use crate::predict::{self, Models};
+use crate::settings::settings;
+use crate::{clock, gl};
+
+/// A context.
+#[derive(Debug)]
+pub struct Context {
+    /// Its display.
+    pub display: usize,
+    /// Objects that it shares.
+    pub group: Arc<ShareGroup>,
+    state: Mutex<State>,
+}
+
+impl Context {
+    /// A fresh context.
+    pub fn new(display: usize, group: Arc<ShareGroup>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let state = State::new(number, display, group.clone());
+        Self { display, group, state: Mutex::new(state) }
+    }
+
+    /// Its state.
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The state of a context.
+#[derive(Debug)]
+pub struct State {
+    number: u64,
+    display: usize,
+    /// Objects that it shares.
+    pub shared: Arc<ShareGroup>,
+    /// Viewport, scissor and the like.
+    pub raster: Raster,
+    /// Vertex arrays.
+    pub vertices: Vertices,
+    /// Framebuffer objects.
+    pub framebuffers: Framebuffers,
+    /// The program in use, with its name.
+    pub program: Option<(u32, Arc<Mutex<Program>>)>,
+    /// Buffers by target, except for elements, which belong to vertex arrays.
+    buffers: BTreeMap<u32, Arc<Buffer>>,
+    /// Textures by unit and target.
+    textures: BTreeMap<(u32, u32), Arc<Image>>,
+    active_unit: u32,
+    /// `GL_RENDERBUFFER`.
+    pub renderbuffer: Option<Arc<Image>>,
+    surface: Option<Arc<Surface>>,
+    /// What the GPU is to do.
+    pub builder: Builder,
+    driver: Option<Driver>,
+    /// Who predicts, if anybody does.
+    pub(super) models: Option<Arc<Mutex<Models>>>,
+    /// Programs that they have seen.
+    pub(super) seen: Vec<ProgramId>,
+    /// For vertices in client memory.
+    pub(super) copies: Copies,
+}
+
+/// What the driver says about itself.
+#[derive(Debug)]
+struct Driver {
+    extensions: Arc<Vec<String>>,
+    software: bool,
+}
+
+impl State {
+    fn new(number: u64, display: usize, shared: Arc<ShareGroup>) -> Self {
+        Self {
+            number,
+            display,
+            shared,
+            raster: Raster::default(),
+            vertices: Vertices::default(),
+            framebuffers: Framebuffers::default(),
+            program: None,
+            buffers: BTreeMap::new(),
+            textures: BTreeMap::new(),
+            active_unit: 0,
+            renderbuffer: None,
+            surface: None,
+            builder: Builder::default(),
+            driver: None,
+            models: Models::new(&settings().choice, &predict::profile())
+                .map(|models| Arc::new(Mutex::new(models))),
+            seen: Vec::new(),
+            copies: Copies::new(),
+        }
+    }
+
+    /// The context became current in this thread.
+    pub fn bound(&mut self, surface: Option<Arc<Surface>>) {
+        if let Some(surface) = &surface {
+            surface.measure();
+            self.raster.first_surface(surface.size());
+        }
+        self.surface = surface;
+        if self.driver.is_none() {
+            self.driver = Some(Driver::ask());
+        }
+    }
+
+    /// Whether rendering happens on the CPU.
+    fn software(&self) -> bool {
+        self.driver.as_ref().is_some_and(|driver| driver.software)
+    }
+
+    /// Macros for extensions that shaders can ask about.
+    pub fn extensions(&self) -> Arc<Vec<String>> {
+        self.driver.as_ref().map(|driver| driver.extensions.clone()).unwrap_or_default()
+    }
+
+    /// Hands what is pending to the GPU, as far as measuring is concerned: a fence goes behind it.
+    /// True if there was something.
+    pub fn submit(&mut self, end: End) -> bool {
+        let at_ns = clock::now_ns();
+        self.submit_since(end, at_ns)
+    }
+
+    fn submit_since(&mut self, end: End, at_ns: u64) -> bool {
+        let Some(group) = self.builder.end(self.number, end) else {
+            return false;
+        };
+        let submission = match end {
+            End::Finish => Submission::Finish,
+            End::Swap => Submission::Swap(self.predicted_target()),
+            _ => Submission::Flush,
+        };
+        let predicted = self.models.as_ref().map(|models| {
+            let predicted = models.lock().unwrap_or_else(PoisonError::into_inner).submit(submission);
+            (models.clone(), predicted)
+        });
+        let submitted = Submitted { group, at_ns, software: self.software(), predicted };
+        measure::submit(self.display, submitted);
+        true
+    }
+
+    /// `eglSwapBuffers` is over, which began at that time.
+    pub fn swapped(&mut self, began_ns: u64) {
+        self.submit_since(End::Swap, began_ns);
+        // SAFETY: the context is current; flushing never fails and is allowed at any time.
+        unsafe { real::glFlush() };
+        let viewport = self.raster.viewport_size();
+        if let Some(surface) = self.surface.as_ref().filter(|surface| surface.wants_look(viewport)) {
+            surface.measure();
+        }
+    }
+
+    /// What is drawn to.
+    pub fn target(&self) -> Target {
+        if let Some(target) = self.framebuffers.target() {
+            return target;
+        }
+        let surface = self.surface.as_ref();
+        let size = surface.map_or([0, 0], |surface| surface.size());
+        let samples = surface.map_or(0, |surface| surface.samples());
+        let bytes = u64::from(size[0]) * u64::from(size[1]) * SURFACE_PIXEL_BYTES;
+        Target { id: 0, size, samples, bytes }
+    }
+
+    /// The same as the predictor sees it.
+    fn predicted_target(&self) -> cost::Target {
+        let target = self.target();
+        let pixels = u64::from(target.size[0]) * u64::from(target.size[1]);
+        match target.id {
+            0 => cost::Target::Default { pixels, fast_clear: false },
+            _ => cost::Target::OffScreen { pixels, bytes: target.bytes },
+        }
+    }
+
+    /// Work for the GPU that is neither a draw nor a clear.
+    pub fn work(&mut self, work: Work) {
+        match work {
+            Work::Load { bytes }
+            | Work::Upload { bytes }
+            | Work::Mipmap { bytes }
+            | Work::Copy { bytes }
+            | Work::Buffer { bytes } => self.builder.copy(bytes),
+            Work::Clear { .. } | Work::Resolve(_) => {}
+        }
+        if let Some(models) = &self.models {
+            models.lock().unwrap_or_else(PoisonError::into_inner).work(work);
+        }
+    }
+
+    /// `glClear`.
+    pub fn clear(&mut self, mask: u32) {
+        let buffers = Buffers {
+            color: mask & gl::COLOR_BUFFER_BIT != 0,
+            depth: mask & gl::DEPTH_BUFFER_BIT != 0,
+            stencil: mask & gl::STENCIL_BUFFER_BIT != 0,
+        };
+        if buffers != Buffers::default() {
+            self.builder.clear(self.raster.cleared_pixels(self.target().size));
+            self.work(Work::Clear { buffers, target: self.predicted_target() });
+        }
+    }
+
+    /// `glBindBuffer`.
+    pub fn bind_buffer(&mut self, target: u32, name: u32) {
+        let buffer = self.shared.lock().buffers.bind(name);
+        match (target, buffer) {
+            (gl::ELEMENT_ARRAY_BUFFER, buffer) => self.vertices.current().elements = buffer,
+            (_, Some(buffer)) => {
+                self.buffers.insert(target, buffer);
+            }
+            (_, None) => {
+                self.buffers.remove(&target);
+            }
+        }
+    }
+
+    /// The buffer bound to a target.
+    pub fn buffer(&mut self, target: u32) -> Option<Arc<Buffer>> {
+        match target {
+            gl::ELEMENT_ARRAY_BUFFER => self.vertices.current().elements.clone(),
+            target => self.buffers.get(&target).cloned(),
+        }
+    }
+
+    /// `glDeleteBuffers`.
+    pub fn delete_buffers(&mut self, names: &[u32]) {
+        for name in names {
+            let Some(buffer) = self.shared.lock().buffers.delete(*name) else {
+                continue;
+            };
+            self.buffers.retain(|_, held| !Arc::ptr_eq(held, &buffer));
+            self.vertices.forget(&buffer);
+        }
+    }
+
+    /// `glActiveTexture`.
+    pub fn active_texture(&mut self, unit: u32) {
+        self.active_unit = unit.wrapping_sub(gl::TEXTURE0);
+    }
+
+    /// `glBindTexture`.
+    pub fn bind_texture(&mut self, target: u32, name: u32) {
+        let key = (self.active_unit, target);
+        match self.shared.lock().textures.bind(name) {
+            Some(image) => self.textures.insert(key, image),
+            None => self.textures.remove(&key),
+        };
+    }
+
+    /// The texture that a call with this target is about.
+    pub fn texture(&self, target: u32) -> Option<Arc<Image>> {
+        self.texture_at(self.active_unit, texture::binding(target))
+    }
+
+    /// The texture bound to a target of a unit.
+    pub fn texture_at(&self, unit: u32, target: u32) -> Option<Arc<Image>> {
+        self.textures.get(&(unit, target)).cloned()
+    }
+
+    /// `glDeleteTextures`.
+    pub fn delete_textures(&mut self, names: &[u32]) {
+        for name in names {
+            let Some(image) = self.shared.lock().textures.delete(*name) else {
+                continue;
+            };
+            self.textures.retain(|_, held| !Arc::ptr_eq(held, &image));
+            self.framebuffers.forget(&image);
+        }
+    }
+
+    /// `glUseProgram`.
+    pub fn use_program(&mut self, name: u32) {
+        let program = self.shared.lock().programs.get(name).cloned();
+        if let Some(program) = &program {
+            let extensions = self.extensions();
+            program.lock().unwrap_or_else(PoisonError::into_inner).read(name, &extensions);
+        }
+        self.program = program.map(|program| (name, program));
+    }
+
+    /// `glLinkProgram`.
+    pub fn link_program(&mut self, name: u32) {
+        let (program, vertex, fragment) = {
+            let shared = self.shared.lock();
+            let Some(program) = shared.programs.get(name).cloned() else {
+                return;
+            };
+            let attached = program.lock().unwrap_or_else(PoisonError::into_inner).shaders.clone();
+            let of = |stage: u32| {
+                let shaders = attached.iter().filter_map(|shader| shared.shaders.get(shader));
+                shaders.filter(|shader| shader.stage == stage).map(|shader| shader.compiled.clone()).next()
+            };
+            (program, of(gl::VERTEX_SHADER), of(gl::FRAGMENT_SHADER))
+        };
+        let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+        program.linked(vertex, fragment);
+        if self.program.as_ref().is_some_and(|(used, _)| *used == name) {
+            program.read(name, &self.extensions());
+        }
+    }
+}
+
+/// Colour and depth of a surface, roughly.
+const SURFACE_PIXEL_BYTES: u64 = 8;
+
+impl Driver {
+    /// Asks the current context.
+    fn ask() -> Self {
+        let text = |what: u32| {
+            // SAFETY: the context is current.
+            let text = unsafe { real::glGetString(what) };
+            if text.is_null() {
+                return String::new();
+            }
+            // SAFETY: a string that lives as long as the context.
+            unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy().into_owned()
+        };
+        let extensions = text(gl::EXTENSIONS).split_ascii_whitespace().map(str::to_owned).collect();
+        Self { extensions: Arc::new(extensions), software: is_software(&text(gl::RENDERER)) }
+    }
+}
+
+/// Whether a renderer of that name runs on the CPU.
+pub fn is_software(renderer: &str) -> bool {
+    let renderer = renderer.to_ascii_lowercase();
+    ["llvmpipe", "softpipe", "swrast", "swiftshader", "software"].iter().any(|name| renderer.contains(name))
+}

@@ -1,0 +1,101 @@
+//! Which context is current where, and which contexts and surfaces there are.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::context::{Context, State};
+use super::share::ShareGroup;
+use super::surface::Surface;
+use crate::guard;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Context>>> = const { RefCell::new(None) };
+}
+
+/// Contexts and surfaces by display and handle.
+#[derive(Default, Debug)]
+struct World {
+    contexts: BTreeMap<(usize, usize), Arc<Context>>,
+    surfaces: BTreeMap<(usize, usize), Arc<Surface>>,
+}
+
+static WORLD: Mutex<World> = Mutex::new(World { contexts: BTreeMap::new(), surfaces: BTreeMap::new() });
+
+fn world() -> MutexGuard<'static, World> {
+    WORLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks at the state of the current context, if there is one that is watched. Whatever goes wrong
+/// in there ends here.
+#[inline]
+pub fn with<T>(look: impl FnOnce(&mut State) -> T) -> Option<T> {
+    guard::shielded(|| {
+        let context =
+            CURRENT.try_with(|current| current.try_borrow().ok().and_then(|context| context.clone()));
+        let context = context.ok().flatten()?;
+        let mut state = context.lock();
+        Some(look(&mut state))
+    })
+    .flatten()
+}
+
+/// Whether a watched context is current in this thread.
+pub fn is_there() -> bool {
+    CURRENT.try_with(|current| current.try_borrow().is_ok_and(|context| context.is_some())).unwrap_or(false)
+}
+
+/// `eglCreateContext`; `share` is 0 if nothing is shared.
+pub fn created(display: usize, handle: usize, share: usize) {
+    let mut world = world();
+    let group = world.contexts.get(&(display, share)).map(|context| context.group.clone());
+    let group = group.unwrap_or_else(|| Arc::new(ShareGroup::default()));
+    world.contexts.insert((display, handle), Arc::new(Context::new(display, group)));
+}
+
+/// `eglDestroyContext`: where it is current it lives on, as in EGL.
+pub fn destroyed(display: usize, handle: usize) {
+    world().contexts.remove(&(display, handle));
+}
+
+/// `eglCreateWindowSurface` and others.
+pub fn surface_created(display: usize, handle: usize, samples: u32) {
+    let surface = Surface::new(display, handle);
+    surface.set_samples(samples);
+    world().surfaces.insert((display, handle), Arc::new(surface));
+}
+
+/// `eglDestroySurface`.
+pub fn surface_destroyed(display: usize, handle: usize) {
+    world().surfaces.remove(&(display, handle));
+}
+
+/// `eglTerminate`: nothing of the display is left, except where it is current.
+pub fn terminated(display: usize) {
+    let mut world = world();
+    world.contexts.retain(|(of, _), _| *of != display);
+    world.surfaces.retain(|(of, _), _| *of != display);
+}
+
+/// `eglMakeCurrent` succeeded; handle 0 is no context.
+pub fn bound(display: usize, surface: usize, handle: usize) {
+    let (context, surface) = {
+        let world = world();
+        let surface = world.surfaces.get(&(display, surface)).cloned();
+        (world.contexts.get(&(display, handle)).cloned(), surface)
+    };
+    // A thread that ends has no current context any more.
+    let _ended = CURRENT.try_with(|current| {
+        if let Ok(mut current) = current.try_borrow_mut() {
+            current.clone_from(&context);
+        }
+    });
+    if let Some(context) = context {
+        context.lock().bound(surface);
+    }
+}
+
+/// How many contexts are known.
+pub fn contexts() -> usize {
+    world().contexts.len()
+}

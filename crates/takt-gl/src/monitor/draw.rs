@@ -1,0 +1,139 @@
+//! A draw, with everything that it depends on.
+
+use std::sync::PoisonError;
+
+use takt_predict::cost::{SceneKey, TextureSize};
+use takt_predict::fragments::{Elements, Mode};
+use takt_predict::predictor::{DrawCall, DrawState};
+
+use super::context::State;
+use super::inputs::{self, Held};
+use super::program::Linked;
+use crate::gl;
+use crate::predict::Models;
+
+/// Where the vertices of a draw come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// Consecutive ones.
+    Arrays {
+        /// The first of them.
+        first: i32,
+    },
+    /// Through indices.
+    Elements {
+        /// Their type.
+        kind: u32,
+        /// Address, or offset in the element buffer.
+        pointer: usize,
+    },
+    /// Parameters lie in a buffer of the GPU.
+    Indirect,
+}
+
+/// A draw call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drawing {
+    /// `GL_TRIANGLES` and so on.
+    pub mode: u32,
+    /// Which vertices.
+    pub source: Source,
+    /// How many.
+    pub count: i32,
+    /// How often.
+    pub instances: i32,
+}
+
+impl Drawing {
+    /// Vertices, instances counted; none if GL would refuse.
+    fn vertices(&self) -> u64 {
+        let number = |value: i32| u64::try_from(value).unwrap_or(0);
+        number(self.count) * number(self.instances)
+    }
+}
+
+impl State {
+    /// A draw is about to be made; whoever predicts gets it with everything it depends on.
+    pub fn draw(&mut self, drawing: &Drawing) {
+        let Some((name, program)) = self.program.clone() else {
+            // GL draws nothing without a program, or a pipeline of programs does.
+            return self.builder.draw(None, drawing.vertices());
+        };
+        let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+        let extensions = self.extensions();
+        let known = program.read(name, &extensions).zip(mode(drawing.mode));
+        let Some((linked, mode)) =
+            known.filter(|_| drawing.vertices() > 0 && drawing.source != Source::Indirect)
+        else {
+            return self.builder.draw(None, drawing.vertices());
+        };
+        self.draw_known(drawing, mode, linked);
+    }
+
+    fn draw_known(&mut self, drawing: &Drawing, mode: Mode, linked: &Linked) {
+        let target = self.target();
+        let scene = SceneKey {
+            program: linked.program.id(),
+            position_uniforms: linked.program.position_hash(),
+            target: target.id,
+            raster: self.raster.state(target.size),
+            mode,
+            capabilities: self.raster.capabilities(target.samples),
+        };
+        self.builder.draw(Some(scene), drawing.vertices());
+        if let Some(models) = self.models.clone() {
+            let mut models = models.lock().unwrap_or_else(PoisonError::into_inner);
+            if !self.seen.contains(&scene.program) {
+                models.link(&linked.program);
+                self.seen.push(scene.program);
+            }
+            self.predict(drawing, &scene, linked, &mut models);
+        }
+    }
+
+    fn predict(&mut self, drawing: &Drawing, scene: &SceneKey, linked: &Linked, models: &mut Models) {
+        let textures: Vec<TextureSize> = linked
+            .samplers
+            .iter()
+            .map(|sampler| {
+                let image = self.texture_at(sampler.unit, sampler.target);
+                let size = image.map(|image| image.size()).unwrap_or_default();
+                TextureSize { width: size.width.max(1), height: size.height.max(1) }
+            })
+            .collect();
+        let SceneKey { raster, target, capabilities, mode, .. } = *scene;
+        let state = DrawState { raster, target, capabilities, textures: &textures };
+        let (vertices, copies, locations) = (&self.vertices, &mut self.copies, &linked.attributes);
+        let held = Held::new(vertices.bound(), locations);
+        let there = inputs::copy(drawing, vertices.bound(), locations, &held, copies);
+        let elements = inputs::elements(drawing, vertices.bound(), &held, copies).filter(|_| there);
+        let inputs = inputs::inputs(vertices, locations, &held, copies).filter(|_| elements.is_some());
+        // Without its vertices a draw can still fill what is visible.
+        let (elements, index_buffer) = elements.unwrap_or((Elements::Arrays { first: 0 }, None));
+        models.draw(&DrawCall {
+            program: &linked.program,
+            mode,
+            elements,
+            index_buffer,
+            count: u32::try_from(drawing.count).unwrap_or(0),
+            instances: u32::try_from(drawing.instances).unwrap_or(0),
+            inputs: inputs.as_deref().unwrap_or(&[]),
+            state: &state,
+            fragments: None,
+        });
+    }
+}
+
+/// GL's modes; none for those of newer versions.
+fn mode(mode: u32) -> Option<Mode> {
+    Some(match mode {
+        gl::POINTS => Mode::Points,
+        gl::LINES => Mode::Lines,
+        gl::LINE_STRIP => Mode::LineStrip,
+        gl::LINE_LOOP => Mode::LineLoop,
+        gl::TRIANGLES => Mode::Triangles,
+        gl::TRIANGLE_STRIP => Mode::TriangleStrip,
+        gl::TRIANGLE_FAN => Mode::TriangleFan,
+        _ => return None,
+    })
+}

@@ -1,0 +1,21 @@
+//! Shadows of GL state, as far as predictions depend on it.
+//!
+//! A context's own state belongs to the thread where it is current, and is locked nevertheless,
+//! because EGL lets programs move it between threads. Objects that contexts share are locked each
+//! on its own. Locks are taken in this order: context, share group, program, buffers by number.
+
+pub mod buffer;
+mod client_memory;
+pub mod context;
+pub mod current;
+mod draw;
+pub mod framebuffer;
+mod inputs;
+pub mod program;
+pub mod raster;
+pub mod share;
+pub mod surface;
+pub mod texture;
+pub mod vertex;
+
+pub use draw::{Drawing, Source};

@@ -1,0 +1,246 @@
+//! Programs: what shaders read, and the values of their uniforms.
+//!
+//! Sources are taken when shaders are compiled and read when a linked program is first used. What
+//! the predictor calls attributes, uniforms and samplers has names; GL calls have locations, which
+//! the driver is asked for once per link.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+
+use takt_predict::glsl::UniformData;
+use takt_predict::predictor::{self, UniformSlot};
+
+use crate::entry::{Ptr, real};
+use crate::gl;
+
+/// Uniforms of a program that are looked at, array elements counted.
+const UNIFORMS_MAX: usize = 4096;
+
+/// Room for the name of a uniform.
+const NAME_BYTES: usize = 256;
+
+/// A shader's source.
+#[derive(Clone, Default, Debug)]
+pub struct Source {
+    /// Which stage it is for.
+    pub stage: u32,
+    /// What `glShaderSource` said last.
+    pub text: String,
+    /// What was compiled.
+    pub compiled: String,
+}
+
+/// A program object.
+#[derive(Default, Debug)]
+pub struct Program {
+    /// Names of the attached shaders.
+    pub shaders: Vec<u32>,
+    link: Link,
+}
+
+#[derive(Default, Debug)]
+enum Link {
+    /// Not linked, or from something that cannot be read.
+    #[default]
+    Unknown,
+    /// Linked from these, but not yet looked at.
+    Pending { vertex: String, fragment: String },
+    /// Looked at.
+    Read(Box<Linked>),
+}
+
+/// A linked program.
+#[derive(Debug)]
+pub struct Linked {
+    /// As the predictor sees it.
+    pub program: predictor::Program,
+    /// Location of each of the program's attributes.
+    pub attributes: Vec<Option<u32>>,
+    /// Samplers with the units they look at, in the program's order.
+    pub samplers: Vec<SamplerUnit>,
+    places: BTreeMap<i32, Place>,
+}
+
+/// Where a sampler looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SamplerUnit {
+    /// Texture unit, from 0.
+    pub unit: u32,
+    /// Binding point there.
+    pub target: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Uniform(UniformSlot, usize),
+    Sampler(usize),
+}
+
+impl Program {
+    /// `glLinkProgram`, with the sources that were compiled.
+    pub fn linked(&mut self, vertex: Option<String>, fragment: Option<String>) {
+        self.link = match (vertex, fragment) {
+            (Some(vertex), Some(fragment)) => Link::Pending { vertex, fragment },
+            _ => Link::Unknown,
+        };
+    }
+
+    /// The linked program, if there is one; reads it if that is still to be done.
+    pub fn read(&mut self, name: u32, extensions: &[String]) -> Option<&mut Linked> {
+        if let Link::Pending { .. } = self.link {
+            self.link = match std::mem::take(&mut self.link) {
+                Link::Pending { vertex, fragment } if is_linked(name) => {
+                    Link::Read(Box::new(Linked::new(name, &vertex, &fragment, extensions)))
+                }
+                _ => Link::Unknown,
+            };
+        }
+        self.known()
+    }
+
+    /// The linked program, if it has been read.
+    pub fn known(&mut self) -> Option<&mut Linked> {
+        match &mut self.link {
+            Link::Read(linked) => Some(linked),
+            _ => None,
+        }
+    }
+}
+
+impl Linked {
+    fn new(name: u32, vertex: &str, fragment: &str, extensions: &[String]) -> Self {
+        let extensions: Vec<&str> = extensions.iter().map(String::as_str).collect();
+        let program = predictor::Program::new(vertex, fragment, &extensions);
+        let attributes = program
+            .attributes()
+            .iter()
+            .map(|attribute| attribute_location(name, &attribute.name).map(|at| at + attribute.column))
+            .collect();
+        let units =
+            program.samplers().iter().map(|_| SamplerUnit { unit: 0, target: gl::TEXTURE_2D }).collect();
+        let mut linked = Self { program, attributes, samplers: units, places: BTreeMap::new() };
+        for active in active_uniforms(name) {
+            linked.place(name, &active);
+        }
+        linked
+    }
+
+    /// Notes the locations of a uniform.
+    fn place(&mut self, program: u32, active: &Active) {
+        let base = active.name.strip_suffix("[0]").unwrap_or(&active.name);
+        if let Some(target) = sampler_target(active.kind) {
+            let at = self.program.samplers().iter().position(|sampler| sampler.name == base);
+            if let Some((at, location)) = at.zip(uniform_location(program, base)) {
+                self.samplers[at].target = target;
+                self.places.insert(location, Place::Sampler(at));
+            }
+            return;
+        }
+        let Some(slot) = self.program.uniform(base) else {
+            return;
+        };
+        let components = components(active.kind);
+        for element in 0..active.length.min(UNIFORMS_MAX.saturating_sub(self.places.len())) {
+            let found = match element {
+                0 => uniform_location(program, base),
+                _ => uniform_location(program, &format!("{base}[{element}]")),
+            };
+            if let Some(location) = found {
+                self.places.insert(location, Place::Uniform(slot, element * components));
+            }
+        }
+    }
+
+    /// `glUniform*`.
+    pub fn set(&mut self, location: i32, data: UniformData<'_>) {
+        match (self.places.get(&location), data) {
+            (Some(Place::Uniform(slot, start)), data) => self.program.set_uniform(*slot, *start, data),
+            (Some(Place::Sampler(at)), UniformData::Ints([unit, ..])) => {
+                self.samplers[*at].unit = u32::try_from(*unit).unwrap_or(0);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A uniform as the driver lists it.
+#[derive(Debug)]
+struct Active {
+    name: String,
+    kind: u32,
+    length: usize,
+}
+
+fn is_linked(program: u32) -> bool {
+    let mut status = 0_i32;
+    // SAFETY: the program exists, as it was just linked or used; there is room for one number.
+    unsafe { real::glGetProgramiv(program, gl::LINK_STATUS, (&raw mut status).cast()) };
+    status != 0
+}
+
+fn active_uniforms(program: u32) -> Vec<Active> {
+    const ACTIVE_UNIFORMS: u32 = 0x8B86;
+    let mut count = 0_i32;
+    // SAFETY: the program is linked; there is room for one number.
+    unsafe { real::glGetProgramiv(program, ACTIVE_UNIFORMS, (&raw mut count).cast()) };
+    let count = u32::try_from(count).unwrap_or(0);
+    (0..count.min(u32::try_from(UNIFORMS_MAX).unwrap_or(0))).map(|at| active_uniform(program, at)).collect()
+}
+
+fn active_uniform(program: u32, at: u32) -> Active {
+    let mut name = [0_u8; NAME_BYTES];
+    let (mut bytes, mut length, mut kind) = (0_i32, 0_i32, 0_u32);
+    let room = i32::try_from(NAME_BYTES).unwrap_or(0);
+    let (bytes_at, length_at, kind_at): (Ptr, Ptr, Ptr) =
+        ((&raw mut bytes).cast(), (&raw mut length).cast(), (&raw mut kind).cast());
+    // SAFETY: the number is below the count of a linked program; everything that is written has
+    // the room that is stated.
+    unsafe {
+        real::glGetActiveUniform(program, at, room, bytes_at, length_at, kind_at, name.as_mut_ptr().cast())
+    };
+    let name = &name[..usize::try_from(bytes).unwrap_or(0).min(NAME_BYTES)];
+    let length = usize::try_from(length).unwrap_or(0);
+    Active { name: String::from_utf8_lossy(name).into_owned(), kind, length }
+}
+
+fn uniform_location(program: u32, name: &str) -> Option<i32> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: the program is linked, the name ends with a zero byte.
+    let location = unsafe { real::glGetUniformLocation(program, name.as_ptr().cast_mut().cast()) };
+    (location >= 0).then_some(location)
+}
+
+fn attribute_location(program: u32, name: &str) -> Option<u32> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: the program is linked, the name ends with a zero byte.
+    let location = unsafe { real::glGetAttribLocation(program, name.as_ptr().cast_mut().cast()) };
+    u32::try_from(location).ok()
+}
+
+/// Binding point of a sampler's type; none if it is no sampler.
+fn sampler_target(kind: u32) -> Option<u32> {
+    Some(match kind {
+        0x8B5E | 0x8B62 | 0x8DCA | 0x8DD2 => gl::TEXTURE_2D,
+        0x8B5F | 0x8DCB | 0x8DD3 => gl::TEXTURE_3D,
+        0x8B60 | 0x8DC5 | 0x8DCC | 0x8DD4 => gl::TEXTURE_CUBE_MAP,
+        0x8DC1 | 0x8DC4 | 0x8DCF | 0x8DD7 => gl::TEXTURE_2D_ARRAY,
+        0x8D66 => gl::TEXTURE_EXTERNAL_OES,
+        _ => return None,
+    })
+}
+
+/// Components of a uniform's type.
+fn components(kind: u32) -> usize {
+    match kind {
+        0x8B50 | 0x8B53 | 0x8B57 | 0x8DC6 => 2,
+        0x8B51 | 0x8B54 | 0x8B58 | 0x8DC7 => 3,
+        0x8B52 | 0x8B55 | 0x8B59 | 0x8DC8 | 0x8B5A => 4,
+        0x8B5B => 9,
+        0x8B5C => 16,
+        // 2x3, 2x4, 3x2, 3x4, 4x2, 4x3
+        0x8B65 | 0x8B67 => 6,
+        0x8B66 | 0x8B69 => 8,
+        0x8B68 | 0x8B6A => 12,
+        _ => 1,
+    }
+}

@@ -1,0 +1,145 @@
+//! Predictions beside measurements: one or several models watch the same commands.
+//!
+//! Each context has models of its own. They see its commands as they come, say what a group will
+//! cost when it is submitted, and learn what it did cost from the thread that measures.
+
+mod choice;
+
+pub use choice::{Choice, Combination};
+
+use takt_core::{Cost, Span};
+use takt_predict::Prediction;
+use takt_predict::adapt::{Command, Disturbance, History};
+use takt_predict::cost::ShaderRates;
+use takt_predict::predictor::{DrawCall, Measured, Predictor, Program, Submission, Ticket, Work};
+use takt_predict::profile::Profile;
+
+use crate::settings::settings;
+
+/// The models of a context.
+#[derive(Debug)]
+pub struct Models {
+    predictors: Vec<Predictor>,
+    history: Option<History>,
+    /// Commands of the current group, as the history wants them.
+    commands: Vec<Command>,
+}
+
+/// What the models said about a group, for when it is complete.
+#[derive(Clone, Debug)]
+pub struct Predicted {
+    /// In the order of [`Choice::combinations`].
+    pub predictions: Vec<(Prediction, Ticket)>,
+    /// What the history said.
+    pub history: Option<Span>,
+    commands: Vec<Command>,
+}
+
+impl Models {
+    /// The models that were asked for; none if none were.
+    pub fn new(choice: &Choice, profile: &Profile) -> Option<Self> {
+        let predictors: Vec<Predictor> = choice
+            .combinations()
+            .iter()
+            .map(|combination| {
+                Predictor::new(combination.settings(choice.overpredict), profile.clone(), None)
+            })
+            .collect();
+        let history = choice.history().then(History::default);
+        (!predictors.is_empty()).then_some(Self { predictors, history, commands: Vec::new() })
+    }
+
+    /// A program is used that these models have not seen.
+    pub fn link(&mut self, program: &Program) {
+        for predictor in &mut self.predictors {
+            predictor.link(program);
+            predictor.profiled(program.id(), ROUGH);
+        }
+    }
+
+    /// A draw.
+    pub fn draw(&mut self, call: &DrawCall<'_>) {
+        self.note(DRAW, call.count);
+        for predictor in &mut self.predictors {
+            predictor.draw(call);
+        }
+    }
+
+    /// Other work.
+    pub fn work(&mut self, work: Work) {
+        let (method, size) = match work {
+            Work::Clear { .. } | Work::Resolve(_) => (CLEAR, 0),
+            Work::Load { bytes } | Work::Upload { bytes } | Work::Buffer { bytes } => (UPLOAD, bytes),
+            Work::Mipmap { bytes } | Work::Copy { bytes } => (COPY, bytes),
+        };
+        self.note(method, u32::try_from(size).unwrap_or(u32::MAX));
+        for predictor in &mut self.predictors {
+            predictor.work(work);
+        }
+    }
+
+    /// The group is submitted.
+    pub fn submit(&mut self, end: Submission) -> Predicted {
+        if let Submission::Swap(_) = end {
+            self.note(SWAP, 0);
+        }
+        let commands = std::mem::take(&mut self.commands);
+        let predictions =
+            self.predictors.iter_mut().map(|predictor| predictor.submit(end, Disturbance::None)).collect();
+        if let Submission::Swap(_) = end {
+            self.predictors.iter_mut().for_each(Predictor::frame_begins);
+        }
+        let history = self.history.as_ref().map(|history| history.predict(&commands).estimate().span());
+        Predicted { predictions, history, commands }
+    }
+
+    /// The group turned out to cost this.
+    pub fn learn(&mut self, predicted: &Predicted, cost_ns: u64, ends_frame: bool) {
+        let cost = Cost::new(Span::from_ns(cost_ns));
+        let measured = Measured { cost, disturbance: Disturbance::None, fragments: None };
+        for (predictor, (_, ticket)) in self.predictors.iter_mut().zip(&predicted.predictions) {
+            predictor.learn(ticket, &measured);
+            if ends_frame {
+                predictor.frame_measured();
+            }
+        }
+        if let Some(history) = &mut self.history {
+            history.learn(&predicted.commands, cost);
+        }
+    }
+
+    fn note(&mut self, method: u32, size: u32) {
+        if self.history.is_some() && self.commands.len() <= takt_predict::adapt::COMMANDS_MAX {
+            self.commands.push(Command { method, size });
+        }
+    }
+}
+
+const DRAW: u32 = 1;
+const CLEAR: u32 = 2;
+const UPLOAD: u32 = 3;
+const COPY: u32 = 4;
+const SWAP: u32 = 5;
+
+/// What shaders cost before anything is known about them; measurements correct it soon.
+const ROUGH: ShaderRates = ShaderRates { vertex_ns: 5.0, fragment_ns: 1.0 };
+
+/// The profile that was asked for, or rough constants.
+pub fn profile() -> Profile {
+    settings().profile.clone().unwrap_or_else(rough)
+}
+
+/// Constants of no machine in particular: not one is zero, so that each can be corrected.
+fn rough() -> Profile {
+    let mut profile = Profile { flush_ns: 10_000.0, draw_ns: 500.0, ..Profile::default() };
+    profile.clear.pixel_ns = [0.2; 8];
+    profile.clear.byte_ns = 0.05;
+    profile.swap.pixel_ns = 0.5;
+    let memory = &mut profile.memory;
+    for part in
+        [&mut memory.load, &mut memory.upload, &mut memory.mipmap, &mut memory.copy, &mut memory.buffer]
+    {
+        part.below_ns = 0.2;
+    }
+    profile
+}

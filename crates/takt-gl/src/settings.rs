@@ -1,0 +1,104 @@
+//! What `takt run` asks for, by environment variables.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use takt_predict::profile::Profile;
+
+use crate::guard;
+use crate::predict::Choice;
+
+/// File that gets a row per group.
+pub const MEASURE: &str = "TAKT_MEASURE";
+/// Name of the app in files.
+pub const NAME: &str = "TAKT_NAME";
+
+/// Model that predicts, such as `bb+mars`; `all` for all of them.
+pub const MODE: &str = "TAKT_MODE";
+/// Factor on predictions.
+pub const OVERPREDICT: &str = "TAKT_OVERPREDICT";
+/// File with the constants of the machine.
+pub const PROFILE: &str = "TAKT_PROFILE";
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Name of the app.
+    pub app: String,
+    /// The process that these settings were read in.
+    pub process: u32,
+    /// Where measurements go.
+    pub measure: Option<PathBuf>,
+    /// Which models predict.
+    pub choice: Choice,
+    /// Constants of the machine.
+    pub profile: Option<Profile>,
+}
+
+impl Settings {
+    fn read() -> Self {
+        let path = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let named = env::var(NAME).ok().filter(|name| !name.is_empty());
+        Self {
+            app: cell(&named.unwrap_or_else(program)),
+            process: std::process::id(),
+            measure: path(MEASURE),
+            choice: choice(),
+            profile: path(PROFILE).and_then(|path| profile(&path)),
+        }
+    }
+
+    /// Whether calls have to be looked at.
+    pub fn watches(&self) -> bool {
+        self.measure.is_some()
+    }
+}
+
+/// The settings of this process.
+pub fn settings() -> &'static Settings {
+    static SETTINGS: OnceLock<Settings> = OnceLock::new();
+    SETTINGS.get_or_init(Settings::read)
+}
+
+/// `takt run` has checked what it passes on; whatever else is there is not ours.
+fn choice() -> Choice {
+    let overpredict = env::var(OVERPREDICT).ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    match env::var(MODE).as_deref() {
+        Ok("all") => Choice::all(overpredict),
+        Ok(name) => name.parse().map_or_else(|_| Choice::default(), |one| Choice::one(one, overpredict)),
+        Err(_) => Choice::default(),
+    }
+}
+
+fn profile(path: &Path) -> Option<Profile> {
+    let text = std::fs::read_to_string(path);
+    let profile = text.map_err(|error| error.to_string());
+    let profile = profile.and_then(|text| Profile::parse(&text).map_err(|error| error.to_string()));
+    profile
+        .inspect_err(|problem| {
+            guard::say(&format!("{}: {problem}; rough constants are used", path.display()))
+        })
+        .ok()
+}
+
+/// The program's own name.
+fn program() -> String {
+    let path = env::current_exe().unwrap_or_default();
+    path.file_name().map_or_else(|| "app".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Cells of our files hold no commas, quotes or line ends.
+fn cell(text: &str) -> String {
+    text.chars().map(|c| if c == ',' || c == '"' || c.is_control() { '_' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_break_rows() {
+        assert_eq!(cell("a,b\"c\nd"), "a_b_c_d");
+    }
+}
