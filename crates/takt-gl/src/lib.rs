@@ -18,6 +18,6 @@ pub mod measure;
 pub mod monitor;
 pub mod predict;
 pub mod preload;
-mod quiet;
+pub mod quiet;
 pub mod settings;
 pub mod vendor;

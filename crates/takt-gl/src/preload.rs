@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::entry::{self, COUNT, Finder, Id, Ptr};
 use crate::guard::say;
+use crate::quiet;
 
 /// What each export jumps to: a hook, or the driver's function.
 static TARGETS: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];
@@ -19,6 +20,14 @@ static TARGETS: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr::null_m
 pub fn target(id: Id) -> Ptr {
     let known = TARGETS[id as usize].load(Ordering::Acquire);
     if known.is_null() { resolve(id) } else { known }
+}
+
+/// Whether a call of that name replaces EGL's error of the thread.
+pub const fn replaces_error(name: &str) -> bool {
+    let [b'e', b'g', b'l', rest @ ..] = name.as_bytes() else {
+        return false;
+    };
+    !matches!(rest, b"GetError")
 }
 
 #[cold]
@@ -43,10 +52,29 @@ extern "C" fn missing() -> usize {
     0
 }
 
+/// What a program gets that asked for `name` at run time: exports of ours where they do more than
+/// their hooks.
+fn offer_found(name: &CStr, real: Ptr) -> Ptr {
+    let offered = offer(name, real);
+    if name.to_bytes().starts_with(b"egl") && offered == real {
+        // SAFETY: glibc's own function, asked for a name of which we are the first to export it.
+        let ours = unsafe { real_dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        if same_object(ours, look_up as Ptr) {
+            return ours;
+        }
+    }
+    offered
+}
+
 /// What a program gets that asked for `name`.
 fn offer(name: &CStr, real: Ptr) -> Ptr {
-    if Id::of(name) == Some(Id::eglGetProcAddress) {
-        return get_proc_address as Ptr;
+    match Id::of(name) {
+        Some(Id::eglGetProcAddress) => return get_proc_address as Ptr,
+        Some(Id::eglGetError) => {
+            entry::offer(name, real);
+            return quiet::get_error as Ptr;
+        }
+        _ => {}
     }
     entry::offer(name, real)
 }
@@ -64,7 +92,7 @@ pub unsafe extern "C" fn get_proc_address(name: *const c_char) -> Ptr {
         return real;
     }
     // SAFETY: not null, and a string.
-    offer(unsafe { CStr::from_ptr(name) }, real)
+    offer_found(unsafe { CStr::from_ptr(name) }, real)
 }
 
 /// The real function of a name: of the libraries that are loaded, or by `eglGetProcAddress`.
@@ -174,7 +202,7 @@ unsafe fn interesting<'a>(name: *const c_char) -> Option<&'a CStr> {
 
 /// `dlsym` may find our own exports first; these are what the program shall get.
 fn offer_unless_ours(name: &CStr, found: Ptr) -> Ptr {
-    if same_object(found, look_up as Ptr) { found } else { offer(name, found) }
+    if same_object(found, look_up as Ptr) { found } else { offer_found(name, found) }
 }
 
 fn same_object(a: Ptr, b: Ptr) -> bool {

@@ -1,10 +1,17 @@
 //! Calls of Takt's own that leave no trace.
 //!
 //! EGL keeps the error of a thread's last call. A call of ours in between would wipe out an error
-//! that the program has not fetched yet; so it is fetched before and put back after.
+//! that the program has not fetched yet; so it is fetched before and put back after. libglvnd
+//! takes it back; where we are preloaded, our own `eglGetError` gives it out.
+
+use std::cell::Cell;
 
 use crate::entry::real;
 use crate::{gl, vendor};
+
+thread_local! {
+    static PENDING: Cell<i32> = const { Cell::new(gl::EGL_SUCCESS) };
+}
 
 /// Runs calls to EGL whose errors are nobody's business.
 pub(crate) fn egl<T>(calls: impl FnOnce() -> T) -> T {
@@ -14,7 +21,35 @@ pub(crate) fn egl<T>(calls: impl FnOnce() -> T) -> T {
     // SAFETY: as above; takes our own error away.
     unsafe { real::eglGetError() };
     if pending != gl::EGL_SUCCESS {
-        vendor::restore_egl_error(pending);
+        if vendor::is_used() {
+            vendor::restore_egl_error(pending);
+        } else {
+            set_pending(pending);
+        }
     }
     result
+}
+
+/// The program calls EGL: what was pending is not the last error any more.
+pub fn forget() {
+    set_pending(gl::EGL_SUCCESS);
+}
+
+/// What `eglGetError` answers where we are preloaded.
+///
+/// # Safety
+///
+/// None is needed; the signature is that of all entry points.
+pub unsafe extern "C" fn get_error() -> i32 {
+    let pending = PENDING.try_with(|pending| pending.replace(gl::EGL_SUCCESS)).unwrap_or(gl::EGL_SUCCESS);
+    if pending != gl::EGL_SUCCESS {
+        return pending;
+    }
+    // SAFETY: may be called at any time by any thread.
+    unsafe { real::eglGetError() }
+}
+
+fn set_pending(error: i32) {
+    // A thread that ends asks for no more errors.
+    let _ended = PENDING.try_with(|pending| pending.set(error));
 }

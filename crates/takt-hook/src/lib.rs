@@ -3,7 +3,7 @@
 //! Everything is in `takt-gl`; here are only the exported names. As a vendor of libglvnd one of
 //! them is used, `__egl_Main`; preloaded, all others.
 
-#![expect(non_snake_case, reason = "drivers are called libEGL_NAME.so")]
+#![allow(non_snake_case, reason = "drivers are called libEGL_NAME.so")]
 
 use std::ffi::c_char;
 
@@ -39,6 +39,9 @@ macro_rules! export {
             $(
                 #[unsafe(no_mangle)]
                 unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
+                    if const { preload::replaces_error(stringify!($name)) } {
+                        takt_gl::quiet::forget();
+                    }
                     // SAFETY: the target has the signature of its name.
                     let call: kind::$name = unsafe { std::mem::transmute(preload::target(Id::$name)) };
                     // SAFETY: as the program called it.
