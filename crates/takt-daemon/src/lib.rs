@@ -5,6 +5,7 @@
 //! * [`seat`]: what the loop keeps of each client.
 //! * [`config`], [`members`]: who may be scheduled, and on which terms.
 //! * [`thread`]: the loop itself, on a thread of its own with real-time rights where allowed.
+//! * [`rights`]: what makes that thread punctual.
 //! * [`log`]: what happened lately, judged like a simulation.
 //! * [`ask`], [`server`]: the control socket: clients and tools.
 
@@ -16,6 +17,7 @@ pub mod config;
 pub mod engine;
 pub mod log;
 pub mod members;
+pub mod rights;
 pub mod seat;
 pub mod server;
 pub mod thread;

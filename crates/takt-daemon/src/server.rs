@@ -5,7 +5,8 @@
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -20,6 +21,7 @@ use crate::config::Settings;
 use crate::engine::{Engine, Note, Office, Order};
 use crate::log::{Log, Scene};
 use crate::members::Members;
+use crate::rights::{self, Denied};
 use crate::seat::Seat;
 use crate::thread::{Loop, Waker};
 
@@ -44,6 +46,7 @@ pub struct Server {
     scheduler: Option<std::thread::JoinHandle<Engine>>,
     own_uid: u32,
     stopping: bool,
+    denied: Vec<Denied>,
 }
 
 #[derive(Debug)]
@@ -57,7 +60,7 @@ struct Session {
 impl Server {
     /// Listens at `path` and starts the scheduling loop.
     pub fn start(path: PathBuf, settings: Settings) -> std::io::Result<Self> {
-        let listener = Listener::bind(&path)?;
+        let listener = listen(&path)?;
         let Some(mut chosen) = policy::by_name(&settings.policy) else {
             return Err(std::io::Error::new(
                 ErrorKind::InvalidInput,
@@ -71,8 +74,15 @@ impl Server {
         let heart = engine.heart().as_fd().try_clone_to_owned()?;
         let scheduling = Loop::new(engine)?;
         let waker = scheduling.waker();
+        let (tell, told) = std::sync::mpsc::channel();
         let scheduler =
-            std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || scheduling.run())?;
+            std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || {
+            let denied = rights::claim();
+            // Nobody reads any more if the server gave up meanwhile.
+            tell.send(denied).unwrap_or_default();
+            scheduling.run()
+        })?;
+        let denied = told.recv().unwrap_or_default();
         Ok(Self {
             members: Members::new(settings.core.apps_max as usize),
             policy: settings.policy.clone(),
@@ -87,7 +97,13 @@ impl Server {
             scheduler: Some(scheduler),
             own_uid: rustix::process::geteuid().as_raw(),
             stopping: false,
+            denied,
         })
+    }
+
+    /// Rights that the scheduling loop does not have.
+    pub fn denied(&self) -> &[Denied] {
+        &self.denied
     }
 
     /// Serves until told to stop by a tool or by `stop`.
@@ -327,6 +343,24 @@ impl Server {
             self.order(Order::Leave { app });
         }
     }
+}
+
+/// Listens at `path`, in a folder that is the user's own. A socket that a daemon left behind is
+/// replaced; one that is in use is not.
+fn listen(path: &Path) -> std::io::Result<Listener> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    match Connection::connect(path, Duration::from_secs(1)) {
+        Ok(_) => {
+            let what = format!("a daemon serves {} already", path.display());
+            return Err(std::io::Error::new(ErrorKind::AddrInUse, what));
+        }
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path)?,
+        // Not there, most likely; if it is something else, binding says what.
+        Err(_) => {}
+    }
+    Listener::bind(path)
 }
 
 impl Drop for Server {

@@ -1,0 +1,51 @@
+//! What makes a thread punctual.
+//!
+//! Each right helps by itself, and none is needed for the daemon to work: without them a busy
+//! machine delays grants.
+
+use std::num::NonZeroU64;
+
+use rustix::mm::{MlockAllFlags, mlockall};
+use thread_priority::{RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy};
+
+/// Real-time priority of the scheduling loop: above ordinary real-time work, below the kernel's.
+const PRIORITY: u8 = 60;
+
+/// A right that the system did not grant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Denied {
+    /// What was asked for.
+    pub what: &'static str,
+    /// What the system said, and what helps.
+    pub why: String,
+}
+
+/// Claims all rights for the calling thread; returns those that were not granted.
+pub fn claim() -> Vec<Denied> {
+    let mut denied = Vec::new();
+    let mut note = |what, result: Result<(), String>, remedy| {
+        if let Err(error) = result {
+            denied.push(Denied { what, why: format!("{error}; {remedy}") });
+        }
+    };
+    let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    let priority = ThreadPriorityValue::try_from(PRIORITY)
+        .map(ThreadPriority::Crossplatform)
+        .map_err(|error| error.to_string())
+        .and_then(|priority| {
+            let own = thread_priority::thread_native_id();
+            thread_priority::set_thread_priority_and_policy(own, priority, fifo)
+                .map_err(|error| format!("{error:?}"))
+        });
+    note("real-time priority", priority, "allow it with CAP_SYS_NICE or a limit on rtprio");
+    let memory = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT);
+    note(
+        "memory that is never swapped out",
+        memory.map_err(|error| error.to_string()),
+        "allow it with CAP_IPC_LOCK or a limit on memlock",
+    );
+    // Sleep ends when it should and not up to 50 µs later.
+    let slack = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    note("exact timers", slack.map_err(|error| error.to_string()), "timers may be late by 50 µs");
+    denied
+}
