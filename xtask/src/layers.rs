@@ -108,7 +108,16 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "takt-cli",
         job: "the `takt` command: arguments, files, terminal",
-        uses: Uses::Only(&["takt-core", "takt-gl", "takt-predict", "takt-trace", "takt-sim", "takt-report"]),
+        uses: Uses::Only(&[
+            "takt-core",
+            "takt-gl",
+            "takt-predict",
+            "takt-trace",
+            "takt-sim",
+            "takt-report",
+            "takt-ipc",
+            "takt-daemon",
+        ]),
         pure: false,
         alone: false,
     },

@@ -28,6 +28,14 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run a GL ES program with Takt underneath.
     Run(RunArgs),
+    /// Schedule GL ES programs: the daemon, in the foreground.
+    Serve(ServeArgs),
+    /// Who is scheduled, on which terms, and how it goes.
+    List(ListArgs),
+    /// Change what a running app gets.
+    Set(SetArgs),
+    /// Why was a frame late? One sentence for each missed deadline of the last 30 s (exit 1: none).
+    Why(WhyArgs),
     /// Simulate a scenario and tell who met which deadlines.
     Sim(SimArgs),
     /// Tell before deployment whether reserved times can be guaranteed (exit 0 yes, 1 no).
@@ -157,6 +165,72 @@ fn factor(text: &str) -> Result<f64, String> {
         Ok(value) if value > 0.0 && value <= 1000.0 => Ok(value),
         _ => Err("write a number above 0 and up to 1000, e.g. 1.2".to_owned()),
     }
+}
+
+/// Where the daemon is.
+#[derive(ClapArgs, Clone, Debug)]
+pub(crate) struct SocketArgs {
+    /// The daemon's socket [default: takt/control in $XDG_RUNTIME_DIR, else in /run].
+    #[arg(long, value_name = "PATH", env = "TAKT_SOCKET")]
+    socket: Option<PathBuf>,
+}
+
+impl SocketArgs {
+    pub(crate) fn path(&self) -> PathBuf {
+        self.socket.clone().unwrap_or_else(takt_ipc::socket::default_path)
+    }
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct ServeArgs {
+    /// Configuration file (TOML; see docs/daemon.md).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Name of the policy, instead of the configuration's.
+    #[arg(long, value_parser = PossibleValuesParser::new(policy::NAMES))]
+    pub(crate) policy: Option<String>,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct ListArgs {
+    /// Write apps and figures as JSON; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct SetArgs {
+    /// Name or slot of the app.
+    pub(crate) app: String,
+    /// Importance; the higher number wins, and nobody else may have it.
+    #[arg(long)]
+    pub(crate) priority: Option<u32>,
+    /// Frames per second; must divide the refresh rate.
+    #[arg(long)]
+    pub(crate) fps: Option<f64>,
+    /// GPU time reserved per frame, in milliseconds.
+    #[arg(long)]
+    pub(crate) etpf_ms: Option<f64>,
+    /// Longest piece of GPU work at once, in milliseconds; 0 never slices.
+    #[arg(long)]
+    pub(crate) max_slice_ms: Option<f64>,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct WhyArgs {
+    /// Name of the app.
+    pub(crate) app: String,
+    /// Only this frame, counted from 0 since it joined.
+    #[arg(long)]
+    pub(crate) frame: Option<u64>,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
 }
 
 /// Which world to look at.
@@ -386,6 +460,8 @@ pub(crate) enum BenchName {
     Sim,
     /// Cost of predictions.
     Predict,
+    /// From asking a daemon for leave to having it (20 000 times at most).
+    Grant,
     /// Cost of the analyses per task set; built with `--features opponents`, next to another tool.
     Analysis,
 }

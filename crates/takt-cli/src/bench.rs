@@ -2,6 +2,7 @@
 
 mod analysis;
 mod decision;
+mod grant;
 #[cfg(feature = "opponents")]
 mod opponent;
 mod predict;
@@ -23,10 +24,10 @@ use crate::table::Table;
 pub(crate) struct Measurement {
     /// What was measured.
     pub(crate) name: String,
-    /// How large: apps for decisions, events for simulations, tasks for analyses; for predictions
-    /// vertices of a call, bytes of a shader, or triangles.
+    /// How large: apps for decisions and grants, events for simulations, tasks for analyses; for
+    /// predictions vertices of a call, bytes of a shader, or triangles.
     pub(crate) n: u64,
-    /// Mean time of one decision, event, vertex, prediction, or of the analysis of one set.
+    /// Mean time of one decision, grant, event, vertex, prediction, or of the analysis of one set.
     pub(crate) mean_ns: f64,
     /// Median.
     pub(crate) p50_ns: f64,
@@ -56,6 +57,9 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Answer> {
     }
     if args.name.is_none_or(|name| name == BenchName::Analysis) {
         measurements.extend(analysis::measure_all()?);
+    }
+    if args.name.is_none_or(|name| name == BenchName::Grant) {
+        measurements.extend(grant::measure_all(args.iterations.min(20_000))?);
     }
     output::json(args.json.as_deref(), &measurements)?;
     if !output::is_stdout(args.json.as_deref()) {
@@ -103,8 +107,8 @@ fn describe(measurements: &[Measurement]) -> String {
             m.per_second.map_or_else(String::new, |rate| format!("{:.2}", rate / 1e6)),
         ]);
     }
-    let legend = "n: apps for decision*, events for sim*, vertices for position-slice, bytes for glsl-largest, \
-                  triangles for fragments* and batch*, tasks for the analyses. Times are for one decision, \
-                  event, vertex, shader, prediction or set.\n";
+    let legend = "n: apps for decision* and grant, events for sim*, vertices for position-slice, bytes for \
+                  glsl-largest, triangles for fragments* and batch*, tasks for the analyses. Times are for one \
+                  decision, grant, event, vertex, shader, prediction or set.\n";
     table.render() + legend
 }

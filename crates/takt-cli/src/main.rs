@@ -8,11 +8,13 @@ mod bench;
 mod check;
 mod demo;
 mod hook;
+mod live;
 mod load;
 mod output;
 mod prove;
 mod report;
 mod run;
+mod serve;
 mod sim;
 mod sweep;
 mod table;
@@ -43,6 +45,10 @@ const EXIT_BAD_INPUT: u8 = 2;
 fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::List(args) => live::list(&args),
+        Command::Set(args) => live::set(&args),
+        Command::Why(args) => live::why(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Analyze(args) => analyze::run(&args),

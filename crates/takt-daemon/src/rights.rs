@@ -6,7 +6,9 @@
 use std::num::NonZeroU64;
 
 use rustix::mm::{MlockAllFlags, mlockall};
-use thread_priority::{RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy};
+use thread_priority::{
+    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
+};
 
 /// Real-time priority of the scheduling loop: above ordinary real-time work, below the kernel's.
 const PRIORITY: u8 = 60;

@@ -75,8 +75,7 @@ impl Server {
         let scheduling = Loop::new(engine)?;
         let waker = scheduling.waker();
         let (tell, told) = std::sync::mpsc::channel();
-        let scheduler =
-            std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || {
+        let scheduler = std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || {
             let denied = rights::claim();
             // Nobody reads any more if the server gave up meanwhile.
             tell.send(denied).unwrap_or_default();

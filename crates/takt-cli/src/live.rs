@@ -1,0 +1,127 @@
+//! `takt list`, `takt set`, `takt why`: a running daemon is asked.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use takt_daemon::ask::{Ask, Terms};
+use takt_ipc::message::Message;
+use takt_ipc::socket::Connection;
+
+use crate::Answer;
+use crate::args::{ListArgs, SetArgs, WhyArgs};
+use crate::output;
+use crate::table::{Table, percent};
+
+/// How long the daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Figures are of this many seconds.
+const WINDOW_S: u32 = 2;
+/// Causes are looked for in this many seconds.
+const MEMORY_S: u32 = 30;
+
+pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Answer> {
+    let path = args.socket.path();
+    let apps = ask(&path, &Ask::Apps)?;
+    let summary = ask(&path, &Ask::Summary { window_s: WINDOW_S })?;
+    output::json(args.json.as_deref(), &serde_json::json!({ "apps": apps, "summary": summary }))?;
+    if !output::is_stdout(args.json.as_deref()) {
+        output::print(&describe(&apps, &summary))?;
+    }
+    Ok(Answer::Yes)
+}
+
+pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
+    let path = args.socket.path();
+    let terms = Terms {
+        priority: args.priority,
+        fps: args.fps,
+        etpf_ms: args.etpf_ms,
+        max_slice_ms: args.max_slice_ms,
+    };
+    if terms == Terms::default() {
+        bail!("nothing to set: give --priority, --fps, --etpf-ms or --max-slice-ms");
+    }
+    let apps = ask(&path, &Ask::Set { app: args.app.clone(), terms })?;
+    let changed = of(&apps, "name", &args.app).or_else(|| of(&apps, "app", &args.app));
+    let admission = changed.map_or("", |app| text(app, "admission"));
+    output::print(&format!("{}: {admission}\n", args.app))?;
+    Ok(Answer::Yes)
+}
+
+pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
+    let summary = ask(&args.socket.path(), &Ask::Summary { window_s: MEMORY_S })?;
+    if of(&summary["apps"], "name", &args.app).is_none() {
+        bail!("no app {}: takt list shows them", args.app);
+    }
+    let misses = summary["misses"].as_array().map_or(&[][..], Vec::as_slice);
+    let wanted = misses.iter().filter(|miss| {
+        text(miss, "app") == args.app && args.frame.is_none_or(|frame| miss["frame"] == frame)
+    });
+    let sentences: String = wanted.map(|miss| format!("{}\n", text(miss, "sentence"))).collect();
+    if sentences.is_empty() {
+        output::print(&format!("{} missed no such deadline in the last {MEMORY_S} s.\n", args.app))?;
+        return Ok(Answer::No);
+    }
+    output::print(&sentences)?;
+    Ok(Answer::Yes)
+}
+
+/// Asks the daemon; what it answers, if it does what is asked.
+fn ask(path: &Path, ask: &Ask) -> anyhow::Result<Value> {
+    let connection = Connection::connect(path, PATIENCE)
+        .with_context(|| format!("no daemon answers at {}: start one with takt serve", path.display()))?;
+    connection.send(&Message::Ask { text: serde_json::to_string(ask)? }, &[])?;
+    let mut answer = String::new();
+    loop {
+        let received = connection.receive().context("the daemon does not answer")?;
+        match received.context("the daemon hung up")?.message {
+            Message::Answer { text, more } => {
+                answer.push_str(&text);
+                if !more {
+                    break;
+                }
+            }
+            Message::Refused { reason } => bail!("the daemon refuses: {reason}"),
+            _ => bail!("the daemon answers something else; is it of another version?"),
+        }
+    }
+    let mut answer: Value = serde_json::from_str(&answer).context("the daemon's answer is no JSON")?;
+    if answer["answer"] == "refused" {
+        bail!("{}", text(&answer, "is"));
+    }
+    Ok(answer["is"].take())
+}
+
+fn describe(apps: &Value, summary: &Value) -> String {
+    let headings = ["<app", "slot", "pid", "priority", "fps", "of", "met", "GPU", "etpf ms", "<admission"];
+    let mut table = Table::new(&headings);
+    for app in apps.as_array().into_iter().flatten() {
+        let figures = of(&summary["apps"], "name", text(app, "name")).unwrap_or(&Value::Null);
+        let share = |key: &str| figures[key].as_f64().map_or_else(String::new, percent);
+        table.row(vec![
+            text(app, "name").to_owned(),
+            app["app"].to_string(),
+            app["pid"].to_string(),
+            app["priority"].to_string(),
+            figures["fps"].as_f64().map_or_else(String::new, |fps| format!("{fps:.1}")),
+            app["fps"].to_string(),
+            share("met"),
+            share("gpu_share"),
+            app["etpf_ms"].to_string(),
+            text(app, "admission").to_owned(),
+        ]);
+    }
+    let policy = text(summary, "policy");
+    format!("{}Policy {policy}; figures of the last {WINDOW_S} s.\n", table.render())
+}
+
+fn of<'a>(list: &'a Value, key: &str, wanted: &str) -> Option<&'a Value> {
+    let matches = |item: &&Value| item[key] == wanted || item[key].to_string() == wanted;
+    list.as_array()?.iter().find(matches)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
