@@ -183,7 +183,7 @@ fn batches(bytes: &[u8], models: &ShaderModels) -> anyhow::Result<Vec<Measuremen
     let cached = measure("batch-cached", n, 200_000, || predict(&program, &mut predictor))?;
     let mut turn = 0.0;
     let moved = measure("batch-moved", n, 200_000, || {
-        turn += 1e-6;
+        turn += 1e-9;
         program.set_uniform(camera, 1, UniformData::Floats(&[turn]));
         predict(&program, &mut predictor)
     })?;
