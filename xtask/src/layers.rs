@@ -80,7 +80,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "takt-sim",
         job: "the simulated world that drives the core",
-        uses: Uses::Only(&["takt-core", "takt-trace"]),
+        uses: Uses::Only(&["takt-core", "takt-predict", "takt-trace"]),
         pure: true,
         alone: false,
     },

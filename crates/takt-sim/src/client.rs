@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
-use takt_core::{AppParams, Estimate, GroupId, GroupKind, Span, Time};
+use takt_core::{AppParams, Cost, Estimate, GroupId, GroupKind, Span, Time};
+use takt_predict::adapt::Command;
 
+use crate::memory::{Memory, look};
 use crate::model::{AppSpec, End, Jobs, Outliers, Pace, Phase, Prediction, RecordedGroup, Work};
 use crate::rng::Rng;
 
@@ -19,6 +21,8 @@ pub(crate) struct Planned {
     pub(crate) kind: GroupKind,
     pub(crate) cost: Span,
     pub(crate) estimate: Estimate,
+    /// What it looks like, if its estimate comes from experience.
+    look: Option<Command>,
 }
 
 /// What an app is doing.
@@ -49,6 +53,7 @@ pub(crate) struct Client<'a> {
     planned: usize,
     frame_start: Time,
     recorded: usize,
+    memory: Option<Memory>,
     /// When its next job is released, if its own clock does that.
     next_job: Time,
     /// Groups submitted and not dispatched, with what they really cost; none if the group was taken
@@ -57,7 +62,8 @@ pub(crate) struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    pub(crate) fn new(spec: &'a AppSpec, seed: u64, stream: u64) -> Self {
+    /// `switch` is what a switch between apps costs.
+    pub(crate) fn new(spec: &'a AppSpec, switch: Span, seed: u64, stream: u64) -> Self {
         Self {
             spec,
             rng: Rng::new(seed, stream),
@@ -68,6 +74,7 @@ impl<'a> Client<'a> {
             frame_start: Time::ZERO,
             recorded: 0,
             next_job: Time::ZERO,
+            memory: Memory::of(spec, switch),
             submitted: VecDeque::new(),
         }
     }
@@ -116,11 +123,12 @@ impl<'a> Client<'a> {
                 kind: GroupKind::Exit,
                 cost: Span::ZERO,
                 estimate: Estimate::default(),
+                look: None,
             });
         } else {
             match &self.spec.work {
                 Work::Drawn { .. } => self.draw_frame(now),
-                Work::Recorded(groups) => self.replay_frame(now, groups),
+                Work::Recorded(groups) => self.replay_frame(groups),
             }
         }
         self.state = State::Submitting;
@@ -129,7 +137,12 @@ impl<'a> Client<'a> {
 
     /// The group to submit next.
     pub(crate) fn next_planned(&self) -> Option<Planned> {
-        self.plan.get(self.planned).copied()
+        let mut planned = self.plan.get(self.planned).copied()?;
+        // Experience is asked only now: groups may have ended since the frame began.
+        if let (Some(memory), Some(look)) = (&self.memory, planned.look) {
+            planned.estimate = memory.estimate(look, self.model(self.frame_start));
+        }
+        Some(planned)
     }
 
     /// It was accepted.
@@ -137,7 +150,23 @@ impl<'a> Client<'a> {
         if let Some(planned) = self.next_planned() {
             self.submitted.push_back((group, Some(planned.cost)));
             self.planned += 1;
+            if let (Some(memory), Some(look)) = (&mut self.memory, planned.look) {
+                memory.submitted(group, look);
+            }
         }
+    }
+
+    /// One of its groups has ended; `switched` if one of another app ran before it.
+    pub(crate) fn completed(&mut self, group: GroupId, cost: Cost, switched: bool) {
+        if let Some(memory) = &mut self.memory {
+            memory.completed(group, cost, switched);
+        }
+    }
+
+    /// How groups of a frame that began at `start` are predicted.
+    fn model(&self, start: Time) -> &'a Prediction {
+        let phase = self.phase(start);
+        phase.and_then(|phase| phase.prediction.as_ref()).unwrap_or(&self.spec.prediction)
     }
 
     /// When the next group comes, if the frame has one left.
@@ -159,17 +188,17 @@ impl<'a> Client<'a> {
         let scaled = |cost: Span| if gpu_permille == 1000 { cost } else { cost.scaled(gpu_permille, 1000) };
         let delay = self.rng.span(self.spec.submit_delay);
         let cpu = self.rng.span(phase.and_then(|phase| phase.cpu).unwrap_or(self.spec.cpu));
-        for part in parts {
+        for (place, part) in parts.iter().enumerate() {
             let drawn = self.rng.between(part.count.0.into(), part.count.1.into());
             let count =
                 if groups_permille == 1000 { drawn } else { drawn * u64::from(groups_permille) / 1000 };
             for _ in 0..count {
-                let cost = scaled(self.rng.cost(&part.cost));
-                self.plan(part.kind, cost, phase);
+                let (size, cost) = self.rng.cost(&part.cost);
+                self.plan(part.kind, scaled(cost), look(place, size));
             }
         }
-        let cost = scaled(self.rng.cost(swap));
-        self.plan(GroupKind::Swap, cost, phase);
+        let (size, cost) = self.rng.cost(swap);
+        self.plan(GroupKind::Swap, scaled(cost), look(parts.len(), size));
         // The CPU time is spent evenly: before each group comes its share.
         let groups = self.plan.len() as u64;
         for (before, planned) in (1..).zip(&mut self.plan) {
@@ -177,20 +206,20 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn replay_frame(&mut self, now: Time, groups: &[RecordedGroup]) {
-        let phase = self.phase(now);
+    fn replay_frame(&mut self, groups: &[RecordedGroup]) {
         let mut after = self.rng.span(self.spec.submit_delay);
-        for _ in 0..groups.len() {
+        for place in 0..groups.len() {
             let Some(group) = groups.get(self.recorded) else {
                 return;
             };
             self.recorded = (self.recorded + 1) % groups.len();
             after += group.delay;
-            self.plan(group.kind, group.cost, phase);
+            self.plan(group.kind, group.cost, look(place, 0));
             if let Some(planned) = self.plan.last_mut() {
                 planned.after = after;
                 if let Some(predicted) = group.predicted {
                     planned.estimate = Estimate::new(predicted);
+                    planned.look = None;
                 }
             }
             if group.kind.ends_frame() {
@@ -199,10 +228,11 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn plan(&mut self, kind: GroupKind, cost: Span, phase: Option<&Phase>) {
-        let model = phase.and_then(|phase| phase.prediction.as_ref()).unwrap_or(&self.spec.prediction);
+    fn plan(&mut self, kind: GroupKind, cost: Span, look: Command) {
+        let model = self.model(self.frame_start);
         let estimate = predict(model, cost, &mut self.rng);
-        self.plan.push(Planned { after: Span::ZERO, kind, cost, estimate });
+        let look = model.history.map(|_| look);
+        self.plan.push(Planned { after: Span::ZERO, kind, cost, estimate, look });
     }
 }
 

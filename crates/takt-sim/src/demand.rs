@@ -6,25 +6,34 @@ use crate::model::{AppSpec, CostDist, Prediction, Work};
 
 /// The most that a frame of `app` may need in the terms of the schedulability test: conservative
 /// predictions of its groups, the dispatch delay of each, and that of the first. `None` if a
-/// prediction has no bound. Phases of the workload are not considered.
+/// prediction has no bound. Phases of the workload, and what a history adds for switches between apps,
+/// are not considered.
 pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
     let margins = &config.margins;
     let per_group = margins.per_group(config.mpcg);
     let group = |estimate: Estimate| margins.conservative(estimate) + per_group;
     let groups: Span = match &app.work {
         Work::Drawn { parts, swap } => {
+            let dearest = parts.iter().map(|part| most(&part.cost)).fold(most(swap), Span::max);
+            let longest = |cost: &CostDist| {
+                // What such groups cost is learnt; until then, they are taken for the dearest.
+                let cost = if app.prediction.history.is_some() { dearest } else { most(cost) };
+                upper_estimate(cost, &app.prediction)
+            };
             let parts = parts.iter().map(|part| {
-                let longest = longest(&part.cost, &app.prediction)?;
+                let longest = longest(&part.cost)?;
                 Some(group(longest).times(part.count.1.into()))
             });
-            parts.sum::<Option<Span>>()? + group(longest(swap, &app.prediction)?)
+            parts.sum::<Option<Span>>()? + group(longest(swap)?)
         }
         Work::Recorded(recorded) => recorded
             .split_inclusive(|entry| entry.kind.ends_frame())
             .map(|frame| {
+                let dearest = recorded.iter().map(|entry| entry.cost).max().unwrap_or(Span::ZERO);
+                let learnt = app.prediction.history.is_some();
                 let estimate = |entry: &crate::model::RecordedGroup| match entry.predicted {
                     Some(predicted) => Some(Estimate::new(predicted)),
-                    None => upper_estimate(entry.cost, &app.prediction),
+                    None => upper_estimate(if learnt { dearest } else { entry.cost }, &app.prediction),
                 };
                 frame.iter().map(|entry| estimate(entry).map(group)).sum::<Option<Span>>()
             })
@@ -55,6 +64,10 @@ pub fn may_overrun(app: &AppSpec, margins: &Margins) -> bool {
 /// The smallest estimate that the model can give for a group of that cost; `None` if it has no bound.
 fn lower_estimate(cost: Span, prediction: &Prediction) -> Option<Estimate> {
     let scale = prediction.scale_permille?;
+    if prediction.history.is_some() {
+        // Nothing is known at first.
+        return Some(Estimate::new(prediction.floor.scaled(scale, 1000)));
+    }
     let noise = 1000 - prediction.noise_permille.min(1000);
     let noisy = cost.scaled(noise, 1000).as_signed_ns() + prediction.bias_ns;
     let outlier = prediction.outliers.map_or(i64::MAX, |outliers| cost.as_signed_ns() + outliers.error_ns.0);
@@ -63,9 +76,8 @@ fn lower_estimate(cost: Span, prediction: &Prediction) -> Option<Estimate> {
     Some(Estimate::new(floored.scaled(scale, 1000)))
 }
 
-fn longest(cost: &CostDist, prediction: &Prediction) -> Option<Estimate> {
-    let most = cost.buckets.iter().map(|bucket| bucket.range.hi).max().unwrap_or(Span::ZERO);
-    upper_estimate(most, prediction)
+fn most(cost: &CostDist) -> Span {
+    cost.buckets.iter().map(|bucket| bucket.range.hi).max().unwrap_or(Span::ZERO)
 }
 
 /// The largest estimate that the model can give for a group of that cost.

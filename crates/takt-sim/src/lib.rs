@@ -11,6 +11,7 @@ mod client;
 pub mod demand;
 pub mod gpu;
 mod hash;
+mod memory;
 pub mod model;
 pub mod prove;
 pub mod rng;

@@ -257,7 +257,8 @@ pub struct RecordedGroup {
 }
 
 /// How a group's estimate comes about: `scale · (cost · (1 ± noise) + bias)`, never below
-/// `floor`; one in so many is an outlier, `scale · (cost + U[lo, hi])`.
+/// `floor`; one in so many is an outlier, `scale · (cost + U[lo, hi])`. With a history, the cost is
+/// not known, and `scale ·` the mean of what such groups cost before takes its place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Prediction {
     /// Factor in permille; `None` predicts ∞ for everything.
@@ -270,11 +271,20 @@ pub struct Prediction {
     pub outliers: Option<Outliers>,
     /// Smallest estimate.
     pub floor: Span,
+    /// Estimates come from a table of that many records.
+    pub history: Option<u32>,
 }
 
 impl Default for Prediction {
     fn default() -> Self {
-        Self { scale_permille: Some(1000), noise_permille: 0, bias_ns: 0, outliers: None, floor: Span::ZERO }
+        Self {
+            scale_permille: Some(1000),
+            noise_permille: 0,
+            bias_ns: 0,
+            outliers: None,
+            floor: Span::ZERO,
+            history: None,
+        }
     }
 }
 

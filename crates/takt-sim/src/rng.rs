@@ -6,7 +6,7 @@
 
 use takt_core::Span;
 
-use crate::model::{Bucket, CostDist, SHARE_ONE, SpanRange};
+use crate::model::{CostDist, SHARE_ONE, SpanRange};
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -72,23 +72,25 @@ impl Rng {
     }
 
     /// A cost of the distribution.
-    pub fn cost(&mut self, dist: &CostDist) -> Span {
-        self.bucket(dist).map_or(Span::ZERO, |bucket| self.span(bucket.range))
+    pub fn cost(&mut self, dist: &CostDist) -> (usize, Span) {
+        let bucket = self.bucket(dist);
+        let cost = dist.buckets.get(bucket).map_or(Span::ZERO, |bucket| self.span(bucket.range));
+        (bucket, cost)
     }
 
-    fn bucket(&mut self, dist: &CostDist) -> Option<Bucket> {
-        if let [only] = dist.buckets.as_slice() {
-            return Some(*only);
+    fn bucket(&mut self, dist: &CostDist) -> usize {
+        if dist.buckets.len() <= 1 {
+            return 0;
         }
         let mut rest = self.between(1, u64::from(SHARE_ONE));
-        for bucket in &dist.buckets {
+        for (index, bucket) in dist.buckets.iter().enumerate() {
             let share = u64::from(bucket.share_ppm);
             if rest <= share {
-                return Some(*bucket);
+                return index;
             }
             rest -= share;
         }
-        dist.buckets.last().copied()
+        dist.buckets.len() - 1
     }
 }
 

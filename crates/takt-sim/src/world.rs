@@ -27,8 +27,10 @@ pub struct World<'a, O> {
     clients: Vec<Client<'a>>,
     script: Vec<(Time, Step)>,
     scripted: usize,
-    /// Completions on their way to the scheduler: when they arrive, and when it happened.
-    notices: VecDeque<(Time, Job, Time, Cost)>,
+    /// Completions on their way to the scheduler, and when they arrive.
+    notices: VecDeque<(Time, Notice)>,
+    /// Whose group ended last.
+    served: Option<AppId>,
     /// Time of the next event of each source: GPU, notices, scheduler, script, then the apps.
     next: Vec<Time>,
     now: Time,
@@ -57,6 +59,17 @@ enum Step {
     /// The scheduler hears of an app's death.
     Bury(usize),
     Focus(Option<AppId>),
+}
+
+/// A completion.
+#[derive(Clone, Copy, Debug)]
+struct Notice {
+    app: AppId,
+    group: GroupId,
+    finished: Time,
+    cost: Cost,
+    /// A group of another app ran before.
+    switched: bool,
 }
 
 /// How a run ended.
@@ -122,7 +135,7 @@ impl<'a, O: Observer> World<'a, O> {
         config.apps_max = u32::try_from(scenario.apps.len()).unwrap_or(u32::MAX).max(1);
         let clients = (1..)
             .zip(&scenario.apps)
-            .map(|(stream, spec)| Client::new(spec, scenario.seed, stream))
+            .map(|(stream, spec)| Client::new(spec, scenario.gpu.switch, scenario.seed, stream))
             .collect();
         let mut world = Self {
             scenario,
@@ -132,6 +145,7 @@ impl<'a, O: Observer> World<'a, O> {
             script: script(scenario),
             scripted: 0,
             notices: VecDeque::new(),
+            served: None,
             next: vec![Time::NEVER; APPS + scenario.apps.len()],
             now: Time::ZERO,
             told: false,
@@ -313,22 +327,27 @@ impl<'a, O: Observer> World<'a, O> {
     /// A completion sets out for the scheduler, unless it gets lost.
     fn notice(&mut self, job: Job, cost: Cost) {
         let spec = &self.scenario.gpu;
+        let switched = self.served.replace(job.app) != Some(job.app);
         if self.rng.chance(spec.lost_completion_ppm) {
             return;
         }
         let arrives = polled(self.now + self.rng.span(spec.completion_delay), spec.completion_poll);
-        let after = self.notices.back().map_or(Time::ZERO, |(at, ..)| *at);
-        self.notices.push_back((arrives.max(after), job, self.now, cost));
+        let after = self.notices.back().map_or(Time::ZERO, |(at, _)| *at);
+        let notice = Notice { app: job.app, group: job.group, finished: self.now, cost, switched };
+        self.notices.push_back((arrives.max(after), notice));
         self.next[NOTICE] = self.notices[0].0;
     }
 
     fn deliver_notice(&mut self) {
-        if let Some((_, Job { app, group, .. }, finished, cost)) = self.notices.pop_front() {
+        if let Some((_, notice)) = self.notices.pop_front() {
+            let Notice { app, group, finished, cost, switched } = notice;
+            let client = &mut self.clients[app.index()];
             // If it was taken back when it was done, it waits no longer.
-            self.clients[app.index()].submitted.pop_front_if(|(first, _)| *first == group);
+            client.submitted.pop_front_if(|(first, _)| *first == group);
+            client.completed(group, cost, switched);
             self.tell(Event::Complete { group, finished, cost });
         }
-        self.next[NOTICE] = self.notices.front().map_or(Time::NEVER, |(at, ..)| *at);
+        self.next[NOTICE] = self.notices.front().map_or(Time::NEVER, |(at, _)| *at);
     }
 
     fn schedule_script(&mut self) {

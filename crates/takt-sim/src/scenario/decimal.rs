@@ -13,6 +13,8 @@ use takt_core::refresh::REFRESH_MHZ;
 pub const FILE_BYTES_MAX: usize = 4 << 20;
 /// Bytes of a recording.
 pub const RECORDING_BYTES_MAX: usize = 64 << 20;
+/// Records that a history may have.
+pub const HISTORY_RECORDS_MAX: i128 = 4096;
 /// Characters of a name.
 pub const NAME_CHARS_MAX: usize = 64;
 /// Characters of a description.
@@ -87,6 +89,8 @@ pub(super) const APPS: Quantity = Quantity::new(" apps", 0, 1, (APPS_MAX as i128
 pub(super) const GPU_QUEUE: Quantity = Quantity::new(" groups", 0, 1, (GPU_QUEUE_MAX, "GPU_QUEUE_MAX"));
 pub(super) const GROUPS: Quantity =
     Quantity::new(" groups", 0, 0, (GROUPS_PER_FRAME_MAX, "GROUPS_PER_FRAME_MAX"));
+pub(super) const RECORDS: Quantity =
+    Quantity::new(" records", 0, 1, (HISTORY_RECORDS_MAX, "HISTORY_RECORDS_MAX"));
 pub(super) const SHARE: Quantity = Quantity::new("", 6, 0, (1_000_000, "all of it"));
 pub(super) const NOISE: Quantity = Quantity::new("", 3, 0, (1000, "all of it"));
 pub(super) const FACTOR: Quantity = Quantity::new("", 3, 0, FACTOR_MAX);

@@ -92,13 +92,14 @@ fn prediction() -> impl Strategy<Value = Prediction> {
     let error = -60_000_000_000..=60_000_000_000_i64;
     let outliers = (0..=SHARE_ONE, error.clone(), error.clone())
         .prop_map(|(share_ppm, a, b)| Outliers { share_ppm, error_ns: (a.min(b), a.max(b)) });
-    (option::weighted(0.8, 0..=1_000_000_u32), 0..=1000_u32, error, option::of(outliers), span()).prop_map(
-        |(scale_permille, noise_permille, bias_ns, outliers, floor)| Prediction {
-            scale_permille,
-            noise_permille,
-            bias_ns,
-            outliers,
-            floor,
+    let history = option::weighted(0.2, 1..=4096_u32);
+    let errors = (0..=1000_u32, error, option::of(outliers));
+    (option::weighted(0.8, 0..=1_000_000_u32), errors, span(), history).prop_map(
+        |(scale_permille, (noise_permille, bias_ns, outliers), floor, history)| {
+            let by_cost =
+                Prediction { scale_permille, noise_permille, bias_ns, outliers, floor, history: None };
+            let by_history = Prediction { scale_permille, floor, history, ..Prediction::default() };
+            if history.is_some() { by_history } else { by_cost }
         },
     )
 }
@@ -444,6 +445,7 @@ const KEYS: &[&str] = &[
     "count",
     "priority",
     "prediction",
+    "history",
     "outliers",
     "error_us",
     "change",

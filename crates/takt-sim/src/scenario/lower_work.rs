@@ -130,13 +130,34 @@ impl Lower<'_, '_> {
             Some(outliers) => self.outliers(outliers).map(Some),
             None => Some(None),
         };
+        let history = self.history(raw);
         Some(Prediction {
             scale_permille: scale_permille?,
             noise_permille: noise?,
             bias_ns: bias?,
             outliers: outliers?,
             floor: floor?,
+            history: history?,
         })
+    }
+
+    /// The size of the table; inside, `None` is no table.
+    #[expect(clippy::option_option, reason = "outside, None is a complaint made")]
+    fn history(&mut self, raw: &RawPrediction) -> Option<Option<u32>> {
+        let Some(history) = &raw.history else {
+            return Some(None);
+        };
+        let errors = [
+            raw.noise.as_ref().map(|number| &number.at),
+            raw.bias_us.as_ref().map(|number| &number.at),
+            raw.outliers.as_ref().map(|outliers| &outliers.at),
+        ];
+        if let Some(at) = errors.into_iter().flatten().next() {
+            let problem = "a history makes errors of its own";
+            self.report.table(at, problem, "drop history, or noise, bias_us and outliers");
+            return None;
+        }
+        self.number(&history.0, &decimal::RECORDS).map(Some)
     }
 
     fn outliers(&mut self, raw: &RawOutliers) -> Option<Outliers> {

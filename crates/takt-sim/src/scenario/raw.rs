@@ -300,6 +300,10 @@ section! {
         floor_us: Option<Number>,
         /// Rare large errors. Default: none.
         outliers: Option<RawOutliers>,
+        /// Estimates come from a table of that many records, 1 to 4096, instead of the true cost:
+        /// the mean of what such groups cost before, and for unknown ones that of the dearest.
+        /// Without noise, bias_us and outliers. Default: none.
+        history: Option<Whole>,
     }
 }
 

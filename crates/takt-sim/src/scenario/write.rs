@@ -281,6 +281,9 @@ fn prediction(prediction: &Prediction) -> String {
         format!(", outliers = {{ share = {share}, error_us = [{lo}, {hi}] }}")
     });
     let outliers = outliers.unwrap_or_default();
+    if let Some(records) = prediction.history {
+        return format!("{{ scale = {scale}, floor_us = {floor}, history = {records} }}");
+    }
     format!("{{ scale = {scale}, noise = {noise}, bias_us = {bias}, floor_us = {floor}{outliers} }}")
 }
 
