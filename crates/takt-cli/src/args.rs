@@ -68,6 +68,9 @@ pub(crate) enum Command {
         #[arg(long)]
         app: String,
     },
+    /// Make a scenario from the configuration of another scheduler.
+    #[command(subcommand)]
+    Import(ImportFrom),
     /// Print a JSON schema.
     Schema {
         /// Of what.
@@ -78,6 +81,30 @@ pub(crate) enum Command {
         /// Which shell.
         shell: clap_complete::Shell,
     },
+}
+
+/// Whose configuration to read.
+#[derive(Subcommand, Debug)]
+pub(crate) enum ImportFrom {
+    /// A specification of TimeGraph: lines of name:sched:resv:prio:C:T (see docs/timegraph.md).
+    ///
+    /// The scenario has the same apps, priorities and reserves, and for each app a placeholder of a
+    /// workload to be replaced by what it really does.
+    Timegraph(TimegraphArgs),
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct TimegraphArgs {
+    /// The specification (/etc/timegraph.spec).
+    #[arg(value_name = "SPEC")]
+    pub(crate) file: PathBuf,
+    /// How much of the GPU all reserves together may take: percent, or the file that says so
+    /// (/etc/timegraph.ac). A reserve that does not fit runs in the background.
+    #[arg(long, value_name = "PERCENT|FILE")]
+    pub(crate) limit: Option<String>,
+    /// Where the scenario goes; without it, to standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// What there are schemas of.

@@ -9,6 +9,7 @@ mod check;
 mod demo;
 mod hook;
 mod live;
+mod import;
 mod load;
 mod output;
 mod prove;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Record { file, app } => record(&file, &app),
+        Command::Import(from) => import::run(&from),
         Command::Schema { of } => output::print(&args::schema(of)).map(|()| Answer::Yes),
         Command::Completions { shell } => completions(shell),
     };

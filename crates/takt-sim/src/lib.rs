@@ -18,6 +18,7 @@ pub mod rng;
 pub mod scenario;
 pub mod study;
 pub mod task_sets;
+pub mod timegraph;
 pub mod world;
 
 pub use model::Scenario;
