@@ -15,6 +15,7 @@ mod germ;
 mod hpf;
 mod profile;
 mod reserves;
+mod runlist;
 mod timegraph;
 
 use alloc::boxed::Box;
@@ -25,6 +26,7 @@ pub use frame_deadline::FrameDeadline;
 pub use frrs::Frrs;
 pub use germ::Germ;
 pub use hpf::Hpf;
+pub use runlist::Runlist;
 pub use timegraph::TimeGraph;
 
 use crate::app::{AppId, GroupKind};
@@ -117,7 +119,7 @@ pub struct Ended {
 
 /// Names of all policies, the default first.
 pub const NAMES: &[&str] =
-    &["frame-deadline", "fifo", "frrs", "hpf", "timegraph", "germ", "edf-cbs", "edf-cbs-hard"];
+    &["frame-deadline", "fifo", "frrs", "hpf", "timegraph", "germ", "runlist", "edf-cbs", "edf-cbs-hard"];
 
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<Box<dyn Policy>> {
@@ -130,6 +132,7 @@ pub fn by_name(name: &str) -> Option<Box<dyn Policy>> {
         "germ" => Some(Box::new(Germ::new())),
         "edf-cbs" => Some(Box::new(EdfCbs::new(Exhaustion::Soft))),
         "edf-cbs-hard" => Some(Box::new(EdfCbs::new(Exhaustion::Hard))),
+        "runlist" => Some(Box::new(Runlist::new())),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@
 //! @5 A stride 2 etpf 300    A changes; @5 A priority 3; @5 A leaves; @5 A exits
 //! A 9 posterior 30/100      a reserve of 30 in every 100, or 30/100/50 with a deadline; apriori 30/100,
 //!                           shares SLOT, reserve background, feeds SLOT, interruptible never
+//! A 9 level high slice 20   its channel in the runlist; or low
 //! A 9 turns following       may follow itself on the GPU
 //! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME,
 //!                           tick SPAN, limit PERMILLE, background C/T
@@ -23,6 +24,7 @@ mod changes;
 mod frame_rates;
 mod germ;
 mod rig;
+mod runlist;
 mod servers;
 mod timegraph;
 

@@ -15,7 +15,7 @@ use crate::event::{Action, Event, Hold};
 use crate::policy::Policy;
 use crate::refresh::Refresh;
 use crate::scheduler::Scheduler;
-use crate::service::{Enforcement, Reservation, Reserve, Service, Turns};
+use crate::service::{Enforcement, Level, Reservation, Reserve, Service, Turns};
 use crate::time::{Cost, Estimate, Span, Time};
 
 struct Rig {
@@ -243,6 +243,9 @@ fn changed(mut params: AppParams, settings: &[&str]) -> AppParams {
             ["etpf", n] => params.etpf = Span::from_ns(n.parse().unwrap()),
             ["priority", n] => params.priority = Priority(n.parse().unwrap()),
             ["feeds", n] => params.service.feeds = Some(AppId(n.parse().unwrap())),
+            ["level", "high"] => params.service.level = Level::High,
+            ["level", "low"] => params.service.level = Level::Low,
+            ["slice", n] => params.service.timeslice = Span::from_ns(n.parse().unwrap()),
             ["focus", "automatic"] => params.service.follows_focus = true,
             ["turns", "following"] => params.service.turns = Turns::Following,
             ["turns", "single"] => params.service.turns = Turns::Single,
