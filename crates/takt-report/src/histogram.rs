@@ -11,17 +11,21 @@ const FRAME: Frame = Frame { left: 40.0, top: 8.0, width: 270.0, height: 70.0 };
 /// The histogram of one app. Bins after the deadline have the colour of misses; the last one holds
 /// everything from twice the allowed time on.
 pub(crate) fn chart(app: &AppSummary, policy: &str) -> String {
-    let title = format!("When frames of {} finish under {policy}", app.name);
-    let mut svg = Svg::new(FRAME.right() + 14.0, FRAME.bottom() + 34.0, &title);
-    let total: u64 = app.pd_fft.iter().sum();
-    let most = app.pd_fft.iter().copied().max().unwrap_or(0);
+    bins(&format!("When frames of {} finish under {policy}", app.name), &app.pd_fft)
+}
+
+/// The histogram of shares of the time from release to deadline.
+pub(crate) fn bins(title: &str, bins: &[u64]) -> String {
+    let mut svg = Svg::new(FRAME.right() + 14.0, FRAME.bottom() + 34.0, title);
+    let total: u64 = bins.iter().sum();
+    let most = bins.iter().copied().max().unwrap_or(0);
     let top = share(most, total).max(0.01);
     axes(&mut svg, top);
     #[expect(clippy::cast_precision_loss, reason = "a constant number of bins")]
     let width = FRAME.width / PD_FFT_BINS as f64;
     let mut left = FRAME.left;
     let mut from = 0.0;
-    for bin in app.pd_fft.iter().take(PD_FFT_BINS) {
+    for bin in bins.iter().take(PD_FFT_BINS) {
         if *bin > 0 {
             let y = FRAME.y(share(*bin, total), top).min(FRAME.bottom() - 1.0);
             let frame = Frame { left: left + 0.5, top: y, width: width - 1.0, height: FRAME.bottom() - y };

@@ -22,6 +22,7 @@ mod bars;
 pub mod compare;
 mod histogram;
 mod html;
+mod jobs;
 pub mod lines;
 mod misses;
 mod page;

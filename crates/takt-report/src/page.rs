@@ -4,7 +4,7 @@ use takt_trace::{AppSummary, Summary};
 
 use crate::html::{count, escape, finite, millis, percent};
 use crate::svg::number;
-use crate::{Run, bars, histogram, misses, timeline, utilisation};
+use crate::{Run, bars, histogram, jobs, misses, timeline, utilisation};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -31,6 +31,7 @@ pub(crate) fn render(runs: &[Run]) -> String {
     if !runs.is_empty() {
         let colours = Colours::new(runs);
         body.push_str(&apps(runs, &colours));
+        body.push_str(&jobs::section(runs));
         body.push_str(&deadlines(runs));
         body.push_str(&utilisations(runs));
         body.push_str(&timelines(runs, &colours));

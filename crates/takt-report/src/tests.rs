@@ -217,3 +217,25 @@ fn a_window_shows_groups_from_before() {
     let page = render(&[run]);
     assert!(page.contains("\"submitted\":[-1"), "no group without submission");
 }
+
+#[test]
+fn jobs_of_own_clocks_are_shown_only_where_there_are_any() {
+    let mut runs = both();
+    assert!(!render(&runs).contains("own clocks"));
+    let app = &mut runs[1].summary.apps[0];
+    app.name = "<sensor>".to_owned();
+    app.jobs = Some(takt_trace::summary::JobsSummary {
+        period_us: 10_000.0,
+        deadline_us: 5_000.0,
+        count: 1200,
+        late: 7,
+        response_us: Quantiles { p50: 2_000.0, p99: 4_900.0, max: 6_000.0 },
+        histogram: vec![0, 1193, 7],
+    });
+    let page = render(&runs);
+    let (_, section) = page.split_once("own clocks").unwrap();
+    let (section, _) = section.split_once("</section>").unwrap();
+    assert!(section.contains("&lt;sensor&gt;") && !section.contains("<sensor>"), "{section}");
+    assert!(section.contains("7 of 1\u{202f}200") || section.contains("7 of 1 200"), "{section}");
+    assert_eq!(section.matches("<svg").count(), 1);
+}

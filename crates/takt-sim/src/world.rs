@@ -4,7 +4,7 @@
 //! each with the time of its next one. The earliest goes first, ties in that order and by slot,
 //! so a run has exactly one history. Below some dozens of sources a linear scan beats any heap.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
 
 use takt_core::{
@@ -31,6 +31,8 @@ pub struct World<'a, O> {
     notices: VecDeque<(Time, Notice)>,
     /// Whose group ended last.
     served: Option<AppId>,
+    /// How long preempted groups ran already.
+    ran: BTreeMap<GroupId, Span>,
     /// Time of the next event of each source: GPU, notices, scheduler, script, then the apps.
     next: Vec<Time>,
     now: Time,
@@ -146,6 +148,7 @@ impl<'a, O: Observer> World<'a, O> {
             scripted: 0,
             notices: VecDeque::new(),
             served: None,
+            ran: BTreeMap::new(),
             next: vec![Time::NEVER; APPS + scenario.apps.len()],
             now: Time::ZERO,
             told: false,
@@ -291,9 +294,16 @@ impl<'a, O: Observer> World<'a, O> {
         let left = taken.map(|taken| taken.job.cost);
         self.clients[app.index()].submitted.push_front((group, left));
         if let Some(Taken { started, .. }) = taken {
+            self.note_run(group, started);
             self.record(Record::Gpu(GpuRecord::Preempted { app, group, started, stays: false }));
             self.next[GPU] = self.gpu.next_at();
         }
+    }
+
+    /// A group ran from `started` until now and is not done.
+    fn note_run(&mut self, group: GroupId, started: Option<Time>) {
+        let ran = started.map_or(Span::ZERO, |started| self.now.since(started));
+        *self.ran.entry(group).or_default() += ran;
     }
 
     fn release(&mut self, app: AppId, at: Time) {
@@ -310,10 +320,12 @@ impl<'a, O: Observer> World<'a, O> {
                 GpuEvent::Queued(job) => GpuRecord::Queued { app: job.app, group: job.group },
                 GpuEvent::Started(job) => GpuRecord::Started { app: job.app, group: job.group },
                 GpuEvent::Finished { job, started } => {
-                    self.notice(job, Cost::new(self.now.since(started)));
+                    let before = self.ran.remove(&job.group).unwrap_or_default();
+                    self.notice(job, Cost::new(before + self.now.since(started)));
                     GpuRecord::Finished { app: job.app, group: job.group, started }
                 }
                 GpuEvent::Suspended(Taken { job: Job { app, group, .. }, started }) => {
+                    self.note_run(group, started);
                     GpuRecord::Preempted { app, group, started, stays: true }
                 }
                 GpuEvent::Stalled { until } => GpuRecord::Stalled { until },

@@ -5,7 +5,7 @@ use takt_core::analysis::runlist::{Runlist, bounds, is_schedulable};
 use takt_core::analysis::task::{Task, Ticks};
 use takt_core::service::Level;
 use takt_core::{
-    AppId, AppParams, Config, GroupId, GroupKind, Margins, Priority, Service, Span, Stride, Time,
+    AppId, AppParams, Config, Event, GroupId, GroupKind, Margins, Priority, Service, Span, Stride, Time,
 };
 use takt_sim::gpu::{Channel, Gpu, GpuEvent, Job};
 use takt_sim::model::{
@@ -209,7 +209,14 @@ fn app(priority: u32, cost: Ticks, pace: Pace, level: Level, timeslice: Ticks) -
     }
 }
 
-/// When each group began, was interrupted and ended, and the figures of the run.
+fn cost(app: &AppSpec) -> Option<Span> {
+    match &app.work {
+        Work::Recorded(groups) => groups.first().map(|group| group.cost),
+        Work::Drawn { .. } => None,
+    }
+}
+
+/// When groups began, were interrupted and ended, and the figures of the run.
 fn play(scenario: &Scenario) -> (Vec<(Time, AppId, bool)>, Summary) {
     let mut metrics = Metrics::new(meta(scenario), Span::ZERO);
     let mut log = Log::new();
@@ -224,6 +231,13 @@ fn play(scenario: &Scenario) -> (Vec<(Time, AppId, bool)>, Summary) {
         _ => None,
     });
     let changes = changes.collect();
+    // Whatever happened in between, the whole of a group is measured.
+    let costs: Vec<Span> = scenario.apps.iter().filter_map(cost).collect();
+    for (_, record) in &log.records {
+        if let Record::In(Event::Complete { cost, .. }) = record {
+            assert!(costs.contains(&cost.span()), "{cost:?}, not one of {costs:?}");
+        }
+    }
     let facts = RunFacts {
         seed: scenario.seed,
         event_hash: outcome.event_hash,

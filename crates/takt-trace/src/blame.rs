@@ -348,7 +348,7 @@ impl Seen<'_> {
 
     /// Predicted length of the app's first waiting group.
     fn next_group(&self, app: AppId) -> Option<Span> {
-        let mut waiting = self.lives.open().filter(|life| life.app == app && life.dispatched.is_none());
+        let mut waiting = self.lives.open().filter(|life| life.app == app && life.waits());
         waiting.next().map(|life| life.predicted.span())
     }
 }

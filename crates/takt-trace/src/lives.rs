@@ -26,10 +26,12 @@ pub struct Life {
     pub predicted: Estimate,
     /// When it was submitted.
     pub submitted: Time,
-    /// When it was handed to the GPU.
+    /// When it was handed to the GPU, the first time.
     pub dispatched: Option<Time>,
-    /// Execution time reserved for it.
+    /// Execution time reserved for all of it.
     pub reserved: Option<Span>,
+    /// The GPU gave it back, and it was not handed over again.
+    pub taken_back: bool,
     /// When the GPU began it.
     pub started: Option<Time>,
     /// When the GPU went on with it, if it was preempted.
@@ -101,13 +103,14 @@ impl Lives {
         match *action {
             Action::Dispatch { group, reserved, .. } => {
                 if let Some(life) = self.open.get_mut(&group) {
-                    life.dispatched = Some(at);
-                    life.reserved = Some(reserved);
+                    life.dispatched.get_or_insert(at);
+                    life.reserved.get_or_insert(reserved);
+                    life.taken_back = false;
                 }
                 None
             }
             Action::Left { app, .. } => {
-                self.open.retain(|_, life| life.app != app || life.dispatched.is_some());
+                self.open.retain(|_, life| life.app != app || !life.waits());
                 None
             }
             Action::Refused { group: Some(group), reason, .. } => {
@@ -134,7 +137,7 @@ impl Lives {
                 let life = self.open.get_mut(&group)?;
                 life.ran += started.map_or(Span::ZERO, |started| at.since(started));
                 life.preemptions += 1;
-                life.dispatched = life.dispatched.filter(|_| stays);
+                life.taken_back = !stays;
                 None
             }
             GpuRecord::Finished { group, started, .. } => {
@@ -204,6 +207,7 @@ impl Life {
             submitted,
             dispatched: None,
             reserved: None,
+            taken_back: false,
             started: None,
             resumed: None,
             ran: Span::ZERO,
@@ -222,6 +226,11 @@ impl Life {
         } else {
             self.started = Some(at);
         }
+    }
+
+    /// Whether it waits to be handed to the GPU.
+    pub fn waits(&self) -> bool {
+        self.dispatched.is_none() || self.taken_back
     }
 
     /// Since when it is or was on the GPU without interruption.

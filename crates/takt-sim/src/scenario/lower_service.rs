@@ -77,8 +77,8 @@ impl Lower<'_, '_> {
         let period = self.span(raw.period_us.as_ref()?, &decimal::INTERVAL_US);
         let deadline = self.span_or(raw.deadline_us.as_ref(), &decimal::INTERVAL_US, period);
         let enforcement = self.choice(raw.enforcement.as_ref(), ENFORCEMENTS);
-        let reserve = self.reserve(budget, (period?, deadline?), enforcement?)?;
-        Some(Reservation::Own(reserve))
+        let reserve = self.reserve(budget, (period?, deadline?), enforcement.unwrap_or_default());
+        enforcement.and(reserve).map(Reservation::Own)
     }
 
     fn reserve(

@@ -1,5 +1,7 @@
 //! Scenario text in, model or error text out.
 
+mod promises;
+
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
