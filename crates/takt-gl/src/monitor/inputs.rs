@@ -54,7 +54,7 @@ pub(super) fn copy(
     copies.resize(copies.len().max(locations.len() + 1), Vec::new());
     let count = usize::try_from(drawing.count).unwrap_or(0);
     if let (Source::Elements { kind, pointer }, None) = (drawing.source, &array.elements) {
-        let Some(size) = index_format(kind).map(index_size) else {
+        let Some(size) = index_format(kind).map(IndexFormat::size) else {
             return false;
         };
         if !count.checked_mul(size).is_some_and(|bytes| client_memory::read(pointer, bytes, &mut copies[0])) {
@@ -156,14 +156,6 @@ fn index_format(kind: u32) -> Option<IndexFormat> {
         gl::UNSIGNED_INT => IndexFormat::U32,
         _ => return None,
     })
-}
-
-fn index_size(format: IndexFormat) -> usize {
-    match format {
-        IndexFormat::U8 => 1,
-        IndexFormat::U16 => 2,
-        IndexFormat::U32 => 4,
-    }
 }
 
 #[cfg(test)]

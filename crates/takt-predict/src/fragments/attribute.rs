@@ -90,6 +90,14 @@ impl Attribute<'_> {
         self.read(index).unwrap_or(OUTSIDE)
     }
 
+    /// Vertices that lie in the buffer, up to its last byte.
+    pub(super) fn vertices(&self) -> usize {
+        let size = self.format.size() * usize::from(self.components.min(4));
+        let stride = if self.stride == 0 { size } else { self.stride };
+        let last = self.bytes.len().checked_sub(size).and_then(|last| last.checked_sub(self.offset));
+        last.map_or(0, |last| last / stride.max(1) + 1)
+    }
+
     /// Bytes from this vertex on and the stride, if all that is read are three floats.
     pub(super) fn floats(&self, first: u32) -> Option<(&[u8], usize)> {
         if self.format != Format::F32 || self.components != 3 {
@@ -146,6 +154,17 @@ pub enum IndexFormat {
     U32,
 }
 
+impl IndexFormat {
+    /// Bytes of an index.
+    pub fn size(self) -> usize {
+        match self {
+            Self::U8 => 1,
+            Self::U16 => 2,
+            Self::U32 => 4,
+        }
+    }
+}
+
 /// Where the vertices of a draw come from.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub enum Elements<'a> {
@@ -164,6 +183,15 @@ pub enum Elements<'a> {
 }
 
 impl Elements<'_> {
+    /// Elements whose vertices lie in memory, if there are so many vertices in their buffer;
+    /// those after them have none.
+    pub(super) fn in_memory(&self, vertices: usize) -> usize {
+        match *self {
+            Self::Arrays { first } => vertices.saturating_sub(usize::try_from(first).unwrap_or(usize::MAX)),
+            Self::Indexed { bytes, format } => bytes.len() / format.size(),
+        }
+    }
+
     /// The index of the `n`-th element; none if it lies outside the index buffer.
     pub fn index(&self, n: u32) -> Option<u32> {
         let at = usize::try_from(n).ok()?;
@@ -224,6 +252,28 @@ mod tests {
         }
         let far = Attribute { offset: usize::MAX, stride: usize::MAX, ..attribute(&bytes, 9, Format::U8) };
         assert_eq!(far.vertex(u32::MAX), OUTSIDE);
+    }
+
+    #[test]
+    fn vertices_are_counted_as_they_are_read() {
+        for (len, offset, stride, components) in [
+            (0, 0, 0, 3),
+            (11, 0, 0, 3),
+            (24, 0, 0, 3),
+            (35, 0, 0, 3),
+            (40, 5, 7, 1),
+            (9, 9, 0, 0),
+            (9, 10, 3, 0),
+        ] {
+            let bytes: Vec<u8> = vec![1; len];
+            let all = Attribute { offset, stride, ..attribute(&bytes, components, Format::F32) };
+            let read = (0..100).take_while(|index| all.read(*index).is_some()).count();
+            assert_eq!(
+                all.vertices(),
+                if components == 0 && stride == 0 { 1 } else { read },
+                "{len} {offset}"
+            );
+        }
     }
 
     #[test]

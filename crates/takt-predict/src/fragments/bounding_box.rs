@@ -80,13 +80,16 @@ impl Extent {
         if let Elements::Arrays { first } = draw.elements
             && let Some((bytes, stride)) = draw.positions.floats(first)
         {
-            for n in 0..draw.count as usize {
+            for n in 0..draw.in_memory() as usize {
                 extent.include_three(Attribute::three(bytes, n.saturating_mul(stride)));
             }
-            return extent;
+        } else {
+            for n in 0..draw.in_memory() {
+                extent.include(draw.vertex(n).position);
+            }
         }
-        for n in 0..draw.count {
-            extent.include(draw.vertex(n).position);
+        if draw.in_memory() < draw.count {
+            extent.include_three([0.0; 3]);
         }
         extent
     }

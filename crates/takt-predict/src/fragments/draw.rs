@@ -126,6 +126,12 @@ impl Draw<'_> {
         self.mode.primitives(self.count)
     }
 
+    /// Elements that have a vertex in memory. However many are drawn, there is no more to read.
+    pub(super) fn in_memory(&self) -> u32 {
+        let there = self.elements.in_memory(self.positions.vertices());
+        u32::try_from(there).unwrap_or(u32::MAX).min(self.count)
+    }
+
     /// The `n`-th vertex. An element without an index is a vertex at the origin.
     pub fn vertex(&self, n: u32) -> Vertex {
         let index = self.elements.index(n).unwrap_or(u32::MAX);

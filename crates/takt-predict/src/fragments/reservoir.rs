@@ -13,7 +13,7 @@ use super::draw::{Shape, Vertex};
 use crate::table::mix;
 
 /// The smallest share of primitives that is sampled is 2 to the minus this.
-const SHIFT_MAX: u32 = 7;
+pub(super) const SHIFT_MAX: u32 = 7;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -81,6 +81,11 @@ impl Reservoir {
             self.block += 1;
             self.pick();
         }
+    }
+
+    /// Those that were seen stand for so many; nothing more is recorded then.
+    pub(super) fn stand_for(&mut self, primitives: u64) {
+        self.recorded = primitives;
     }
 
     /// Whether room must be made before another sample is kept.

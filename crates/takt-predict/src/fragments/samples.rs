@@ -9,9 +9,9 @@
 
 use super::draw::{Draw, RangeKey, Shape, Vertex};
 use super::range::{INSTANCES_MAX, Memory, RangeSamples, Weighting};
-use super::reservoir::Reservoir;
+use super::reservoir::{Reservoir, SHIFT_MAX};
 use super::{FragmentEstimator, Scene, View};
-use crate::table::{Found, Table};
+use crate::table::{Found, Table, mix};
 
 /// Samples of a batch of draws from client memory.
 pub const SAMPLES_MAX: usize = 256;
@@ -73,13 +73,19 @@ impl FragmentEstimator for TriangleSamples {
         if let Some(key) = &draw.key {
             return self.record_range(key, draw, scene);
         }
-        // One stream holds one shape and one number of instances; what differs is counted now.
-        if draw.mode.shape() != self.stream.shape() || draw.instances > 1 {
+        let some = draw.primitives().min(primitives_max(scene));
+        // One stream holds one shape, one number of instances and one share of primitives; what
+        // differs is counted now.
+        let alone = draw.instances > 1 || some < draw.primitives();
+        if draw.mode.shape() != self.stream.shape() || alone {
             self.settle(scene, 1);
             self.stream.clear(draw.mode.shape());
         }
-        read(&mut self.stream, draw, scene, &mut self.overflow);
-        if draw.instances > 1 || scene.position.needs_draw() {
+        read(&mut self.stream, draw, some, scene, &mut self.overflow);
+        if alone {
+            self.stream.stand_for(u64::from(draw.primitives()));
+        }
+        if alone || scene.position.needs_draw() {
             self.settle(scene, draw.instances);
         }
     }
@@ -106,11 +112,23 @@ struct Overflow {
     fragments: f64,
 }
 
-/// Reads a draw into a reservoir.
-fn read(reservoir: &mut Reservoir, draw: &Draw<'_>, scene: &Scene<'_>, overflow: &mut Overflow) {
+/// Primitives of a draw that are read. Anyone can say that a draw has four thousand million, and
+/// the time that samples take must not follow. Positions that need the whole shader are computed
+/// together, so there are no more of them than are kept.
+fn primitives_max(scene: &Scene<'_>) -> u32 {
+    if scene.position.needs_draw() { (SAMPLES_MAX as u32) << SHIFT_MAX } else { PRIMITIVES_MAX }
+}
+
+/// Reads some of the primitives of a draw into a reservoir, evenly spread.
+fn read(reservoir: &mut Reservoir, draw: &Draw<'_>, some: u32, scene: &Scene<'_>, overflow: &mut Overflow) {
     let shape = draw.mode.shape();
-    let fetch = |n: u64| draw.primitive(u32::try_from(n).unwrap_or(u32::MAX));
-    reservoir.record(u64::from(draw.primitives()), fetch, |sample: [Vertex; 3]| {
+    let (some, all) = (u64::from(some), u64::from(draw.primitives()));
+    let fetch = |n: u64| {
+        let (start, end) = (n * all / some, (n + 1) * all / some);
+        let number = start + mix(n) % (end - start).max(1);
+        draw.primitive(u32::try_from(number).unwrap_or(u32::MAX))
+    };
+    reservoir.record(some, fetch, |sample: [Vertex; 3]| {
         let mut clip = [[0.0; 4]; 3];
         scene.position.positions(0, &sample, &mut clip);
         overflow.samples += 1;
@@ -152,6 +170,8 @@ pub(super) fn primitive(view: &View, shape: Shape, clip: &[[f32; 4]; 3]) -> f64 
     }
 }
 
+/// Primitives of a draw that are read, if one matrix places them.
+const PRIMITIVES_MAX: u32 = 1 << 21;
 /// Buffer ranges whose samples are kept, unless told otherwise.
 const RANGES: usize = 128;
 /// Used unless told otherwise.

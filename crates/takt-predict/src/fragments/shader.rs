@@ -10,7 +10,7 @@ use super::attribute::Attribute;
 use super::draw::{BufferId, Vertex};
 use super::{MatrixPosition, PositionSource};
 use crate::glsl::{
-    AttributeArray, AttributeData, Draw, EvaluateError, PositionSlice, Scratch, SliceAttribute,
+    AttributeArray, AttributeData, Budget, Draw, EvaluateError, PositionSlice, Scratch, SliceAttribute,
     UniformValues, VertexIds,
 };
 
@@ -79,6 +79,9 @@ struct General<'a> {
     main: Option<usize>,
     instances_differ: bool,
     memory: RefCell<&'a mut ShaderMemory>,
+    /// One for all calls: a shader decides how long it runs, and how often it is asked is decided
+    /// by the draw.
+    budget: Cell<Budget>,
     failure: Cell<Option<EvaluateError>>,
 }
 
@@ -107,8 +110,16 @@ impl<'a> ShaderPosition<'a> {
             let is_projective = is_projective(&columns, inputs, slice.attributes());
             return Ok(Self(Kind::Affine(AffinePosition { columns, is_projective })));
         }
-        let (memory, failure) = (RefCell::new(memory), Cell::new(None));
-        Ok(Self(Kind::General(General { slice, uniforms, inputs, main, instances_differ, memory, failure })))
+        Ok(Self(Kind::General(General {
+            slice,
+            uniforms,
+            inputs,
+            main,
+            instances_differ,
+            memory: RefCell::new(memory),
+            budget: Cell::default(),
+            failure: Cell::new(None),
+        })))
     }
 
     /// What went wrong while positions were computed, if anything did; those are no numbers then.
@@ -227,6 +238,9 @@ impl General<'_> {
         vertices: &[Vertex],
         clip: &mut [[f32; 4]],
     ) -> Result<(), EvaluateError> {
+        if let Some(failure) = self.failure.get() {
+            return Err(failure);
+        }
         let mut memory = self.memory.borrow_mut();
         let ShaderMemory { scratch, floats, ints, ids } = &mut **memory;
         self.gather(instance, vertices, floats, ints);
@@ -245,7 +259,10 @@ impl General<'_> {
         }
         let ids = VertexIds::Each(ids);
         let draw = Draw { uniforms: self.uniforms, attributes: arrays, ids, instance };
-        self.slice.evaluate(&draw, scratch, clip)
+        let mut budget = self.budget.get();
+        let result = self.slice.evaluate_within(&mut budget, &draw, scratch, clip);
+        self.budget.set(budget);
+        result
     }
 
     /// Fetches the inputs of all vertices.

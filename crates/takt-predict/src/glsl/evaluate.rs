@@ -45,6 +45,24 @@ pub struct Scratch {
     registers: Vec<[u32; LANES]>,
 }
 
+/// Operations that evaluations may still take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Budget(u32);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(EVALUATION_STEPS_MAX)
+    }
+}
+
+impl Budget {
+    fn spend(&mut self, steps: usize) -> Result<(), EvaluateError> {
+        let steps = u32::try_from(steps).unwrap_or(u32::MAX);
+        self.0 = self.0.checked_sub(steps).ok_or(EvaluateError::TooLong)?;
+        Ok(())
+    }
+}
+
 /// Why positions were not computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -76,6 +94,17 @@ impl PositionSlice {
         scratch: &mut Scratch,
         positions: &mut [[f32; 4]],
     ) -> Result<(), EvaluateError> {
+        self.evaluate_within(&mut Budget::default(), draw, scratch, positions)
+    }
+
+    /// The same for one of several calls that may take so long together.
+    pub(crate) fn evaluate_within(
+        &self,
+        budget: &mut Budget,
+        draw: &Draw<'_>,
+        scratch: &mut Scratch,
+        positions: &mut [[f32; 4]],
+    ) -> Result<(), EvaluateError> {
         if draw.attributes.len() != self.attributes.len() {
             return Err(EvaluateError::Attributes);
         }
@@ -83,13 +112,14 @@ impl PositionSlice {
             return Err(EvaluateError::ShortArray(short));
         }
         self.check_uniforms(draw.uniforms)?;
+        budget.spend(self.prologue.len())?;
         self.run_prologue(draw.uniforms, draw.instance, scratch);
         match self.result {
             Outcome::Factors(rows) => {
                 transform(&columns(&rows, scratch), draw.attributes.first(), positions);
                 Ok(())
             }
-            Outcome::Registers(result) => self.run_main(draw, scratch, result, positions),
+            Outcome::Registers(result) => self.run_main(budget, draw, scratch, result, positions),
         }
     }
 
@@ -132,6 +162,7 @@ impl PositionSlice {
 
     fn run_main(
         &self,
+        budget: &mut Budget,
         draw: &Draw<'_>,
         scratch: &mut Scratch,
         result: [u32; 4],
@@ -144,10 +175,9 @@ impl PositionSlice {
         for (word, register) in &self.broadcast {
             scratch.registers[*register as usize] = [scratch.words[*word as usize]; LANES];
         }
-        let mut budget = EVALUATION_STEPS_MAX;
         for (block, positions) in positions.chunks_mut(LANES).enumerate() {
             let lanes = Block { draw, first: block * LANES, vertices: positions.len() };
-            self.run_block(&lanes, &mut scratch.registers, &mut budget)?;
+            self.run_block(&lanes, &mut scratch.registers, budget)?;
             for (component, register) in result.iter().enumerate() {
                 let values = &scratch.registers[*register as usize];
                 for (position, value) in positions.iter_mut().zip(values) {
@@ -162,12 +192,12 @@ impl PositionSlice {
         &self,
         block: &Block<'_>,
         registers: &mut [[u32; LANES]],
-        budget: &mut u32,
+        budget: &mut Budget,
     ) -> Result<(), EvaluateError> {
         let mut at = 0;
         while let Some(step) = self.main.get(at) {
             at += 1;
-            *budget = budget.checked_sub(1).ok_or(EvaluateError::TooLong)?;
+            budget.spend(1)?;
             match step.op {
                 Op::LoopBegin => {
                     for carried in &self.loops[step.a as usize].carried {

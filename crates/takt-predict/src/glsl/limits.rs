@@ -47,7 +47,8 @@ pub const TRIPS_COUNTED_MAX: u32 = 1 << 31;
 pub const TRIPS_ASSUMED: u32 = 1_024;
 /// Places that one store with computed subscripts may go to.
 pub const PLACES_MAX: usize = 4_096;
-/// Operations on [`LANES`] vertices that one call of evaluation may take, over all its loops.
+/// Operations on [`LANES`] vertices that one call of evaluation may take, over all its loops, and
+/// that all calls for one draw may.
 pub const EVALUATION_STEPS_MAX: u32 = 1 << 20;
 /// Vertices evaluated side by side.
 pub const LANES: usize = 64;

@@ -33,6 +33,7 @@ mod values;
 
 pub use count::{Kind, OpCounts, Trust};
 pub use error::{ErrorKind, GlslError};
+pub(crate) use evaluate::Budget;
 pub use evaluate::{Draw, EvaluateError, Scratch, VertexIds};
 pub use interface::{Interface, Sampler, Sizes, Stage, Uniform, Variable};
 pub use slice::{NotEvaluable, PositionSlice, Shape, SliceAttribute};

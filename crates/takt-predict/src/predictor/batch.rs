@@ -62,6 +62,7 @@ impl Predictor {
         batch.vertices = batch.vertices.saturating_add(draw.vertices());
         let nowhere = Scene { view: &batch.view, position: &NOWHERE };
         if let Some(fragments) = call.fragments {
+            let fragments = if fragments.is_finite() { fragments.clamp(0.0, GIVEN_MAX) } else { 0.0 };
             batch.given = Some(batch.given.unwrap_or(0.0) + fragments);
             self.fragments.record_unplaced(&draw, &nowhere);
         } else if let Some(position) = &batch.position {
@@ -138,7 +139,7 @@ impl Predictor {
         };
         let estimate = self.fragments.take(&Scene { view: &batch.view, position });
         if let Some(given) = batch.given {
-            return if given.is_finite() { given.max(0.0) } else { 0.0 };
+            return given;
         }
         let estimate = estimate.unwrap_or(0.0);
         // Nothing is known of what cannot be placed but that it can fill what is visible.
@@ -166,6 +167,8 @@ impl Predictor {
     }
 }
 
+/// More fragments than a GPU draws in a day.
+const GIVEN_MAX: f64 = 1e15;
 /// Where vertices are that nobody asks for.
 const NOWHERE: MatrixPosition = MatrixPosition([[0.0; 4]; 4]);
 

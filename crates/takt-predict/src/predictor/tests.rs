@@ -3,7 +3,9 @@ use takt_core::Span;
 
 use super::*;
 use crate::cost::{Buffers, Capabilities, Target, TextureSize};
-use crate::fragments::{Attribute, BufferId, Elements, Format, Input, Mode, RasterState};
+use crate::fragments::{
+    Attribute, BufferId, Elements, Format, IndexFormat, Input, Mode, RasterState, Rect, Trust,
+};
 use crate::glsl::UniformData;
 use crate::mars::Model;
 use crate::shaders::Submodel;
@@ -273,22 +275,130 @@ fn known_fragments_are_believed() {
     let (program, bytes, state) = (program(STRAIGHT), quad(), state());
     let mut predictor = predictor(Method::BoundingBox, &program);
     let inputs = inputs(&program, &bytes, None);
-    predictor.draw(&DrawCall { fragments: Some(77.0), ..call(&program, &inputs, &state) });
-    predictor.draw(&DrawCall { fragments: Some(f64::NAN), ..call(&program, &inputs, &state) });
+    for fragments in [77.0, f64::NAN, f64::INFINITY, -5.0, 23.0] {
+        predictor.draw(&DrawCall { fragments: Some(fragments), ..call(&program, &inputs, &state) });
+    }
     let (_, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
-    assert_eq!(ticket.fragments(), 0.0, "what is no number is nothing");
+    assert_eq!(ticket.fragments(), 100.0, "what is no count is nothing");
+}
+
+/// What a draw call says about itself, true or not.
+#[derive(Clone, Debug)]
+struct Claims {
+    bent: bool,
+    count: u32,
+    instances: u32,
+    size: (u32, u32),
+    viewport: Rect,
+    mode: Mode,
+    trust: Trust,
+    buffer: Option<u64>,
+    indices: Option<(IndexFormat, Option<u64>)>,
+    first: u32,
+    inputs: Vec<(Layout, u32)>,
+    textures: Vec<TextureSize>,
+    fragments: Option<f64>,
+}
+
+/// Offset, stride, components and format of an attribute.
+type Layout = (usize, usize, u8, Format);
+
+/// Ordinary most of the time, else anything.
+fn number(usual: u32) -> impl Strategy<Value = u32> {
+    prop_oneof![4 => 0..usual, 1 => any::<u32>(), 1 => Just(u32::MAX)]
+}
+
+fn any_input() -> impl Strategy<Value = (Layout, u32)> {
+    let place = || prop_oneof![4 => 0usize..64, 1 => any::<usize>(), 1 => Just(usize::MAX)];
+    let format = prop::sample::select(vec![
+        Format::F32,
+        Format::F16,
+        Format::Fixed,
+        Format::U8Normalized,
+        Format::I16,
+        Format::U32,
+    ]);
+    ((place(), place(), any::<u8>(), format), number(3))
+}
+
+fn any_claims() -> impl Strategy<Value = Claims> {
+    let modes = vec![
+        Mode::Points,
+        Mode::Lines,
+        Mode::LineStrip,
+        Mode::LineLoop,
+        Mode::Triangles,
+        Mode::TriangleStrip,
+        Mode::TriangleFan,
+    ];
+    let formats = vec![IndexFormat::U8, IndexFormat::U16, IndexFormat::U32];
+    let indices = prop::option::of((prop::sample::select(formats), prop::option::of(0u64..3)));
+    let textures = prop::collection::vec((any::<u32>(), any::<u32>()), 0..3);
+    let fragments = prop_oneof![8 => Just(None), 1 => any::<f64>().prop_map(Some)];
+    let trust = prop::sample::select(vec![Trust::Trusted, Trust::Untrusted]);
+    let rect = (any::<i32>(), any::<i32>(), any::<u32>(), any::<u32>());
+    let of_draw = (any::<bool>(), number(5000), number(3), prop::sample::select(modes), number(100));
+    let of_target = ((number(5000), number(100)), prop::option::of(rect), trust);
+    let of_buffers = (prop::option::of(0u64..3), indices, prop::collection::vec(any_input(), 0..4));
+    (of_draw, of_target, of_buffers, textures, fragments).prop_map(
+        |((bent, count, instances, mode, first), (size, rect, trust), buffers, textures, fragments)| {
+            let (buffer, indices, inputs) = buffers;
+            let (x, y, width, height) = rect.unwrap_or((0, 0, size.0, size.1));
+            let viewport = Rect { x, y, width, height };
+            let textures =
+                textures.into_iter().map(|(width, height)| TextureSize { width, height }).collect();
+            Claims {
+                bent,
+                count,
+                instances,
+                size,
+                viewport,
+                mode,
+                trust,
+                buffer,
+                indices,
+                first,
+                inputs,
+                textures,
+                fragments,
+            }
+        },
+    )
+}
+
+impl Claims {
+    fn draw(&self, predictor: &mut Predictor, program: &Program, bytes: &[u8]) {
+        let buffer = |number: Option<u64>| number.map(|buffer| BufferId { buffer, generation: 0 });
+        let input = |((offset, stride, components, format), divisor): &(Layout, u32)| {
+            let (offset, stride, components, format) = (*offset, *stride, *components, *format);
+            let attribute = Attribute { bytes, offset, stride, components, format };
+            Input::Array { attribute, buffer: buffer(self.buffer), divisor: *divisor }
+        };
+        let inputs: Vec<Input<'_>> = self.inputs.iter().map(input).collect();
+        let (viewport, trust) = (self.viewport, self.trust);
+        let raster = RasterState { viewport, trust, ..RasterState::new(self.size.0, self.size.1) };
+        let state = DrawState { raster, textures: &self.textures, ..state() };
+        let elements = match self.indices {
+            None => Elements::Arrays { first: self.first },
+            Some((format, _)) => Elements::Indexed { bytes, format },
+        };
+        let index_buffer =
+            self.indices.and_then(|(_, name)| buffer(name)).map(|name| (name, u64::from(self.first)));
+        predictor.draw(&DrawCall {
+            mode: self.mode,
+            elements,
+            index_buffer,
+            count: self.count,
+            instances: self.instances,
+            fragments: self.fragments,
+            ..call(program, &inputs, &state)
+        });
+    }
 }
 
 #[derive(Clone, Debug)]
 enum Op {
-    Draw {
-        bent: bool,
-        count: u32,
-        instances: u32,
-        width: u32,
-        buffer: Option<u64>,
-        textures: Vec<(u32, u32)>,
-    },
+    Draw(Box<Claims>),
     Uniform(u32, usize),
     Submit,
     Learn(u64, f64),
@@ -296,13 +406,8 @@ enum Op {
 }
 
 fn any_op() -> impl Strategy<Value = Op> {
-    let textures = prop::collection::vec((any::<u32>(), any::<u32>()), 0..3);
     prop_oneof![
-        4 => (any::<bool>(), 0u32..5000, 0u32..3, 0u32..5000, prop::option::of(0u64..3), textures).prop_map(
-            |(bent, count, instances, width, buffer, textures)| {
-                Op::Draw { bent, count, instances, width, buffer, textures }
-            }
-        ),
+        4 => any_claims().prop_map(|claims| Op::Draw(Box::new(claims))),
         2 => (any::<u32>(), 0usize..20).prop_map(|(bits, start)| Op::Uniform(bits, start)),
         2 => Just(Op::Submit),
         1 => (any::<u64>(), any::<f64>()).prop_map(|(ns, fragments)| Op::Learn(ns, fragments)),
@@ -322,14 +427,8 @@ proptest! {
         let mut ticket = None;
         for op in ops {
             match op {
-                Op::Draw { bent, count, instances, width, buffer, textures } => {
-                    let program = &programs[usize::from(bent)];
-                    let sizes: Vec<TextureSize> =
-                        textures.iter().map(|(width, height)| TextureSize { width: *width, height: *height }).collect();
-                    let state = DrawState { raster: RasterState::new(width, 100), textures: &sizes, ..state() };
-                    let buffer = buffer.map(|buffer| BufferId { buffer, generation: 0 });
-                    let inputs = inputs(program, &data, buffer);
-                    predictor.draw(&DrawCall { count, instances, ..call(program, &inputs, &state) });
+                Op::Draw(claims) => {
+                    claims.draw(&mut predictor, &programs[usize::from(claims.bent)], &data);
                 }
                 Op::Uniform(bits, start) => {
                     for program in &mut programs {

@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 
-use super::super::{Attribute, BufferId, Elements, Format, MatrixPosition, Mode, RasterState, Trust};
+use super::super::{
+    Attribute, BufferId, Elements, Format, MatrixPosition, Mode, PositionSource, RasterState, Trust,
+};
 use super::*;
 
 const IDENTITY: MatrixPosition =
@@ -86,6 +88,41 @@ fn ranges_beyond_what_is_kept_are_extrapolated_too() {
     });
 }
 
+/// Every second triangle covers an eighth of the target, by its number alone.
+struct Numbered {
+    needs_draw: bool,
+}
+
+impl PositionSource for Numbered {
+    fn positions(&self, _instance: u32, vertices: &[Vertex], clip: &mut [[f32; 4]]) {
+        for (vertex, clip) in vertices.iter().zip(clip) {
+            *clip = if vertex.index / 3 % 2 == 0 { QUAD[(vertex.index % 3) as usize] } else { QUAD[0] };
+        }
+    }
+
+    fn is_projective(&self) -> bool {
+        false
+    }
+
+    fn needs_draw(&self) -> bool {
+        self.needs_draw
+    }
+}
+
+#[test]
+fn however_many_primitives_there_are_some_will_do() {
+    let view = View::new(&RasterState::new(100, 100));
+    for (needs_draw, count) in [(true, 90_000), (true, u32::MAX), (false, 30_000_000), (false, u32::MAX)] {
+        let scene = Scene { view: &view, position: &Numbered { needs_draw } };
+        let mut ts = TriangleSamples::default();
+        ts.record(&Draw { count, ..draw(&[], Mode::Triangles, None) }, &scene);
+        let fragments = ts.take(&scene).unwrap();
+        let expected = f64::from(count / 3) * 1250.0 / 2.0;
+        let tolerance = if needs_draw { 0.1 } else { 0.02 };
+        assert!((fragments / expected - 1.0).abs() < tolerance, "{count}: {fragments}");
+    }
+}
+
 fn any_mode() -> impl Strategy<Value = Mode> {
     prop_oneof![
         Just(Mode::Points),
@@ -106,7 +143,7 @@ proptest! {
     #[test]
     fn any_bytes_give_a_number_within_reason(
         bytes in prop::collection::vec(any::<u8>(), 0..4096),
-        count in prop_oneof![0u32..600, Just(300_000)],
+        count in prop_oneof![8 => 0u32..600, 1 => Just(300_000), 1 => Just(u32::MAX)],
         mode in any_mode(),
         trust in any_trust(),
         key in prop::option::of(0u64..3),

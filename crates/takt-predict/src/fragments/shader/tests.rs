@@ -122,6 +122,24 @@ fn endless_shaders_fail_and_leave_no_numbers() {
 }
 
 #[test]
+fn all_positions_of_a_draw_share_one_budget() {
+    let source = "#version 300 es\nin vec2 p; uniform float limit; void main() { float x = p.x; \
+        while (x < limit) { x += p.y; } gl_Position = vec4(x); }";
+    let (shader, uniforms) = shader(source);
+    // Ten thousand rounds, which one call may take, but not a hundred calls.
+    let data = bytes(&[0.0, 0.000_05]);
+    let inputs = [array(&data, 2, 0)];
+    let mut memory = ShaderMemory::default();
+    let position = ShaderPosition::new(slice(&shader), &uniforms, &inputs, &mut memory).unwrap();
+    let mut clip = [[0.0; 4]];
+    let mut ask = || position.positions(0, &vertices(&inputs[0], 1), &mut clip);
+    ask();
+    assert_eq!(position.failure(), None);
+    (0..100).for_each(|_| ask());
+    assert_eq!(position.failure(), Some(EvaluateError::TooLong));
+}
+
+#[test]
 fn wrong_inputs_are_refused() {
     let (shader, uniforms) =
         shader("attribute vec3 p; uniform mat4 m; void main() { gl_Position = m * p.xyzz; }");
