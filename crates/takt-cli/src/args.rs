@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Set(SetArgs),
     /// Why was a frame late? One sentence for each missed deadline of the last 30 s (exit 1: none).
     Why(WhyArgs),
+    /// Tell what will be hooked and how, and what stands in the way (exit 1 if something does).
+    Doctor(DoctorArgs),
     /// Simulate a scenario and tell who met which deadlines.
     Sim(SimArgs),
     /// Tell before deployment whether reserved times can be guaranteed (exit 0 yes, 1 no).
@@ -128,6 +130,8 @@ pub(crate) enum Schema {
     Bench,
     /// The output of `takt report --json`.
     Report,
+    /// The output of `takt doctor --json`.
+    Doctor,
 }
 
 /// The schema as text.
@@ -145,6 +149,7 @@ pub(crate) fn schema(of: Schema) -> String {
         Schema::Sweep => of_type::<crate::sweep::Outcome>(),
         Schema::Bench => of_type::<Vec<crate::bench::Measurement>>(),
         Schema::Report => of_type::<Vec<crate::report::FileFigures>>(),
+        Schema::Doctor => of_type::<Vec<crate::doctor::Finding>>(),
     };
     text.trim_end().to_owned() + "\n"
 }
@@ -184,6 +189,25 @@ pub(crate) struct RunArgs {
     pub(crate) verbose: bool,
     /// The program and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Looks at loader, drivers, devices and rights; with a command, also at that program, which is run
+/// for a moment to see what is really hooked. Each problem comes with a remedy.
+#[derive(ClapArgs, Debug)]
+#[command(override_usage = "takt doctor [OPTIONS] [-- COMMAND [ARGUMENT]...]")]
+pub(crate) struct DoctorArgs {
+    /// How calls are caught.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) hook: crate::hook::Way,
+    /// How long the program may run.
+    #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub(crate) seconds: u32,
+    /// Write the findings as JSON; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 

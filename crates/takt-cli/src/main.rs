@@ -7,6 +7,7 @@ mod args;
 mod bench;
 mod check;
 mod demo;
+mod doctor;
 mod hook;
 mod import;
 mod live;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::List(args) => live::list(&args),
         Command::Set(args) => live::set(&args),
         Command::Why(args) => live::why(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Analyze(args) => analyze::run(&args),

@@ -303,7 +303,7 @@ fn the_readme_shows_what_the_demo_prints() {
 
 #[test]
 fn published_schemas_are_fresh() {
-    for of in ["scenario", "study", "sim", "check", "prove", "sweep", "bench", "report"] {
+    for of in ["scenario", "study", "sim", "check", "prove", "sweep", "bench", "report", "doctor"] {
         let output = takt(&["schema", of]);
         assert!(output.status.success());
         let file = root().join("docs/schema").join(format!("{of}.schema.json"));

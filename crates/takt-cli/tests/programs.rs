@@ -1,6 +1,7 @@
 //! Real programs, on an X server and a Wayland compositor without screens.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -37,6 +38,8 @@ impl Server {
 
     fn wayland(name: &str) -> Self {
         let folder = products().join(format!("wayland-{name}"));
+        // What an earlier run left behind looks like a server that is ready.
+        let _none = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("our own folder");
         let path = folder.display().to_string();
         let process = Command::new("weston")
@@ -59,7 +62,7 @@ impl Server {
         };
         let socket = folder.join("takt");
         for _ in 0..500 {
-            if socket.exists() {
+            if UnixStream::connect(&socket).is_ok() {
                 return server;
             }
             std::thread::sleep(std::time::Duration::from_millis(20));

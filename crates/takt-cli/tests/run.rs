@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 mod support;
-use support::{column, products, takt, text};
+use support::{column, products, takt, takt_command, text};
 
 /// Compiles a trap.
 fn trap(name: &str, flags: &[&str]) -> PathBuf {
@@ -174,4 +174,19 @@ fn bad_input_is_refused_with_a_reason() {
     refused(&["--measure", "x.csv", "--mode", "bb", "--", "true"], "bb+mars");
     refused(&["--overpredict", "0", "--", "true"], "above 0");
     refused(&["true"], "--");
+}
+
+#[test]
+fn the_doctor_sees_what_is_hooked() {
+    let program = trap("swaps", &GL);
+    let mut command = takt_command("doctor");
+    let output = command.args(["--json", "-", "--"]).arg(&program).arg("only").output().expect("takt starts");
+    let findings: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let found = |topic: &str| {
+        let finding = findings.as_array()?.iter().find(|finding| finding["topic"] == topic)?;
+        Some(format!("{} {}", finding["status"], finding["found"]))
+    };
+    assert!(found("trial").is_some_and(|trial| trial.contains("101 command groups")), "{findings:#}");
+    assert!(found("measuring").is_some_and(|way| way.contains("by fences")), "{findings:#}");
+    assert!(found("hooking").is_some_and(|way| way.contains("libEGL_takt.so")), "{findings:#}");
 }

@@ -21,6 +21,9 @@ pub const OVERPREDICT: &str = "TAKT_OVERPREDICT";
 /// File with the constants of the machine.
 pub const PROFILE: &str = "TAKT_PROFILE";
 
+/// File that gets facts about the driver, for `takt doctor`.
+pub const FACTS: &str = "TAKT_FACTS";
+
 /// What to do.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -30,6 +33,8 @@ pub struct Settings {
     pub process: u32,
     /// Where measurements go.
     pub measure: Option<PathBuf>,
+    /// Where facts about the driver go.
+    pub facts: Option<PathBuf>,
     /// Which models predict.
     pub choice: Choice,
     /// Constants of the machine.
@@ -44,6 +49,7 @@ impl Settings {
             app: cell(&named.unwrap_or_else(program)),
             process: std::process::id(),
             measure: path(MEASURE),
+            facts: path(FACTS),
             choice: choice(),
             profile: path(PROFILE).and_then(|path| profile(&path)),
         }

@@ -11,6 +11,11 @@ pub(crate) fn products() -> PathBuf {
 
 /// Builds the library beside the command, once; `cargo test` alone does not.
 pub(crate) fn takt() -> Command {
+    takt_command("run")
+}
+
+/// The same for any of its commands.
+pub(crate) fn takt_command(name: &str) -> Command {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
         let status = Command::new(env!("CARGO"))
@@ -26,7 +31,7 @@ pub(crate) fn takt() -> Command {
         assert!(status.success());
     });
     let mut command = Command::new(env!("CARGO_BIN_EXE_takt"));
-    command.arg("run").env("XDG_CACHE_HOME", products().join("cache"));
+    command.arg(name).env("XDG_CACHE_HOME", products().join("cache"));
     command
 }
 

@@ -135,7 +135,7 @@ fn bind_renderbuffer(state: &State, name: u32) -> Option<Arc<Image>> {
 
 fn storage(state: &State, samples: i32, format: u32, [width, height]: [i32; 2]) {
     let number = |value: i32| u32::try_from(value).unwrap_or(0);
-    let texel_bytes = storage_bytes(format) * number(samples).max(1);
+    let texel_bytes = storage_bytes(format).saturating_mul(number(samples).max(1));
     let size = Size {
         width: number(width),
         height: number(height),

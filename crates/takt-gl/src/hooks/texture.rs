@@ -47,7 +47,7 @@ super::noted! {
         target: u32, level: i32, format: u32, _x: i32, _y: i32, width: i32, height: i32, _border: i32
     ) => |state| image(state, target, level, &[width, height, 1], storage_bytes(format), true);
     glCopyTexSubImage2D(_target: u32, _level: i32, _to_x: i32, _to_y: i32, _x: i32, _y: i32, width: i32, height: i32) =>
-        |state| state.work(Work::Copy { bytes: volume(&[width, height, 1]) * 4 });
+        |state| state.work(Work::Copy { bytes: volume(&[width, height, 4]) });
     glGenerateMipmap(target: u32) => |state| mipmap(state, target);
     glGenerateMipmapOES(target: u32) => |state| mipmap(state, target);
 }

@@ -22,7 +22,7 @@ use crate::group::{Builder, End};
 use crate::measure::{self, Submitted};
 use crate::predict::{self, Models};
 use crate::settings::settings;
-use crate::{clock, gl};
+use crate::{clock, gl, guard};
 
 /// A context.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl State {
         }
         self.surface = surface;
         if self.driver.is_none() {
-            self.driver = Some(Driver::ask());
+            self.driver = Some(Driver::ask(self.display));
         }
     }
 
@@ -327,7 +327,7 @@ const SURFACE_PIXEL_BYTES: u64 = 8;
 
 impl Driver {
     /// Asks the current context.
-    fn ask() -> Self {
+    fn ask(display: usize) -> Self {
         let text = |what: u32| {
             // SAFETY: the context is current.
             let text = unsafe { real::glGetString(what) };
@@ -338,7 +338,19 @@ impl Driver {
             unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy().into_owned()
         };
         let extensions = text(gl::EXTENSIONS).split_ascii_whitespace().map(str::to_owned).collect();
-        Self { extensions: Arc::new(extensions), software: is_software(&text(gl::RENDERER)) }
+        let renderer = text(gl::RENDERER);
+        let software = is_software(&renderer);
+        if let Some(path) = &settings().facts {
+            let word = |yes: bool| if yes { "yes" } else { "no" };
+            let (fences, software) = (word(measure::is_possible(display)), word(software));
+            let version = text(gl::VERSION);
+            let facts =
+                format!("renderer={renderer}\nversion={version}\nfences={fences}\nsoftware={software}\n");
+            if let Err(error) = std::fs::write(path, facts) {
+                guard::say(&format!("cannot write {}: {error}", path.display()));
+            }
+        }
+        Self { extensions: Arc::new(extensions), software }
     }
 }
 

@@ -23,8 +23,8 @@ pub struct Size {
 impl Size {
     /// Bytes of the largest level.
     pub fn bytes(self) -> u64 {
-        let layer = u64::from(self.width) * u64::from(self.height) * u64::from(self.texel_bytes);
-        layer.saturating_mul(u64::from(self.depth.max(1)))
+        let sides = [self.width, self.height, self.depth.max(1), self.texel_bytes];
+        sides.into_iter().map(u64::from).fold(1, u64::saturating_mul)
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(pixel_bytes(gl::RGB, gl::UNSIGNED_BYTE), 3);
         assert_eq!(pixel_bytes(gl::RGBA, gl::UNSIGNED_SHORT_4_4_4_4), 2);
         assert_eq!(pixel_bytes(gl::RGBA, gl::FLOAT), 16);
-        let huge = Size { width: u32::MAX, height: u32::MAX, depth: u32::MAX, samples: 1, texel_bytes: 1 };
+        let huge = Size { width: u32::MAX, height: u32::MAX, depth: u32::MAX, samples: 1, texel_bytes: 4 };
         assert_eq!(huge.bytes(), u64::MAX);
     }
 }

@@ -1,0 +1,103 @@
+//! `takt doctor`: what will be hooked and how, and what stands in the way.
+
+mod executable;
+mod system;
+mod trial;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Answer;
+use crate::args::DoctorArgs;
+use crate::hook::{Hooking, Way};
+use crate::output;
+
+/// How bad something is.
+#[derive(Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Status {
+    /// As it should be.
+    Ok,
+    /// Good to know.
+    Note,
+    /// Something will not work.
+    Problem,
+}
+
+/// One thing that was looked at.
+#[derive(Serialize, JsonSchema, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Finding {
+    /// What was looked at.
+    pub(crate) topic: &'static str,
+    /// How bad it is.
+    pub(crate) status: Status,
+    /// What was found.
+    pub(crate) found: String,
+    /// What to do about it.
+    pub(crate) remedy: Option<String>,
+}
+
+impl Finding {
+    pub(crate) fn ok(topic: &'static str, found: impl Into<String>) -> Self {
+        Self { topic, status: Status::Ok, found: found.into(), remedy: None }
+    }
+
+    pub(crate) fn note(topic: &'static str, found: impl Into<String>) -> Self {
+        Self { topic, status: Status::Note, found: found.into(), remedy: None }
+    }
+
+    pub(crate) fn problem(topic: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { topic, status: Status::Problem, found: found.into(), remedy: Some(remedy.into()) }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = match self.status {
+            Status::Ok => "ok     ",
+            Status::Note => "note   ",
+            Status::Problem => "PROBLEM",
+        };
+        writeln!(f, "{mark}  {:<12} {}", self.topic, self.found)?;
+        if let Some(remedy) = &self.remedy {
+            writeln!(f, "{:24}remedy: {remedy}", "")?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Answer> {
+    let mut findings = Vec::new();
+    findings.extend(system::loader());
+    findings.extend(system::drivers());
+    findings.push(system::devices());
+    let hooking = Hooking::prepare(args.hook);
+    match &hooking {
+        Ok(hooking) => findings.push(Finding::ok("hooking", hooking.to_string())),
+        Err(error) => findings.push(Finding::problem(
+            "hooking",
+            format!("{error:#}"),
+            "without it no program can be measured or scheduled",
+        )),
+    }
+    findings.extend(system::real_time());
+    if let Some(program) = args.command.first() {
+        let vendor = hooking.as_ref().is_ok_and(|hooking| hooking.way == Way::Vendor);
+        findings.extend(executable::findings(&PathBuf::from(program), vendor));
+    }
+    if let (Ok(hooking), [_, ..]) = (&hooking, args.command.as_slice()) {
+        findings.extend(trial::findings(hooking, &args.command, args.seconds)?);
+    } else {
+        findings.push(Finding::note("measuring", "not tried: give a program, `takt doctor -- COMMAND`"));
+    }
+    if !output::is_stdout(args.json.as_deref()) {
+        let text: String = findings.iter().map(ToString::to_string).collect();
+        output::print(&text)?;
+    }
+    output::json(args.json.as_deref(), &findings)?;
+    let healthy = findings.iter().all(|finding| finding.status != Status::Problem);
+    Ok(if healthy { Answer::Yes } else { Answer::No })
+}

@@ -1,0 +1,106 @@
+//! Runs a program for a moment, to see what is really hooked.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use takt_gl::predict::Choice;
+use takt_gl::settings;
+
+use super::Finding;
+use crate::hook::Hooking;
+
+/// How often the program is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+pub(super) fn findings(
+    hooking: &Hooking,
+    command: &[OsString],
+    seconds: u32,
+) -> anyhow::Result<Vec<Finding>> {
+    let folder = std::env::temp_dir().join(format!("takt-doctor-{}", std::process::id()));
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let (table, facts) = (folder.join("groups.csv"), folder.join("facts"));
+    let outcome = run(hooking, command, seconds, (&table, &facts));
+    let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+    let found =
+        outcome.map(|ended| judge(&ended, &read(&facts), read(&table).lines().count().saturating_sub(1)));
+    // A folder of ours in the user's temporary files; it stays only if it cannot go.
+    let _left = fs::remove_dir_all(&folder);
+    found
+}
+
+/// Runs the program until it ends or its time is over; says how it ended.
+fn run(
+    hooking: &Hooking,
+    command: &[OsString],
+    seconds: u32,
+    (table, facts): (&Path, &Path),
+) -> anyhow::Result<String> {
+    fs::write(table, takt_gl::measure::header(&Choice::default()))?;
+    let (program, arguments) = command.split_first().context("no command was given")?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .envs(hooking.variables.iter().map(|(name, value)| (name, value)))
+        .env(settings::MEASURE, table)
+        .env(settings::FACTS, facts)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot run '{}'", program.display()))?;
+    let end = Instant::now() + Duration::from_secs(u64::from(seconds));
+    while Instant::now() < end {
+        if let Some(status) = child.try_wait()? {
+            return Ok(format!("it ended with {status}"));
+        }
+        thread::sleep(LOOK);
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(format!("it was ended after {seconds} s"))
+}
+
+/// What the library noted while the program ran.
+fn judge(ended: &str, facts: &str, groups: usize) -> Vec<Finding> {
+    if facts.is_empty() {
+        let found = format!("no GL ES context was seen in the program; {ended}");
+        let remedy = "it may draw with desktop GL or GLX or Vulkan, or not at all; try --hook preload";
+        return vec![Finding::problem("trial", found, remedy)];
+    }
+    let fact = |name: &str| {
+        let line = facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        line.unwrap_or("unknown").to_owned()
+    };
+    let mut findings = vec![
+        Finding::ok("renderer", format!("{} ({})", fact("renderer"), fact("version"))),
+        Finding::ok("trial", format!("{groups} command groups were seen; {ended}")),
+    ];
+    findings.push(match (fact("fences").as_str(), fact("software").as_str()) {
+        ("yes", "yes") => {
+            Finding::ok("measuring", "by fences, and by the time in calls: this renderer uses the CPU")
+        }
+        ("yes", _) => Finding::ok("measuring", "by fences"),
+        _ => Finding::problem("measuring", "this driver has no EGL_KHR_fence_sync", "use a newer driver"),
+    });
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Status;
+
+    #[test]
+    fn what_was_seen_is_judged() {
+        let facts = "renderer=llvmpipe\nversion=ES 3.2\nfences=yes\nsoftware=yes\n";
+        let findings = judge("it ended", facts, 7);
+        assert!(findings.iter().all(|finding| finding.status == Status::Ok), "{findings:?}");
+        assert!(findings[1].found.starts_with("7 command groups"));
+        assert_eq!(judge("it ended", "", 0)[0].status, Status::Problem);
+        assert!(judge("it ended", "fences=no\n", 0).iter().any(|finding| finding.status == Status::Problem));
+    }
+}
