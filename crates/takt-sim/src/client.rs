@@ -36,7 +36,7 @@ pub(crate) enum State {
     Waking,
     /// Submits its planned groups one by one.
     Submitting,
-    /// Its queue is full; goes on when one of its groups was dispatched.
+    /// Its queue is full, or it submits one group at a time; goes on when one was dispatched.
     Blocked,
     /// Will never submit again.
     Done,
@@ -54,6 +54,7 @@ pub(crate) struct Client<'a> {
     frame_start: Time,
     recorded: usize,
     memory: Option<Memory>,
+    blocked: Time,
     /// When its next job is released, if its own clock does that.
     next_job: Time,
     /// Groups submitted and not dispatched, with what they really cost; none if the group was taken
@@ -75,6 +76,7 @@ impl<'a> Client<'a> {
             recorded: 0,
             next_job: Time::ZERO,
             memory: Memory::of(spec, switch),
+            blocked: Time::ZERO,
             submitted: VecDeque::new(),
         }
     }
@@ -167,6 +169,27 @@ impl<'a> Client<'a> {
     fn model(&self, start: Time) -> &'a Prediction {
         let phase = self.phase(start);
         phase.and_then(|phase| phase.prediction.as_ref()).unwrap_or(&self.spec.prediction)
+    }
+
+    /// It waits from `now` until one of its groups is dispatched.
+    pub(crate) fn block(&mut self, now: Time) {
+        self.state = State::Blocked;
+        self.blocked = now;
+    }
+
+    /// One of its groups was dispatched; says when it goes on.
+    pub(crate) fn unblock(&mut self, now: Time) -> Time {
+        if self.spec.synchronous {
+            // It slept, so what it has to compute is still to be computed.
+            self.frame_start += now.since(self.blocked);
+        }
+        match self.next_submission() {
+            Some(at) => {
+                self.state = State::Submitting;
+                at.max(now)
+            }
+            None => self.rest(now),
+        }
     }
 
     /// When the next group comes, if the frame has one left.

@@ -149,6 +149,8 @@ pub struct AppSpec {
     pub phases: Vec<Phase>,
     /// When it starts its next frame.
     pub pace: Pace,
+    /// Sleeps after each group until it was dispatched, as in a driver that lets nobody queue.
+    pub synchronous: bool,
 }
 
 /// When an app starts its next frame, or job.

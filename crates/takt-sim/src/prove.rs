@@ -391,6 +391,7 @@ fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Con
         prediction: Prediction::default(),
         phases: Vec::new(),
         pace: Pace::Released,
+        synchronous: false,
     }
 }
 

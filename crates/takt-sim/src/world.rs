@@ -277,8 +277,7 @@ impl<'a, O: Observer> World<'a, O> {
             return;
         };
         if client.state == State::Blocked {
-            client.state = State::Submitting;
-            self.next[APPS + app.index()] = self.now;
+            self.next[APPS + app.index()] = client.unblock(self.now);
         }
         // What was done when it was taken back need not be done again: its completion is coming.
         let Some(cost) = cost else {
@@ -425,7 +424,7 @@ impl<'a, O: Observer> World<'a, O> {
         };
         let group = GroupId(self.groups);
         if self.scheduler.queue_room(slot(index)) == 0 {
-            self.clients[index].state = State::Blocked;
+            self.clients[index].block(self.now);
             self.next[APPS + index] = Time::NEVER;
             return;
         }
@@ -436,6 +435,10 @@ impl<'a, O: Observer> World<'a, O> {
         self.next[APPS + index] = match (planned.kind, client.next_submission()) {
             (GroupKind::Exit, _) => {
                 client.state = State::Done;
+                Time::NEVER
+            }
+            _ if client.spec().synchronous => {
+                client.block(self.now);
                 Time::NEVER
             }
             (_, Some(at)) => at.max(self.now),

@@ -191,10 +191,10 @@ fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
     ];
     let change =
         (1_000_000_001..10_000_000_000_u64, params()).prop_map(|(at, params)| (Time::from_ns(at), params));
-    let timing = (0..=100_000_u32, instant(0..=1_000_000_000), option::of(end), pace());
+    let timing = (0..=100_000_u32, instant(0..=1_000_000_000), option::of(end), (pace(), any::<bool>()));
     let rest = (range(), range(), work(), prediction(), phases());
     (name(), params(), service(), vec(change, 0..3), timing, rest).prop_map(
-        move |(name, params, service, changes, (phase, join, end, pace), rest)| {
+        move |(name, params, service, changes, (phase, join, end, (pace, synchronous)), rest)| {
             let changes: std::collections::BTreeMap<_, _> = changes.into_iter().collect();
             let served = |params: AppParams| AppParams { service, ..params };
             let changes = changes.into_iter().map(|(at, params)| ParamChange { at, params: served(params) });
@@ -213,6 +213,7 @@ fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
                 prediction,
                 phases,
                 pace,
+                synchronous,
             }
         },
     )

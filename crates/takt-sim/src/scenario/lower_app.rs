@@ -72,6 +72,7 @@ impl Lower<'_, '_> {
             prediction: prediction?,
             phases: phases?,
             pace,
+            synchronous: raw.synchronous.as_ref().is_some_and(|flag| flag.value),
         };
         Some(LoweredApp {
             spec,

@@ -189,6 +189,9 @@ section! {
         cpu_us: Option<OneOrRange>,
         /// Does not wait for its release after a swap. Default: false.
         unpaced: Option<Flag>,
+        /// Sleeps after each group until it was dispatched, and computes only then: a driver that
+        /// lets nobody queue. Default: false.
+        synchronous: Option<Flag>,
         /// Its jobs are released by its own clock, this often, in microseconds, whatever the
         /// display does; fps and stride are then optional.
         period_us: Option<Number>,

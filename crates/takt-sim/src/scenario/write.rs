@@ -131,6 +131,7 @@ impl Writer {
         }
         self.key("submit_delay_us", range(app.submit_delay));
         self.key("cpu_us", range(app.cpu));
+        self.key("synchronous", app.synchronous);
         match app.pace {
             Pace::Released => {}
             Pace::Unpaced => self.key("unpaced", true),

@@ -1,0 +1,36 @@
+//! An app that submits one group at a time computes between groups, and nobody else does.
+
+use takt_core::{Event, Time};
+use takt_sim::{run, scenario};
+use takt_trace::{Observer, Record};
+
+#[derive(Default)]
+struct Submissions(Vec<u64>);
+
+impl Observer for Submissions {
+    fn record(&mut self, at: Time, record: &Record) {
+        if matches!(record, Record::In(Event::Submit { .. })) {
+            self.0.push(at.as_ns() / 1000);
+        }
+    }
+}
+
+/// When an app with 100 us of CPU before each of three groups of 1000 us submits them.
+fn submissions(synchronous: bool) -> Vec<u64> {
+    let text = format!(
+        "name = \"t\"\nduration_s = 0.02\n[scheduler]\npolicy = \"fifo\"\nmpcg = 1\n[[app]]\nname = \"a\"\n\
+         priority = 1\nfps = 60\nunpaced = true\nsynchronous = {synchronous}\ncpu_us = 300\n\
+         draws = [{{ us = 1000, count = 2 }}]\nswap_us = 1000\n"
+    );
+    let scenario = scenario::parse("t", &text, &[], &|_| Err(String::new())).expect("it makes sense");
+    let mut seen = Submissions::default();
+    run(&scenario, &mut seen);
+    seen.0
+}
+
+#[test]
+fn a_synchronous_app_computes_after_its_group_was_dispatched() {
+    // The second group waits for the first until 1100; the third is computed from then on.
+    assert_eq!(submissions(true)[..5], [100, 200, 1200, 2201, 3200]);
+    assert_eq!(submissions(false)[..4], [100, 200, 300, 401], "others queue");
+}
