@@ -37,6 +37,8 @@ pub const FLOAT: u32 = 0x1406;
 pub const HALF_FLOAT: u32 = 0x140B;
 pub const FIXED: u32 = 0x140C;
 pub const HALF_FLOAT_OES: u32 = 0x8D61;
+pub const UNSIGNED_INT_2_10_10_10_REV: u32 = 0x8368;
+pub const INT_2_10_10_10_REV: u32 = 0x8D9F;
 
 pub const COLOR: u32 = 0x1800;
 pub const DEPTH: u32 = 0x1801;

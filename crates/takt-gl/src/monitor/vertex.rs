@@ -47,7 +47,7 @@ impl Default for Array {
 impl Array {
     /// Bytes up to the end of that vertex; none if they cannot be counted.
     pub fn bytes(&self, vertex: usize) -> Option<usize> {
-        let size = self.format?.size() * usize::from(self.components);
+        let size = self.format?.vertex_size(self.components);
         let stride = if self.stride == 0 { size } else { self.stride };
         vertex.checked_mul(stride)?.checked_add(size)
     }
@@ -153,6 +153,14 @@ pub fn format(kind: u32, normalized: bool) -> Option<Format> {
         (gl::SHORT, true) => Format::I16Normalized,
         (gl::UNSIGNED_SHORT, false) => Format::U16,
         (gl::UNSIGNED_SHORT, true) => Format::U16Normalized,
+        (gl::INT, false) => Format::I32,
+        (gl::INT, true) => Format::I32Normalized,
+        (gl::UNSIGNED_INT, false) => Format::U32,
+        (gl::UNSIGNED_INT, true) => Format::U32Normalized,
+        (gl::INT_2_10_10_10_REV, false) => Format::I2101010,
+        (gl::INT_2_10_10_10_REV, true) => Format::I2101010Normalized,
+        (gl::UNSIGNED_INT_2_10_10_10_REV, false) => Format::U2101010,
+        (gl::UNSIGNED_INT_2_10_10_10_REV, true) => Format::U2101010Normalized,
         _ => return None,
     })
 }

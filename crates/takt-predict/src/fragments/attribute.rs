@@ -33,20 +33,68 @@ pub enum Format {
     I16Normalized,
     /// `GL_UNSIGNED_SHORT`, scaled to 0 … 1.
     U16Normalized,
+    /// `GL_INT`, scaled to −1 … 1.
+    I32Normalized,
+    /// `GL_UNSIGNED_INT`, scaled to 0 … 1.
+    U32Normalized,
+    /// `GL_INT_2_10_10_10_REV`: all four components in one word.
+    I2101010,
+    /// `GL_UNSIGNED_INT_2_10_10_10_REV`.
+    U2101010,
+    /// `GL_INT_2_10_10_10_REV`, scaled to −1 … 1.
+    I2101010Normalized,
+    /// `GL_UNSIGNED_INT_2_10_10_10_REV`, scaled to 0 … 1.
+    U2101010Normalized,
 }
 
 impl Format {
-    /// Bytes of one component.
-    pub fn size(self) -> usize {
-        match self {
-            Self::F32 | Self::Fixed | Self::I32 | Self::U32 => 4,
+    /// Bytes of a vertex with so many components; more than four are four.
+    pub fn vertex_size(self, components: u8) -> usize {
+        let component = match self {
+            Self::F32 | Self::Fixed | Self::I32 | Self::U32 | Self::I32Normalized | Self::U32Normalized => 4,
             Self::F16 | Self::I16 | Self::U16 | Self::I16Normalized | Self::U16Normalized => 2,
             Self::I8 | Self::U8 | Self::I8Normalized | Self::U8Normalized => 1,
+            Self::I2101010 | Self::U2101010 | Self::I2101010Normalized | Self::U2101010Normalized => {
+                return 4;
+            }
+        };
+        component * usize::from(components.min(4))
+    }
+
+    /// Reads the components of a vertex; those that are not there stay as they are.
+    fn read(self, bytes: &[u8], vertex: &mut [f32]) -> Option<()> {
+        if let Some(components) = self.unpack(bytes) {
+            vertex.iter_mut().zip(components?).for_each(|(place, value)| *place = value);
+            return Some(());
         }
+        for (place, component) in vertex.iter_mut().zip(bytes.chunks_exact(self.vertex_size(1))) {
+            *place = self.read_one(component)?;
+        }
+        Some(())
+    }
+
+    /// The components of a vertex that are in one word, if this is such a format and there is one.
+    fn unpack(self, bytes: &[u8]) -> Option<Option<[f32; 4]>> {
+        let (signed, normalized) = match self {
+            Self::I2101010 => (true, false),
+            Self::U2101010 => (false, false),
+            Self::I2101010Normalized => (true, true),
+            Self::U2101010Normalized => (false, true),
+            _ => return None,
+        };
+        let component = |word: u32, (low, bits): (u32, u32)| {
+            let top = word << (32 - low - bits);
+            let value =
+                if signed { (top.cast_signed() >> (32 - bits)) as f32 } else { (top >> (32 - bits)) as f32 };
+            let largest = (1u32 << (bits - u32::from(signed))) - 1;
+            if normalized { (value / largest as f32).max(-1.0) } else { value }
+        };
+        let word = bytes.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+        Some(word.map(|word| [(0, 10), (10, 10), (20, 10), (30, 2)].map(|place| component(word, place))))
     }
 
     /// Reads one component from the start of `bytes`.
-    fn read(self, bytes: &[u8]) -> Option<f32> {
+    fn read_one(self, bytes: &[u8]) -> Option<f32> {
         let byte = || bytes.first().copied();
         let short = || bytes.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes));
         let word = || bytes.first_chunk().copied();
@@ -64,6 +112,11 @@ impl Format {
             Self::U8Normalized => f32::from(byte()?) / 255.0,
             Self::I16Normalized => (f32::from(short()?.cast_signed()) / 32767.0).max(-1.0),
             Self::U16Normalized => f32::from(short()?) / 65535.0,
+            Self::I32Normalized => (i32::from_ne_bytes(word()?) as f32 / i32::MAX as f32).max(-1.0),
+            Self::U32Normalized => u32::from_ne_bytes(word()?) as f32 / u32::MAX as f32,
+            Self::I2101010 | Self::U2101010 | Self::I2101010Normalized | Self::U2101010Normalized => {
+                return None;
+            }
         })
     }
 }
@@ -92,7 +145,7 @@ impl Attribute<'_> {
 
     /// Vertices that lie in the buffer, up to its last byte.
     pub(super) fn vertices(&self) -> usize {
-        let size = self.format.size() * usize::from(self.components.min(4));
+        let size = self.format.vertex_size(self.components);
         let stride = if self.stride == 0 { size } else { self.stride };
         let last = self.bytes.len().checked_sub(size).and_then(|last| last.checked_sub(self.offset));
         last.map_or(0, |last| last / stride.max(1) + 1)
@@ -119,11 +172,10 @@ impl Attribute<'_> {
     }
 
     fn read(&self, index: u32) -> Option<[f32; 4]> {
-        let size = self.format.size();
-        let components = usize::from(self.components.min(4));
-        let stride = if self.stride == 0 { size * components } else { self.stride };
+        let size = self.format.vertex_size(self.components);
+        let stride = if self.stride == 0 { size } else { self.stride };
         let start = stride.checked_mul(usize::try_from(index).ok()?)?.checked_add(self.offset)?;
-        let bytes = self.bytes.get(start..start.checked_add(size * components)?)?;
+        let bytes = self.bytes.get(start..start.checked_add(size)?)?;
         let mut vertex = OUTSIDE;
         if self.format == Format::F32 {
             // Nearly all positions, and nearly all have three components: spelt out, reading them
@@ -136,9 +188,7 @@ impl Attribute<'_> {
             vertex.iter_mut().zip(words).for_each(|(value, word)| *value = float(word));
             return Some(vertex);
         }
-        for (value, component) in vertex.iter_mut().zip(bytes.chunks_exact(size)) {
-            *value = self.format.read(component)?;
-        }
+        self.format.read(bytes, &mut vertex[..usize::from(self.components.min(4))])?;
         Some(vertex)
     }
 }
@@ -283,6 +333,22 @@ mod tests {
         assert_eq!(attribute(&0x3c00u16.to_ne_bytes(), 1, Format::F16).vertex(0)[0], 1.0);
         assert_eq!(attribute(&0xc000u16.to_ne_bytes(), 1, Format::F16).vertex(0)[0], -2.0);
         assert_eq!(attribute(&0x0001_8000i32.to_ne_bytes(), 1, Format::Fixed).vertex(0)[0], 1.5);
+    }
+
+    #[test]
+    fn four_components_fit_in_one_word() {
+        let word = |x: i32, y: i32, z: i32, w: i32| {
+            let bits = |value: i32, count: u32| value.cast_unsigned() & ((1 << count) - 1);
+            (bits(x, 10) | bits(y, 10) << 10 | bits(z, 10) << 20 | bits(w, 2) << 30).to_ne_bytes()
+        };
+        let bytes: Vec<u8> = [word(1, 2, 3, 1), word(-512, 511, -1, -2)].concat();
+        let read = |format, components, index| attribute(&bytes, components, format).vertex(index);
+        assert_eq!(read(Format::I2101010, 4, 0), [1.0, 2.0, 3.0, 1.0]);
+        assert_eq!(read(Format::I2101010, 4, 1), [-512.0, 511.0, -1.0, -2.0]);
+        assert_eq!(read(Format::U2101010, 4, 1), [512.0, 511.0, 1023.0, 2.0]);
+        assert_eq!(read(Format::I2101010Normalized, 4, 1), [-1.0, 1.0, -1.0 / 511.0, -1.0]);
+        assert_eq!(read(Format::U2101010Normalized, 3, 1), [512.0 / 1023.0, 511.0 / 1023.0, 1.0, 1.0]);
+        assert_eq!(read(Format::U2101010, 4, 2), OUTSIDE);
     }
 
     #[test]

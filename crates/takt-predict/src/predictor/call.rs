@@ -82,7 +82,7 @@ impl<'a> DrawCall<'a> {
 
 /// An attribute whose stride does not depend on its components.
 fn tight(attribute: Attribute<'_>) -> Attribute<'_> {
-    let size = attribute.format.size() * usize::from(attribute.components.min(4));
+    let size = attribute.format.vertex_size(attribute.components);
     let stride = if attribute.stride == 0 { size } else { attribute.stride };
     Attribute { stride, ..attribute }
 }

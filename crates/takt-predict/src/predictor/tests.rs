@@ -317,6 +317,7 @@ fn any_input() -> impl Strategy<Value = (Layout, u32)> {
         Format::U8Normalized,
         Format::I16,
         Format::U32,
+        Format::I2101010Normalized,
     ]);
     ((place(), place(), any::<u8>(), format), number(3))
 }
