@@ -89,7 +89,7 @@ pub struct Adaption {
     config: AdaptionConfig,
     programs: Table<(ProgramId, GroupType), Learnt>,
     scenes: Table<GroupKey, Learnt>,
-    switch: MeanOf,
+    switch: SwitchCost,
 }
 
 /// What is known about one kind of groups.
@@ -114,19 +114,42 @@ impl MeanOf {
     }
 }
 
+/// What a context switch adds to the group after it.
+///
+/// That is the group's excess over its prediction, so predictions must be right for it to say
+/// anything. Until the first group comes whose factor has settled, the excess of others is better
+/// than nothing: where every group runs after a switch, no factor ever settles.
+#[derive(Copy, Clone, PartialEq, Default, Debug)]
+struct SwitchCost {
+    mean: MeanOf,
+    settled: bool,
+}
+
+impl SwitchCost {
+    fn add(&mut self, excess_ns: f64, settled: bool) {
+        if excess_ns.is_nan() || excess_ns.abs() > SWITCH_NS_MAX {
+            return;
+        }
+        if settled && !self.settled {
+            *self = Self { settled, ..Self::default() };
+        }
+        if settled == self.settled {
+            self.mean.add(excess_ns);
+        }
+    }
+}
+
 impl Adaption {
     /// Has learnt nothing yet.
     pub fn new(config: AdaptionConfig) -> Self {
         let learnt = Learnt::default();
         let (programs, scenes) = (Table::new(config.keys, &learnt), Table::new(config.keys, &learnt));
-        Self { config, programs, scenes, switch: MeanOf::default() }
+        Self { config, programs, scenes, switch: SwitchCost::default() }
     }
 
     /// Predicts a group from what the models say. With `switch`, a context switch is due first.
     pub fn predict(&self, key: &GroupKey, parts: &Parts, switch: Disturbance) -> Prediction {
-        let program = self.programs.peek(&(key.program, key.group_type));
-        let scene = self.scenes.peek(key).filter(|learnt| learnt.samples >= SCENE_SAMPLES);
-        let learnt = scene.or(program).copied().unwrap_or_default();
+        let learnt = self.learnt(key);
         let extra = if switch == Disturbance::ContextSwitch { self.switch_ns() } else { 0.0 };
         let value = learnt.factor.apply(parts);
         let (lower, upper) = if learnt.samples >= self.config.warm_up.saturating_mul(2) {
@@ -139,7 +162,14 @@ impl Adaption {
 
     /// Mean time that a context switch adds to the group after it.
     pub fn switch_ns(&self) -> f64 {
-        self.switch.mean.max(0.0)
+        self.switch.mean.mean.max(0.0)
+    }
+
+    /// What is known about groups like this one.
+    fn learnt(&self, key: &GroupKey) -> Learnt {
+        let program = self.programs.peek(&(key.program, key.group_type));
+        let scene = self.scenes.peek(key).filter(|learnt| learnt.samples >= SCENE_SAMPLES);
+        scene.or(program).copied().unwrap_or_default()
     }
 
     /// Learns from a finished group: what the models had said, and what was measured.
@@ -148,8 +178,9 @@ impl Adaption {
         match disturbance {
             Disturbance::Unknown => {}
             Disturbance::ContextSwitch => {
-                let expected = self.predict(key, parts, Disturbance::None).value.span().as_ns() as f64;
-                self.switch.add(measured_ns - expected);
+                let learnt = self.learnt(key);
+                let excess_ns = measured_ns - learnt.factor.apply(parts);
+                self.switch.add(excess_ns, learnt.samples >= self.config.warm_up);
             }
             Disturbance::None if measured_ns > self.config.threshold_ns => {
                 self.learn_undisturbed(key, parts, measured_ns);
@@ -199,6 +230,8 @@ impl Learnt {
     }
 }
 
+/// No GPU takes longer to switch; a group whose excess is larger met with something else.
+const SWITCH_NS_MAX: f64 = 10e6;
 /// Measurements after which a scene's own factor is used.
 const SCENE_SAMPLES: u32 = 8;
 

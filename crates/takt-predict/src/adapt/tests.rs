@@ -66,6 +66,29 @@ fn disturbed_times_teach_what_a_switch_costs_and_nothing_else() {
 }
 
 #[test]
+fn a_switch_is_learnt_from_groups_whose_factor_has_settled() {
+    let mut adaption = Adaption::new(AdaptionConfig::default());
+    for _ in 0..20 {
+        adaption.learn(&key(1000), &PARTS, cost(1_600_000.0), Disturbance::ContextSwitch);
+    }
+    assert!(
+        (adaption.switch_ns() - 1_080_000.0).abs() < 100.0,
+        "better than nothing: {}",
+        adaption.switch_ns()
+    );
+    for _ in 0..200 {
+        adaption.learn(&key(1000), &PARTS, cost(1_520_000.0), Disturbance::None);
+    }
+    adaption.learn(&key(1000), &PARTS, cost(1_600_000.0), Disturbance::ContextSwitch);
+    assert!((adaption.switch_ns() - 80_000.0).abs() < 100.0, "{}", adaption.switch_ns());
+    let before = adaption.switch_ns();
+    let never_seen = GroupKey { program: ProgramId(2), ..key(1000) };
+    adaption.learn(&never_seen, &PARTS, cost(9e6), Disturbance::ContextSwitch);
+    adaption.learn(&key(1000), &PARTS, cost(9e9), Disturbance::ContextSwitch);
+    assert_eq!(adaption.switch_ns(), before, "neither from others, nor from what is no switch");
+}
+
+#[test]
 fn short_groups_are_not_learnt_from() {
     let mut adaption = Adaption::new(AdaptionConfig::default());
     let before = adaption.predict(&key(1), &PARTS, Disturbance::None);
