@@ -6,19 +6,17 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
 
 mod camera;
+mod document;
 mod gears;
 mod models;
 mod scenes;
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::{env, fs};
 
-use scenes::{Frames, Group};
-use takt_predict::fragments::raster::{DepthTest, Raster};
+use scenes::Frames;
+use takt_predict::fragments::raster::DepthTest;
 use takt_predict::fragments::{
-    BoundingBox, COVERAGE, FragmentEstimator, PositionSource, RecentRatio, RecentSequence, Scene,
-    TriangleSamples, Vertex, View,
+    BoundingBox, COVERAGE, FragmentEstimator, RecentRatio, RecentSequence, Scene, TriangleSamples, View,
 };
 
 /// One frame every ten degrees.
@@ -55,7 +53,7 @@ fn estimates_are_as_good_as_the_document_says() {
         }
     }
     let tables = [coverage_table(&results), error_table(&results), seed_table(&results)];
-    compare("fragments.md", &tables.join("\n"));
+    document::compare("fragments.md", &tables.join("\n"));
 }
 
 /// What was found out about one scene.
@@ -120,8 +118,8 @@ fn evaluate(frames: &Frames) -> Results {
         let degrees = 360.0 / f64::from(FRAMES) * f64::from(frame);
         let before = frames.at(degrees - DEGREES_PER_FRAME);
         let groups = frames.at(degrees);
-        let exact = count(frames, &groups, DepthTest::Disabled);
-        let with_depth = count(frames, &groups, frames.depth);
+        let exact = frames.count(&groups, DepthTest::Disabled);
+        let with_depth = frames.count(&groups, frames.depth);
         results.triangles = groups.iter().flat_map(|group| group.draws()).map(|draw| draw.primitives()).sum();
         results.exact += exact.iter().sum::<f64>() / f64::from(FRAMES);
         results.with_depth += with_depth.iter().sum::<f64>() / f64::from(FRAMES);
@@ -132,7 +130,7 @@ fn evaluate(frames: &Frames) -> Results {
                 results.seeds.all.push((samples.take(&scene).unwrap() / exact - 1.0) * 100.0);
             }
         }
-        let known = count(frames, &before, frames.depth);
+        let known = frames.count(&before, frames.depth);
         for (n, (name, estimator)) in estimators.iter_mut().enumerate() {
             for (group, fragments) in before.iter().zip(&known) {
                 estimator.measured(group.vertices(), *fragments);
@@ -157,25 +155,6 @@ fn evaluate(frames: &Frames) -> Results {
         }
     }
     results
-}
-
-/// Exact fragments of each draw group of a frame.
-fn count(frames: &Frames, groups: &[Group], depth: DepthTest) -> Vec<f64> {
-    let mut raster = Raster::new(&frames.state, depth);
-    let mut fragments = Vec::new();
-    for group in groups {
-        let mut sum = 0;
-        for draw in group.draws() {
-            let vertices: Vec<Vertex> = (0..draw.count).map(|n| draw.vertex(n)).collect();
-            let mut clip = vec![[0.0; 4]; vertices.len()];
-            group.position.positions(0, &vertices, &mut clip);
-            let triangle =
-                |n| draw.mode.corners(n, draw.count).map(|corner| clip[usize::try_from(corner).unwrap()]);
-            sum += (0..draw.primitives()).map(|n| raster.triangle(&triangle(n))).sum::<u64>();
-        }
-        fragments.push(sum as f64);
-    }
-    fragments
 }
 
 fn coverage_table(results: &[Results]) -> String {
@@ -217,19 +196,4 @@ fn seed_table(results: &[Results]) -> String {
         writeln!(text, "| {name} | {mean:.2} % | {low:+.2} % | {high:+.2} % |").unwrap();
     }
     text
-}
-
-/// Compares text with what a document has between its markers, or puts it there.
-fn compare(document: &str, text: &str) {
-    const BEGIN: &str = "<!-- measured:begin -->\n";
-    const END: &str = "<!-- measured:end -->";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments").join(document);
-    let page = fs::read_to_string(&path).unwrap();
-    let (head, rest) = page.split_once(BEGIN).unwrap();
-    let (old, tail) = rest.split_once(END).unwrap();
-    if env::var_os("UPDATE_EXPECT").is_some() {
-        fs::write(&path, format!("{head}{BEGIN}{text}{END}{tail}")).unwrap();
-    } else {
-        assert_eq!(old, text, "run this test with UPDATE_EXPECT=1 to write {}", path.display());
-    }
 }

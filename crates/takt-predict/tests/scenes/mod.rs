@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use takt_predict::fragments::raster::DepthTest;
+use takt_predict::fragments::raster::{DepthTest, Raster};
 use takt_predict::fragments::{
-    Attribute, BufferId, Cull, Draw, Elements, Format, MatrixPosition, Mode, RangeKey, RasterState,
+    Attribute, BufferId, Cull, Draw, Elements, Format, MatrixPosition, Mode, PositionSource as _, RangeKey,
+    RasterState, Vertex,
 };
 
 use crate::camera;
@@ -24,6 +25,25 @@ impl Frames {
     /// The draw groups of the frame at this angle.
     pub(crate) fn at(&self, degrees: f64) -> Vec<Group> {
         (self.groups)(degrees)
+    }
+
+    /// Exact fragments of each draw group of a frame.
+    pub(crate) fn count(&self, groups: &[Group], depth: DepthTest) -> Vec<f64> {
+        let mut raster = Raster::new(&self.state, depth);
+        let mut fragments = Vec::new();
+        for group in groups {
+            let mut sum = 0;
+            for draw in group.draws() {
+                let vertices: Vec<Vertex> = (0..draw.count).map(|n| draw.vertex(n)).collect();
+                let mut clip = vec![[0.0; 4]; vertices.len()];
+                group.position.positions(0, &vertices, &mut clip);
+                let triangle =
+                    |n| draw.mode.corners(n, draw.count).map(|corner| clip[usize::try_from(corner).unwrap()]);
+                sum += (0..draw.primitives()).map(|n| raster.triangle(&triangle(n))).sum::<u64>();
+            }
+            fragments.push(sum as f64);
+        }
+        fragments
     }
 }
 
