@@ -181,6 +181,10 @@ pub(crate) struct RunArgs {
     /// Constants of this machine for predictions. Default: rough ones.
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
+    /// Write a picture of each frame to DIR, as CONTEXT-FRAME.ppm; slow, and frames that are read
+    /// back cost time that is measured.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dump_frames: Option<PathBuf>,
     /// Name of the app in files. Default: the program's.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,

@@ -44,6 +44,10 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
         let path = profile.canonicalize().with_context(|| format!("cannot find {}", profile.display()))?;
         command.env(settings::PROFILE, path);
     }
+    if let Some(folder) = &args.dump_frames {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        command.env(settings::FRAMES, folder.canonicalize()?);
+    }
     if let Some(name) = &args.name {
         command.env(settings::NAME, name);
     }

@@ -85,6 +85,27 @@ fn a_scene_looks_the_same_and_its_groups_are_seen() {
 }
 
 #[test]
+fn frames_are_written_as_they_are_shown() {
+    let (program, folder) = (trap("scene", &GL), products().join("frames"));
+    // What an earlier run left behind.
+    let _none = std::fs::remove_dir_all(&folder);
+    let alone = Command::new(&program).env("LIBGL_ALWAYS_SOFTWARE", "1").output().expect("the trap starts");
+    let mut command = takt();
+    command.arg("--dump-frames").arg(&folder).arg("--").arg(&program).env("LIBGL_ALWAYS_SOFTWARE", "1");
+    let output = command.output().expect("takt starts");
+    assert_eq!(text(&output.stdout), text(&alone.stdout), "reading back changes nothing");
+    let picture = |frame: usize| std::fs::read(folder.join(format!("0-{frame:06}.ppm"))).expect("a picture");
+    let header = b"P6\n96 96\n255\n";
+    for frame in 0..20 {
+        let picture = picture(frame);
+        assert!(picture.starts_with(header) && picture.len() == header.len() + 96 * 96 * 3);
+        assert_eq!(picture[header.len()..header.len() + 3], [0, 0, 51], "a corner shows what was cleared");
+    }
+    assert_ne!(picture(0), picture(19));
+    assert_eq!(std::fs::read_dir(&folder).expect("the folder").count(), 20);
+}
+
+#[test]
 fn errors_stay_errors() {
     same("errors", &trap("errors", &GL), &[]);
 }

@@ -91,6 +91,7 @@ pub const EGL_HEIGHT: i32 = 0x3056;
 pub const EGL_WIDTH: i32 = 0x3057;
 pub const EGL_SAMPLES: i32 = 0x3031;
 pub const EGL_CONFIG_ID: i32 = 0x3028;
+pub const EGL_VENDOR: i32 = 0x3053;
 pub const EGL_EXTENSIONS: i32 = 0x3055;
 pub const EGL_OPENGL_ES_API: u32 = 0x30A0;
 pub const EGL_SYNC_FENCE: u32 = 0x30F9;

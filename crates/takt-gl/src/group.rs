@@ -172,6 +172,11 @@ impl Builder {
         self.work.call_ns = self.work.call_ns.saturating_add(ns);
     }
 
+    /// The frame that is being made.
+    pub fn frame(&self) -> u64 {
+        self.frame
+    }
+
     /// Ends the group. None if the GPU has nothing to do, except for a swap, which is always a
     /// group of its own and ends the frame.
     pub fn end(&mut self, context: u64, end: End) -> Option<Group> {

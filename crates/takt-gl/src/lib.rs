@@ -10,6 +10,7 @@
 
 mod clock;
 pub mod entry;
+mod frames;
 pub mod gl;
 pub mod group;
 pub mod guard;

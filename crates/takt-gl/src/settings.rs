@@ -21,6 +21,8 @@ pub const OVERPREDICT: &str = "TAKT_OVERPREDICT";
 /// File with the constants of the machine.
 pub const PROFILE: &str = "TAKT_PROFILE";
 
+/// Folder that gets a picture of each frame.
+pub const FRAMES: &str = "TAKT_FRAMES";
 /// File that gets facts about the driver, for `takt doctor`.
 pub const FACTS: &str = "TAKT_FACTS";
 
@@ -33,6 +35,8 @@ pub struct Settings {
     pub process: u32,
     /// Where measurements go.
     pub measure: Option<PathBuf>,
+    /// Where pictures of frames go.
+    pub frames: Option<PathBuf>,
     /// Where facts about the driver go.
     pub facts: Option<PathBuf>,
     /// Which models predict.
@@ -49,6 +53,7 @@ impl Settings {
             app: cell(&named.unwrap_or_else(program)),
             process: std::process::id(),
             measure: path(MEASURE),
+            frames: path(FRAMES),
             facts: path(FACTS),
             choice: choice(),
             profile: path(PROFILE).and_then(|path| profile(&path)),
@@ -57,7 +62,7 @@ impl Settings {
 
     /// Whether calls have to be looked at.
     pub fn watches(&self) -> bool {
-        self.measure.is_some()
+        self.measure.is_some() || self.frames.is_some()
     }
 }
 

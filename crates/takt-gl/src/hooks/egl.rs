@@ -119,7 +119,10 @@ unsafe extern "C" fn eglDestroySurface(display: Ptr, surface: Ptr) -> u32 {
 
 /// A swap is two groups: what was pending, and the swap.
 fn swap(call: impl FnOnce() -> u32) -> u32 {
-    current::with(|state| state.submit(End::BeforeSwap));
+    current::with(|state| {
+        state.submit(End::BeforeSwap);
+        state.about_to_swap();
+    });
     let began_ns = clock::now_ns();
     let done = call();
     if done != 0 {

@@ -22,7 +22,7 @@ use crate::group::{Builder, End};
 use crate::measure::{self, Submitted};
 use crate::predict::{self, Models};
 use crate::settings::settings;
-use crate::{clock, gl, guard};
+use crate::{clock, frames, gl, guard};
 
 /// A context.
 #[derive(Debug)]
@@ -88,6 +88,8 @@ pub struct State {
 struct Driver {
     extensions: Arc<Vec<String>>,
     software: bool,
+    /// Whether it knows GL ES 3.
+    newer: bool,
 }
 
 impl State {
@@ -159,6 +161,14 @@ impl State {
         let submitted = Submitted { group, at_ns, software: self.software(), predicted };
         measure::submit(self.display, submitted);
         true
+    }
+
+    /// `eglSwapBuffers` is about to show the surface.
+    pub fn about_to_swap(&mut self) {
+        if let (Some(folder), Some(surface)) = (&settings().frames, &self.surface) {
+            let newer = self.driver.as_ref().is_some_and(|driver| driver.newer);
+            frames::dump(folder, surface.size(), newer, (self.number, self.builder.frame()));
+        }
     }
 
     /// `eglSwapBuffers` is over, which began at that time.
@@ -350,7 +360,8 @@ impl Driver {
                 guard::say(&format!("cannot write {}: {error}", path.display()));
             }
         }
-        Self { extensions: Arc::new(extensions), software }
+        let newer = text(gl::VERSION).starts_with("OpenGL ES 3");
+        Self { extensions: Arc::new(extensions), software, newer }
     }
 }
 
