@@ -106,6 +106,26 @@ fn frames_are_written_as_they_are_shown() {
 }
 
 #[test]
+fn a_driver_that_is_described_but_not_installed_is_passed_over() {
+    let program = trap("swaps", &GL);
+    let folder = products().join("vendors");
+    std::fs::create_dir_all(&folder).expect("our own folder");
+    for (name, library) in [("10_missing", "libEGL_missing.so.0"), ("50_mesa", "libEGL_mesa.so.0")] {
+        let text = format!(r#"{{"file_format_version":"1.0.0","ICD":{{"library_path":"{library}"}}}}"#);
+        std::fs::write(folder.join(format!("{name}.json")), text).expect("our own file");
+    }
+    let table = products().join("vendors.csv");
+    let said = |command: &mut Command| {
+        let output =
+            command.arg("only").env("__EGL_VENDOR_LIBRARY_DIRS", &folder).output().expect("it starts");
+        (text(&output.stdout), text(&output.stderr), output.status)
+    };
+    let alone = said(&mut Command::new(&program));
+    assert_eq!(said(takt().arg("--measure").arg(&table).arg("--").arg(&program)), alone);
+    assert_eq!(column(&table, "kind").iter().filter(|kind| *kind == "swap").count(), 100);
+}
+
+#[test]
 fn errors_stay_errors() {
     same("errors", &trap("errors", &GL), &[]);
 }

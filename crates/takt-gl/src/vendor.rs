@@ -136,21 +136,13 @@ unsafe extern "C" fn get_proc_address(name: *const c_char) -> Ptr {
     entry::offer(unsafe { CStr::from_ptr(name) }, real)
 }
 
-/// Loads a driver; says why if it cannot.
+/// Loads a driver. One that is described but not installed is passed over in silence, as libEGL
+/// does; `takt doctor` tells.
 fn load(inner: &Path) -> Option<Main> {
     let name = CString::new(inner.as_os_str().as_bytes()).ok()?;
     // SAFETY: loading runs the driver's initialisers, as libEGL would have done.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
     if handle.is_null() {
-        // SAFETY: without further arguments; the answer is null or a string.
-        let error = unsafe { libc::dlerror() };
-        let why = if error.is_null() {
-            "unknown reason".into()
-        } else {
-            // SAFETY: a string that is valid until the next such call of this thread.
-            unsafe { CStr::from_ptr(error) }.to_string_lossy().into_owned()
-        };
-        say(&format!("cannot load the driver {}: {why}", inner.display()));
         return None;
     }
     // SAFETY: the handle is valid, the name ends with a zero byte.

@@ -129,7 +129,7 @@ impl State {
     }
 
     /// Whether rendering happens on the CPU.
-    fn software(&self) -> bool {
+    pub(super) fn software(&self) -> bool {
         self.driver.as_ref().is_some_and(|driver| driver.software)
     }
 

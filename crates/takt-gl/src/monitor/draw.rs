@@ -84,7 +84,7 @@ impl State {
         if let Some(models) = self.models.clone() {
             let mut models = models.lock().unwrap_or_else(PoisonError::into_inner);
             if !self.seen.contains(&scene.program) {
-                models.link(&linked.program);
+                models.link(&linked.program, self.software());
                 self.seen.push(scene.program);
             }
             self.predict(drawing, &scene, linked, &mut models);

@@ -23,6 +23,8 @@ pub struct Models {
     history: Option<History>,
     /// Commands of the current group, as the history wants them.
     commands: Vec<Command>,
+    /// Whether the current group uses a program for the first time.
+    fresh: bool,
 }
 
 /// What the models said about a group, for when it is complete.
@@ -33,6 +35,7 @@ pub struct Predicted {
     /// What the history said.
     pub history: Option<Span>,
     commands: Vec<Command>,
+    disturbance: Disturbance,
 }
 
 impl Models {
@@ -46,14 +49,16 @@ impl Models {
             })
             .collect();
         let history = choice.history().then(History::default);
-        (!predictors.is_empty()).then_some(Self { predictors, history, commands: Vec::new() })
+        (!predictors.is_empty()).then_some(Self { predictors, history, commands: Vec::new(), fresh: false })
     }
 
-    /// A program is used that these models have not seen.
-    pub fn link(&mut self, program: &Program) {
+    /// A program is used that these models have not seen; drivers finish compiling it just then,
+    /// so the group's time tells nothing.
+    pub fn link(&mut self, program: &Program, software: bool) {
+        self.fresh = true;
         for predictor in &mut self.predictors {
             predictor.link(program);
-            predictor.profiled(program.id(), ROUGH);
+            predictor.profiled(program.id(), if software { ROUGH_SOFTWARE } else { ROUGH });
         }
     }
 
@@ -90,20 +95,22 @@ impl Models {
             self.predictors.iter_mut().for_each(Predictor::frame_begins);
         }
         let history = self.history.as_ref().map(|history| history.predict(&commands).estimate().span());
-        Predicted { predictions, history, commands }
+        let fresh = std::mem::take(&mut self.fresh);
+        let disturbance = if fresh { Disturbance::Unknown } else { Disturbance::None };
+        Predicted { predictions, history, commands, disturbance }
     }
 
     /// The group turned out to cost this.
     pub fn learn(&mut self, predicted: &Predicted, cost_ns: u64, ends_frame: bool) {
         let cost = Cost::new(Span::from_ns(cost_ns));
-        let measured = Measured { cost, disturbance: Disturbance::None, fragments: None };
+        let measured = Measured { cost, disturbance: predicted.disturbance, fragments: None };
         for (predictor, (_, ticket)) in self.predictors.iter_mut().zip(&predicted.predictions) {
             predictor.learn(ticket, &measured);
             if ends_frame {
                 predictor.frame_measured();
             }
         }
-        if let Some(history) = &mut self.history {
+        if let Some(history) = self.history.as_mut().filter(|_| predicted.disturbance == Disturbance::None) {
             history.learn(&predicted.commands, cost);
         }
     }
@@ -122,7 +129,10 @@ const COPY: u32 = 4;
 const SWAP: u32 = 5;
 
 /// What shaders cost before anything is known about them; measurements correct it soon.
-const ROUGH: ShaderRates = ShaderRates { vertex_ns: 5.0, fragment_ns: 1.0 };
+const ROUGH: ShaderRates = ShaderRates { vertex_ns: 0.1, fragment_ns: 0.02 };
+
+/// The same for renderers on the CPU.
+const ROUGH_SOFTWARE: ShaderRates = ShaderRates { vertex_ns: 20.0, fragment_ns: 10.0 };
 
 /// The profile that was asked for, or rough constants.
 pub fn profile() -> Profile {
