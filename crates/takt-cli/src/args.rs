@@ -181,6 +181,11 @@ pub(crate) struct RunArgs {
     /// Constants of this machine for predictions. Default: rough ones.
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
+    /// Render without a screen: windows become off-screen surfaces of their own size, or of WxH.
+    /// The program still needs its X server or compositor; the GPU needs neither.
+    #[arg(long, value_name = "WxH", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(value_parser = window_size)]
+    pub(crate) offscreen: Option<String>,
     /// Write a picture of each frame to DIR, as CONTEXT-FRAME.ppm; slow, and frames that are read
     /// back cost time that is measured.
     #[arg(long, value_name = "DIR")]
@@ -213,6 +218,14 @@ pub(crate) struct DoctorArgs {
     /// The program and its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+fn window_size(text: &str) -> Result<String, String> {
+    match text {
+        "" => Ok(String::new()),
+        text if takt_gl::settings::size(text).is_some() => Ok(text.to_owned()),
+        _ => Err("write a size such as 800x600, each side from 1 to 16384".to_owned()),
+    }
 }
 
 fn factor(text: &str) -> Result<f64, String> {

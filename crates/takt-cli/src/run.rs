@@ -9,13 +9,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use takt_gl::predict::Choice;
 use takt_gl::settings;
 
 use crate::Answer;
 use crate::args::RunArgs;
-use crate::hook::Hooking;
+use crate::hook::{Hooking, Way};
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let hooking = Hooking::prepare(args.hook)?;
@@ -43,6 +43,12 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     if let Some(profile) = &args.profile {
         let path = profile.canonicalize().with_context(|| format!("cannot find {}", profile.display()))?;
         command.env(settings::PROFILE, path);
+    }
+    if let Some(size) = &args.offscreen {
+        if hooking.way == Way::Preload {
+            bail!("--offscreen needs libglvnd: only its drivers can be given another display");
+        }
+        command.env(settings::OFFSCREEN, size);
     }
     if let Some(folder) = &args.dump_frames {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 mod support;
-use support::{column, products, takt, text};
+use support::{GL, column, products, takt, text, trap};
 
 /// A server of our own, which ends with the test.
 struct Server {
@@ -102,6 +102,40 @@ fn programs_run_on_wayland() {
     for program in ["es2gears_wayland", "weston-simple-egl"] {
         assert!(frames(&server, "vendor", program) > 0, "{program}");
     }
+}
+
+#[test]
+fn windows_are_done_without_and_keep_their_sizes() {
+    let server = Server::x11();
+    let program = trap("window", &GL);
+    let run = |command: &mut Command| {
+        let output = command.envs(server.variables.iter().map(|(name, value)| (name, value))).output();
+        let output = output.expect("it starts");
+        (text(&output.stdout), text(&output.stderr), output.status.code())
+    };
+    let alone = run(&mut Command::new(&program));
+    assert!(alone.0.contains("size 200 116"), "{alone:?}");
+    assert_eq!(run(takt().args(["--offscreen", "--"]).arg(&program)), alone);
+    let fixed = run(takt().args(["--offscreen=64x32", "--"]).arg(&program)).0;
+    assert_eq!(fixed.matches("size 64 32").count(), 3, "{fixed}");
+}
+
+#[test]
+fn wayland_programs_do_without_windows() {
+    let server = Server::wayland("offscreen");
+    let folder = products().join("wayland-frames");
+    // What an earlier run left behind.
+    let _none = std::fs::remove_dir_all(&folder);
+    let output = takt()
+        .args(["--offscreen", "--dump-frames"])
+        .arg(&folder)
+        .args(["--", "timeout", "2", "es2gears_wayland"])
+        .envs(server.variables.iter().map(|(name, value)| (name, value)))
+        .output()
+        .expect("takt starts");
+    assert_eq!(output.status.code(), Some(124), "{}", text(&output.stderr));
+    let picture = std::fs::read(folder.join("0-000000.ppm")).expect("a picture of the first frame");
+    assert!(picture.starts_with(b"P6\n300 300\n"), "{:?}", String::from_utf8_lossy(&picture[..20]));
 }
 
 /// What glmark2 says about scenes that validate themselves.

@@ -3,28 +3,11 @@
 //! The programs in `traps` do what has broken interposers before. Each is run alone, then in all
 //! ways that Takt has, and must say the same and end the same way.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 mod support;
-use support::{column, products, takt, takt_command, text};
-
-/// Compiles a trap.
-fn trap(name: &str, flags: &[&str]) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/traps/{name}.c"));
-    let program = products().join(format!("trap-{name}"));
-    let output = Command::new("gcc")
-        .args(["-O1", "-g", "-Wall", "-Wno-unused-function", "-o"])
-        .arg(&program)
-        .arg(source)
-        .args(flags)
-        .output()
-        .expect("gcc starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    program
-}
-
-const GL: [&str; 3] = ["-lEGL", "-lGLESv2", "-lpthread"];
+use support::{GL, column, products, takt, takt_command, text, trap};
 
 /// Ways to run a program with Takt underneath.
 fn ways(name: &str) -> Vec<(String, Vec<String>)> {

@@ -17,6 +17,7 @@ pub mod guard;
 pub mod hooks;
 pub mod measure;
 pub mod monitor;
+mod offscreen;
 pub mod predict;
 pub mod preload;
 pub mod quiet;

@@ -21,6 +21,8 @@ pub const OVERPREDICT: &str = "TAKT_OVERPREDICT";
 /// File with the constants of the machine.
 pub const PROFILE: &str = "TAKT_PROFILE";
 
+/// Size of windows that are not shown, as WxH; empty for the windows' own.
+pub const OFFSCREEN: &str = "TAKT_OFFSCREEN";
 /// Folder that gets a picture of each frame.
 pub const FRAMES: &str = "TAKT_FRAMES";
 /// File that gets facts about the driver, for `takt doctor`.
@@ -35,6 +37,8 @@ pub struct Settings {
     pub process: u32,
     /// Where measurements go.
     pub measure: Option<PathBuf>,
+    /// Whether windows are done without, and of what size they are then.
+    pub offscreen: Option<Option<[u32; 2]>>,
     /// Where pictures of frames go.
     pub frames: Option<PathBuf>,
     /// Where facts about the driver go.
@@ -53,6 +57,7 @@ impl Settings {
             app: cell(&named.unwrap_or_else(program)),
             process: std::process::id(),
             measure: path(MEASURE),
+            offscreen: env::var(OFFSCREEN).ok().map(|text| size(&text)),
             frames: path(FRAMES),
             facts: path(FACTS),
             choice: choice(),
@@ -62,7 +67,7 @@ impl Settings {
 
     /// Whether calls have to be looked at.
     pub fn watches(&self) -> bool {
-        self.measure.is_some() || self.frames.is_some()
+        self.measure.is_some() || self.frames.is_some() || self.offscreen.is_some()
     }
 }
 
@@ -92,6 +97,16 @@ fn profile(path: &Path) -> Option<Profile> {
         })
         .ok()
 }
+
+/// A size as WxH, of which neither is zero.
+pub fn size(text: &str) -> Option<[u32; 2]> {
+    let (width, height) = text.split_once('x')?;
+    let side = |text: &str| text.parse().ok().filter(|side| (1..=SIDE_MAX).contains(side));
+    Some([side(width)?, side(height)?])
+}
+
+/// Largest side of a window that is not shown.
+const SIDE_MAX: u32 = 16384;
 
 /// The program's own name.
 fn program() -> String {

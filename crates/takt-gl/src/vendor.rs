@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 
 use crate::entry::{self, Finder, Ptr};
 use crate::guard::say;
+use crate::offscreen::{self, GetPlatformDisplay};
 
 /// Beside the library: a file that holds the name of the driver it stands for.
 pub const INNER_FILE: &str = "driver";
@@ -41,8 +42,6 @@ pub struct Imports {
     find_native_display_platform: Ptr,
 }
 
-type GetPlatformDisplay = unsafe extern "C" fn(u32, Ptr, *const isize) -> Ptr;
-
 /// What libEGL offers to a vendor, as far as it is used.
 #[repr(C)]
 #[derive(Debug)]
@@ -63,6 +62,7 @@ type Main = unsafe extern "C" fn(u32, *const Exports, Ptr, *mut Imports) -> u32;
 #[derive(Debug)]
 struct Driver {
     get_proc_address: Finder,
+    get_platform_display: Option<GetPlatformDisplay>,
     set_egl_error: Option<unsafe extern "C" fn(i32)>,
 }
 
@@ -96,12 +96,16 @@ pub unsafe fn main(version: u32, exports: *const Exports, vendor: Ptr, imports: 
     let Some(get_proc_address) = imports.get_proc_address else {
         return accepted;
     };
-    let driver =
-        Driver { get_proc_address, set_egl_error: exports.and_then(|exports| exports.set_egl_error) };
+    let set_egl_error = exports.and_then(|exports| exports.set_egl_error);
+    let get_platform_display = imports.get_platform_display;
+    let driver = Driver { get_proc_address, get_platform_display, set_egl_error };
     if DRIVER.set(driver).is_ok() {
         stay_loaded();
         entry::set_finder(get_proc_address);
         imports.get_proc_address = Some(self::get_proc_address);
+        if offscreen::is_wanted() {
+            imports.get_platform_display = Some(offscreen_display);
+        }
         imports.is_patch_supported = ptr::null_mut();
         imports.initiate_patch = ptr::null_mut();
         imports.release_patch = ptr::null_mut();
@@ -120,6 +124,12 @@ pub fn restore_egl_error(error: i32) {
         // SAFETY: libEGL's function, which may be called from every thread at any time.
         unsafe { set(error) };
     }
+}
+
+/// What libEGL calls to get a display, where windows are to be done without.
+unsafe extern "C" fn offscreen_display(platform: u32, native: Ptr, _attributes: *const isize) -> Ptr {
+    let get = DRIVER.get().and_then(|driver| driver.get_platform_display);
+    get.map_or(ptr::null_mut(), |get| offscreen::display(get, platform, native))
 }
 
 /// What libEGL and libGLdispatch call to find entry points.

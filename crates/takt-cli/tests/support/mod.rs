@@ -47,3 +47,21 @@ pub(crate) fn column(file: &Path, name: &str) -> Vec<String> {
     let at = lines.next().and_then(|line| line.split(',').position(|cell| cell == name)).expect("the column");
     lines.map(|line| line.split(',').nth(at).expect("a full row").to_owned()).collect()
 }
+
+/// Compiles a trap.
+pub(crate) fn trap(name: &str, flags: &[&str]) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/traps/{name}.c"));
+    let program = products().join(format!("trap-{name}"));
+    let output = Command::new("gcc")
+        .args(["-O1", "-g", "-Wall", "-Wno-unused-function", "-o"])
+        .arg(&program)
+        .arg(source)
+        .args(flags)
+        .output()
+        .expect("gcc starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// What traps link to.
+pub(crate) const GL: [&str; 3] = ["-lEGL", "-lGLESv2", "-lpthread"];

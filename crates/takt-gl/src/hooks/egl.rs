@@ -2,14 +2,16 @@
 
 use crate::entry::{Ptr, real};
 use crate::group::End;
+use crate::hooks::given;
 use crate::monitor::current;
-use crate::{clock, gl, guard, measure, quiet};
+use crate::{clock, gl, guard, measure, offscreen, quiet};
 
 super::offered!(
     eglCreateContext eglDestroyContext eglMakeCurrent eglReleaseThread eglTerminate
     eglCreateWindowSurface eglCreatePlatformWindowSurface eglCreatePlatformWindowSurfaceEXT
     eglCreatePbufferSurface eglCreatePixmapSurface eglCreatePlatformPixmapSurface eglCreatePlatformPixmapSurfaceEXT
-    eglDestroySurface eglSwapBuffers eglSwapBuffersWithDamageKHR eglSwapBuffersWithDamageEXT
+    eglDestroySurface eglChooseConfig eglGetConfigAttrib eglQuerySurface eglSurfaceAttrib
+    eglSwapBuffers eglSwapBuffersWithDamageKHR eglSwapBuffersWithDamageEXT
 );
 
 #[expect(non_snake_case, reason = "names of the registry")]
@@ -41,6 +43,7 @@ unsafe extern "C" fn eglDestroyContext(display: Ptr, context: Ptr) -> u32 {
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn eglMakeCurrent(display: Ptr, draw: Ptr, read: Ptr, context: Ptr) -> u32 {
     current::with(|state| state.submit(End::Unbind));
+    let (draw, read) = (actual(draw), actual(read));
     // SAFETY: the program's own call.
     let done = unsafe { real::eglMakeCurrent(display, draw, read, context) };
     if done != 0 {
@@ -97,10 +100,37 @@ macro_rules! surfaces {
     )* };
 }
 
+/// What there is in place of a surface that the program knows.
+fn actual(surface: Ptr) -> Ptr {
+    if offscreen::is_wanted() { offscreen::actual(surface) } else { surface }
+}
+
+macro_rules! windows {
+    ($( $name:ident, $native:expr; )*) => { $(
+        #[expect(non_snake_case, reason = "names of the registry")]
+        unsafe extern "C" fn $name(display: Ptr, config: Ptr, window: Ptr, attributes: Ptr) -> Ptr {
+            if offscreen::is_wanted() {
+                let native: fn(Ptr) -> usize = $native;
+                return surface(display, config, offscreen::create(display, config, native(window)));
+            }
+            // SAFETY: the program's own call.
+            surface(display, config, unsafe { real::$name(display, config, window, attributes) })
+        }
+    )* };
+}
+
+/// Platforms hand over a pointer to an X11 window, but a Wayland window itself.
+fn pointed_to(window: Ptr) -> usize {
+    offscreen::native_window(window)
+}
+
+windows! {
+    eglCreateWindowSurface, |window| window as usize;
+    eglCreatePlatformWindowSurface, pointed_to;
+    eglCreatePlatformWindowSurfaceEXT, pointed_to;
+}
+
 surfaces! {
-    eglCreateWindowSurface(display: Ptr, config: Ptr, window: Ptr, attributes: Ptr);
-    eglCreatePlatformWindowSurface(display: Ptr, config: Ptr, window: Ptr, attributes: Ptr);
-    eglCreatePlatformWindowSurfaceEXT(display: Ptr, config: Ptr, window: Ptr, attributes: Ptr);
     eglCreatePbufferSurface(display: Ptr, config: Ptr, attributes: Ptr);
     eglCreatePixmapSurface(display: Ptr, config: Ptr, pixmap: Ptr, attributes: Ptr);
     eglCreatePlatformPixmapSurface(display: Ptr, config: Ptr, pixmap: Ptr, attributes: Ptr);
@@ -109,6 +139,7 @@ surfaces! {
 
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn eglDestroySurface(display: Ptr, surface: Ptr) -> u32 {
+    let surface = if offscreen::is_wanted() { offscreen::destroyed(surface) } else { surface };
     // SAFETY: the program's own call.
     let done = unsafe { real::eglDestroySurface(display, surface) };
     if done != 0 {
@@ -117,16 +148,56 @@ unsafe extern "C" fn eglDestroySurface(display: Ptr, surface: Ptr) -> u32 {
     done
 }
 
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglChooseConfig(display: Ptr, asked: Ptr, configs: Ptr, room: i32, count: Ptr) -> u32 {
+    if !offscreen::is_wanted() {
+        // SAFETY: the program's own call.
+        return unsafe { real::eglChooseConfig(display, asked, configs, room, count) };
+    }
+    let mut attributes = offscreen::attributes(given::attributes(asked));
+    // SAFETY: the program's own call, but for a list of our own, which has its end.
+    unsafe { real::eglChooseConfig(display, attributes.as_mut_ptr().cast(), configs, room, count) }
+}
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglGetConfigAttrib(display: Ptr, config: Ptr, what: i32, value: Ptr) -> u32 {
+    // SAFETY: the program's own call.
+    let done = unsafe { real::eglGetConfigAttrib(display, config, what, value) };
+    if done != 0 && offscreen::is_wanted() && !value.is_null() {
+        let value = value.cast::<i32>();
+        // SAFETY: the driver has just written there.
+        let said = unsafe { value.read() };
+        // SAFETY: as above.
+        unsafe { value.write(offscreen::config_attribute(display, what, said)) };
+    }
+    done
+}
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglQuerySurface(display: Ptr, surface: Ptr, what: i32, value: Ptr) -> u32 {
+    // SAFETY: the program's own call.
+    unsafe { real::eglQuerySurface(display, actual(surface), what, value) }
+}
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglSurfaceAttrib(display: Ptr, surface: Ptr, what: i32, value: i32) -> u32 {
+    // SAFETY: the program's own call.
+    unsafe { real::eglSurfaceAttrib(display, actual(surface), what, value) }
+}
+
 /// A swap is two groups: what was pending, and the swap.
-fn swap(call: impl FnOnce() -> u32) -> u32 {
+fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
     current::with(|state| {
         state.submit(End::BeforeSwap);
         state.about_to_swap();
     });
     let began_ns = clock::now_ns();
-    let done = call();
+    let done = call(actual(surface));
     if done != 0 {
         current::with(|state| state.swapped(began_ns));
+        if offscreen::is_wanted() {
+            guard::shielded(|| offscreen::follow(display, surface));
+        }
     }
     done
 }
@@ -134,17 +205,21 @@ fn swap(call: impl FnOnce() -> u32) -> u32 {
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn eglSwapBuffers(display: Ptr, surface: Ptr) -> u32 {
     // SAFETY: the program's own call.
-    swap(|| unsafe { real::eglSwapBuffers(display, surface) })
+    swap(display, surface, |surface| unsafe { real::eglSwapBuffers(display, surface) })
 }
 
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn eglSwapBuffersWithDamageKHR(display: Ptr, surface: Ptr, rects: Ptr, count: i32) -> u32 {
     // SAFETY: the program's own call.
-    swap(|| unsafe { real::eglSwapBuffersWithDamageKHR(display, surface, rects, count) })
+    swap(display, surface, |surface| unsafe {
+        real::eglSwapBuffersWithDamageKHR(display, surface, rects, count)
+    })
 }
 
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn eglSwapBuffersWithDamageEXT(display: Ptr, surface: Ptr, rects: Ptr, count: i32) -> u32 {
     // SAFETY: the program's own call.
-    swap(|| unsafe { real::eglSwapBuffersWithDamageEXT(display, surface, rects, count) })
+    swap(display, surface, |surface| unsafe {
+        real::eglSwapBuffersWithDamageEXT(display, surface, rects, count)
+    })
 }

@@ -30,6 +30,25 @@ pub(super) fn bytes<'a>(size: isize, data: Ptr) -> Option<&'a [u8]> {
     (!data.is_null() && size >= 0).then(|| list(usize::try_from(size).unwrap_or(0), data))
 }
 
+/// Attributes of EGL, in pairs, up to their end.
+pub(super) fn attributes<'a>(list_at: Ptr) -> &'a [i32] {
+    let first = list_at.cast::<i32>();
+    if first.is_null() {
+        return &[];
+    }
+    let mut count = 0;
+    loop {
+        // SAFETY: the list has its end, as EGL demands, and is not walked beyond it.
+        let name = unsafe { first.add(count) };
+        // SAFETY: as above; attributes come in pairs.
+        if unsafe { name.read_unaligned() } == crate::gl::EGL_NONE {
+            break;
+        }
+        count += 2;
+    }
+    list(count, list_at)
+}
+
 /// A string of `glShaderSource`: with a length, or with a zero byte at its end.
 pub(super) fn string<'a>(text: *const u8, length: Option<usize>) -> &'a [u8] {
     match length {
