@@ -206,6 +206,7 @@ fn app(priority: u32, cost: Ticks, pace: Pace, level: Level, timeslice: Ticks) -
         prediction: Prediction::default(),
         phases: Vec::new(),
         pace,
+        synchronous: false,
     }
 }
 
