@@ -36,6 +36,8 @@ pub(crate) enum State {
     Waking,
     /// Submits its planned groups one by one.
     Submitting,
+    /// Waits for the end of a group since that time.
+    Waiting(GroupId, Time),
     /// Its queue is full, or it submits one group at a time; goes on when one was dispatched.
     Blocked,
     /// Will never submit again.
@@ -189,6 +191,19 @@ impl<'a> Client<'a> {
                 at.max(now)
             }
             None => self.rest(now),
+        }
+    }
+
+    /// A group of it is known to be over; says when it goes on, if it waited for that one.
+    pub(crate) fn ended(&mut self, now: Time, group: GroupId) -> Option<Time> {
+        match self.state {
+            State::Waiting(awaited, since) if awaited == group => {
+                // Nothing was computed while it waited.
+                self.frame_start += now.since(since);
+                self.state = State::Submitting;
+                Some(self.next_submission().map_or_else(|| self.rest(now), |at| at.max(now)))
+            }
+            _ => None,
         }
     }
 

@@ -257,8 +257,8 @@ impl<'a, O: Observer> World<'a, O> {
                 | Action::Hold { .. }
                 | Action::Missed { .. }
                 | Action::FrameDone(_)
-                | Action::Left { .. }
-                | Action::Lost { .. } => {}
+                | Action::Left { .. } => {}
+                Action::Lost { app, group, .. } => self.ended(app, group),
             }
         }
         self.next[TIMEOUT] = self.scheduler.poll_timeout().map_or(Time::NEVER, |at| at.max(self.now));
@@ -286,6 +286,13 @@ impl<'a, O: Observer> World<'a, O> {
         let delay = self.rng.span(self.scenario.gpu.dispatch_delay);
         self.gpu.dispatch(self.now + delay, Job { app, group, cost });
         self.next[GPU] = self.gpu.next_at();
+    }
+
+    /// An app that waited for this group goes on.
+    fn ended(&mut self, app: AppId, group: GroupId) {
+        if let Some(at) = self.clients[app.index()].ended(self.now, group) {
+            self.next[APPS + app.index()] = at;
+        }
     }
 
     fn take_back(&mut self, app: AppId, group: GroupId) {
@@ -356,6 +363,7 @@ impl<'a, O: Observer> World<'a, O> {
             // If it was taken back when it was done, it waits no longer.
             client.submitted.pop_front_if(|(first, _)| *first == group);
             client.completed(group, cost, switched);
+            self.ended(app, group);
             self.tell(Event::Complete { group, finished, cost });
         }
         self.next[NOTICE] = self.notices.front().map_or(Time::NEVER, |(at, _)| *at);
@@ -435,6 +443,10 @@ impl<'a, O: Observer> World<'a, O> {
         self.next[APPS + index] = match (planned.kind, client.next_submission()) {
             (GroupKind::Exit, _) => {
                 client.state = State::Done;
+                Time::NEVER
+            }
+            (GroupKind::Sync, _) => {
+                client.state = State::Waiting(group, self.now);
                 Time::NEVER
             }
             _ if client.spec().synchronous => {
