@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Simulate a scenario and tell who met which deadlines.
     Sim(SimArgs),
+    /// Play scenarios under every policy and put the outcomes side by side.
+    Policies(PoliciesArgs),
     /// Tell before deployment whether reserved times can be guaranteed (exit 0 yes, 1 no).
     Check(CheckArgs),
     /// Bound the response times of recurring tasks: set,verdict,R0,R1,... for each set of a file.
@@ -118,6 +120,8 @@ pub(crate) enum Schema {
     Study,
     /// The output of `takt sim --json`.
     Sim,
+    /// The output of `takt policies --json`.
+    Policies,
     /// The output of `takt check --json`.
     Check,
     /// The output of `takt analyze --json`.
@@ -143,6 +147,7 @@ pub(crate) fn schema(of: Schema) -> String {
         Schema::Scenario => takt_sim::scenario::json_schema(),
         Schema::Study => takt_sim::scenario::study_file::json_schema(),
         Schema::Sim => of_type::<takt_trace::Summary>(),
+        Schema::Policies => of_type::<Vec<crate::policies::Figures>>(),
         Schema::Check => of_type::<crate::check::Verdict>(),
         Schema::Analyze => of_type::<crate::analyze::Answers>(),
         Schema::Prove => of_type::<crate::prove::Findings>(),
@@ -343,6 +348,33 @@ pub(crate) struct SimArgs {
     /// Exit with 1 unless the run has this event hash: pins a run in a test.
     #[arg(long, value_name = "HASH")]
     pub(crate) expect_hash: Option<String>,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct PoliciesArgs {
+    /// Scenario files (TOML; see docs/scenarios.md).
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Policies to play them under, separated by commas; all if not given (docs/policies.md).
+    #[arg(long = "policy", value_name = "NAME", value_delimiter = ',')]
+    #[arg(value_parser = PossibleValuesParser::new(policy::NAMES))]
+    pub(crate) policies: Vec<String>,
+    /// Change a value of every scenario, as in `takt sim`. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<Override>,
+    /// Threads; the figures do not depend on it.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: Option<u32>,
+    /// Print the table as Markdown.
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// Draw when frames finish between release and deadline (SVG): a column for each policy, a row
+    /// for each app. For a single scenario.
+    #[arg(long, value_name = "F.svg")]
+    pub(crate) histograms: Option<PathBuf>,
+    /// Write the figures as JSON, with those of each app; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 /// A part of a run, in seconds.

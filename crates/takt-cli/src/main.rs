@@ -13,6 +13,7 @@ mod import;
 mod live;
 mod load;
 mod output;
+mod policies;
 mod prove;
 mod report;
 mod run;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Why(args) => live::why(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Sim(args) => sim::run(&args),
+        Command::Policies(args) => policies::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Analyze(args) => analyze::run(&args),
         Command::Prove(args) => prove::run(&args),

@@ -54,6 +54,24 @@ impl Table {
     }
 }
 
+impl Table {
+    /// The same for a document.
+    pub(crate) fn markdown(&self) -> String {
+        let line = |cells: &mut dyn Iterator<Item = &str>| {
+            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let mut out = line(&mut self.columns.iter().map(|(heading, _)| heading.as_str()));
+        out += &line(&mut self.columns.iter().map(|(_, align)| match align {
+            Align::Left => "---",
+            Align::Right => "---:",
+        }));
+        for row in &self.rows {
+            out += &line(&mut row.iter().map(String::as_str));
+        }
+        out
+    }
+}
+
 /// `12.34 %`, with enough digits to tell 100 % from nearly 100 %.
 pub(crate) fn percent(share: f64) -> String {
     let text = format!("{:.2} %", share * 100.0);
@@ -75,6 +93,13 @@ mod tests {
         table.row(vec!["speedometer".into(), "60".into()]);
         table.row(vec!["é".into(), "7.5".into()]);
         assert_eq!(table.render(), "app          fps\nspeedometer   60\né            7.5\n");
+    }
+
+    #[test]
+    fn documents_get_the_same_cells() {
+        let mut table = Table::new(&["<app", "fps"]);
+        table.row(vec!["menu".into(), "60".into()]);
+        assert_eq!(table.markdown(), "| app | fps |\n| --- | ---: |\n| menu | 60 |\n");
     }
 
     #[test]

@@ -302,8 +302,42 @@ fn the_readme_shows_what_the_demo_prints() {
 }
 
 #[test]
+fn policies_are_compared_side_by_side() {
+    let files = ["scenarios/fgsds-mts2.toml", "scenarios/hercules-adas.toml"];
+    let compare = |more: &[&str]| {
+        let args = [&["policies"], &files[..], &["--set", "duration_s=3", "--json", "-"], more].concat();
+        let output = takt(&args);
+        assert!(output.status.success(), "{}", stderr(&output));
+        json(&output)
+    };
+    let all = compare(&["--threads", "2"]);
+    assert_eq!(all, compare(&["--threads", "1"]));
+    let rows = all.as_array().expect("a list");
+    assert_eq!(rows.len(), files.len() * takt_core::policy::NAMES.len());
+    let two = compare(&["--policy", "fifo,hpf"]);
+    let names: Vec<&Value> = two.as_array().expect("a list").iter().map(|row| &row["policy"]).collect();
+    assert_eq!(names, ["fifo", "hpf", "fifo", "hpf"]);
+    assert_eq!(two[1]["met_first"], 1.0);
+    assert_eq!(two[0]["met_first"], 0.0);
+    // The network's jobs are judged by its own clock: 40 ms, and the first second is warm-up.
+    assert_eq!(two[2]["apps"][1]["deadlines"], 50);
+
+    let picture = scratch("policies").join("histograms.svg");
+    let file = picture.to_str().expect("a plain name");
+    let output = takt(&["policies", files[0], "--set", "duration_s=3", "--histograms", file, "--markdown"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).starts_with("| scenario | policy |"), "{}", stdout(&output));
+    let drawn = std::fs::read_to_string(&picture).expect("the picture is there");
+    assert!(drawn.contains("spam under hpf") && drawn.ends_with("</svg>\n"));
+    let both = takt(&["policies", files[0], files[1], "--histograms", file]);
+    assert_eq!(both.status.code(), Some(2));
+}
+
+#[test]
 fn published_schemas_are_fresh() {
-    for of in ["scenario", "study", "sim", "check", "prove", "sweep", "bench", "report", "doctor"] {
+    let all =
+        ["scenario", "study", "sim", "policies", "check", "prove", "sweep", "bench", "report", "doctor"];
+    for of in all {
         let output = takt(&["schema", of]);
         assert!(output.status.success());
         let file = root().join("docs/schema").join(format!("{of}.schema.json"));

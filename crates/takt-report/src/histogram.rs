@@ -1,12 +1,20 @@
 //! When frames finish between release and deadline, as a small histogram per app.
 
-use takt_trace::AppSummary;
 use takt_trace::summary::{PD_FFT_BIN, PD_FFT_BINS};
+use takt_trace::{AppSummary, Summary};
 
 use crate::html::percent;
-use crate::svg::{Anchor, Frame, Svg};
+use crate::svg::{Anchor, Frame, Sheet, Svg, sheet};
 
 const FRAME: Frame = Frame { left: 40.0, top: 8.0, width: 270.0, height: 70.0 };
+const WIDTH: f64 = FRAME.left + FRAME.width + 14.0;
+const HEIGHT: f64 = FRAME.top + FRAME.height + 34.0;
+/// Room for a title.
+const TITLE: f64 = 18.0;
+
+const STYLE: &str = "svg{background:#fff}text{font:10px system-ui,'DejaVu Sans',sans-serif;fill:#5f6b76}\
+    .label{fill:#1c2126}.title{fill:#1c2126;font-weight:600;font-size:11px}.grid{stroke:#d5dbe1;stroke-width:.6}\
+    .axis{stroke:#1c2126}.met{fill:#0072b2}.late{fill:#d55e00}.deadline{stroke:#1c2126;stroke-dasharray:4 3}";
 
 /// The histogram of one app. Bins after the deadline have the colour of misses; the last one holds
 /// everything from twice the allowed time on.
@@ -16,7 +24,7 @@ pub(crate) fn chart(app: &AppSummary, policy: &str) -> String {
 
 /// The histogram of shares of the time from release to deadline.
 pub(crate) fn bins(title: &str, bins: &[u64]) -> String {
-    let mut svg = Svg::new(FRAME.right() + 14.0, FRAME.bottom() + 34.0, title);
+    let mut svg = Svg::new(WIDTH, HEIGHT, title);
     let total: u64 = bins.iter().sum();
     let most = bins.iter().copied().max().unwrap_or(0);
     let top = share(most, total).max(0.01);
@@ -37,6 +45,24 @@ pub(crate) fn bins(title: &str, bins: &[u64]) -> String {
     }
     svg.line((FRAME.left, FRAME.bottom()), (FRAME.right(), FRAME.bottom()), "axis");
     svg.finish()
+}
+
+/// The histograms of runs of one scenario as a picture that needs no page: a column for each run,
+/// a row for each app. Of apps with a clock of their own, jobs take the place of frames.
+pub(crate) fn picture(runs: &[Summary]) -> String {
+    let apps = runs.first().map_or(0, |run| run.apps.len());
+    let cells = (0..apps).flat_map(|row| runs.iter().filter_map(move |run| Some((run, run.apps.get(row)?))));
+    let titled = |(run, app): (&Summary, &AppSummary)| {
+        let title = format!("{} under {}", app.name, run.policy);
+        let mut svg = Svg::new(WIDTH, HEIGHT + TITLE, &title);
+        svg.text((FRAME.left, TITLE - 6.0), Anchor::Start, "title", &title);
+        let placed = format!("<svg y=\"{TITLE:.0}\" width=\"{WIDTH:.0}\" height=\"{HEIGHT:.0}\" ");
+        let shown = app.jobs.as_ref().map_or(&app.pd_fft, |jobs| &jobs.histogram);
+        svg.nest(&bins(&title, shown).replacen("<svg ", &placed, 1));
+        svg.finish()
+    };
+    let drawn: Vec<String> = cells.map(titled).collect();
+    sheet(&drawn, Sheet { columns: runs.len().max(1), width: WIDTH, height: HEIGHT + TITLE, style: STYLE })
 }
 
 fn axes(svg: &mut Svg, top: f64) {

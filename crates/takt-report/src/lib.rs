@@ -45,6 +45,12 @@ pub struct Run {
     pub timeline: Log,
 }
 
+/// When frames finish in runs of one scenario, as a picture (SVG): a column for each run, a row for
+/// each app.
+pub fn histograms(runs: &[Summary]) -> String {
+    histogram::picture(runs)
+}
+
 /// A self-contained HTML page that shows `runs`, compared with each other if there are several.
 pub fn render(runs: &[Run]) -> String {
     page::render(runs)

@@ -1,7 +1,7 @@
 //! Lines over an axis: how a figure depends on what was varied.
 
 use crate::html::escape;
-use crate::svg::{Anchor, Frame, Svg, number};
+use crate::svg::{Anchor, Frame, Sheet, Svg, number, sheet};
 
 /// A picture with axes and lines.
 #[derive(Clone, PartialEq, Debug)]
@@ -78,20 +78,7 @@ pub fn picture(panels: &[Panel]) -> String {
     let drawn: Vec<String> = panels.iter().map(draw).collect();
     let (width, height) = (FRAME.right() + LEGEND, FRAME.bottom() + 44.0);
     let columns = drawn.len().clamp(1, 2);
-    let rows = drawn.len().div_ceil(columns);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {:.0}\"><style>{STYLE}</style>\n",
-        width * columns as f64,
-        height * rows as f64
-    );
-    for (index, svg) in drawn.iter().enumerate() {
-        let (left, top) = (width * (index % columns) as f64, height * (index / columns) as f64);
-        let placed =
-            format!("<svg x=\"{left:.0}\" y=\"{top:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" ");
-        out += &svg.replacen("<svg ", &placed, 1);
-        out.push('\n');
-    }
-    out + "</svg>\n"
+    sheet(&drawn, Sheet { columns, width, height, style: STYLE })
 }
 
 /// One direction of a panel: which values it shows, and where.

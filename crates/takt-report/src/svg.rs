@@ -35,6 +35,11 @@ impl Svg {
         Self { body }
     }
 
+    /// A picture inside this one.
+    pub(crate) fn nest(&mut self, picture: &str) {
+        self.body.push_str(picture);
+    }
+
     /// A rectangle that shows `hint` under the pointer.
     pub(crate) fn rect(&mut self, frame: Frame, class: &str, hint: &str) {
         self.body.push_str(&format!(
@@ -126,6 +131,34 @@ impl Svg {
         self.body.push_str("</svg>");
         self.body
     }
+}
+
+/// How pictures of one size are put on a sheet.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Sheet {
+    pub(crate) columns: usize,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) style: &'static str,
+}
+
+/// The pictures as one that needs no page.
+pub(crate) fn sheet(pictures: &[String], sheet: Sheet) -> String {
+    let Sheet { columns, width, height, style } = sheet;
+    let rows = pictures.len().div_ceil(columns);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {:.0}\"><style>{style}</style>\n",
+        width * columns as f64,
+        height * rows as f64
+    );
+    for (index, svg) in pictures.iter().enumerate() {
+        let (left, top) = (width * (index % columns) as f64, height * (index / columns) as f64);
+        let placed =
+            format!("<svg x=\"{left:.0}\" y=\"{top:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" ");
+        out += &svg.replacen("<svg ", &placed, 1);
+        out.push('\n');
+    }
+    out + "</svg>\n"
 }
 
 impl Frame {
