@@ -109,6 +109,7 @@ short-studies: build
 
 studies: build
 	TAKT="$(TAKT)" scripts/studies.sh
+	TAKT="$(TAKT)" scripts/policies.sh
 
 deny: setup-build
 	cargo install --locked cargo-deny@0.20.2
