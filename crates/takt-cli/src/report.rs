@@ -1,6 +1,6 @@
 //! `takt report`: how good predictions were.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
@@ -32,12 +32,10 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Answer> {
         SplitBy::None => None,
     };
     let mut all = Vec::new();
-    for path in &args.files {
+    for (path, page) in args.files.iter().zip(page_names(&args.files)) {
         let comparison = read(path)?;
         if let Some(folder) = &args.out {
-            let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-            let page = folder.join(format!("{name}.html"));
-            output::file(&page, &render(&path.display().to_string(), &comparison))?;
+            output::file(&folder.join(page), &render(&path.display().to_string(), &comparison, by))?;
         }
         let file = path.display().to_string();
         all.push(FileFigures { file, figures: figures(&comparison, by) });
@@ -49,6 +47,20 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Answer> {
         }
     }
     Ok(Answer::Yes)
+}
+
+/// A page is named after its file, and numbered where several files have one name.
+fn page_names(files: &[PathBuf]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for path in files {
+        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+        let numbered = (1_u32..).map(|number| match number {
+            1 => format!("{name}.html"),
+            _ => format!("{name}-{number}.html"),
+        });
+        names.extend(numbered.into_iter().find(|page| !names.contains(page)));
+    }
+    names
 }
 
 fn read(path: &Path) -> anyhow::Result<Comparison> {
@@ -96,4 +108,15 @@ fn describe(file: &FileFigures) -> String {
         }
     }
     format!("{}\n\n{}\n", file.file, table.render())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_page_overwrites_another() {
+        let files = ["a/x.csv", "b/x.csv", "x-2.csv", "c/x.txt", "y"].map(PathBuf::from);
+        assert_eq!(page_names(&files), ["x.html", "x-2.html", "x-2-2.html", "x-3.html", "y.html"]);
+    }
 }

@@ -27,7 +27,7 @@ pub struct ModelFigures {
     pub predicted: usize,
     /// Mean absolute error.
     pub mae_us: f64,
-    /// Mean absolute error relative to the measured time, over rows that took any time.
+    /// Mean absolute error relative to the measured time, over rows that took a nanosecond or more.
     pub mape: f64,
     /// Mean error: above 0 the model predicts too much.
     pub bias_us: f64,
@@ -79,7 +79,7 @@ fn model_figures(name: &str, index: usize, rows: &[&Row]) -> ModelFigures {
     let upper: Vec<bool> =
         rows.iter().filter_map(|row| Some(row.measured_us > row.upper_us[index]?)).collect();
     let share = |count: usize, of: usize| if of == 0 { 0.0 } else { count as f64 / of as f64 };
-    let relative = predicted.iter().filter(|(_, measured)| *measured > 0.0);
+    let relative = predicted.iter().filter(|(_, measured)| *measured >= MEASURABLE_US);
     ModelFigures {
         model: name.to_owned(),
         predicted: predicted.len(),
@@ -95,6 +95,9 @@ fn model_figures(name: &str, index: usize, rows: &[&Row]) -> ModelFigures {
             .then(|| share(upper.iter().filter(|exceeded| **exceeded).count(), upper.len())),
     }
 }
+
+/// What is shorter was not measured, and nothing is relative to it.
+const MEASURABLE_US: f64 = 1e-3;
 
 /// Absolute errors of a model, smallest first.
 pub(super) fn absolute_errors(index: usize, rows: &[&Row]) -> Vec<f64> {

@@ -13,8 +13,9 @@ const POINTS_MAX: usize = 1500;
 /// The axis of errors ends here, lest a single outlier squeeze everything to the left.
 const ERRORS_SHOWN: f64 = 0.99;
 
-/// A self-contained page about `comparison`; `title` is usually the name of its file.
-pub fn render(title: &str, comparison: &Comparison) -> String {
+/// A self-contained page about `comparison`; `title` is usually the name of its file, and `by`
+/// splits the figures as for [`figures`].
+pub fn render(title: &str, comparison: &Comparison, by: Option<fn(&Row) -> &str>) -> String {
     let rows: Vec<&Row> = comparison.rows.iter().collect();
     let mut body = format!(
         "<header><h1>{}</h1><p class=\"sub\">{} command groups, models: {}</p></header>\n<main>\n",
@@ -22,7 +23,7 @@ pub fn render(title: &str, comparison: &Comparison) -> String {
         count(rows.len() as u64),
         escape(&comparison.models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(", "))
     );
-    body += &table(&figures(comparison, Some(|row| row.app.as_str())));
+    body += &table(&figures(comparison, by));
     body += "<h2>Cumulative error</h2><p class=\"note\">Share of command groups whose prediction was wrong by at \
              most so much.</p>";
     body += &cumulative(comparison, &rows);

@@ -1,5 +1,6 @@
 //! Reads compare files. Their content is hostile until read: every error has a place.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Rows that are read; a file with more is refused.
@@ -8,6 +9,8 @@ pub const ROWS_MAX: usize = 2_000_000;
 const MODELS_MAX: usize = 64;
 /// Longest name of an app or kind that is kept.
 const NAME_CHARS_MAX: usize = 64;
+/// Longest time that is believed: eleven days.
+const TIME_US_MAX: f64 = 1e12;
 
 /// A compare file.
 #[derive(Clone, PartialEq, Debug)]
@@ -103,9 +106,15 @@ const HEADER_REMEDY: &str = "the first line names the columns: measured_us and p
 
 impl Columns {
     fn parse(header: &str) -> Result<Self, ParseError> {
-        let names: Vec<&str> = header.trim_end_matches('\r').split(',').map(str::trim).collect();
-        let find = |name: &str| names.iter().position(|other| *other == name);
-        let model = |(at, name): (usize, &&str)| {
+        let names = cells(1, header)?;
+        let twice =
+            names.iter().enumerate().find(|(at, name)| !name.is_empty() && names[..*at].contains(name));
+        if let Some((at, name)) = twice {
+            let message = format!("there are two columns {}", shortened(name));
+            return Err(error(1, at + 1, &message, "give every column a name of its own"));
+        }
+        let find = |name: &str| names.iter().position(|other| other == name);
+        let model = |(at, name): (usize, &Cow<'_, str>)| {
             let model = name.strip_prefix("pred_")?.strip_suffix("_us")?;
             let upper = find(&format!("upper_{model}_us"));
             Some((shortened(model), at, upper))
@@ -127,12 +136,12 @@ impl Columns {
     }
 
     fn row(&self, line: usize, text: &str) -> Result<Row, ParseError> {
-        let cells: Vec<&str> = text.trim_end_matches('\r').split(',').map(str::trim).collect();
+        let cells = cells(line, text)?;
         if cells.len() != self.count {
             let message = format!("{} cells where the first line has {}", cells.len(), self.count);
             return Err(error(line, cells.len().min(self.count), &message, "give every column a cell"));
         }
-        let cell = |at: Option<usize>| at.and_then(|at| cells.get(at).copied()).unwrap_or("");
+        let cell = |at: Option<usize>| at.and_then(|at| cells.get(at)).map_or("", |cell| cell.as_ref());
         let measured_at = self.measured.unwrap_or(0);
         let measured_us = time(line, measured_at, cell(self.measured))?.ok_or_else(|| {
             error(line, measured_at + 1, "the measured time is missing", "leave rows without one out")
@@ -149,16 +158,60 @@ impl Columns {
     }
 }
 
+/// The cells of a line. Those in quotes may hold commas, and quotes if they are doubled.
+fn cells(line: usize, text: &str) -> Result<Vec<Cow<'_, str>>, ParseError> {
+    let mut cells = Vec::new();
+    let mut rest = Some(text.trim_end_matches('\r'));
+    while let Some(text) = rest {
+        let (cell, after) = match text.trim_start().strip_prefix('"') {
+            Some(quoted) => unquoted(quoted).map_err(|message| {
+                error(
+                    line,
+                    cells.len() + 1,
+                    message,
+                    "write \"name, with comma\", and a quote within it twice",
+                )
+            })?,
+            None => match text.split_once(',') {
+                Some((cell, after)) => (Cow::Borrowed(cell.trim()), Some(after)),
+                None => (Cow::Borrowed(text.trim()), None),
+            },
+        };
+        cells.push(cell);
+        rest = after;
+    }
+    Ok(cells)
+}
+
+/// A cell whose first quote was just read, and what follows after its comma.
+fn unquoted(text: &str) -> Result<(Cow<'_, str>, Option<&str>), &'static str> {
+    let mut end = 0;
+    loop {
+        end += text[end..].find('"').ok_or("a quote is not closed on its line")?;
+        match text[end..].strip_prefix("\"\"") {
+            Some(_) => end += 2,
+            None => break,
+        }
+    }
+    let (cell, after) = (&text[..end], text[end + 1..].trim_start());
+    let cell = if cell.contains('"') { cell.replace("\"\"", "\"").into() } else { cell.into() };
+    match after.strip_prefix(',') {
+        Some(after) => Ok((cell, Some(after))),
+        None if after.is_empty() => Ok((cell, None)),
+        None => Err("there is text behind a closing quote"),
+    }
+}
+
 /// A time in microseconds; nothing if the cell is empty or says that there is no bound.
 fn time(line: usize, at: usize, cell: &str) -> Result<Option<f64>, ParseError> {
     if cell.is_empty() || cell == "inf" || cell == "∞" {
         return Ok(None);
     }
     match cell.parse::<f64>() {
-        Ok(us) if us.is_finite() && us >= 0.0 => Ok(Some(us)),
+        Ok(us) if (0.0..=TIME_US_MAX).contains(&us) => Ok(Some(us)),
         _ => {
             let message = format!("'{}' is no time", shortened(cell));
-            Err(error(line, at + 1, &message, "write microseconds, 0 or more, or leave the cell empty"))
+            Err(error(line, at + 1, &message, "write microseconds from 0 to 1e12, or leave the cell empty"))
         }
     }
 }
@@ -173,6 +226,8 @@ fn error(line: usize, column: usize, message: &str, remedy: &str) -> ParseError 
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -202,5 +257,55 @@ mod tests {
         check("measured_us,pred_a_us\nnan,2\n", "2:1: 'nan' is no time");
         check("measured_us,pred_a_us\n1\n", "2:1: 1 cells where the first line has 2");
         check("measured_us,pred_a_us\n,1\n", "2:1: the measured time is missing");
+        check("measured_us,pred_a_us\n1e13,1\n", "2:1: '1e13' is no time");
+        check("measured_us,pred_a_us,measured_us\n", "1:3: there are two columns measured_us");
+        check("app,measured_us,pred_a_us\n\"x,1,2\n", "2:1: a quote is not closed on its line");
+        check("app,measured_us,pred_a_us\nx,\"1\"2,3\n", "2:2: there is text behind a closing quote");
+    }
+
+    #[test]
+    fn quoted_cells_may_hold_commas_and_quotes() {
+        let text = "\"app\", measured_us ,\"pred_a_us\"\r\n\"horse, \"\"big\"\"\",1, \"2\" \r\n\"\",3,\n";
+        let comparison = Comparison::parse(text).unwrap();
+        let apps: Vec<&str> = comparison.rows.iter().map(|row| row.app.as_str()).collect();
+        assert_eq!(apps, ["horse, \"big\"", ""]);
+        assert_eq!(comparison.rows[0].predicted_us, [Some(2.0)]);
+        assert_eq!(comparison.rows[1].predicted_us, [None]);
+    }
+
+    fn any_cell() -> impl Strategy<Value = String> {
+        prop_oneof![
+            (0.0..2e12).prop_map(|us: f64| us.to_string()),
+            any::<f64>().prop_map(|number| number.to_string()),
+            prop::sample::select(vec!["", "inf", "1e-320", "-0", "\"", "\"a\"", "<b>&", "∞", "measured_us"])
+                .prop_map(str::to_owned),
+            "[ -~]{0,8}",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(?s).{0,300}") {
+            drop(Comparison::parse(&text));
+        }
+
+        #[test]
+        fn whatever_is_read_gives_finite_figures_and_a_page(
+            rows in prop::collection::vec(prop::collection::vec(any_cell(), 4), 0..20),
+        ) {
+            let header = "app,measured_us,pred_a_us,upper_a_us\n".to_owned();
+            // Each row by itself, so that one bad row does not end them all.
+            let good = rows.iter().map(|row| row.join(",") + "\n");
+            let text = good.filter(|row| Comparison::parse(&(header.clone() + row)).is_ok());
+            let comparison = Comparison::parse(&text.fold(header.clone(), |text, row| text + &row)).unwrap();
+            for figures in super::super::figures(&comparison, Some(|row| row.app.as_str())) {
+                for model in figures.models {
+                    let all = [model.mae_us, model.mape, model.bias_us, model.max_us, model.under_predicted];
+                    prop_assert!(all.iter().all(|value| value.is_finite()), "{all:?}");
+                }
+            }
+            let page = super::super::render("any", &comparison, None);
+            prop_assert!(!page.contains("NaN") && !page.contains("<b>&"));
+        }
     }
 }
