@@ -27,7 +27,8 @@ pub(crate) struct Measurement {
     /// How large: apps for decisions and grants, events for simulations, tasks for analyses; for
     /// predictions vertices of a call, bytes of a shader, or triangles.
     pub(crate) n: u64,
-    /// Mean time of one decision, grant, event, vertex, prediction, or of the analysis of one set.
+    /// Mean time of one decision, grant, event, vertex, prediction, or of the analysis of one set;
+    /// where there are batches of them, in the median batch.
     pub(crate) mean_ns: f64,
     /// Median.
     pub(crate) p50_ns: f64,
@@ -68,15 +69,23 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Times `iterate(count)`: the mean over all iterations at once, the quantiles one by one.
+/// Times `iterate(count)`: the mean over batches of iterations, the quantiles one by one.
+///
+/// The mean is that of the median batch. A machine that has other things to do interrupts some of
+/// them, which would say more about the machine; what is slow now and then shows in the quantiles.
 fn time(name: &str, n: u64, iterations: u64, mut iterate: impl FnMut(u64)) -> anyhow::Result<Measurement> {
     iterate(iterations / 10 + 1);
-    let mut elapsed = 0.0;
+    let batches = iterations.min(BATCHES);
+    let size = iterations / batches;
+    let mut means = Vec::with_capacity(usize::try_from(batches)?);
     let memory = allocation_counter::measure(|| {
-        let start = Instant::now();
-        iterate(iterations);
-        elapsed = start.elapsed().as_nanos() as f64;
+        for _ in 0..batches {
+            let start = Instant::now();
+            iterate(size);
+            means.push(start.elapsed().as_nanos() as f64 / size as f64);
+        }
     });
+    means.sort_unstable_by(f64::total_cmp);
     let mut histogram = Histogram::<u64>::new(3)?;
     for _ in 0..iterations.min(100_000) {
         let start = Instant::now();
@@ -86,13 +95,16 @@ fn time(name: &str, n: u64, iterations: u64, mut iterate: impl FnMut(u64)) -> an
     Ok(Measurement {
         name: name.to_owned(),
         n,
-        mean_ns: elapsed / iterations as f64,
+        mean_ns: means[means.len() / 2],
         p50_ns: histogram.value_at_quantile(0.5) as f64,
         p99_ns: histogram.value_at_quantile(0.99) as f64,
         allocations: memory.count_total,
         per_second: None,
     })
 }
+
+/// Batches that a mean is taken of, if there are enough iterations.
+const BATCHES: u64 = 1000;
 
 fn describe(measurements: &[Measurement]) -> String {
     let mut table = Table::new(&["<bench", "n", "mean ns", "p50 ns", "p99 ns", "allocations", "M events/s"]);
