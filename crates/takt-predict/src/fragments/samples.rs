@@ -116,7 +116,7 @@ struct Overflow {
 /// the time that samples take must not follow. Positions that need the whole shader are computed
 /// together, so there are no more of them than are kept.
 fn primitives_max(scene: &Scene<'_>) -> u32 {
-    if scene.position.needs_draw() { (SAMPLES_MAX as u32) << SHIFT_MAX } else { PRIMITIVES_MAX }
+    if scene.position.needs_draw() { SHADED_PRIMITIVES_MAX } else { PRIMITIVES_MAX }
 }
 
 /// Reads some of the primitives of a draw into a reservoir, evenly spread.
@@ -172,6 +172,10 @@ pub(super) fn primitive(view: &View, shape: Shape, clip: &[[f32; 4]; 3]) -> f64 
 
 /// Primitives of a draw that are read, if one matrix places them.
 const PRIMITIVES_MAX: u32 = 1 << 21;
+/// The same if it takes the whole shader.
+const SHADED_PRIMITIVES_MAX: u32 = 1 << 15;
+const _: () =
+    assert!(SHADED_PRIMITIVES_MAX as usize == SAMPLES_MAX << SHIFT_MAX, "none is counted by itself");
 /// Buffer ranges whose samples are kept, unless told otherwise.
 const RANGES: usize = 128;
 /// Used unless told otherwise.

@@ -155,7 +155,8 @@ proptest! {
                 ts.record(&draw, scene);
                 let fragments = ts.take(scene).unwrap();
                 let most = f64::from(draw.primitives()) * scene.view.visible();
-                prop_assert!((0.0..=most * (1.0 + 1e-9)).contains(&fragments), "{}", fragments);
+                // Weights of samples have single precision.
+                prop_assert!((0.0..=most * (1.0 + 1e-6)).contains(&fragments), "{}", fragments);
             }
             Ok(())
         })?;
