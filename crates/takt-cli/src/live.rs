@@ -118,7 +118,8 @@ fn describe(apps: &Value, summary: &Value) -> String {
 }
 
 fn of<'a>(list: &'a Value, key: &str, wanted: &str) -> Option<&'a Value> {
-    let matches = |item: &&Value| item[key] == wanted || item[key].to_string() == wanted;
+    let number = wanted.parse::<u64>().ok();
+    let matches = |item: &&Value| item[key] == wanted || (number.is_some() && item[key].as_u64() == number);
     list.as_array()?.iter().find(matches)
 }
 

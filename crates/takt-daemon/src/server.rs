@@ -74,7 +74,7 @@ impl Server {
         let heart = engine.heart().as_fd().try_clone_to_owned()?;
         let scheduling = Loop::new(engine)?;
         let waker = scheduling.waker();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, told) = std::sync::mpsc::sync_channel(1);
         let scheduler = std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || {
             let denied = rights::claim();
             // Nobody reads any more if the server gave up meanwhile.
