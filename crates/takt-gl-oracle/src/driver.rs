@@ -83,7 +83,7 @@ pub struct Run {
 /// A GL ES 3.0 context without a display, current on the thread that made it.
 pub struct Driver {
     egl: Egl,
-    gl: Gl,
+    pub(crate) gl: Gl,
     display: usize,
     context: usize,
     // Last, so that it outlives what calls into it; it also keeps the type on its thread.
@@ -99,13 +99,13 @@ const CONFIG: [i32; 5] = [0x3040, 0x0040, 0x3033, 0, 0x3038];
 const CONTEXT: [i32; 5] = [0x3098, 3, 0x30FB, 0, 0x3038];
 const VERTEX_SHADER: u32 = 0x8B31;
 const FRAGMENT_SHADER: u32 = 0x8B30;
-const ARRAY_BUFFER: u32 = 0x8892;
+pub(crate) const ARRAY_BUFFER: u32 = 0x8892;
 const FEEDBACK_BUFFER: u32 = 0x8C8E;
-const RASTERIZER_DISCARD: u32 = 0x8C89;
-const FRAMEBUFFER: u32 = 0x8D40;
-const RENDERBUFFER: u32 = 0x8D41;
-const COLOR_ATTACHMENT0: u32 = 0x8CE0;
-const RGBA8: u32 = 0x8058;
+pub(crate) const RASTERIZER_DISCARD: u32 = 0x8C89;
+pub(crate) const FRAMEBUFFER: u32 = 0x8D40;
+pub(crate) const RENDERBUFFER: u32 = 0x8D41;
+pub(crate) const COLOR_ATTACHMENT0: u32 = 0x8CE0;
+pub(crate) const RGBA8: u32 = 0x8058;
 const POINTS: u32 = 0;
 const RENDERER: u32 = 0x1F01;
 const VERSION: u32 = 0x1F02;
@@ -211,13 +211,17 @@ impl Driver {
     }
 
     fn program(&self, vertex: &str) -> Result<u32, RunError> {
-        let gl = &self.gl;
         // A program needs a fragment shader of the same language version.
         let fragment = if vertex.trim_start().starts_with("#version 300") {
             "#version 300 es\nvoid main() {}\n"
         } else {
             "void main() {}\n"
         };
+        self.link(vertex, fragment)
+    }
+
+    pub(crate) fn link(&self, vertex: &str, fragment: &str) -> Result<u32, RunError> {
+        let gl = &self.gl;
         let program = gl.create_program();
         for (kind, text) in [(VERTEX_SHADER, vertex), (FRAGMENT_SHADER, fragment)] {
             let shader = gl.create_shader(kind);

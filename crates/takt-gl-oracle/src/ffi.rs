@@ -87,6 +87,12 @@ table! {
             use_program = c"glUseProgram" (program: u32) -> ();
             delete_program = c"glDeleteProgram" (program: u32) -> ();
             enable = c"glEnable" (what: u32) -> ();
+            disable = c"glDisable" (what: u32) -> ();
+            viewport = c"glViewport" (x: i32, y: i32, w: i32, h: i32) -> ();
+            scissor = c"glScissor" (x: i32, y: i32, w: i32, h: i32) -> ();
+            blend = c"glBlendFunc" (source: u32, target: u32) -> ();
+            depth = c"glDepthFunc" (test: u32) -> ();
+            clear = c"glClear" (buffers: u32) -> ();
             enable_attribute = c"glEnableVertexAttribArray" (index: u32) -> ();
             disable_attribute = c"glDisableVertexAttribArray" (index: u32) -> ();
             bind_buffer = c"glBindBuffer" (target: u32, buffer: u32) -> ();
@@ -113,6 +119,9 @@ table! {
             uniform_location = c"glGetUniformLocation" (u32, *const c_char) -> i32;
             gen_framebuffers = c"glGenFramebuffers" (i32, *mut u32) -> ();
             gen_renderbuffers = c"glGenRenderbuffers" (i32, *mut u32) -> ();
+            delete_renderbuffers = c"glDeleteRenderbuffers" (i32, *const u32) -> ();
+            delete_framebuffers = c"glDeleteFramebuffers" (i32, *const u32) -> ();
+            read_pixels = c"glReadPixels" (i32, i32, i32, i32, u32, u32, *mut c_void) -> ();
             gen_buffers = c"glGenBuffers" (i32, *mut u32) -> ();
             delete_buffers = c"glDeleteBuffers" (i32, *const u32) -> ();
             buffer_data = c"glBufferData" (u32, isize, *const c_void, u32) -> ();
@@ -295,6 +304,28 @@ impl Gl {
         // SAFETY: the buffer is bound and mapped.
         unsafe { (self.unmap_buffer)(target) };
         Some(copy)
+    }
+
+    pub(crate) fn delete_framebuffer(&self, framebuffer: u32) {
+        // SAFETY: one name to read.
+        unsafe { (self.delete_framebuffers)(1, &raw const framebuffer) }
+    }
+
+    pub(crate) fn delete_renderbuffer(&self, renderbuffer: u32) {
+        // SAFETY: one name to read.
+        unsafe { (self.delete_renderbuffers)(1, &raw const renderbuffer) }
+    }
+
+    /// Pixels of the bound framebuffer, four bytes each.
+    pub(crate) fn pixels(&self, width: u16, height: u16) -> Vec<[u8; 4]> {
+        const RGBA: u32 = 0x1908;
+        const UNSIGNED_BYTE: u32 = 0x1401;
+        let mut pixels = vec![[0; 4]; usize::from(width) * usize::from(height)];
+        let (w, h) = (i32::from(width), i32::from(height));
+        // SAFETY: GL writes four bytes for each pixel of the rectangle, and there is room for them;
+        // rows of four-byte pixels need no padding.
+        unsafe { (self.read_pixels)(0, 0, w, h, RGBA, UNSIGNED_BYTE, pixels.as_mut_ptr().cast()) };
+        pixels
     }
 
     /// Reads tightly packed floats of the bound array buffer as an attribute.

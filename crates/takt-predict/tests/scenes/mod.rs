@@ -30,20 +30,10 @@ impl Frames {
     /// Exact fragments of each draw group of a frame.
     pub(crate) fn count(&self, groups: &[Group], depth: DepthTest) -> Vec<f64> {
         let mut raster = Raster::new(&self.state, depth);
-        let mut fragments = Vec::new();
-        for group in groups {
-            let mut sum = 0;
-            for draw in group.draws() {
-                let vertices: Vec<Vertex> = (0..draw.count).map(|n| draw.vertex(n)).collect();
-                let mut clip = vec![[0.0; 4]; vertices.len()];
-                group.position.positions(0, &vertices, &mut clip);
-                let triangle =
-                    |n| draw.mode.corners(n, draw.count).map(|corner| clip[usize::try_from(corner).unwrap()]);
-                sum += (0..draw.primitives()).map(|n| raster.triangle(&triangle(n))).sum::<u64>();
-            }
-            fragments.push(sum as f64);
-        }
-        fragments
+        let count = |group: &Group| {
+            group.triangles().iter().map(|triangle| raster.triangle(triangle)).sum::<u64>() as f64
+        };
+        groups.iter().map(count).collect()
     }
 }
 
@@ -87,6 +77,20 @@ impl Group {
             });
             Draw { mode, elements: Elements::Arrays { first }, count, instances: 1, positions, key }
         })
+    }
+
+    /// All triangles in clip coordinates.
+    pub(crate) fn triangles(&self) -> Vec<[[f32; 4]; 3]> {
+        let mut triangles = Vec::new();
+        for draw in self.draws() {
+            let vertices: Vec<Vertex> = (0..draw.count).map(|n| draw.vertex(n)).collect();
+            let mut clip = vec![[0.0; 4]; vertices.len()];
+            self.position.positions(0, &vertices, &mut clip);
+            let triangle =
+                |n| draw.mode.corners(n, draw.count).map(|corner| clip[usize::try_from(corner).unwrap()]);
+            triangles.extend((0..draw.primitives()).map(triangle));
+        }
+        triangles
     }
 
     pub(crate) fn vertices(&self) -> u64 {
