@@ -38,5 +38,5 @@ fn a_synchronous_app_computes_after_its_group_was_dispatched() {
 #[test]
 fn an_app_waits_for_its_synchronisation_points_and_computes_then() {
     // The first group is over at 1100; the swap of a frame need not be waited for.
-    assert_eq!(submissions("", ", sync = true")[..5], [100, 1200, 1300, 1401, 4200]);
+    assert_eq!(submissions("", ", sync = true")[..5], [100, 1200, 1300, 1401, 4300]);
 }
