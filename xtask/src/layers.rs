@@ -59,7 +59,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "takt-gl",
         job: "what happens under a GL ES program",
-        uses: Uses::Only(&["takt-core", "takt-predict"]),
+        uses: Uses::Only(&["takt-core", "takt-ipc", "takt-predict"]),
         pure: false,
         alone: false,
     },

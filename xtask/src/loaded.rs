@@ -15,6 +15,13 @@ const HOOK: &str = "takt-hook";
 /// Crates from elsewhere that it may be built from.
 const ALLOWED: &[&str] = &[
     "libc",
+    // System calls of takt-ipc. What errno wants from Windows is not built here.
+    "rustix",
+    "bitflags",
+    "errno",
+    "linux-raw-sys",
+    "windows-sys",
+    "windows-link",
     // Error types of takt-predict; all but the first run in the compiler only.
     "thiserror",
     "thiserror-impl",

@@ -89,6 +89,8 @@ impl Workspace {
                         name: dependency["name"].as_str().unwrap_or("").to_owned(),
                         kind: match dependency["kind"].as_str() {
                             Some("dev") => Kind::Dev,
+                            // The model checker: only its tests are built with it.
+                            _ if dependency["target"] == "cfg(loom)" => Kind::Dev,
                             Some("build") => Kind::Build,
                             _ => Kind::Normal,
                         },
@@ -128,6 +130,7 @@ mod tests {
                 "dependencies": [
                     {"name": "takt-core", "kind": null},
                     {"name": "proptest", "kind": "dev"},
+                    {"name": "loom", "kind": null, "target": "cfg(loom)"},
                 ],
             }],
         });
@@ -137,6 +140,7 @@ mod tests {
         assert_eq!(package.roots, ["crates/takt-sim/src/lib.rs"]);
         assert_eq!(package.dependencies[0].kind, Kind::Normal);
         assert_eq!(package.dependencies[1].kind, Kind::Dev);
+        assert_eq!(package.dependencies[2].kind, Kind::Dev);
     }
 
     #[test]

@@ -178,7 +178,7 @@ pub(crate) struct RunArgs {
     pub(crate) compare: Option<PathBuf>,
     /// Predict by one model: bb, ts, ratio or sequence for fragments, + profiled or mars for
     /// shaders.
-    #[arg(long, value_name = "MODEL", requires = "measure")]
+    #[arg(long, value_name = "MODEL")]
     pub(crate) mode: Option<takt_gl::predict::Combination>,
     /// Multiply every prediction.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
@@ -195,9 +195,11 @@ pub(crate) struct RunArgs {
     /// back cost time that is measured.
     #[arg(long, value_name = "DIR")]
     pub(crate) dump_frames: Option<PathBuf>,
-    /// Name of the app in files. Default: the program's.
+    /// Name of the app in files and for the daemon. Default: the program's.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) schedule: ScheduleArgs,
     /// Say what is put under the program.
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -231,6 +233,29 @@ fn window_size(text: &str) -> Result<String, String> {
         text if takt_gl::settings::size(text).is_some() => Ok(text.to_owned()),
         _ => Err("write a size such as 800x600, each side from 1 to 16384".to_owned()),
     }
+}
+
+/// What a program asks the daemon for. Without any of these it is not scheduled.
+#[derive(ClapArgs, Debug)]
+#[command(next_help_heading = "Scheduling")]
+pub(crate) struct ScheduleArgs {
+    /// Have a running `takt serve` schedule the program; each of the following does so, too.
+    #[arg(long)]
+    pub(crate) schedule: bool,
+    /// Importance; the higher number wins.
+    #[arg(long)]
+    pub(crate) priority: Option<u32>,
+    /// Frames per second; must divide the refresh rate. The program is held to it.
+    #[arg(long)]
+    pub(crate) fps: Option<f64>,
+    /// GPU time reserved per frame, in milliseconds.
+    #[arg(long)]
+    pub(crate) etpf_ms: Option<f64>,
+    /// Longest piece of GPU work at once, in milliseconds; 0 never slices.
+    #[arg(long)]
+    pub(crate) max_slice_ms: Option<f64>,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
 }
 
 fn factor(text: &str) -> Result<f64, String> {

@@ -3,6 +3,7 @@
 //! The program takes the place of this process, so signals, exit code, process id and terminal
 //! are its own. Nothing is installed: only its environment differs.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
@@ -10,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
-use takt_gl::predict::Choice;
+use takt_core::Span;
+use takt_daemon::ask::Terms;
+use takt_gl::predict::{Choice, Combination};
 use takt_gl::settings;
 
 use crate::Answer;
-use crate::args::RunArgs;
+use crate::args::{RunArgs, ScheduleArgs};
 use crate::hook::{Hooking, Way};
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
@@ -26,7 +29,10 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let mut command = Command::new(program);
     command.args(arguments);
     command.envs(hooking.variables.iter().map(|(name, value)| (name, value)));
-    let choice = match (&args.compare, args.mode) {
+    let terms = terms(&args.schedule)?;
+    // The daemon wants to know beforehand what groups cost.
+    let mode = args.mode.or_else(|| terms.is_some().then(Combination::default));
+    let choice = match (&args.compare, mode) {
         (Some(_), _) => Choice::all(args.overpredict),
         (None, Some(mode)) => Choice::one(mode, args.overpredict),
         (None, None) => Choice::default(),
@@ -34,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     if let Some(path) = args.compare.as_ref().or(args.measure.as_ref()) {
         command.env(settings::MEASURE, new_table(path, &takt_gl::measure::header(&choice))?);
     }
-    match (&args.compare, args.mode) {
+    match (&args.compare, mode) {
         (Some(_), _) => command.env(settings::MODE, "all"),
         (None, Some(mode)) => command.env(settings::MODE, mode.to_string()),
         (None, None) => &mut command,
@@ -57,6 +63,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     if let Some(name) = &args.name {
         command.env(settings::NAME, name);
     }
+    if let Some(terms) = terms {
+        command.envs(terms);
+    }
     // Comes back only if it failed.
     let error = command.exec();
     let shown = program.display();
@@ -68,6 +77,32 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
             crate::output::warn(&format!("takt: cannot run '{shown}': {error}"));
         }),
     }
+}
+
+/// What the program is to ask the daemon for, as variables; none if it is not to be scheduled.
+fn terms(args: &ScheduleArgs) -> anyhow::Result<Option<Vec<(&'static str, OsString)>>> {
+    let given = Terms {
+        priority: args.priority,
+        fps: args.fps,
+        etpf_ms: args.etpf_ms,
+        max_slice_ms: args.max_slice_ms,
+    };
+    if !args.schedule && given == Terms::default() {
+        return Ok(None);
+    }
+    let terms = given.checked().map_err(anyhow::Error::msg)?;
+    let ns = |span: Option<Span>| span.map(|span| span.as_ns().to_string());
+    let numbers = [
+        (settings::PRIORITY, terms.priority.map(|priority| priority.to_string())),
+        (settings::FPS, terms.fps_mhz.map(|mhz| mhz.to_string())),
+        (settings::ETPF, ns(terms.etpf)),
+        (settings::MAX_SLICE, ns(terms.max_slice)),
+    ];
+    let mut variables = vec![(settings::SOCKET, args.socket.path().into_os_string())];
+    for (name, value) in numbers {
+        variables.extend(value.map(|value| (name, OsString::from(value))));
+    }
+    Ok(Some(variables))
 }
 
 /// Makes a file that holds nothing but column names, and gives its path for use from anywhere.

@@ -25,6 +25,8 @@ pub struct Member {
     pub admission: String,
     /// Whether its deadlines are guaranteed.
     pub protected: bool,
+    /// Whether it waits for its release after a swap: only if a frame rate was asked for.
+    pub paced: bool,
 }
 
 /// What is to change about a member; what is missing stays.
@@ -115,6 +117,7 @@ impl Members {
             max_slice: asked.max_slice.unwrap_or(settings.max_slice),
             admission,
             protected,
+            paced: asked.fps_mhz.is_some(),
         };
         Ok(self.slots[slot].insert(member))
     }

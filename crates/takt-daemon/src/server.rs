@@ -188,12 +188,12 @@ impl Server {
             Err(reason) => return self.refuse(index, reason),
         };
         let (app, admission) = (member.app, member.admission.clone());
-        let (params, max_slice) = (member.params, member.max_slice);
+        let (params, max_slice, paced) = (member.params, member.max_slice, member.paced);
         let Ok((seat, ends)) = Seat::new(app) else {
             self.members.remove(app);
             return self.refuse(index, "the daemon has no memory or descriptors left".to_owned());
         };
-        let welcome = Message::Welcome(Welcome { app: app.0, admission });
+        let welcome = Message::Welcome(Welcome { app: app.0, admission, paced });
         let fds = [ends.region.as_fd(), ends.doorbell.as_fd(), self.heart.as_fd()];
         let session = &mut self.sessions[index];
         if session.connection.send(&welcome, &fds).is_err() {

@@ -27,6 +27,8 @@ pub enum End {
     Read,
     /// Drawing goes elsewhere: `glBindFramebuffer`.
     Target,
+    /// It contains as much as it was granted.
+    Limit,
 }
 
 impl End {
@@ -40,6 +42,7 @@ impl End {
             Self::Unbind => "unbind",
             Self::Read => "read",
             Self::Target => "target",
+            Self::Limit => "limit",
         }
     }
 }
@@ -140,6 +143,11 @@ pub struct Builder {
 }
 
 impl Builder {
+    /// Whether the current group has nothing for the GPU.
+    pub fn is_empty(&self) -> bool {
+        self.work.is_empty()
+    }
+
     /// A draw; `vertices` counts instances.
     pub fn draw(&mut self, scene: Option<SceneKey>, vertices: u64) {
         self.work.draws += 1;

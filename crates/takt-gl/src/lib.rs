@@ -3,7 +3,8 @@
 //! `takt-hook` turns this library into the shared object that programs load. Calls arrive at
 //! [`entry`]: most go straight to the driver, those in [`hooks`] are looked at on the way. The
 //! [`monitor`] keeps shadows of the state that work depends on, [`group`] forms command groups, and
-//! [`measure`] tells how long they took; [`predict`] says so before.
+//! [`measure`] tells how long they took; [`predict`] says so before. Where a daemon schedules,
+//! [`gate`] lets work through.
 //!
 //! Nothing here may disturb the program. Whatever goes wrong inside, the call still reaches the
 //! driver and its answer the program ([`guard`]).
@@ -11,6 +12,7 @@
 mod clock;
 pub mod entry;
 mod frames;
+pub mod gate;
 pub mod gl;
 pub mod group;
 pub mod guard;

@@ -2,12 +2,25 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::OnceLock;
 
+use takt_ipc::message::Hello;
 use takt_predict::profile::Profile;
 
 use crate::guard;
 use crate::predict::Choice;
+
+/// Socket of the daemon that schedules.
+pub const SOCKET: &str = "TAKT_SOCKET";
+/// What the app asks the daemon for.
+pub const PRIORITY: &str = "TAKT_PRIORITY";
+/// Frames per second, in millihertz.
+pub const FPS: &str = "TAKT_FPS_MHZ";
+/// GPU time per frame, in nanoseconds.
+pub const ETPF: &str = "TAKT_ETPF_NS";
+/// Longest group, in nanoseconds.
+pub const MAX_SLICE: &str = "TAKT_MAX_SLICE_NS";
 
 /// File that gets a row per group.
 pub const MEASURE: &str = "TAKT_MEASURE";
@@ -35,6 +48,10 @@ pub struct Settings {
     pub app: String,
     /// The process that these settings were read in.
     pub process: u32,
+    /// Where a daemon schedules.
+    pub socket: Option<PathBuf>,
+    /// What the app asks it for; the name is [`Self::app`].
+    pub hello: Hello,
     /// Where measurements go.
     pub measure: Option<PathBuf>,
     /// Whether windows are done without, and of what size they are then.
@@ -56,6 +73,14 @@ impl Settings {
         Self {
             app: cell(&named.unwrap_or_else(program)),
             process: std::process::id(),
+            socket: path(SOCKET),
+            hello: Hello {
+                priority: number(PRIORITY),
+                fps_mhz: number(FPS),
+                etpf_ns: number(ETPF),
+                max_slice_ns: number(MAX_SLICE),
+                ..Hello::default()
+            },
             measure: path(MEASURE),
             offscreen: env::var(OFFSCREEN).ok().map(|text| size(&text)),
             frames: path(FRAMES),
@@ -67,7 +92,8 @@ impl Settings {
 
     /// Whether calls have to be looked at.
     pub fn watches(&self) -> bool {
-        self.measure.is_some() || self.frames.is_some() || self.offscreen.is_some()
+        let watched = [&self.measure, &self.frames, &self.socket];
+        watched.iter().any(|path| path.is_some()) || self.offscreen.is_some()
     }
 }
 
@@ -85,6 +111,10 @@ fn choice() -> Choice {
         Ok(name) => name.parse().map_or_else(|_| Choice::default(), |one| Choice::one(one, overpredict)),
         Err(_) => Choice::default(),
     }
+}
+
+fn number<T: FromStr>(name: &str) -> Option<T> {
+    env::var(name).ok()?.parse().ok()
 }
 
 fn profile(path: &Path) -> Option<Profile> {

@@ -64,6 +64,8 @@ pub struct Welcome {
     pub app: u32,
     /// Whether its deadlines are guaranteed, or why not, for people.
     pub admission: String,
+    /// Whether it is to wait for its release after a swap.
+    pub paced: bool,
 }
 
 /// Why bytes are no message.
@@ -105,7 +107,8 @@ mod field {
     pub(super) const MAX_SLICE: u16 = 5;
     pub(super) const APP: u16 = 6;
     pub(super) const MORE: u16 = 7;
-    pub(super) const COUNT: usize = 8;
+    pub(super) const PACED: u16 = 8;
+    pub(super) const COUNT: usize = 9;
 }
 
 impl Message {
@@ -125,6 +128,7 @@ impl Message {
                 Encoder::new(kind::WELCOME)
                     .text(&welcome.admission, TEXT_MAX)
                     .optional(field::APP, Some(welcome.app.to_le_bytes()))
+                    .optional(field::PACED, welcome.paced.then_some([]))
                     .bytes
             }
             Self::Refused { reason } => Encoder::new(kind::REFUSED).text(reason, TEXT_MAX).bytes,
@@ -168,6 +172,7 @@ impl Message {
                     .optional(field::APP)?
                     .map(u32::from_le_bytes)
                     .ok_or(Invalid::Missing(field::APP))?,
+                paced: fields.optional::<0>(field::PACED)?.is_some(),
             })),
             kind::REFUSED => Ok(Self::Refused { reason: fields.text(TEXT_MAX)? }),
             kind::ASK => Ok(Self::Ask { text: fields.text(TEXT_MAX)? }),
@@ -270,8 +275,8 @@ mod tests {
                 max_slice_ns: long.map(|long| long / 5),
             })
         });
-        let welcome =
-            (".*", any::<u32>()).prop_map(|(admission, app)| Message::Welcome(Welcome { app, admission }));
+        let welcome = (".*", any::<u32>(), any::<bool>())
+            .prop_map(|(admission, app, paced)| Message::Welcome(Welcome { app, admission, paced }));
         prop_oneof![
             hello,
             welcome,

@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(received.message, hello);
 
         let (region, fd) = Region::create().expect("memfd");
-        let welcome = Message::Welcome(Welcome { app: 3, admission: "protected".into() });
+        let welcome = Message::Welcome(Welcome { app: 3, admission: "protected".into(), paced: true });
         daemon.send(&welcome, &[fd.as_fd()]).expect("send");
         let received = client.receive().expect("whole").expect("there");
         assert_eq!(received.message, welcome);

@@ -14,7 +14,11 @@ macro_rules! worked {
         $(
             #[expect(non_snake_case, reason = "names of the registry")]
             unsafe extern "C" fn $name($($arg: $ty),*) {
-                current::with(|$state| $note);
+                super::submit::make_room();
+                current::with(|$state| {
+                    $note;
+                    $state.ask();
+                });
                 let began_ns = clock::now_ns();
                 // SAFETY: the program's own call.
                 unsafe { real::$name($($arg),*) };

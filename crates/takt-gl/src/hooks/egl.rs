@@ -4,7 +4,7 @@ use crate::entry::{Ptr, real};
 use crate::group::End;
 use crate::hooks::given;
 use crate::monitor::current;
-use crate::{clock, gl, guard, measure, offscreen, quiet};
+use crate::{clock, gate, gl, guard, measure, offscreen, quiet};
 
 super::offered!(
     eglCreateContext eglDestroyContext eglMakeCurrent eglReleaseThread eglTerminate
@@ -187,17 +187,23 @@ unsafe extern "C" fn eglSurfaceAttrib(display: Ptr, surface: Ptr, what: i32, val
 
 /// A swap is two groups: what was pending, and the swap.
 fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
-    current::with(|state| {
+    let pass = current::with(|state| {
         state.submit(End::BeforeSwap);
         state.about_to_swap();
+        state.ask_to_swap()
     });
+    let pass = pass.flatten();
     let began_ns = clock::now_ns();
     let done = call(actual(surface));
-    if done != 0 {
+    // Where it failed, the group that was given leave ends all the same.
+    if done != 0 || pass.is_some() {
         current::with(|state| state.swapped(began_ns));
         if offscreen::is_wanted() {
             guard::shielded(|| offscreen::follow(display, surface));
         }
+    }
+    if let Some(pass) = pass {
+        guard::shielded(|| gate::pace(pass));
     }
     done
 }

@@ -4,11 +4,20 @@
 
 use crate::entry::{Ptr, real};
 use crate::group::End;
+use crate::monitor::context::State;
 use crate::monitor::current;
 
 /// Ends the group and makes the driver start, where the program's call would not.
 pub(super) fn flushed(end: End) {
     if current::with(|state| state.submit(end)) == Some(true) {
+        // SAFETY: a context is current; flushing never fails and is allowed at any time.
+        unsafe { real::glFlush() };
+    }
+}
+
+/// Hands the group to the driver if it contains as much as it was granted.
+pub(super) fn make_room() {
+    if current::with(State::make_room) == Some(true) {
         // SAFETY: a context is current; flushing never fails and is allowed at any time.
         unsafe { real::glFlush() };
     }

@@ -19,10 +19,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub use account::{Account, Timing};
 pub use rows::header;
 
+use crate::gate::Pass;
 use crate::group::Group;
-use crate::guard;
 use crate::predict::{Models, Predicted};
 use crate::settings::settings;
+use crate::{clock, gate, guard};
 use reaper::Reaper;
 
 /// A group that was handed to the GPU.
@@ -36,6 +37,8 @@ pub struct Submitted {
     pub software: bool,
     /// What was predicted, and who wants to learn.
     pub predicted: Option<(Arc<Mutex<Models>>, Predicted)>,
+    /// The leave it was given, if a daemon schedules.
+    pub pass: Option<Pass>,
 }
 
 static REAPER: OnceLock<Option<Reaper>> = OnceLock::new();
@@ -48,12 +51,21 @@ pub fn submit(display: usize, submitted: Submitted) {
     if std::process::id() != settings().process {
         return guard::switch_off("the process was forked, and only the original is measured");
     }
-    if settings().measure.is_none() {
+    if settings().measure.is_none() && settings().socket.is_none() {
         return;
     }
     let reaper = REAPER.get_or_init(Reaper::start).as_ref();
-    if let Some((reaper, fence)) = reaper.zip(fence::insert(display)) {
-        reaper.hand_over(fence, submitted);
+    match reaper.zip(fence::insert(display)) {
+        Some((reaper, fence)) => reaper.hand_over(fence, submitted),
+        // Nobody will see it end.
+        None => give_back(&submitted),
+    }
+}
+
+/// A group whose end nobody sees counts as over.
+fn give_back(submitted: &Submitted) {
+    if let Some(pass) = submitted.pass {
+        gate::complete(pass, clock::now_ns(), 0);
     }
 }
 

@@ -11,7 +11,7 @@ use super::fence::{Fence, Waited};
 use super::rows::Rows;
 use super::{REAPER, Submitted};
 use crate::group::Kind;
-use crate::{clock, guard};
+use crate::{clock, gate, guard};
 
 /// Groups that wait to be measured; beyond this, groups go unmeasured.
 const WAITING_MAX: usize = 4096;
@@ -59,11 +59,12 @@ impl Reaper {
     pub(crate) fn hand_over(&self, fence: Fence, submitted: Submitted) {
         let message = Message::Group(fence, Box::new(submitted), clock::now_ns());
         if let Err(
-            TrySendError::Full(Message::Group(fence, ..))
-            | TrySendError::Disconnected(Message::Group(fence, ..)),
+            TrySendError::Full(Message::Group(fence, submitted, _))
+            | TrySendError::Disconnected(Message::Group(fence, submitted, _)),
         ) = self.queue.try_send(message)
         {
             fence.remove();
+            super::give_back(&submitted);
             if !self.overflowed.swap(true, Ordering::Relaxed) {
                 guard::say(&format!("more than {WAITING_MAX} groups wait for the GPU; some go unmeasured"));
             }
@@ -114,11 +115,17 @@ fn run(waiting: &Receiver<Message>) {
                 let _gone = done.send(());
             }
             Message::Group(fence, submitted, inserted_ns) => {
-                if let Some(at_ns) = wait(&fence, inserted_ns, seen_ns) {
-                    seen_ns = at_ns;
-                    let timing = account.completed(&submitted, at_ns);
-                    rows.add(&submitted, &timing);
-                    learn(&submitted, &timing);
+                match wait(&fence, inserted_ns, seen_ns) {
+                    Some(at_ns) => {
+                        seen_ns = at_ns;
+                        let timing = account.completed(&submitted, at_ns);
+                        if let Some(pass) = submitted.pass {
+                            gate::complete(pass, timing.completed_ns, timing.cost_ns);
+                        }
+                        rows.add(&submitted, &timing);
+                        learn(&submitted, &timing);
+                    }
+                    None => super::give_back(&submitted),
                 }
                 fence.remove();
             }

@@ -5,12 +5,14 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use takt_core::Span;
 use takt_predict::cost::{self, Buffers, ProgramId};
 use takt_predict::predictor::{Submission, Work};
 
 use super::buffer::Buffer;
 use super::framebuffer::{Framebuffers, Target};
 use super::inputs::Copies;
+use super::leave::Leave;
 use super::program::Program;
 use super::raster::Raster;
 use super::share::ShareGroup;
@@ -74,6 +76,8 @@ pub struct State {
     surface: Option<Arc<Surface>>,
     /// What the GPU is to do.
     pub builder: Builder,
+    /// Leave for the current group, and how frames went so far.
+    pub(super) leave: Leave,
     driver: Option<Driver>,
     /// Who predicts, if anybody does.
     pub(super) models: Option<Arc<Mutex<Models>>>,
@@ -108,6 +112,7 @@ impl State {
             renderbuffer: None,
             surface: None,
             builder: Builder::default(),
+            leave: Leave::default(),
             driver: None,
             models: Models::new(&settings().choice, &predict::profile())
                 .map(|models| Arc::new(Mutex::new(models))),
@@ -158,7 +163,8 @@ impl State {
             let predicted = models.lock().unwrap_or_else(PoisonError::into_inner).submit(submission);
             (models.clone(), predicted)
         });
-        let submitted = Submitted { group, at_ns, software: self.software(), predicted };
+        let pass = self.leave.end_group();
+        let submitted = Submitted { group, at_ns, software: self.software(), predicted, pass };
         measure::submit(self.display, submitted);
         true
     }
@@ -169,6 +175,19 @@ impl State {
             let newer = self.driver.as_ref().is_some_and(|driver| driver.newer);
             frames::dump(folder, surface.size(), newer, (self.number, self.builder.frame()));
         }
+    }
+
+    /// What the current group is predicted to cost at most.
+    pub(super) fn pending(&self) -> Span {
+        let models = self.models.as_ref();
+        models.map_or(Span::ZERO, |models| models.lock().unwrap_or_else(PoisonError::into_inner).pending())
+    }
+
+    /// What a swap is predicted to cost at most.
+    pub(super) fn predicted_swap(&self) -> Span {
+        let target = self.predicted_target();
+        let models = self.models.as_ref();
+        models.map_or(Span::ZERO, |models| models.lock().unwrap_or_else(PoisonError::into_inner).swap(target))
     }
 
     /// `eglSwapBuffers` is over, which began at that time.

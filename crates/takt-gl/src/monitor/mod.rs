@@ -11,6 +11,7 @@ pub mod current;
 mod draw;
 pub mod framebuffer;
 mod inputs;
+mod leave;
 pub mod program;
 pub mod raster;
 pub mod share;

@@ -7,10 +7,18 @@ use takt_predict::fragments::Method;
 use takt_predict::predictor::{Settings, ShaderModel};
 
 /// Who estimates fragments, and who says what shaders cost.
+///
+/// By default boxes and profiled shaders: the cheapest ones, which measurements correct.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Combination {
     fragments: Method,
     shaders: ShaderModel,
+}
+
+impl Default for Combination {
+    fn default() -> Self {
+        Self { fragments: Method::BoundingBox, shaders: ShaderModel::Profiled }
+    }
 }
 
 const METHODS: [(&str, Method); 4] = [

@@ -10,7 +10,7 @@ pub use choice::{Choice, Combination};
 use takt_core::{Cost, Span};
 use takt_predict::Prediction;
 use takt_predict::adapt::{Command, Disturbance, History};
-use takt_predict::cost::ShaderRates;
+use takt_predict::cost::{ShaderRates, Target};
 use takt_predict::predictor::{DrawCall, Measured, Predictor, Program, Submission, Ticket, Work};
 use takt_predict::profile::Profile;
 
@@ -81,6 +81,18 @@ impl Models {
         for predictor in &mut self.predictors {
             predictor.work(work);
         }
+    }
+
+    /// What the current group costs at most, by the first model.
+    pub fn pending(&mut self) -> Span {
+        let first = self.predictors.first_mut();
+        first.map_or(Span::ZERO, |first| first.pending(Disturbance::None).upper.span())
+    }
+
+    /// What a swap of this target costs at most, by the first model.
+    pub fn swap(&mut self, target: Target) -> Span {
+        let first = self.predictors.first_mut();
+        first.map_or(Span::ZERO, |first| first.pending_swap(target, Disturbance::None).upper.span())
     }
 
     /// The group is submitted.

@@ -69,7 +69,7 @@ use takt_core::Cost;
 use crate::adapt::{Adaption, AdaptionConfig, Disturbance, Fingerprint, GroupKey};
 use crate::cost::{
     Costs, FragmentState, GroupType, Parts, ProfiledShaders, ProgramId, ShaderContext, ShaderCost,
-    ShaderRates,
+    ShaderRates, Target,
 };
 use crate::estimate::Prediction;
 use crate::fragments::{
@@ -230,6 +230,17 @@ impl Predictor {
         self.close_batch();
         let mut group = self.whole_group();
         group.cost.flush = Costs(&self.profile).flush();
+        let (key, parts) = group.identify();
+        self.predict(&key, &parts, switch)
+    }
+
+    /// The same if it were submitted by a swap of `target`.
+    pub fn pending_swap(&mut self, target: Target, switch: Disturbance) -> Prediction {
+        self.close_batch();
+        let mut group = self.whole_group();
+        let costs = Costs(&self.profile);
+        group.cost.flush = costs.flush();
+        group.cost.swap = costs.swap(target, self.frame_fragments + group.fragments);
         let (key, parts) = group.identify();
         self.predict(&key, &parts, switch)
     }

@@ -1,0 +1,167 @@
+//! Programs under a daemon say and show what they do alone, whatever happens to the daemon.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+mod support;
+use support::{GL, products, takt, takt_command, text, trap};
+
+/// Long enough for any machine; nothing waits this long unless it is broken.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A daemon that is killed when the test ends.
+struct Daemon {
+    process: Child,
+    socket: PathBuf,
+}
+
+impl Daemon {
+    fn start(name: &str) -> Self {
+        let socket = products().join(format!("{name}.socket"));
+        // What a killed daemon left behind.
+        std::fs::remove_file(&socket).unwrap_or_default();
+        let mut command = takt_command("serve");
+        command.arg("--socket").arg(&socket).stderr(Stdio::null());
+        let process = command.spawn().expect("takt starts");
+        let until = Instant::now() + PATIENCE;
+        while !socket.exists() {
+            assert!(Instant::now() < until, "the daemon does not listen");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Self { process, socket }
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().expect("kill starts").success());
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.process.kill().unwrap_or_default();
+        self.process.wait().ok();
+    }
+}
+
+fn environment(command: &mut Command) -> &mut Command {
+    command.envs([("LIBGL_ALWAYS_SOFTWARE", "1"), ("LP_NUM_THREADS", "1")])
+}
+
+/// Runs a program that asks the daemon at `socket` for leave.
+fn scheduled(socket: &Path, program: &Path, arguments: &[&str]) -> Output {
+    let mut command = takt();
+    command.arg("--schedule").arg("--socket").arg(socket).arg("--").arg(program).args(arguments);
+    environment(&mut command).output().expect("takt starts")
+}
+
+fn alone(program: &Path, arguments: &[&str]) -> Output {
+    environment(Command::new(program).args(arguments)).output().expect("the trap starts")
+}
+
+/// The program says and ends the same; what Takt says of itself comes on standard error.
+fn assert_same(output: &Output, alone: &Output, name: &str) {
+    assert_eq!(text(&output.stdout), text(&alone.stdout), "{name}: {}", text(&output.stderr));
+    assert_eq!(output.status, alone.status, "{name}: {}", text(&output.stderr));
+}
+
+#[test]
+fn every_trap_runs_as_it_does_alone() {
+    let daemon = Daemon::start("traps");
+    let cases: [(&str, &[&str]); 9] = [
+        ("scene", &[]),
+        ("errors", &[]),
+        ("page_end", &[]),
+        ("forks", &[]),
+        ("threads", &[]),
+        ("contexts", &["50"]),
+        ("swaps", &["only"]),
+        ("swaps", &["never"]),
+        ("swaps", &["crash"]),
+    ];
+    for (name, arguments) in cases {
+        let program = trap(name, &GL);
+        let output = scheduled(&daemon.socket, &program, arguments);
+        assert_same(&output, &alone(&program, arguments), name);
+        let said = text(&output.stderr);
+        assert!(said.contains("takt: scheduled as trap-"), "{name}: {said}");
+        assert!(!said.contains("unscheduled") && !said.contains("let this program go"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn without_a_daemon_programs_run_on_and_say_so_once() {
+    let program = trap_as("scene", "absent");
+    let output = scheduled(&products().join("nobody.socket"), &program, &[]);
+    assert_same(&output, &alone(&program, &[]), "absent");
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("not scheduled: no daemon answers").count(), 1, "{said}");
+}
+
+#[test]
+fn a_killed_daemon_stops_nobody() {
+    let daemon = Daemon::start("killed");
+    let program = trap_as("swaps", "killed");
+    let mut child = start(&daemon.socket, &program);
+    std::thread::sleep(Duration::from_millis(300));
+    daemon.signal("-KILL");
+    wait(&mut child);
+}
+
+#[test]
+fn a_stopped_daemon_stops_nobody() {
+    let daemon = Daemon::start("stopped");
+    let program = trap_as("swaps", "stopped");
+    let mut child = start(&daemon.socket, &program);
+    std::thread::sleep(Duration::from_millis(300));
+    daemon.signal("-STOP");
+    wait(&mut child);
+    daemon.signal("-CONT");
+}
+
+#[test]
+fn a_frame_rate_is_kept_and_seen() {
+    let daemon = Daemon::start("paced");
+    let program = trap_as("swaps", "paced");
+    let mut command = takt();
+    command.args(["--name", "dial", "--priority", "9", "--fps", "60", "--etpf-ms", "2"]);
+    command.arg("--socket").arg(&daemon.socket).arg("--").arg(&program).arg("only");
+    let began = Instant::now();
+    let output = environment(&mut command).output().expect("takt starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("scheduled as dial: protected"), "{}", text(&output.stderr));
+    // A hundred frames at 60 per second cannot take less; how much more depends on the machine.
+    assert!(began.elapsed() > Duration::from_millis(1_600));
+    let list = takt_command("list").arg("--socket").arg(&daemon.socket).output().expect("takt starts");
+    assert!(text(&list.stdout).contains("Policy frame-deadline"), "{}", text(&list.stdout));
+}
+
+/// A copy of a trap under another name, so that tests do not compile over each other.
+fn trap_as(name: &str, copy: &str) -> PathBuf {
+    let program = products().join(format!("scheduled-{copy}"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/traps/{name}.c"));
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-Wno-unused-function", "-o"]).arg(&program).arg(source).args(GL);
+    assert!(gcc.status().expect("gcc starts").success());
+    program
+}
+
+fn start(socket: &Path, program: &Path) -> Child {
+    let mut command = takt();
+    command.arg("--schedule").arg("--socket").arg(socket).arg("--").arg(program).arg("long");
+    environment(&mut command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("takt starts")
+}
+
+/// It must end by itself.
+fn wait(child: &mut Child) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().expect("our child") {
+            assert!(status.success(), "{status}");
+            return;
+        }
+        assert!(Instant::now() < until, "the program hangs");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
