@@ -2,7 +2,10 @@
 //!
 //! * **Rule.** The group that was submitted first goes first, whoever it belongs to.
 //! * **Promises.** Nothing: a single long group delays everybody behind it.
-//! * **Cost.** One pass over the apps.
+//! * **Assumptions.** None; predictions, priorities and rates play no role.
+//! * **Source.** What drivers do with the queues of several apps on their own; "no scheduling" in
+//!   FG-SDS and TimeGraph.
+//! * **Cost.** One pass over the apps; no allocation.
 
 use super::{Context, Policy};
 use crate::event::Hold;

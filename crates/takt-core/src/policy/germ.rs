@@ -7,6 +7,8 @@
 //!   turns; an app that has nothing to run saves nothing up.
 //! * **Promises.** Fairness in the long run, to whoever asks. Priorities play no role, and a GPU
 //!   that becomes idle stays so until the next tick.
+//! * **Assumptions.** Groups are short against a tick, or the overrun is paid much later; costs are
+//!   measured. Predictions play no role.
 //! * **Source.** Bautin, Dwarakinath, Chiueh, "Graphic engine resource management", MMCN 2008, as
 //!   described in TimeGraph, sections 6.3 and 7: ticks of 1 ms, a register that is polled, costs
 //!   known afterwards. The quantum is not given there.

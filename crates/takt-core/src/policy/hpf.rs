@@ -9,6 +9,8 @@
 //!   and its frames fit into its own periods. Nobody else is promised anything: a group that is
 //!   longer than the gaps that the first one leaves never runs, and while the first one prepares a
 //!   frame on the CPU, or hangs, the GPU idles.
+//! * **Assumptions.** The GPU executes in order, groups run no longer than predicted, and those of
+//!   the less important apps are short enough for the gaps. Apps tell where their frames end.
 //! * **Command classes.** The source sorts commands into classes, which are kinds of groups here:
 //!   its *swap* is [`crate::GroupKind::Swap`]; *synchronous* is [`crate::GroupKind::Sync`], and
 //!   like a swap ends a batch; *draw*, *memcopy* and *unknown* are [`crate::GroupKind::Draw`];

@@ -11,7 +11,8 @@
 //!   A GPU with an order of its own is taken to have a runlist: its channels are kept filled, and
 //!   none gets more than its share of the groups in flight, so that each finds room.
 //! * **Source.** HERCULES D5.2, section 2.1.1 and appendix.
-//! * **Cost.** Two passes over the apps per decision; positions in the list take no memory.
+//! * **Cost.** Two passes over the apps per decision; positions in the list take no memory;
+//!   no allocation.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
