@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
+use takt_core::analysis::cbs::Server;
+use takt_core::analysis::supply;
 use takt_core::policy::TimeGraph;
 use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
@@ -102,8 +104,53 @@ fn service(reservation: Reservation, turns: Turns) -> Service {
     Service { reservation, turns, ..Service::default() }
 }
 
+/// How many random worlds each test plays.
+fn cases() -> u32 {
+    if std::env::var_os("TAKT_SLOW_TESTS").is_some_and(|value| value == "1") { 100_000 } else { 300 }
+}
+
+/// The most that the analysis allows a reserve in a window, if no group is longer than `group`.
+fn usage_bound(terms: &Reserve, group: Span, window: Span) -> Option<u64> {
+    let reserve = Server::new(terms.budget.as_ns(), terms.period.as_ns())?;
+    let enforcement = match terms.enforcement {
+        Enforcement::Posterior => supply::Enforcement::Posterior,
+        Enforcement::Apriori => supply::Enforcement::Apriori,
+    };
+    Some(supply::usage(&reserve, enforcement, group.as_ns(), window.as_ns()))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
+    /// Two apps on one reserve, with right predictions, below an important app.
+    #[test]
+    fn no_window_sees_more_than_the_analysis_allows(
+        terms in reserve().prop_filter("admitted", |terms| terms.budget <= terms.period),
+        work in proptest::collection::vec(groups(), 3),
+    ) {
+        let reservations = [Reservation::None, Reservation::Own(terms), Reservation::Shared(AppId(1))];
+        let apps: Vec<App> = reservations
+            .iter()
+            .zip(work)
+            .map(|(&reservation, groups)| App {
+                service: service(reservation, Turns::Single),
+                groups: groups.into_iter().map(|(at, cost, _)| (at, cost, cost)).collect(),
+            })
+            .collect();
+        let ran = play(&apps, 2);
+        let capped: Vec<&Ran> = ran.iter().filter(|ran| ran.app > 0).collect();
+        // Budget is saved for groups that wait, be it in vain.
+        let longest = apps[1..].iter().flat_map(|app| &app.groups).map(|(_, cost, _)| *cost).max();
+        let longest = Span::from_us(longest.unwrap_or(0));
+        for (index, first) in capped.iter().enumerate() {
+            let mut used = 0;
+            for last in &capped[index..] {
+                used += last.to.since(last.from).as_ns();
+                let bound = usage_bound(&terms, longest, last.to.since(first.from));
+                prop_assert!(Some(used) <= bound, "{used} > {bound:?} from {first:?} to {last:?}");
+            }
+        }
+    }
 
     /// An owner and an app that shares its reserve, below an important app and above a flood.
     #[test]
