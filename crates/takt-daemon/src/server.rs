@@ -5,7 +5,7 @@
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -352,10 +352,17 @@ fn listen(path: &Path) -> std::io::Result<Listener> {
     }
     match Connection::connect(path, Duration::from_secs(1)) {
         Ok(_) => {
-            let what = format!("a daemon serves {} already", path.display());
+            let what = "a daemon answers there already; stop it, or give this one another socket";
             return Err(std::io::Error::new(ErrorKind::AddrInUse, what));
         }
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path)?,
+        // Files that are no sockets refuse, too, and are not ours to remove.
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
+                let what = "there is a file that is no socket; name another path";
+                return Err(std::io::Error::new(ErrorKind::AlreadyExists, what));
+            }
+            std::fs::remove_file(path)?;
+        }
         // Not there, most likely; if it is something else, binding says what.
         Err(_) => {}
     }

@@ -10,7 +10,7 @@ use takt_daemon::config::Settings;
 use takt_daemon::server::Server;
 use takt_ipc::client::{Joined, NotScheduled, join};
 use takt_ipc::message::{Hello, Message};
-use takt_ipc::socket::Connection;
+use takt_ipc::socket::{Connection, Listener};
 use takt_ipc::{Reply, Request};
 
 /// Long enough for any machine; nothing waits this long unless it is broken.
@@ -196,4 +196,32 @@ fn strangers_and_crowds_do_no_harm() {
         assert_eq!(joined.len(), places - 1);
         assert_eq!(refused, format!("all {places} places are taken"));
     });
+}
+
+#[test]
+fn a_file_that_is_no_socket_is_left_alone() {
+    let path = std::env::temp_dir().join(format!("takt-live-file-{}", std::process::id()));
+    std::fs::write(&path, "precious").expect("a file");
+    let error = Server::start(path.clone(), Settings::default()).expect_err("refused");
+    assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists, "{error}");
+    assert_eq!(std::fs::read_to_string(&path).expect("still there"), "precious");
+    std::fs::remove_file(&path).expect("removed");
+}
+
+#[test]
+fn a_daemon_is_not_pushed_aside() {
+    with_daemon("twice", "", |path| {
+        let error = Server::start(path.to_owned(), Settings::default()).expect_err("refused");
+        assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse, "{error}");
+        Connection::connect(path, PATIENCE).expect("the first one still answers");
+    });
+}
+
+#[test]
+fn a_socket_left_behind_is_replaced() {
+    let path = std::env::temp_dir().join(format!("takt-live-stale-{}", std::process::id()));
+    drop(Listener::bind(&path).expect("a socket"));
+    assert!(path.exists(), "nobody removed it");
+    drop(Server::start(path.clone(), Settings::default()).expect("a daemon"));
+    assert!(!path.exists(), "the daemon's own socket is gone");
 }
