@@ -43,11 +43,20 @@ pub(crate) fn parse(
 /// A text file, unless it is absurdly large. Devices and pipes do not tell their size, so the
 /// reading itself is bounded.
 pub(crate) fn read(path: &Path, bytes_max: u64) -> std::io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(bytes_max + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > bytes_max {
-        return Err(std::io::Error::other(format!("the file has more than {bytes_max} bytes")));
+    let mut bytes = Vec::new();
+    File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        let what = format!("the file has more than {bytes_max} bytes; is it the right one?");
+        return Err(std::io::Error::other(what));
     }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
+        let byte = error.as_bytes()[at];
+        let what =
+            format!("line {line}: byte {byte:#04x} is not UTF-8; save the file as plain text in UTF-8");
+        std::io::Error::new(std::io::ErrorKind::InvalidData, what)
+    })?;
     // Spreadsheets like to put a mark at the beginning.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

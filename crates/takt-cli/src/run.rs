@@ -15,10 +15,12 @@ use takt_core::Span;
 use takt_daemon::ask::Terms;
 use takt_gl::predict::{Choice, Combination};
 use takt_gl::settings;
+use takt_predict::profile::{PROFILE_BYTES_MAX, Profile};
 
 use crate::Answer;
 use crate::args::{RunArgs, ScheduleArgs};
 use crate::hook::{Hooking, Way};
+use crate::load;
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let hooking = Hooking::prepare(args.hook)?;
@@ -47,8 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     };
     command.env(settings::OVERPREDICT, args.overpredict.to_string());
     if let Some(profile) = &args.profile {
-        let path = profile.canonicalize().with_context(|| format!("cannot find {}", profile.display()))?;
-        command.env(settings::PROFILE, path);
+        command.env(settings::PROFILE, checked_profile(profile)?);
     }
     if let Some(size) = &args.offscreen {
         if hooking.way == Way::Preload {
@@ -103,6 +104,17 @@ fn terms(args: &ScheduleArgs) -> anyhow::Result<Option<Vec<(&'static str, OsStri
         variables.extend(value.map(|value| (name, OsString::from(value))));
     }
     Ok(Some(variables))
+}
+
+/// The path of a profile for use from anywhere. A program that runs already could only warn of a
+/// bad one, and go on with rough constants.
+fn checked_profile(path: &Path) -> anyhow::Result<PathBuf> {
+    let shown = path.display();
+    let text = load::read(path, PROFILE_BYTES_MAX as u64).with_context(|| format!("cannot read {shown}"))?;
+    if let Err(mistake) = Profile::parse(&text) {
+        bail!("{shown}: {mistake}; docs/prediction.md describes profile files");
+    }
+    path.canonicalize().with_context(|| format!("cannot find {shown}"))
 }
 
 /// Makes a file that holds nothing but column names, and gives its path for use from anywhere.

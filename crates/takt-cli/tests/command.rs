@@ -357,3 +357,18 @@ fn help_and_completions_are_there() {
         assert!(stdout(&output).len() > 200, "{args:?}");
     }
 }
+
+#[test]
+fn a_file_that_is_no_text_is_refused_with_line_and_remedy() {
+    let file = scratch("no-text").join("scenario.toml");
+    std::fs::write(&file, b"name = \"x\"\n\xa0\n").expect("written");
+    let file = file.display().to_string();
+    let commands: [&[&str]; 4] =
+        [&["sim", &file], &["sweep", &file], &["report", &file], &["analyze", "edf", "--sets", &file]];
+    for command in commands {
+        let output = takt(command);
+        assert_eq!(output.status.code(), Some(2), "{command:?}");
+        let message = stderr(&output);
+        assert!(message.contains("line 2: byte 0xa0 is not UTF-8; save"), "{command:?}: {message}");
+    }
+}

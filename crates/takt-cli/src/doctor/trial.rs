@@ -27,8 +27,9 @@ pub(super) fn findings(
     let (table, facts) = (folder.join("groups.csv"), folder.join("facts"));
     let outcome = run(hooking, command, seconds, (&table, &facts));
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
-    let found =
-        outcome.map(|ended| judge(&ended, &read(&facts), read(&table).lines().count().saturating_sub(1)));
+    let groups = read(&table).lines().count().saturating_sub(1);
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    let found = outcome.map(|ended| judge(&ended, &read(&facts), groups, has_display));
     // A folder of ours in the user's temporary files; it stays only if it cannot go.
     let _left = fs::remove_dir_all(&folder);
     found
@@ -65,10 +66,14 @@ fn run(
 }
 
 /// What the library noted while the program ran.
-fn judge(ended: &str, facts: &str, groups: usize) -> Vec<Finding> {
+fn judge(ended: &str, facts: &str, groups: usize, has_display: bool) -> Vec<Finding> {
     if facts.is_empty() {
         let found = format!("no GL ES context was seen in the program; {ended}");
-        let remedy = "it may draw with desktop GL or GLX or Vulkan, or not at all; try --hook preload";
+        let remedy = if has_display {
+            "it may draw with desktop GL or GLX or Vulkan, or not at all; try --hook preload"
+        } else {
+            "neither DISPLAY nor WAYLAND_DISPLAY is set; if it needs a window, put xvfb-run -a in front of takt"
+        };
         return vec![Finding::problem("trial", found, remedy)];
     }
     let fact = |name: &str| {
@@ -97,10 +102,12 @@ mod tests {
     #[test]
     fn what_was_seen_is_judged() {
         let facts = "renderer=llvmpipe\nversion=ES 3.2\nfences=yes\nsoftware=yes\n";
-        let findings = judge("it ended", facts, 7);
+        let findings = judge("it ended", facts, 7, true);
         assert!(findings.iter().all(|finding| finding.status == Status::Ok), "{findings:?}");
         assert!(findings[1].found.starts_with("7 command groups"));
-        assert_eq!(judge("it ended", "", 0)[0].status, Status::Problem);
-        assert!(judge("it ended", "fences=no\n", 0).iter().any(|finding| finding.status == Status::Problem));
+        assert_eq!(judge("it ended", "", 0, true)[0].status, Status::Problem);
+        assert!(
+            judge("it ended", "fences=no\n", 0, true).iter().any(|finding| finding.status == Status::Problem)
+        );
     }
 }

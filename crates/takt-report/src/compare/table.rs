@@ -60,7 +60,11 @@ pub struct ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}\n  help: {}", self.line, self.column, self.message, self.remedy)
+        write!(f, "{}:", self.line)?;
+        if self.column > 0 {
+            write!(f, "{}:", self.column)?;
+        }
+        write!(f, " {}\n  help: {}", self.message, self.remedy)
     }
 }
 
@@ -249,9 +253,9 @@ mod tests {
             assert!(error.starts_with(expected), "{error}");
             assert!(error.contains("help: "));
         };
-        check("", "1:0: the file is empty");
-        check("a,b\n1,2\n", "1:0: there is no column measured_us");
-        check("measured_us\n1\n", "1:0: there is no column pred_NAME_us");
+        check("", "1: the file is empty");
+        check("a,b\n1,2\n", "1: there is no column measured_us");
+        check("measured_us\n1\n", "1: there is no column pred_NAME_us");
         check("measured_us,pred_a_us\n1,2\n3,x\n", "3:2: 'x' is no time");
         check("measured_us,pred_a_us\n-1,2\n", "2:1: '-1' is no time");
         check("measured_us,pred_a_us\nnan,2\n", "2:1: 'nan' is no time");
