@@ -71,7 +71,7 @@ pub fn encode(model: &Model) -> String {
         }
         text.push('\n');
     }
-    let sum = hash(text.as_bytes());
+    let sum = fnv_1a(text.as_bytes());
     writeln!(text, "sum {sum:016x}").expect("a string grows");
     text
 }
@@ -107,7 +107,7 @@ pub fn decode(bytes: &[u8]) -> Result<Model, FileError> {
 fn checked_body(text: &str) -> Option<&str> {
     let (body, sum) = text.strip_suffix('\n')?.rsplit_once('\n')?;
     let body = &text[..body.len() + 1];
-    (sum == format!("sum {:016x}", hash(body.as_bytes()))).then_some(body)
+    (sum == format!("sum {:016x}", fnv_1a(body.as_bytes()))).then_some(body)
 }
 
 /// The value of a line that begins with `name`.
@@ -141,7 +141,7 @@ fn parse_factor(word: &str) -> Option<Factor> {
 }
 
 /// FNV-1a with 64 bits.
-fn hash(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv_1a(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }

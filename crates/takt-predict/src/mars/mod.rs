@@ -37,6 +37,7 @@ mod tests;
 mod training;
 
 pub use data::Samples;
+pub(crate) use file::fnv_1a;
 pub use file::{BYTES_MAX, FileError, decode, encode};
 pub use forward::Stop;
 pub use model::{Factor, MODEL_TERMS_MAX, Model, ModelError, Shape};

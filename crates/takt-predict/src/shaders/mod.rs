@@ -9,7 +9,8 @@
 //! fragment rate = max(fragment-aux, fragment-commands + texture)
 //! ```
 //!
-//! [`train`] makes [`ShaderModels`] from measured runs of generated programs, [`encode`] and
+//! [`train`] makes [`ShaderModels`] from measured runs of generated programs, [`cross_validate`]
+//! tells how good such models are for others, [`encode`] and
 //! [`decode`] keep them in a file, and [`MarsShaders`] evaluates them as a
 //! [`ShaderCost`](crate::cost::ShaderCost).
 
@@ -17,11 +18,13 @@ mod evaluate;
 mod features;
 mod file;
 mod training;
+mod validation;
 
 pub use evaluate::MarsShaders;
 pub use features::{FEATURES_MAX, ProgramFeatures, StageFeatures, Submodel};
 pub use file::{BYTES_MAX, FileError, decode, encode};
 pub use training::{Fit, Run, TrainingError, TrainingSet, train};
+pub use validation::{Validation, cross_validate};
 
 use crate::mars::Model;
 

@@ -60,9 +60,20 @@ pub struct TrainingSet {
 }
 
 #[derive(Clone, PartialEq, Default, Debug)]
-struct Rows {
-    features: Vec<f64>,
-    responses: Vec<f64>,
+pub(super) struct Rows {
+    pub(super) features: Vec<f64>,
+    pub(super) responses: Vec<f64>,
+}
+
+impl Rows {
+    /// Some of the rows, each with so many features.
+    pub(super) fn pick(&self, rows: &[usize], width: usize) -> Self {
+        let features = rows.iter().flat_map(|row| &self.features[row * width..(row + 1) * width]);
+        Self {
+            features: features.copied().collect(),
+            responses: rows.iter().map(|row| self.responses[*row]).collect(),
+        }
+    }
 }
 
 impl TrainingSet {
@@ -93,6 +104,10 @@ impl TrainingSet {
         self.tables[submodel as usize].responses.len()
     }
 
+    pub(super) fn table(&self, submodel: Submodel) -> &Rows {
+        &self.tables[submodel as usize]
+    }
+
     fn add(&mut self, submodel: Submodel, row: Row, ns: f64) {
         let table = &mut self.tables[submodel as usize];
         table.features.extend(&row.values[..submodel.features().len()]);
@@ -106,7 +121,7 @@ impl TrainingSet {
     }
 
     /// Leaves out the runs of commands that were hidden behind fetching.
-    fn visible_commands(&self, submodel: Submodel, aux: Submodel, model: &Model) -> Rows {
+    pub(super) fn visible_commands(&self, submodel: Submodel, aux: Submodel, model: &Model) -> Rows {
         let table = &self.tables[submodel as usize];
         let width = submodel.features().len();
         let aux_rows = self.aux[submodel as usize].chunks_exact(aux.features().len());
@@ -148,20 +163,20 @@ pub struct TrainingError {
 ///
 /// If there are too few runs of a kind, or a time is no usable number.
 pub fn train(gpu: &str, driver: &str, runs: &TrainingSet) -> Result<(ShaderModels, [Fit; 5]), TrainingError> {
-    let whole = |submodel: Submodel| runs.tables[submodel as usize].clone();
-    let vertex_aux = fit(Submodel::VertexAux, &whole(Submodel::VertexAux))?;
-    let fragment_aux = fit(Submodel::FragmentAux, &whole(Submodel::FragmentAux))?;
+    let whole = |submodel: Submodel| fit(submodel, runs.table(submodel));
+    let vertex_aux = whole(Submodel::VertexAux)?;
+    let fragment_aux = whole(Submodel::FragmentAux)?;
     let commands = |submodel, aux, model: &Model| fit(submodel, &runs.visible_commands(submodel, aux, model));
     let vertex_commands = commands(Submodel::VertexCommands, Submodel::VertexAux, &vertex_aux.0)?;
     let fragment_commands = commands(Submodel::FragmentCommands, Submodel::FragmentAux, &fragment_aux.0)?;
-    let texture = fit(Submodel::Texture, &whole(Submodel::Texture))?;
+    let texture = whole(Submodel::Texture)?;
     let all = [vertex_aux, vertex_commands, fragment_aux, fragment_commands, texture];
     let fits = all.each_ref().map(|(_, fit)| *fit);
     let models = all.map(|(model, _)| model);
     Ok((ShaderModels { gpu: gpu.to_owned(), driver: driver.to_owned(), models }, fits))
 }
 
-fn fit(submodel: Submodel, rows: &Rows) -> Result<(Model, Fit), TrainingError> {
+pub(super) fn fit(submodel: Submodel, rows: &Rows) -> Result<(Model, Fit), TrainingError> {
     let fail = |source| TrainingError { submodel, source };
     let samples = Samples::new(submodel.features().len(), &rows.features, &rows.responses).map_err(fail)?;
     let options = Options {
