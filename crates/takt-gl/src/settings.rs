@@ -38,6 +38,11 @@ pub const PROFILE: &str = "TAKT_PROFILE";
 pub const OFFSCREEN: &str = "TAKT_OFFSCREEN";
 /// Folder that gets a picture of each frame.
 pub const FRAMES: &str = "TAKT_FRAMES";
+/// Folders with profiles and trained models of GPUs, the first that has one counts.
+pub const STORE: &str = "TAKT_STORE";
+/// Whether to say which profile and models are used.
+pub const VERBOSE: &str = "TAKT_VERBOSE";
+
 /// File that gets facts about the driver, for `takt doctor`.
 pub const FACTS: &str = "TAKT_FACTS";
 
@@ -62,8 +67,12 @@ pub struct Settings {
     pub facts: Option<PathBuf>,
     /// Which models predict.
     pub choice: Choice,
-    /// Constants of the machine.
+    /// Constants of the machine, if a file was named.
     pub profile: Option<Profile>,
+    /// Folders with profiles and models.
+    pub store: Vec<PathBuf>,
+    /// Whether to say which of them are used.
+    pub verbose: bool,
 }
 
 impl Settings {
@@ -87,6 +96,8 @@ impl Settings {
             facts: path(FACTS),
             choice: choice(),
             profile: path(PROFILE).and_then(|path| profile(&path)),
+            store: env::var_os(STORE).map(|list| env::split_paths(&list).collect()).unwrap_or_default(),
+            verbose: env::var_os(VERBOSE).is_some_and(|value| !value.is_empty()),
         }
     }
 
@@ -137,6 +148,17 @@ pub fn size(text: &str) -> Option<[u32; 2]> {
 
 /// Largest side of a window that is not shown.
 const SIDE_MAX: u32 = 16384;
+
+/// What a GPU is called in the store: `GL_RENDERER`, and for Mesa's renderer on CPUs the number of
+/// threads it was told to use, because that makes another machine of it.
+pub fn gpu_name(renderer: &str) -> String {
+    match env::var("LP_NUM_THREADS") {
+        Ok(threads) if renderer.contains("llvmpipe") && !threads.is_empty() => {
+            format!("{renderer}, {} threads", threads.trim())
+        }
+        _ => renderer.to_owned(),
+    }
+}
 
 /// The program's own name.
 fn program() -> String {

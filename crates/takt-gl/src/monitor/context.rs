@@ -94,6 +94,9 @@ struct Driver {
     software: bool,
     /// Whether it knows GL ES 3.
     newer: bool,
+    /// `GL_RENDERER` and `GL_VERSION`.
+    renderer: String,
+    version: String,
 }
 
 impl State {
@@ -114,8 +117,7 @@ impl State {
             builder: Builder::default(),
             leave: Leave::default(),
             driver: None,
-            models: Models::new(&settings().choice, &predict::profile())
-                .map(|models| Arc::new(Mutex::new(models))),
+            models: None,
             seen: Vec::new(),
             copies: Copies::new(),
         }
@@ -129,7 +131,10 @@ impl State {
         }
         self.surface = surface;
         if self.driver.is_none() {
-            self.driver = Some(Driver::ask(self.display));
+            let driver = Driver::ask(self.display);
+            let models = predict::models(&driver.renderer, &driver.version);
+            self.models = models.map(|models| Arc::new(Mutex::new(models)));
+            self.driver = Some(driver);
         }
     }
 
@@ -368,19 +373,19 @@ impl Driver {
         };
         let extensions = text(gl::EXTENSIONS).split_ascii_whitespace().map(str::to_owned).collect();
         let renderer = text(gl::RENDERER);
+        let version = text(gl::VERSION);
         let software = is_software(&renderer);
         if let Some(path) = &settings().facts {
             let word = |yes: bool| if yes { "yes" } else { "no" };
             let (fences, software) = (word(measure::is_possible(display)), word(software));
-            let version = text(gl::VERSION);
             let facts =
                 format!("renderer={renderer}\nversion={version}\nfences={fences}\nsoftware={software}\n");
             if let Err(error) = std::fs::write(path, facts) {
                 guard::say(&format!("cannot write {}: {error}", path.display()));
             }
         }
-        let newer = text(gl::VERSION).starts_with("OpenGL ES 3");
-        Self { extensions: Arc::new(extensions), software, newer }
+        let newer = version.starts_with("OpenGL ES 3");
+        Self { extensions: Arc::new(extensions), software, newer, renderer, version }
     }
 }
 

@@ -4,8 +4,10 @@
 //! cost when it is submitted, and learn what it did cost from the thread that measures.
 
 mod choice;
+mod stored;
 
 pub use choice::{Choice, Combination};
+pub use stored::models;
 
 use takt_core::{Cost, Span};
 use takt_predict::Prediction;
@@ -13,14 +15,15 @@ use takt_predict::adapt::{Command, Disturbance, History};
 use takt_predict::cost::{ShaderRates, Target};
 use takt_predict::predictor::{DrawCall, Measured, Predictor, Program, Submission, Ticket, Work};
 use takt_predict::profile::Profile;
-
-use crate::settings::settings;
+use takt_predict::shaders::ShaderModels;
 
 /// The models of a context.
 #[derive(Debug)]
 pub struct Models {
     predictors: Vec<Predictor>,
     history: Option<History>,
+    /// Whether nothing says what shaders cost.
+    untrained: bool,
     /// Commands of the current group, as the history wants them.
     commands: Vec<Command>,
     /// Whether the current group uses a program for the first time.
@@ -40,16 +43,18 @@ pub struct Predicted {
 
 impl Models {
     /// The models that were asked for; none if none were.
-    pub fn new(choice: &Choice, profile: &Profile) -> Option<Self> {
+    pub fn new(choice: &Choice, profile: &Profile, shaders: Option<&ShaderModels>) -> Option<Self> {
         let predictors: Vec<Predictor> = choice
             .combinations()
             .iter()
             .map(|combination| {
-                Predictor::new(combination.settings(choice.overpredict), profile.clone(), None)
+                Predictor::new(combination.settings(choice.overpredict), profile.clone(), shaders.cloned())
             })
             .collect();
         let history = choice.history().then(History::default);
-        (!predictors.is_empty()).then_some(Self { predictors, history, commands: Vec::new(), fresh: false })
+        let untrained = shaders.is_none();
+        let commands = Vec::new();
+        (!predictors.is_empty()).then_some(Self { predictors, history, untrained, commands, fresh: false })
     }
 
     /// A program is used that these models have not seen; drivers finish compiling it just then,
@@ -58,7 +63,9 @@ impl Models {
         self.fresh = true;
         for predictor in &mut self.predictors {
             predictor.link(program);
-            predictor.profiled(program.id(), if software { ROUGH_SOFTWARE } else { ROUGH });
+            if self.untrained {
+                predictor.profiled(program.id(), if software { ROUGH_SOFTWARE } else { ROUGH });
+            }
         }
     }
 
@@ -145,11 +152,6 @@ const ROUGH: ShaderRates = ShaderRates { vertex_ns: 0.1, fragment_ns: 0.02 };
 
 /// The same for renderers on the CPU.
 const ROUGH_SOFTWARE: ShaderRates = ShaderRates { vertex_ns: 20.0, fragment_ns: 10.0 };
-
-/// The profile that was asked for, or rough constants.
-pub fn profile() -> Profile {
-    settings().profile.clone().unwrap_or_else(rough)
-}
 
 /// Constants of no machine in particular: not one is zero, so that each can be corrected.
 fn rough() -> Profile {

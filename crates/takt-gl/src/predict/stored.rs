@@ -1,0 +1,85 @@
+//! Profiles and models that `takt profile` and `takt train` have left for this GPU and driver.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use takt_predict::profile::Profile;
+use takt_predict::shaders::{self, ShaderModels};
+use takt_predict::store;
+
+use super::{Models, rough};
+use crate::guard;
+use crate::settings::{self, settings};
+
+/// What is known about a GPU.
+struct Known {
+    gpu: String,
+    driver: String,
+    profile: Profile,
+    shaders: Option<ShaderModels>,
+}
+
+/// GPUs that were looked for: few, so a list does.
+static KNOWN: Mutex<Vec<Arc<Known>>> = Mutex::new(Vec::new());
+
+/// The models that were asked for, with all that is known about this GPU; none if none were.
+pub fn models(renderer: &str, driver: &str) -> Option<Models> {
+    let choice = &settings().choice;
+    if choice.combinations().is_empty() {
+        return None;
+    }
+    let known = known(settings::gpu_name(renderer), driver);
+    Models::new(choice, &known.profile, known.shaders.as_ref())
+}
+
+fn known(gpu: String, driver: &str) -> Arc<Known> {
+    let mut list = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = list.iter().find(|known| known.gpu == gpu && known.driver == driver) {
+        return known.clone();
+    }
+    let folder = store::folder(&gpu, driver);
+    let named = settings().profile.clone();
+    let profile = named.or_else(|| find(&folder, store::PROFILE, "constants", read_profile));
+    let shaders = find(&folder, store::MODELS, "shader models", read_models);
+    if settings().verbose {
+        let lacks = |there: bool, what: &str| {
+            if !there {
+                guard::say(&format!("no {what} of {gpu} are stored; rough ones are used"));
+            }
+        };
+        lacks(profile.is_some(), "constants (takt profile measures them)");
+        lacks(shaders.is_some(), "shader models (takt train makes them)");
+    }
+    let profile = profile.unwrap_or_else(rough);
+    let known = Arc::new(Known { gpu, driver: driver.to_owned(), profile, shaders });
+    list.push(known.clone());
+    known
+}
+
+/// The first of a GPU's files that is there; one that is damaged is named and passed over.
+fn find<T>(folder: &str, file: &str, what: &str, read: fn(&Path) -> Result<T, String>) -> Option<T> {
+    let paths = settings().store.iter().map(|store| store.join(folder).join(file));
+    paths.filter(|path| path.is_file()).find_map(|path: PathBuf| match read(&path) {
+        Ok(found) => {
+            if settings().verbose {
+                guard::say(&format!("{what} are those of {}", path.display()));
+            }
+            Some(found)
+        }
+        Err(problem) => {
+            guard::say(&format!("{}: {problem}; it is not used", path.display()));
+            None
+        }
+    })
+}
+
+fn read_profile(path: &Path) -> Result<Profile, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let body = store::unseal(&text).map_err(|error| format!("{error}; run takt profile again"))?;
+    Profile::parse(body).map_err(|error| format!("{error}; run takt profile again"))
+}
+
+fn read_models(path: &Path) -> Result<ShaderModels, String> {
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    shaders::decode(&bytes).map_err(|error| format!("{error}; run takt train again"))
+}
