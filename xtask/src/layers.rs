@@ -71,6 +71,13 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: false,
     },
     Layer {
+        name: "takt-calibrate",
+        job: "measures what work costs on a GPU",
+        uses: Uses::Only(&["takt-gl", "takt-predict"]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
         name: "takt-trace",
         job: "records, metrics, causes of misses, exports",
         uses: Uses::Only(&["takt-core"]),
@@ -117,6 +124,7 @@ pub(crate) const LAYERS: &[Layer] = &[
             "takt-report",
             "takt-ipc",
             "takt-daemon",
+            "takt-calibrate",
         ]),
         pure: false,
         alone: false,

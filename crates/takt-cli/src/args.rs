@@ -38,6 +38,10 @@ pub(crate) enum Command {
     Why(WhyArgs),
     /// Tell what will be hooked and how, and what stands in the way (exit 1 if something does).
     Doctor(DoctorArgs),
+    /// Measure the constants of this GPU, for predictions (seconds).
+    Profile(crate::profile::ProfileArgs),
+    /// Learn what shaders cost on this GPU, for predictions (minutes; resumes).
+    Train(crate::train::TrainArgs),
     /// Simulate a scenario and tell who met which deadlines.
     Sim(SimArgs),
     /// Play scenarios under every policy and put the outcomes side by side.
@@ -136,6 +140,10 @@ pub(crate) enum Schema {
     Report,
     /// The output of `takt doctor --json`.
     Doctor,
+    /// The output of `takt profile --json`.
+    Profile,
+    /// The output of `takt train --json`.
+    Train,
 }
 
 /// The schema as text.
@@ -155,6 +163,8 @@ pub(crate) fn schema(of: Schema) -> String {
         Schema::Bench => of_type::<Vec<crate::bench::Measurement>>(),
         Schema::Report => of_type::<Vec<crate::report::FileFigures>>(),
         Schema::Doctor => of_type::<Vec<crate::doctor::Finding>>(),
+        Schema::Profile => of_type::<crate::profile::ProfileFindings>(),
+        Schema::Train => of_type::<crate::train::TrainFindings>(),
     };
     text.trim_end().to_owned() + "\n"
 }
@@ -183,7 +193,8 @@ pub(crate) struct RunArgs {
     /// Multiply every prediction.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     pub(crate) overpredict: f64,
-    /// Constants of this machine for predictions. Default: rough ones.
+    /// Constants of the GPU for predictions. Default: what `takt profile` has kept for the
+    /// program's GPU and driver, else rough ones.
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
     /// Render without a screen: windows become off-screen surfaces of their own size, or of WxH.
@@ -195,12 +206,16 @@ pub(crate) struct RunArgs {
     /// back cost time that is measured.
     #[arg(long, value_name = "DIR")]
     pub(crate) dump_frames: Option<PathBuf>,
+    /// Where `takt profile` and `takt train` have kept their results [default: takt/gpus in
+    /// $XDG_DATA_HOME, else in ~/.local/share, then in $XDG_DATA_DIRS].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
     /// Name of the app in files and for the daemon. Default: the program's.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) schedule: ScheduleArgs,
-    /// Say what is put under the program.
+    /// Say what is put under the program, and which constants and models it predicts by.
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// The program and its arguments.

@@ -14,6 +14,7 @@ mod live;
 mod load;
 mod output;
 mod policies;
+mod profile;
 mod prove;
 mod report;
 mod run;
@@ -22,6 +23,7 @@ mod sim;
 mod sweep;
 mod table;
 mod task_file;
+mod train;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -53,6 +55,8 @@ fn main() -> ExitCode {
         Command::Set(args) => live::set(&args),
         Command::Why(args) => live::why(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Profile(args) => profile::run(&args),
+        Command::Train(args) => train::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Check(args) => check::run(&args),

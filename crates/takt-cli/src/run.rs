@@ -61,6 +61,12 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         command.env(settings::FRAMES, folder.canonicalize()?);
     }
+    let stores = args.store.as_ref().map_or_else(takt_calibrate::store::all, |store| vec![store.clone()]);
+    let stores = std::env::join_paths(stores.iter().filter_map(|store| std::path::absolute(store).ok()));
+    command.env(settings::STORE, stores.context("the path of a store contains a colon")?);
+    if args.verbose {
+        command.env(settings::VERBOSE, "1");
+    }
     if let Some(name) = &args.name {
         command.env(settings::NAME, name);
     }

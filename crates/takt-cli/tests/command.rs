@@ -335,8 +335,10 @@ fn policies_are_compared_side_by_side() {
 
 #[test]
 fn published_schemas_are_fresh() {
-    let all =
-        ["scenario", "study", "sim", "policies", "check", "prove", "sweep", "bench", "report", "doctor"];
+    let all = [
+        "scenario", "study", "sim", "policies", "check", "prove", "sweep", "bench", "report", "doctor",
+        "profile", "train",
+    ];
     for of in all {
         let output = takt(&["schema", of]);
         assert!(output.status.success());

@@ -1,0 +1,72 @@
+//! What work costs on the GPU at hand, found by doing it.
+//!
+//! * [`Bench`] opens a GPU without a window and times work on it, by fences or timer queries: which
+//!   of them tells the truth is probed first.
+//! * [`profile`] measures the constants of a machine: work of several sizes, and lines through it.
+//! * [`train`] measures generated shaders, so that models can be trained on them.
+//! * [`store`] keeps both per GPU and driver, where `takt run` finds them.
+//!
+//! Nothing here decides what costs depend on: that is `takt-predict`'s part.
+
+#![deny(unsafe_code)]
+
+mod bench;
+pub mod fit;
+pub mod profile;
+mod random;
+pub mod store;
+mod sys;
+pub mod train;
+
+pub use bench::{Bench, Place, Source};
+
+/// Why nothing can be measured.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A library is not there, or does not load.
+    #[error("cannot load {name}: {reason} (Debian: install {package})")]
+    Library {
+        /// File name.
+        name: &'static str,
+        /// What the loader says.
+        reason: String,
+        /// The Debian package that has it.
+        package: &'static str,
+    },
+    /// A library lacks a function.
+    #[error("the system's EGL and GL ES lack the function {0}")]
+    Function(&'static str),
+    /// EGL refused a step.
+    #[error("{place}: EGL cannot {step} (error {error:#x})")]
+    Egl {
+        /// Which display.
+        place: String,
+        /// What it was asked for.
+        step: &'static str,
+        /// What `eglGetError` says.
+        error: i32,
+    },
+    /// There is no such device.
+    #[error("there is no device {number}: EGL offers {offered} (counted from 0)")]
+    NoDevice {
+        /// Which one was asked for.
+        number: usize,
+        /// How many there are.
+        offered: usize,
+    },
+    /// A driver without fences.
+    #[error("{0}: the driver has no EGL_KHR_fence_sync, so nothing can be measured")]
+    NoFences(String),
+    /// The driver refuses a shader or a target that every driver should take.
+    #[error("the driver refuses {what}: {reason}")]
+    Refused {
+        /// What it refuses.
+        what: &'static str,
+        /// Its words.
+        reason: String,
+    },
+    /// Something else reported an error.
+    #[error("GL reports the error {0:#x} while measuring {1}")]
+    Gl(u32, &'static str),
+}

@@ -1,0 +1,132 @@
+//! The constants of a machine: work of several sizes is measured, and a line laid through it.
+//!
+//! Each experiment varies one size, so that its constant is a slope and everything that does not
+//! depend on the size stays out of it.
+
+mod draws;
+mod memory;
+mod pictures;
+mod targets;
+
+use takt_predict::profile::Profile;
+
+use crate::Problem;
+use crate::bench::{Bench, Effort, Source};
+use crate::fit::Quality;
+
+/// A constant, and how well it fits.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Constant {
+    /// Its key in profile files.
+    pub key: &'static str,
+    /// Its value there.
+    pub value: f64,
+    /// The line that it comes from; none if it is no slope.
+    pub quality: Option<Quality>,
+    /// What else is to be known about it.
+    pub note: Option<&'static str>,
+}
+
+/// What was found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Calibration {
+    /// All constants.
+    pub profile: Profile,
+    /// Those that were measured.
+    pub constants: Vec<Constant>,
+}
+
+impl Calibration {
+    /// The profile as text, with the quality of each constant as a remark.
+    pub fn to_text(&self, source: Source) -> String {
+        let mut text = self.profile.to_text();
+        text += &format!("# measured by {source}\n");
+        for constant in &self.constants {
+            text += &format!("# {constant}\n");
+        }
+        text
+    }
+}
+
+impl std::fmt::Display for Constant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.key)?;
+        if let Some(quality) = &self.quality {
+            let Quality { r_squared, error_p50, error_p95, points, outliers } = quality;
+            let [p50, p95] = [error_p50, error_p95].map(|error| error * 100.0);
+            write!(f, ": R² {r_squared:.4}, errors p50 {p50:.1} % p95 {p95:.1} %, {points} points")?;
+            for [size, measured, expected] in outliers {
+                write!(f, ", outlier at {size}: {measured:.0} ns instead of {expected:.0}")?;
+            }
+        }
+        self.note.map_or(Ok(()), |note| write!(f, "; {note}"))
+    }
+}
+
+/// One experiment.
+type Experiment = (&'static str, fn(&mut Lab<'_>) -> Result<(), Problem>);
+
+/// All of them; the first says what every group costs, which others take off.
+const EXPERIMENTS: [Experiment; 11] = [
+    ("draws", draws::draws),
+    ("dispatch", draws::dispatch),
+    ("clears", targets::clears),
+    ("off-screen clears", targets::off_screen_clears),
+    ("depth and blending", targets::fragments),
+    ("samples", targets::samples),
+    ("swaps", targets::swaps),
+    ("uploads", memory::uploads),
+    ("mipmaps and copies", memory::textures),
+    ("buffers", memory::buffers),
+    ("loads", memory::loads),
+];
+
+/// Measures all constants. `progress` hears what is measured next, and how much is done of all.
+///
+/// # Errors
+///
+/// If the driver fails at something that every driver can do.
+pub fn measure(
+    bench: &mut Bench,
+    quick: bool,
+    progress: &mut dyn FnMut(&'static str, usize, usize),
+) -> Result<Calibration, Problem> {
+    let profile = Profile { gpu: bench.gpu(), driver: bench.driver(), ..Profile::default() };
+    let effort = if quick { Effort::QUICK } else { Effort::THOROUGH };
+    let mut lab = Lab { bench, effort, quick, profile, constants: Vec::new() };
+    for (done, (name, experiment)) in EXPERIMENTS.into_iter().enumerate() {
+        progress(name, done, EXPERIMENTS.len());
+        experiment(&mut lab)?;
+        lab.bench.check(name)?;
+    }
+    Ok(Calibration { profile: lab.profile, constants: lab.constants })
+}
+
+/// Where experiments are made.
+struct Lab<'a> {
+    bench: &'a mut Bench,
+    effort: Effort,
+    quick: bool,
+    profile: Profile,
+    constants: Vec<Constant>,
+}
+
+impl Lab<'_> {
+    /// Sides of square targets and textures.
+    fn sides(&self) -> &'static [u32] {
+        const ALL: [u32; 12] = [64, 96, 128, 192, 256, 384, 512, 640, 768, 1024, 1536, 2048];
+        if self.quick { &ALL[..9] } else { &ALL }
+    }
+
+    fn note(&mut self, key: &'static str, value: f64, quality: Option<Quality>, note: Option<&'static str>) {
+        self.constants.push(Constant { key, value, quality, note });
+    }
+
+    /// What a group costs by itself, in the times that measuring here gives.
+    fn group_ns(&self) -> f64 {
+        match self.bench.source() {
+            Source::Fences { .. } => self.profile.flush_ns,
+            Source::Timer { .. } => 0.0,
+        }
+    }
+}

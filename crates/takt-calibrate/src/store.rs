@@ -1,0 +1,197 @@
+//! Where profiles and models are kept: a folder per GPU and driver, in the user's data folder.
+//!
+//! Files are written beside their place and then put there in one step, so whoever reads one sees
+//! the old or the new, whole. What is damaged nevertheless is named, never used.
+
+use std::env;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use takt_predict::profile::Profile;
+use takt_predict::shaders::{self, ShaderModels};
+use takt_predict::store;
+
+/// Below each data folder.
+const BELOW: &str = "takt/gpus";
+/// Measurements of a training that goes on.
+const UNFINISHED: &str = "training.part";
+/// Measurements that the models were made from.
+const FINISHED: &str = "training.txt";
+
+/// The user's own store: in `$XDG_DATA_HOME`, or in `~/.local/share`.
+pub fn home() -> Option<PathBuf> {
+    let data = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")));
+    data.map(|data| data.join(BELOW))
+}
+
+fn absolute(name: &str) -> Option<PathBuf> {
+    env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// All stores, the user's own first, then those that came with the system (`$XDG_DATA_DIRS`).
+pub fn all() -> Vec<PathBuf> {
+    let dirs = env::var_os("XDG_DATA_DIRS").filter(|dirs| !dirs.is_empty());
+    let dirs = dirs.unwrap_or_else(|| "/usr/local/share:/usr/share".into());
+    let system = env::split_paths(&dirs).filter(|path| path.is_absolute()).map(|path| path.join(BELOW));
+    home().into_iter().chain(system).collect()
+}
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", path.display())]
+pub struct BadFile {
+    /// Which file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// What is kept about one GPU with one driver.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shelf {
+    folder: PathBuf,
+}
+
+impl Shelf {
+    /// The place of a GPU with a driver in a store.
+    pub fn new(store: &Path, gpu: &str, driver: &str) -> Self {
+        Self { folder: store.join(store::folder(gpu, driver)) }
+    }
+
+    /// All that there are in a store; none if there is no store.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be read.
+    pub fn list(store: &Path) -> io::Result<Vec<Self>> {
+        let entries = match fs::read_dir(store) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut shelves = Vec::new();
+        for entry in entries {
+            let folder = entry?.path();
+            if folder.is_dir() {
+                shelves.push(Self { folder });
+            }
+        }
+        shelves.sort_by(|a, b| a.folder.cmp(&b.folder));
+        Ok(shelves)
+    }
+
+    /// Where the profile is.
+    pub fn profile_path(&self) -> PathBuf {
+        self.folder.join(store::PROFILE)
+    }
+
+    /// Where the models are.
+    pub fn models_path(&self) -> PathBuf {
+        self.folder.join(store::MODELS)
+    }
+
+    /// Where measurements of an unfinished training are.
+    pub fn unfinished_path(&self) -> PathBuf {
+        self.folder.join(UNFINISHED)
+    }
+
+    /// Where measurements go once models were made from them.
+    pub fn finished_path(&self) -> PathBuf {
+        self.folder.join(FINISHED)
+    }
+
+    /// The profile; none if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If it is damaged.
+    pub fn profile(&self) -> Result<Option<Profile>, BadFile> {
+        read(self.profile_path(), |text| {
+            let body = store::unseal(text).map_err(|error| error.to_string())?;
+            Profile::parse(body).map_err(|error| error.to_string())
+        })
+    }
+
+    /// The trained models; none if there are none.
+    ///
+    /// # Errors
+    ///
+    /// If they are damaged, or made for other features.
+    pub fn models(&self) -> Result<Option<ShaderModels>, BadFile> {
+        read(self.models_path(), |text| shaders::decode(text.as_bytes()).map_err(|error| error.to_string()))
+    }
+
+    /// Keeps a profile as text, remarks included.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn keep_profile(&self, text: String) -> io::Result<()> {
+        replace(&self.profile_path(), &store::seal(text))
+    }
+
+    /// Keeps models.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written.
+    pub fn keep_models(&self, models: &ShaderModels) -> io::Result<()> {
+        replace(&self.models_path(), &shaders::encode(models))
+    }
+}
+
+fn read<T>(path: PathBuf, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, BadFile> {
+    let text = match fs::read(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(BadFile { path, reason: error.to_string() }),
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+    };
+    parse(&text).map(Some).map_err(|reason| BadFile { path, reason })
+}
+
+/// Writes a file and its folder; the place holds the old or the new text, whatever happens.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let beside = PathBuf::from(name);
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, path)?;
+        // The name itself must survive, too.
+        File::open(folder)?.sync_all()
+    };
+    write().inspect_err(|_error| {
+        // Nothing is left behind; what went wrong first is what matters.
+        let _gone = fs::remove_file(&beside);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_read_and_damage_is_named() {
+        let root = env::temp_dir().join(format!("takt-store-{}", std::process::id()));
+        let shelf = Shelf::new(&root, "a GPU", "1.0");
+        assert!(Shelf::list(&root).unwrap().is_empty());
+        assert_eq!(shelf.profile().unwrap(), None);
+        assert!(shelf.models().unwrap().is_none());
+        let profile = Profile { gpu: "a GPU".to_owned(), flush_ns: 5.0, ..Profile::default() };
+        shelf.keep_profile(profile.to_text() + "# a remark\n").unwrap();
+        assert_eq!(shelf.profile().unwrap(), Some(profile));
+        assert_eq!(Shelf::list(&root).unwrap(), std::slice::from_ref(&shelf));
+        assert_eq!(fs::read_dir(&shelf.folder).unwrap().count(), 1, "nothing is left behind");
+        fs::write(shelf.profile_path(), "takt-profile 1\nflush_ns = 1\n").unwrap();
+        let error = shelf.profile().unwrap_err().to_string();
+        assert!(error.contains("profile.txt: the file is damaged"), "{error}");
+        fs::write(shelf.models_path(), [0xff, 0]).unwrap();
+        let error = shelf.models().unwrap_err().to_string();
+        assert!(error.contains("shaders.txt: line 1: expected"), "{error}");
+        fs::remove_dir_all(&root).unwrap();
+    }
+}

@@ -1,0 +1,250 @@
+//! `takt profile`: the constants of a GPU, by measuring.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use schemars::JsonSchema;
+use serde::Serialize;
+use takt_calibrate::profile::{Calibration, Constant, measure};
+use takt_calibrate::store::{self, Shelf};
+use takt_calibrate::{Bench, Place};
+
+use crate::Answer;
+use crate::output;
+use crate::table::Table;
+
+/// Measures what work costs on a GPU by itself: submitting a command group, a draw call, clearing,
+/// depth test and blending, samples, showing a frame, moving bytes. Takes seconds; nothing else
+/// should use the GPU (or the CPU, if that renders) meanwhile.
+///
+/// The constants are kept per GPU and driver, and `takt run` finds them there:
+///
+///   takt profile                 # measure and keep
+///   takt profile --show          # what is kept, and how well it fits
+///   takt train                   # then: what shaders cost
+///   takt run --verbose --compare out.csv -- PROGRAM
+///
+/// docs/profile.md says how each constant is measured.
+#[derive(clap::Args, Debug)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ProfileArgs {
+    #[command(flatten)]
+    pub(crate) common: CalibrateArgs,
+    /// Fewer repetitions and sizes: rougher constants, sooner.
+    #[arg(long)]
+    quick: bool,
+    /// Measure nothing; list what is kept of which GPU.
+    #[arg(long, conflicts_with_all = ["quick", "output"])]
+    show: bool,
+    /// Write the profile to a file (for `takt run --profile FILE`) and keep nothing.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// What `takt profile` and `takt train` have in common.
+#[derive(clap::Args, Debug)]
+pub(crate) struct CalibrateArgs {
+    /// Which GPU: auto (the first that works), surfaceless, or device:N.
+    #[arg(long, value_name = "GPU", default_value = "auto")]
+    pub(crate) device: Place,
+    /// Where results are kept [default: takt/gpus in $XDG_DATA_HOME, else in ~/.local/share].
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// Write the results as JSON; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl CalibrateArgs {
+    /// The folder to keep results in.
+    pub(crate) fn store(&self) -> anyhow::Result<PathBuf> {
+        let store = self.store.clone().or_else(store::home);
+        store.context("neither XDG_DATA_HOME nor HOME is set: say with --store where to keep results")
+    }
+
+    /// Opens the GPU and says which it is.
+    pub(crate) fn open(&self) -> anyhow::Result<Bench> {
+        let bench = Bench::open(self.device).context("cannot measure")?;
+        if !output::is_stdout(self.json.as_deref()) {
+            output::print(&format!(
+                "GPU      {}\ndriver   {}\nopened   {}\ntimes    by {}\n",
+                bench.gpu(),
+                bench.driver(),
+                bench.place(),
+                bench.source()
+            ))?;
+        }
+        Ok(bench)
+    }
+}
+
+/// What `takt profile` found.
+#[derive(Serialize, JsonSchema, Debug)]
+pub(crate) struct ProfileFindings {
+    /// `GL_RENDERER`.
+    gpu: String,
+    /// `GL_VERSION`.
+    driver: String,
+    /// What measured.
+    source: String,
+    /// Where the profile is kept.
+    path: String,
+    /// What was measured.
+    constants: Vec<ConstantFound>,
+}
+
+/// A constant and how well it fits.
+#[derive(Serialize, JsonSchema, Debug)]
+pub(crate) struct ConstantFound {
+    /// Its key in profile files.
+    key: &'static str,
+    /// Its value there.
+    value: f64,
+    /// The line that it comes from; none if it is no slope.
+    fit: Option<FitFound>,
+    /// What else is to be known about it.
+    note: Option<&'static str>,
+}
+
+/// How well a line fits.
+#[derive(Serialize, JsonSchema, Debug)]
+pub(crate) struct FitFound {
+    /// Share of the variance that is explained.
+    r_squared: f64,
+    /// Median of relative errors.
+    error_p50: f64,
+    /// Their 95th percentile.
+    error_p95: f64,
+    /// Points that were used.
+    points: usize,
+    /// Points that were not: size, measured and expected nanoseconds.
+    outliers: Vec<[f64; 3]>,
+}
+
+impl From<&Constant> for ConstantFound {
+    fn from(constant: &Constant) -> Self {
+        let fit = constant.quality.as_ref().map(|quality| FitFound {
+            r_squared: quality.r_squared,
+            error_p50: quality.error_p50,
+            error_p95: quality.error_p95,
+            points: quality.points,
+            outliers: quality.outliers.clone(),
+        });
+        Self { key: constant.key, value: constant.value, fit, note: constant.note }
+    }
+}
+
+pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<Answer> {
+    if args.show {
+        return show(&args.common.store()?);
+    }
+    let mut bench = args.common.open()?;
+    let bar = output::progress(1, "starting");
+    let calibration = measure(&mut bench, args.quick, &mut |what, done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+        bar.set_message(what);
+    })?;
+    bar.finish_and_clear();
+    let text = calibration.to_text(bench.source());
+    let path = match &args.output {
+        Some(path) => {
+            output::file(path, &text)?;
+            path.clone()
+        }
+        None => keep(&args.common.store()?, &bench, text)?,
+    };
+    let findings = ProfileFindings {
+        gpu: bench.gpu(),
+        driver: bench.driver(),
+        source: bench.source().to_string(),
+        path: path.display().to_string(),
+        constants: calibration.constants.iter().map(ConstantFound::from).collect(),
+    };
+    output::json(args.common.json.as_deref(), &findings)?;
+    if !output::is_stdout(args.common.json.as_deref()) {
+        output::print(&format!("\n{}\nkept in {}\n", table(&calibration), path.display()))?;
+    }
+    Ok(Answer::Yes)
+}
+
+/// Keeps a profile in the place of its GPU; says so if one that was there is damaged.
+fn keep(store: &Path, bench: &Bench, text: String) -> anyhow::Result<PathBuf> {
+    let shelf = Shelf::new(store, &bench.gpu(), &bench.driver());
+    if let Err(damaged) = shelf.profile() {
+        output::warn(&format!("takt: {damaged}; it is replaced"));
+    }
+    let path = shelf.profile_path();
+    shelf.keep_profile(text).with_context(|| output::cannot_write(&path))?;
+    Ok(path)
+}
+
+fn table(calibration: &Calibration) -> String {
+    let mut table = Table::new(&["<constant", "value", "R²", "p50", "p95", "points", "<"]);
+    for constant in &calibration.constants {
+        let mut row = vec![constant.key.to_owned(), number(constant.value)];
+        let mut remarks: Vec<String> = constant.note.map(str::to_owned).into_iter().collect();
+        match &constant.quality {
+            Some(quality) => {
+                row.push(format!("{:.4}", quality.r_squared));
+                row.extend(
+                    [quality.error_p50, quality.error_p95].map(|error| format!("{:.1} %", error * 100.0)),
+                );
+                row.push(quality.points.to_string());
+                remarks.extend(quality.outliers.iter().map(|[size, measured, expected]| {
+                    format!("outlier at {size}: {measured:.0} ns, not {expected:.0}")
+                }));
+            }
+            None => row.extend(["", "", "", ""].map(str::to_owned)),
+        }
+        row.push(remarks.join("; "));
+        table.row(row);
+    }
+    table.render()
+}
+
+/// Enough digits for constants of all sizes.
+pub(crate) fn number(value: f64) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        _ if value >= 1e12 => "none".to_owned(),
+        _ if value >= 1000.0 => format!("{value:.0}"),
+        _ if value >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.5}"),
+    }
+}
+
+/// Lists what is kept.
+fn show(store: &Path) -> anyhow::Result<Answer> {
+    let shelves = Shelf::list(store).with_context(|| format!("cannot read {}", store.display()))?;
+    if shelves.is_empty() {
+        bail!("nothing is kept in {}; run takt profile first", store.display());
+    }
+    let mut damaged = false;
+    for shelf in shelves {
+        let mut say = |what: &str, path: PathBuf, found: Result<Option<(String, String)>, store::BadFile>| {
+            let line = match found {
+                Ok(Some((gpu, driver))) => format!("{what}  {gpu}, {driver}: {}\n", path.display()),
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    damaged = true;
+                    format!("{what}  DAMAGED, {error}; run takt {what} again\n", what = what.trim_end())
+                }
+            };
+            output::print(&line)
+        };
+        let profile = shelf.profile().map(|found| found.map(|profile| (profile.gpu, profile.driver)));
+        say("profile", shelf.profile_path(), profile)?;
+        let models = shelf.models().map(|found| found.map(|models| (models.gpu, models.driver)));
+        say("train  ", shelf.models_path(), models)?;
+        if let Ok(text) = std::fs::read_to_string(shelf.profile_path()) {
+            let remarks: String = text
+                .lines()
+                .filter(|line| line.starts_with("# "))
+                .map(|line| format!("  {line}\n"))
+                .collect();
+            output::print(&remarks)?;
+        }
+    }
+    Ok(if damaged { Answer::No } else { Answer::Yes })
+}
