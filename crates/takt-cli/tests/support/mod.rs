@@ -1,5 +1,7 @@
 //! What tests that run programs with Takt underneath have in common.
 
+#![allow(dead_code, reason = "not every test needs all of it")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -41,7 +43,6 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 }
 
 /// Cells of a column of what was measured.
-#[allow(dead_code, reason = "not every test that shares this looks at tables")]
 pub(crate) fn column(file: &Path, name: &str) -> Vec<String> {
     let table = std::fs::read_to_string(file).expect("a table was written");
     let mut lines = table.lines();
