@@ -197,12 +197,14 @@ fn key(svg: &mut Svg, panel: &Panel) {
         return;
     }
     let left = FRAME.right() + 14.0;
-    svg.text((left, FRAME.top + 4.0), Anchor::Start, "tick", &panel.series_title);
+    // So many letters fit beside the frame.
+    let title = crate::html::shortened(&panel.series_title, 22);
+    svg.text((left, FRAME.top + 4.0), Anchor::Start, "tick", &title);
     for (index, series) in panel.series.iter().enumerate() {
         let y = FRAME.top + LEADING * (index + 1) as f64 + 4.0;
         let (colour, dashed) = (index % COLOURS, if index >= COLOURS { " dashed" } else { "" });
         svg.polyline(&[(left, y - 4.0), (left + 18.0, y - 4.0)], &format!("series line{colour}{dashed}"));
-        let name = crate::html::shortened(&series.name, 18);
+        let name = crate::html::shortened(&series.name, 19);
         svg.text((left + 24.0, y), Anchor::Start, "label", &name);
     }
 }
