@@ -1,9 +1,13 @@
 //! `takt check`: can the reserved times be guaranteed?
 
+use std::cmp::Ordering;
+
 use schemars::JsonSchema;
 use serde::Serialize;
+use takt_core::analysis::cbs;
 use takt_core::analysis::frames::{self, Demand};
-use takt_core::{AppParams, Span, Time};
+use takt_core::service::Reservation;
+use takt_core::{AppParams, Execution, Span, Time};
 use takt_sim::Scenario;
 use takt_sim::demand::{frame_demand, may_overrun};
 use takt_sim::model::{AppSpec, End};
@@ -38,8 +42,23 @@ pub(crate) struct Verdict {
     reserved: f64,
     /// Every app that is attached at that time, most important first.
     apps: Vec<AppVerdict>,
+    /// The bandwidth servers when they demand most; null under policies that have none.
+    servers: Option<Servers>,
     /// What the scenario contains that the guarantee assumes away.
     caveats: Vec<String>,
+}
+
+/// Apps with a reserve of their own under `edf-cbs` and `edf-cbs-hard`.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub(crate) struct Servers {
+    /// How many there are.
+    count: usize,
+    /// What they demand together at most, as a share of the GPU (0..).
+    share: f64,
+    /// Whether each can have its budget by its deadline on a GPU that can be preempted.
+    admitted: bool,
+    /// Whether the GPU of the scenario can be.
+    preemptive: bool,
 }
 
 /// What holds for one app.
@@ -72,7 +91,8 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Answer> {
     if !output::is_stdout(args.json.as_deref()) {
         output::print(&describe(&verdict))?;
     }
-    Ok(if verdict.schedulable { Answer::Yes } else { Answer::No })
+    let servers_fit = verdict.servers.as_ref().is_none_or(|servers| servers.admitted);
+    Ok(if verdict.schedulable && servers_fit { Answer::Yes } else { Answer::No })
 }
 
 /// The apps that are attached together at some time, with what they then ask for.
@@ -87,11 +107,36 @@ fn judge(scenario: &Scenario) -> Verdict {
     times.dedup();
     let verdicts = times.iter().map(|at| (*at, together(scenario, *at))).filter(|(_, apps)| !apps.is_empty());
     let verdicts = verdicts.map(|(at, apps)| judge_together(scenario, at, &apps));
+    let servers = times.iter().filter_map(|at| servers(scenario, &together(scenario, *at)));
+    let servers = servers.max_by(|a, b| {
+        (!a.admitted, a.share).partial_cmp(&(!b.admitted, b.share)).unwrap_or(Ordering::Equal)
+    });
     let worst = verdicts.min_by(|a, b| {
         let key = |verdict: &Verdict| verdict.slack_us.unwrap_or(-verdict.reserved);
         key(a).total_cmp(&key(b))
     });
-    worst.unwrap_or_else(|| judge_together(scenario, Time::ZERO, &Vec::new()))
+    let worst = worst.unwrap_or_else(|| judge_together(scenario, Time::ZERO, &Vec::new()));
+    Verdict { servers, ..worst }
+}
+
+/// The servers among apps that are attached together.
+fn servers(scenario: &Scenario, apps: &Together<'_>) -> Option<Servers> {
+    if !scenario.policy.starts_with("edf-cbs") {
+        return None;
+    }
+    let reserves = apps.iter().filter_map(|(_, params)| match params.service.reservation {
+        // A deadline shorter than the period lets a server use its budget that often.
+        Reservation::Own(reserve) => Some((reserve.budget, reserve.period.min(reserve.deadline))),
+        _ => None,
+    });
+    let reserves: Vec<(Span, Span)> = reserves.collect();
+    let servers = reserves.iter().map(|(budget, within)| cbs::Server::new(budget.as_ns(), within.as_ns()));
+    Some(Servers {
+        count: reserves.len(),
+        share: reserves.iter().map(|(budget, within)| us(*budget) / us(*within)).sum(),
+        admitted: servers.collect::<Option<Vec<_>>>().is_some_and(|servers| cbs::admits(&servers)),
+        preemptive: scenario.gpu.model.execution() == Execution::Preemptive,
+    })
 }
 
 fn ends(app: &AppSpec) -> Option<Time> {
@@ -160,6 +205,7 @@ fn judge_together(scenario: &Scenario, at: Time, apps: &Together<'_>) -> Verdict
         stagger,
         reserved: demanded / us(period),
         apps: judged.collect(),
+        servers: None,
         caveats: caveats(scenario),
     }
 }
@@ -168,6 +214,9 @@ fn judge_together(scenario: &Scenario, at: Time, apps: &Together<'_>) -> Verdict
 fn caveats(scenario: &Scenario) -> Vec<String> {
     let margins = &scenario.config.margins;
     let mut out = Vec::new();
+    if scenario.policy != takt_core::policy::NAMES[0] {
+        out.push(format!("the policy is {}", scenario.policy));
+    }
     let names = |wanted: &dyn Fn(&AppSpec) -> bool| {
         let names: Vec<&str> =
             scenario.apps.iter().filter(|app| wanted(app)).map(|app| app.name.as_str()).collect();
@@ -249,7 +298,23 @@ fn describe(verdict: &Verdict) -> String {
     for caveat in &verdict.caveats {
         notes += &format!("The guarantee assumes otherwise: {caveat}.\n");
     }
+    notes += &verdict.servers.as_ref().map(describe_servers).unwrap_or_default();
     let when =
         if verdict.at_s > 0.0 { format!(", worst from {:.3} s on", verdict.at_s) } else { String::new() };
     format!("{}{when}\n\n{}\n{sentence}\n{notes}", verdict.scenario, table.render())
+}
+
+fn describe_servers(servers: &Servers) -> String {
+    let Servers { count, share, .. } = servers;
+    let demand = format!("Bandwidth servers: {count}, {:.1} % of the GPU", share * 100.0);
+    match (servers.admitted, servers.preemptive) {
+        (true, true) => format!("{demand}; each has its budget by its deadline.\n"),
+        (true, false) => {
+            format!("{demand}; each has its budget by its deadline, and one group of each place in flight.\n")
+        }
+        (false, _) => format!(
+            "{demand}: not admitted, since their budgets do not fit into their deadlines; \
+             lower reserve_us or lengthen period_us or deadline_us.\n"
+        ),
+    }
 }

@@ -115,8 +115,8 @@ fn describe(summary: &Summary, misses: usize) -> String {
             app.name.clone(),
             format!("{:.1}", app.fps_target),
             format!("{:.2}", app.fps),
-            percent(app.met),
-            app.missed.to_string(),
+            by_display(app, percent(app.met)),
+            by_display(app, app.missed.to_string()),
             ms(app.response_us.p50),
             ms(app.response_us.p99),
             ms(app.response_us.max),
@@ -146,6 +146,11 @@ fn describe(summary: &Summary, misses: usize) -> String {
     text + &own_clocks(summary) + &explain(summary, misses)
 }
 
+/// A figure about the deadlines of the display, which mean nothing to an app with a clock of its own.
+fn by_display(app: &AppSummary, figure: String) -> String {
+    if app.jobs.is_some() { "-".to_owned() } else { figure }
+}
+
 /// The jobs of apps with a clock of their own, if there are any.
 fn own_clocks(summary: &Summary) -> String {
     let mut table =
@@ -172,18 +177,20 @@ fn own_clocks(summary: &Summary) -> String {
 
 /// The first misses of the most important apps, in words.
 fn explain(summary: &Summary, count: usize) -> String {
-    let total: u64 = summary.apps.iter().map(|app| app.missed).sum();
+    let judged: Vec<&AppSummary> = summary.apps.iter().filter(|app| app.jobs.is_none()).collect();
+    let total: u64 = judged.iter().map(|app| app.missed).sum();
     if total == 0 || count == 0 {
         return String::new();
     }
-    let rank = |name: &str| summary.apps.iter().position(|app| app.name == name);
+    let rank = |name: &str| judged.iter().position(|app| app.name == name);
     let mut seen = BTreeMap::new();
     let mut misses: Vec<_> = summary
         .misses
         .iter()
-        .map(|miss| {
+        .filter_map(|miss| {
+            let rank = rank(&miss.app)?;
             let turn = seen.entry(&miss.app).and_modify(|turn| *turn += 1).or_insert(0);
-            (*turn, rank(&miss.app), miss)
+            Some((*turn, rank, miss))
         })
         .collect();
     misses.sort_by_key(|(turn, rank, _)| (*turn, *rank));

@@ -101,6 +101,39 @@ fn check_answers_by_exit_code() {
 }
 
 #[test]
+fn check_admits_bandwidth_servers() {
+    const ADAS: &str = "scenarios/hercules-adas.toml";
+    let servers = |sets: &[&str]| {
+        let args = sets.iter().flat_map(|set| ["--set", set]);
+        let args: Vec<&str> = ["check", ADAS, "--json", "-"].into_iter().chain(args).collect();
+        let output = takt(&args);
+        (output.status.code(), json(&output)["servers"].clone())
+    };
+    let (code, fits) = servers(&[]);
+    assert_eq!((code, &fits["count"], &fits["admitted"]), (Some(0), &2.into(), &true.into()));
+    // 4.4 of 32 ms, and 3.2 of 4 ms: the period of 40 ms does not count.
+    assert_eq!(fits["share"], 0.9375);
+    let (code, full) = servers(&["app.network.service.reserve_us=3450"]);
+    assert_eq!((code, &full["share"], &full["admitted"]), (Some(0), &1.0.into(), &true.into()));
+    let (code, over) = servers(&["app.network.service.reserve_us=3451"]);
+    assert_eq!((code, &over["admitted"]), (Some(1), &false.into()));
+    let (_, none) = servers(&["scheduler.policy=fifo"]);
+    assert_eq!(none, Value::Null);
+    let text = stdout(&takt(&["check", ADAS]));
+    let sentence = "Bandwidth servers: 2, 93.8 % of the GPU; each has its budget by its deadline.";
+    assert!(text.contains(sentence), "{text}");
+}
+
+#[test]
+fn an_app_with_a_clock_of_its_own_is_not_judged_by_the_display() {
+    let output = takt(&["sim", "scenarios/hercules-adas.toml", "--set", "duration_s=5"]);
+    let text = stdout(&output);
+    let network = text.lines().find(|line| line.contains("network")).expect("a row");
+    assert_eq!(network.split_whitespace().nth(4), Some("-"), "{network}");
+    assert!(!text.contains("Why deadlines were missed"), "{text}");
+}
+
+#[test]
 fn prove_finds_nothing_on_any_number_of_threads() {
     let mut hashes = Vec::new();
     for threads in ["1", "3"] {

@@ -7,6 +7,7 @@
 //!   budget fits the old deadline (c < (d − t)·Q/P). An exhausted server gets Q again and a
 //!   deadline later by P: at once (*soft*) or at the old deadline (*hard*). The bounds hold for
 //!   both.
+//!   A server with a deadline D of its own counts as one whose period is min(D, P).
 //! * **Answer.** Servers fit if Σ Q/P is at most one: exact. From a fresh start on, each portion of
 //!   Q is done P later than the one before it, so the k-th job of a task, released (k − 1)·T
 //!   later at the earliest, ends ⌈k·C/Q⌉·P after the start at the latest.
