@@ -8,7 +8,8 @@ use imagined::{Random, app, cost, training_set};
 use proptest::prelude::*;
 use takt_predict::cost::{FragmentState, ProgramId, ShaderContext, ShaderCost, TextureSize};
 use takt_predict::shaders::{
-    FileError, MarsShaders, ProgramFeatures, ShaderModels, Submodel, TrainingSet, decode, encode, train,
+    FileError, MarsShaders, ProgramFeatures, ShaderModels, Submodel, TrainingSet, cross_validate, decode,
+    encode, train,
 };
 
 static MODELS: LazyLock<ShaderModels> = LazyLock::new(|| {
@@ -39,6 +40,19 @@ fn unseen_programs_are_predicted() {
     }
     let mean = sum / count;
     assert!(mean < 0.03 && worst < 0.25, "mean {mean}, worst {worst}");
+}
+
+#[test]
+fn cross_validation_tells_how_good_models_are() {
+    for validation in cross_validate(&training_set(200), 5).expect("there are enough runs") {
+        let name = validation.submodel.name();
+        assert!(validation.rows > 100, "{name}: {} rows", validation.rows);
+        assert!(validation.r_squared > 0.95, "{name}: R² {}", validation.r_squared);
+        assert!(validation.error_p50 < 0.05, "{name}: median error {}", validation.error_p50);
+        assert!(validation.mean_ns < validation.scale_ns * 0.1, "{name}: {validation:?}");
+    }
+    let error = cross_validate(&TrainingSet::default(), 5).expect_err("there are no runs");
+    assert_eq!(error.submodel, Submodel::VertexAux);
 }
 
 #[test]
