@@ -56,6 +56,15 @@ impl Libraries {
     }
 }
 
+/// How often threads of this process had to make room for others since it began.
+pub(crate) fn evictions() -> i64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: one structure is written.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    // SAFETY: all its fields are numbers, and they were zero before.
+    unsafe { usage.assume_init() }.ru_nivcsw
+}
+
 /// Finds a function for the table of entry points; null if there is none.
 unsafe extern "C" fn find(name: *const c_char) -> *mut c_void {
     let Some(Ok(libraries)) = LIBRARIES.get() else { return std::ptr::null_mut() };
