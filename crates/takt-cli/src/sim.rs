@@ -34,29 +34,27 @@ pub(crate) fn run(args: &SimArgs) -> anyhow::Result<Answer> {
     }
     let mut trace = args.trace.as_deref().map(|path| Trace::create(path, &meta(&scenario))).transpose()?;
     let summary = load::simulate(&scenario, &mut trace);
-    let quiet = output::is_stdout(args.json.as_deref());
-    output::json(args.json.as_deref(), &summary)?;
-    if !quiet {
-        output::print(&describe(&summary, args.misses))?;
-    }
+    // Files come first: whoever reads what is printed may stop reading.
+    let mut said = describe(&summary, args.misses);
     if let (Some(trace), Some(path)) = (trace, &args.trace) {
         let format = trace.format();
         trace.finish().with_context(|| output::cannot_write(path))?;
-        if !quiet {
-            output::print(&format!("trace: {} ({format})\n", path.display()))?;
-        }
+        said += &format!("trace: {} ({format})\n", path.display());
     }
     let as_expected = args.expect_hash.as_ref().is_none_or(|hash| *hash == summary.event_hash);
     if !as_expected {
         output::warn(&format!("the event hash is {}, not the expected one", summary.event_hash));
     }
+    let printed = summary.clone();
     if let Some(folder) = &args.report {
         let page = folder.join("index.html");
         let run = report_run(&scenario, summary, args.window);
         output::file(&page, &takt_report::render(&[run]))?;
-        if !quiet {
-            output::print(&format!("report: {}\n", page.display()))?;
-        }
+        said += &format!("report: {}\n", page.display());
+    }
+    output::json(args.json.as_deref(), &printed)?;
+    if !output::is_stdout(args.json.as_deref()) {
+        output::print(&said)?;
     }
     Ok(if as_expected { Answer::Yes } else { Answer::No })
 }
