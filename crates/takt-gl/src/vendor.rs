@@ -2,7 +2,7 @@
 //!
 //! libEGL finds vendors by JSON files and calls `__egl_Main` of each. Ours loads the driver it
 //! stands for, lets it fill in libEGL's table, and then puts itself between: whoever asks for an
-//! entry point asks [`get_proc_address`], in whatever way the program came by it. Everything else
+//! entry point asks `get_proc_address`, in whatever way the program came by it. Everything else
 //! in the table stays the driver's.
 //!
 //! A driver could rewrite libglvnd's entry points in place, past our hooks; so it is not told

@@ -1,6 +1,6 @@
 //! Putting Takt under a program, without installing anything.
 //!
-//! [`vendors`] finds the EGL drivers of the system, [`folder`] makes what stands in front of
+//! [`mod@vendors`] finds the EGL drivers of the system, [`folder`] makes what stands in front of
 //! them, and [`Hooking`] says what the program's environment must be.
 
 mod folder;

@@ -2,7 +2,7 @@
 //!
 //! Of the format, a flat table needs very little: `INT64`, `DOUBLE` and UTF-8 `BYTE_ARRAY`
 //! columns, all optional, in plain encoding, uncompressed, one data page (version 1) per column
-//! and row group. The metadata is Thrift in its compact protocol ([`thrift`]). The bytes depend on
+//! and row group. The metadata is Thrift in its compact protocol (`thrift`). The bytes depend on
 //! the table alone.
 
 mod thrift;
