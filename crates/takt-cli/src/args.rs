@@ -1,6 +1,7 @@
 //! What can be typed. The doc comments are the manual.
 
-use std::ffi::OsString;
+mod programs;
+
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
@@ -8,6 +9,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use takt_core::policy;
 use takt_sim::scenario::Override;
 use takt_sim::study::Shard;
+
+pub(crate) use programs::{DoctorArgs, ListArgs, RunArgs, ScheduleArgs, ServeArgs, SetArgs, WhyArgs};
 
 /// Real-time GPU scheduling: simulate it, check it, prove it.
 ///
@@ -167,183 +170,6 @@ pub(crate) fn schema(of: Schema) -> String {
         Schema::Train => of_type::<crate::train::TrainFindings>(),
     };
     text.trim_end().to_owned() + "\n"
-}
-
-/// Runs a program with Takt underneath, for this run only: nothing is installed, and programs that
-/// it starts are treated the same way. The program takes the place of `takt`, so its signals and its
-/// exit code are its own. Exit code 127: no such command, 126: it cannot be run.
-#[derive(ClapArgs, Debug)]
-#[command(override_usage = "takt run [OPTIONS] -- COMMAND [ARGUMENT]...")]
-pub(crate) struct RunArgs {
-    /// How calls are caught.
-    #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub(crate) hook: crate::hook::Way,
-    /// Write one row per command group: what it was and how long it took (CSV; see
-    /// docs/measuring.md).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) measure: Option<PathBuf>,
-    /// The same with predictions of all models and of the history beside what was measured;
-    /// `takt report FILE` says how good they were.
-    #[arg(long, value_name = "FILE", conflicts_with = "measure")]
-    pub(crate) compare: Option<PathBuf>,
-    /// Predict by one model: bb, ts, ratio or sequence for fragments, + profiled or mars for
-    /// shaders.
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) mode: Option<takt_gl::predict::Combination>,
-    /// Multiply every prediction.
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
-    pub(crate) overpredict: f64,
-    /// Constants of the GPU for predictions. Default: what `takt profile` has kept for the
-    /// program's GPU and driver, else rough ones.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) profile: Option<PathBuf>,
-    /// Render without a screen: windows become off-screen surfaces of their own size, or of WxH.
-    /// The program still needs its X server or compositor; the GPU needs neither.
-    #[arg(long, value_name = "WxH", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    #[arg(value_parser = window_size)]
-    pub(crate) offscreen: Option<String>,
-    /// Write a picture of each frame to DIR, as CONTEXT-FRAME.ppm; slow, and frames that are read
-    /// back cost time that is measured.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dump_frames: Option<PathBuf>,
-    /// Where `takt profile` and `takt train` have kept their results [default: takt/gpus in
-    /// $XDG_DATA_HOME, else in ~/.local/share, then in $XDG_DATA_DIRS].
-    #[arg(long, value_name = "DIR")]
-    pub(crate) store: Option<PathBuf>,
-    /// Name of the app in files and for the daemon. Default: the program's.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
-    #[command(flatten)]
-    pub(crate) schedule: ScheduleArgs,
-    /// Say what is put under the program, and which constants and models it predicts by.
-    #[arg(long, short)]
-    pub(crate) verbose: bool,
-    /// The program and its arguments.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
-}
-
-/// Looks at loader, drivers, devices and rights; with a command, also at that program, which is run
-/// for a moment to see what is really hooked. Each problem comes with a remedy.
-#[derive(ClapArgs, Debug)]
-#[command(override_usage = "takt doctor [OPTIONS] [-- COMMAND [ARGUMENT]...]")]
-pub(crate) struct DoctorArgs {
-    /// How calls are caught.
-    #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub(crate) hook: crate::hook::Way,
-    /// How long the program may run.
-    #[arg(long, value_name = "S", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=600))]
-    pub(crate) seconds: u32,
-    /// Write the findings as JSON; - is standard output, without the table.
-    #[arg(long, value_name = "F")]
-    pub(crate) json: Option<PathBuf>,
-    /// The program and its arguments.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
-}
-
-fn window_size(text: &str) -> Result<String, String> {
-    match text {
-        "" => Ok(String::new()),
-        text if takt_gl::settings::size(text).is_some() => Ok(text.to_owned()),
-        _ => Err("write a size such as 800x600, each side from 1 to 16384".to_owned()),
-    }
-}
-
-/// What a program asks the daemon for. Without any of these it is not scheduled.
-#[derive(ClapArgs, Debug)]
-#[command(next_help_heading = "Scheduling")]
-pub(crate) struct ScheduleArgs {
-    /// Have a running `takt serve` schedule the program; each of the following does so, too.
-    #[arg(long)]
-    pub(crate) schedule: bool,
-    /// Importance; the higher number wins.
-    #[arg(long)]
-    pub(crate) priority: Option<u32>,
-    /// Frames per second; must divide the refresh rate. The program is held to it.
-    #[arg(long)]
-    pub(crate) fps: Option<f64>,
-    /// GPU time reserved per frame, in milliseconds.
-    #[arg(long)]
-    pub(crate) etpf_ms: Option<f64>,
-    /// Longest piece of GPU work at once, in milliseconds; 0 never slices.
-    #[arg(long)]
-    pub(crate) max_slice_ms: Option<f64>,
-    #[command(flatten)]
-    pub(crate) socket: SocketArgs,
-}
-
-fn factor(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value > 0.0 && value <= 1000.0 => Ok(value),
-        _ => Err("write a number above 0 and up to 1000, e.g. 1.2".to_owned()),
-    }
-}
-
-/// Where the daemon is.
-#[derive(ClapArgs, Clone, Debug)]
-pub(crate) struct SocketArgs {
-    /// The daemon's socket [default: takt/control in $XDG_RUNTIME_DIR, else in /run].
-    #[arg(long, value_name = "PATH", env = "TAKT_SOCKET")]
-    socket: Option<PathBuf>,
-}
-
-impl SocketArgs {
-    pub(crate) fn path(&self) -> PathBuf {
-        self.socket.clone().unwrap_or_else(takt_ipc::socket::default_path)
-    }
-}
-
-#[derive(ClapArgs, Debug)]
-pub(crate) struct ServeArgs {
-    /// Configuration file (TOML; see docs/daemon.md).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Name of the policy, instead of the configuration's.
-    #[arg(long, value_parser = PossibleValuesParser::new(policy::NAMES))]
-    pub(crate) policy: Option<String>,
-    #[command(flatten)]
-    pub(crate) socket: SocketArgs,
-}
-
-#[derive(ClapArgs, Debug)]
-pub(crate) struct ListArgs {
-    /// Write apps and figures as JSON; - is standard output, without the table.
-    #[arg(long, value_name = "F")]
-    pub(crate) json: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) socket: SocketArgs,
-}
-
-#[derive(ClapArgs, Debug)]
-pub(crate) struct SetArgs {
-    /// Name or slot of the app.
-    pub(crate) app: String,
-    /// Importance; the higher number wins, and nobody else may have it.
-    #[arg(long)]
-    pub(crate) priority: Option<u32>,
-    /// Frames per second; must divide the refresh rate.
-    #[arg(long)]
-    pub(crate) fps: Option<f64>,
-    /// GPU time reserved per frame, in milliseconds.
-    #[arg(long)]
-    pub(crate) etpf_ms: Option<f64>,
-    /// Longest piece of GPU work at once, in milliseconds; 0 never slices.
-    #[arg(long)]
-    pub(crate) max_slice_ms: Option<f64>,
-    #[command(flatten)]
-    pub(crate) socket: SocketArgs,
-}
-
-#[derive(ClapArgs, Debug)]
-pub(crate) struct WhyArgs {
-    /// Name of the app.
-    pub(crate) app: String,
-    /// Only this frame, counted from 0 since it joined.
-    #[arg(long)]
-    pub(crate) frame: Option<u64>,
-    #[command(flatten)]
-    pub(crate) socket: SocketArgs,
 }
 
 /// Which world to look at.

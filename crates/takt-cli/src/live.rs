@@ -34,12 +34,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Answer> {
 
 pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
     let path = args.socket.path();
-    let terms = Terms {
-        priority: args.priority,
-        fps: args.fps,
-        etpf_ms: args.etpf_ms,
-        max_slice_ms: args.max_slice_ms,
-    };
+    let terms = args.terms.terms();
     if terms == Terms::default() {
         bail!("nothing to set: give --priority, --fps, --etpf-ms or --max-slice-ms");
     }

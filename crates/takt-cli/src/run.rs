@@ -88,12 +88,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
 
 /// What the program is to ask the daemon for, as variables; none if it is not to be scheduled.
 fn terms(args: &ScheduleArgs) -> anyhow::Result<Option<Vec<(&'static str, OsString)>>> {
-    let given = Terms {
-        priority: args.priority,
-        fps: args.fps,
-        etpf_ms: args.etpf_ms,
-        max_slice_ms: args.max_slice_ms,
-    };
+    let given = args.terms.terms();
     if !args.schedule && given == Terms::default() {
         return Ok(None);
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use takt_core::Span;
 use takt_trace::Summary;
 
+use crate::config::{self, Mistake};
 use crate::members::{self, Members};
 
 /// A question or an order.
@@ -62,33 +63,15 @@ pub struct Terms {
 impl Terms {
     /// The same in the units of the core, if they make sense.
     pub fn checked(&self) -> Result<members::Terms, String> {
-        let span = |key: &str, value: Option<f64>| {
-            value.map(|ms| {
-                if (0.0..=60_000.0).contains(&ms) {
-                    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
-                    let ns = (ms * 1e6).round() as u64;
-                    Ok(Span::from_ns(ns))
-                } else {
-                    Err(format!("{key} = {ms}: use 0 to 60000 ms"))
-                }
+        let checked = || -> Result<members::Terms, Mistake> {
+            Ok(members::Terms {
+                priority: self.priority,
+                fps_mhz: self.fps.map(|fps| config::rate("fps", fps)).transpose()?,
+                etpf: self.etpf_ms.map(|ms| config::ms("etpf_ms", ms)).transpose()?,
+                max_slice: self.max_slice_ms.map(|ms| config::slice("max_slice_ms", ms)).transpose()?,
             })
         };
-        let fps_mhz = self.fps.map(|fps| {
-            if (0.001..=1000.0).contains(&fps) {
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
-                let mhz = (fps * 1000.0).round() as u32;
-                Ok(mhz)
-            } else {
-                Err(format!("fps = {fps}: use a rate from 0.001 to 1000"))
-            }
-        });
-        let max_slice = span("max_slice_ms", self.max_slice_ms).transpose()?;
-        Ok(members::Terms {
-            priority: self.priority,
-            fps_mhz: fps_mhz.transpose()?,
-            etpf: span("etpf_ms", self.etpf_ms).transpose()?,
-            max_slice: max_slice.map(|span| if span == Span::ZERO { Span::FOREVER } else { span }),
-        })
+        checked().map_err(|mistake| mistake.to_string())
     }
 }
 

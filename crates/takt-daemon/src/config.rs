@@ -241,7 +241,7 @@ fn mistake(key: &str, value: impl std::fmt::Display, remedy: String) -> Mistake 
 }
 
 /// Milliseconds as a span.
-fn ms(key: &str, value: f64) -> Result<Span, Mistake> {
+pub(crate) fn ms(key: &str, value: f64) -> Result<Span, Mistake> {
     if !(0.0..=MS_MAX).contains(&value) {
         return Err(mistake(key, value, format!("use 0 to {MS_MAX} ms")));
     }
@@ -251,12 +251,12 @@ fn ms(key: &str, value: f64) -> Result<Span, Mistake> {
 }
 
 /// A longest group; zero stands for none.
-fn slice(key: &str, value: f64) -> Result<Span, Mistake> {
+pub(crate) fn slice(key: &str, value: f64) -> Result<Span, Mistake> {
     let span = ms(key, value)?;
     Ok(if span == Span::ZERO { Span::FOREVER } else { span })
 }
 
-fn rate(key: &str, hz: f64) -> Result<u32, Mistake> {
+pub(crate) fn rate(key: &str, hz: f64) -> Result<u32, Mistake> {
     if !(0.001..=1000.0).contains(&hz) {
         return Err(mistake(key, hz, "use a rate from 0.001 to 1000".to_owned()));
     }

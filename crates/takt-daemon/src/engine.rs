@@ -7,7 +7,9 @@
 
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use takt_core::policy::Policy;
-use takt_core::{Action, AppId, AppParams, Config, Cost, Event, LostBy, Refusal, Scheduler, Span, Time};
+use takt_core::{
+    Action, AppId, AppParams, Config, Cost, Event, LostBy, Refusal, Scheduler, Span, Stats, Time,
+};
 use takt_ipc::Reply;
 use takt_ipc::beat::Heart;
 use takt_trace::Record;
@@ -56,6 +58,8 @@ pub enum Order {
     Policy(Box<dyn Policy>),
     /// The focus is elsewhere.
     Focus(Option<AppId>),
+    /// Tell the core's counters.
+    Count,
     /// The loop ends.
     Stop,
 }
@@ -74,6 +78,8 @@ pub enum Note {
     },
     /// A policy that was replaced.
     Replaced(Box<dyn Policy>),
+    /// The core's counters since the start.
+    Counted(Stats),
 }
 
 /// The daemon's end of the loop.
@@ -184,6 +190,7 @@ impl Engine {
                 let before = self.scheduler.replace_policy(policy);
                 self.leave_behind(Note::Replaced(before));
             }
+            Order::Count => self.leave_behind(Note::Counted(self.scheduler.stats())),
             Order::Stop => self.stopped = true,
         }
     }

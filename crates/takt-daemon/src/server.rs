@@ -47,6 +47,8 @@ pub struct Server {
     own_uid: u32,
     stopping: bool,
     denied: Vec<Denied>,
+    /// The core's counters since the start, a moment ago.
+    stats: Stats,
 }
 
 #[derive(Debug)]
@@ -97,6 +99,7 @@ impl Server {
             own_uid: rustix::process::geteuid().as_raw(),
             stopping: false,
             denied,
+            stats: Stats::default(),
         })
     }
 
@@ -125,6 +128,8 @@ impl Server {
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(fds);
         self.read_notes();
+        // Answered at the loop's next beat; an order that does not fit is asked again then.
+        self.office.orders.push(Order::Count).unwrap_or_default();
         for (index, ready) in ready[1..].iter().enumerate() {
             if *ready {
                 self.serve(index);
@@ -297,7 +302,7 @@ impl Server {
             members: &self.members,
             policy: &self.policy,
             refresh: self.settings.core.refresh,
-            stats: Stats::default(),
+            stats: self.stats,
         }
     }
 
@@ -326,6 +331,7 @@ impl Server {
                     }
                 }
                 Note::Replaced(policy) => drop(policy),
+                Note::Counted(stats) => self.stats = stats,
             }
         }
     }

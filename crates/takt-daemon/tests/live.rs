@@ -115,7 +115,8 @@ fn frames_are_granted_released_and_judged() {
         loop {
             let summary = ask(path, r#"{"ask": "summary", "window_s": 30}"#);
             let dial = &summary["is"]["apps"][0];
-            if dial["frames"].as_u64().is_some_and(|frames| frames >= 19) {
+            let dispatched = summary["is"]["scheduler"]["dispatched"].as_u64();
+            if dial["frames"].as_u64().is_some_and(|frames| frames >= 19) && dispatched == Some(40) {
                 assert_eq!(dial["name"], "dial");
                 break;
             }

@@ -11,8 +11,9 @@ use takt_predict::profile::Profile;
 use crate::guard;
 use crate::predict::Choice;
 
-/// Socket of the daemon that schedules.
-pub const SOCKET: &str = "TAKT_SOCKET";
+/// Socket of the daemon that is to schedule the program. Not the variable by which users tell tools
+/// where the daemon is: that alone must not schedule anything.
+pub const SOCKET: &str = "TAKT_SCHEDULED_AT";
 /// What the app asks the daemon for.
 pub const PRIORITY: &str = "TAKT_PRIORITY";
 /// Frames per second, in millihertz.

@@ -8,6 +8,7 @@ struct Timespec {
     nanoseconds: c_long,
 }
 
+// SAFETY: as <time.h> declares it.
 unsafe extern "C" {
     fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
 }

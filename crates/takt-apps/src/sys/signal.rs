@@ -10,6 +10,7 @@ const SIGTERM: c_int = 15;
 /// The default action, as in `<signal.h>`.
 const SIG_DFL: usize = 0;
 
+// SAFETY: as <signal.h> declares it.
 unsafe extern "C" {
     fn signal(number: c_int, handler: usize) -> usize;
 }

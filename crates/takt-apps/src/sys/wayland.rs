@@ -66,6 +66,7 @@ struct PollFd {
     revents: c_short,
 }
 
+// SAFETY: as <poll.h> declares it.
 unsafe extern "C" {
     fn poll(fds: *mut PollFd, count: c_ulong, timeout_ms: c_int) -> c_int;
 }
@@ -307,6 +308,7 @@ impl State {
     }
 }
 
+/// Called by libwayland alone, with the state that was given to it and arguments that live meanwhile.
 unsafe extern "C" fn dispatch(
     state: *const c_void,
     object: Proxy,
