@@ -49,6 +49,7 @@ pub(crate) struct SetAnswer {
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<Answer> {
+    refuse_unused(args)?;
     let name = args.sets.display().to_string();
     let text = load::read(&args.sets, FILE_BYTES_MAX).with_context(|| format!("cannot read {name}"))?;
     let sets = match task_file::parse(&name, &text) {
@@ -69,6 +70,25 @@ pub(crate) fn run(args: &AnalyzeArgs) -> anyhow::Result<Answer> {
     let answers = Answers { analysis: args.analysis, sets: answers.len(), schedulable, answers };
     output::json(args.json.as_deref(), &answers)?;
     Ok(Answer::Yes)
+}
+
+/// An option that the analysis does not know of is a misunderstanding, not a default.
+fn refuse_unused(args: &AnalyzeArgs) -> anyhow::Result<()> {
+    let runlist = args.analysis == Analysis::Runlist;
+    let options = [
+        ("--segment", args.segment.is_some(), runlist || args.analysis == Analysis::LpEdf),
+        ("--lower-segment", args.lower_segment.is_some(), runlist),
+        ("--every-switch", args.every_switch, runlist),
+        ("--by-arrivals", args.by_arrivals, runlist),
+        ("--refresh", args.refresh.is_some(), args.analysis == Analysis::Frames),
+    ];
+    let unused = options.into_iter().find(|(_, given, used)| *given && !used);
+    match unused {
+        Some((option, ..)) => {
+            bail!("{option} means nothing to this analysis; takt analyze --help says to which")
+        }
+        None => Ok(()),
+    }
 }
 
 /// `set,verdict,R0,R1,…`; a dash where there is no bound.
@@ -215,6 +235,19 @@ mod tests {
         for line in ["takt analyze lp-edf --sets f", "takt analyze runlist --sets f"] {
             let error = Args::try_parse_from(line.split(' ')).unwrap_err().to_string();
             assert!(error.contains("--segment"), "{error}");
+        }
+    }
+
+    #[test]
+    fn options_of_other_analyses_are_refused() {
+        for line in ["edf --segment 4", "lp-edf --segment 4 --by-arrivals", "runlist --segment 4 --refresh 7"]
+        {
+            let line = format!("takt analyze {line} --sets f");
+            let Command::Analyze(args) = Args::try_parse_from(line.split(' ')).unwrap().command else {
+                panic!("another command")
+            };
+            let error = refuse_unused(&args).unwrap_err().to_string();
+            assert!(error.contains("means nothing"), "{error}");
         }
     }
 
