@@ -110,6 +110,9 @@ pub struct Tuning {
     pub background: Reserve,
     /// Timeslice of apps that name none (`runlist`).
     pub timeslice: Span,
+    /// How long apps that reserve nothing may delay the work of a more important app that does;
+    /// [`Span::FOREVER`] for as long as no deadline is in danger (`frame-deadline`).
+    pub blocking: Span,
 }
 
 impl Default for Tuning {
@@ -124,6 +127,7 @@ impl Default for Tuning {
                 enforcement: Enforcement::Posterior,
             },
             timeslice: Span::from_ms(1),
+            blocking: Span::FOREVER,
         }
     }
 }

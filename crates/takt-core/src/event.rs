@@ -207,6 +207,11 @@ pub enum Hold {
     },
     /// The rest of its batch has not come yet, and the policy takes whole batches.
     Batch,
+    /// It could delay `app`, which is more important and has a reservation, for longer than allowed.
+    Clears {
+        /// The more important app that is expected first.
+        app: AppId,
+    },
 }
 
 /// Why an event was refused.

@@ -18,7 +18,7 @@
 //! ```
 
 use serde::Deserialize;
-use takt_core::{Config, Execution, Margins, Refresh, Span, policy};
+use takt_core::{Config, Execution, Margins, Refresh, Span, Tuning, policy};
 
 /// All there is to configure; everything has a default.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
@@ -32,6 +32,9 @@ pub struct File {
     pub mpcg: Option<u32>,
     /// Longest group that a client may form, in milliseconds; 0 never slices. Default: 1.
     pub max_slice_ms: Option<f64>,
+    /// How long apps that reserve nothing may delay a more important one that does, in
+    /// milliseconds. Default: as long as no deadline is in danger.
+    pub max_blocking_ms: Option<f64>,
     /// What to do with an app whose deadlines cannot be guaranteed.
     pub admission: Admission,
     /// How far to distrust predictions.
@@ -172,6 +175,8 @@ impl File {
         let refresh_mhz = rate("refresh_hz", self.refresh_hz.unwrap_or(60.0))?;
         let refresh = Refresh::from_mhz(refresh_mhz)
             .ok_or_else(|| mistake("refresh_hz", refresh_mhz / 1000, "use 1 to 1000".to_owned()))?;
+        let defaults = Tuning::default();
+        let blocking = self.max_blocking_ms.map(|value| ms("max_blocking_ms", value)).transpose()?;
         let mut apps: Vec<AppSettings> = Vec::new();
         for app in &self.app {
             let settings = app.check(&refresh)?;
@@ -187,6 +192,7 @@ impl File {
                 margins: self.margins.check()?,
                 // Processes finish in an order of their own.
                 execution: Execution::AnyOrder,
+                tuning: Tuning { blocking: blocking.unwrap_or(defaults.blocking), ..defaults },
                 ..Config::default()
             },
             policy,
@@ -301,6 +307,7 @@ mod tests {
         assert!(problem("polcy = 1").contains("line 1, column 1"), "{}", problem("polcy = 1"));
         assert_eq!(problem("policy = 'x'"), format!("policy = x: use one of {}", policy::NAMES.join(", ")));
         assert_eq!(problem("mpcg = 0"), "mpcg = 0: use 1 to 64");
+        assert_eq!(problem("max_blocking_ms = -1"), "max_blocking_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("max_slice_ms = -1"), "max_slice_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("refresh_hz = nan"), "refresh_hz = NaN: use a rate from 0.001 to 1000");
         let odd = problem("[[app]]\nname = 'a'\nfps = 45");

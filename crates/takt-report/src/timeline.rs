@@ -285,6 +285,7 @@ fn length(span: Option<Span>) -> i64 {
 fn why(reason: Hold, run: &Run) -> String {
     match reason {
         Hold::Protects { app } => format!("lest {} miss a deadline", run.meta.name(app)),
+        Hold::Clears { app } => format!("{} is expected", run.meta.name(app)),
         Hold::Behind { app } => format!("{} goes first", run.meta.name(app)),
         Hold::Exhausted { app } => format!("no time left after {}", run.meta.name(app)),
         Hold::NoSlot => "as many groups as allowed are in flight".to_owned(),

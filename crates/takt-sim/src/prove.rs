@@ -534,6 +534,16 @@ mod tests {
         Options { strides, ..Options::default() }
     }
 
+    /// To the guarantee, keeping the way clear is one of the things that a load may do.
+    #[test]
+    fn bounded_blocking_breaks_nothing() {
+        for index in 0..300 {
+            let mut case = draw(&Options::default(), index);
+            case.scenario.config.tuning.blocking = Span::from_us(50 * (index % 20));
+            assert_eq!(first_miss(&case), None, "case {index}");
+        }
+    }
+
     #[test]
     fn drawn_cases_keep_the_assumptions() {
         for index in 0..400 {

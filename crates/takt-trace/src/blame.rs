@@ -244,7 +244,7 @@ impl Blame {
             consider(kind, total, most);
         }
         let (kind, culprit) = match self.apps.get(app.index()).and_then(|account| account.hold) {
-            Some(Hold::Protects { app } | Hold::Exhausted { app }) => {
+            Some(Hold::Protects { app } | Hold::Exhausted { app } | Hold::Clears { app }) => {
                 (CauseKind::HeldForHigherPriority, Some(app))
             }
             Some(Hold::Behind { app } | Hold::Turn { app }) => (CauseKind::HeldBehindOthers, Some(app)),

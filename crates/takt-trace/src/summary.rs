@@ -177,6 +177,8 @@ pub struct Cause {
 pub enum HeldBy {
     /// Rule A: it could make a more important app miss a deadline.
     Protects,
+    /// It could delay a more important app with a reservation for longer than allowed.
+    Clears,
     /// Rule B, or submission order: another app went first.
     Behind,
     /// Reservations of more important apps leave no time at all.
@@ -199,6 +201,7 @@ impl From<Hold> for HeldBy {
     fn from(hold: Hold) -> Self {
         match hold {
             Hold::Protects { .. } => Self::Protects,
+            Hold::Clears { .. } => Self::Clears,
             Hold::Behind { .. } => Self::Behind,
             Hold::Exhausted { .. } => Self::Exhausted,
             Hold::NoSlot => Self::NoSlot,

@@ -2,7 +2,8 @@
 //!
 //! * **Rules.** (A) A group that could make a more important app miss a deadline is not
 //!   dispatched. (B) Within A, the earliest target goes first, ties to the more important app.
-//!   The GPU idles on purpose when nothing is safe.
+//!   The GPU idles on purpose when nothing is safe. Where blocking is limited, apps that reserve
+//!   nothing keep clear of the releases of those that do (ADR 0018).
 //! * **Assumptions.** Groups run no longer than their conservative prediction; the frames of the
 //!   protected apps (the most important ones that pass [`crate::analysis`]) stay within their
 //!   `etpf` and arrive at their incipient arrival. Then no protected app misses a deadline,
@@ -12,6 +13,7 @@
 //! * **Cost.** Linear in apps times the periods looked at, which are at most `lcm(strides) + 2`
 //!   and rarely more than [`WINDOW_FIRST`]; no allocation.
 
+use super::clearance::Clearance;
 use super::profile::{Profile, TooNarrow};
 use super::{Context, Policy};
 use crate::app::AppId;
@@ -73,6 +75,7 @@ impl FrameDeadline {
         let free_o = profile.offset(context.free_o);
         let ready_period = profile.period_at(ready_o);
         self.lapse = i64::MAX;
+        let mut clearance = Clearance::new(context, profile);
         let mut best: Option<Best> = None;
         let mut nearest: Option<(Period, AppId)> = None;
         // Reservations only grow in this loop, so what was available is an upper bound of what is.
@@ -94,6 +97,9 @@ impl FrameDeadline {
                 } else if let Some(best) = best.filter(|best| best.target <= lane.target) {
                     // Rule B has decided already; whether it would fit does not matter.
                     lane.hold = Some(Hold::Behind { app: best.app });
+                } else if let Some(app) = clearance.delayed(lane, head.conservative) {
+                    lane.hold = Some(Hold::Clears { app });
+                    self.lapse = self.lapse.min(clearance.lapse());
                 } else if head.conservative.as_signed_ns() >= at_most {
                     lane.hold = nearest.map(|(_, app)| Hold::Protects { app });
                 } else {
@@ -113,6 +119,7 @@ impl FrameDeadline {
                 }
             }
             let lane = &lanes[index];
+            clearance.keep(lane, context, profile);
             profile.reserve(lane);
             if lane.reserves() && nearest.is_none_or(|(target, _)| lane.target < target) {
                 nearest = Some((lane.target, lane.app));

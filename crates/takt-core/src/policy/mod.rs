@@ -7,6 +7,7 @@
 
 mod account;
 mod bandwidth;
+mod clearance;
 mod edf_cbs;
 mod fifo;
 mod frame_deadline;

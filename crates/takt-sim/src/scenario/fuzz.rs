@@ -245,8 +245,9 @@ fn gpu() -> impl Strategy<Value = GpuSpec> {
 fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
     let timeout = prop_oneof![(1..=60_000_000_000_u64).prop_map(Span::from_ns), Just(Span::FOREVER),];
     let factors = (0..=1_000_000_u32, 0..=1_000_000_u32);
-    let tuning = (interval(), 0..=1000_u32, reserve(), interval()).prop_map(
-        |(tick, admission_permille, background, timeslice)| Tuning {
+    let blocking = prop_oneof![Just(Span::FOREVER), interval()];
+    let tuning = (interval(), 0..=1000_u32, reserve(), interval(), blocking).prop_map(
+        |(tick, admission_permille, background, timeslice, blocking)| Tuning {
             tick,
             admission_permille,
             background: Reserve {
@@ -255,6 +256,7 @@ fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
                 ..background
             },
             timeslice,
+            blocking,
         },
     );
     (1..=64_u32, timeout, 10..=4096_u32, factors, (span(), range(), span()), tuning).prop_map(

@@ -112,11 +112,13 @@ impl Lower<'_, '_> {
             None => Some(default.background),
         };
         let timeslice = self.span_or(raw.timeslice_us.as_ref(), interval, Some(default.timeslice));
+        let blocking = self.span_or(raw.max_blocking_us.as_ref(), interval, Some(default.blocking));
         Some(Tuning {
             tick: tick?,
             admission_permille: admission?,
             background: background?,
             timeslice: timeslice?,
+            blocking: blocking?,
         })
     }
 

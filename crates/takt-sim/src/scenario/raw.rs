@@ -67,6 +67,9 @@ section! {
         background: Option<RawBackground>,
         /// Timeslice of apps that name none, in microseconds (runlist). Default: 1000.
         timeslice_us: Option<Number>,
+        /// How long apps that reserve nothing may delay a more important one that does, in
+        /// microseconds (frame-deadline). Default: as long as no deadline is in danger.
+        max_blocking_us: Option<Number>,
     }
 }
 

@@ -86,6 +86,9 @@ impl Writer {
         self.key("tick_us", us(tuning.tick));
         self.key("admission", permille(tuning.admission_permille));
         self.key("timeslice_us", us(tuning.timeslice));
+        if tuning.blocking < Span::FOREVER {
+            self.key("max_blocking_us", us(tuning.blocking));
+        }
         let Reserve { budget, period, enforcement, .. } = tuning.background;
         self.header("[scheduler.background]");
         self.key("reserve_us", us(budget));

@@ -302,6 +302,7 @@ fn action_line(action: &Action) -> Line {
 fn hold_line(app: u32, reason: Hold) -> Line {
     let (reason, by, until) = match reason {
         Hold::Protects { app } => ("protects", Some(app), None),
+        Hold::Clears { app } => ("clears", Some(app), None),
         Hold::Behind { app } => ("behind", Some(app), None),
         Hold::Exhausted { app } => ("exhausted", Some(app), None),
         Hold::NoSlot => ("no-slot", None, None),

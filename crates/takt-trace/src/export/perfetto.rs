@@ -185,6 +185,7 @@ impl<W: Write> Perfetto<W> {
     fn hold(&mut self, at: Time, app: AppId, reason: Hold) {
         let why = match reason {
             Hold::Protects { app } => format!("protects {}", self.apps.name(app)),
+            Hold::Clears { app } => format!("clears the way for {}", self.apps.name(app)),
             Hold::Behind { app } => format!("behind {}", self.apps.name(app)),
             Hold::Exhausted { app } => format!("no time left down to {}", self.apps.name(app)),
             Hold::NoSlot => "no slot".to_owned(),

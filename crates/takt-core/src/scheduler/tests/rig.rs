@@ -54,6 +54,7 @@ pub(super) fn play(script: &str, policy: Box<dyn Policy>) -> String {
             ["fixed", n] => margins.fixed = Span::from_ns(n.parse().unwrap()),
             ["min", n] => margins.group_min = Span::from_ns(n.parse().unwrap()),
             ["tick", n] => config.tuning.tick = Span::from_ns(n.parse().unwrap()),
+            ["blocking", n] => config.tuning.blocking = Span::from_ns(n.parse().unwrap()),
             ["limit", n] => config.tuning.admission_permille = n.parse().unwrap(),
             ["background", terms] => config.tuning.background = reserve(terms, Enforcement::Posterior),
             ["until", n] => until = n.parse().unwrap(),
@@ -207,6 +208,7 @@ impl Rig {
             Action::Hold { app, reason } => {
                 let why = match reason {
                     Hold::Protects { app } => format!("protects {}", name(*app)),
+                    Hold::Clears { app } => format!("clears {}", name(*app)),
                     Hold::Behind { app } => format!("behind {}", name(*app)),
                     Hold::Exhausted { app } => format!("exhausted by {}", name(*app)),
                     Hold::NoSlot => "no slot".to_owned(),

@@ -1,0 +1,96 @@
+//! The clearance: by when work that is promised nothing must be off the GPU.
+//!
+//! Reservations keep deadlines, not responses short: a frame that comes just after a long group has
+//! begun waits for the end of that group. With [`crate::Tuning::blocking`], a group of an app that
+//! reserves nothing is dispatched only if it ends at most that long after the next work of each
+//! more important app with a reservation is expected:
+//!
+//! * work that waits has come already;
+//! * while an app has work of an open frame on the GPU, more of it can come at any time;
+//! * otherwise it comes when its next frame is released, or shortly after; an app that has not come
+//!   by then is no longer waited for.
+//!
+//! Apps with reservations are never held back by this, so what they are promised stays true.
+
+use super::Context;
+use super::profile::Profile;
+use crate::app::AppId;
+use crate::scheduler::Lane;
+use crate::time::Span;
+
+/// The part of a period that an app may take from its release to its first group and still find
+/// the GPU cleared: about half a millisecond at 60 Hz.
+const GRACE_PARTS: i64 = 32;
+
+/// What the apps visited so far expect of those below them. Times count from the start of the
+/// current period.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Clearance {
+    /// How long work may be delayed; none if that is not limited.
+    tolerated: Option<i64>,
+    now: i64,
+    ready_c: i64,
+    /// By when the GPU must be free, and for whom.
+    until: Option<(i64, AppId)>,
+    /// When somebody is no longer waited for.
+    lapse: i64,
+}
+
+impl Clearance {
+    pub(super) fn new(context: &Context, profile: &Profile) -> Self {
+        let blocking = context.config.tuning.blocking;
+        Self {
+            tolerated: (blocking < Span::FOREVER).then_some(blocking.as_signed_ns()),
+            now: profile.offset(context.now),
+            ready_c: profile.offset(context.ready_c),
+            until: None,
+            lapse: i64::MAX,
+        }
+    }
+
+    /// Whom a group of `lane` that takes `length` would delay too much.
+    pub(super) fn delayed(&self, lane: &Lane, length: Span) -> Option<AppId> {
+        let (until, app) = self.until.filter(|_| lane.etpf == Span::ZERO)?;
+        (self.ready_c + length.as_signed_ns() > until).then_some(app)
+    }
+
+    /// When to look again, if somebody was held back.
+    pub(super) fn lapse(&self) -> i64 {
+        self.lapse
+    }
+
+    /// Keeps the GPU clear for the next work of `lane`.
+    pub(super) fn keep(&mut self, lane: &Lane, context: &Context, profile: &Profile) {
+        let Some(tolerated) = self.tolerated.filter(|_| lane.etpf > Span::ZERO) else {
+            return;
+        };
+        let Some(expected) = self.expected(lane, context, profile) else {
+            return;
+        };
+        let until = expected + tolerated;
+        if self.until.is_none_or(|(earliest, _)| until < earliest) {
+            self.until = Some((until, lane.app));
+        }
+    }
+
+    /// When work of `lane` comes next; none if nobody can tell.
+    fn expected(&mut self, lane: &Lane, context: &Context, profile: &Profile) -> Option<i64> {
+        if let Some(head) = lane.head {
+            // Without a bound it never runs, so there is nothing to wait for.
+            return (head.conservative < Span::FOREVER).then(|| profile.offset(head.submitted));
+        }
+        let open = lane.front.enqueued > Span::ZERO && !lane.front.complete;
+        if open && lane.in_flight > 0 {
+            // Its own work delays it anyway.
+            return Some(if context.newest == Some(lane.app) { self.ready_c } else { self.now });
+        }
+        let refresh = &context.config.refresh;
+        let release = profile.offset(refresh.incipient_arrival(lane.target, lane.stride));
+        let lapse = release + profile.offset(refresh.end(context.current)) / GRACE_PARTS;
+        if open || lapse <= self.now {
+            return None;
+        }
+        self.lapse = self.lapse.min(lapse);
+        Some(release.max(self.now))
+    }
+}
