@@ -36,6 +36,11 @@ pub(crate) struct Options {
     /// Frames that may be unfinished on the GPU before the app waits
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = Range::<usize>::new().range(1..=64))]
     pub(crate) in_flight: usize,
+    /// Wait for the end of each frame on the GPU before it is handed over, not after
+    ///
+    /// A swap that waits, for a display or for a scheduler, then counts for no frame.
+    #[arg(long, conflicts_with = "in_flight")]
+    pub(crate) finish: bool,
     /// Wait for the display at each swap: 0 never, 1 each refresh [default: 0 with a frame rate, else 1]
     #[arg(long, value_name = "N", value_parser = Range::<u32>::new().range(0..=8))]
     pub(crate) swap_interval: Option<u32>,

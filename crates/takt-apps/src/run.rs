@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{LineWriter, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -191,7 +191,8 @@ struct Play<'a> {
     fps: f64,
     stats: Stats,
     unfinished: VecDeque<Unfinished>,
-    log: Option<BufWriter<File>>,
+    /// By lines, so that a run that is killed keeps its frames.
+    log: Option<LineWriter<File>>,
     hash: u64,
     gl_errors: u64,
     next_report_ns: Option<u64>,
@@ -202,7 +203,7 @@ impl<'a> Play<'a> {
         let options = job.options;
         let log = options.output.frame_log.as_ref().filter(|_| job.thread == 0);
         let log = log.map(|path| {
-            let mut file = BufWriter::new(File::create(path)?);
+            let mut file = LineWriter::new(File::create(path)?);
             writeln!(file, "frame,release_ns,begin_ns,swap_ns,end_ns,deadline_ns")?;
             Ok::<_, std::io::Error>(file)
         });
@@ -245,14 +246,20 @@ impl<'a> Play<'a> {
             };
             app.draw(&stage.gl, &Frame { time, size });
             self.look_at(number, size, &stage.gl)?;
+            let finished = self.options.finish.then(|| {
+                stage.gl.finish();
+                now_ns()
+            });
             stage.swap()?;
             let swap = now_ns();
             let deadline = period.map(|period| period.deadline_ns);
-            let fence = stage.fences.map_or(0, |fences| fences.insert());
-            self.unfinished.push_back(Unfinished {
-                times: FrameTimes { frame: number, release, begin, swap, end: 0, deadline },
-                fence,
-            });
+            let times = FrameTimes { frame: number, release, begin, swap, end: 0, deadline };
+            if let Some(end) = finished {
+                self.finished(&FrameTimes { end, ..times })?;
+            } else {
+                let fence = stage.fences.map_or(0, |fences| fences.insert());
+                self.unfinished.push_back(Unfinished { times, fence });
+            }
             while self.unfinished.len() >= self.options.in_flight {
                 self.finish_oldest(stage, u64::MAX)?;
             }
@@ -298,9 +305,14 @@ impl<'a> Play<'a> {
         }
         let Some(Unfinished { mut times, .. }) = self.unfinished.pop_front() else { return Ok(()) };
         times.end = now_ns();
-        self.stats.add(&times);
+        self.finished(&times)
+    }
+
+    /// Counts a frame that has ended on the GPU.
+    fn finished(&mut self, times: &FrameTimes) -> anyhow::Result<()> {
+        self.stats.add(times);
         if let Some(log) = &mut self.log {
-            let FrameTimes { frame, release, begin, swap, end, deadline } = times;
+            let FrameTimes { frame, release, begin, swap, end, deadline } = *times;
             let deadline = deadline.map(|deadline| deadline.to_string()).unwrap_or_default();
             writeln!(log, "{frame},{release},{begin},{swap},{end},{deadline}")
                 .context("cannot write the --frame-log")?;

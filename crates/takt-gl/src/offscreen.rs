@@ -58,19 +58,21 @@ pub(crate) fn is_wanted() -> bool {
     settings().offscreen.is_some()
 }
 
-/// A display that needs no window system, in place of the one asked for.
+/// A display that needs no window system, in place of the one asked for: that of the first device,
+/// because every driver has pbuffers there, else the surfaceless one.
 pub(crate) fn display(get: GetPlatformDisplay, platform: u32, native: Ptr) -> Ptr {
-    // SAFETY: this platform has no native display.
-    let mut display = unsafe { get(PLATFORM_SURFACELESS, std::ptr::null_mut(), std::ptr::null()) };
+    let mut device: Ptr = std::ptr::null_mut();
+    let mut count = 0_i32;
+    // SAFETY: there is room for one device and for the count.
+    unsafe { real::eglQueryDevicesEXT(1, (&raw mut device).cast(), (&raw mut count).cast()) };
+    let mut display = std::ptr::null_mut();
+    if count > 0 {
+        // SAFETY: a device of this driver.
+        display = unsafe { get(PLATFORM_DEVICE, device, std::ptr::null()) };
+    }
     if display.is_null() {
-        let mut device: Ptr = std::ptr::null_mut();
-        let mut count = 0_i32;
-        // SAFETY: there is room for one device and for the count.
-        unsafe { real::eglQueryDevicesEXT(1, (&raw mut device).cast(), (&raw mut count).cast()) };
-        if count > 0 {
-            // SAFETY: a device of this driver.
-            display = unsafe { get(PLATFORM_DEVICE, device, std::ptr::null()) };
-        }
+        // SAFETY: this platform has no native display.
+        display = unsafe { get(PLATFORM_SURFACELESS, std::ptr::null_mut(), std::ptr::null()) };
     }
     if !display.is_null() {
         let mut stands = stands();

@@ -1,0 +1,122 @@
+// Runs programs that want windows on a driver without a window system, and without Takt: the
+// native side of a comparison with `takt run --offscreen`, which does the same under Takt.
+//
+// Displays become that of the first EGL device, and windows pbuffers of PBUFFER_SIZE (WxH, else
+// 800x600). glmark2 finds this library as its libEGL.so and reaches everything that is not here
+// through its dependency, the real libEGL.so.1; other programs get it by LD_PRELOAD.
+#define _GNU_SOURCE
+#include <EGL/egl.h>
+#include <EGL/eglext.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ATTRIBUTES_MAX = 64 };
+
+// The function behind ours. The real library is loaded already: we depend on it.
+static void *real(const char *name) {
+    void *library = dlopen("libEGL.so.1", RTLD_NOW);
+    void *found = library ? dlsym(library, name) : NULL;
+    if (!found) {
+        fprintf(stderr, "pbuffer: libEGL.so.1 has no %s\n", name);
+        exit(2);
+    }
+    return found;
+}
+#define REAL(name) ((__typeof__(&name))real(#name))
+
+static EGLDisplay device_display(void) {
+    PFNEGLQUERYDEVICESEXTPROC query = (PFNEGLQUERYDEVICESEXTPROC)REAL(eglGetProcAddress)("eglQueryDevicesEXT");
+    PFNEGLGETPLATFORMDISPLAYEXTPROC get =
+        (PFNEGLGETPLATFORMDISPLAYEXTPROC)REAL(eglGetProcAddress)("eglGetPlatformDisplayEXT");
+    EGLDeviceEXT device;
+    EGLint count = 0;
+    if (!query || !get || !query(1, &device, &count) || count < 1) {
+        fprintf(stderr, "pbuffer: EGL has no device\n");
+        return EGL_NO_DISPLAY;
+    }
+    return get(EGL_PLATFORM_DEVICE_EXT, device, NULL);
+}
+
+EGLDisplay eglGetDisplay(EGLNativeDisplayType native) {
+    (void)native;
+    return device_display();
+}
+
+EGLDisplay eglGetPlatformDisplay(EGLenum platform, void *native, const EGLAttrib *attributes) {
+    (void)platform, (void)native, (void)attributes;
+    return device_display();
+}
+
+EGLDisplay eglGetPlatformDisplayEXT(EGLenum platform, void *native, const EGLint *attributes) {
+    (void)platform, (void)native, (void)attributes;
+    return device_display();
+}
+
+EGLBoolean eglChooseConfig(EGLDisplay display, const EGLint *asked, EGLConfig *configs, EGLint size, EGLint *count) {
+    EGLint list[ATTRIBUTES_MAX + 3];
+    int at = 0, named = 0;
+    for (; asked && asked[at] != EGL_NONE && at < ATTRIBUTES_MAX; at += 2) {
+        list[at] = asked[at];
+        list[at + 1] = asked[at + 1];
+        if (asked[at] == EGL_SURFACE_TYPE) {
+            list[at + 1] = (asked[at + 1] & ~EGL_WINDOW_BIT) | EGL_PBUFFER_BIT;
+            named = 1;
+        }
+    }
+    if (!named) { // Not to ask means to ask for windows.
+        list[at++] = EGL_SURFACE_TYPE;
+        list[at++] = EGL_PBUFFER_BIT;
+    }
+    list[at] = EGL_NONE;
+    return REAL(eglChooseConfig)(display, list, configs, size, count);
+}
+
+EGLBoolean eglGetConfigAttrib(EGLDisplay display, EGLConfig config, EGLint name, EGLint *value) {
+    EGLBoolean done = REAL(eglGetConfigAttrib)(display, config, name, value);
+    if (done && name == EGL_NATIVE_VISUAL_ID && *value == 0) {
+        *value = 0x21; // The visual of our X server.
+    } else if (done && name == EGL_SURFACE_TYPE && (*value & EGL_PBUFFER_BIT)) {
+        *value |= EGL_WINDOW_BIT;
+    }
+    return done;
+}
+
+static EGLSurface pbuffer(EGLDisplay display, EGLConfig config) {
+    int width = 800, height = 600;
+    const char *size = getenv("PBUFFER_SIZE");
+    if (size && sscanf(size, "%dx%d", &width, &height) != 2) {
+        fprintf(stderr, "pbuffer: PBUFFER_SIZE=%s is no size such as 800x600\n", size);
+        return EGL_NO_SURFACE;
+    }
+    const EGLint list[] = {EGL_WIDTH, width, EGL_HEIGHT, height, EGL_NONE};
+    return REAL(eglCreatePbufferSurface)(display, config, list);
+}
+
+EGLSurface eglCreateWindowSurface(EGLDisplay display, EGLConfig config, EGLNativeWindowType window, const EGLint *list) {
+    (void)window, (void)list;
+    return pbuffer(display, config);
+}
+
+EGLSurface eglCreatePlatformWindowSurface(EGLDisplay display, EGLConfig config, void *window, const EGLAttrib *list) {
+    (void)window, (void)list;
+    return pbuffer(display, config);
+}
+
+EGLSurface eglCreatePlatformWindowSurfaceEXT(EGLDisplay display, EGLConfig config, void *window, const EGLint *list) {
+    (void)window, (void)list;
+    return pbuffer(display, config);
+}
+
+__eglMustCastToProperFunctionPointerType eglGetProcAddress(const char *name) {
+    static const char *const ours[] = {"eglGetDisplay", "eglGetPlatformDisplay", "eglGetPlatformDisplayEXT",
+        "eglChooseConfig", "eglGetConfigAttrib", "eglCreateWindowSurface", "eglCreatePlatformWindowSurface",
+        "eglCreatePlatformWindowSurfaceEXT"};
+    for (unsigned at = 0; at < sizeof ours / sizeof *ours; at++) {
+        if (strcmp(name, ours[at]) == 0) {
+            return (__eglMustCastToProperFunctionPointerType)dlsym(RTLD_DEFAULT, name);
+        }
+    }
+    return REAL(eglGetProcAddress)(name);
+}

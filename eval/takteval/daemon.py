@@ -1,0 +1,41 @@
+"""`takt serve` for one measurement."""
+
+import json
+import time
+
+from takteval.crew import Failed, run
+
+START_S = 5.0
+
+
+class Daemon:
+    """A daemon in a crew; apps ask it through `options`."""
+
+    def __init__(self, machine, crew, *, policy="frame-deadline", mpcg=2, max_slice_ms=1.0, record=False, config=""):
+        self._machine = machine
+        self.socket = machine.work / "s"
+        self.socket.unlink(missing_ok=True)
+        file = crew.folder / "takt.toml"
+        file.write_text(f'policy = "{policy}"\nmpcg = {mpcg}\nmax_slice_ms = {max_slice_ms}\n{config}')
+        command = [machine.bin / "takt", "serve", "--config", file, "--socket", self.socket]
+        if record:
+            command += ["--record", crew.folder / "daemon.log"]
+        crew.start("daemon", command, machine.env())
+        until = time.monotonic() + START_S
+        while not self.socket.exists():
+            crew.check()
+            if time.monotonic() > until:
+                raise Failed("the daemon does not listen")
+            time.sleep(0.01)
+
+    def options(self, name, **terms):
+        """The beginning of a command that is to be scheduled."""
+        given = [(f"--{key.replace('_', '-')}", value) for key, value in terms.items() if value is not None]
+        return [self._machine.bin / "takt", "run", "--verbose", "--name", name, "--schedule", "--socket", self.socket,
+                *(str(part) for pair in given for part in pair)]
+
+    def list(self):
+        """What the daemon says about its apps and itself."""
+        out = run([self._machine.bin / "takt", "list", "--json", "-", "--socket", self.socket],
+                  self._machine.env(), 10)
+        return json.loads(out)

@@ -1,0 +1,121 @@
+"""Experiment 1: an app that must be on time beside floods of long draws."""
+
+from takteval import frames, load
+from takteval.crew import Crew, Failed
+from takteval.daemon import Daemon
+from takteval.plan import Point
+
+FPS = 60
+LENGTHS_MS = (1, 10, 100, 1000)
+SLICES_MS = (0.25, 0.5, 1, 2, 4)
+WARM_UP_S = 1.5
+MODES = ("native", "egl-priority", "takt", "takt-unsliced")
+
+
+class Experiment:
+    def __init__(self, machine, small):
+        self.machine = machine
+        self.small = small
+        # llvmpipe is no GPU: small loads show that everything works.
+        self.hero_ms = 1.5 if small else 3.0
+        self.scale = 0.1 if small else 1.0
+        self.hero_loops = self.floods = self.alone = None
+
+    def prepare(self):
+        self.floods = load.Floods(self.machine, "128x96" if self.small else "800x480")
+        self.hero_loops = self.floods.loops(self.hero_ms)
+        return {"hero_ms": self.hero_ms, "hero_loops": self.hero_loops, **self.floods.facts()}
+
+    def points(self):
+        """All measurements, the ones that must be shown first."""
+        must = [self.point(0, 0, mode) for mode in ("native", "takt")] + [self.alone_point(100), self.alone_point(1)]
+        must += [self.point(5, 100, mode) for mode in MODES[:3]] + [self.point(5, 1, mode) for mode in MODES[:3]]
+        rest = [self.point(5, 100, "takt-unsliced")]
+        rest += [self.point(5, 10, mode) for mode in MODES[:3]] + [self.point(1, 100, mode) for mode in MODES[:3]]
+        rest += [self.point(5, 100, "takt", slice_ms=ms) for ms in SLICES_MS if ms != 1]
+        rest += [self.point(5, 100, "takt", primitives=2000), self.alone_point(100, primitives=2000)]
+        rest += [self.point(5, 1000, mode) for mode in MODES[:3]]
+        rest += [self.alone_point(10), self.alone_point(1000)]
+        rest += [self.point(1, length, mode) for length in (1, 10, 1000) for mode in MODES[:3]]
+        rest += [self.point(count, length, "takt-unsliced") for count in (1, 5) for length in LENGTHS_MS
+                 if (count, length) != (5, 100)]
+        return must, rest
+
+    def flood_command(self, length_ms, primitives, log):
+        # What is behind a long draw would only be waited for at the end.
+        in_flight = 1 if length_ms >= 1000 else 2
+        shape = ["--primitives", primitives] if primitives else []
+        return [self.machine.bin / "takt-flood", "--platform", "device", "--size", self.floods.size, "--iterations",
+                self.floods.loops(length_ms * self.scale), "--in-flight", in_flight, "--json", "--frame-log", log,
+                *shape]
+
+    def alone_point(self, length_ms, primitives=None):
+        """How much one flood gets done without anybody else: all of the GPU."""
+        def measure(folder, seconds):
+            with Crew(folder) as crew:
+                crew.start("flood-1", self.flood_command(length_ms, primitives, folder / "flood-1.csv"),
+                           self.machine.env())
+                window = load.measured(crew, WARM_UP_S, seconds)
+            work = frames.done(frames.read(folder / "flood-1.csv"), window)
+            if work <= 0:
+                raise Failed("the flood finished no frame")
+            return {"window_s": window.seconds, "draws_per_s": work / window.seconds,
+                    "draw_ms": 1000 * window.seconds / work}
+        name = f"flood-alone-{length_ms}ms" + ("-ranges" if primitives else "")
+        about = {"mode": "native", "floods": 1, "draw_ms": length_ms, "primitives": primitives, "alone": True}
+        return Point("floods", name, measure, want_s=8 if length_ms < 1000 else 12, least_s=4, about=about)
+
+    def point(self, count, length_ms, mode, slice_ms=1.0, primitives=None):
+        about = {"mode": mode, "floods": count, "draw_ms": length_ms, "primitives": primitives,
+                 "slice_ms": {"takt": slice_ms, "takt-unsliced": 0}.get(mode)}
+
+        def measure(folder, seconds):
+            with Crew(folder) as crew:
+                hero, flood = self.starts(crew, mode, about["slice_ms"])
+                hero(["--frame-log", folder / "hero.csv"])
+                # The app is at work before others disturb it, as in a car that has started.
+                crew.sleep(0.5)
+                for number in range(1, count + 1):
+                    flood(f"flood-{number}",
+                          self.flood_command(length_ms, primitives, folder / f"flood-{number}.csv"))
+                window = load.measured(crew, WARM_UP_S, seconds)
+                killed = crew.stop(patience_s=min(5.0, 2 + 2 * count * length_ms * self.scale / 1000))
+            if killed:
+                load.drain(self.machine)
+            figures = {"window_s": window.seconds, "killed": killed,
+                       **frames.judge(frames.read(folder / "hero.csv"), window, FPS)}
+            if figures["fps"] > 1.1 * FPS:
+                raise Failed(f"nobody paced the app: {figures['fps']} FPS; hero.err says why")
+            work = [frames.done(frames.read(folder / f"flood-{number}.csv"), window) for number in
+                    range(1, count + 1)]
+            return figures | {"flood_draws_per_s": [round(each / window.seconds, 4) for each in work]}
+
+        name = f"hero-{count}x{length_ms}ms-{mode}" if count else f"hero-alone-{mode}"
+        name += f"-slice{slice_ms}" * (slice_ms != 1.0) + "-ranges" * bool(primitives)
+        return Point("floods", name, measure, about=about)
+
+    def starts(self, crew, mode, slice_ms):
+        """How the app and floods are started in a mode."""
+        env = self.machine.env()
+        hero = [self.machine.bin / "takt-flood", *load.FINISH, "--size", self.floods.size, "--iterations",
+                self.hero_loops, "--json"]
+        if mode in ("native", "egl-priority"):
+            priority = lambda level: ["--egl-priority", level] if mode == "egl-priority" else []
+            return (lambda more: crew.start("hero", [*hero, "--fps", FPS, *priority("high"), *more], env),
+                    lambda name, command: crew.start(name, [*command, *priority("low")], env))
+        daemon = Daemon(self.machine, crew, max_slice_ms=slice_ms)
+        # The swap paces it, and its own draw is never cut: nobody more important waits for it.
+        wanted = daemon.options("hero", priority=90, fps=FPS, etpf_ms=round(self.hero_ms * 1.1 + 1, 3),
+                                max_slice_ms=0)
+        return (lambda more: crew.start("hero", [*wanted, "--", *hero, "--fps", "0", *more], env),
+                lambda name, command: crew.start(name, [*daemon.options(name, priority=10), "--", *command], env))
+
+    @staticmethod
+    def brief(figures):
+        """The figures of a point in one line."""
+        if "draws_per_s" in figures:
+            return f"{figures['draws_per_s']:.2f} draws/s, {figures['draw_ms']:.3f} ms each"
+        ms = lambda key: "-" if figures[key] is None else f"{figures[key]:.2f}"
+        return (f"{figures['fps']:.1f} FPS, {figures['missed']} of {figures['frames'] + figures['skipped']} missed, "
+                f"p50 {ms('p50_ms')} p99 {ms('p99_ms')} max {ms('max_ms')} ms; "
+                f"floods {sum(figures['flood_draws_per_s']):.2f} draws/s")

@@ -1,0 +1,78 @@
+"""Loads of known length: how many loops of `takt-flood`, or pixels of an app, take how long here."""
+
+import json
+import time
+
+from takteval import frames
+from takteval.crew import Crew, Failed, run
+
+# One frame after the other; what a swap waits for counts for none.
+FINISH = ["--platform", "device", "--finish"]
+
+
+def flood(machine, size, ms):
+    """Loops for draws of `ms`, found by timing, and how long they really take."""
+    command = [machine.bin / "takt-flood", *FINISH, "--size", size, "--draw-ms", ms, "--frames", "20", "--json"]
+    said = json.loads(run(command, machine.env(), 60))
+    return said["iterations"], said["response_us"]["p50"] / 1e3
+
+
+class Floods:
+    """Loops for draws of any length, by a line through two lengths that were timed."""
+
+    def __init__(self, machine, size, short_ms=1.0, long_ms=10.0):
+        self.size = size
+        self.points = [flood(machine, size, ms) for ms in (short_ms, long_ms)]
+        (low, low_ms), (high, high_ms) = self.points
+        if high <= low or high_ms <= low_ms:
+            raise Failed(f"longer draws are not longer here: {self.points}; is the GPU idle?")
+        self.ms_per_loop = (high_ms - low_ms) / (high - low)
+        self.base_ms = low_ms - low * self.ms_per_loop
+
+    def loops(self, ms):
+        return max(1, round((ms - self.base_ms) / self.ms_per_loop))
+
+    def facts(self):
+        return {"size": self.size, "ms_per_loop": self.ms_per_loop, "base_ms": self.base_ms, "timed": self.points}
+
+
+def frame_ms(machine, command):
+    """How long a frame takes on an idle GPU."""
+    said = json.loads(run([*command, *FINISH, "--fps", "0", "--warm-up", "3", "--frames", "25", "--json"],
+                          machine.env(), 60))
+    return said["response_us"]["p50"] / 1e3
+
+
+def sized(machine, command, wanted_ms, base, limit=12_000):
+    """The size, of the proportions of `base`, at which a frame of `command` takes `wanted_ms`."""
+    size, found = base, None
+    for _ in range(4):
+        found = frame_ms(machine, [*command, "--size", f"{size[0]}x{size[1]}"])
+        scale = (wanted_ms / found) ** 0.5
+        if abs(scale - 1) < 0.02:
+            break
+        scale = min(4.0, max(0.25, scale))
+        wider = tuple(max(16, round(side * scale)) for side in size)
+        if max(wider) > limit:
+            break
+        size = wider
+    return {"size": f"{size[0]}x{size[1]}", "frame_ms": found}
+
+
+def drain(machine):
+    """Waits until the GPU has finished what programs left behind that were killed."""
+    try:
+        run([machine.bin / "takt-flood", *FINISH, "--iterations", "1", "--frames", "1"], machine.env(), 15)
+    except Failed:
+        time.sleep(1)
+
+
+def measured(crew, warm_up_s, seconds):
+    """Lets everything run for a while; the time that counts."""
+    crew.sleep(warm_up_s)
+    start = time.monotonic_ns()
+    crew.sleep(seconds)
+    return frames.Window(start, time.monotonic_ns())
+
+
+__all__ = ["FINISH", "Crew", "Floods", "drain", "frame_ms", "measured", "sized"]

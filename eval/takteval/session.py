@@ -1,0 +1,163 @@
+"""One run: prepares, measures point by point within the budget, packs what came out."""
+
+import json
+import signal
+import sys
+import tarfile
+import time
+import traceback
+
+from takteval import crew, floods, plan, smoke
+from takteval.machine import Machine
+from takteval.screen import Screen
+
+EXPERIMENTS = ("smoke", "floods")
+# Time to write and pack results.
+PACKING_S = 8.0
+# Below this there is no time to show everything at length.
+SHORT_BUDGET_S = 400.0
+
+
+class Stop(Exception):
+    """The run was told to end."""
+
+
+class Session:
+    def __init__(self, args):
+        self.args = args
+        self.began = time.monotonic()
+        self.out = args.out.resolve()
+        self.failed = 0
+        self.lines = []
+
+    def run(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self.stop)
+        machine = Machine(self.args.device, dict(pair.split("=", 1) for pair in self.args.env))
+        machine.screen = Screen()
+        try:
+            return self.measure_all(machine)
+        finally:
+            machine.screen.close()
+            machine.close()
+
+    def stop(self, number, _frame):
+        raise Stop(signal.Signals(number).name)
+
+    def left_s(self):
+        return self.args.budget - PACKING_S - (time.monotonic() - self.began)
+
+    def say(self, line):
+        """Prints a line that the summary keeps."""
+        self.lines.append(line)
+        print(line, flush=True)
+
+    def measure_all(self, machine):
+        points = self.points(machine)
+        if self.args.list:
+            for point in points:
+                print(f"{point.experiment:<12}{point.name}")
+            return 0
+        if not points:
+            print(f"eval: no point begins with {self.args.only}; --list shows them", file=sys.stderr)
+            return 2
+        (self.out / "points").mkdir(parents=True, exist_ok=True)
+        facts = machine.facts()
+        self.say(f"{facts['renderer']}; commit {facts['commit']}; {len(points)} points in {self.args.budget:.0f} s")
+        run = {"environment": facts, "arguments": vars(self.args) | {"out": str(self.out)}, "prepared": {}}
+        prepared = {}
+        try:
+            while points:
+                point = points[0]
+                if point.experiment not in prepared:
+                    prepared[point.experiment] = self.prepare(point.experiment, run["prepared"])
+                self.one(point, points, prepared[point.experiment])
+                points.pop(0)
+        except Stop as stop:
+            self.say(f"stopped by {stop}; {len(points)} points are left")
+        run["seconds"] = time.monotonic() - self.began
+        (self.out / "run.json").write_text(json.dumps(run, indent=1, default=str))
+        self.pack()
+        return 1 if self.failed else 0
+
+    def points(self, machine):
+        small = self.args.device == "mesa"
+        self.experiments = {"smoke": smoke.Experiment(machine), "floods": floods.Experiment(machine, small)}
+        must, rest = [], []
+        for experiment in self.experiments.values():
+            first, then = experiment.points()
+            must += first
+            rest += then
+        for point in must:
+            if self.args.budget >= SHORT_BUDGET_S:
+                point.least_s = point.want_s
+        chosen = [point for point in must + rest if self.chosen(point)]
+        for point in chosen:
+            if self.args.seconds:
+                point.want_s = point.least_s = self.args.seconds
+            elif small:
+                point.least_s = min(point.least_s, 2.0)
+        return chosen
+
+    def chosen(self, point):
+        begins = lambda text: any(point.name.startswith(part) or point.experiment == part
+                                  for part in text.split(",") if part)
+        return (not self.args.only or begins(self.args.only)) and not begins(self.args.skip)
+
+    def prepare(self, name, notes):
+        """What points of an experiment need; why they cannot run, or nothing."""
+        try:
+            notes[name] = self.experiments[name].prepare()
+            return None
+        except crew.Failed as failure:
+            self.say(f"{name} cannot be prepared: {failure}")
+            return f"could not be prepared: {failure}"
+
+    def one(self, point, points, hindrance):
+        """Measures a point, and writes down what came of it."""
+        seconds = plan.seconds_for(points, self.left_s())
+        record = {"experiment": point.experiment, "point": point.name, "about": point.about, "seconds": seconds}
+        began = time.monotonic()
+        folder = self.out / "raw" / point.experiment / point.name
+        try:
+            if hindrance:
+                raise crew.Failed(hindrance)
+            if seconds is None:
+                record["skipped"] = "no time was left"
+            else:
+                folder.mkdir(parents=True, exist_ok=True)
+                record["figures"] = point.measure(folder, seconds)
+        except Stop:
+            record["skipped"] = "the run was stopped"
+            raise
+        except crew.Failed as failure:
+            record["error"] = str(failure)
+        except Exception:  # noqa: BLE001: one broken point must not cost the others
+            record["error"] = traceback.format_exc()
+        finally:
+            record["took_s"] = round(time.monotonic() - began, 2)
+            (self.out / "points" / f"{point.name}.json").write_text(json.dumps(record, indent=1))
+            self.failed += "error" in record
+            if not hindrance:
+                self.say(self.line(record))
+
+    def line(self, record):
+        """A point in one line."""
+        if "figures" in record:
+            brief = self.experiments[record["experiment"]].brief(record["figures"])
+        else:
+            brief = "FAILED: " + record["error"].strip() if "error" in record else "skipped: " + record["skipped"]
+        took = time.monotonic() - self.began
+        return f"{took:6.1f} s  {record['point']:<34} {brief}"
+
+    def pack(self):
+        """One archive per experiment, small enough to be carried."""
+        (self.out / "summary.txt").write_text("\n".join(self.lines) + "\n")
+        raw = self.out / "raw"
+        for folder in sorted(raw.iterdir()) if raw.exists() else ():
+            path = self.out / f"results-{folder.name}.tar.gz"
+            with tarfile.open(path, "w:gz", compresslevel=5) as archive:
+                for name in ("run.json", "summary.txt", "points"):
+                    archive.add(self.out / name, name)
+                archive.add(folder, f"raw/{folder.name}")
+            print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")

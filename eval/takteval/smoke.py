@@ -1,0 +1,89 @@
+"""Does everything run here at all? A minute that saves many."""
+
+from takteval import load
+from takteval.crew import Crew, Failed, run
+from takteval.daemon import Daemon
+from takteval.machine import APPS
+from takteval.plan import Point
+
+
+class Experiment:
+    def __init__(self, machine):
+        self.machine = machine
+
+    def prepare(self):
+        return {}
+
+    def points(self):
+        checks = {"apps": self.apps, "glmark2": self.glmark2, "gears": self.gears, "doctor": self.doctor,
+                  "scheduled": self.scheduled}
+        return [Point("smoke", f"smoke-{name}", measure, want_s=1, least_s=1, extra_s=5)
+                for name, measure in checks.items()], []
+
+    @staticmethod
+    def brief(figures):
+        return f"works: {figures['said']}"
+
+    def apps(self, _folder, _seconds):
+        for app in APPS:
+            more = ["--iterations", "5"] if app == "takt-flood" else []
+            run([self.machine.bin / app, *load.FINISH, *more, "--size", "64x64", "--frames", "3", "--fps", "0"],
+                self.machine.env(), 30)
+        return {"said": f"{len(APPS)} apps draw"}
+
+    def glmark2(self, _folder, _seconds):
+        said = [scores(run(glmark2(self.machine, "build", 0.3, under), self.machine.env(native_windows=not under), 60))
+                for under in ([], offscreen(self.machine))]
+        return {"said": f"build, native {said[0]['build']} FPS, with Takt underneath {said[1]['build']} FPS"}
+
+    def gears(self, folder, _seconds):
+        table = folder / "gears.csv"
+        with Crew(folder) as crew:
+            under = offscreen(self.machine, "--measure", table)
+            crew.start("gears", [*under, "--", self.machine.bin / "es2gears_x11"], self.machine.env())
+            crew.sleep(1.5)
+        swaps = table.read_text().count(",swap,")
+        if not swaps:
+            raise Failed("es2gears drew no frame")
+        return {"said": f"{swaps} frames of es2gears"}
+
+    def doctor(self, folder, _seconds):
+        out = run([self.machine.bin / "takt", "doctor", "--", self.machine.bin / "takt-speedometer", *load.FINISH,
+                   "--frames", "10"], self.machine.env(), 30)
+        (folder / "doctor.txt").write_text(out)
+        return {"said": "doctor.txt has its findings"}
+
+    def scheduled(self, folder, _seconds):
+        with Crew(folder) as crew:
+            daemon = Daemon(self.machine, crew)
+            hero = [*daemon.options("hero", priority=9, fps=60, etpf_ms=2), "--", self.machine.bin / "takt-speedometer",
+                    *load.FINISH, "--fps", "0", "--size", "64x64"]
+            crew.start("hero", hero, self.machine.env())
+            crew.sleep(1.5)
+            apps = daemon.list()["apps"]
+        if [app["name"] for app in apps] != ["hero"]:
+            raise Failed(f"the daemon knows {apps}, not the app: {crew.last_words('hero')}")
+        return {"said": apps[0]["admission"]}
+
+
+def offscreen(machine, *more):
+    """The beginning of a command whose windows become pbuffers under Takt."""
+    return [machine.bin / "takt", "run", "--offscreen", *more]
+
+
+def glmark2(machine, scene, seconds, under, size="800x600"):
+    """Runs a scene of glmark2 for some seconds."""
+    program = [machine.bin / "glmark2-es2", "--data-path", machine.bin.parent / "share/glmark2", "-s", size, "-b",
+               f"{scene}:duration={seconds}"]
+    return [*under, "--", *program] if under else program
+
+
+def scores(out):
+    """Frame rates per scene of what glmark2 says."""
+    found = {}
+    for line in out.splitlines():
+        if line.startswith("[") and "FPS:" in line:
+            found[line[1:line.index("]")]] = float(line.split("FPS:")[1].split()[0])
+    if not found:
+        raise Failed(f"glmark2 gave no frame rate: {out[-300:]}")
+    return found
