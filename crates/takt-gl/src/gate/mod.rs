@@ -29,6 +29,14 @@ pub struct Pass {
     pub credit: Span,
 }
 
+#[cfg(test)]
+impl Pass {
+    /// A pass of no connection.
+    pub(crate) fn for_test(credit: Span) -> Self {
+        Self { number: 0, life: 0, credit }
+    }
+}
+
 /// How long to sleep at once, at most: the daemon may die meanwhile.
 const NAP: Duration = Duration::from_millis(5);
 

@@ -156,6 +156,8 @@ impl State {
     }
 
     fn submit_since(&mut self, end: End, at_ns: u64) -> bool {
+        let draws = self.leave.is_given() && end != End::Swap;
+        let contained = if draws { self.pending() } else { Span::ZERO };
         let Some(group) = self.builder.end(self.number, end) else {
             return false;
         };
@@ -168,7 +170,7 @@ impl State {
             let predicted = models.lock().unwrap_or_else(PoisonError::into_inner).submit(submission);
             (models.clone(), predicted)
         });
-        let pass = self.leave.end_group();
+        let pass = self.leave.end_group(contained);
         let submitted = Submitted { group, at_ns, software: self.software(), predicted, pass };
         measure::submit(self.display, submitted);
         true

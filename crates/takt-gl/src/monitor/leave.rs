@@ -10,22 +10,24 @@ use crate::group::End;
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Leave {
     pass: Option<Pass>,
-    /// Time granted in this frame, and in the one before.
+    /// What this frame has contained so far by prediction, and all of the one before. Not what was
+    /// granted: grants have margins, and each frame would ask for those of the one before as well.
     frame: Span,
     frame_before: Span,
 }
 
 impl Leave {
-    /// The group is handed to the driver; its pass goes with it.
-    pub(super) fn end_group(&mut self) -> Option<Pass> {
-        self.pass.take()
+    /// Whether the current group has leave.
+    pub(super) const fn is_given(&self) -> bool {
+        self.pass.is_some()
     }
 
-    fn granted(&mut self, pass: Option<Pass>) {
-        if let Some(pass) = pass {
-            self.frame += pass.credit;
+    /// The group, which contains so much, is handed to the driver; its pass goes with it.
+    pub(super) fn end_group(&mut self, contained: Span) -> Option<Pass> {
+        if self.pass.is_some() {
+            self.frame += contained;
         }
-        self.pass = pass;
+        self.pass.take()
     }
 
     /// What the rest of the frame will need if it goes on like the one before.
@@ -52,7 +54,7 @@ impl State {
             return;
         }
         let estimate = self.pending().max(self.leave.rest().min(gate::slice()));
-        self.leave.granted(gate::ask(GroupKind::Draw, estimate));
+        self.leave.pass = gate::ask(GroupKind::Draw, estimate);
     }
 
     /// Asks for leave to swap; none where nobody schedules.
@@ -61,8 +63,27 @@ impl State {
             return None;
         }
         let pass = gate::ask(GroupKind::Swap, self.predicted_swap());
-        self.leave.granted(pass);
         self.leave.end_frame();
+        self.leave.pass = pass;
         pass
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_frame_asks_for_does_not_grow() {
+        let mut leave = Leave::default();
+        for _ in 0..100 {
+            // What was asked for is granted with a margin, and the group contains less.
+            let asked = leave.rest().max(Span::from_us(10));
+            assert!(asked <= Span::from_us(1_500), "{asked:?}");
+            leave.pass = Some(Pass::for_test(asked + Span::from_us(200)));
+            assert!(leave.end_group(Span::from_us(1_500)).is_some());
+            assert_eq!(leave.end_group(Span::from_us(7)), None, "nobody scheduled that");
+            leave.end_frame();
+        }
     }
 }
