@@ -24,13 +24,14 @@ HAVE_DENY = command -v cargo-deny >/dev/null
 RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace; \
 	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
 
-.PHONY: help setup build apps demo test test-long studies bench lint clean
+.PHONY: help setup build apps eval-bundle demo test test-long studies bench lint clean
 .PHONY: setup-build setup-all checks unit-tests interleavings slow-tests docs licences prove short-studies deny
 
 help:
 	@echo 'make demo       build Takt and show what it does'
 	@echo 'make build      build the takt command in $(TAKT)'
 	@echo 'make apps       build the apps to schedule (docs/apps.md) in $(TARGET)/release'
+	@echo 'make eval-bundle  collect what experiments on another machine need in out/eval-bundle'
 	@echo 'make test       everything that must hold before a change goes in'
 	@echo 'make test-long  the same, then slow tests and a long search for counterexamples'
 	@echo 'make studies    run all studies, and compare their plots with those of the documents'
@@ -53,6 +54,10 @@ build: setup-build
 
 apps: setup-build
 	cargo build $(CARGO_FLAGS) --release --package takt-apps
+
+eval-bundle: setup-build
+	cargo build $(CARGO_FLAGS) --release --package takt-cli --package takt-hook --package takt-apps
+	eval/bundle.sh out/eval-bundle
 
 demo: build
 	"$(TAKT)" demo

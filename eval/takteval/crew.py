@@ -49,6 +49,15 @@ class Crew:
             time.sleep(min(left, 0.2))
         self.check()
 
+    def wait_for(self, what, found, patience_s=30.0):
+        """Waits until `found()` is true, while everything runs."""
+        until = time.monotonic() + patience_s
+        while not found():
+            self.check()
+            if time.monotonic() > until:
+                raise Failed(f"{what}: not within {patience_s:.0f} s")
+            time.sleep(0.05)
+
     def stop(self, patience_s):
         """Asks all to end, and ends those that do not; the names of the latter."""
         running = {name: process for name, process in self._members.items() if process.poll() is None}

@@ -43,20 +43,21 @@ def frame_ms(machine, command):
     return said["response_us"]["p50"] / 1e3
 
 
-def sized(machine, command, wanted_ms, base, limit=12_000):
-    """The size, of the proportions of `base`, at which a frame of `command` takes `wanted_ms`."""
-    size, found = base, None
-    for _ in range(4):
+def sized(machine, command, wanted_ms, base, limit):
+    """The size, of the proportions of `base`, at which a frame of `command` takes `wanted_ms`; or the
+    best that was found with sides up to `limit`."""
+    size, best = base, None
+    for _ in range(5):
         found = frame_ms(machine, [*command, "--size", f"{size[0]}x{size[1]}"])
-        scale = (wanted_ms / found) ** 0.5
-        if abs(scale - 1) < 0.02:
-            break
-        scale = min(4.0, max(0.25, scale))
-        wider = tuple(max(16, round(side * scale)) for side in size)
-        if max(wider) > limit:
+        error = abs(found / wanted_ms - 1)
+        if best is None or error < best["error"]:
+            best = {"size": f"{size[0]}x{size[1]}", "frame_ms": found, "error": error}
+        scale = min(4.0, max(0.25, (wanted_ms / found) ** 0.5))
+        wider = tuple(min(limit, max(16, round(side * scale))) for side in size)
+        if error < 0.03 or wider == size:
             break
         size = wider
-    return {"size": f"{size[0]}x{size[1]}", "frame_ms": found}
+    return best
 
 
 def drain(machine):

@@ -41,11 +41,9 @@ class Experiment:
         with Crew(folder) as crew:
             under = offscreen(self.machine, "--measure", table)
             crew.start("gears", [*under, "--", self.machine.bin / "es2gears_x11"], self.machine.env())
-            crew.sleep(1.5)
-        swaps = table.read_text().count(",swap,")
-        if not swaps:
-            raise Failed("es2gears drew no frame")
-        return {"said": f"{swaps} frames of es2gears"}
+            swaps = lambda: table.exists() and table.read_text().count(",swap,")
+            crew.wait_for("frames of es2gears", lambda: swaps() > 10)
+        return {"said": f"{swaps()} frames of es2gears"}
 
     def doctor(self, folder, _seconds):
         out = run([self.machine.bin / "takt", "doctor", "--", self.machine.bin / "takt-speedometer", *load.FINISH,
@@ -59,10 +57,8 @@ class Experiment:
             hero = [*daemon.options("hero", priority=9, fps=60, etpf_ms=2), "--", self.machine.bin / "takt-speedometer",
                     *load.FINISH, "--fps", "0", "--size", "64x64"]
             crew.start("hero", hero, self.machine.env())
-            crew.sleep(1.5)
-            apps = daemon.list()["apps"]
-        if [app["name"] for app in apps] != ["hero"]:
-            raise Failed(f"the daemon knows {apps}, not the app: {crew.last_words('hero')}")
+            apps = []
+            crew.wait_for("the daemon knows the app", lambda: apps.extend(daemon.list()["apps"]) or apps)
         return {"said": apps[0]["admission"]}
 
 

@@ -1,0 +1,127 @@
+"""Experiment 2: seventeen live apps on one GPU, after Table 4.1 of Schnitzer's thesis."""
+
+from dataclasses import dataclass
+
+from takteval import frames, load
+from takteval.crew import Crew
+from takteval.daemon import Daemon
+from takteval.plan import Point
+
+WARM_UP_S = 3.0
+POLICIES = ("fifo", "hpf", "timegraph", "edf-cbs", "frrs", "germ", "edf-cbs-hard", "runlist")
+MISPREDICTIONS = {"quarter": 0.25, "double": 2, "endless": 1000}
+# Predicted wrongly where predictions are to be wrong.
+MISPREDICTED = "quake3"
+
+
+@dataclass
+class App:
+    """An app of the table: GPU time per frame as measured on the thesis's board."""
+
+    name: str
+    priority: int
+    fps: int
+    program: list
+    frame_ms: float
+    base: tuple
+    reserved: bool = False
+
+    @property
+    def kind(self):
+        """Apps of one kind need one size."""
+        return (tuple(self.program), self.frame_ms)
+
+
+def table():
+    shading = ["takt-scene", "--shader", "phong"]
+    texture = ["takt-scene", "--texture", "512"]
+    build = ["takt-scene", "--shader", "diffuse", "--detail", "160"]
+    apps = [
+        App("speedometer", 17, 60, ["takt-speedometer"], 1.635, (456, 456), True),
+        App("tachometer", 16, 60, ["takt-tachometer"], 1.635, (456, 456), True),
+        App("shading", 15, 30, shading, 1.859, (800, 600), True),
+        App("texture20", 14, 20, texture, 2.119, (800, 600), True),
+        App("build-1", 13, 30, build, 1.369, (800, 600)),
+        App("build-2", 12, 30, build, 1.369, (800, 600)),
+        # Quake's place: some 300 draws of very different cost per frame.
+        App(MISPREDICTED, 11, 30, ["takt-map"], 17.0, (1280, 480)),
+    ]
+    return apps + [App(f"texture-{11 - priority}", priority, 60, texture, 2.119, (800, 600))
+                   for priority in range(10, 0, -1)]
+
+
+class Experiment:
+    def __init__(self, machine, small):
+        self.machine = machine
+        self.small = small
+        self.apps = table()
+        self.sizes = {}
+
+    def prepare(self):
+        """Finds sizes at which frames take as long as on the thesis's board."""
+        scale, limit = (0.2, 600) if self.small else (1.0, 12_000)
+        for app in self.apps:
+            if app.kind not in self.sizes:
+                base = tuple(side // 8 for side in app.base) if self.small else app.base
+                command = [self.machine.bin / app.program[0], *app.program[1:]]
+                self.sizes[app.kind] = load.sized(self.machine, command, app.frame_ms * scale, base, limit)
+        return {app.name: {"wanted_ms": app.frame_ms * scale, "fps": app.fps, "priority": app.priority,
+                           **self.sizes[app.kind]} for app in self.apps}
+
+    def points(self):
+        must = [self.point("takt", "takt", measure=True), self.point("native"), self.point("egl-priority")]
+        rest = [self.point(f"takt-mpcg{mpcg}", "takt", mpcg=mpcg) for mpcg in (1, 3, 5, 10)]
+        rest += [self.point(f"takt-{name}", "takt", factor=factor) for name, factor in MISPREDICTIONS.items()]
+        rest += [self.point(policy, "takt", policy=policy) for policy in POLICIES[:4]]
+        rest += [self.point(f"takt-mpcg{mpcg}", "takt", mpcg=mpcg) for mpcg in (4, 6, 7, 8, 9)]
+        rest += [self.point(policy, "takt", policy=policy) for policy in POLICIES[4:]]
+        return must, rest
+
+    def point(self, name, mode=None, *, policy="frame-deadline", mpcg=2, factor=None, measure=False):
+        mode = mode or name
+        about = {"mode": mode, "policy": policy if mode == "takt" else None, "mpcg": mpcg, "overpredict": factor}
+
+        def run(folder, seconds):
+            with Crew(folder) as crew:
+                daemon = Daemon(self.machine, crew, policy=policy, mpcg=mpcg) if mode == "takt" else None
+                for app in self.apps:
+                    options = ["--measure", folder / f"{app.name}.groups.csv"] if measure else []
+                    if factor and app.name == MISPREDICTED:
+                        options += ["--overpredict", factor]
+                    crew.start(app.name, self.command(app, mode, daemon, options, folder), self.machine.env())
+                window = load.measured(crew, WARM_UP_S, seconds)
+                seen = daemon.list() if daemon else None
+                crew.stop(patience_s=3.0)
+            return self.figures(folder, window) | {"daemon": seen}
+
+        return Point("mixed", f"mixed-{name}", run, least_s=8.0, extra_s=8.0, about=about)
+
+    def command(self, app, mode, daemon, options, folder):
+        """How an app is started."""
+        program = [self.machine.bin / app.program[0], *app.program[1:], *load.FINISH, "--size",
+                   self.sizes[app.kind]["size"], "--frame-log", folder / f"{app.name}.csv", "--json"]
+        if mode == "takt":
+            etpf = round(self.sizes[app.kind]["frame_ms"] * 1.1 + 0.7, 3) if app.reserved else None
+            under = daemon.options(app.name, priority=app.priority, fps=app.fps, etpf_ms=etpf)
+            return [*under, *options, "--", *program, "--fps", "0"]
+        level = "high" if app.reserved else "medium" if app.priority > 10 else "low"
+        priority = ["--egl-priority", level] if mode == "egl-priority" else []
+        return [*program, "--fps", app.fps, *priority]
+
+    def figures(self, folder, window):
+        """Each app's frames, and how much of the GPU's time their work is."""
+        judged, busy_ms = {}, 0.0
+        for app in self.apps:
+            log = frames.read(folder / f"{app.name}.csv")
+            judged[app.name] = {"priority": app.priority, "target_fps": app.fps,
+                                **frames.judge(log, window, app.fps)}
+            busy_ms += frames.done(log, window) * self.sizes[app.kind]["frame_ms"]
+        return {"window_s": window.seconds, "apps": judged,
+                "work_percent": round(busy_ms / window.seconds / 10, 3)}
+
+    @staticmethod
+    def brief(figures):
+        met = {app["priority"]: app["met_percent"] for app in figures["apps"].values()}
+        rates = {name: app["fps"] for name, app in figures["apps"].items()}
+        return (f"met % 17-12: {' '.join(f'{met[at]:g}' for at in range(17, 11, -1))}; {MISPREDICTED} "
+                f"{rates[MISPREDICTED]:.1f} FPS; work {figures['work_percent']:.1f} % of the GPU")
