@@ -16,7 +16,10 @@ enum { ATTRIBUTES_MAX = 64 };
 
 // The function behind ours. The real library is loaded already: we depend on it.
 static void *real(const char *name) {
-    void *library = dlopen("libEGL.so.1", RTLD_NOW);
+    static void *library;
+    if (!library) {
+        library = dlopen("libEGL.so.1", RTLD_NOW);
+    }
     void *found = library ? dlsym(library, name) : NULL;
     if (!found) {
         fprintf(stderr, "pbuffer: libEGL.so.1 has no %s\n", name);
@@ -109,10 +112,21 @@ EGLSurface eglCreatePlatformWindowSurfaceEXT(EGLDisplay display, EGLConfig confi
     return pbuffer(display, config);
 }
 
+// A window's swap hands the frame to the GPU; a pbuffer's need not, and nothing might ever be drawn.
+EGLBoolean eglSwapBuffers(EGLDisplay display, EGLSurface surface) {
+    static void (*flush)(void);
+    if (!flush) {
+        flush = (void (*)(void))REAL(eglGetProcAddress)("glFlush");
+    }
+    EGLBoolean done = REAL(eglSwapBuffers)(display, surface);
+    flush();
+    return done;
+}
+
 __eglMustCastToProperFunctionPointerType eglGetProcAddress(const char *name) {
     static const char *const ours[] = {"eglGetDisplay", "eglGetPlatformDisplay", "eglGetPlatformDisplayEXT",
         "eglChooseConfig", "eglGetConfigAttrib", "eglCreateWindowSurface", "eglCreatePlatformWindowSurface",
-        "eglCreatePlatformWindowSurfaceEXT"};
+        "eglCreatePlatformWindowSurfaceEXT", "eglSwapBuffers"};
     for (unsigned at = 0; at < sizeof ours / sizeof *ours; at++) {
         if (strcmp(name, ours[at]) == 0) {
             return (__eglMustCastToProperFunctionPointerType)dlsym(RTLD_DEFAULT, name);

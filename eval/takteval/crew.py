@@ -58,6 +58,11 @@ class Crew:
                 raise Failed(f"{what}: not within {patience_s:.0f} s")
             time.sleep(0.05)
 
+    def cpu_s(self, name):
+        """Processor time that a program has used so far."""
+        fields = Path(f"/proc/{self._members[name].pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def stop(self, patience_s):
         """Asks all to end, and ends those that do not; the names of the latter."""
         running = {name: process for name, process in self._members.items() if process.poll() is None}

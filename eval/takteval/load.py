@@ -4,7 +4,7 @@ import json
 import time
 
 from takteval import frames
-from takteval.crew import Crew, Failed, run
+from takteval.crew import Failed, run
 
 # One frame after the other; what a swap waits for counts for none.
 FINISH = ["--platform", "device", "--finish"]
@@ -74,6 +74,3 @@ def measured(crew, warm_up_s, seconds):
     start = time.monotonic_ns()
     crew.sleep(seconds)
     return frames.Window(start, time.monotonic_ns())
-
-
-__all__ = ["FINISH", "Crew", "Floods", "drain", "frame_ms", "measured", "sized"]

@@ -89,8 +89,11 @@ class Experiment:
                     if factor and app.name == MISPREDICTED:
                         options += ["--overpredict", factor]
                     crew.start(app.name, self.command(app, mode, daemon, options, folder), self.machine.env())
-                window = load.measured(crew, WARM_UP_S, seconds)
-                seen = daemon.list() if daemon else None
+                crew.sleep(WARM_UP_S)
+                before_s = crew.cpu_s("daemon") if daemon else 0.0
+                window = load.measured(crew, 0.0, seconds)
+                seen = {"cpu_percent": round(100 * (crew.cpu_s("daemon") - before_s) / window.seconds, 2),
+                        "list": daemon.list()} if daemon else None
                 crew.stop(patience_s=3.0)
             return self.figures(folder, window) | {"daemon": seen}
 

@@ -7,11 +7,11 @@ import tarfile
 import time
 import traceback
 
-from takteval import crew, floods, mixed, plan, smoke
+from takteval import crew, floods, mixed, overhead, plan, prediction, smoke
 from takteval.machine import Machine
 from takteval.screen import Screen
 
-EXPERIMENTS = ("smoke", "floods", "mixed")
+EXPERIMENTS = ("smoke", "floods", "mixed", "overhead", "prediction")
 # Time to write and pack results.
 PACKING_S = 8.0
 # Below this there is no time to show everything at length.
@@ -83,7 +83,9 @@ class Session:
     def points(self, machine):
         small = self.args.device == "mesa"
         self.experiments = {"smoke": smoke.Experiment(machine), "floods": floods.Experiment(machine, small),
-                            "mixed": mixed.Experiment(machine, small)}
+                            "mixed": mixed.Experiment(machine, small),
+                            "overhead": overhead.Experiment(machine, small),
+                            "prediction": prediction.Experiment(machine, small)}
         must, rest = [], []
         for experiment in self.experiments.values():
             first, then = experiment.points()

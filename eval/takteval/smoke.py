@@ -1,10 +1,13 @@
 """Does everything run here at all? A minute that saves many."""
 
 from takteval import load
-from takteval.crew import Crew, Failed, run
+from takteval.crew import Crew, run
 from takteval.daemon import Daemon
 from takteval.machine import APPS
 from takteval.plan import Point
+from takteval.scenes import glmark2, offscreen, rate
+
+SIZE = "320x240"
 
 
 class Experiment:
@@ -32,14 +35,15 @@ class Experiment:
         return {"said": f"{len(APPS)} apps draw"}
 
     def glmark2(self, _folder, _seconds):
-        said = [scores(run(glmark2(self.machine, "build", 0.3, under), self.machine.env(native_windows=not under), 60))
-                for under in ([], offscreen(self.machine))]
-        return {"said": f"build, native {said[0]['build']} FPS, with Takt underneath {said[1]['build']} FPS"}
+        scene = glmark2(self.machine, "build", 0.3, SIZE)
+        native = rate(run(scene, self.machine.env(native_windows=True, size=SIZE), 60))
+        hooked = rate(run([*offscreen(self.machine, SIZE), "--", *scene], self.machine.env(), 60))
+        return {"said": f"build, native {native:.0f} FPS, with Takt underneath {hooked:.0f} FPS"}
 
     def gears(self, folder, _seconds):
         table = folder / "gears.csv"
         with Crew(folder) as crew:
-            under = offscreen(self.machine, "--measure", table)
+            under = offscreen(self.machine, SIZE, "--measure", table)
             crew.start("gears", [*under, "--", self.machine.bin / "es2gears_x11"], self.machine.env())
             swaps = lambda: table.exists() and table.read_text().count(",swap,")
             crew.wait_for("frames of es2gears", lambda: swaps() > 10)
@@ -60,26 +64,3 @@ class Experiment:
             apps = []
             crew.wait_for("the daemon knows the app", lambda: apps.extend(daemon.list()["apps"]) or apps)
         return {"said": apps[0]["admission"]}
-
-
-def offscreen(machine, *more):
-    """The beginning of a command whose windows become pbuffers under Takt."""
-    return [machine.bin / "takt", "run", "--offscreen", *more]
-
-
-def glmark2(machine, scene, seconds, under, size="800x600"):
-    """Runs a scene of glmark2 for some seconds."""
-    program = [machine.bin / "glmark2-es2", "--data-path", machine.bin.parent / "share/glmark2", "-s", size, "-b",
-               f"{scene}:duration={seconds}"]
-    return [*under, "--", *program] if under else program
-
-
-def scores(out):
-    """Frame rates per scene of what glmark2 says."""
-    found = {}
-    for line in out.splitlines():
-        if line.startswith("[") and "FPS:" in line:
-            found[line[1:line.index("]")]] = float(line.split("FPS:")[1].split()[0])
-    if not found:
-        raise Failed(f"glmark2 gave no frame rate: {out[-300:]}")
-    return found

@@ -1,0 +1,119 @@
+"""Experiment 3: how well work is predicted before it runs."""
+
+import csv
+import gzip
+import shutil
+
+from takteval import load
+from takteval.crew import Crew, run
+from takteval.plan import Point
+from takteval.scenes import SCENES, glmark2, offscreen
+
+# Frames from which on a scene counts as steady: factors have been learned.
+STEADY_FRAME = 60
+MUST = 6
+
+
+class Experiment:
+    def __init__(self, machine, small):
+        self.machine = machine
+        self.small = small
+        self.size = "200x150" if small else "1920x1080"
+
+    def prepare(self):
+        return {"size": self.size, "steady_from_frame": STEADY_FRAME}
+
+    def points(self):
+        scenes = [self.scene(name) for name in SCENES]
+        own = [self.app("speedometer", ["takt-speedometer"]), self.gears()]
+        textures = [self.app(f"texture-{side}", ["takt-scene", "--texture", side]) for side in (64, 256, 1024, 4096)]
+        samples = [self.app(f"msaa-{count}", ["takt-scene", "--msaa", count]) for count in (0, 2, 4, 8)]
+        must = [self.constants(), *own, *scenes[:MUST]]
+        return must, [self.training(), *scenes[MUST:], *textures, *samples]
+
+    def constants(self):
+        def measure(folder, _seconds):
+            out = run([self.machine.bin / "takt", "profile", "--json", folder / "profile.json"], self.machine.env(), 60)
+            (folder / "profile.txt").write_text(out)
+            return {"said": out.splitlines()[:3]}
+        return Point("prediction", "prediction-profile", measure, want_s=1, least_s=1, extra_s=25)
+
+    def training(self):
+        def measure(folder, seconds):
+            out = run([self.machine.bin / "takt", "train", "--quick", "--json", folder / "train.json"],
+                      self.machine.env(), max(seconds, 10))
+            (folder / "train.txt").write_text(out)
+            return {"said": out.splitlines()[:3]}
+        # Points after it compare its models as well.
+        length = 5 if self.small else 90
+        return Point("prediction", "prediction-train", measure, want_s=length, least_s=length, extra_s=5)
+
+    def scene(self, name):
+        command = lambda seconds: glmark2(self.machine, name, seconds, self.size)
+        return self.compare(name, command, windows=True)
+
+    def app(self, name, program):
+        command = lambda seconds: [self.machine.bin / program[0], *program[1:], *load.FINISH, "--fps", "0", "--size",
+                                   self.size, "--seconds", f"{seconds:.1f}"]
+        return self.compare(name, command, windows=False)
+
+    def compare(self, name, command, windows):
+        def measure(folder, seconds):
+            table = folder / "compare.csv"
+            under = offscreen(self.machine, self.size) if windows else [self.machine.bin / "takt", "run"]
+            run([*under, "--verbose", "--compare", table, "--", *command(seconds)], self.machine.env(),
+                seconds * 3 + 25)
+            return figures(table)
+        return Point("prediction", f"prediction-{name}", measure, want_s=3, least_s=2, extra_s=2)
+
+    def gears(self):
+        def measure(folder, seconds):
+            table = folder / "compare.csv"
+            with Crew(folder) as crew:
+                crew.start("gears", [*offscreen(self.machine, self.size, "--compare", table), "--",
+                                     self.machine.bin / "es2gears_x11"], self.machine.env())
+                crew.sleep(seconds)
+            return figures(table)
+        return Point("prediction", "prediction-es2gears", measure, want_s=3, least_s=2, extra_s=2)
+
+    @staticmethod
+    def brief(figures):
+        if "models" not in figures:
+            return " ".join(figures["said"])[:110]
+        best = min(figures["models"].items(), key=lambda model: model[1]["steady"]["mape"] or 9e9)
+        steady, first = best[1]["steady"], best[1]["first"]
+        return (f"{figures['groups']} groups; {best[0]}: first frame {percent(first['mape'])}, steady "
+                f"{percent(steady['mape'])}, above upper {percent(steady['above_upper'])}")
+
+
+def percent(share):
+    return "-" if share is None else f"{100 * share:.2f} %"
+
+
+def figures(table):
+    """Errors of each model for draws, in the first frame and once the scene is steady."""
+    with open(table, newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row.get("kind") == "draw" and row.get("measured_us")]
+    names = [column[5:-3] for column in (rows[0] if rows else {}) if column.startswith("pred_")]
+    first = [row for row in rows if row["frame"] == "0"]
+    steady = [row for row in rows if int(row["frame"]) >= STEADY_FRAME]
+    with open(table, "rb") as plain, gzip.open(f"{table}.gz", "wb", 5) as packed:
+        shutil.copyfileobj(plain, packed)
+    table.unlink()
+    return {"groups": len(rows), "models": {name: {"first": errors(first, name), "steady": errors(steady, name)}
+                                            for name in names}}
+
+
+def errors(rows, model):
+    """Mean error relative to what was measured, and how often that was above the estimates."""
+    found = [(float(row["measured_us"]), float(row[f"pred_{model}_us"]), row.get(f"upper_{model}_us"))
+             for row in rows if row[f"pred_{model}_us"] and float(row["measured_us"]) > 0]
+    if not found:
+        return {"groups": 0, "mape": None, "under": None, "above_upper": None}
+    uppers = [(measured, float(upper)) for measured, _, upper in found if upper]
+    return {
+        "groups": len(found),
+        "mape": round(sum(abs(guess / measured - 1) for measured, guess, _ in found) / len(found), 5),
+        "under": round(sum(measured > guess for measured, guess, _ in found) / len(found), 5),
+        "above_upper": round(sum(measured > upper for measured, upper in uppers) / len(uppers), 5) if uppers else None,
+    }
