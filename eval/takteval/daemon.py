@@ -6,6 +6,8 @@ import time
 from takteval.crew import Failed, run
 
 START_S = 5.0
+# What a daemon that records leaves behind.
+LOG = "daemon.jsonl"
 
 
 class Daemon:
@@ -19,7 +21,7 @@ class Daemon:
         file.write_text(f'policy = "{policy}"\nmpcg = {mpcg}\nmax_slice_ms = {max_slice_ms}\n{config}')
         command = [machine.bin / "takt", "serve", "--config", file, "--socket", self.socket]
         if record:
-            command += ["--record", crew.folder / "daemon.log"]
+            command += ["--record", crew.folder / LOG]
         crew.start("daemon", command, machine.env())
         until = time.monotonic() + START_S
         while not self.socket.exists():

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from takteval import frames, load
+from takteval import frames, load, reality
 from takteval.crew import Crew
-from takteval.daemon import Daemon
+from takteval.daemon import LOG, Daemon
 from takteval.plan import Point
 
 WARM_UP_S = 3.0
@@ -69,7 +69,7 @@ class Experiment:
                            **self.sizes[app.kind]} for app in self.apps}
 
     def points(self):
-        must = [self.point("takt", "takt", measure=True), self.point("native"), self.point("egl-priority")]
+        must = [self.point("takt", "takt", record=True), self.point("native"), self.point("egl-priority")]
         rest = [self.point(f"takt-mpcg{mpcg}", "takt", mpcg=mpcg) for mpcg in (1, 3, 5, 10)]
         rest += [self.point(f"takt-{name}", "takt", factor=factor) for name, factor in MISPREDICTIONS.items()]
         rest += [self.point(policy, "takt", policy=policy) for policy in POLICIES[:4]]
@@ -77,17 +77,15 @@ class Experiment:
         rest += [self.point(policy, "takt", policy=policy) for policy in POLICIES[4:]]
         return must, rest
 
-    def point(self, name, mode=None, *, policy="frame-deadline", mpcg=2, factor=None, measure=False):
+    def point(self, name, mode=None, *, policy="frame-deadline", mpcg=2, factor=None, record=False):
         mode = mode or name
         about = {"mode": mode, "policy": policy if mode == "takt" else None, "mpcg": mpcg, "overpredict": factor}
 
         def run(folder, seconds):
             with Crew(folder) as crew:
-                daemon = Daemon(self.machine, crew, policy=policy, mpcg=mpcg) if mode == "takt" else None
+                daemon = Daemon(self.machine, crew, policy=policy, mpcg=mpcg, record=record) if mode == "takt" else None
                 for app in self.apps:
-                    options = ["--measure", folder / f"{app.name}.groups.csv"] if measure else []
-                    if factor and app.name == MISPREDICTED:
-                        options += ["--overpredict", factor]
+                    options = ["--overpredict", factor] if factor and app.name == MISPREDICTED else []
                     crew.start(app.name, self.command(app, mode, daemon, options, folder), self.machine.env())
                 crew.sleep(WARM_UP_S)
                 before_s = crew.cpu_s("daemon") if daemon else 0.0
@@ -95,7 +93,13 @@ class Experiment:
                 seen = {"cpu_percent": round(100 * (crew.cpu_s("daemon") - before_s) / window.seconds, 2),
                         "list": daemon.list()} if daemon else None
                 crew.stop(patience_s=3.0)
-            return self.figures(folder, window) | {"daemon": seen}
+            figures = self.figures(folder, window) | {"daemon": seen}
+            if record:
+                live = reality.Live(reality.lines(folder / LOG), window.start, window.end)
+                figures["live"] = {"met": live.met(), "utilisation": live.utilisation(),
+                                   "window_ns": [window.start, window.end], "delays_us": live.delays_us()}
+                reality.pack(folder / LOG)
+            return figures
 
         return Point("mixed", f"mixed-{name}", run, least_s=8.0, extra_s=8.0, about=about)
 

@@ -1,0 +1,169 @@
+"""Experiment 5: a live run played again in the simulator.
+
+The daemon's log says when each app asked, when it was let go, and when its work ended. That becomes
+a scenario whose apps replay their own groups; what the simulator then predicts is held against what
+was observed.
+"""
+
+import gzip
+import json
+from collections import defaultdict
+from pathlib import Path
+
+KEPT = ("run", "app", "join", "submit", "dispatch", "complete", "release", "missed", "frame-done")
+
+
+def lines(path):
+    """Records of a log, packed or not; a last line that was cut off is left out."""
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "rt") as file:
+        for line in file:
+            if line.endswith("\n"):
+                yield json.loads(line)
+
+
+def pack(path):
+    """Keeps what is needed of a log, in a tenth of its size."""
+    kept = tuple(f'"record":"{name}"' for name in KEPT)
+    with open(path) as plain, gzip.open(f"{path}.gz", "wt", 4) as packed:
+        packed.writelines(line for line in plain if any(name in line[:200] for name in kept))
+    Path(path).unlink()
+
+
+class Live:
+    """What happened between two times of a log."""
+
+    def __init__(self, records, start_ns, end_ns):
+        self.start, self.end = start_ns, end_ns
+        self.policy, self.apps, self.terms = None, {}, {}
+        self.groups = {}
+        self.by_app = defaultdict(list)
+        self.released = defaultdict(list)
+        self.frames = defaultdict(lambda: [0, 0])
+        for record in records:
+            getattr(self, "on_" + record["record"].replace("-", "_"), lambda _: None)(record)
+        self.costs()
+
+    def on_run(self, record):
+        self.policy = record["policy"]
+        for app in record["apps"]:
+            self.on_app(app)
+
+    def on_app(self, record):
+        self.apps[record["app"]] = {key: record[key] for key in ("name", "priority", "fps_mhz")}
+
+    def on_join(self, record):
+        self.terms[record["app"]] = record
+
+    def on_submit(self, record):
+        group = {"app": record["app"], "kind": record["kind"], "asked": record["at_ns"],
+                 "predicted": record["predicted_ns"]}
+        self.groups[record["group"]] = group
+        self.by_app[record["app"]].append(group)
+
+    def on_dispatch(self, record):
+        self.groups[record["group"]]["let_go"] = record["at_ns"]
+
+    def on_complete(self, record):
+        group = self.groups.get(record["group"])
+        if group is not None:
+            group.update(ended=record["finished_ns"], told=record["cost_ns"], heard=record["at_ns"])
+
+    def on_release(self, record):
+        self.released[record["app"]].append(record["release_ns"])
+
+    def on_frame_done(self, record):
+        if self.start <= record["deadline_ns"] < self.end:
+            self.frames[record["app"]][0] += record["met"]
+
+    def on_missed(self, record):
+        if self.start <= record["deadline_ns"] < self.end:
+            self.frames[record["app"]][1] += record.get("count", 1)
+
+    def costs(self):
+        """How long each group had the GPU: since it was let go or the one before it ended, and no
+        longer than its app says."""
+        before = 0
+        for group in sorted((each for each in self.groups.values() if "ended" in each and "let_go" in each),
+                            key=lambda each: each["ended"]):
+            occupied = group["ended"] - max(before, group["let_go"])
+            group["idle"] = before <= group["let_go"]
+            group["cost"] = max(0, min(occupied, group["told"] if group["told"] is not None else occupied))
+            before = group["ended"]
+
+    def inside(self):
+        return [group for group in self.groups.values() if "cost" in group and self.start <= group["ended"] < self.end]
+
+    def met(self):
+        """Share of deadlines met, by app."""
+        return {self.apps[app]["name"]: met / (met + missed) for app, (met, missed) in self.frames.items()
+                if met + missed}
+
+    def utilisation(self):
+        return sum(group["cost"] for group in self.inside()) / (self.end - self.start)
+
+    def delays_us(self):
+        """Usual delays from a grant to the GPU, and from an end to the daemon hearing of it."""
+        inside = self.inside()
+        grants = [group["ended"] - group["let_go"] - group["cost"] for group in inside if group["idle"]]
+        return bounds(grants), bounds([group["heard"] - group["ended"] for group in inside])
+
+
+def bounds(delays_ns):
+    """The range in which nine of ten delays lie, in µs."""
+    ordered = sorted(max(0, delay) for delay in delays_ns) or [0]
+    at = lambda share: round(ordered[min(len(ordered) - 1, int(share * len(ordered)))] / 1e3, 3)
+    return [at(0.05), at(0.95)]
+
+
+def recording(groups, releases, start, end, finishes):
+    """An app's groups between two times as the simulator's CSV; whole frames only.
+
+    Apps that finish each frame wait for the end of the group before the swap.
+    """
+    rows, frame, releases = [], [], list(releases)
+    began = None
+    for at, group in enumerate(groups):
+        if "cost" not in group:
+            frame = []
+            continue
+        if not frame:
+            while len(releases) > 1 and releases[1] <= group["asked"]:
+                releases.pop(0)
+            began = releases[0] if releases and releases[0] <= group["asked"] else group["asked"]
+        follows = groups[at + 1] if at + 1 < len(groups) else None
+        waits = finishes and group["kind"] == "draw" and follows is not None and follows["kind"] == "swap"
+        kind = "sync" if waits else group["kind"]
+        predicted = "" if group["predicted"] is None else us(group["predicted"])
+        frame.append(f"{us(max(0, group['asked'] - began))},{kind},{us(group['cost'])},{predicted}")
+        began = group["ended"] if waits else group["let_go"]
+        if group["kind"] == "swap":
+            if start <= group["asked"] < end:
+                rows += frame
+            frame = []
+    return "\n".join(["delay_us,kind,cost_us,predicted_us", *rows, ""]) if rows else None
+
+
+def us(ns):
+    return f"{ns / 1e3:.3f}"
+
+
+def scenario(live, folder, *, mpcg, finishes=True, margins="completion_upper_us = 300"):
+    """Writes a scenario and its recordings; the path of the scenario."""
+    folder.mkdir(parents=True, exist_ok=True)
+    grants, ends = live.delays_us()
+    text = [f'name = "live"\nduration_s = {int((live.end - live.start) / 1e9) + 1}\nwarm_up_s = 1\n',
+            f'[scheduler]\npolicy = "{live.policy}"\nmpcg = {mpcg}\nmargins = {{ {margins} }}\n',
+            f"[gpu]\ndispatch_delay_us = {grants}\ncompletion_delay_us = {ends}\n"]
+    for app, facts in sorted(live.apps.items(), key=lambda pair: -pair[1]["priority"]):
+        rows = recording(live.by_app[app], live.released[app], live.start, live.end, finishes)
+        if rows is None:
+            continue
+        (folder / f"{facts['name']}.csv").write_text(rows)
+        etpf_us = us(live.terms.get(app, {}).get("etpf_ns", 0))
+        text.append(f'[[app]]\nname = "{facts["name"]}"\npriority = {facts["priority"]}\n'
+                    f'fps = {facts["fps_mhz"] / 1000:g}\netpf_us = {etpf_us}\nsynchronous = true\n'
+                    f'recording = "{facts["name"]}.csv"\n')
+    path = folder / "live.toml"
+    path.write_text("\n".join(text))
+    return path
