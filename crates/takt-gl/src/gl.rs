@@ -26,6 +26,7 @@ pub const STENCIL_TEST: u32 = 0xB90;
 pub const BLEND: u32 = 0xBE2;
 pub const SCISSOR_TEST: u32 = 0xC11;
 pub const RASTERIZER_DISCARD: u32 = 0x8C89;
+pub const PRIMITIVE_RESTART_FIXED_INDEX: u32 = 0x8D69;
 
 pub const BYTE: u32 = 0x1400;
 pub const UNSIGNED_BYTE: u32 = 0x1401;

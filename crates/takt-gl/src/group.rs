@@ -2,9 +2,9 @@
 //!
 //! A group is what a context was asked to do since its last submission point ([`End`]). Draws
 //! are counted by scene: consecutive ones that differ in nothing but their vertices are predicted
-//! together. A draw always belongs to one group, the one that is submitted after it: where a
-//! driver cuts in the middle of a draw, what runs before the cut is only preparation (Ma,
-//! section 5.3).
+//! together. A draw belongs to one group, the one that is submitted after it: where a driver cuts
+//! in the middle of a draw, what runs before the cut is only preparation (Ma, section 5.3). Where
+//! we cut it ourselves, each of its pieces is a group.
 
 use std::fmt;
 
@@ -29,6 +29,8 @@ pub enum End {
     Target,
     /// It contains as much as it was granted.
     Limit,
+    /// A draw is longer than a group may be: this is a piece of it.
+    Piece,
 }
 
 impl End {
@@ -43,6 +45,7 @@ impl End {
             Self::Read => "read",
             Self::Target => "target",
             Self::Limit => "limit",
+            Self::Piece => "piece",
         }
     }
 }
@@ -101,6 +104,11 @@ impl Work {
     /// Whether the GPU has nothing to do.
     pub fn is_empty(&self) -> bool {
         self.draws == 0 && self.clears == 0 && self.copies == 0 && self.unknown == 0
+    }
+
+    /// Whether it is a single draw.
+    pub fn is_one_draw(&self) -> bool {
+        self.draws == 1 && self.clears == 0 && self.copies == 0 && self.unknown == 0
     }
 
     fn kind(&self) -> Kind {

@@ -41,7 +41,7 @@ struct On {
     paced: bool,
     granted: BTreeMap<u64, Span>,
     release: Option<Time>,
-    slice: Span,
+    slice: Option<Span>,
 }
 
 /// Whether to go on waiting.
@@ -132,7 +132,12 @@ impl Link {
     }
 
     pub(super) fn slice(&self) -> Span {
-        self.on.as_ref().map_or(Span::FOREVER, |on| on.slice)
+        self.on.as_ref().and_then(|on| on.slice).unwrap_or(Span::FOREVER)
+    }
+
+    /// Whether the limit is known, or will never be.
+    pub(super) fn is_limited(&self) -> bool {
+        self.on.as_ref().is_none_or(|on| on.slice.is_some())
     }
 
     /// Takes the receiver, unless somebody has it.
@@ -169,7 +174,7 @@ impl Link {
                 on.granted.insert(group.0, credit);
             }
             Reply::Release { at } => on.release = Some(at),
-            Reply::Limit { slice } => on.slice = slice,
+            Reply::Limit { slice } => on.slice = Some(slice),
             Reply::Farewell => self.lose("the daemon has let this program go"),
         }
     }
@@ -178,7 +183,8 @@ impl Link {
         if life == self.life { self.on.as_mut() } else { None }
     }
 
-    fn connect(&mut self, socket: &Path) {
+    /// Joins, if that is due.
+    pub(super) fn connect(&mut self, socket: &Path) {
         let now = Time::from_ns(clock::now_ns());
         if self.on.is_some() || now < self.retry_at {
             return;
@@ -207,7 +213,7 @@ impl Link {
             paced: welcome.paced,
             granted: BTreeMap::new(),
             release: None,
-            slice: Span::FOREVER,
+            slice: None,
         });
         self.say(format!("scheduled as {}: {}", settings().app, welcome.admission));
     }

@@ -84,6 +84,24 @@ pub fn is_wanted() -> bool {
     settings().socket.is_some()
 }
 
+/// Makes itself known, before the first work, and finds out how long groups may be.
+pub fn greet() {
+    let Some(socket) = settings().socket.as_deref() else {
+        return;
+    };
+    GATE.lock().connect(socket);
+    let until = clock::now_ns() + GREETING_NS;
+    let heard = |link: &mut Link| match link.is_limited() || clock::now_ns() > until {
+        true => Waiting::Over(Some(())),
+        false => Waiting::NotYet,
+    };
+    // Without a limit it is one without.
+    let _silent = GATE.wait(heard);
+}
+
+/// How long the daemon may take to say how long groups may be.
+const GREETING_NS: u64 = 100_000_000;
+
 /// Asks for leave for a group predicted to take `estimate`, and waits for it. None where nobody
 /// schedules.
 pub fn ask(kind: GroupKind, estimate: Span) -> Option<Pass> {

@@ -1,4 +1,4 @@
-//! Draws, clears, and other work for the GPU.
+//! Clears, draws that are never cut, and other work for the GPU.
 
 use takt_predict::predictor::Work;
 
@@ -30,27 +30,6 @@ macro_rules! worked {
 }
 
 worked! {
-    glDrawArrays(mode: u32, first: i32, count: i32) => |state| arrays(state, mode, first, count, 1);
-    glDrawArraysInstanced(mode: u32, first: i32, count: i32, instances: i32) =>
-        |state| arrays(state, mode, first, count, instances);
-    glDrawArraysInstancedEXT(mode: u32, first: i32, count: i32, instances: i32) =>
-        |state| arrays(state, mode, first, count, instances);
-    glDrawArraysInstancedANGLE(mode: u32, first: i32, count: i32, instances: i32) =>
-        |state| arrays(state, mode, first, count, instances);
-    glDrawArraysInstancedNV(mode: u32, first: i32, count: i32, instances: i32) =>
-        |state| arrays(state, mode, first, count, instances);
-    glDrawElements(mode: u32, count: i32, kind: u32, indices: Ptr) =>
-        |state| elements(state, mode, count, kind, indices, 1);
-    glDrawElementsInstanced(mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) =>
-        |state| elements(state, mode, count, kind, indices, instances);
-    glDrawElementsInstancedEXT(mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) =>
-        |state| elements(state, mode, count, kind, indices, instances);
-    glDrawElementsInstancedANGLE(mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) =>
-        |state| elements(state, mode, count, kind, indices, instances);
-    glDrawElementsInstancedNV(mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) =>
-        |state| elements(state, mode, count, kind, indices, instances);
-    glDrawRangeElements(mode: u32, _start: u32, _end: u32, count: i32, kind: u32, indices: Ptr) =>
-        |state| elements(state, mode, count, kind, indices, 1);
     glDrawElementsBaseVertex(mode: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32) =>
         |state| unplaced(state, mode, count, 1);
     glDrawElementsInstancedBaseVertex(mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _base: i32) =>
@@ -76,15 +55,6 @@ worked! {
     glBlitFramebufferNV(
         _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, _mask: u32, _filter: u32
     ) => |state| blit(state, [x, y, x2, y2]);
-}
-
-fn arrays(state: &mut State, mode: u32, first: i32, count: i32, instances: i32) {
-    state.draw(&Drawing { mode, source: Source::Arrays { first }, count, instances });
-}
-
-fn elements(state: &mut State, mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) {
-    let source = Source::Elements { kind, pointer: indices as usize };
-    state.draw(&Drawing { mode, source, count, instances });
 }
 
 /// A draw whose vertices are not followed.

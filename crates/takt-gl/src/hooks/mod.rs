@@ -1,7 +1,8 @@
 //! The calls that are looked at.
 //!
 //! Each hook hands its call to the driver exactly once, with the arguments it came with, and
-//! returns what the driver returned. What it does besides happens inside of
+//! returns what the driver returned; only long draws are handed over [in pieces](pieces), where a
+//! daemon schedules. What a hook does besides happens inside of
 //! [`current::with`](crate::monitor::current::with), where nothing that goes wrong reaches the
 //! program. Nobody looks at anything unless settings ask for it.
 
@@ -9,6 +10,8 @@ mod draw;
 mod egl;
 mod given;
 mod object;
+mod observe;
+mod pieces;
 mod program;
 mod raster;
 mod submit;
@@ -56,11 +59,13 @@ pub fn of(id: Id) -> Option<Ptr> {
     if !settings().watches() {
         return None;
     }
-    let modules: [fn(Id) -> Option<Ptr>; 11] = [
+    let modules: [fn(Id) -> Option<Ptr>; 13] = [
         draw::of,
         egl::of,
         object::of,
         object::special::of,
+        observe::of,
+        pieces::of,
         program::of,
         program::special::of,
         raster::of,

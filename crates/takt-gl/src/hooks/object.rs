@@ -34,14 +34,19 @@ super::noted! {
         |state| storage(state, 0, format, [width, height]);
     glRenderbufferStorageMultisample(_target: u32, samples: i32, format: u32, width: i32, height: i32) =>
         |state| storage(state, samples, format, [width, height]);
-    glRenderbufferStorageMultisampleEXT(_target: u32, samples: i32, format: u32, width: i32, height: i32) =>
-        |state| storage(state, samples, format, [width, height]);
+    glRenderbufferStorageMultisampleEXT(_target: u32, samples: i32, format: u32, width: i32, height: i32) => |state| {
+        state.observers.implicit_resolve();
+        storage(state, samples, format, [width, height]);
+    };
     glDeleteRenderbuffers(n: i32, names: Ptr) => |state| delete_renderbuffers(state, list(n, names));
     glDeleteFramebuffers(n: i32, names: Ptr) => |state| state.framebuffers.delete(list(n, names));
     glFramebufferTexture2D(target: u32, point: u32, _face: u32, texture: u32, _level: i32) =>
         |state| attach_texture(state, target, point, texture);
     glFramebufferTexture2DMultisampleEXT(target: u32, point: u32, _face: u32, texture: u32, _level: i32, _n: i32) =>
-        |state| attach_texture(state, target, point, texture);
+        |state| {
+            state.observers.implicit_resolve();
+            attach_texture(state, target, point, texture);
+        };
     glFramebufferTextureLayer(target: u32, point: u32, texture: u32, _level: i32, _layer: i32) =>
         |state| attach_texture(state, target, point, texture);
     glFramebufferRenderbuffer(target: u32, point: u32, _kind: u32, name: u32) => |state| {

@@ -77,7 +77,7 @@ fn attach(state: &State, program: u32, shader: u32, on: bool) {
 fn unlink(state: &State, program: u32) {
     let program = state.shared.lock().programs.get(program).cloned();
     if let Some(program) = program {
-        program.lock().unwrap_or_else(PoisonError::into_inner).linked(None, None);
+        program.lock().unwrap_or_else(PoisonError::into_inner).linked(None, None, false);
     }
 }
 

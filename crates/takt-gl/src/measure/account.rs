@@ -37,13 +37,14 @@ impl Account {
 mod tests {
     use super::*;
     use crate::group::{Builder, End};
+    use crate::slice::Follow;
 
     fn submitted(at_ns: u64, call_ns: u64, software: bool) -> Submitted {
         let mut builder = Builder::default();
         builder.draw(None, 3);
         builder.spent(call_ns);
         let group = builder.end(0, End::Flush).unwrap();
-        Submitted { group, at_ns, software, predicted: None, pass: None }
+        Submitted { group, at_ns, software, predicted: None, pass: None, follow: Follow::default() }
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::gate::Pass;
 use crate::group::Group;
 use crate::predict::{Models, Predicted};
 use crate::settings::settings;
+use crate::slice::Follow;
 use crate::{clock, gate, guard};
 use reaper::Reaper;
 
@@ -39,6 +40,8 @@ pub struct Submitted {
     pub predicted: Option<(Arc<Mutex<Models>>, Predicted)>,
     /// The leave it was given, if a daemon schedules.
     pub pass: Option<Pass>,
+    /// What it tells about long draws.
+    pub follow: Follow,
 }
 
 static REAPER: OnceLock<Option<Reaper>> = OnceLock::new();
@@ -67,6 +70,7 @@ fn give_back(submitted: &Submitted) {
     if let Some(pass) = submitted.pass {
         gate::complete(pass, clock::now_ns(), 0);
     }
+    submitted.follow.lost();
 }
 
 /// Waits until everything that was submitted is measured; not for long.

@@ -11,7 +11,8 @@ use super::fence::{Fence, Waited};
 use super::rows::Rows;
 use super::{REAPER, Submitted};
 use crate::group::Kind;
-use crate::{clock, gate, guard};
+use crate::settings::settings;
+use crate::{clock, gate, guard, slice};
 
 /// Groups that wait to be measured; beyond this, groups go unmeasured.
 const WAITING_MAX: usize = 4096;
@@ -87,6 +88,9 @@ extern "C" fn at_exit() {
         if let Some(Some(reaper)) = REAPER.get() {
             reaper.drain();
         }
+        if let Some(line) = slice::line().filter(|_| settings().verbose) {
+            guard::say(&line);
+        }
     });
 }
 
@@ -135,9 +139,10 @@ fn run(waiting: &Receiver<Message>) {
 
 /// Tells the models what their group cost.
 fn learn(submitted: &Submitted, timing: &Timing) {
-    if let Some((models, predicted)) = &submitted.predicted {
+    let learned = submitted.follow.completed(timing.cost_ns, submitted.group.work.is_one_draw());
+    if let Some(((models, predicted), cost_ns)) = submitted.predicted.as_ref().zip(learned) {
         let ends_frame = submitted.group.kind == Kind::Swap;
-        models.lock().unwrap_or_else(PoisonError::into_inner).learn(predicted, timing.cost_ns, ends_frame);
+        models.lock().unwrap_or_else(PoisonError::into_inner).learn(predicted, cost_ns, ends_frame);
     }
 }
 

@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
+use takt_core::Span;
+
 use super::{Submitted, Timing};
 use crate::guard;
 use crate::predict::{Choice, Predicted};
@@ -15,7 +17,7 @@ pub fn header(choice: &Choice) -> String {
     format!("{COLUMNS}{fragments}{}\n", choice.columns())
 }
 
-const COLUMNS: &str = "app,process,context,frame,group,kind,end,draws,scenes,vertices,clear_pixels,copy_bytes,\
+const COLUMNS: &str = "app,process,context,frame,group,kind,end,piece,draws,scenes,vertices,clear_pixels,copy_bytes,\
                        submitted_us,completed_us,call_us,measured_us";
 
 /// Rows are written when so many bytes have gathered, or when there is nothing else to do.
@@ -43,7 +45,7 @@ impl Rows {
         let (settings, group) = (settings(), &submitted.group);
         let work = &group.work;
         self.text += &format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
             settings.app,
             settings.process,
             group.context,
@@ -51,6 +53,7 @@ impl Rows {
             group.number,
             group.kind,
             group.end.name(),
+            submitted.follow.part.as_ref().map_or(0, |part| part.number),
             work.draws,
             work.scenes,
             work.vertices,
@@ -62,7 +65,8 @@ impl Rows {
             us(timing.cost_ns),
         );
         if let Some((_, predicted)) = &submitted.predicted {
-            self.predictions(predicted);
+            let weight = submitted.follow.part.as_ref().map_or(1.0, |part| part.weight);
+            self.predictions(predicted, weight);
         }
         self.text.push('\n');
         if self.text.len() >= BUFFER_BYTES {
@@ -70,15 +74,17 @@ impl Rows {
         }
     }
 
-    fn predictions(&mut self, predicted: &Predicted) {
+    /// What was predicted, of which the group is the part that `weight` says.
+    fn predictions(&mut self, predicted: &Predicted, weight: f64) {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded, not negative")]
+        let part = |span: Span| us((span.as_ns() as f64 * weight).round() as u64);
         let fragments = predicted.predictions.first().map_or(0.0, |(_, ticket)| ticket.fragments());
-        self.text += &format!(",{fragments:.0}");
+        self.text += &format!(",{:.0}", fragments * weight);
         for (prediction, _) in &predicted.predictions {
-            let (value, upper) = (prediction.value.span().as_ns(), prediction.upper.span().as_ns());
-            self.text += &format!(",{},{}", us(value), us(upper));
+            self.text += &format!(",{},{}", part(prediction.value.span()), part(prediction.upper.span()));
         }
         if let Some(history) = predicted.history {
-            self.text += &format!(",{}", us(history.as_ns()));
+            self.text += &format!(",{}", part(history));
         }
     }
 

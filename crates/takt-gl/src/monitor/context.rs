@@ -13,6 +13,7 @@ use super::buffer::Buffer;
 use super::framebuffer::{Framebuffers, Target};
 use super::inputs::Copies;
 use super::leave::Leave;
+use super::pieces::Observers;
 use super::program::Program;
 use super::raster::Raster;
 use super::share::ShareGroup;
@@ -22,9 +23,10 @@ use super::vertex::Vertices;
 use crate::entry::real;
 use crate::group::{Builder, End};
 use crate::measure::{self, Submitted};
-use crate::predict::{self, Models};
+use crate::predict::{self, Models, Predicted};
 use crate::settings::settings;
-use crate::{clock, frames, gl, guard};
+use crate::slice::Follow;
+use crate::{clock, frames, gate, gl, guard};
 
 /// A context.
 #[derive(Debug)]
@@ -78,6 +80,10 @@ pub struct State {
     pub builder: Builder,
     /// Leave for the current group, and how frames went so far.
     pub(super) leave: Leave,
+    /// What forbids to cut draws.
+    pub observers: Observers,
+    /// What the current group tells about draws.
+    pub(super) follow: Follow,
     driver: Option<Driver>,
     /// Who predicts, if anybody does.
     pub(super) models: Option<Arc<Mutex<Models>>>,
@@ -86,6 +92,9 @@ pub struct State {
     /// For vertices in client memory.
     pub(super) copies: Copies,
 }
+
+/// What models said about a group, and who wants to learn.
+type Ticket = (Arc<Mutex<Models>>, Predicted);
 
 /// What the driver says about itself.
 #[derive(Debug)]
@@ -116,6 +125,8 @@ impl State {
             surface: None,
             builder: Builder::default(),
             leave: Leave::default(),
+            observers: Observers::default(),
+            follow: Follow::default(),
             driver: None,
             models: None,
             seen: Vec::new(),
@@ -131,6 +142,7 @@ impl State {
         }
         self.surface = surface;
         if self.driver.is_none() {
+            gate::greet();
             let driver = Driver::ask(self.display);
             let models = predict::models(&driver.renderer, &driver.version);
             self.models = models.map(|models| Arc::new(Mutex::new(models)));
@@ -156,24 +168,56 @@ impl State {
     }
 
     fn submit_since(&mut self, end: End, at_ns: u64) -> bool {
-        let draws = self.leave.is_given() && end != End::Swap;
-        let contained = if draws { self.pending() } else { Span::ZERO };
-        let Some(group) = self.builder.end(self.number, end) else {
+        if self.builder.is_empty() && end != End::Swap {
+            self.builder.end(self.number, end);
             return false;
-        };
+        }
+        let draws = self.leave.has_pass() && end != End::Swap;
+        let contained = if draws { self.pending() } else { Span::ZERO };
+        self.leave.contains(contained);
+        let predicted = self.predict_group(end);
+        let follow = std::mem::take(&mut self.follow);
+        self.hand_over(end, at_ns, predicted, follow)
+    }
+
+    /// What the models say about the group, which ends.
+    pub(super) fn predict_group(&mut self, end: End) -> Option<Ticket> {
         let submission = match end {
             End::Finish => Submission::Finish,
             End::Swap => Submission::Swap(self.predicted_target()),
             _ => Submission::Flush,
         };
-        let predicted = self.models.as_ref().map(|models| {
+        self.models.as_ref().map(|models| {
             let predicted = models.lock().unwrap_or_else(PoisonError::into_inner).submit(submission);
             (models.clone(), predicted)
-        });
-        let pass = self.leave.end_group(contained);
-        let submitted = Submitted { group, at_ns, software: self.software(), predicted, pass };
+        })
+    }
+
+    /// Has the group measured, for which that was predicted.
+    pub(super) fn hand_over(
+        &mut self,
+        end: End,
+        at_ns: u64,
+        predicted: Option<Ticket>,
+        follow: Follow,
+    ) -> bool {
+        let Some(group) = self.builder.end(self.number, end) else {
+            return false;
+        };
+        let pass = self.leave.end_group();
+        let submitted = Submitted { group, at_ns, software: self.software(), predicted, pass, follow };
         measure::submit(self.display, submitted);
         true
+    }
+
+    /// Its display.
+    pub(super) fn display(&self) -> usize {
+        self.display
+    }
+
+    /// All textures that are bound.
+    pub(super) fn bound_textures(&self) -> impl Iterator<Item = &Arc<Image>> {
+        self.textures.values()
     }
 
     /// `eglSwapBuffers` is about to show the surface.
@@ -338,7 +382,7 @@ impl State {
 
     /// `glLinkProgram`.
     pub fn link_program(&mut self, name: u32) {
-        let (program, vertex, fragment) = {
+        let (program, vertex, fragment, others) = {
             let shared = self.shared.lock();
             let Some(program) = shared.programs.get(name).cloned() else {
                 return;
@@ -348,10 +392,14 @@ impl State {
                 let shaders = attached.iter().filter_map(|shader| shared.shaders.get(shader));
                 shaders.filter(|shader| shader.stage == stage).map(|shader| shader.compiled.clone()).next()
             };
-            (program, of(gl::VERTEX_SHADER), of(gl::FRAGMENT_SHADER))
+            let others = attached.iter().filter_map(|shader| shared.shaders.get(shader));
+            let others =
+                others.filter(|shader| !matches!(shader.stage, gl::VERTEX_SHADER | gl::FRAGMENT_SHADER));
+            let others = others.count() > 0;
+            (program, of(gl::VERTEX_SHADER), of(gl::FRAGMENT_SHADER), others)
         };
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
-        program.linked(vertex, fragment);
+        program.linked(vertex, fragment, others);
         if self.program.as_ref().is_some_and(|(used, _)| *used == name) {
             program.read(name, &self.extensions());
         }

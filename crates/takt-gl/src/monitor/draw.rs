@@ -9,8 +9,10 @@ use takt_predict::predictor::{DrawCall, DrawState};
 use super::context::State;
 use super::inputs::{self, Held};
 use super::program::Linked;
-use crate::gl;
+use crate::entry::Ptr;
 use crate::predict::Models;
+use crate::slice::Variant;
+use crate::{gate, gl};
 
 /// Where the vertices of a draw come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +47,22 @@ pub struct Drawing {
 }
 
 impl Drawing {
+    /// The first vertex, where vertices are consecutive.
+    pub fn first(&self) -> i32 {
+        match self.source {
+            Source::Arrays { first } => first,
+            _ => 0,
+        }
+    }
+
+    /// Where its indices are.
+    pub fn indices(&self) -> Ptr {
+        match self.source {
+            Source::Elements { pointer, .. } => pointer as Ptr,
+            _ => std::ptr::null_mut(),
+        }
+    }
+
     /// Vertices, instances counted; none if GL would refuse.
     fn vertices(&self) -> u64 {
         let number = |value: i32| u64::try_from(value).unwrap_or(0);
@@ -53,11 +71,13 @@ impl Drawing {
 }
 
 impl State {
-    /// A draw is about to be made; whoever predicts gets it with everything it depends on.
-    pub fn draw(&mut self, drawing: &Drawing) {
+    /// A draw is about to be made; whoever predicts gets it with everything it depends on. Its
+    /// program, if that is known.
+    pub fn draw(&mut self, drawing: &Drawing) -> Option<Variant> {
         let Some((name, program)) = self.program.clone() else {
             // GL draws nothing without a program, or a pipeline of programs does.
-            return self.builder.draw(None, drawing.vertices());
+            self.builder.draw(None, drawing.vertices());
+            return None;
         };
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
         let extensions = self.extensions();
@@ -65,9 +85,11 @@ impl State {
         let Some((linked, mode)) =
             known.filter(|_| drawing.vertices() > 0 && drawing.source != Source::Indirect)
         else {
-            return self.builder.draw(None, drawing.vertices());
+            self.builder.draw(None, drawing.vertices());
+            return None;
         };
         self.draw_known(drawing, mode, linked);
+        gate::is_wanted().then(|| linked.variant())
     }
 
     fn draw_known(&mut self, drawing: &Drawing, mode: Mode, linked: &Linked) {

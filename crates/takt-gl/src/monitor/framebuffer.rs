@@ -91,6 +91,12 @@ impl Framebuffers {
         }
     }
 
+    /// Whether that texture is drawn to.
+    pub fn draws_to(&self, image: &Arc<Image>) -> bool {
+        let object = self.objects.get(&self.draw);
+        object.is_some_and(|object| object.attachments.values().any(|held| Arc::ptr_eq(held, image)))
+    }
+
     /// Whether the surface is drawn to.
     pub fn draws_to_surface(&self) -> bool {
         self.draw == 0
@@ -131,6 +137,7 @@ mod tests {
         let small = image(10, 30);
         framebuffers.attach(gl::FRAMEBUFFER, gl::COLOR_ATTACHMENT0, Some(small.clone()));
         framebuffers.attach(gl::FRAMEBUFFER, 0x8D00, Some(image(20, 20)));
+        assert!(framebuffers.draws_to(&small) && !framebuffers.draws_to(&image(10, 30)));
         let target = framebuffers.target().unwrap();
         assert_eq!((target.size, target.samples, target.bytes), ([10, 20], 4, 4 * (300 + 400)));
         framebuffers.forget(&small);

@@ -18,16 +18,23 @@ pub(super) struct Leave {
 
 impl Leave {
     /// Whether the current group has leave.
-    pub(super) const fn is_given(&self) -> bool {
+    pub(super) fn has_pass(&self) -> bool {
         self.pass.is_some()
     }
 
-    /// The group, which contains so much, is handed to the driver; its pass goes with it.
-    pub(super) fn end_group(&mut self, contained: Span) -> Option<Pass> {
-        if self.pass.is_some() {
-            self.frame += contained;
-        }
+    /// So much more of the frame is in groups.
+    pub(super) fn contains(&mut self, predicted: Span) {
+        self.frame += predicted;
+    }
+
+    /// The group is handed to the driver; its pass goes with it.
+    pub(super) fn end_group(&mut self) -> Option<Pass> {
         self.pass.take()
+    }
+
+    /// A pass came, or nobody gives any.
+    pub(super) fn granted(&mut self, pass: Option<Pass>) {
+        self.pass = pass;
     }
 
     /// What the rest of the frame will need if it goes on like the one before.
@@ -81,8 +88,8 @@ mod tests {
             let asked = leave.rest().max(Span::from_us(10));
             assert!(asked <= Span::from_us(1_500), "{asked:?}");
             leave.pass = Some(Pass::for_test(asked + Span::from_us(200)));
-            assert!(leave.end_group(Span::from_us(1_500)).is_some());
-            assert_eq!(leave.end_group(Span::from_us(7)), None, "nobody scheduled that");
+            leave.contains(Span::from_us(1_500));
+            assert!(leave.end_group().is_some());
             leave.end_frame();
         }
     }

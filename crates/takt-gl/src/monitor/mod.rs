@@ -12,6 +12,7 @@ mod draw;
 pub mod framebuffer;
 mod inputs;
 mod leave;
+pub mod pieces;
 pub mod program;
 pub mod raster;
 pub mod share;

@@ -6,12 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use takt_predict::glsl::UniformData;
 use takt_predict::predictor::{self, UniformSlot};
 
 use crate::entry::{Ptr, real};
 use crate::gl;
+use crate::slice::{self, Habits, Variant};
 
 /// Uniforms of a program that are looked at, array elements counted.
 const UNIFORMS_MAX: usize = 4096;
@@ -44,7 +46,7 @@ enum Link {
     #[default]
     Unknown,
     /// Linked from these, but not yet looked at.
-    Pending { vertex: String, fragment: String },
+    Pending { vertex: String, fragment: String, others: bool },
     /// Looked at.
     Read(Box<Linked>),
 }
@@ -58,7 +60,11 @@ pub struct Linked {
     pub attributes: Vec<Option<u32>>,
     /// Samplers with the units they look at, in the program's order.
     pub samplers: Vec<SamplerUnit>,
+    /// What its shaders could do.
+    pub habits: Habits,
     places: BTreeMap<i32, Place>,
+    /// Whole numbers that uniforms hold, by location, samplers left out.
+    numbers: BTreeMap<i32, i64>,
 }
 
 /// Where a sampler looks.
@@ -77,10 +83,10 @@ enum Place {
 }
 
 impl Program {
-    /// `glLinkProgram`, with the sources that were compiled.
-    pub fn linked(&mut self, vertex: Option<String>, fragment: Option<String>) {
+    /// `glLinkProgram`, with the sources that were compiled, and whether there are other stages.
+    pub fn linked(&mut self, vertex: Option<String>, fragment: Option<String>, others: bool) {
         self.link = match (vertex, fragment) {
-            (Some(vertex), Some(fragment)) => Link::Pending { vertex, fragment },
+            (Some(vertex), Some(fragment)) => Link::Pending { vertex, fragment, others },
             _ => Link::Unknown,
         };
     }
@@ -89,8 +95,9 @@ impl Program {
     pub fn read(&mut self, name: u32, extensions: &[String]) -> Option<&mut Linked> {
         if let Link::Pending { .. } = self.link {
             self.link = match std::mem::take(&mut self.link) {
-                Link::Pending { vertex, fragment } if is_linked(name) => {
-                    Link::Read(Box::new(Linked::new(name, &vertex, &fragment, extensions)))
+                Link::Pending { vertex, fragment, others } if is_linked(name) => {
+                    let habits = Habits::of(&[&vertex, &fragment], others);
+                    Link::Read(Box::new(Linked::new(name, &vertex, &fragment, (extensions, habits))))
                 }
                 _ => Link::Unknown,
             };
@@ -108,7 +115,7 @@ impl Program {
 }
 
 impl Linked {
-    fn new(name: u32, vertex: &str, fragment: &str, extensions: &[String]) -> Self {
+    fn new(name: u32, vertex: &str, fragment: &str, (extensions, habits): (&[String], Habits)) -> Self {
         let extensions: Vec<&str> = extensions.iter().map(String::as_str).collect();
         let program = predictor::Program::new(vertex, fragment, &extensions);
         let attributes = program
@@ -118,7 +125,8 @@ impl Linked {
             .collect();
         let units =
             program.samplers().iter().map(|_| SamplerUnit { unit: 0, target: gl::TEXTURE_2D }).collect();
-        let mut linked = Self { program, attributes, samplers: units, places: BTreeMap::new() };
+        let (places, numbers) = (BTreeMap::new(), BTreeMap::new());
+        let mut linked = Self { program, attributes, samplers: units, habits, places, numbers };
         for active in active_uniforms(name) {
             linked.place(name, &active);
         }
@@ -153,13 +161,30 @@ impl Linked {
 
     /// `glUniform*`.
     pub fn set(&mut self, location: i32, data: UniformData<'_>) {
-        match (self.places.get(&location), data) {
+        let place = self.places.get(&location);
+        let number = match &data {
+            UniformData::Ints([number, ..]) => Some(i64::from(*number)),
+            UniformData::Uints([number, ..]) => Some(i64::from(*number)),
+            _ => None,
+        };
+        let room = self.numbers.len() < UNIFORMS_MAX;
+        if let Some(number) = number.filter(|_| room && !matches!(place, Some(Place::Sampler(_)))) {
+            self.numbers.insert(location, number);
+        }
+        match (place, data) {
             (Some(Place::Uniform(slot, start)), data) => self.program.set_uniform(*slot, *start, data),
             (Some(Place::Sampler(at)), UniformData::Ints([unit, ..])) => {
                 self.samplers[*at].unit = u32::try_from(*unit).unwrap_or(0);
             }
             _ => {}
         }
+    }
+
+    /// Names the program together with the whole numbers its uniforms hold.
+    pub fn variant(&self) -> Variant {
+        let mut hash = DefaultHasher::new();
+        self.numbers.hash(&mut hash);
+        slice::variant(self.program.id(), hash.finish())
     }
 }
 

@@ -19,6 +19,7 @@ pub struct Raster {
     line_width: f32,
     capabilities: Capabilities,
     discard: bool,
+    restart: bool,
 }
 
 impl Default for Raster {
@@ -34,6 +35,7 @@ impl Default for Raster {
             line_width: 1.0,
             capabilities: Capabilities::default(),
             discard: false,
+            restart: false,
         }
     }
 }
@@ -55,6 +57,7 @@ impl Raster {
             gl::STENCIL_TEST => self.capabilities.stencil_test = on,
             gl::BLEND => self.capabilities.blend = on,
             gl::RASTERIZER_DISCARD => self.discard = on,
+            gl::PRIMITIVE_RESTART_FIXED_INDEX => self.restart = on,
             _ => {}
         }
     }
@@ -93,6 +96,21 @@ impl Raster {
         if width > 0.0 {
             self.line_width = width;
         }
+    }
+
+    /// Whether nothing is rasterised.
+    pub fn discards(&self) -> bool {
+        self.discard
+    }
+
+    /// Whether an index says where strips begin anew.
+    pub fn restarts(&self) -> bool {
+        self.restart
+    }
+
+    /// Where primitives land; none if that is not known.
+    pub fn viewport_rect(&self) -> Option<Rect> {
+        self.viewport
     }
 
     /// Size of the viewport.

@@ -1,0 +1,100 @@
+//! Draws that are handed over in pieces where they are too long.
+
+use super::submit;
+use crate::clock;
+use crate::entry::{Ptr, real};
+use crate::monitor::{Drawing, Source, current};
+use crate::slice::Slicer;
+
+/// What a call draws, and how a piece of that is drawn.
+macro_rules! drawn {
+    ($( $name:ident ( $($arg:ident : $ty:ty),* ) => $drawing:expr, |$piece:ident| $($with:expr),*; )*) => {
+        $(
+            #[expect(non_snake_case, reason = "names of the registry")]
+            unsafe extern "C" fn $name($($arg: $ty),*) {
+                // SAFETY: the program's own call, or a part of what it draws.
+                draw($drawing, |$piece| unsafe { real::$name($($with),*) });
+            }
+        )*
+        super::offered!($($name)*);
+    };
+}
+
+drawn! {
+    glDrawArrays(mode: u32, first: i32, count: i32) =>
+        arrays(mode, first, count, 1), |piece| mode, piece.first(), piece.count;
+    glDrawArraysInstanced(mode: u32, first: i32, count: i32, instances: i32) =>
+        arrays(mode, first, count, instances), |piece| mode, piece.first(), piece.count, instances;
+    glDrawArraysInstancedEXT(mode: u32, first: i32, count: i32, instances: i32) =>
+        arrays(mode, first, count, instances), |piece| mode, piece.first(), piece.count, instances;
+    glDrawArraysInstancedANGLE(mode: u32, first: i32, count: i32, instances: i32) =>
+        arrays(mode, first, count, instances), |piece| mode, piece.first(), piece.count, instances;
+    glDrawArraysInstancedNV(mode: u32, first: i32, count: i32, instances: i32) =>
+        arrays(mode, first, count, instances), |piece| mode, piece.first(), piece.count, instances;
+    glDrawElements(mode: u32, count: i32, kind: u32, indices: Ptr) =>
+        elements(mode, count, kind, indices, 1), |piece| mode, piece.count, kind, piece.indices();
+    glDrawElementsInstanced(mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) =>
+        elements(mode, count, kind, indices, instances),
+        |piece| mode, piece.count, kind, piece.indices(), instances;
+    glDrawElementsInstancedEXT(mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) =>
+        elements(mode, count, kind, indices, instances),
+        |piece| mode, piece.count, kind, piece.indices(), instances;
+    glDrawElementsInstancedANGLE(mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) =>
+        elements(mode, count, kind, indices, instances),
+        |piece| mode, piece.count, kind, piece.indices(), instances;
+    glDrawElementsInstancedNV(mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) =>
+        elements(mode, count, kind, indices, instances),
+        |piece| mode, piece.count, kind, piece.indices(), instances;
+    glDrawRangeElements(mode: u32, start: u32, end: u32, count: i32, kind: u32, indices: Ptr) =>
+        elements(mode, count, kind, indices, 1), |piece| mode, start, end, piece.count, kind, piece.indices();
+}
+
+fn arrays(mode: u32, first: i32, count: i32, instances: i32) -> Drawing {
+    Drawing { mode, source: Source::Arrays { first }, count, instances }
+}
+
+fn elements(mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) -> Drawing {
+    let source = Source::Elements { kind, pointer: indices as usize };
+    Drawing { mode, source, count, instances }
+}
+
+/// Draws with `call`, at once or in pieces.
+#[inline]
+fn draw(drawing: Drawing, call: impl Fn(&Drawing)) {
+    submit::make_room();
+    match current::with(|state| state.about_to_draw(&drawing)).flatten() {
+        Some(slicer) => in_pieces(*slicer, call),
+        None => {
+            let spent_ns = timed(|| call(&drawing));
+            current::with(|state| state.builder.spent(spent_ns));
+        }
+    }
+}
+
+/// Whatever goes wrong on our side, all pieces are drawn, and the scissor is the program's after
+/// each of them.
+#[cold]
+fn in_pieces(mut slicer: Slicer, call: impl Fn(&Drawing)) {
+    while let Some(piece) = slicer.next_piece() {
+        current::with(|state| state.begin_piece(&mut slicer, &piece));
+        let spent_ns = match piece.area {
+            None => timed(|| call(&piece.drawing)),
+            Some(area) => {
+                slicer.scissor.narrow(&area);
+                let spent_ns = timed(|| call(&piece.drawing));
+                slicer.scissor.restore();
+                spent_ns
+            }
+        };
+        current::with(|state| state.end_piece(&mut slicer, &piece, spent_ns));
+        // SAFETY: a context is current; flushing never fails and is allowed at any time.
+        unsafe { real::glFlush() };
+        slicer.settle();
+    }
+}
+
+fn timed(call: impl FnOnce()) -> u64 {
+    let began_ns = clock::now_ns();
+    call();
+    clock::now_ns().saturating_sub(began_ns)
+}

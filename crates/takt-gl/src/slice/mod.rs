@@ -1,0 +1,30 @@
+//! Draws that take longer than one group may are cut into pieces.
+//!
+//! A GPU does not let go of a draw once it has begun; so a draw of 100 ms delays everybody for as
+//! long. Where a daemon schedules and wants groups of a certain length at most, long draws are cut
+//! into ranges of primitives and boxes of pixels, and each piece is a group: with leave, fence and
+//! completion of its own. Nobody can tell from the pixels ([`rules`] say when that holds).
+//!
+//! Sizes come from what pieces of the same draw did cost ([`known`]). A draw of which nothing is
+//! known begins with two small pieces whose end is waited for.
+
+mod cut;
+mod known;
+mod part;
+mod ranges;
+mod rules;
+mod scissor;
+mod sizing;
+mod slicer;
+mod stats;
+mod tiles;
+
+pub use cut::{Cut, Piece};
+pub use known::{Figures, Known, Signature, Variant, draw, is_measured, measured, variant};
+pub use part::{Follow, Part};
+pub use rules::{Circumstances, Habits, Reason, Ways, decide};
+pub use scissor::Scissor;
+pub use sizing::is_short;
+pub use slicer::{Order, Slicer};
+pub use stats::{line, refused};
+pub use tiles::{Area, Tiles};

@@ -1,0 +1,103 @@
+//! What is to be learned from a group when its time is known.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use super::known::{self, Known, Variant};
+use super::stats;
+
+/// A group that is a piece of a draw.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What is known about the draw.
+    pub known: Arc<Known>,
+    /// Its share of the draw.
+    pub share: f64,
+    /// Its share of everything that was predicted together: the draw, and what its first piece was
+    /// drawn with.
+    pub weight: f64,
+    /// Its number within the draw, from 1.
+    pub number: u32,
+    /// Whether it is the last one.
+    pub last: bool,
+    /// Whether it contains something else.
+    pub mixed: bool,
+    /// How long it was to take at most.
+    pub slice_ns: u64,
+    /// What all pieces took.
+    pub sum: Arc<Sum>,
+}
+
+/// What the pieces of a draw took together.
+#[derive(Default, Debug)]
+pub struct Sum {
+    ns: AtomicU64,
+    incomplete: AtomicBool,
+}
+
+/// What a group has to do with slicing; nothing, mostly.
+#[derive(Clone, Default, Debug)]
+pub struct Follow {
+    /// Programs that were never measured.
+    pub programs: Vec<Variant>,
+    /// Draws that are known and were drawn whole.
+    pub whole: Vec<Arc<Known>>,
+    /// The piece that the group is.
+    pub part: Option<Part>,
+}
+
+impl Follow {
+    /// The group took so long; `alone` if it was a single draw. What the models are to learn: for a
+    /// piece nothing, for the last one what all of them took.
+    pub fn completed(&self, cost_ns: u64, alone: bool) -> Option<u64> {
+        self.programs.iter().for_each(|program| known::measured(*program));
+        self.whole.iter().for_each(|known| known.group(cost_ns, alone));
+        let Some(part) = &self.part else {
+            return Some(cost_ns);
+        };
+        stats::measured(cost_ns, part.slice_ns);
+        match part.mixed {
+            true => part.known.unmeasured(),
+            false => part.known.piece(part.share, cost_ns),
+        }
+        let sum = part.sum.ns.fetch_add(cost_ns, Relaxed) + cost_ns;
+        (part.last && !part.sum.incomplete.load(Relaxed)).then_some(sum)
+    }
+
+    /// Nobody saw the end of the group.
+    pub fn lost(&self) {
+        if let Some(part) = &self.part {
+            part.sum.incomplete.store(true, Relaxed);
+            part.known.unmeasured();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(number: u32, last: bool, sum: &Arc<Sum>) -> Follow {
+        let known = Arc::new(Known::default());
+        let (share, weight, mixed, slice_ns, sum) = (0.5, 0.5, false, 100, sum.clone());
+        Follow {
+            part: Some(Part { known, share, weight, number, last, mixed, slice_ns, sum }),
+            ..Follow::default()
+        }
+    }
+
+    #[test]
+    fn pieces_are_one_measurement_together() {
+        let sum = Arc::default();
+        assert_eq!(part(1, false, &sum).completed(30, true), None);
+        assert_eq!(part(2, true, &sum).completed(12, true), Some(42));
+        assert_eq!(Follow::default().completed(7, true), Some(7));
+    }
+
+    #[test]
+    fn a_lost_piece_spoils_the_measurement() {
+        let sum = Arc::default();
+        part(1, false, &sum).lost();
+        assert_eq!(part(2, true, &sum).completed(12, true), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! A draw on its way, piece by piece.
+
+use std::sync::{Arc, Mutex};
+
+use takt_core::Span;
+
+use super::cut::{Cut, Piece};
+use super::known::Known;
+use super::part::{Part, Sum};
+use super::scissor::Scissor;
+use super::sizing::{self, PROBES};
+use super::tiles::Tiles;
+use super::{Ways, stats};
+use crate::monitor::Drawing;
+use crate::predict::{Models, Predicted};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Slicer {
+    cut: Cut,
+    known: Arc<Known>,
+    /// The longest piece that is wanted.
+    slice: Span,
+    /// What models say about the draw.
+    predicted: Span,
+    /// What they say about what is already in the group that the first piece belongs to.
+    before: Option<Span>,
+    /// What they said when the first piece was handed over, for when the last one is measured.
+    pub ticket: Option<(Arc<Mutex<Models>>, Predicted)>,
+    /// The program's scissor.
+    pub scissor: Scissor,
+    /// Whether somebody is to be asked.
+    scheduled: bool,
+    number: u32,
+    share: Option<f64>,
+    sum: Arc<Sum>,
+}
+
+/// What a draw is cut by.
+#[derive(Debug)]
+pub struct Order {
+    /// How it may be cut.
+    pub ways: Ways,
+    /// Where it lands.
+    pub tiles: Option<Tiles>,
+    /// The longest piece that is wanted.
+    pub slice: Span,
+    /// What models say about it.
+    pub predicted: Span,
+    /// What they say about what is already in its group; none if that is empty.
+    pub before: Option<Span>,
+    /// The program's scissor.
+    pub scissor: Scissor,
+}
+
+impl Slicer {
+    /// Begins; none if there is nothing to cut.
+    pub fn new(drawing: Drawing, known: Arc<Known>, order: Order) -> Option<Self> {
+        let Order { ways, tiles, slice, predicted, before, scissor } = order;
+        let pieces = sizing::pieces(&known.figures(), slice);
+        let cut = Cut::choose(drawing, ways.ranges, tiles, pieces)?;
+        stats::cut();
+        Some(Self {
+            cut,
+            known,
+            slice,
+            predicted,
+            before,
+            ticket: None,
+            scissor,
+            scheduled: true,
+            number: 0,
+            share: None,
+            sum: Arc::default(),
+        })
+    }
+
+    /// The next piece; none if all are drawn.
+    pub fn next_piece(&mut self) -> Option<Piece> {
+        // The first piece shares its group with what was there before it.
+        let taken = self.before.filter(|_| self.number == 0).unwrap_or(Span::ZERO);
+        let budget = self.slice.saturating_sub(taken).max(Span::from_ns(self.slice.as_ns() / 4));
+        let share = sizing::share(&self.known.figures(), budget, self.share);
+        let piece = self.cut.next(if self.scheduled { share } else { 1.0 })?;
+        self.share = Some(piece.share);
+        self.number += 1;
+        Some(piece)
+    }
+
+    /// What a piece will take, alone.
+    pub fn estimate(&self, piece: &Piece) -> Span {
+        let figures = self.known.figures();
+        match figures.pieces < PROBES {
+            true => scaled(self.predicted, piece.share),
+            false => figures.of_share(piece.share),
+        }
+    }
+
+    /// Whether this is the first piece.
+    pub fn is_first(&self) -> bool {
+        self.number == 1
+    }
+
+    /// What the first piece's group contains besides it.
+    pub fn before(&self) -> Span {
+        self.before.unwrap_or(Span::ZERO)
+    }
+
+    /// Whether leave is to be asked for.
+    pub fn is_scheduled(&self) -> bool {
+        self.scheduled
+    }
+
+    /// Nobody schedules any more: what is left is drawn at once.
+    pub fn unscheduled(&mut self) {
+        self.scheduled = false;
+    }
+
+    /// A piece was drawn: what is to be noted with its group.
+    pub fn part(&self, piece: &Piece) -> Part {
+        let mixed = self.is_first() && self.before.is_some();
+        let (before, draw) = (self.before().as_ns() as f64, self.predicted.as_ns().max(1) as f64);
+        let own = piece.share * draw + if self.is_first() { before } else { 0.0 };
+        let slice_ns = self.slice.as_ns();
+        stats::piece(self.estimate(piece).as_ns());
+        Part {
+            known: self.known.clone(),
+            share: piece.share,
+            weight: own / (before + draw),
+            number: self.number,
+            last: self.cut.is_over(),
+            mixed,
+            slice_ns,
+            sum: self.sum.clone(),
+        }
+    }
+
+    /// The piece is with the driver: waits for its end where everything depends on it.
+    pub fn settle(&self) {
+        if self.scheduled && !self.cut.is_over() && self.number <= PROBES {
+            let pieces = self.known.figures().pieces;
+            if pieces < PROBES {
+                self.known.wait(self.number.min(PROBES));
+            }
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded, not negative")]
+fn scaled(span: Span, share: f64) -> Span {
+    Span::from_ns((span.as_ns() as f64 * share).round() as u64)
+}
