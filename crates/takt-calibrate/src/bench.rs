@@ -13,7 +13,7 @@ use takt_predict::cost::FragmentState;
 use crate::Problem;
 use crate::sys::egl::{self, Egl};
 use crate::sys::evictions;
-use crate::sys::gl::{BLEND, DEPTH_TEST, Gl, Timer};
+use crate::sys::gl::{BLEND, DEPTH_TEST, FRAMEBUFFER, Gl, Timer};
 
 /// How often something is repeated until its time is believed.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -204,6 +204,14 @@ impl Bench {
             0 => Ok(()),
             error => Err(Problem::Gl(error, what)),
         }
+    }
+
+    /// Puts back what an experiment that failed may have left behind.
+    pub(crate) fn recover(&self) {
+        // A driver has few kinds of errors; one that has lost its context reports that for ever.
+        let _last = (0..16).find(|_| self.gl.error() == 0);
+        self.gl.bind_framebuffer(FRAMEBUFFER, 0);
+        self.set_state(FragmentState::default());
     }
 
     /// Nanoseconds from the submission of work to its completion, as `takt run` measures groups:

@@ -91,6 +91,8 @@ pub(crate) struct ProfileFindings {
     path: String,
     /// What was measured.
     constants: Vec<ConstantFound>,
+    /// Experiments that failed, with the reason; their constants have defaults.
+    failed: Vec<String>,
 }
 
 /// A constant and how well it fits.
@@ -146,6 +148,9 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<Answer> {
         bar.set_message(what);
     })?;
     bar.finish_and_clear();
+    for (name, problem) in &calibration.failed {
+        output::warn(&format!("takt: {name} could not be measured: {problem}; they count as free"));
+    }
     let text = calibration.to_text(bench.source());
     let path = match &args.output {
         Some(path) => {
@@ -160,6 +165,7 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<Answer> {
         source: bench.source().to_string(),
         path: path.display().to_string(),
         constants: calibration.constants.iter().map(ConstantFound::from).collect(),
+        failed: calibration.failed.iter().map(|(name, problem)| format!("{name}: {problem}")).collect(),
     };
     output::json(args.common.json.as_deref(), &findings)?;
     if !output::is_stdout(args.common.json.as_deref()) {

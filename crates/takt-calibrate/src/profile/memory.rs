@@ -70,18 +70,29 @@ pub(super) fn uploads(lab: &mut Lab<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// `glGenerateMipmap` and `glCopyTexSubImage2D`.
-pub(super) fn textures(lab: &mut Lab<'_>) -> Result<(), Problem> {
-    let side = lab.sides().last().copied().unwrap_or(1);
-    lab.bench.resize(side, side)?;
+/// `glGenerateMipmap`.
+pub(super) fn mipmaps(lab: &mut Lab<'_>) -> Result<(), Problem> {
     let pictures = Pictures::new(lab.bench)?;
     let noise = lab.noise();
     let mut fill = |gl: &Gl, side: u32| gl.upload(side, side, Some(&noise));
-    let mipmaps = lab.texture_points(&pictures, &mut fill, &mut |gl, _| gl.generate_mipmap(TEXTURE_2D));
-    let copies = lab.texture_points(&pictures, &mut fill, &mut Gl::copy_to_texture);
+    let points = lab.texture_points(&pictures, &mut fill, &mut |gl, _| gl.generate_mipmap(TEXTURE_2D));
     pictures.delete(&lab.bench.gl);
     let keys = ["mipmap.fixed_ns", "mipmap.below_ns", "mipmap.above_ns", "mipmap.knee_bytes"];
-    lab.profile.memory.mipmap = lab.by_bytes(keys, &mipmaps);
+    lab.profile.memory.mipmap = lab.by_bytes(keys, &points);
+    Ok(())
+}
+
+/// `glCopyTexSubImage2D`. Copies are from a texture that is drawn to: surfaces have no alpha here,
+/// and GL refuses to copy what is not there.
+pub(super) fn copies(lab: &mut Lab<'_>) -> Result<(), Problem> {
+    let side = lab.sides().last().copied().unwrap_or(1);
+    let pictures = Pictures::new(lab.bench)?;
+    let noise = lab.noise();
+    let source = Target::texture(lab.bench, side)?;
+    let mut fill = |gl: &Gl, side: u32| gl.upload(side, side, Some(&noise));
+    let copies = lab.texture_points(&pictures, &mut fill, &mut Gl::copy_to_texture);
+    source.delete(lab.bench);
+    pictures.delete(&lab.bench.gl);
     let keys = ["copy.fixed_ns", "copy.below_ns", "copy.above_ns", "copy.knee_bytes"];
     lab.profile.memory.copy = lab.by_bytes(keys, &copies);
     Ok(())

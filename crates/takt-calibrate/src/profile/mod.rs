@@ -34,6 +34,8 @@ pub struct Calibration {
     pub profile: Profile,
     /// Those that were measured.
     pub constants: Vec<Constant>,
+    /// Experiments that failed, and why; their constants have defaults.
+    pub failed: Vec<(&'static str, Problem)>,
 }
 
 impl Calibration {
@@ -43,6 +45,9 @@ impl Calibration {
         text += &format!("# measured by {source}\n");
         for constant in &self.constants {
             text += &format!("# {constant}\n");
+        }
+        for (name, problem) in &self.failed {
+            text += &format!("# {name}: not measured ({problem})\n");
         }
         text
     }
@@ -67,7 +72,7 @@ impl std::fmt::Display for Constant {
 type Experiment = (&'static str, fn(&mut Lab<'_>) -> Result<(), Problem>);
 
 /// All of them; the first says what every group costs, which others take off.
-const EXPERIMENTS: [Experiment; 11] = [
+const EXPERIMENTS: [Experiment; 12] = [
     ("draws", draws::draws),
     ("dispatch", draws::dispatch),
     ("clears", targets::clears),
@@ -76,16 +81,18 @@ const EXPERIMENTS: [Experiment; 11] = [
     ("samples", targets::samples),
     ("swaps", targets::swaps),
     ("uploads", memory::uploads),
-    ("mipmaps and copies", memory::textures),
+    ("mipmaps", memory::mipmaps),
+    ("copies", memory::copies),
     ("buffers", memory::buffers),
     ("loads", memory::loads),
 ];
 
-/// Measures all constants. `progress` hears what is measured next, and how much is done of all.
+/// Measures all constants. `progress` hears what is measured next, and how much is done of all. An
+/// experiment that fails leaves its constants at their defaults, and the others go on.
 ///
 /// # Errors
 ///
-/// If the driver fails at something that every driver can do.
+/// If the first experiment fails: others cannot be told from what every group costs without it.
 pub fn measure(
     bench: &mut Bench,
     quick: bool,
@@ -93,13 +100,23 @@ pub fn measure(
 ) -> Result<Calibration, Problem> {
     let profile = Profile { gpu: bench.gpu(), driver: bench.driver(), ..Profile::default() };
     let effort = if quick { Effort::QUICK } else { Effort::THOROUGH };
+    let mut failed = Vec::new();
     let mut lab = Lab { bench, effort, quick, profile, constants: Vec::new() };
     for (done, (name, experiment)) in EXPERIMENTS.into_iter().enumerate() {
         progress(name, done, EXPERIMENTS.len());
-        experiment(&mut lab)?;
-        lab.bench.check(name)?;
+        let before = (lab.profile.clone(), lab.constants.len());
+        if let Err(problem) = experiment(&mut lab).and_then(|()| lab.bench.check(name)) {
+            if done == 0 {
+                return Err(problem);
+            }
+            // Whatever it measured before it failed is as doubtful as the rest.
+            lab.profile = before.0;
+            lab.constants.truncate(before.1);
+            lab.bench.recover();
+            failed.push((name, problem));
+        }
     }
-    Ok(Calibration { profile: lab.profile, constants: lab.constants })
+    Ok(Calibration { profile: lab.profile, constants: lab.constants, failed })
 }
 
 /// Where experiments are made.
