@@ -6,8 +6,9 @@ mod probe;
 use std::time::Instant;
 
 pub use place::Place;
-pub use probe::Source;
+pub use takt_gl::measure::Source;
 
+use takt_gl::measure::Doubt;
 use takt_predict::cost::FragmentState;
 
 use crate::Problem;
@@ -140,7 +141,7 @@ impl Bench {
             surface,
             software,
             timer,
-            source: Source::Fences { ratio: None },
+            source: Source::Fences(Doubt::NoTimer),
         };
         bench.source = probe::probe(&mut bench)?;
         Ok(bench)
@@ -240,11 +241,6 @@ impl Bench {
     /// Nanoseconds of work, by what measures here.
     pub(crate) fn time(&self, effort: Effort, work: &mut dyn FnMut()) -> Sample {
         self.repeat(effort, || self.once(work))
-    }
-
-    /// The same, always by fences.
-    pub(crate) fn time_by_fence(&self, effort: Effort, work: &mut dyn FnMut()) -> Sample {
-        self.repeat(effort, || self.by_fence(work))
     }
 
     /// By how many nanoseconds `more` takes longer than `less`, if nothing disturbs them: both take

@@ -31,6 +31,8 @@ pub struct Profile {
     pub gpu: String,
     /// `GL_VERSION`.
     pub driver: String,
+    /// What timer queries say of long work, as a share of its real time; 0 if nobody has compared.
+    pub timer_ratio: f64,
     /// Submitting one command group, whatever it holds.
     pub flush_ns: f64,
     /// One draw call, whatever it draws.
@@ -126,6 +128,7 @@ impl Default for Profile {
         Self {
             gpu: String::new(),
             driver: String::new(),
+            timer_ratio: 0.0,
             flush_ns: 0.0,
             draw_ns: 0.0,
             depth_ns: 0.0,
@@ -142,7 +145,7 @@ impl Default for Profile {
 
 /// The numbers of a profile, by the names they have in the file.
 #[rustfmt::skip]
-pub const KEYS: [&str; 44] = [
+pub const KEYS: [&str; 45] = [
     "flush_ns", "draw_ns", "depth_ns", "blend_ns", "coverage",
     "msaa.2", "msaa.4", "msaa.8", "msaa.16", "dispatch_upper_ns", "dispatch_lower_ns",
     "clear.fast_ns", "clear.pixel_ns.c", "clear.pixel_ns.d", "clear.pixel_ns.cd", "clear.pixel_ns.s",
@@ -152,7 +155,7 @@ pub const KEYS: [&str; 44] = [
     "upload.fixed_ns", "upload.below_ns", "upload.above_ns", "upload.knee_bytes",
     "mipmap.fixed_ns", "mipmap.below_ns", "mipmap.above_ns", "mipmap.knee_bytes",
     "copy.fixed_ns", "copy.below_ns", "copy.above_ns", "copy.knee_bytes",
-    "buffer.fixed_ns", "buffer.below_ns", "buffer.above_ns", "buffer.knee_bytes",
+    "buffer.fixed_ns", "buffer.below_ns", "buffer.above_ns", "buffer.knee_bytes", "timer_ratio",
 ];
 /// The first so many of them must be there.
 const REQUIRED: usize = 2;
@@ -172,6 +175,7 @@ impl Profile {
             clear,
             swap,
             memory,
+            timer_ratio,
             ..
         } = self;
         let [m2, m4, m8, m16] = msaa;
@@ -189,6 +193,7 @@ impl Profile {
             flush_ns, draw_ns, depth_ns, blend_ns, coverage, m2, m4, m8, m16, upper, lower,
             fast_ns, c, d, cd, s, cs, ds, cds, byte_ns, pixel_ns, write_byte_ns, read_byte_ns, tile_bytes,
             l0, l1, l2, l3, u0, u1, u2, u3, m0, m1, m02, m3, c0, c1, c2, c3, b0, b1, b2, b3,
+            timer_ratio,
         ];
         all
     }

@@ -1,40 +1,10 @@
 //! What measures: some drivers' timer queries tell the truth, others' do not.
 
-use std::fmt;
+use takt_gl::measure::{Doubt, Source};
 
 use super::{Bench, Sample};
 use crate::Problem;
 use crate::sys::gl::{TRIANGLE_STRIP, Vertices};
-
-/// What measures.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Source {
-    /// Fences, as `takt run` does it.
-    Fences {
-        /// What timer queries said of a long draw, as a share of its real time; none if there are
-        /// no timer queries.
-        ratio: Option<f64>,
-    },
-    /// Timer queries of the GPU.
-    Timer {
-        /// What they said of a long draw, as a share of its real time.
-        ratio: f64,
-    },
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fences { ratio: None } => f.write_str("fences (the driver has no timer queries)"),
-            Self::Fences { ratio: Some(ratio) } => {
-                write!(f, "fences (timer queries are wrong here: {ratio:.3} of a long draw's time)")
-            }
-            Self::Timer { ratio } => {
-                write!(f, "timer queries (right here: {ratio:.3} of a long draw's time)")
-            }
-        }
-    }
-}
 
 const VERTEX: &str = "attribute vec2 place; varying vec2 at;
 void main() { at = place; gl_Position = vec4(place, 0.0, 1.0); }";
@@ -54,14 +24,11 @@ void main() {{
 const LONG_NS: f64 = 3e6;
 /// Loops after which no longer draw is tried.
 const LOOPS_MAX: u32 = 1 << 16;
-/// Times may differ so much and still agree: what is before and after the GPU's work counts for
-/// fences alone.
-const AGREE: std::ops::RangeInclusive<f64> = 0.7..=1.1;
 const TRIES: usize = 3;
 
 /// Compares timer queries with fences for one long draw.
 pub(super) fn probe(bench: &mut Bench) -> Result<Source, Problem> {
-    let Some(timer) = &bench.timer else { return Ok(Source::Fences { ratio: None }) };
+    let Some(timer) = &bench.timer else { return Ok(Source::Fences(Doubt::NoTimer)) };
     let gl = &bench.gl;
     let corners = [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]];
     let corners: Vec<f32> = corners.iter().flat_map(|[x, y]| [*x, *y, 0.0, 1.0]).collect();
@@ -82,7 +49,7 @@ pub(super) fn probe(bench: &mut Bench) -> Result<Source, Problem> {
         loops *= 4;
     };
     bench.check("whether timer queries are right")?;
-    Ok(if AGREE.contains(&ratio) { Source::Timer { ratio } } else { Source::Fences { ratio: Some(ratio) } })
+    Ok(Source::by_ratio(ratio))
 }
 
 fn median(once: impl FnMut() -> f64) -> f64 {

@@ -5,7 +5,6 @@ use std::time::Instant;
 use super::Lab;
 use super::pictures::Pictures;
 use crate::Problem;
-use crate::bench::Source;
 use crate::fit;
 
 /// Draws of a group.
@@ -17,28 +16,16 @@ pub(super) fn draws(lab: &mut Lab<'_>) -> Result<(), Problem> {
     let pictures = Pictures::new(lab.bench)?;
     let bench = &*lab.bench;
     pictures.use_plain(&bench.gl);
-    let points = |by_fence: bool| {
-        DRAWS.map(|count| {
-            let mut work = || (0..count).for_each(|_| pictures.draw_nothing(&bench.gl));
-            let sample = if by_fence {
-                bench.time_by_fence(lab.effort, &mut work)
-            } else {
-                bench.time(lab.effort, &mut work)
-            };
-            [f64::from(count), sample.ns]
-        })
-    };
-    // Groups are measured by fences, so what a fence adds to a group is part of its cost.
-    let ([flush_ns, mut draw_ns], quality) = fit::line(&points(true));
-    let mut of_draws = quality.clone();
-    if let Source::Timer { .. } = bench.source() {
-        let ([_, slope], quality) = fit::line(&points(false));
-        (draw_ns, of_draws) = (slope, quality);
-    }
+    // By what measures groups of programs as well: a timer does not see what a fence adds to them.
+    let points = DRAWS.map(|count| {
+        let mut work = || (0..count).for_each(|_| pictures.draw_nothing(&bench.gl));
+        [f64::from(count), bench.time(lab.effort, &mut work).ns]
+    });
+    let ([flush_ns, draw_ns], quality) = fit::line(&points);
     pictures.delete(&bench.gl);
     (lab.profile.flush_ns, lab.profile.draw_ns) = (flush_ns, draw_ns);
-    lab.note("flush_ns", flush_ns, Some(quality), None);
-    lab.note("draw_ns", draw_ns, Some(of_draws), None);
+    lab.note("flush_ns", flush_ns, Some(quality.clone()), None);
+    lab.note("draw_ns", draw_ns, Some(quality), None);
     Ok(())
 }
 

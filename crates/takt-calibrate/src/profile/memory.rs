@@ -19,7 +19,7 @@ impl Lab<'_> {
     /// A cost in bytes, from times of whole groups with one small draw each.
     fn by_bytes(&mut self, keys: [&'static str; 4], points: &[Point]) -> Piecewise {
         let (mut cost, quality) = fit::knee(points);
-        cost.fixed_ns = (cost.fixed_ns - self.group_ns() - self.profile.draw_ns).max(0.0);
+        cost.fixed_ns = (cost.fixed_ns - self.profile.flush_ns - self.profile.draw_ns).max(0.0);
         let Piecewise { fixed_ns, below_ns, above_ns, knee_bytes } = cost;
         for (key, value) in keys.into_iter().zip([fixed_ns, below_ns, above_ns, knee_bytes]) {
             self.note(key, value, Some(quality.clone()), None);

@@ -8,6 +8,7 @@ mod memory;
 mod pictures;
 mod targets;
 
+use takt_gl::measure::Doubt;
 use takt_predict::profile::Profile;
 
 use crate::Problem;
@@ -98,7 +99,11 @@ pub fn measure(
     quick: bool,
     progress: &mut dyn FnMut(&'static str, usize, usize),
 ) -> Result<Calibration, Problem> {
-    let profile = Profile { gpu: bench.gpu(), driver: bench.driver(), ..Profile::default() };
+    let timer_ratio = match bench.source() {
+        Source::Timer { ratio } | Source::Fences(Doubt::Wrong(ratio)) => ratio,
+        Source::Fences(_) => 0.0,
+    };
+    let profile = Profile { gpu: bench.gpu(), driver: bench.driver(), timer_ratio, ..Profile::default() };
     let effort = if quick { Effort::QUICK } else { Effort::THOROUGH };
     let mut failed = Vec::new();
     let mut lab = Lab { bench, effort, quick, profile, constants: Vec::new() };
@@ -137,13 +142,5 @@ impl Lab<'_> {
 
     fn note(&mut self, key: &'static str, value: f64, quality: Option<Quality>, note: Option<&'static str>) {
         self.constants.push(Constant { key, value, quality, note });
-    }
-
-    /// What a group costs by itself, in the times that measuring here gives.
-    fn group_ns(&self) -> f64 {
-        match self.bench.source() {
-            Source::Fences { .. } => self.profile.flush_ns,
-            Source::Timer { .. } => 0.0,
-        }
     }
 }

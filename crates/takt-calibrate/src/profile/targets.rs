@@ -42,7 +42,7 @@ pub(super) fn clears(lab: &mut Lab<'_>) -> Result<(), Problem> {
         let ([fixed_ns, slope], quality) = fit::line(&points);
         lab.profile.clear.pixel_ns[set] = slope;
         if set == 1 {
-            let fast_ns = (fixed_ns - lab.group_ns()).max(0.0);
+            let fast_ns = (fixed_ns - lab.profile.flush_ns).max(0.0);
             lab.profile.clear.fast_ns = fast_ns;
             lab.note("clear.fast_ns", fast_ns, Some(quality.clone()), Some("whatever the size"));
         }

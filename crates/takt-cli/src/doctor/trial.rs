@@ -84,11 +84,15 @@ fn judge(ended: &str, facts: &str, groups: usize, has_display: bool) -> Vec<Find
         Finding::ok("renderer", format!("{} ({})", fact("renderer"), fact("version"))),
         Finding::ok("trial", format!("{groups} command groups were seen; {ended}")),
     ];
+    let source = fact("source");
     findings.push(match (fact("fences").as_str(), fact("software").as_str()) {
-        ("yes", "yes") => {
-            Finding::ok("measuring", "by fences, and by the time in calls: this renderer uses the CPU")
+        ("yes", software) => {
+            let by =
+                if source == "unknown" { "fences (timer queries were not compared yet)" } else { &source };
+            let calls =
+                if software == "yes" { ", and the time in calls: this renderer uses the CPU" } else { "" };
+            Finding::ok("measuring", format!("by {by}{calls}"))
         }
-        ("yes", _) => Finding::ok("measuring", "by fences"),
         _ => Finding::problem("measuring", "this driver has no EGL_KHR_fence_sync", "use a newer driver"),
     });
     findings
@@ -105,6 +109,12 @@ mod tests {
         let findings = judge("it ended", facts, 7, true);
         assert!(findings.iter().all(|finding| finding.status == Status::Ok), "{findings:?}");
         assert!(findings[1].found.starts_with("7 command groups"));
+        assert!(findings[2].found.contains("not compared yet"), "{findings:?}");
+        let decided = judge("it ended", &format!("{facts}source=timer queries (right)\n"), 7, true);
+        assert!(
+            decided[2].found.starts_with("by timer queries (right), and the time in calls"),
+            "{decided:?}"
+        );
         assert_eq!(judge("it ended", "", 0, true)[0].status, Status::Problem);
         assert!(
             judge("it ended", "fences=no\n", 0, true).iter().any(|finding| finding.status == Status::Problem)

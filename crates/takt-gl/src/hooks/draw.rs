@@ -18,6 +18,7 @@ macro_rules! worked {
                 current::with(|$state| {
                     $note;
                     $state.ask();
+                    $state.begins();
                 });
                 let began_ns = clock::now_ns();
                 // SAFETY: the program's own call.

@@ -13,6 +13,7 @@ mod object;
 mod observe;
 mod pieces;
 mod program;
+mod query;
 mod raster;
 mod submit;
 mod texture;
@@ -22,12 +23,14 @@ mod vertex;
 use crate::entry::{Id, Ptr};
 use crate::settings::settings;
 
-/// Functions that call the driver and then note what it was asked to do.
+/// Functions that call the driver and then note what it was asked to do. The name of a method of
+/// `State` before the arrow is called first.
 macro_rules! noted {
-    ($( $name:ident ( $($arg:ident : $ty:ty),* ) => |$state:ident| $note:expr; )*) => {
+    ($( $name:ident ( $($arg:ident : $ty:ty),* ) $($before:ident)? => |$state:ident| $note:expr; )*) => {
         $(
             #[expect(non_snake_case, reason = "names of the registry")]
             unsafe extern "C" fn $name($($arg: $ty),*) {
+                $($crate::monitor::current::with($crate::monitor::context::State::$before);)?
                 // SAFETY: the program's own call.
                 unsafe { $crate::entry::real::$name($($arg),*) };
                 $crate::monitor::current::with(|$state| $note);
@@ -59,7 +62,7 @@ pub fn of(id: Id) -> Option<Ptr> {
     if !settings().watches() {
         return None;
     }
-    let modules: [fn(Id) -> Option<Ptr>; 13] = [
+    let modules: [fn(Id) -> Option<Ptr>; 14] = [
         draw::of,
         egl::of,
         object::of,
@@ -68,6 +71,7 @@ pub fn of(id: Id) -> Option<Ptr> {
         pieces::of,
         program::of,
         program::special::of,
+        query::of,
         raster::of,
         submit::of,
         texture::of,

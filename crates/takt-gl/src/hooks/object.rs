@@ -20,12 +20,12 @@ super::noted! {
     glBindBufferRange(target: u32, _index: u32, buffer: u32, _offset: isize, _size: isize) =>
         |state| state.bind_buffer(target, buffer);
     glDeleteBuffers(n: i32, buffers: Ptr) => |state| state.delete_buffers(list(n, buffers));
-    glBufferData(target: u32, size: isize, data: Ptr, _usage: u32) => |state| fill(state, target, size, data);
-    glBufferStorageEXT(target: u32, size: isize, data: Ptr, _flags: u32) =>
+    glBufferData(target: u32, size: isize, data: Ptr, _usage: u32) begins => |state| fill(state, target, size, data);
+    glBufferStorageEXT(target: u32, size: isize, data: Ptr, _flags: u32) begins =>
         |state| fill(state, target, size, data);
-    glBufferSubData(target: u32, offset: isize, size: isize, data: Ptr) =>
+    glBufferSubData(target: u32, offset: isize, size: isize, data: Ptr) begins =>
         |state| part(state, target, offset, size, data);
-    glCopyBufferSubData(_read: u32, write: u32, _from: isize, _to: isize, size: isize) => |state| {
+    glCopyBufferSubData(_read: u32, write: u32, _from: isize, _to: isize, size: isize) begins => |state| {
         state.work(Work::Copy { bytes: u64::try_from(size).unwrap_or(0) });
         forget(state, write);
     };

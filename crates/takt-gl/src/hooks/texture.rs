@@ -13,18 +13,19 @@ super::noted! {
     glDeleteTextures(n: i32, textures: Ptr) => |state| state.delete_textures(list(n, textures));
     glTexImage2D(
         target: u32, level: i32, _inner: i32, width: i32, height: i32, _border: i32, format: u32, kind: u32, data: Ptr
-    ) => |state| image(state, target, level, &[width, height, 1], pixel_bytes(format, kind), !data.is_null());
+    ) begins => |state| image(state, target, level, &[width, height, 1], pixel_bytes(format, kind), !data.is_null());
     glTexImage3D(
         target: u32, level: i32, _inner: i32, width: i32, height: i32, depth: i32, _border: i32, format: u32, kind: u32,
         data: Ptr
-    ) => |state| image(state, target, level, &[width, height, depth], pixel_bytes(format, kind), !data.is_null());
+    ) begins =>
+        |state| image(state, target, level, &[width, height, depth], pixel_bytes(format, kind), !data.is_null());
     glTexSubImage2D(
         _target: u32, _level: i32, _x: i32, _y: i32, width: i32, height: i32, format: u32, kind: u32, _data: Ptr
-    ) => |state| upload(state, &[width, height, 1], pixel_bytes(format, kind));
+    ) begins => |state| upload(state, &[width, height, 1], pixel_bytes(format, kind));
     glTexSubImage3D(
         _target: u32, _level: i32, _x: i32, _y: i32, _z: i32, width: i32, height: i32, depth: i32, format: u32,
         kind: u32, _data: Ptr
-    ) =>
+    ) begins =>
         |state| upload(state, &[width, height, depth], pixel_bytes(format, kind));
     glTexStorage2D(target: u32, _levels: i32, format: u32, width: i32, height: i32) =>
         |state| image(state, target, 0, &[width, height, 1], storage_bytes(format), false);
@@ -34,7 +35,7 @@ super::noted! {
         |state| image(state, target, 0, &[width, height, depth], storage_bytes(format), false);
     glCompressedTexImage2D(
         target: u32, level: i32, _format: u32, width: i32, height: i32, _border: i32, bytes: i32, data: Ptr
-    ) => |state| {
+    ) begins => |state| {
         image(state, target, level, &[width, height, 1], 1, false);
         if !data.is_null() {
             state.work(Work::Upload { bytes: u64::try_from(bytes).unwrap_or(0) });
@@ -42,14 +43,15 @@ super::noted! {
     };
     glCompressedTexSubImage2D(
         _target: u32, _level: i32, _x: i32, _y: i32, _width: i32, _height: i32, _format: u32, bytes: i32, _data: Ptr
-    ) => |state| state.work(Work::Upload { bytes: u64::try_from(bytes).unwrap_or(0) });
+    ) begins => |state| state.work(Work::Upload { bytes: u64::try_from(bytes).unwrap_or(0) });
     glCopyTexImage2D(
         target: u32, level: i32, format: u32, _x: i32, _y: i32, width: i32, height: i32, _border: i32
-    ) => |state| image(state, target, level, &[width, height, 1], storage_bytes(format), true);
-    glCopyTexSubImage2D(_target: u32, _level: i32, _to_x: i32, _to_y: i32, _x: i32, _y: i32, width: i32, height: i32) =>
-        |state| state.work(Work::Copy { bytes: volume(&[width, height, 4]) });
-    glGenerateMipmap(target: u32) => |state| mipmap(state, target);
-    glGenerateMipmapOES(target: u32) => |state| mipmap(state, target);
+    ) begins => |state| image(state, target, level, &[width, height, 1], storage_bytes(format), true);
+    glCopyTexSubImage2D(
+        _target: u32, _level: i32, _to_x: i32, _to_y: i32, _x: i32, _y: i32, width: i32, height: i32
+    ) begins => |state| state.work(Work::Copy { bytes: volume(&[width, height, 4]) });
+    glGenerateMipmap(target: u32) begins => |state| mipmap(state, target);
+    glGenerateMipmapOES(target: u32) begins => |state| mipmap(state, target);
 }
 
 /// A level was given storage, and perhaps data.

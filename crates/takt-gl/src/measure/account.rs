@@ -44,7 +44,15 @@ mod tests {
         builder.draw(None, 3);
         builder.spent(call_ns);
         let group = builder.end(0, End::Flush).unwrap();
-        Submitted { group, at_ns, software, predicted: None, pass: None, follow: Follow::default() }
+        Submitted {
+            group,
+            at_ns,
+            software,
+            predicted: None,
+            pass: None,
+            follow: Follow::default(),
+            stamped: None,
+        }
     }
 
     #[test]

@@ -6,18 +6,29 @@
 //! it. Groups whose fences are found passed at one look share its time; so groups can take no time
 //! at all.
 //!
+//! Where the GPU's own clock is right ([`judge`]), stamps around the group say what it cost instead
+//! ([`stamps`]); that it is complete is known by its fence in any case.
+//!
 //! A software renderer works inside of the program's own calls as well; there the time that the
 //! driver spent in the calls of a group counts, too.
 
 mod account;
 mod fence;
+mod judge;
+mod late;
 mod reaper;
 mod rows;
+mod source;
+mod stamps;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub use account::{Account, Timing};
+pub(crate) use judge::Judge;
 pub use rows::header;
+pub use source::{Doubt, Source};
+pub use stamps::Stamped;
+pub(crate) use stamps::{GPU_DISJOINT, Stamper};
 
 use crate::gate::Pass;
 use crate::group::Group;
@@ -42,6 +53,8 @@ pub struct Submitted {
     pub pass: Option<Pass>,
     /// What it tells about long draws.
     pub follow: Follow,
+    /// Where the GPU's own times of it will be.
+    pub stamped: Option<Stamped>,
 }
 
 static REAPER: OnceLock<Option<Reaper>> = OnceLock::new();
@@ -54,7 +67,7 @@ pub fn submit(display: usize, submitted: Submitted) {
     if std::process::id() != settings().process {
         return guard::switch_off("the process was forked, and only the original is measured");
     }
-    if settings().measure.is_none() && settings().socket.is_none() {
+    if !is_wanted() {
         return;
     }
     let reaper = REAPER.get_or_init(Reaper::start).as_ref();
@@ -63,6 +76,11 @@ pub fn submit(display: usize, submitted: Submitted) {
         // Nobody will see it end.
         None => give_back(&submitted),
     }
+}
+
+/// Whether groups are to be measured.
+pub(crate) fn is_wanted() -> bool {
+    settings().measure.is_some() || settings().socket.is_some()
 }
 
 /// A group whose end nobody sees counts as over.

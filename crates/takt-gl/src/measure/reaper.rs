@@ -6,11 +6,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TryS
 use std::thread;
 use std::time::Duration;
 
-use super::account::{Account, Timing};
+use super::account::Account;
 use super::fence::{Fence, Waited};
+use super::late::{Late, Settled};
 use super::rows::Rows;
 use super::{REAPER, Submitted};
 use crate::group::Kind;
+use crate::predict::GroupCost;
 use crate::settings::settings;
 use crate::{clock, gate, guard, slice};
 
@@ -97,6 +99,7 @@ extern "C" fn at_exit() {
 fn run(waiting: &Receiver<Message>) {
     let mut account = Account::default();
     let mut rows = Rows::open();
+    let mut late = Late::default();
     // The last look that found a fence passed.
     let mut seen_ns = 0;
     loop {
@@ -114,6 +117,7 @@ fn run(waiting: &Receiver<Message>) {
         };
         match message {
             Message::Drain(done) => {
+                settle(&mut late, &mut rows, true);
                 rows.write();
                 // Whoever asked may have lost patience.
                 let _gone = done.send(());
@@ -126,8 +130,10 @@ fn run(waiting: &Receiver<Message>) {
                         if let Some(pass) = submitted.pass {
                             gate::complete(pass, timing.completed_ns, timing.cost_ns);
                         }
-                        rows.add(&submitted, &timing);
-                        learn(&submitted, &timing);
+                        let learned =
+                            (!waits_for_timer(&submitted)).then(|| told(&submitted, timing.cost_ns));
+                        late.add(submitted, timing, learned);
+                        settle(&mut late, &mut rows, false);
                     }
                     None => super::give_back(&submitted),
                 }
@@ -137,12 +143,38 @@ fn run(waiting: &Receiver<Message>) {
     }
 }
 
+/// Writes and learns what is known by now; with `now`, everything.
+fn settle(late: &mut Late, rows: &mut Rows, now: bool) {
+    while let Some((submitted, settled)) = late.next(now) {
+        rows.add(&submitted, &settled);
+        learn(&submitted, &settled);
+    }
+}
+
+/// Whether the cost of a group is left to its time stamps: where these are right, and nobody waits.
+fn waits_for_timer(submitted: &Submitted) -> bool {
+    let timed = submitted.stamped.as_ref().is_some_and(|stamped| stamped.judge.trusts_stamps());
+    timed && !submitted.follow.is_awaited()
+}
+
+/// Tells long draws what a group of them cost; what the models are to learn from it, if anything.
+fn told(submitted: &Submitted, cost_ns: u64) -> Option<u64> {
+    submitted.follow.completed(cost_ns, submitted.group.work.is_one_draw())
+}
+
 /// Tells the models what their group cost.
-fn learn(submitted: &Submitted, timing: &Timing) {
-    let learned = submitted.follow.completed(timing.cost_ns, submitted.group.work.is_one_draw());
-    if let Some(((models, predicted), cost_ns)) = submitted.predicted.as_ref().zip(learned) {
-        let ends_frame = submitted.group.kind == Kind::Swap;
-        models.lock().unwrap_or_else(PoisonError::into_inner).learn(predicted, cost_ns, ends_frame);
+fn learn(submitted: &Submitted, settled: &Settled) {
+    let timing = &settled.timing;
+    let learned = settled.learned.unwrap_or_else(|| told(submitted, timing.cost_ns));
+    if let Some(((models, predicted), ns)) = submitted.predicted.as_ref().zip(learned) {
+        let pieces = submitted.follow.part.is_some();
+        let cost = GroupCost {
+            ns: if pieces { ns } else { timing.cost_ns },
+            fence_ns: if pieces { ns } else { settled.fence_ns },
+            doubtful: settled.doubtful,
+            ends_frame: submitted.group.kind == Kind::Swap,
+        };
+        models.lock().unwrap_or_else(PoisonError::into_inner).learn(predicted, &cost);
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use takt_core::Span;
 
-use super::{Submitted, Timing};
+use super::Submitted;
+use super::late::Settled;
 use crate::guard;
 use crate::predict::{Choice, Predicted};
 use crate::settings::settings;
@@ -18,7 +19,7 @@ pub fn header(choice: &Choice) -> String {
 }
 
 const COLUMNS: &str = "app,process,context,frame,group,kind,end,piece,draws,scenes,vertices,clear_pixels,copy_bytes,\
-                       submitted_us,completed_us,call_us,measured_us";
+                       submitted_us,completed_us,call_us,measured_us,clock";
 
 /// Rows are written when so many bytes have gathered, or when there is nothing else to do.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -38,14 +39,14 @@ impl Rows {
     }
 
     /// Adds a row.
-    pub(crate) fn add(&mut self, submitted: &Submitted, timing: &Timing) {
+    pub(crate) fn add(&mut self, submitted: &Submitted, settled: &Settled) {
         if self.file.is_none() {
             return;
         }
         let (settings, group) = (settings(), &submitted.group);
-        let work = &group.work;
+        let (work, timing) = (&group.work, &settled.timing);
         self.text += &format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
             settings.app,
             settings.process,
             group.context,
@@ -63,6 +64,7 @@ impl Rows {
             us(timing.completed_ns),
             us(work.call_ns),
             us(timing.cost_ns),
+            if settled.by_timer { "timer" } else { "fence" },
         );
         if let Some((_, predicted)) = &submitted.predicted {
             let weight = submitted.follow.part.as_ref().map_or(1.0, |part| part.weight);

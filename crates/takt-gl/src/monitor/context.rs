@@ -22,7 +22,7 @@ use super::texture::{self, Image};
 use super::vertex::Vertices;
 use crate::entry::real;
 use crate::group::{Builder, End};
-use crate::measure::{self, Submitted};
+use crate::measure::{self, Stamped, Stamper, Submitted};
 use crate::predict::{self, Models, Predicted};
 use crate::settings::settings;
 use crate::slice::Follow;
@@ -85,6 +85,10 @@ pub struct State {
     /// What the current group tells about draws.
     pub(super) follow: Follow,
     driver: Option<Driver>,
+    /// Time stamps around groups, where they are of use.
+    stamper: Option<Stamper>,
+    /// GL tells once that its clock jumped; we asked, and the program was not told yet.
+    disjoint: bool,
     /// Who predicts, if anybody does.
     pub(super) models: Option<Arc<Mutex<Models>>>,
     /// Programs that they have seen.
@@ -128,6 +132,8 @@ impl State {
             observers: Observers::default(),
             follow: Follow::default(),
             driver: None,
+            stamper: None,
+            disjoint: false,
             models: None,
             seen: Vec::new(),
             copies: Copies::new(),
@@ -146,6 +152,10 @@ impl State {
             let driver = Driver::ask(self.display);
             let models = predict::models(&driver.renderer, &driver.version);
             self.models = models.map(|models| Arc::new(Mutex::new(models)));
+            if measure::is_wanted() {
+                let judge = predict::judge(&driver.renderer, &driver.version);
+                self.stamper = Stamper::new(judge, &driver.extensions);
+            }
             self.driver = Some(driver);
         }
     }
@@ -167,9 +177,36 @@ impl State {
         self.submit_since(end, at_ns)
     }
 
+    /// The driver is about to be given work: the GPU notes when it gets there, if that is of use.
+    #[inline]
+    pub fn begins(&mut self) {
+        if let Some(stamper) = &mut self.stamper {
+            stamper.begin();
+        }
+    }
+
+    /// Whether the GPU's clock has jumped since the program last asked, as far as we have asked in
+    /// between.
+    pub fn take_disjoint(&mut self) -> bool {
+        std::mem::take(&mut self.disjoint)
+    }
+
+    /// Ends the time stamps of a group, and reads those of groups before.
+    fn stamp_end(&mut self) -> Option<Stamped> {
+        let stamper = self.stamper.as_mut()?;
+        let stamped = stamper.end();
+        let collected = stamper.collect();
+        self.disjoint |= collected.disjoint;
+        if !collected.go_on {
+            self.stamper = None;
+        }
+        stamped
+    }
+
     fn submit_since(&mut self, end: End, at_ns: u64) -> bool {
         if self.builder.is_empty() && end != End::Swap {
             self.builder.end(self.number, end);
+            self.stamper.iter_mut().for_each(Stamper::forget);
             return false;
         }
         let draws = self.leave.has_pass() && end != End::Swap;
@@ -205,7 +242,9 @@ impl State {
             return false;
         };
         let pass = self.leave.end_group();
-        let submitted = Submitted { group, at_ns, software: self.software(), predicted, pass, follow };
+        let stamped = self.stamp_end();
+        let software = self.software();
+        let submitted = Submitted { group, at_ns, software, predicted, pass, follow, stamped };
         measure::submit(self.display, submitted);
         true
     }

@@ -70,6 +70,7 @@ impl State {
         let slicer = program.and_then(|program| self.slicer(drawing, program, slice, before));
         if slicer.is_none() {
             self.ask();
+            self.begins();
         }
         slicer.map(Box::new)
     }
@@ -194,6 +195,7 @@ impl State {
             self.leave.granted(pass);
         }
         self.leave.contains(estimate);
+        self.begins();
     }
 
     /// A piece was drawn: it is a group.

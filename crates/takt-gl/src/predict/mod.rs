@@ -7,6 +7,7 @@ mod choice;
 mod stored;
 
 pub use choice::{Choice, Combination};
+pub(crate) use stored::judge;
 pub use stored::models;
 
 use takt_core::{Cost, Span};
@@ -28,6 +29,22 @@ pub struct Models {
     commands: Vec<Command>,
     /// Whether the current group uses a program for the first time.
     fresh: bool,
+    /// By how much groups take longer by their fences than by what measures, on average: whoever
+    /// waits for their end waits for that, too.
+    beyond_ns: f64,
+}
+
+/// What a group turned out to cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupCost {
+    /// By what measures.
+    pub ns: u64,
+    /// By its fence.
+    pub fence_ns: u64,
+    /// Whether the time tells nothing, because a clock jumped.
+    pub doubtful: bool,
+    /// Whether the group ends a frame.
+    pub ends_frame: bool,
 }
 
 /// What the models said about a group, for when it is complete.
@@ -54,7 +71,8 @@ impl Models {
         let history = choice.history().then(History::default);
         let untrained = shaders.is_none();
         let commands = Vec::new();
-        (!predictors.is_empty()).then_some(Self { predictors, history, untrained, commands, fresh: false })
+        let models = Self { predictors, history, untrained, commands, fresh: false, beyond_ns: 0.0 };
+        (!models.predictors.is_empty()).then_some(models)
     }
 
     /// A program is used that these models have not seen; drivers finish compiling it just then,
@@ -90,16 +108,22 @@ impl Models {
         }
     }
 
-    /// What the current group costs at most, by the first model.
+    /// What the current group costs at most until its end is seen, by the first model.
     pub fn pending(&mut self) -> Span {
         let first = self.predictors.first_mut();
-        first.map_or(Span::ZERO, |first| first.pending(Disturbance::None).upper.span())
+        let most = first.map_or(Span::ZERO, |first| first.pending(Disturbance::None).upper.span());
+        most + self.beyond()
     }
 
-    /// What a swap of this target costs at most, by the first model.
+    /// What a swap of this target costs at most until its end is seen, by the first model.
     pub fn swap(&mut self, target: Target) -> Span {
         let first = self.predictors.first_mut();
         first.map_or(Span::ZERO, |first| first.pending_swap(target, Disturbance::None).upper.span())
+    }
+
+    fn beyond(&self) -> Span {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, as is meant")]
+        Span::from_ns(self.beyond_ns as u64)
     }
 
     /// The group is submitted.
@@ -120,16 +144,21 @@ impl Models {
     }
 
     /// The group turned out to cost this.
-    pub fn learn(&mut self, predicted: &Predicted, cost_ns: u64, ends_frame: bool) {
-        let cost = Cost::new(Span::from_ns(cost_ns));
-        let measured = Measured { cost, disturbance: predicted.disturbance, fragments: None };
+    pub fn learn(&mut self, predicted: &Predicted, group: &GroupCost) {
+        let cost = Cost::new(Span::from_ns(group.ns));
+        let disturbance = if group.doubtful { Disturbance::Unknown } else { predicted.disturbance };
+        if disturbance == Disturbance::None {
+            let beyond_ns = group.fence_ns.saturating_sub(group.ns) as f64;
+            self.beyond_ns += (beyond_ns - self.beyond_ns) * BEYOND_WEIGHT;
+        }
+        let measured = Measured { cost, disturbance, fragments: None };
         for (predictor, (_, ticket)) in self.predictors.iter_mut().zip(&predicted.predictions) {
             predictor.learn(ticket, &measured);
-            if ends_frame {
+            if group.ends_frame {
                 predictor.frame_measured();
             }
         }
-        if let Some(history) = self.history.as_mut().filter(|_| predicted.disturbance == Disturbance::None) {
+        if let Some(history) = self.history.as_mut().filter(|_| disturbance == Disturbance::None) {
             history.learn(&predicted.commands, cost);
         }
     }
@@ -140,6 +169,9 @@ impl Models {
         }
     }
 }
+
+/// Weight of the last group in what fences take beyond timers.
+const BEYOND_WEIGHT: f64 = 0.02;
 
 const DRAW: u32 = 1;
 const CLEAR: u32 = 2;

@@ -9,6 +9,7 @@ use takt_predict::store;
 
 use super::{Models, rough};
 use crate::guard;
+use crate::measure::Judge;
 use crate::settings::{self, settings};
 
 /// What is known about a GPU.
@@ -32,6 +33,13 @@ pub fn models(renderer: &str, driver: &str) -> Option<Models> {
     Models::new(choice, &known.profile, known.shaders.as_ref())
 }
 
+/// Who judges the clocks of this GPU.
+pub(crate) fn judge(renderer: &str, driver: &str) -> Arc<Judge> {
+    let gpu = settings::gpu_name(renderer);
+    let ratio = known(gpu.clone(), driver).profile.timer_ratio;
+    Judge::of(&gpu, driver, (ratio > 0.0).then_some(ratio))
+}
+
 fn known(gpu: String, driver: &str) -> Arc<Known> {
     let mut list = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = list.iter().find(|known| known.gpu == gpu && known.driver == driver) {
@@ -41,7 +49,7 @@ fn known(gpu: String, driver: &str) -> Arc<Known> {
     let named = settings().profile.clone();
     let profile = named.or_else(|| find(&folder, store::PROFILE, "constants", read_profile));
     let shaders = find(&folder, store::MODELS, "shader models", read_models);
-    if settings().verbose {
+    if settings().verbose && !settings().choice.combinations().is_empty() {
         let lacks = |there: bool, what: &str| {
             if !there {
                 guard::say(&format!("no {what} of {gpu} are stored; rough ones are used"));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::known::{self, Known, Variant};
+use super::sizing::PROBES;
 use super::stats;
 
 /// A group that is a piece of a draw.
@@ -47,6 +48,11 @@ pub struct Follow {
 }
 
 impl Follow {
+    /// Whether somebody waits for the group, to know how to go on.
+    pub fn is_awaited(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| part.known.figures().pieces < PROBES)
+    }
+
     /// The group took so long; `alone` if it was a single draw. What the models are to learn: for a
     /// piece nothing, for the last one what all of them took.
     pub fn completed(&self, cost_ns: u64, alone: bool) -> Option<u64> {
