@@ -19,7 +19,7 @@ use takt_predict::profile::{PROFILE_BYTES_MAX, Profile};
 
 use crate::Answer;
 use crate::args::{RunArgs, ScheduleArgs};
-use crate::hook::{Hooking, Way};
+use crate::hook::{Hooking, Way, program};
 use crate::load;
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
@@ -27,8 +27,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     if args.verbose {
         crate::output::warn(&format!("takt: {hooking}"));
     }
-    let (program, arguments) = args.command.split_first().context("no command was given")?;
-    let mut command = Command::new(program);
+    let (name, arguments) = args.command.split_first().context("no command was given")?;
+    warn_of_gain(Path::new(name), hooking.way);
+    let mut command = Command::new(name);
     command.args(arguments);
     command.envs(hooking.variables.iter().map(|(name, value)| (name, value)));
     let terms = terms(&args.schedule)?;
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     }
     // Comes back only if it failed.
     let error = command.exec();
-    let shown = program.display();
+    let shown = name.display();
     match error.kind() {
         ErrorKind::NotFound => Ok(Answer::Exit(NOT_FOUND)).inspect(|_| {
             crate::output::warn(&format!("takt: cannot find the command '{shown}'"));
@@ -83,6 +84,16 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
         _ => Ok(Answer::Exit(NOT_EXECUTABLE)).inspect(|_| {
             crate::output::warn(&format!("takt: cannot run '{shown}': {error}"));
         }),
+    }
+}
+
+/// A program that ignores its environment runs as if without Takt; nobody should wonder why.
+fn warn_of_gain(command: &Path, way: Way) {
+    let Some(path) = program::find(command) else {
+        return;
+    };
+    if let Some(gain) = program::gain(&path).filter(|gain| gain.keeps_out(way)) {
+        crate::output::warn(&format!("takt: {} {gain}; to hook it, {}", path.display(), gain.remedy()));
     }
 }
 

@@ -10,8 +10,9 @@
 //! so each further driver gets a further copy (`takt run` makes them).
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -19,11 +20,40 @@ use crate::entry::{self, Finder, Ptr};
 use crate::guard::say;
 use crate::offscreen::{self, GetPlatformDisplay};
 
-/// Beside the library: a file that holds the name of the driver it stands for.
+/// Beside the library: a [`Note`].
 pub const INNER_FILE: &str = "driver";
 
 /// Names the driver when there is no such file.
 pub const INNER_VARIABLE: &str = "TAKT_EGL_DRIVER";
+
+/// What a copy of this library is told: the driver it stands for, and which of how many copies it
+/// is. They share a process without knowing each other, but number its contexts together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// Name or path of the driver's library.
+    pub driver: String,
+    /// Number of this copy, from 0.
+    pub number: u64,
+    /// How many copies there are.
+    pub copies: u64,
+}
+
+impl Note {
+    /// Reads a note; one without numbers is that of a single copy.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.lines().map(str::trim);
+        let driver = lines.next().filter(|driver| !driver.is_empty())?.to_owned();
+        let mut numbers = lines.map(|line| line.parse().ok());
+        let (number, copies) = (numbers.next().flatten().unwrap_or(0), numbers.next().flatten().unwrap_or(1));
+        (number < copies).then_some(Self { driver, number, copies })
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n{}\n{}\n", self.driver, self.number, self.copies)
+    }
+}
 
 /// What libEGL takes from a vendor: eleven functions, of which only these matter here.
 #[repr(C)]
@@ -75,13 +105,13 @@ static DRIVER: OnceLock<Driver> = OnceLock::new();
 /// The arguments are libEGL's: valid tables of the given version, of which `imports` may be
 /// written.
 pub unsafe fn main(version: u32, exports: *const Exports, vendor: Ptr, imports: *mut Imports) -> u32 {
-    let Some(inner) = inner_name() else {
+    let Some(note) = note() else {
         say(&format!(
             "no driver is named: neither a file '{INNER_FILE}' beside the library nor {INNER_VARIABLE}"
         ));
         return 0;
     };
-    let Some(inner_main) = load(&inner) else {
+    let Some(inner_main) = load(&note.driver) else {
         return 0;
     };
     // SAFETY: the very arguments that libEGL made for a vendor of this version.
@@ -148,8 +178,8 @@ unsafe extern "C" fn get_proc_address(name: *const c_char) -> Ptr {
 
 /// Loads a driver. One that is described but not installed is passed over in silence, as libEGL
 /// does; `takt doctor` tells.
-fn load(inner: &Path) -> Option<Main> {
-    let name = CString::new(inner.as_os_str().as_bytes()).ok()?;
+fn load(driver: &str) -> Option<Main> {
+    let name = CString::new(driver).ok()?;
     // SAFETY: loading runs the driver's initialisers, as libEGL would have done.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
     if handle.is_null() {
@@ -158,20 +188,29 @@ fn load(inner: &Path) -> Option<Main> {
     // SAFETY: the handle is valid, the name ends with a zero byte.
     let main = unsafe { libc::dlsym(handle, c"__egl_Main".as_ptr()) };
     if main.is_null() {
-        say(&format!("{} is no EGL driver for libglvnd: it lacks __egl_Main", inner.display()));
+        say(&format!("{driver} is no EGL driver for libglvnd: it lacks __egl_Main"));
         return None;
     }
     // SAFETY: libglvnd defines the signature of this name.
     Some(unsafe { std::mem::transmute::<*mut c_void, Main>(main) })
 }
 
-/// Name or path of the driver that this copy of the library stands for.
-fn inner_name() -> Option<PathBuf> {
-    let beside = own_path().and_then(|path| std::fs::read(path.with_file_name(INNER_FILE)).ok());
-    if let Some(name) = beside {
-        return Some(PathBuf::from(OsStr::from_bytes(name.trim_ascii())));
-    }
-    std::env::var_os(INNER_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from)
+/// What this copy of the library was told.
+fn note() -> Option<&'static Note> {
+    static NOTE: OnceLock<Option<Note>> = OnceLock::new();
+    let read = || {
+        let beside =
+            own_path().and_then(|path| std::fs::read_to_string(path.with_file_name(INNER_FILE)).ok());
+        let text = beside.or_else(|| std::env::var(INNER_VARIABLE).ok())?;
+        Note::parse(&text)
+    };
+    NOTE.get_or_init(read).as_ref()
+}
+
+/// A number for the context that is the `count`th in this copy, unlike those of other copies.
+pub fn context_number(count: u64) -> u64 {
+    let (number, copies) = note().filter(|_| is_used()).map_or((0, 1), |note| (note.number, note.copies));
+    count.saturating_mul(copies).saturating_add(number)
 }
 
 /// Threads of ours may outlast libEGL, which unloads drivers at exit.
@@ -195,4 +234,19 @@ fn own_path() -> Option<PathBuf> {
     // SAFETY: the loader's name of this library, which stays as long as the library does.
     let name = unsafe { CStr::from_ptr(info.dli_fname) };
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_read_as_they_are_written() {
+        let note = Note { driver: "/a b/libEGL_x.so.0".to_owned(), number: 1, copies: 3 };
+        assert_eq!(Note::parse(&note.to_string()), Some(note));
+        let single = Note { driver: "libEGL_x.so.0".to_owned(), number: 0, copies: 1 };
+        assert_eq!(Note::parse("libEGL_x.so.0"), Some(single));
+        assert_eq!(Note::parse("\n0\n1\n"), None);
+        assert_eq!(Note::parse("libEGL_x.so.0\n2\n2\n"), None, "numbers begin with 0");
+    }
 }

@@ -12,7 +12,8 @@ use serde::Serialize;
 
 use crate::Answer;
 use crate::args::DoctorArgs;
-use crate::hook::{Hooking, Way};
+use crate::hook::Hooking;
+use crate::hook::libraries::Libraries;
 use crate::output;
 
 /// How bad something is.
@@ -70,9 +71,9 @@ impl fmt::Display for Finding {
 }
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Answer> {
-    let mut findings = Vec::new();
-    findings.extend(system::loader());
-    findings.extend(system::drivers());
+    let libraries = Libraries::all();
+    let mut findings = vec![system::loader(&libraries)];
+    findings.extend(system::drivers(&libraries));
     findings.push(system::devices());
     let hooking = Hooking::prepare(args.hook);
     match &hooking {
@@ -84,14 +85,18 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Answer> {
         )),
     }
     findings.extend(system::real_time());
-    if let Some(program) = args.command.first() {
-        let vendor = hooking.as_ref().is_ok_and(|hooking| hooking.way == Way::Vendor);
-        findings.extend(executable::findings(&PathBuf::from(program), vendor));
-    }
-    if let (Ok(hooking), [_, ..]) = (&hooking, args.command.as_slice()) {
-        findings.extend(trial::findings(hooking, &args.command, args.seconds)?);
-    } else {
-        findings.push(Finding::note("measuring", "not tried: give a program, `takt doctor -- COMMAND`"));
+    let program = args.command.first().map_or_else(Vec::new, |program| {
+        let way = hooking.as_ref().map_or(args.hook, |hooking| hooking.way);
+        executable::findings(&PathBuf::from(program), way)
+    });
+    let sound = !program.is_empty() && program.iter().all(|finding| finding.status != Status::Problem);
+    findings.extend(program);
+    match &hooking {
+        Ok(hooking) if sound => findings.extend(trial::findings(hooking, &args.command, args.seconds)?),
+        _ if args.command.is_empty() => {
+            findings.push(Finding::note("measuring", "not tried: give a program, `takt doctor -- COMMAND`"));
+        }
+        _ => findings.push(Finding::note("measuring", "not tried, because of the problems above")),
     }
     if !output::is_stdout(args.json.as_deref()) {
         let text: String = findings.iter().map(ToString::to_string).collect();

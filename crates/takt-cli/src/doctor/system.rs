@@ -1,56 +1,45 @@
 //! Loader, drivers, devices and rights of this machine.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use super::Finding;
+use crate::hook::libraries::{self, Libraries};
 use crate::hook::vendors;
 
-/// Libraries that the loader knows, by name; none if it cannot be asked.
-fn known_libraries() -> Option<String> {
-    let asked =
-        ["ldconfig", "/sbin/ldconfig"].iter().find_map(|name| Command::new(name).arg("-p").output().ok())?;
-    asked.status.success().then(|| String::from_utf8_lossy(&asked.stdout).into_owned())
-}
-
-fn knows(libraries: &str, name: &str) -> bool {
-    libraries.lines().any(|line| line.trim_start().starts_with(&format!("{name} ")))
-}
-
 /// Whether there is a libEGL, and whether libglvnd provides it.
-pub(super) fn loader() -> Option<Finding> {
-    let Some(libraries) = known_libraries() else {
-        return Some(Finding::note("loader", "ldconfig cannot be asked which libraries there are"));
-    };
-    Some(match (knows(&libraries, "libEGL.so.1"), knows(&libraries, "libGLdispatch.so.0")) {
-        (false, _) => Finding::problem(
-            "loader",
-            "there is no libEGL.so.1",
-            "install libglvnd (Debian: libegl1 and libgles2)",
-        ),
-        (true, true) => Finding::ok("loader", "libEGL.so.1 of libglvnd"),
-        (true, false) => {
-            Finding::note("loader", "libEGL.so.1, but no libglvnd: programs are hooked by preloading")
+pub(super) fn loader(libraries: &Libraries) -> Finding {
+    match libraries.find(libraries::EGL) {
+        Some(path) if libraries::is_glvnd(&path) => {
+            Finding::ok("loader", format!("{} of libglvnd", path.display()))
         }
-    })
+        Some(path) => Finding::note(
+            "loader",
+            format!("{} is not that of libglvnd: programs are hooked by preloading", path.display()),
+        ),
+        None if !libraries.has_list() => {
+            Finding::note("loader", "ldconfig cannot be asked which libraries there are")
+        }
+        None => Finding::problem(
+            "loader",
+            "there is no libEGL.so.1, neither in the system's list nor where LD_LIBRARY_PATH says",
+            "install libglvnd (Debian: libegl1 and libgles2), or set LD_LIBRARY_PATH to its folder",
+        ),
+    }
 }
 
 /// The EGL drivers that libglvnd knows.
-pub(super) fn drivers() -> Vec<Finding> {
+pub(super) fn drivers(libraries: &Libraries) -> Vec<Finding> {
     let (vendors, problems) = vendors();
-    let libraries = known_libraries().unwrap_or_default();
     let mut findings = Vec::new();
     for vendor in &vendors {
         let shown = format!("{} ({})", vendor.library, vendor.json.display());
-        let there = Path::new(&vendor.library).is_file()
-            || knows(&libraries, &vendor.library)
-            || libraries.is_empty();
-        findings.push(if there {
-            Finding::ok("driver", shown)
-        } else {
-            // The loader also looks where LD_LIBRARY_PATH says.
-            Finding::note("driver", format!("{shown}: the loader's list does not have this library"))
+        findings.push(match libraries.find(&vendor.library) {
+            Some(_) => Finding::ok("driver", shown),
+            None if !libraries.has_list() => Finding::note("driver", shown),
+            None => Finding {
+                remedy: Some("install the driver, or set LD_LIBRARY_PATH to its folder".to_owned()),
+                ..Finding::note("driver", format!("{shown}: there is no such library; libEGL passes over it"))
+            },
         });
     }
     let broken = |problem| Finding::problem("driver", problem, "mend or remove this description");

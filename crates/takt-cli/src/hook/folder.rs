@@ -13,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use takt_gl::vendor::{INNER_FILE, Note};
 
 use super::{LIBRARY, Vendor};
 
@@ -22,7 +23,9 @@ pub(crate) fn write(library: &Path, vendors: &[Vendor]) -> anyhow::Result<OsStri
     let mut descriptions = Vec::new();
     for (number, vendor) in vendors.iter().enumerate() {
         let folder = root.join(format!("{number}-{}", vendor.name()));
-        let description = one(library, vendor, &folder)
+        let note =
+            Note { driver: vendor.library.clone(), number: number as u64, copies: vendors.len() as u64 };
+        let description = one(library, &vendor.json, &note, &folder)
             .with_context(|| format!("cannot prepare {} for {}", folder.display(), vendor.json.display()))?;
         descriptions.push(description);
     }
@@ -30,7 +33,7 @@ pub(crate) fn write(library: &Path, vendors: &[Vendor]) -> anyhow::Result<OsStri
         .with_context(|| format!("{} contains a colon, which libEGL cannot read", root.display()))
 }
 
-fn one(library: &Path, vendor: &Vendor, folder: &Path) -> anyhow::Result<PathBuf> {
+fn one(library: &Path, json: &Path, note: &Note, folder: &Path) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(folder)?;
     let copy = folder.join(LIBRARY);
     if !is_copy(library, &copy)? {
@@ -39,8 +42,8 @@ fn one(library: &Path, vendor: &Vendor, folder: &Path) -> anyhow::Result<PathBuf
             fs::File::options().write(true).open(path)?.set_modified(fs::metadata(library)?.modified()?)
         })?;
     }
-    put(&folder.join(takt_gl::vendor::INNER_FILE), &vendor.library)?;
-    let description = folder.join(vendor.json.file_name().context("a description has a name")?);
+    put(&folder.join(INNER_FILE), &note.to_string())?;
+    let description = folder.join(json.file_name().context("a description has a name")?);
     let text = serde_json::json!({
         "file_format_version": "1.0.0",
         "ICD": { "library_path": copy.to_str().context("the path is no UTF-8, which JSON demands")? },
@@ -96,16 +99,17 @@ mod tests {
         let folder = env::temp_dir().join(format!("takt-hook-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let library = folder.join("original.so");
-        let vendor = Vendor { json: "/a/50_mesa.json".into(), library: "libEGL_mesa.so.0".into() };
+        let note = Note { driver: "libEGL_mesa.so.0".to_owned(), number: 0, copies: 1 };
+        let one = |into: &Path| one(&library, Path::new("/a/50_mesa.json"), &note, into);
         fs::write(&library, "one").unwrap();
-        let description = one(&library, &vendor, &folder.join("0")).unwrap();
+        let description = one(&folder.join("0")).unwrap();
         let copy = folder.join("0").join(LIBRARY);
         assert!(is_copy(&library, &copy).unwrap());
         assert!(fs::read_to_string(&description).unwrap().contains(copy.to_str().unwrap()));
-        assert_eq!(fs::read_to_string(folder.join("0/driver")).unwrap(), "libEGL_mesa.so.0");
+        assert_eq!(Note::parse(&fs::read_to_string(folder.join("0/driver")).unwrap()), Some(note.clone()));
         fs::write(&library, "second").unwrap();
         assert!(!is_copy(&library, &copy).unwrap());
-        one(&library, &vendor, &folder.join("0")).unwrap();
+        one(&folder.join("0")).unwrap();
         assert_eq!(fs::read_to_string(&copy).unwrap(), "second");
         assert_eq!(fs::read_dir(folder.join("0")).unwrap().count(), 3, "nothing is left behind");
         fs::remove_dir_all(&folder).unwrap();

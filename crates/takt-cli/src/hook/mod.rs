@@ -1,9 +1,12 @@
 //! Putting Takt under a program, without installing anything.
 //!
 //! [`mod@vendors`] finds the EGL drivers of the system, [`folder`] makes what stands in front of
-//! them, and [`Hooking`] says what the program's environment must be.
+//! them, and [`Hooking`] says what the program's environment must be. [`libraries`] tells which
+//! libEGL there is, [`program`] whether a program listens to its environment at all.
 
 mod folder;
+pub(crate) mod libraries;
+pub(crate) mod program;
 mod vendors;
 
 use std::ffi::OsString;
@@ -12,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use libraries::Libraries;
 pub(crate) use vendors::{Vendor, vendors};
 
 /// Names the library to load, where it is neither beside the `takt` command nor installed.
@@ -26,7 +30,7 @@ const FILENAMES: &str = "__EGL_VENDOR_LIBRARY_FILENAMES";
 /// How calls are caught.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Way {
-    /// In front of the drivers that libglvnd knows, if there are any, else by preloading.
+    /// In front of the drivers that libglvnd knows, if programs use it, else by preloading.
     #[default]
     Auto,
     /// As EGL driver of libglvnd: sees every call, however the program found it.
@@ -57,7 +61,7 @@ impl Hooking {
             crate::output::warn(&format!("takt: {problem}"));
         }
         let way = match way {
-            Way::Auto if vendors.is_empty() => Way::Preload,
+            Way::Auto if vendors.is_empty() || has_other_egl() => Way::Preload,
             Way::Auto => Way::Vendor,
             way => way,
         };
@@ -81,6 +85,11 @@ impl fmt::Display for Hooking {
             _ => write!(f, "{} stands in front of {}", self.library.display(), drivers.join(" and ")),
         }
     }
+}
+
+/// Whether programs are led past libglvnd, to a libEGL that loads no drivers.
+fn has_other_egl() -> bool {
+    Libraries::named().find(libraries::EGL).is_some_and(|path| !libraries::is_glvnd(&path))
 }
 
 /// Ours goes first, others stay.

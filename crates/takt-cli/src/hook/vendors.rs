@@ -5,6 +5,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use takt_gl::vendor::{INNER_FILE, Note};
+
 use super::{FILENAMES, LIBRARY};
 
 /// Lists folders with the descriptions of drivers.
@@ -78,9 +80,11 @@ fn read(json: &Path) -> Result<String, String> {
     if Path::new(library).file_name() != Some(OsStr::new(LIBRARY)) {
         return Ok(library.to_owned());
     }
-    let note = Path::new(library).with_file_name(takt_gl::vendor::INNER_FILE);
-    let inner = fs::read_to_string(&note).map_err(|error| format!("{}: {error}", note.display()))?;
-    Ok(inner.trim().to_owned())
+    let path = Path::new(library).with_file_name(INNER_FILE);
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let note = Note::parse(&text)
+        .ok_or_else(|| format!("{}: it names no driver; remove its folder", path.display()))?;
+    Ok(note.driver)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::measure::{self, Stamped, Stamper, Submitted};
 use crate::predict::{self, Models, Predicted};
 use crate::settings::settings;
 use crate::slice::Follow;
-use crate::{clock, frames, gate, gl, guard};
+use crate::{clock, frames, gate, gl, guard, vendor};
 
 /// A context.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Context {
     /// A fresh context.
     pub fn new(display: usize, group: Arc<ShareGroup>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = vendor::context_number(NEXT.fetch_add(1, Ordering::Relaxed));
         let state = State::new(number, display, group.clone());
         Self { display, group, state: Mutex::new(state) }
     }
