@@ -1,75 +1,11 @@
 //! Real programs, on an X server and a Wayland compositor without screens.
 
-use std::io::{BufRead, BufReader};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 mod support;
-use support::{GL, column, products, takt, text, trap};
-
-/// A server of our own, which ends with the test.
-struct Server {
-    process: Child,
-    variables: Vec<(&'static str, String)>,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _gone = self.process.kill();
-        let _gone = self.process.wait();
-    }
-}
-
-impl Server {
-    fn x11() -> Self {
-        let mut process = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("Xvfb starts; packages.txt lists it");
-        let mut number = String::new();
-        let output = process.stdout.take().expect("its output");
-        BufReader::new(output).read_line(&mut number).expect("Xvfb says its number");
-        Self { process, variables: vec![("DISPLAY", format!(":{}", number.trim()))] }
-    }
-
-    fn wayland(name: &str) -> Self {
-        let folder = products().join(format!("wayland-{name}"));
-        // What an earlier run left behind looks like a server that is ready.
-        let _none = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).expect("our own folder");
-        let path = folder.display().to_string();
-        let process = Command::new("weston")
-            .args([
-                "--backend=headless-backend.so",
-                "--use-pixman",
-                "--socket=takt",
-                "--idle-time=0",
-                "--no-config",
-            ])
-            .env("XDG_RUNTIME_DIR", &path)
-            .env_remove("WAYLAND_DISPLAY")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("weston starts; packages.txt lists it");
-        let server = Self {
-            process,
-            variables: vec![("XDG_RUNTIME_DIR", path), ("WAYLAND_DISPLAY", "takt".to_owned())],
-        };
-        let socket = folder.join("takt");
-        for _ in 0..500 {
-            if UnixStream::connect(&socket).is_ok() {
-                return server;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        panic!("weston made no socket within 10 s");
-    }
-}
+use support::server::Server;
+use support::{GL, SOFTWARE, app, column, products, takt, text, trap};
 
 /// Runs a program that never ends by itself for two seconds, and counts the frames it swapped.
 fn frames(server: &Server, way: &str, program: &str) -> usize {
@@ -154,14 +90,81 @@ fn validate(server: &Server, command: &mut Command, scenes: &[&str]) -> Vec<Stri
 #[test]
 fn a_benchmark_validates_its_scenes() {
     let server = Server::x11();
-    let few = ["build", "texture", "shading:shading=phong", "bump:bump-render=normals", "loop", "function"];
-    let all: Vec<&str> =
-        if std::env::var_os("TAKT_SLOW_TESTS").is_some() { Vec::new() } else { few.to_vec() };
-    let alone = validate(&server, &mut Command::new("glmark2-es2"), &all);
+    // None are named, so all that it runs by default.
+    let alone = validate(&server, &mut Command::new("glmark2-es2"), &[]);
     let file: PathBuf = products().join("validate.csv");
     let mut command = takt();
     command.arg("--compare").arg(&file).args(["--", "glmark2-es2"]);
-    assert_eq!(validate(&server, &mut command, &all), alone);
-    assert!(alone.iter().filter(|line| line.contains("Success")).count() >= 4, "{alone:?}");
+    assert_eq!(validate(&server, &mut command, &[]), alone);
+    assert_eq!(alone.len(), SCENES, "{alone:?}");
+    assert!(alone.iter().filter(|line| line.contains("Success")).count() >= 20, "{alone:?}");
+    assert!(!alone.iter().any(|line| line.contains("Failure")), "{alone:?}");
     assert!(column(Path::new(&file), "draws").iter().any(|draws| draws != "0"));
+}
+
+/// Scenes that the benchmark runs by default.
+const SCENES: usize = 33;
+
+#[test]
+fn all_scenes_of_a_benchmark_run_to_the_end() {
+    let server = Server::x11();
+    let table = products().join("scenes.csv");
+    let output = takt()
+        .args(["--mode", "bb+mars", "--measure"])
+        .arg(&table)
+        .args(["--", "glmark2-es2", "--size", "96x72", "-b", ":duration=0.02"])
+        .envs(SOFTWARE)
+        .envs(server.variables.iter().map(|(name, value)| (name, value)))
+        .output()
+        .expect("takt starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert_eq!(said.matches("FPS:").count(), SCENES, "{said}");
+    assert!(said.contains("glmark2 Score"), "{said}");
+    let swaps = column(&table, "kind").iter().filter(|kind| *kind == "swap").count();
+    assert!(swaps >= SCENES, "a frame of each scene is seen: {swaps}");
+}
+
+#[test]
+fn our_apps_run_to_the_end_with_the_same_pixels() {
+    let apps: [(&str, &[&str]); 6] = [
+        ("takt-speedometer", &[]),
+        ("takt-tachometer", &[]),
+        ("takt-map", &[]),
+        ("takt-menu", &["--dwell", "0.2"]),
+        ("takt-scene", &["--shader", "marble", "--objects", "3"]),
+        ("takt-flood", &["--iterations", "5", "--primitives", "100", "--draws", "2"]),
+    ];
+    let server = Server::x11();
+    for (name, arguments) in apps {
+        let hash = |command: &mut Command| {
+            let output = command
+                .args([
+                    "--platform",
+                    "x11",
+                    "--size",
+                    "96x72",
+                    "--frames",
+                    "6",
+                    "--fps",
+                    "0",
+                    "--validate",
+                    "--json",
+                ])
+                .args(arguments)
+                .envs(SOFTWARE)
+                .envs(server.variables.iter().map(|(name, value)| (name, value)))
+                .output()
+                .expect("it starts");
+            assert!(output.status.success(), "{name}: {}", text(&output.stderr));
+            let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            assert_eq!((&said["frames"], &said["gl_errors"]), (&6.into(), &0.into()), "{name}: {said}");
+            said["hash"].to_string()
+        };
+        let table = products().join(format!("{name}.csv"));
+        let alone = hash(&mut Command::new(app(name)));
+        let with = hash(takt().arg("--compare").arg(&table).arg("--").arg(app(name)));
+        assert_eq!(with, alone, "{name}");
+        assert!(column(&table, "kind").iter().filter(|kind| *kind == "swap").count() >= 6, "{name}");
+    }
 }

@@ -3,45 +3,11 @@
 //! The programs in `traps` do what has broken interposers before. Each is run alone, then in all
 //! ways that Takt has, and must say the same and end the same way.
 
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::process::Command;
 
 mod support;
-use support::{GL, column, products, takt, takt_command, text, trap};
-
-/// Ways to run a program with Takt underneath.
-fn ways(name: &str) -> Vec<(String, Vec<String>)> {
-    let table = |way: &str| products().join(format!("{name}-{way}.csv")).display().to_string();
-    let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    vec![
-        ("plain".to_owned(), words(&["--hook", "vendor"])),
-        ("measured".to_owned(), words(&["--hook", "vendor", "--measure", &table("vendor")])),
-        ("compared".to_owned(), words(&["--hook", "vendor", "--compare", &table("compare")])),
-        ("preloaded".to_owned(), words(&["--hook", "preload", "--compare", &table("preload")])),
-    ]
-}
-
-/// Runs a trap alone and in all ways; returns what it said.
-fn same(name: &str, program: &Path, arguments: &[&str]) -> String {
-    let environment = [("LIBGL_ALWAYS_SOFTWARE", "1"), ("LP_NUM_THREADS", "1")];
-    let alone = Command::new(program).args(arguments).envs(environment).output().expect("the trap starts");
-    let said = text(&alone.stdout);
-    assert!(!said.is_empty() || !alone.status.success(), "{name} says nothing: {}", text(&alone.stderr));
-    for (way, options) in ways(name) {
-        let output = takt()
-            .args(options)
-            .arg("--")
-            .arg(program)
-            .args(arguments)
-            .envs(environment)
-            .output()
-            .expect("takt starts");
-        assert_eq!(text(&output.stdout), said, "{name} {way}: {}", text(&output.stderr));
-        assert_eq!(output.status, alone.status, "{name} {way}: {}", text(&output.stderr));
-        assert_eq!(text(&output.stderr), text(&alone.stderr), "{name} {way}");
-    }
-    said
-}
+use support::{GL, SOFTWARE, column, is_slow_wanted, products, same, takt, takt_command, text, trap};
 
 #[test]
 fn a_scene_looks_the_same_and_its_groups_are_seen() {
@@ -72,9 +38,9 @@ fn frames_are_written_as_they_are_shown() {
     let (program, folder) = (trap("scene", &GL), products().join("frames"));
     // What an earlier run left behind.
     let _none = std::fs::remove_dir_all(&folder);
-    let alone = Command::new(&program).env("LIBGL_ALWAYS_SOFTWARE", "1").output().expect("the trap starts");
+    let alone = Command::new(&program).envs(SOFTWARE).output().expect("the trap starts");
     let mut command = takt();
-    command.arg("--dump-frames").arg(&folder).arg("--").arg(&program).env("LIBGL_ALWAYS_SOFTWARE", "1");
+    command.arg("--dump-frames").arg(&folder).arg("--").arg(&program).envs(SOFTWARE);
     let output = command.output().expect("takt starts");
     assert_eq!(text(&output.stdout), text(&alone.stdout), "reading back changes nothing");
     let picture = |frame: usize| std::fs::read(folder.join(format!("0-{frame:06}.ppm"))).expect("a picture");
@@ -97,7 +63,7 @@ fn a_driver_that_is_described_but_not_installed_is_passed_over() {
         let text = format!(r#"{{"file_format_version":"1.0.0","ICD":{{"library_path":"{library}"}}}}"#);
         std::fs::write(folder.join(format!("{name}.json")), text).expect("our own file");
     }
-    let table = products().join("vendors.csv");
+    let table = products().join("missing.csv");
     let said = |command: &mut Command| {
         let output =
             command.arg("only").env("__EGL_VENDOR_LIBRARY_DIRS", &folder).output().expect("it starts");
@@ -109,8 +75,58 @@ fn a_driver_that_is_described_but_not_installed_is_passed_over() {
 }
 
 #[test]
+fn two_drivers_work_in_one_process() {
+    let program = trap("vendors", &GL);
+    let folder = products().join("two-vendors");
+    std::fs::create_dir_all(&folder).expect("our own folder");
+    // The same driver under another name: libEGL takes it for a second one, with its own displays.
+    let second = folder.join("libEGL_second.so.0");
+    std::fs::copy(loaded("libEGL_mesa.so.0"), &second).expect("a copy");
+    let second = second.display().to_string();
+    for (name, library) in [("50_mesa", "libEGL_mesa.so.0"), ("60_second", &second)] {
+        let text = format!(r#"{{"file_format_version":"1.0.0","ICD":{{"library_path":"{library}"}}}}"#);
+        std::fs::write(folder.join(format!("{name}.json")), text).expect("our own file");
+    }
+    let said = |command: &mut Command| {
+        let output = command.envs(SOFTWARE).env("__EGL_VENDOR_LIBRARY_DIRS", &folder).output();
+        let output = output.expect("it starts");
+        (text(&output.stdout), text(&output.stderr), output.status)
+    };
+    let alone = said(&mut Command::new(&program));
+    assert!(alone.0.starts_with("drivers 2"), "{alone:?}");
+    for way in ["vendor", "preload"] {
+        let table = products().join(format!("two-{way}.csv"));
+        let with = said(takt().args(["--hook", way, "--compare"]).arg(&table).arg("--").arg(&program));
+        assert_eq!(with, alone, "{way}");
+        let (contexts, kinds) = (column(&table, "context"), column(&table, "kind"));
+        for context in ["0", "1"] {
+            let swaps = contexts.iter().zip(&kinds).filter(|(of, kind)| *of == context && *kind == "swap");
+            assert_eq!(swaps.count(), 55, "{way}: context {context}");
+        }
+    }
+}
+
+/// Path of a library, as the loader finds it.
+fn loaded(name: &str) -> String {
+    let output = Command::new("/sbin/ldconfig").arg("-p").output().expect("ldconfig starts");
+    let list = text(&output.stdout);
+    let line = list.lines().find(|line| line.trim_start().starts_with(name)).expect("the library");
+    line.rsplit(' ').next().expect("a path").to_owned()
+}
+
+#[test]
 fn errors_stay_errors() {
     same("errors", &trap("errors", &GL), &[]);
+}
+
+#[test]
+fn no_count_is_too_large() {
+    same("huge", &trap("huge", &GL), &[]);
+}
+
+#[test]
+fn objects_are_deleted_while_they_are_used() {
+    same("deleted", &trap("deleted", &GL), &[]);
 }
 
 #[test]
@@ -137,14 +153,16 @@ fn another_dlsym_in_front_does_not_matter() {
     let other = trap("other_dlsym", &["-shared", "-fPIC", "-ldl"]);
     let program = trap("lookup", &["-ldl"]);
     let run = |command: &mut Command| {
-        let output = command.env("LD_PRELOAD", &other).output().expect("it starts");
-        (text(&output.stdout), output.status.code())
+        let output = command.envs(SOFTWARE).env("LD_PRELOAD", &other).output().expect("it starts");
+        (text(&output.stdout), text(&output.stderr), output.status.code())
     };
     let alone = run(&mut Command::new(&program));
-    let with = run(takt()
-        .args(["--measure", &products().join("other.csv").display().to_string(), "--"])
-        .arg(&program));
-    assert_eq!(with, alone);
+    for way in ["vendor", "preload"] {
+        let table = products().join(format!("other-{way}.csv"));
+        let with = run(takt().args(["--hook", way, "--measure"]).arg(&table).arg("--").arg(&program));
+        assert_eq!(with, alone, "{way}");
+        assert_eq!(column(&table, "kind").iter().filter(|kind| *kind == "swap").count(), 3, "{way}");
+    }
 }
 
 #[test]
@@ -158,22 +176,60 @@ fn processes_fork_and_execute() {
 }
 
 #[test]
+fn processes_that_fork_before_they_draw_are_both_seen() {
+    same("forks-both", &trap("forks", &GL), &["both"]);
+    for way in ["vendor", "compare", "preload"] {
+        let mut processes = column(&products().join(format!("forks-both-{way}.csv")), "process");
+        processes.dedup();
+        assert_eq!(processes.len(), 2, "{way}: the child, then the parent");
+    }
+}
+
+#[test]
 fn threads_share_objects() {
     same("threads", &trap("threads", &GL), &[]);
 }
 
 #[test]
 fn many_contexts_come_and_go() {
-    let count = if std::env::var_os("TAKT_SLOW_TESTS").is_some() { "10000" } else { "300" };
-    same("contexts", &trap("contexts", &GL), &[count]);
+    let count = if is_slow_wanted() { "10000" } else { "300" };
+    let said = same("contexts", &trap("contexts", &GL), &[count]);
+    assert!(!said.contains("memory grew"), "{said}");
 }
 
 #[test]
 fn apps_swap_never_or_only_or_die() {
     let program = trap("swaps", &GL);
-    for what in ["only", "never", "crash", "exit"] {
+    for what in ["only", "never", "crash", "handler", "abort", "exit"] {
         same("swaps", &program, &[what]);
     }
+}
+
+#[test]
+fn programs_with_rights_of_their_own_run_and_takt_says_that_it_stays_outside() {
+    const NOBODY: u32 = 65534;
+    let program = products().join("trap-rights-of-another");
+    std::fs::copy(trap("rights", &GL), &program).expect("a copy");
+    let given = chown(&program, Some(NOBODY), Some(NOBODY))
+        .and_then(|()| std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)));
+    let said = |command: &mut Command| {
+        let output = command.envs(SOFTWARE).output().expect("it starts");
+        (text(&output.stdout), text(&output.stderr), output.status)
+    };
+    let alone = said(&mut Command::new(&program));
+    if given.is_err() || !alone.0.starts_with("other user 1") {
+        return support::skipped("only root can give a program to another user, where that means anything");
+    }
+    for way in ["vendor", "preload"] {
+        let table = products().join(format!("rights-{way}.csv"));
+        let with = said(takt().args(["--hook", way, "--measure"]).arg(&table).arg("--").arg(&program));
+        assert_eq!((with.0, with.2), (alone.0.clone(), alone.2), "{way}");
+        assert!(with.1.contains("setuid") && with.1.contains("without the setuid bit"), "{way}: {}", with.1);
+        assert_eq!(column(&table, "kind").len(), 0, "{way}: the environment is ignored");
+    }
+    let (findings, _, status) = said(takt_command("doctor").arg("--").arg(&program));
+    assert_eq!(status.code(), Some(1), "{findings}");
+    assert!(findings.contains("setuid") && findings.contains("not tried"), "{findings}");
 }
 
 #[test]
@@ -213,4 +269,21 @@ fn the_doctor_sees_what_is_hooked() {
     assert!(found("trial").is_some_and(|trial| trial.contains("101 command groups")), "{findings:#}");
     assert!(found("measuring").is_some_and(|way| way.contains("by fences")), "{findings:#}");
     assert!(found("hooking").is_some_and(|way| way.contains("libEGL_takt.so")), "{findings:#}");
+}
+
+#[test]
+fn the_doctor_looks_where_the_loader_looks() {
+    let folder = products().join("libraries");
+    std::fs::create_dir_all(&folder).expect("our own folder");
+    // No libEGL of libglvnd: programs would be led past our drivers.
+    std::fs::write(folder.join("libEGL.so.1"), b"\x7fELF\x02\x01").expect("our own file");
+    let found = |path: &std::path::Path| {
+        let output = takt_command("doctor").env("LD_LIBRARY_PATH", path).output().expect("takt starts");
+        text(&output.stdout)
+    };
+    let other = found(&folder);
+    assert!(other.contains("libraries/libEGL.so.1 is not that of libglvnd"), "{other}");
+    assert!(other.contains("is preloaded"), "{other}");
+    let usual = found(&products());
+    assert!(usual.contains("libEGL.so.1 of libglvnd") && usual.contains("stands in front of"), "{usual}");
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+pub(crate) mod server;
+
 /// Folder of the test's own products.
 pub(crate) fn products() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
@@ -19,22 +21,39 @@ pub(crate) fn takt() -> Command {
 /// The same for any of its commands.
 pub(crate) fn takt_command(name: &str) -> Command {
     static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--locked", "--package", "takt-hook", "--target-dir"])
-            .arg(
-                Path::new(env!("CARGO_BIN_EXE_takt"))
-                    .parent()
-                    .and_then(Path::parent)
-                    .expect("a target folder"),
-            )
-            .status()
-            .expect("cargo starts");
-        assert!(status.success());
-    });
+    BUILT.get_or_init(|| build("takt-hook"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_takt"));
     command.arg(name).env("XDG_CACHE_HOME", products().join("cache"));
     command
+}
+
+/// One of the apps of ours, by its name.
+pub(crate) fn app(name: &str) -> PathBuf {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| build("takt-apps"));
+    Path::new(env!("CARGO_BIN_EXE_takt")).with_file_name(name)
+}
+
+/// Builds a package beside the command.
+fn build(package: &str) {
+    let beside = Path::new(env!("CARGO_BIN_EXE_takt")).parent().and_then(Path::parent);
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--locked", "--package", package, "--target-dir"])
+        .arg(beside.expect("a target folder"))
+        .status()
+        .expect("cargo starts");
+    assert!(status.success());
+}
+
+/// Whether tests that take minutes are wanted.
+pub(crate) fn is_slow_wanted() -> bool {
+    std::env::var_os("TAKT_SLOW_TESTS").is_some()
+}
+
+/// Says why a test was not made.
+#[expect(clippy::print_stderr, reason = "whoever reads the log should know")]
+pub(crate) fn skipped(why: &str) {
+    eprintln!("SKIPPED: {why}");
 }
 
 /// What was said.
@@ -67,3 +86,39 @@ pub(crate) fn trap(name: &str, flags: &[&str]) -> PathBuf {
 
 /// What traps link to.
 pub(crate) const GL: [&str; 3] = ["-lEGL", "-lGLESv2", "-lpthread"];
+
+/// A driver that draws the same everywhere.
+pub(crate) const SOFTWARE: [(&str, &str); 2] = [("LIBGL_ALWAYS_SOFTWARE", "1"), ("LP_NUM_THREADS", "1")];
+
+/// Ways to run a program with Takt underneath.
+pub(crate) fn ways(name: &str) -> Vec<(String, Vec<String>)> {
+    let table = |way: &str| products().join(format!("{name}-{way}.csv")).display().to_string();
+    let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    vec![
+        ("plain".to_owned(), words(&["--hook", "vendor"])),
+        ("measured".to_owned(), words(&["--hook", "vendor", "--measure", &table("vendor")])),
+        ("compared".to_owned(), words(&["--hook", "vendor", "--compare", &table("compare")])),
+        ("preloaded".to_owned(), words(&["--hook", "preload", "--compare", &table("preload")])),
+    ]
+}
+
+/// Runs a trap alone and in all ways; returns what it said.
+pub(crate) fn same(name: &str, program: &Path, arguments: &[&str]) -> String {
+    let alone = Command::new(program).args(arguments).envs(SOFTWARE).output().expect("the trap starts");
+    let said = text(&alone.stdout);
+    assert!(!said.is_empty() || !alone.status.success(), "{name} says nothing: {}", text(&alone.stderr));
+    for (way, options) in ways(name) {
+        let output = takt()
+            .args(options)
+            .arg("--")
+            .arg(program)
+            .args(arguments)
+            .envs(SOFTWARE)
+            .output()
+            .expect("takt starts");
+        assert_eq!(text(&output.stdout), said, "{name} {way}: {}", text(&output.stderr));
+        assert_eq!(output.status, alone.status, "{name} {way}: {}", text(&output.stderr));
+        assert_eq!(text(&output.stderr), text(&alone.stderr), "{name} {way}");
+    }
+    said
+}

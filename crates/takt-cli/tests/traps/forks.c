@@ -9,7 +9,21 @@ static int wait_for(pid_t child) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
+/* Forked before there is any GL: both draw. */
+static int both(void) {
+    fflush(stdout);
+    pid_t child = fork();
+    int ended = child ? wait_for(child) : 0;
+    start();
+    glClearColor(0, 1, 0, 1);
+    glClear(GL_COLOR_BUFFER_BIT);
+    say(child ? "parent" : "child");
+    eglSwapBuffers(display, surface);
+    return child ? ended : 6;
+}
+
 int main(int count, char **arguments) {
+    if (count > 1 && !strcmp(arguments[1], "both")) return both();
     start();
     use(program(), 0);
     glEnableVertexAttribArray(0);

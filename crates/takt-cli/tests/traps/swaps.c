@@ -1,6 +1,13 @@
-/* An app that never swaps, one that only swaps, a slow one, and one that dies: by argument. */
+/* An app that never swaps, one that only swaps, a slow one, and some that die: by argument. */
 #include "trap.h"
+#include <signal.h>
 #include <unistd.h>
+
+static void caught(int number) {
+    static const char text[] = "caught\n";
+    if (write(1, text, sizeof text - 1) < 0) _exit(98);
+    _exit(number);
+}
 
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "";
@@ -22,6 +29,16 @@ int main(int count, char **arguments) {
         glClear(GL_COLOR_BUFFER_BIT);
         glFlush();
         *(volatile int *)8 = 1;
+    } else if (!strcmp(what, "handler")) {
+        /* Whoever handles its own crashes sees them. */
+        signal(SIGSEGV, caught);
+        glClear(GL_COLOR_BUFFER_BIT);
+        glFlush();
+        *(volatile int *)8 = 1;
+    } else if (!strcmp(what, "abort")) {
+        glClear(GL_COLOR_BUFFER_BIT);
+        eglSwapBuffers(display, surface);
+        abort();
     } else if (!strcmp(what, "exit")) {
         glClear(GL_COLOR_BUFFER_BIT);
         eglSwapBuffers(display, surface);
