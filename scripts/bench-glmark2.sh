@@ -1,29 +1,96 @@
 #!/bin/bash
 # Frame rates of glmark2 alone and with Takt measuring and predicting, in turns; medians per scene.
-# usage: scripts/bench-glmark2.sh [ROUNDS [SCENE...]]; needs glmark2-es2 and an X server (DISPLAY).
-# TAKT names the command to use, SECONDS_EACH the length of a run.
+# usage: scripts/bench-glmark2.sh [--quick] [--rounds N] [--seconds S] [--fresh] [SCENE...]
+# Without scenes, all that glmark2 runs by default. What was measured is kept in out/bench-glmark2, so
+# an interrupted run goes on where it was; --fresh begins anew. TAKT names the command, SIZE the window.
+# Writes a table in Markdown to standard output and to out/bench-glmark2/table.md.
 set -euo pipefail
-takt=${TAKT:-target/release/takt}
-rounds=${1:-5}
-shift || true
-scenes=("$@")
-[ ${#scenes[@]} -gt 0 ] || scenes=(build:use-vbo=true texture:texture-filter=linear shading:shading=phong
-    bump:bump-render=normals effect2d pulsar desktop buffer ideas jellyfish terrain shadow refract
-    conditionals function loop:fragment-steps=5)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-rate() { grep -o 'FPS: [0-9]*' | cut -d' ' -f2; }
-median() { sort -n | awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }'; }
-printf '%-32s %8s %8s %8s %14s\n' scene alone takt share 'spread (alone)'
-for scene in "${scenes[@]}"; do
-    job="$scene:duration=${SECONDS_EACH:-1}"
-    for round in $(seq "$rounds"); do
-        glmark2-es2 --size 400x300 -b "$job" | rate >>"$work/alone"
-        "$takt" run --measure "$work/m.csv" --mode bb+mars -- glmark2-es2 --size 400x300 -b "$job" | rate >>"$work/takt"
-    done
-    alone=$(median <"$work/alone") with=$(median <"$work/takt")
-    spread="$(sort -n "$work/alone" | head -1)-$(sort -n "$work/alone" | tail -1)"
-    awk -v s="$scene" -v a="$alone" -v w="$with" -v r="$spread" \
-        'BEGIN { printf "%-32s %8d %8d %7.1f%% %14s\n", s, a, w, 100 * w / a, r }'
-    rm -f "$work/alone" "$work/takt"
+cd "$(dirname "$0")/.."
+command="scripts/bench-glmark2.sh $*"
+rounds=7 seconds=2 fresh=
+scenes=()
+usage() { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
+while [ $# -gt 0 ]; do
+    case $1 in
+        --quick) rounds=1 seconds=0.1 ;;
+        --rounds) rounds=${2:?$(usage)}; shift ;;
+        --seconds) seconds=${2:?$(usage)}; shift ;;
+        --fresh) fresh=1 ;;
+        -*) usage ;;
+        *) scenes+=("$1") ;;
+    esac
+    shift
 done
+. scripts/bench-common.sh
+size=${SIZE:-400x300}
+need_display
+make_startup
+
+# Runs of other settings or of another library are no runs of this.
+kept=out/bench-glmark2
+key="$size $seconds ${LP_NUM_THREADS:-} $(git rev-parse HEAD 2>/dev/null) $(cksum <"$takt") $(cksum <"$(dirname "$takt")/libEGL_takt.so")"
+mkdir -p "$kept"
+if [ -n "$fresh" ] || [ "$(cat "$kept/key" 2>/dev/null)" != "$key" ]; then
+    rm -f "$kept/rates" "$kept/about"
+    echo "$key" >"$kept/key"
+fi
+[ -s "$kept/about" ] || about "$command" >"$kept/about"
+touch "$kept/rates"
+
+# Prints "SCENE<tab>RATE" for each scene that a run of glmark2 reports. Slow scenes are told by the
+# time per frame, fast ones by frames per second: each has three digits at least.
+rates() {
+    sed -nE 's/^\[([^]]+)\] (.*): FPS: ([0-9]+) FrameTime: ([0-9.]+) ms.*/\1\t\2\t\3\t\4/p' |
+        awk -F'\t' -v OFS='\t' '{ scene = $2 == "<default>" ? $1 : $1 ":" $2; print scene, ($3 >= 1000 || $4 == 0) ? $3 : 1000 / $4 }'
+}
+if [ ${#scenes[@]} -eq 0 ]; then
+    mapfile -t scenes < <(glmark2-es2 --size 96x72 -b :duration=0.01 | rates | cut -f1)
+fi
+[ ${#scenes[@]} -gt 0 ] || { echo "$0: glmark2-es2 reports no scenes" >&2; exit 1; }
+
+once() { # WAY SCENE
+    local job="$2:duration=$seconds" begin=()
+    [ "$1" = alone ] || begin=("$takt" run --measure "$work/m.csv" --mode bb+mars --)
+    "${begin[@]}" glmark2-es2 --size "$size" -b "$job" | rates | head -1 | cut -f2
+}
+for ((round = 1; round <= rounds; round++)); do
+    for scene in "${scenes[@]}"; do
+        # Which goes first changes, so that a drift of the machine favours neither.
+        ways=(alone takt)
+        ((round % 2)) || ways=(takt alone)
+        for way in "${ways[@]}"; do
+            done_as="$scene"$'\t'"$way"$'\t'"$round"
+            grep -qF -- "$done_as"$'\t' "$kept/rates" && continue
+            rate=$(once "$way" "$scene")
+            [ -n "$rate" ] || { echo "$0: $scene does not run ($way)" >&2; exit 1; }
+            printf '%s\t%s\n' "$done_as" "$rate" >>"$kept/rates"
+            [ -t 2 ] && printf '\r\033[Kround %d of %d, %s, %s: %s' "$round" "$rounds" "$scene" "$way" "$rate" >&2
+        done
+    done
+done
+[ -t 2 ] && printf '\r\033[K' >&2
+
+table() {
+    cat "$kept/about"
+    echo "glmark2 $size, $seconds s each, $rounds rounds in turns; medians. Noise is half the distance of the quartiles of the runs alone."
+    echo
+    echo '| scene | alone, frames/s | with Takt | share | noise |'
+    echo '|---|---|---|---|---|'
+    printf '%s\n' "${scenes[@]}" | awk -F'\t' -v rates="$kept/rates" "$quantiles"'
+        BEGIN { while ((getline line < rates) > 0) { split(line, f, "\t"); key = f[1] SUBSEP f[2]; count[key]++; value[key, count[key]] = f[4] } }
+        {
+            for (i = 1; i <= (n = count[$0, "alone"]); i++) a[i] = value[$0, "alone", i]
+            for (i = 1; i <= (m = count[$0, "takt"]); i++) b[i] = value[$0, "takt", i]
+            sort(a, n); sort(b, m)
+            alone = quantile(a, n, 0.5); with = quantile(b, m, 0.5)
+            share = with / alone; noise = (quantile(a, n, 0.75) - quantile(a, n, 0.25)) / 2 / alone
+            printf "| `%s` | %.1f | %.1f | %.1f %% | ± %.1f %% |\n", $0, alone, with, 100 * share, 100 * noise
+            shares[NR] = share; logs += log(share); good += share >= 0.98; near += share + noise >= 0.98
+        }
+        END {
+            sort(shares, NR)
+            printf "\n%d of %d scenes reach 98 %% of the rate alone, %d within their noise; median %.1f %%, geometric mean %.1f %%, lowest %.1f %%.\n",
+                good, NR, near, 100 * quantile(shares, NR, 0.5), 100 * exp(logs / NR), 100 * shares[1]
+        }'
+}
+table | tee "$kept/table.md"
