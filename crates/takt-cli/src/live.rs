@@ -63,6 +63,12 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
+/// Tells the daemon to end.
+pub(crate) fn stop(path: &Path) -> anyhow::Result<Answer> {
+    ask(path, &Ask::Stop)?;
+    Ok(Answer::Yes)
+}
+
 /// Asks the daemon; what it answers, if it does what is asked.
 fn ask(path: &Path, ask: &Ask) -> anyhow::Result<Value> {
     let connection = Connection::connect(path, PATIENCE)

@@ -4,6 +4,7 @@
 
 mod analyze;
 mod args;
+mod background;
 mod bench;
 mod check;
 mod demo;

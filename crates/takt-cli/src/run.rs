@@ -20,7 +20,7 @@ use takt_predict::profile::{PROFILE_BYTES_MAX, Profile};
 use crate::Answer;
 use crate::args::{RunArgs, ScheduleArgs};
 use crate::hook::{Hooking, Way, program};
-use crate::load;
+use crate::{background, load};
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let hooking = Hooking::prepare(args.hook)?;
@@ -111,7 +111,14 @@ fn terms(args: &ScheduleArgs) -> anyhow::Result<Option<Vec<(&'static str, OsStri
         (settings::ETPF, ns(terms.etpf)),
         (settings::MAX_SLICE, ns(terms.max_slice)),
     ];
-    let mut variables = vec![(settings::SOCKET, args.socket.path().into_os_string())];
+    let socket = args.socket.path();
+    if !args.no_daemon && !args.socket.is_given() {
+        // Without one the program runs all the same.
+        if let Err(error) = background::ensure(&socket) {
+            crate::output::warn(&format!("takt: {error:#}"));
+        }
+    }
+    let mut variables = vec![(settings::SOCKET, socket.into_os_string())];
     for (name, value) in numbers {
         variables.extend(value.map(|value| (name, OsString::from(value))));
     }

@@ -7,6 +7,7 @@
 //! * [`thread`]: the loop itself, on a thread of its own with real-time rights where allowed.
 //! * [`rights`]: what makes that thread punctual.
 //! * [`log`]: what happened lately, judged like a simulation.
+//! * [`place`]: where it listens, so that only one does.
 //! * [`ask`], [`server`]: the control socket: clients and tools.
 
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ pub mod config;
 pub mod engine;
 pub mod log;
 pub mod members;
+pub mod place;
 pub mod rights;
 pub mod seat;
 pub mod server;

@@ -5,15 +5,14 @@
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use takt_core::{AppId, Span, Stats, policy};
 use takt_ipc::message::{Hello, Message, TEXT_MAX, Welcome};
-use takt_ipc::socket::{Connection, Listener, Peer, Received};
+use takt_ipc::socket::{Connection, Peer, Received};
 
 use crate::ask::{Answer, Ask};
 use crate::clock;
@@ -21,6 +20,7 @@ use crate::config::Settings;
 use crate::engine::{Engine, Note, Office, Order};
 use crate::log::{Log, Scene};
 use crate::members::Members;
+use crate::place::Place;
 use crate::rights::{self, Denied};
 use crate::seat::Seat;
 use crate::thread::{Loop, Waker};
@@ -34,8 +34,7 @@ const TURN: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Server {
     settings: Settings,
-    path: PathBuf,
-    listener: Listener,
+    place: Place,
     sessions: Vec<Session>,
     members: Members,
     office: Office,
@@ -62,7 +61,7 @@ struct Session {
 impl Server {
     /// Listens at `path` and starts the scheduling loop.
     pub fn start(path: PathBuf, settings: Settings) -> std::io::Result<Self> {
-        let listener = listen(&path)?;
+        let place = Place::take(path)?;
         let Some(mut chosen) = policy::by_name(&settings.policy) else {
             return Err(std::io::Error::new(
                 ErrorKind::InvalidInput,
@@ -88,8 +87,7 @@ impl Server {
             members: Members::new(settings.core.apps_max as usize),
             policy: settings.policy.clone(),
             settings: Settings { core, ..settings },
-            path,
-            listener,
+            place,
             sessions: Vec::new(),
             office,
             waker,
@@ -108,6 +106,16 @@ impl Server {
         &self.denied
     }
 
+    /// Whether nobody is connected: neither apps nor tools.
+    pub fn is_idle(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
+    /// Whether a tool told it to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping
+    }
+
     /// Serves until told to stop by a tool or by `stop`.
     pub fn run(&mut self, stop: impl Fn() -> bool) -> std::io::Result<()> {
         while !self.stopping && !stop() {
@@ -118,7 +126,7 @@ impl Server {
 
     /// Waits for something to happen, for a short while, and serves it.
     pub fn turn(&mut self) -> std::io::Result<()> {
-        let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&self.place, PollFlags::IN)];
         fds.extend(self.sessions.iter().map(|session| PollFd::new(&session.connection, PollFlags::IN)));
         let timeout = Timespec { tv_sec: 0, tv_nsec: TURN.subsec_nanos().into() };
         match poll(&mut fds, Some(&timeout)) {
@@ -144,7 +152,7 @@ impl Server {
 
     fn accept(&mut self) {
         // A client that vanished while it waited is no reason to stop.
-        while let Ok(Some((connection, peer))) = self.listener.accept() {
+        while let Ok(Some((connection, peer))) = self.place.listener().accept() {
             if self.sessions.len() < SESSIONS_MAX {
                 self.sessions.push(Session { connection, peer, app: None, closing: false });
             }
@@ -350,31 +358,6 @@ impl Server {
     }
 }
 
-/// Listens at `path`, in a folder that is the user's own. A socket that a daemon left behind is
-/// replaced; one that is in use is not.
-fn listen(path: &Path) -> std::io::Result<Listener> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    match Connection::connect(path, Duration::from_secs(1)) {
-        Ok(_) => {
-            let what = "a daemon answers there already; stop it, or give this one another socket";
-            return Err(std::io::Error::new(ErrorKind::AddrInUse, what));
-        }
-        // Files that are no sockets refuse, too, and are not ours to remove.
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
-                let what = "there is a file that is no socket; name another path";
-                return Err(std::io::Error::new(ErrorKind::AlreadyExists, what));
-            }
-            std::fs::remove_file(path)?;
-        }
-        // Not there, most likely; if it is something else, binding says what.
-        Err(_) => {}
-    }
-    Listener::bind(path)
-}
-
 impl Drop for Server {
     fn drop(&mut self) {
         self.order(Order::Stop);
@@ -382,7 +365,5 @@ impl Drop for Server {
             // A loop that panicked has said so itself.
             drop(scheduler.join());
         }
-        // Gone already, perhaps.
-        std::fs::remove_file(&self.path).unwrap_or_default();
     }
 }

@@ -22,17 +22,31 @@ pub const FDS_MAX: usize = 4;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 64;
 
-/// Where the daemon listens unless told otherwise: in the user's run-time folder, else in the
-/// system's.
-pub fn default_path() -> PathBuf {
+/// The place of the machine's own daemon.
+const SYSTEM: &str = "/run/takt/control";
+
+/// Where a daemon listens unless told otherwise: in the user's run-time folder; without one, the
+/// superuser's in the system's, and others' in a folder of their own among temporary files.
+pub fn own_path() -> PathBuf {
     let user = std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty());
-    user.map_or_else(|| PathBuf::from("/run/takt"), |dir| PathBuf::from(dir).join("takt")).join("control")
+    match (user, rustix::process::geteuid()) {
+        (Some(dir), _) => PathBuf::from(dir).join("takt/control"),
+        (None, uid) if uid.is_root() => PathBuf::from(SYSTEM),
+        (None, uid) => std::env::temp_dir().join(format!("takt-{}/control", uid.as_raw())),
+    }
+}
+
+/// Where to look for a daemon unless told otherwise: where the user's own would be or, if there is
+/// none, where the machine's is, if there is one.
+pub fn default_path() -> PathBuf {
+    let own = own_path();
+    if own.exists() || !Path::new(SYSTEM).exists() { own } else { PathBuf::from(SYSTEM) }
 }
 
 /// Who is on the other side, as the kernel knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// Its process when it connected.
+    /// Its process when it connected, or when it began to listen.
     pub pid: u32,
     /// Its user.
     pub uid: u32,
@@ -55,9 +69,9 @@ impl Listener {
     pub fn accept(&self) -> Result<Option<(Connection, Peer)>> {
         match accept_with(&self.0, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(socket) => {
-                let credentials = sockopt::socket_peercred(&socket)?;
-                let pid = u32::try_from(credentials.pid.as_raw_nonzero().get()).unwrap_or(0);
-                Ok(Some((Connection(socket), Peer { pid, uid: credentials.uid.as_raw() })))
+                let connection = Connection(socket);
+                let peer = connection.peer()?;
+                Ok(Some((connection, peer)))
             }
             Err(error) if Error::from(error).kind() == ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error.into()),
@@ -92,6 +106,13 @@ impl Connection {
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(patience))?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;
         Ok(Self(socket))
+    }
+
+    /// Who is on the other side: whoever connected, or whoever listened.
+    pub fn peer(&self) -> Result<Peer> {
+        let credentials = sockopt::socket_peercred(&self.0)?;
+        let pid = u32::try_from(credentials.pid.as_raw_nonzero().get()).unwrap_or(0);
+        Ok(Peer { pid, uid: credentials.uid.as_raw() })
     }
 
     /// Sends a message with descriptors.
@@ -173,6 +194,7 @@ mod tests {
         let (daemon, peer) = accept(&listener);
         assert_eq!(peer.pid, std::process::id());
         assert_eq!(peer.uid, rustix::process::getuid().as_raw());
+        assert_eq!(client.peer().expect("known"), peer, "both are this process");
         assert_eq!(daemon.receive().expect_err("nothing yet").kind(), ErrorKind::WouldBlock);
 
         let hello = Message::Hello(Hello { name: "dial".into(), ..Hello::default() });

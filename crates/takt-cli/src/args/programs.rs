@@ -93,9 +93,14 @@ fn window_size(text: &str) -> Result<String, String> {
 #[derive(ClapArgs, Debug)]
 #[command(next_help_heading = "Scheduling")]
 pub(crate) struct ScheduleArgs {
-    /// Have a running `takt serve` schedule the program; each of the following does so, too.
+    /// Have the daemon schedule the program; each of the following does so, too. If none runs, one
+    /// is started for all programs of this user; it ends soon after the last of them.
     #[arg(long)]
     pub(crate) schedule: bool,
+    /// Start no daemon: without one, the program runs unscheduled. A daemon that is named by --socket
+    /// is never started.
+    #[arg(long)]
+    pub(crate) no_daemon: bool,
     #[command(flatten)]
     pub(crate) terms: TermsArgs,
     #[command(flatten)]
@@ -136,14 +141,21 @@ fn factor(text: &str) -> Result<f64, String> {
 /// Where the daemon is.
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct SocketArgs {
-    /// The daemon's socket [default: takt/control in $XDG_RUNTIME_DIR, else in /run].
+    /// The daemon's socket [default: takt/control in $XDG_RUNTIME_DIR, else in /run; for users
+    /// without either, takt-UID/control among temporary files].
     #[arg(long, value_name = "PATH", env = "TAKT_SOCKET")]
     socket: Option<PathBuf>,
 }
 
 impl SocketArgs {
+    /// Where to look for a daemon.
     pub(crate) fn path(&self) -> PathBuf {
         self.socket.clone().unwrap_or_else(takt_ipc::socket::default_path)
+    }
+
+    /// Whether the user said where it is.
+    pub(crate) fn is_given(&self) -> bool {
+        self.socket.is_some()
     }
 }
 
@@ -155,8 +167,27 @@ pub(crate) struct ServeArgs {
     /// Name of the policy, instead of the configuration's.
     #[arg(long, value_parser = PossibleValuesParser::new(policy::NAMES))]
     pub(crate) policy: Option<String>,
+    /// Run as a process of its own; comes back when it answers.
+    #[arg(long)]
+    pub(crate) background: bool,
+    /// Tell the daemon that serves there to end; its programs run on unscheduled.
+    #[arg(long, conflicts_with_all = ["background", "config", "policy", "idle_s", "log"])]
+    pub(crate) stop: bool,
+    /// End when nobody has been connected for so many seconds.
+    #[arg(long, value_name = "S")]
+    pub(crate) idle_s: Option<u32>,
+    /// Where messages go. Default: standard error; in the background, beside the socket.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
+}
+
+impl ServeArgs {
+    /// Where to listen.
+    pub(crate) fn own_path(&self) -> PathBuf {
+        self.socket.socket.clone().unwrap_or_else(takt_ipc::socket::own_path)
+    }
 }
 
 #[derive(ClapArgs, Debug)]

@@ -1,0 +1,112 @@
+//! Programs that ask to be scheduled find a daemon, whether or not somebody started one.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+mod support;
+use support::{GL, products, takt, takt_command, text};
+
+/// Long enough for any machine; nothing waits this long unless it is broken.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder for the sockets of a user.
+fn home(name: &str) -> PathBuf {
+    let folder = products().join(format!("on-demand-{name}"));
+    std::fs::remove_dir_all(&folder).unwrap_or_default();
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn program(name: &str) -> PathBuf {
+    let program = products().join(format!("on-demand-{name}-swaps"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traps/swaps.c");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-Wno-unused-function", "-o"]).arg(&program).arg(source).args(GL);
+    assert!(gcc.status().expect("gcc starts").success());
+    program
+}
+
+/// `command` as a user whose sockets are in `home`.
+fn of_user(home: &Path, mut command: Command) -> Command {
+    command.envs([("LIBGL_ALWAYS_SOFTWARE", "1"), ("LP_NUM_THREADS", "1")]);
+    command.env("XDG_RUNTIME_DIR", home).env_remove("TAKT_SOCKET");
+    command
+}
+
+fn stop(home: &Path) {
+    let output = of_user(home, takt_command("serve")).arg("--stop").output().expect("takt starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let until = Instant::now() + PATIENCE;
+    while home.join("takt/control.lock").exists() {
+        assert!(Instant::now() < until, "the daemon does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn programs_that_start_at_once_share_one_daemon() {
+    let home = home("shared");
+    let program = program("shared");
+    let run = |n: usize| {
+        let mut command = of_user(&home, takt());
+        command.args(["--name", &format!("app{n}"), "--schedule", "--"]).arg(&program).arg("only");
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("takt starts")
+    };
+    let programs: Vec<_> = (0..4).map(run).collect();
+    let mut started = 0;
+    for program in programs {
+        let output = program.wait_with_output().expect("it ends");
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains("takt: scheduled as app"), "{said}");
+        started += said.matches("takt: started a daemon at").count();
+    }
+    assert_eq!(started, 1, "one of them starts it");
+    let list = of_user(&home, takt_command("list")).output().expect("takt starts");
+    assert!(list.status.success(), "it outlives the programs: {}", text(&list.stderr));
+    stop(&home);
+    assert!(!home.join("takt/control").exists(), "nothing stays behind");
+}
+
+#[test]
+fn nobody_is_started_who_was_not_asked_for() {
+    let home = home("unwanted");
+    let program = program("unwanted");
+    let nobody = home.join("nobody.socket");
+    for arguments in [
+        vec!["--no-daemon", "--schedule"],
+        vec!["--schedule", "--socket", nobody.to_str().expect("UTF-8")],
+        vec![],
+    ] {
+        let mut command = of_user(&home, takt());
+        command.args(&arguments).arg("--").arg(&program).arg("only").stdout(Stdio::null());
+        let output = command.output().expect("takt starts");
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert_eq!(said.contains("no daemon answers"), !arguments.is_empty(), "{said}");
+        assert!(!home.join("takt").exists(), "{arguments:?} started a daemon");
+    }
+}
+
+#[test]
+fn a_daemon_in_the_background_ends_when_nobody_needs_it() {
+    let home = home("idle");
+    let serve = |arguments: &[&str]| {
+        of_user(&home, takt_command("serve")).args(arguments).output().expect("takt starts")
+    };
+    let config = home.join("takt.toml");
+    std::fs::write(&config, "mpcg = 0").expect("written");
+    let wrong = serve(&["--background", "--config", config.to_str().expect("UTF-8")]);
+    assert!(text(&wrong.stderr).contains("takt.toml: mpcg = 0: use 1 to 64"), "{}", text(&wrong.stderr));
+    let started = serve(&["--background", "--idle-s", "1"]);
+    assert!(started.status.success(), "{}", text(&started.stderr));
+    assert!(text(&started.stdout).contains("takt/control.log"), "{}", text(&started.stdout));
+    let until = Instant::now() + PATIENCE;
+    while home.join("takt/control").exists() {
+        assert!(Instant::now() < until, "it does not end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let gone = serve(&["--stop"]);
+    assert!(text(&gone.stderr).contains("no daemon answers"), "{}", text(&gone.stderr));
+}

@@ -1,0 +1,157 @@
+//! Where the daemon listens.
+//!
+//! A file beside the socket is locked for as long as the daemon lives, so that of several that are
+//! started at once exactly one serves, and a socket that was left behind can be told from one that
+//! is in use.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Error, ErrorKind, Result};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use takt_ipc::socket::Listener;
+
+/// A socket that is ours; it is gone when this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    path: PathBuf,
+    listener: Listener,
+    lock: PathBuf,
+    /// The lock is held for as long as this is open.
+    _held: File,
+}
+
+impl Place {
+    /// Listens at `path`, in a folder that is made for the user alone if it does not exist. A socket
+    /// that a daemon left behind is replaced; one that is in use is not.
+    pub fn take(path: PathBuf) -> Result<Self> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            make(folder)?;
+        }
+        let lock = beside(&path, ".lock");
+        let held = hold(&lock)?;
+        // Nobody else serves here, so what is there was left behind, if it is a socket at all.
+        match std::fs::symlink_metadata(&path) {
+            Ok(left) if left.file_type().is_socket() => std::fs::remove_file(&path)?,
+            Ok(_) => {
+                let what = "there is a file that is no socket; name another path";
+                std::fs::remove_file(&lock).unwrap_or_default();
+                return Err(Error::new(ErrorKind::AlreadyExists, what));
+            }
+            // Not there, most likely; if it is something else, binding says what.
+            Err(_) => {}
+        }
+        let listener = Listener::bind(&path)?;
+        Ok(Self { path, listener, lock, _held: held })
+    }
+
+    /// Who knocks.
+    pub fn listener(&self) -> &Listener {
+        &self.listener
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl AsFd for Place {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Gone already, perhaps. The lock is held until both are.
+        std::fs::remove_file(&self.path).unwrap_or_default();
+        std::fs::remove_file(&self.lock).unwrap_or_default();
+    }
+}
+
+/// The file of that name with something added to it.
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Makes a folder for the user alone. Where anybody may make folders, one that is there already must
+/// be the user's.
+pub fn make(folder: &Path) -> Result<()> {
+    match std::fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let found = std::fs::symlink_metadata(folder)?;
+            let own = rustix::process::geteuid().as_raw();
+            let shared = folder.parent().and_then(|above| above.metadata().ok());
+            let anybodys = shared.is_some_and(|above| above.mode() & 0o002 != 0);
+            if anybodys && found.uid() != own && found.uid() != 0 {
+                let what = format!("{} belongs to somebody else; give --socket", folder.display());
+                return Err(Error::new(ErrorKind::PermissionDenied, what));
+            }
+            Ok(())
+        }
+        made => made,
+    }
+}
+
+/// Opens and locks a file. One that its last holder removed in the meantime is not it.
+fn hold(path: &Path) -> Result<File> {
+    loop {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                let what = "a daemon serves there already; stop it, or give this one another socket";
+                return Err(Error::new(ErrorKind::AddrInUse, what));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let is_it = |found: &std::fs::Metadata| file.metadata().is_ok_and(|own| own.ino() == found.ino());
+        if std::fs::metadata(path).is_ok_and(|found| is_it(&found)) {
+            return Ok(file);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("takt-place-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn of_many_at_once_one_serves() {
+        let path = path("race");
+        let places: Vec<Result<Place>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| Place::take(path.clone()))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        let (served, refused): (Vec<_>, Vec<_>) = places.into_iter().partition(Result::is_ok);
+        assert_eq!((served.len(), refused.len()), (1, 15));
+        for error in refused.into_iter().filter_map(Result::err) {
+            assert_eq!(error.kind(), ErrorKind::AddrInUse, "{error}");
+        }
+        drop(served);
+        assert!(!path.exists() && !beside(&path, ".lock").exists(), "nothing stays behind");
+        Place::take(path).expect("free again");
+    }
+
+    #[test]
+    fn folders_are_the_users_own() {
+        let folder = path("folder");
+        let place = Place::take(folder.join("deep/control")).expect("made");
+        assert_eq!(folder.join("deep").metadata().expect("there").mode() & 0o777, 0o700);
+        drop(place);
+        std::fs::remove_dir_all(folder).expect("removed");
+    }
+}
