@@ -50,6 +50,9 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Answer> {
     if let Some(idle_s) = args.idle_s {
         command.arg("--idle-s").arg(idle_s.to_string());
     }
+    if args.log_json {
+        command.arg("--log-json");
+    }
     // Keys pressed in this terminal are not meant for it, and it keeps no folder from going.
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).current_dir("/");
     command.stderr(open_log(&log).with_context(|| format!("cannot write {}", log.display()))?);

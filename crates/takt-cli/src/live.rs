@@ -35,13 +35,24 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Answer> {
 pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
     let path = args.socket.path();
     let terms = args.terms.terms();
-    if terms == Terms::default() {
-        bail!("nothing to set: give --priority, --fps, --etpf-ms or --max-slice-ms");
+    if terms == Terms::default() && args.policy.is_none() {
+        bail!("nothing to set: give --priority, --fps, --etpf-ms, --max-slice-ms or --policy");
     }
-    let apps = ask(&path, &Ask::Set { app: args.app.clone(), terms })?;
-    let changed = of(&apps, "name", &args.app).or_else(|| of(&apps, "app", &args.app));
-    let admission = changed.map_or("", |app| text(app, "admission"));
-    output::print(&format!("{}: {admission}\n", args.app))?;
+    match &args.app {
+        None if terms != Terms::default() => bail!("say which app: takt list shows them"),
+        Some(_) if terms == Terms::default() => bail!("a policy is for all apps: name none"),
+        _ => {}
+    }
+    if let Some(name) = &args.policy {
+        ask(&path, &Ask::Policy { name: name.clone() })?;
+        output::print(&format!("policy: {name}\n"))?;
+    }
+    if let Some(app) = &args.app {
+        let apps = ask(&path, &Ask::Set { app: app.clone(), terms })?;
+        let changed = of(&apps, "name", app).or_else(|| of(&apps, "app", app));
+        let admission = changed.map_or("", |app| text(app, "admission"));
+        output::print(&format!("{app}: {admission}\n"))?;
+    }
     Ok(Answer::Yes)
 }
 

@@ -5,14 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use takt_core::policy;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use takt_core::{Span, policy};
+use takt_daemon::clock;
 use takt_daemon::config::Settings;
+use takt_daemon::journal::{Entry, Format, Journal};
+use takt_daemon::notify::Manager;
 use takt_daemon::server::Server;
+use takt_daemon::watch::Watch;
 
 use crate::args::ServeArgs;
-use crate::{Answer, background, live, load, output};
+use crate::{Answer, background, live, load};
 
+/// A scheduling loop that has not turned for this long hangs.
+const HUNG: Span = Span::from_ms(2_000);
 /// Longest configuration file.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
@@ -26,24 +32,61 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Answer> {
 
 fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
     let settings = settings(args)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
-    }
+    let flag = |signals: &[i32]| -> anyhow::Result<Arc<AtomicBool>> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in signals {
+            signal_hook::flag::register(*signal, Arc::clone(&flag)).context("cannot catch signals")?;
+        }
+        Ok(flag)
+    };
+    let (stop, reload) = (flag(&[SIGINT, SIGTERM])?, flag(&[SIGHUP])?);
+    let journal = journal(args)?;
     let path = args.own_path();
-    let mut server =
-        Server::start(path.clone(), settings).with_context(|| format!("cannot serve {}", path.display()))?;
-    if !server.denied().is_empty() {
-        let denied: Vec<String> =
-            server.denied().iter().map(|right| format!("no {} ({})", right.what, right.why)).collect();
-        output::warn(&format!("takt: grants may be late on a busy machine: {}", denied.join("; ")));
-    }
-    output::warn(&format!("takt: serving {}; stop with Ctrl-C", path.display()));
+    let mut server = Server::start(path.clone(), settings)
+        .with_context(|| format!("cannot serve {}", path.display()))?
+        .with_journal(journal);
+    let mut manager = Manager::from_env();
+    manager.ready("serving");
+    let mut watch = args.config.clone().map(Watch::new);
     let mut idle = Idle::new(args.idle_s);
-    while !server.is_stopping() && !stop.load(Ordering::Relaxed) && !idle.is_over(server.is_idle()) {
+    let reason = loop {
         server.turn()?;
-    }
+        if server.is_stopping() {
+            break "a tool said so";
+        } else if stop.load(Ordering::Relaxed) {
+            break "a signal said so";
+        } else if idle.is_over(server.is_idle()) {
+            break "nobody needs it";
+        }
+        if reload.swap(false, Ordering::Relaxed) || watch.as_mut().is_some_and(Watch::has_changed) {
+            manager.reloading(clock::now());
+            renew(&mut server, args);
+            manager.ready("serving");
+        }
+        manager.pulse(|| server.silent_for().is_ok_and(|silent| silent < HUNG));
+    };
+    manager.stopping();
+    server.tell(&Entry::Stopping { reason });
     Ok(Answer::Yes)
+}
+
+/// Reads the configuration again; the old one holds if it is wrong.
+fn renew(server: &mut Server, args: &ServeArgs) {
+    match settings(args) {
+        Ok(settings) => drop(server.apply(settings)),
+        Err(error) => server.tell(&Entry::Unreadable { reason: &format!("{error:#}") }),
+    }
+}
+
+fn journal(args: &ServeArgs) -> anyhow::Result<Journal> {
+    let out: Box<dyn std::io::Write + Send> = match &args.log {
+        Some(path) => {
+            let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+            Box::new(file.with_context(|| format!("cannot write {}", path.display()))?)
+        }
+        None => Box::new(std::io::stderr()),
+    };
+    Ok(Journal::new(out, if args.log_json { Format::Json } else { Format::Text }))
 }
 
 /// The configuration as the arguments have it.

@@ -7,6 +7,8 @@
 //! * [`thread`]: the loop itself, on a thread of its own with real-time rights where allowed.
 //! * [`rights`]: what makes that thread punctual.
 //! * [`log`]: what happened lately, judged like a simulation.
+//! * [`journal`], [`notify`]: what it tells people, machines and the service manager.
+//! * [`watch`]: whether its configuration is another one than before.
 //! * [`place`]: where it listens, so that only one does.
 //! * [`ask`], [`server`]: the control socket: clients and tools.
 
@@ -16,10 +18,13 @@ pub mod ask;
 pub mod clock;
 pub mod config;
 pub mod engine;
+pub mod journal;
 pub mod log;
 pub mod members;
+pub mod notify;
 pub mod place;
 pub mod rights;
 pub mod seat;
 pub mod server;
 pub mod thread;
+pub mod watch;

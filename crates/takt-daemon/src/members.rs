@@ -27,6 +27,8 @@ pub struct Member {
     pub protected: bool,
     /// Whether it waits for its release after a swap: only if a frame rate was asked for.
     pub paced: bool,
+    /// What it asked for itself.
+    pub asked: Terms,
 }
 
 /// What is to change about a member; what is missing stays.
@@ -40,6 +42,33 @@ pub struct Terms {
     pub etpf: Option<Span>,
     /// Longest group.
     pub max_slice: Option<Span>,
+}
+
+impl Terms {
+    /// The same where the configuration has nothing to say.
+    #[must_use]
+    pub fn under(&self, fixed: Option<&AppSettings>) -> Self {
+        let Some(fixed) = fixed else {
+            return *self;
+        };
+        Self {
+            priority: fixed.priority.or(self.priority),
+            fps_mhz: fixed.fps_mhz.or(self.fps_mhz),
+            etpf: fixed.etpf.or(self.etpf),
+            max_slice: fixed.max_slice.or(self.max_slice),
+        }
+    }
+
+    /// With the defaults for what is missing; a priority that nobody named stays as it is.
+    #[must_use]
+    pub fn complete(self, settings: &Settings) -> Self {
+        Self {
+            priority: self.priority,
+            fps_mhz: self.fps_mhz.or_else(|| Some(settings.core.refresh.mhz())),
+            etpf: self.etpf.or(Some(Span::ZERO)),
+            max_slice: self.max_slice.or(Some(settings.max_slice)),
+        }
+    }
 }
 
 /// Importance of an app that neither asks for one nor is configured.
@@ -86,19 +115,18 @@ impl Members {
             return Err(format!("all {} places are taken", self.slots.len()));
         };
         let app = AppId(u32::try_from(slot).unwrap_or(u32::MAX));
-        let none = AppSettings::default();
-        let fixed = settings.app(&hello.name).unwrap_or(&none);
         let asked = Terms {
-            priority: fixed.priority.or(hello.priority),
-            fps_mhz: fixed.fps_mhz.or(hello.fps_mhz),
-            etpf: fixed.etpf.or_else(|| hello.etpf_ns.map(Span::from_ns)),
-            max_slice: fixed.max_slice.or_else(|| hello.max_slice_ns.map(Span::from_ns)),
+            priority: hello.priority,
+            fps_mhz: hello.fps_mhz,
+            etpf: hello.etpf_ns.map(Span::from_ns),
+            max_slice: hello.max_slice_ns.map(Span::from_ns),
         };
+        let terms = asked.under(settings.app(&hello.name));
         let refresh = &settings.core.refresh;
-        let fps_mhz = asked.fps_mhz.unwrap_or_else(|| refresh.mhz());
+        let fps_mhz = terms.fps_mhz.unwrap_or_else(|| refresh.mhz());
         let stride = refresh.stride_for(fps_mhz).map_err(|error| error.to_string())?;
-        let etpf = checked_etpf(asked.etpf.unwrap_or_default())?;
-        let wanted = asked.priority.unwrap_or(PRIORITY_DEFAULT);
+        let etpf = checked_etpf(terms.etpf.unwrap_or_default())?;
+        let wanted = terms.priority.unwrap_or(PRIORITY_DEFAULT);
         let priority = self.free_priority(wanted).ok_or("all priorities are taken")?;
         let params = AppParams { priority: Priority(priority), stride, etpf, service: Service::default() };
         let (protected, mut admission) = self.judge(app, &params, settings);
@@ -114,10 +142,11 @@ impl Members {
             pid,
             fps_mhz,
             params,
-            max_slice: asked.max_slice.unwrap_or(settings.max_slice),
+            max_slice: terms.max_slice.unwrap_or(settings.max_slice),
             admission,
             protected,
-            paced: asked.fps_mhz.is_some(),
+            paced: terms.fps_mhz.is_some(),
+            asked,
         };
         Ok(self.slots[slot].insert(member))
     }
@@ -144,6 +173,25 @@ impl Members {
         Ok(member)
     }
 
+    /// Judges everybody anew, after somebody came, went or changed; returns for whom the judgement is
+    /// another one.
+    pub fn judge_again(&mut self, settings: &Settings) -> Vec<AppId> {
+        let judged: Vec<_> = self
+            .iter()
+            .map(|member| (member.app, self.judge(member.app, &member.params, settings)))
+            .collect();
+        let mut other = Vec::new();
+        for (app, (protected, admission)) in judged {
+            if let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut)
+                && member.protected != protected
+            {
+                (member.protected, member.admission) = (protected, admission);
+                other.push(app);
+            }
+        }
+        other
+    }
+
     /// Whether the deadlines of an app with these parameters can be guaranteed beside the others,
     /// and the sentence that says so.
     fn judge(&self, app: AppId, params: &AppParams, settings: &Settings) -> (bool, String) {
@@ -161,7 +209,7 @@ impl Members {
     }
 
     /// The priority nearest to the wanted one that nobody has, lower ones first.
-    fn free_priority(&self, wanted: u32) -> Option<u32> {
+    pub fn free_priority(&self, wanted: u32) -> Option<u32> {
         let taken = |priority: &u32| self.iter().any(|member| member.params.priority.0 == *priority);
         (0..=wanted)
             .rev()
@@ -210,6 +258,20 @@ mod tests {
             members.admit(&hello("d", None, 0), 4, &refusing).expect_err("full"),
             "all 3 places are taken"
         );
+    }
+
+    #[test]
+    fn a_promise_that_cannot_be_kept_any_more_is_taken_back() {
+        let settings = Settings::default();
+        let mut members = Members::new(2);
+        members.admit(&hello("a", Some(1), 9_000), 1, &settings).expect("admitted");
+        assert_eq!(members.judge_again(&settings), []);
+        members.admit(&hello("b", Some(2), 9_000), 2, &settings).expect("admitted");
+        assert_eq!(members.judge_again(&settings), [AppId(0)]);
+        assert!(!members.get(AppId(0)).expect("there").protected);
+        members.remove(AppId(1));
+        assert_eq!(members.judge_again(&settings), [AppId(0)]);
+        assert!(members.get(AppId(0)).expect("there").protected);
     }
 
     #[test]

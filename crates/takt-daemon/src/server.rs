@@ -3,6 +3,8 @@
 //! One thread serves the control socket and reads what the scheduling loop tells. It may take its
 //! time: apps draw on without it.
 
+mod reload;
+
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -18,11 +20,12 @@ use crate::ask::{Answer, Ask};
 use crate::clock;
 use crate::config::Settings;
 use crate::engine::{Engine, Note, Office, Order};
+use crate::journal::{Entry, Journal, Who};
 use crate::log::{Log, Scene};
 use crate::members::Members;
 use crate::place::Place;
 use crate::rights::{self, Denied};
-use crate::seat::Seat;
+use crate::seat::{Fault, Seat};
 use crate::thread::{Loop, Waker};
 
 /// Most connections at once; more are closed at once.
@@ -41,6 +44,7 @@ pub struct Server {
     waker: Waker,
     heart: std::os::fd::OwnedFd,
     log: Log,
+    journal: Journal,
     policy: String,
     scheduler: Option<std::thread::JoinHandle<Engine>>,
     own_uid: u32,
@@ -93,6 +97,7 @@ impl Server {
             waker,
             heart,
             log: Log::default(),
+            journal: Journal::default(),
             scheduler: Some(scheduler),
             own_uid: rustix::process::geteuid().as_raw(),
             stopping: false,
@@ -101,9 +106,28 @@ impl Server {
         })
     }
 
-    /// Rights that the scheduling loop does not have.
-    pub fn denied(&self) -> &[Denied] {
-        &self.denied
+    /// Tells from now on what happens.
+    #[must_use]
+    pub fn with_journal(mut self, mut journal: Journal) -> Self {
+        let without = self.denied.iter().map(|right| format!("{} ({})", right.what, right.why));
+        journal.tell(&Entry::Serving {
+            socket: &self.place.path().to_string_lossy(),
+            policy: &self.policy,
+            refresh_hz: f64::from(self.settings.core.refresh.mhz()) / 1000.0,
+            without: without.collect(),
+        });
+        self.journal = journal;
+        self
+    }
+
+    /// Tells something that happened around the server.
+    pub fn tell(&mut self, entry: &Entry<'_>) {
+        self.journal.tell(entry);
+    }
+
+    /// For how long the scheduling loop has not turned; it does so all the time.
+    pub fn silent_for(&self) -> std::io::Result<Span> {
+        Ok(takt_ipc::beat::Pulse::open(self.heart.as_fd())?.silent_for(clock::now()))
     }
 
     /// Whether nobody is connected: neither apps nor tools.
@@ -136,6 +160,7 @@ impl Server {
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(fds);
         self.read_notes();
+        self.journal.sum_up(&self.members);
         // Answered at the loop's next beat; an order that does not fit is asked again then.
         self.office.orders.push(Order::Count).unwrap_or_default();
         for (index, ready) in ready[1..].iter().enumerate() {
@@ -216,9 +241,25 @@ impl Server {
         }
         session.app = Some(app);
         self.order(Order::Join { seat: Box::new(seat), params, max_slice });
+        if let Some(member) = self.members.get(app) {
+            self.journal.tell(&Entry::Joined {
+                who: Who::of(member),
+                priority: params.priority.0,
+                fps: f64::from(member.fps_mhz) / 1000.0,
+                admission: &member.admission,
+            });
+        }
+        self.judge_again();
     }
 
+    /// Turns somebody away.
     fn refuse(&mut self, index: usize, reason: String) {
+        let Peer { pid, uid } = self.sessions[index].peer;
+        self.journal.tell(&Entry::Refused { pid, uid, reason: &reason });
+        self.hang_up(index, reason);
+    }
+
+    fn hang_up(&mut self, index: usize, reason: String) {
         let session = &mut self.sessions[index];
         // It is closed either way.
         session.connection.send(&Message::Refused { reason }, &[]).unwrap_or_default();
@@ -281,16 +322,9 @@ impl Server {
             Ok(terms) => terms,
             Err(problem) => return Answer::refused(problem),
         };
-        match self.members.change(app, terms, &self.settings) {
+        match self.change(app, terms) {
             Err(reason) => Answer::refused(reason),
-            Ok(member) => {
-                let (params, max_slice) = (member.params, member.max_slice);
-                self.order(Order::Change { app, params });
-                if terms.max_slice.is_some() {
-                    self.order(Order::Limit { app, max_slice });
-                }
-                Answer::apps(&self.members)
-            }
+            Ok(()) => Answer::apps(&self.members),
         }
     }
 
@@ -300,6 +334,7 @@ impl Server {
             return Answer::refused(format!("no policy {name}; there are {names}"));
         };
         policy.prepare(&self.settings.core);
+        self.journal.tell(&Entry::Policy { before: &self.policy, after: name });
         name.clone_into(&mut self.policy);
         self.order(Order::Policy(policy));
         Answer::Done
@@ -325,23 +360,32 @@ impl Server {
     fn read_notes(&mut self) {
         while let Ok(note) = self.office.notes.pop() {
             match note {
-                Note::Record(at, record) => self.log.add(at, record),
-                Note::Gone { seat, fault } => {
-                    let app = seat.app;
-                    drop(seat);
-                    self.members.remove(app);
-                    let session = self.sessions.iter().position(|session| session.app == Some(app));
-                    if let Some(index) = session {
-                        self.sessions[index].app = None;
-                        let reason =
-                            fault.map_or_else(|| "it has left".to_owned(), |fault| fault.to_string());
-                        self.refuse(index, reason);
-                    }
+                Note::Record(at, record) => {
+                    self.journal.watch(&record);
+                    self.log.add(at, record);
                 }
+                Note::Gone { seat, fault } => self.gone(seat.app, fault),
                 Note::Replaced(policy) => drop(policy),
                 Note::Counted(stats) => self.stats = stats,
             }
         }
+    }
+
+    /// A client is not scheduled any more.
+    fn gone(&mut self, app: AppId, fault: Option<Fault>) {
+        let fault = fault.map(|fault| fault.to_string());
+        if let Some(member) = self.members.remove(app) {
+            let who = Who::of(&member);
+            match &fault {
+                Some(fault) => self.journal.tell(&Entry::Fault { who, fault, pause_s: 0 }),
+                None => self.journal.tell(&Entry::Left { who }),
+            }
+        }
+        if let Some(index) = self.sessions.iter().position(|session| session.app == Some(app)) {
+            self.sessions[index].app = None;
+            self.hang_up(index, fault.unwrap_or_else(|| "it has left".to_owned()));
+        }
+        self.judge_again();
     }
 
     fn close_sessions(&mut self) {

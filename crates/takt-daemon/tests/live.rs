@@ -1,94 +1,22 @@
 //! A daemon with its threads, and clients over its socket, in real time.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use takt_core::{Estimate, GroupId, GroupKind, Span};
+use takt_core::{GroupKind, Span};
 use takt_daemon::clock;
 use takt_daemon::config::Settings;
 use takt_daemon::server::Server;
-use takt_ipc::client::{Joined, NotScheduled, join};
-use takt_ipc::message::{Hello, Message};
+use takt_ipc::Reply;
+use takt_ipc::client::{NotScheduled, join};
 use takt_ipc::socket::{Connection, Listener};
-use takt_ipc::{Reply, Request};
 
-/// Long enough for any machine; nothing waits this long unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(30);
+mod support;
+use support::{Daemon, PATIENCE, ask, await_reply, complete, granted, hello, submit};
 
 /// Runs `test` against a daemon.
-fn with_daemon(name: &str, settings: &str, test: impl FnOnce(&Path)) {
-    let path = std::env::temp_dir().join(format!("takt-live-{name}-{}", std::process::id()));
-    std::fs::remove_file(&path).unwrap_or_default();
-    let settings = Settings::parse(settings).expect("settings");
-    let mut server = Server::start(path.clone(), settings).expect("a daemon");
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let serving = scope.spawn(|| server.run(|| stop.load(Ordering::Relaxed)));
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(&path)));
-        stop.store(true, Ordering::Relaxed);
-        serving.join().expect("no panic").expect("served");
-        if let Err(panic) = result {
-            std::panic::resume_unwind(panic);
-        }
-    });
-    drop(server);
-    assert!(!path.exists(), "the socket is gone");
-}
-
-fn hello(name: &str, priority: u32) -> Hello {
-    Hello { name: name.to_owned(), priority: Some(priority), ..Hello::default() }
-}
-
-fn submit(app: &mut Joined, group: u64, kind: GroupKind) {
-    let estimate = Estimate::new(Span::from_us(100));
-    app.sender.send(&Request::Submit { group: GroupId(group), kind, estimate }).expect("room");
-}
-
-/// The next reply that is wanted.
-fn await_reply<T>(app: &mut Joined, wanted: impl Fn(Reply) -> Option<T>) -> T {
-    let until = Instant::now() + PATIENCE;
-    while Instant::now() < until {
-        match app.receiver.next_reply().expect("an honest daemon") {
-            Some(reply) => {
-                if let Some(found) = wanted(reply) {
-                    return found;
-                }
-            }
-            None => app.receiver.sleep(Duration::from_millis(100)),
-        }
-    }
-    panic!("no such reply");
-}
-
-fn granted(reply: Reply) -> Option<u64> {
-    match reply {
-        Reply::Grant { group, .. } => Some(group.0),
-        _ => None,
-    }
-}
-
-fn complete(app: &mut Joined, group: u64) {
-    let request =
-        Request::Complete { group: GroupId(group), finished: clock::now(), cost: Span::from_us(50) };
-    app.sender.send(&request).expect("room");
-}
-
-fn ask(path: &Path, text: &str) -> serde_json::Value {
-    let connection = Connection::connect(path, PATIENCE).expect("connect");
-    connection.send(&Message::Ask { text: text.to_owned() }, &[]).expect("send");
-    let mut answer = String::new();
-    loop {
-        match connection.receive().expect("whole").expect("there").message {
-            Message::Answer { text, more } => {
-                answer.push_str(&text);
-                if !more {
-                    return serde_json::from_str(&answer).expect("JSON");
-                }
-            }
-            other => panic!("{other:?}"),
-        }
-    }
+fn with_daemon(name: &str, settings: &str, test: impl FnOnce(&std::path::Path)) {
+    let daemon = Daemon::start(name, settings);
+    test(&daemon.path);
 }
 
 #[test]

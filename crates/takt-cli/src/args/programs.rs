@@ -161,7 +161,7 @@ impl SocketArgs {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct ServeArgs {
-    /// Configuration file (TOML; see docs/daemon.md).
+    /// Configuration file (TOML; see docs/daemon.md). It is read again when it changes, and on SIGHUP.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Name of the policy, instead of the configuration's.
@@ -179,6 +179,9 @@ pub(crate) struct ServeArgs {
     /// Where messages go. Default: standard error; in the background, beside the socket.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
+    /// Messages are JSON objects, one per line.
+    #[arg(long)]
+    pub(crate) log_json: bool,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
 }
@@ -202,9 +205,13 @@ pub(crate) struct ListArgs {
 #[derive(ClapArgs, Debug)]
 pub(crate) struct SetArgs {
     /// Name or slot of the app.
-    pub(crate) app: String,
+    #[arg(required_unless_present = "policy")]
+    pub(crate) app: Option<String>,
     #[command(flatten)]
     pub(crate) terms: TermsArgs,
+    /// Have another policy decide from now on, for all apps (docs/policies.md).
+    #[arg(long, value_parser = PossibleValuesParser::new(policy::NAMES))]
+    pub(crate) policy: Option<String>,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
 }

@@ -1,0 +1,147 @@
+//! A daemon with its threads, and clients over its socket, in real time.
+
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, TryRecvError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use takt_core::{Estimate, GroupId, GroupKind, Span};
+use takt_daemon::clock;
+use takt_daemon::config::Settings;
+use takt_daemon::server::Server;
+use takt_ipc::client::{Joined, join};
+use takt_ipc::message::{Hello, Message};
+use takt_ipc::socket::Connection;
+use takt_ipc::{Reply, Request};
+
+/// Long enough for any machine; nothing waits this long unless it is broken.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+type Job = Box<dyn FnOnce(&mut Server) + Send>;
+
+/// A daemon that ends with the test.
+pub(crate) struct Daemon {
+    pub(crate) path: PathBuf,
+    jobs: Option<SyncSender<Job>>,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl Daemon {
+    pub(crate) fn start(name: &str, settings: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("takt-live-{name}-{}", std::process::id()));
+        let settings = Settings::parse(settings).expect("settings");
+        let mut server = Server::start(path.clone(), settings).expect("a daemon");
+        let (jobs, todo) = sync_channel::<Job>(1);
+        let serving = std::thread::Builder::new().name("served".to_owned()).spawn(move || {
+            loop {
+                match todo.try_recv() {
+                    Ok(job) => job(&mut server),
+                    Err(TryRecvError::Empty) => server.turn().expect("served"),
+                    Err(TryRecvError::Disconnected) => return,
+                }
+            }
+        });
+        Self { path, jobs: Some(jobs), serving: Some(serving.expect("a thread")) }
+    }
+
+    /// Does something to the server itself.
+    pub(crate) fn with<T: Send + 'static>(&self, job: impl FnOnce(&mut Server) -> T + Send + 'static) -> T {
+        let (tell, told) = sync_channel(1);
+        let job: Job = Box::new(move |server| tell.send(job(server)).expect("somebody waits"));
+        self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).expect("it serves");
+        told.recv().expect("done")
+    }
+
+    pub(crate) fn join(&self, name: &str, priority: u32) -> Joined {
+        join(&self.path, &hello(name, priority), PATIENCE).expect("joined")
+    }
+
+    pub(crate) fn ask(&self, text: &str) -> serde_json::Value {
+        ask(&self.path, text)
+    }
+
+    /// Asks until the answer is as wanted: the daemon hears of things a moment later.
+    pub(crate) fn await_answer(
+        &self,
+        text: &str,
+        wanted: impl Fn(&serde_json::Value) -> bool,
+    ) -> serde_json::Value {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let answer = self.ask(text);
+            if wanted(&answer) {
+                return answer;
+            }
+            assert!(Instant::now() < until, "{answer}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        let served = self.serving.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            assert!(matches!(served, Some(Ok(()))), "it served to the end");
+            assert!(!self.path.exists(), "the socket is gone");
+        }
+    }
+}
+
+pub(crate) fn hello(name: &str, priority: u32) -> Hello {
+    Hello { name: name.to_owned(), priority: Some(priority), ..Hello::default() }
+}
+
+pub(crate) fn submit(app: &mut Joined, group: u64, kind: GroupKind) {
+    let estimate = Estimate::new(Span::from_us(100));
+    app.sender.send(&Request::Submit { group: GroupId(group), kind, estimate }).expect("room");
+}
+
+pub(crate) fn complete(app: &mut Joined, group: u64) {
+    let request =
+        Request::Complete { group: GroupId(group), finished: clock::now(), cost: Span::from_us(50) };
+    app.sender.send(&request).expect("room");
+}
+
+/// The next reply that is wanted.
+pub(crate) fn await_reply<T>(app: &mut Joined, wanted: impl Fn(Reply) -> Option<T>) -> T {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        match app.receiver.next_reply().expect("an honest daemon") {
+            Some(reply) => {
+                if let Some(found) = wanted(reply) {
+                    return found;
+                }
+            }
+            None => app.receiver.sleep(Duration::from_millis(100)),
+        }
+    }
+    panic!("no such reply");
+}
+
+pub(crate) fn granted(reply: Reply) -> Option<u64> {
+    match reply {
+        Reply::Grant { group, .. } => Some(group.0),
+        _ => None,
+    }
+}
+
+pub(crate) fn ask(path: &Path, text: &str) -> serde_json::Value {
+    let connection = Connection::connect(path, PATIENCE).expect("connect");
+    connection.send(&Message::Ask { text: text.to_owned() }, &[]).expect("send");
+    let mut answer = String::new();
+    loop {
+        match connection.receive().expect("whole").expect("there").message {
+            Message::Answer { text, more } => {
+                answer.push_str(&text);
+                if !more {
+                    return serde_json::from_str(&answer).expect("JSON");
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
