@@ -95,7 +95,7 @@ fn ask(path: &Path, ask: &Ask) -> anyhow::Result<Value> {
                     break;
                 }
             }
-            Message::Refused { reason } => bail!("the daemon refuses: {reason}"),
+            Message::Refused { reason, .. } => bail!("the daemon refuses: {reason}"),
             _ => bail!("the daemon answers something else; is it of another version?"),
         }
     }

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use takt_ipc::message::Message;
+use takt_ipc::socket::Listener;
+
 mod support;
 use support::{GL, products, takt, takt_command, text, trap};
 
@@ -112,24 +115,69 @@ fn knowing_where_the_daemon_is_schedules_nothing() {
 }
 
 #[test]
-fn a_killed_daemon_stops_nobody() {
+fn a_killed_daemon_stops_nobody_and_its_successor_takes_over() {
     let daemon = Daemon::start("killed");
     let program = trap_as("swaps", "killed");
-    let mut child = start(&daemon.socket, &program);
+    let child = start(&daemon.socket, &program);
     std::thread::sleep(Duration::from_millis(300));
     daemon.signal("-KILL");
-    wait(&mut child);
+    drop(daemon);
+    let _successor = Daemon::start("killed");
+    let said = wait(child);
+    assert!(said.contains("the daemon is gone; the program runs on unscheduled"), "{said}");
+    assert!(said.matches("scheduled as").count() >= 2, "it reattaches: {said}");
 }
 
 #[test]
-fn a_stopped_daemon_stops_nobody() {
+fn a_stopped_daemon_stops_nobody_and_takes_over_again() {
     let daemon = Daemon::start("stopped");
     let program = trap_as("swaps", "stopped");
-    let mut child = start(&daemon.socket, &program);
+    let child = start(&daemon.socket, &program);
     std::thread::sleep(Duration::from_millis(300));
     daemon.signal("-STOP");
-    wait(&mut child);
+    std::thread::sleep(Duration::from_millis(300));
     daemon.signal("-CONT");
+    let said = wait(child);
+    // On a busy machine its silence may be noticed first.
+    assert!(said.contains("the daemon was stopped;") || said.contains("silent for"), "{said}");
+    assert!(said.matches("scheduled as").count() >= 2, "it reattaches: {said}");
+}
+
+#[test]
+fn a_daemon_that_stays_stopped_stops_nobody() {
+    let daemon = Daemon::start("stays");
+    let program = trap_as("swaps", "stays");
+    let child = start(&daemon.socket, &program);
+    std::thread::sleep(Duration::from_millis(300));
+    daemon.signal("-STOP");
+    wait(child);
+    daemon.signal("-CONT");
+}
+
+#[test]
+fn a_daemon_of_another_version_is_told_apart() {
+    let socket = products().join("version.socket");
+    std::fs::remove_file(&socket).unwrap_or_default();
+    let listener = Listener::bind(&socket).expect("bound");
+    let program = trap_as("scene", "version");
+    let alone = alone(&program, &[]);
+    let output = std::thread::scope(|scope| {
+        let running = scope.spawn(|| scheduled(&socket, &program, &[]));
+        let connection = loop {
+            match listener.accept().expect("a socket") {
+                Some((connection, _)) => break connection,
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let mut newer = Message::Refused { reason: "no".to_owned(), again_ms: None }.encode();
+        newer[4] = 77;
+        rustix::net::send(&connection, &newer, rustix::net::SendFlags::empty()).expect("sent");
+        running.join().expect("no panic")
+    });
+    assert_same(&output, &alone, "version");
+    let said = text(&output.stderr);
+    assert!(said.contains("the other side speaks version 77, this one 1; upgrade the older one"), "{said}");
+    std::fs::remove_file(&socket).expect("removed");
 }
 
 #[test]
@@ -164,18 +212,17 @@ fn trap_as(name: &str, copy: &str) -> PathBuf {
 fn start(socket: &Path, program: &Path) -> Child {
     let mut command = takt();
     command.arg("--schedule").arg("--socket").arg(socket).arg("--").arg(program).arg("long");
-    environment(&mut command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("takt starts")
+    environment(&mut command).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("takt starts")
 }
 
-/// It must end by itself.
-fn wait(child: &mut Child) {
+/// It must end by itself; what was said.
+fn wait(mut child: Child) -> String {
     let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(status) = child.try_wait().expect("our child") {
-            assert!(status.success(), "{status}");
-            return;
-        }
+    while child.try_wait().expect("our child").is_none() {
         assert!(Instant::now() < until, "the program hangs");
         std::thread::sleep(Duration::from_millis(20));
     }
+    let output = child.wait_with_output().expect("our child");
+    assert!(output.status.success(), "{}: {}", output.status, text(&output.stderr));
+    text(&output.stderr)
 }

@@ -35,6 +35,9 @@ pub struct File {
     /// How long apps that reserve nothing may delay a more important one that does, in
     /// milliseconds. Default: as long as no deadline is in danger.
     pub max_blocking_ms: Option<f64>,
+    /// How long clients look for a reply before they fall asleep, in microseconds. Default: 20, and 0
+    /// on a single processor.
+    pub spin_us: Option<u32>,
     /// What to do with an app whose deadlines cannot be guaranteed.
     pub admission: Admission,
     /// How far to distrust predictions.
@@ -93,6 +96,8 @@ pub struct Settings {
     pub policy: String,
     /// Longest group that a client may form.
     pub max_slice: Span,
+    /// How long clients look for a reply before they fall asleep, in microseconds.
+    pub spin_us: u32,
     /// What to do with an app whose deadlines cannot be guaranteed.
     pub admission: Admission,
     /// What single apps get.
@@ -156,6 +161,7 @@ impl Default for Settings {
             core: Config::default(),
             policy: policy::NAMES[0].to_owned(),
             max_slice: Span::from_ms(1),
+            spin_us: 0,
             admission: Admission::Unprotected,
             apps: Vec::new(),
         })
@@ -171,6 +177,10 @@ impl File {
         let mpcg = self.mpcg.unwrap_or(2);
         if !(1..=64).contains(&mpcg) {
             return Err(mistake("mpcg", mpcg, "use 1 to 64".to_owned()));
+        }
+        let spin_us = self.spin_us.unwrap_or_else(default_spin_us);
+        if spin_us > 1000 {
+            return Err(mistake("spin_us", spin_us, "use 0 to 1000".to_owned()));
         }
         let refresh_mhz = rate("refresh_hz", self.refresh_hz.unwrap_or(60.0))?;
         let refresh = Refresh::from_mhz(refresh_mhz)
@@ -197,6 +207,7 @@ impl File {
             },
             policy,
             max_slice: slice("max_slice_ms", self.max_slice_ms.unwrap_or(1.0))?,
+            spin_us,
             admission: self.admission,
             apps,
         })
@@ -240,6 +251,11 @@ impl FileApp {
             max_slice: self.max_slice_ms.map(|value| slice(&key("max_slice_ms"), value)).transpose()?,
         })
     }
+}
+
+/// A reply takes some 10 µs; on a single processor it cannot come while somebody looks for it.
+fn default_spin_us() -> u32 {
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) { 20 } else { 0 }
 }
 
 fn mistake(key: &str, value: impl std::fmt::Display, remedy: String) -> Mistake {
@@ -308,6 +324,7 @@ mod tests {
         assert_eq!(problem("policy = 'x'"), format!("policy = x: use one of {}", policy::NAMES.join(", ")));
         assert_eq!(problem("mpcg = 0"), "mpcg = 0: use 1 to 64");
         assert_eq!(problem("max_blocking_ms = -1"), "max_blocking_ms = -1: use 0 to 60000 ms");
+        assert_eq!(problem("spin_us = 1001"), "spin_us = 1001: use 0 to 1000");
         assert_eq!(problem("max_slice_ms = -1"), "max_slice_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("refresh_hz = nan"), "refresh_hz = NaN: use a rate from 0.001 to 1000");
         let odd = problem("[[app]]\nname = 'a'\nfps = 45");

@@ -9,6 +9,7 @@
 //! * [`log`]: what happened lately, judged like a simulation.
 //! * [`journal`], [`notify`]: what it tells people, machines and the service manager.
 //! * [`watch`]: whether its configuration is another one than before.
+//! * [`quarantine`]: who did something wrong and may not come back yet.
 //! * [`place`]: where it listens, so that only one does.
 //! * [`ask`], [`server`]: the control socket: clients and tools.
 
@@ -23,6 +24,7 @@ pub mod log;
 pub mod members;
 pub mod notify;
 pub mod place;
+pub mod quarantine;
 pub mod rights;
 pub mod seat;
 pub mod server;

@@ -24,6 +24,7 @@ use crate::journal::{Entry, Journal, Who};
 use crate::log::{Log, Scene};
 use crate::members::Members;
 use crate::place::Place;
+use crate::quarantine::Quarantine;
 use crate::rights::{self, Denied};
 use crate::seat::{Fault, Seat};
 use crate::thread::{Loop, Waker};
@@ -40,6 +41,7 @@ pub struct Server {
     place: Place,
     sessions: Vec<Session>,
     members: Members,
+    quarantine: Quarantine,
     office: Office,
     waker: Waker,
     heart: std::os::fd::OwnedFd,
@@ -89,6 +91,7 @@ impl Server {
         let denied = told.recv().unwrap_or_default();
         Ok(Self {
             members: Members::new(settings.core.apps_max as usize),
+            quarantine: Quarantine::default(),
             policy: settings.policy.clone(),
             settings: Settings { core, ..settings },
             place,
@@ -221,6 +224,13 @@ impl Server {
             return self.refuse(index, "it has joined already".to_owned());
         }
         let pid = self.sessions[index].peer.pid;
+        if let Some(pause) = self.quarantine.pause(pid, clock::now()) {
+            return self.hang_up(
+                index,
+                "it was let go for a fault; it may come back later".to_owned(),
+                Some(pause),
+            );
+        }
         let member = match self.members.admit(hello, pid, &self.settings) {
             Ok(member) => member,
             Err(reason) => return self.refuse(index, reason),
@@ -231,7 +241,8 @@ impl Server {
             self.members.remove(app);
             return self.refuse(index, "the daemon has no memory or descriptors left".to_owned());
         };
-        let welcome = Message::Welcome(Welcome { app: app.0, admission, paced });
+        let welcome =
+            Message::Welcome(Welcome { app: app.0, admission, paced, spin_us: self.settings.spin_us });
         let fds = [ends.region.as_fd(), ends.doorbell.as_fd(), self.heart.as_fd()];
         let session = &mut self.sessions[index];
         if session.connection.send(&welcome, &fds).is_err() {
@@ -256,13 +267,15 @@ impl Server {
     fn refuse(&mut self, index: usize, reason: String) {
         let Peer { pid, uid } = self.sessions[index].peer;
         self.journal.tell(&Entry::Refused { pid, uid, reason: &reason });
-        self.hang_up(index, reason);
+        self.hang_up(index, reason, None);
     }
 
-    fn hang_up(&mut self, index: usize, reason: String) {
+    /// Says why, and when it may come back if it may.
+    fn hang_up(&mut self, index: usize, reason: String, pause: Option<Span>) {
+        let again_ms = pause.map(|pause| u32::try_from(pause.as_ns() / 1_000_000 + 1).unwrap_or(u32::MAX));
         let session = &mut self.sessions[index];
         // It is closed either way.
-        session.connection.send(&Message::Refused { reason }, &[]).unwrap_or_default();
+        session.connection.send(&Message::Refused { reason, again_ms }, &[]).unwrap_or_default();
         session.closing = true;
     }
 
@@ -373,17 +386,26 @@ impl Server {
 
     /// A client is not scheduled any more.
     fn gone(&mut self, app: AppId, fault: Option<Fault>) {
-        let fault = fault.map(|fault| fault.to_string());
+        let mut pause = None;
         if let Some(member) = self.members.remove(app) {
             let who = Who::of(&member);
-            match &fault {
-                Some(fault) => self.journal.tell(&Entry::Fault { who, fault, pause_s: 0 }),
+            match fault.map(|fault| fault.to_string()) {
+                Some(fault) => {
+                    let span = self.quarantine.blame(member.pid, clock::now());
+                    self.journal.tell(&Entry::Fault {
+                        who,
+                        fault: &fault,
+                        pause_s: span.as_ns() / 1_000_000_000,
+                    });
+                    pause = Some(span);
+                }
                 None => self.journal.tell(&Entry::Left { who }),
             }
         }
         if let Some(index) = self.sessions.iter().position(|session| session.app == Some(app)) {
             self.sessions[index].app = None;
-            self.hang_up(index, fault.unwrap_or_else(|| "it has left".to_owned()));
+            let reason = fault.map_or_else(|| "it has left".to_owned(), |fault| fault.to_string());
+            self.hang_up(index, reason, pause);
         }
         self.judge_again();
     }

@@ -8,6 +8,7 @@ use takt_daemon::config::Settings;
 use takt_daemon::server::Server;
 use takt_ipc::Reply;
 use takt_ipc::client::{NotScheduled, join};
+use takt_ipc::message::Message;
 use takt_ipc::socket::{Connection, Listener};
 
 mod support;
@@ -119,7 +120,7 @@ fn strangers_and_crowds_do_no_harm() {
                 Ok(app) => joined.push(app),
                 Err(NotScheduled::Refused(reason)) => break reason,
                 // The crowd is still leaving.
-                Err(NotScheduled::Absent { .. } | NotScheduled::Nonsense) => {}
+                Err(NotScheduled::Absent { .. } | NotScheduled::NotNow { .. } | NotScheduled::Nonsense) => {}
             }
         };
         assert_eq!(joined.len(), places - 1);
@@ -153,4 +154,30 @@ fn a_socket_left_behind_is_replaced() {
     assert!(path.exists(), "nobody removed it");
     drop(Server::start(path.clone(), Settings::default()).expect("a daemon"));
     assert!(!path.exists(), "the daemon's own socket is gone");
+}
+
+#[test]
+fn whoever_hangs_is_named_and_comes_back_after_a_pause() {
+    let daemon = Daemon::start("hangs", "mpcg = 1");
+    let mut other = daemon.join("other", 1);
+    let mut hanging = daemon.join("hanging", 9);
+    submit(&mut hanging, 0, GroupKind::Draw);
+    assert_eq!(await_reply(&mut hanging, granted), 0);
+    submit(&mut other, 0, GroupKind::Draw);
+    assert_eq!(await_reply(&mut other, granted), 0, "the others go on");
+    await_reply(&mut hanging, |reply| (reply == Reply::Farewell).then_some(()));
+    complete(&mut other, 0);
+    let said = hanging.connection.receive().expect("whole").expect("there").message;
+    let Message::Refused { reason, again_ms: Some(_) } = said else {
+        panic!("{said:?}");
+    };
+    assert_eq!(reason, "it did not report the end of group 0 in time");
+    drop(hanging);
+    let NotScheduled::NotNow { again, .. } =
+        join(&daemon.path, &hello("hanging", 9), PATIENCE).expect_err("too early")
+    else {
+        panic!("it is told when to come back");
+    };
+    std::thread::sleep(again);
+    daemon.join("hanging", 9);
 }

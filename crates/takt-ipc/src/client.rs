@@ -3,9 +3,10 @@
 //! In two halves: several threads of an app may send (the one that draws, the one that sees groups
 //! end) and share the [`Sender`] under a lock of theirs, while one waits with the [`Receiver`].
 
+use std::io::{Error, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use takt_core::{Span, Time};
 
@@ -24,33 +25,98 @@ pub enum NotScheduled {
     #[error("no daemon answers at {path}: {source}")]
     Absent {
         /// Where it should be.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// What the system says.
-        source: std::io::Error,
+        source: Error,
     },
     /// The daemon does not want to.
     #[error("the daemon refuses: {0}")]
     Refused(String),
+    /// The daemon does not want to now.
+    #[error("the daemon refuses for now: {reason}")]
+    NotNow {
+        /// Why, for people.
+        reason: String,
+        /// When it may be asked again.
+        again: Duration,
+    },
     /// The daemon says something else.
     #[error("the daemon does not answer as it should")]
     Nonsense,
 }
 
-/// Joins the daemon at `path`. The connection must be kept: when it closes, the app has left.
+/// Joins the daemon at `path`, and waits for its answer for `patience` at most.
 pub fn join(path: &Path, hello: &Hello, patience: Duration) -> Result<Joined, NotScheduled> {
     let absent = |source| NotScheduled::Absent { path: path.to_owned(), source };
     let connection = Connection::connect(path, patience).map_err(absent)?;
-    connection.send(&Message::Hello(hello.clone()), &[]).map_err(absent)?;
-    let Some(Received { message, fds }) = connection.receive().map_err(absent)? else {
-        return Err(NotScheduled::Nonsense);
-    };
-    match (message, <[OwnedFd; 3]>::try_from(fds)) {
-        (Message::Welcome(welcome), Ok([region, doorbell, beat])) => {
-            let (sender, receiver) = ends(&region, doorbell, &beat).map_err(absent)?;
-            Ok(Joined { connection, welcome, sender, receiver })
+    match Joining::say(connection, path, hello)?.finish(patience)? {
+        Progress::Joined(joined) => Ok(*joined),
+        Progress::NotYet(joining) => Err(joining.too_late()),
+    }
+}
+
+/// A daemon that was asked and has not answered yet.
+#[derive(Debug)]
+pub struct Joining {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// How far joining has come.
+#[derive(Debug)]
+pub enum Progress {
+    /// There.
+    Joined(Box<Joined>),
+    /// Ask again later.
+    NotYet(Joining),
+}
+
+impl Joining {
+    /// Asks the daemon at `path` without waiting for anything.
+    pub fn begin(path: &Path, hello: &Hello) -> Result<Self, NotScheduled> {
+        let absent = |source| NotScheduled::Absent { path: path.to_owned(), source };
+        Self::say(Connection::connect_at_once(path).map_err(absent)?, path, hello)
+    }
+
+    fn say(connection: Connection, path: &Path, hello: &Hello) -> Result<Self, NotScheduled> {
+        let joining = Self { connection, path: path.to_owned() };
+        let said = joining.connection.send(&Message::Hello(hello.clone()), &[]);
+        said.map_err(|source| joining.absent(source))?;
+        Ok(joining)
+    }
+
+    /// Waits for the answer, for `patience` at most.
+    pub fn finish(self, patience: Duration) -> Result<Progress, NotScheduled> {
+        match self.connection.wait(patience) {
+            Ok(true) => {}
+            Ok(false) => return Ok(Progress::NotYet(self)),
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(Progress::NotYet(self)),
+            Err(error) => return Err(self.absent(error)),
         }
-        (Message::Refused { reason }, _) => Err(NotScheduled::Refused(reason)),
-        _ => Err(NotScheduled::Nonsense),
+        let Some(Received { message, fds }) = self.connection.receive().map_err(|e| self.absent(e))? else {
+            return Err(NotScheduled::Nonsense);
+        };
+        match (message, <[OwnedFd; 3]>::try_from(fds)) {
+            (Message::Welcome(welcome), Ok([region, doorbell, beat])) => {
+                let (sender, receiver) = ends(&region, doorbell, &beat).map_err(|e| self.absent(e))?;
+                let Self { connection, .. } = self;
+                Ok(Progress::Joined(Box::new(Joined { connection, welcome, sender, receiver })))
+            }
+            (Message::Refused { reason, again_ms: None }, _) => Err(NotScheduled::Refused(reason)),
+            (Message::Refused { reason, again_ms: Some(ms) }, _) => {
+                Err(NotScheduled::NotNow { reason, again: Duration::from_millis(ms.into()) })
+            }
+            _ => Err(NotScheduled::Nonsense),
+        }
+    }
+
+    /// The daemon took too long.
+    pub fn too_late(self) -> NotScheduled {
+        self.absent(Error::new(ErrorKind::TimedOut, "it takes too long"))
+    }
+
+    fn absent(&self, source: Error) -> NotScheduled {
+        NotScheduled::Absent { path: self.path.clone(), source }
     }
 }
 
@@ -116,6 +182,19 @@ impl Receiver {
     pub fn next_reply(&mut self) -> Result<Option<Reply>, Broken> {
         let words = self.replies.pop()?;
         Ok(words.map(|words| Reply::decode(&words)).transpose()?)
+    }
+
+    /// Looks for a reply for `limit` at most, awake; says whether there is one. For replies that are
+    /// likely to come sooner than falling asleep and waking up would take.
+    pub fn spin(&self, limit: Duration) -> bool {
+        let until = Instant::now() + limit;
+        while self.replies.is_empty() {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+        true
     }
 
     /// Sleeps until there may be a reply, for `timeout` at most.

@@ -9,6 +9,7 @@
 //! * [`ring`]: a bounded queue between two sides that do not trust each other.
 //! * [`region`]: the shared memory itself: layout, seals, mapping.
 //! * [`beat`]: the page on which the daemon shows all clients that it is alive.
+//! * [`alive`]: whether it can be, as the system sees it.
 //! * [`wake`]: how each side wakes the other.
 //! * [`message`], [`socket`]: joining and leaving, parameters, questions and answers.
 //! * [`client`]: all of it, as an app needs it.
@@ -17,6 +18,8 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+#[cfg(not(loom))]
+pub mod alive;
 #[cfg(not(loom))]
 pub mod beat;
 #[cfg(not(loom))]

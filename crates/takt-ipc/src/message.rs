@@ -27,6 +27,8 @@ pub enum Message {
     Refused {
         /// Why, for people.
         reason: String,
+        /// In how many milliseconds it may ask again; if it may not, asking is useless.
+        again_ms: Option<u32>,
     },
     /// A question or an order for the daemon, in JSON.
     Ask {
@@ -66,6 +68,8 @@ pub struct Welcome {
     pub admission: String,
     /// Whether it is to wait for its release after a swap.
     pub paced: bool,
+    /// How long it may look for a reply before it falls asleep, in microseconds.
+    pub spin_us: u32,
 }
 
 /// Why bytes are no message.
@@ -108,7 +112,9 @@ mod field {
     pub(super) const APP: u16 = 6;
     pub(super) const MORE: u16 = 7;
     pub(super) const PACED: u16 = 8;
-    pub(super) const COUNT: usize = 9;
+    pub(super) const AGAIN: u16 = 9;
+    pub(super) const SPIN: u16 = 10;
+    pub(super) const COUNT: usize = 11;
 }
 
 impl Message {
@@ -129,9 +135,15 @@ impl Message {
                     .text(&welcome.admission, TEXT_MAX)
                     .optional(field::APP, Some(welcome.app.to_le_bytes()))
                     .optional(field::PACED, welcome.paced.then_some([]))
+                    .optional(field::SPIN, Some(welcome.spin_us.to_le_bytes()))
                     .bytes
             }
-            Self::Refused { reason } => Encoder::new(kind::REFUSED).text(reason, TEXT_MAX).bytes,
+            Self::Refused { reason, again_ms } => {
+                Encoder::new(kind::REFUSED)
+                    .text(reason, TEXT_MAX)
+                    .optional(field::AGAIN, again_ms.map(u32::to_le_bytes))
+                    .bytes
+            }
             Self::Ask { text } => Encoder::new(kind::ASK).text(text, TEXT_MAX).bytes,
             Self::Answer { text, more } => {
                 Encoder::new(kind::ANSWER)
@@ -173,8 +185,12 @@ impl Message {
                     .map(u32::from_le_bytes)
                     .ok_or(Invalid::Missing(field::APP))?,
                 paced: fields.optional::<0>(field::PACED)?.is_some(),
+                spin_us: fields.optional(field::SPIN)?.map_or(0, u32::from_le_bytes),
             })),
-            kind::REFUSED => Ok(Self::Refused { reason: fields.text(TEXT_MAX)? }),
+            kind::REFUSED => Ok(Self::Refused {
+                reason: fields.text(TEXT_MAX)?,
+                again_ms: fields.optional(field::AGAIN)?.map(u32::from_le_bytes),
+            }),
             kind::ASK => Ok(Self::Ask { text: fields.text(TEXT_MAX)? }),
             kind::ANSWER => Ok(Self::Answer {
                 text: fields.text(TEXT_MAX)?,
@@ -275,12 +291,13 @@ mod tests {
                 max_slice_ns: long.map(|long| long / 5),
             })
         });
-        let welcome = (".*", any::<u32>(), any::<bool>())
-            .prop_map(|(admission, app, paced)| Message::Welcome(Welcome { app, admission, paced }));
+        let welcome = (".*", any::<u32>(), any::<bool>()).prop_map(|(admission, app, paced)| {
+            Message::Welcome(Welcome { app, admission, paced, spin_us: app / 3 })
+        });
         prop_oneof![
             hello,
             welcome,
-            ".*".prop_map(|reason| Message::Refused { reason }),
+            (".*", any::<Option<u32>>()).prop_map(|(reason, again_ms)| Message::Refused { reason, again_ms }),
             ".*".prop_map(|text| Message::Ask { text }),
             (".*", any::<bool>()).prop_map(|(text, more)| Message::Answer { text, more }),
         ]

@@ -9,11 +9,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
     listen, recvmsg, sendmsg, socket_with, sockopt,
 };
+use rustix::time::Timespec;
 
 use crate::message::{MESSAGE_MAX, Message};
 
@@ -106,6 +108,31 @@ impl Connection {
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(patience))?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;
         Ok(Self(socket))
+    }
+
+    /// The same without ever waiting: the daemon may be stopped.
+    pub fn connect_at_once(path: &Path) -> Result<Self> {
+        let socket = open(SocketFlags::NONBLOCK)?;
+        connect(&socket, &SocketAddrUnix::new(path)?)?;
+        Ok(Self(socket))
+    }
+
+    /// Waits for something to receive, for `patience` at most; says whether there is something, be it
+    /// the news that the other side is gone.
+    pub fn wait(&self, patience: Duration) -> Result<bool> {
+        let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
+        let timeout = Timespec {
+            tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: patience.subsec_nanos().into(),
+        };
+        Ok(poll(&mut fds, Some(&timeout))? > 0)
+    }
+
+    /// Whether the other side is gone, at once.
+    pub fn is_hung_up(&self) -> bool {
+        let mut fds = [PollFd::new(&self.0, PollFlags::RDHUP)];
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok() && fds[0].revents().intersects(gone)
     }
 
     /// Who is on the other side: whoever connected, or whoever listened.
@@ -203,7 +230,8 @@ mod tests {
         assert_eq!(received.message, hello);
 
         let (region, fd) = Region::create().expect("memfd");
-        let welcome = Message::Welcome(Welcome { app: 3, admission: "protected".into(), paced: true });
+        let welcome =
+            Message::Welcome(Welcome { app: 3, admission: "protected".into(), paced: true, spin_us: 7 });
         daemon.send(&welcome, &[fd.as_fd()]).expect("send");
         let received = client.receive().expect("whole").expect("there");
         assert_eq!(received.message, welcome);
@@ -211,7 +239,9 @@ mod tests {
         shared.client_ends().0.push(&[5; 8]).expect("room");
         assert_eq!(region.daemon_ends().0.pop(), Ok(Some([5; 8])));
 
+        assert!(!daemon.is_hung_up() && !daemon.wait(Duration::ZERO).expect("asked"));
         drop(client);
+        assert!(daemon.is_hung_up() && daemon.wait(PATIENCE).expect("asked"));
         assert!(daemon.receive().expect("no error").is_none(), "gone");
         std::fs::remove_file(path).expect("remove");
     }

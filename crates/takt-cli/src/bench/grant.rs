@@ -41,6 +41,7 @@ fn measure(path: &std::path::Path, rounds: u64) -> anyhow::Result<Measurement> {
         let estimate = Estimate::new(Span::from_us(10));
         let kind = GroupKind::Draw;
         app.sender.send(&Request::Submit { group: GroupId(group), kind, estimate })?;
+        app.receiver.spin(Duration::from_micros(app.welcome.spin_us.into()));
         wait_for(&mut app, group, start)?;
         histogram.record(u64::try_from(start.elapsed().as_nanos())?)?;
         let (finished, cost) = (clock::now(), Span::from_us(10));

@@ -2,27 +2,40 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
-use takt_ipc::client::{Broken, Joined, NotScheduled, Receiver, Sender, join};
-use takt_ipc::message::Hello;
+use takt_ipc::alive::can_run;
+use takt_ipc::client::{Broken, Joined, Joining, NotScheduled, Progress, Receiver, Sender, join};
+use takt_ipc::message::{Hello, Message};
 use takt_ipc::socket::Connection;
 use takt_ipc::{Reply, Request};
 
 use crate::settings::settings;
 use crate::{clock, guard};
 
-/// How long the daemon may take to admit us: it is another process on the same machine.
+/// How long the daemon may take to admit us at the start, before anything was drawn: it is another
+/// process on the same machine. Later nobody waits for that.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// How long it may take later, while we run on.
+const JOINING_MAX: Span = Span::from_ms(5_000);
 /// How often to look whether the daemon is back.
 const RETRY: Span = Span::from_ms(1_000);
-/// How long the daemon may be silent before we go on without it. It beats every 10 ms.
+/// The daemon beats every 10 ms. If it has been silent for longer, and the system says that it
+/// cannot run, we go on without it: with the nap of whoever listens, that is one frame at 60 Hz.
+const SUSPICIOUS: Span = Span::from_ms(11);
+/// Longest time to stay awake for a reply, whatever the daemon says.
+const SPIN_MAX_US: u32 = 1_000;
+/// How long the daemon may be silent before we go on without it, whatever the system says.
 const SILENCE: Span = Span::from_ms(50);
 
 /// Everything that is known about the connection.
 pub(super) struct Link {
     on: Option<On>,
+    joining: Option<(Joining, Time)>,
+    /// A connection on which the daemon may still say why it let us go.
+    parting: Option<Arc<Connection>>,
     /// Counts connections.
     life: u64,
     retry_at: Time,
@@ -34,11 +47,14 @@ pub(super) struct Link {
 /// While connected.
 struct On {
     /// We have left when this is closed.
-    _connection: Connection,
+    connection: Arc<Connection>,
+    /// The daemon's process.
+    daemon: u32,
     sender: Sender,
     /// None while somebody listens.
     receiver: Option<Receiver>,
     paced: bool,
+    spin: Duration,
     granted: BTreeMap<u64, Span>,
     release: Option<Time>,
     slice: Option<Span>,
@@ -54,6 +70,8 @@ pub(super) enum Waiting<T> {
 /// Somebody who sleeps until there is a reply.
 pub(super) struct Listener {
     receiver: Receiver,
+    connection: Arc<Connection>,
+    daemon: u32,
     life: u64,
 }
 
@@ -62,13 +80,20 @@ pub(super) enum Heard {
     Replies(Vec<Reply>),
     /// The daemon writes nonsense.
     Nonsense(Broken),
+    /// The daemon is gone.
+    Gone,
+    /// Somebody stopped the daemon.
+    Stopped,
     /// The daemon has not been alive for too long.
     Silence(Span),
 }
 
 impl Listener {
-    pub(super) fn listen(&mut self, nap: Duration) -> Heard {
-        self.receiver.sleep(nap);
+    /// Waits for replies: awake for `spin`, then asleep for `nap` at most.
+    pub(super) fn listen(&mut self, nap: Duration, spin: Duration) -> Heard {
+        if spin.is_zero() || !self.receiver.spin(spin) {
+            self.receiver.sleep(nap);
+        }
         let mut replies = Vec::new();
         loop {
             match self.receiver.next_reply() {
@@ -77,14 +102,27 @@ impl Listener {
                 Err(broken) => return Heard::Nonsense(broken),
             }
         }
+        if replies.is_empty() { self.look_around() } else { Heard::Replies(replies) }
+    }
+
+    /// Why nothing came.
+    fn look_around(&self) -> Heard {
         let silent = self.receiver.silent_for(Time::from_ns(clock::now_ns()));
-        if replies.is_empty() && silent > SILENCE { Heard::Silence(silent) } else { Heard::Replies(replies) }
+        if self.connection.is_hung_up() {
+            Heard::Gone
+        } else if silent > SILENCE {
+            Heard::Silence(silent)
+        } else if silent > SUSPICIOUS && !can_run(self.daemon) {
+            Heard::Stopped
+        } else {
+            Heard::Replies(Vec::new())
+        }
     }
 }
 
 impl Link {
     pub(super) const fn new() -> Self {
-        Self { on: None, life: 0, retry_at: Time::ZERO, said: None, groups: 0 }
+        Self { on: None, joining: None, parting: None, life: 0, retry_at: Time::ZERO, said: None, groups: 0 }
     }
 
     /// Sends a group to the daemon; its number and the connection it was sent on.
@@ -143,7 +181,14 @@ impl Link {
     /// Takes the receiver, unless somebody has it.
     pub(super) fn begin_listening(&mut self) -> Option<Listener> {
         let life = self.life;
-        self.on.as_mut()?.receiver.take().map(|receiver| Listener { receiver, life })
+        let on = self.on.as_mut()?;
+        let receiver = on.receiver.take()?;
+        Some(Listener { receiver, connection: Arc::clone(&on.connection), daemon: on.daemon, life })
+    }
+
+    /// How long it is worth to stay awake for a reply.
+    pub(super) fn spin(&self) -> Duration {
+        self.on.as_ref().map_or(Duration::ZERO, |on| on.spin)
     }
 
     /// Puts the receiver back, with what it heard.
@@ -159,6 +204,8 @@ impl Link {
                 }
             }
             Heard::Nonsense(broken) => self.lose(&format!("the daemon writes nonsense ({broken})")),
+            Heard::Gone => self.lose("the daemon is gone"),
+            Heard::Stopped => self.lose("the daemon was stopped"),
             Heard::Silence(span) => {
                 self.lose(&format!("the daemon has been silent for {} ms", span.as_ns() / 1_000_000));
             }
@@ -175,7 +222,10 @@ impl Link {
             }
             Reply::Release { at } => on.release = Some(at),
             Reply::Limit { slice } => on.slice = Some(slice),
-            Reply::Farewell => self.lose("the daemon has let this program go"),
+            Reply::Farewell => {
+                self.parting = Some(Arc::clone(&on.connection));
+                self.lose("the daemon has let this program go");
+            }
         }
     }
 
@@ -185,37 +235,82 @@ impl Link {
 
     /// Joins, if that is due.
     pub(super) fn connect(&mut self, socket: &Path) {
-        let now = Time::from_ns(clock::now_ns());
-        if self.on.is_some() || now < self.retry_at {
+        if self.on.is_some() {
             return;
         }
+        let now = Time::from_ns(clock::now_ns());
+        self.ask_why();
+        if let Some((joining, until)) = self.joining.take() {
+            match joining.finish(Duration::ZERO) {
+                Ok(Progress::NotYet(joining)) if now < until => self.joining = Some((joining, until)),
+                Ok(Progress::NotYet(joining)) => self.not_joined(joining.too_late(), now),
+                Ok(Progress::Joined(joined)) => self.joined(*joined),
+                Err(error) => self.not_joined(error, now),
+            }
+            return;
+        }
+        if now < self.retry_at {
+            return;
+        }
+        let is_first = self.retry_at == Time::ZERO;
         self.retry_at = now + RETRY;
         let settings = settings();
         let hello = Hello { name: settings.app.clone(), ..settings.hello.clone() };
-        match join(socket, &hello, PATIENCE) {
-            Ok(joined) => self.joined(joined),
-            Err(NotScheduled::Refused(reason)) => {
-                // Asking again would not change its mind.
-                self.retry_at = Time::NEVER;
-                self.say(format!("not scheduled: {reason}"));
+        if is_first {
+            match join(socket, &hello, PATIENCE) {
+                Ok(joined) => self.joined(joined),
+                Err(error) => self.not_joined(error, now),
             }
-            Err(error) => self.say(format!("not scheduled: {error}")),
+        } else {
+            match Joining::begin(socket, &hello) {
+                Ok(joining) => self.joining = Some((joining, now + JOINING_MAX)),
+                Err(error) => self.not_joined(error, now),
+            }
         }
+    }
+
+    fn not_joined(&mut self, error: NotScheduled, now: Time) {
+        match &error {
+            // Asking again would not change its mind.
+            NotScheduled::Refused(_) => self.retry_at = Time::NEVER,
+            NotScheduled::NotNow { again, .. } => {
+                let again = Span::from_ns(u64::try_from(again.as_nanos()).unwrap_or(u64::MAX));
+                self.retry_at = now + again.max(RETRY);
+            }
+            NotScheduled::Absent { .. } | NotScheduled::Nonsense => {}
+        }
+        self.say(format!("not scheduled: {error}"));
     }
 
     fn joined(&mut self, joined: Joined) {
         let Joined { connection, welcome, sender, receiver } = joined;
         self.life += 1;
+        self.parting = None;
         self.on = Some(On {
-            _connection: connection,
+            daemon: connection.peer().map_or(0, |peer| peer.pid),
+            connection: Arc::new(connection),
             sender,
             receiver: Some(receiver),
             paced: welcome.paced,
+            spin: Duration::from_micros(welcome.spin_us.min(SPIN_MAX_US).into()),
             granted: BTreeMap::new(),
             release: None,
             slice: None,
         });
         self.say(format!("scheduled as {}: {}", settings().app, welcome.admission));
+    }
+
+    /// Says why the daemon let us go, once it has told.
+    fn ask_why(&mut self) {
+        let Some(connection) = self.parting.take_if(|parting| parting.wait(Duration::ZERO).unwrap_or(true))
+        else {
+            return;
+        };
+        if let Ok(Some(received)) = connection.receive()
+            && let Message::Refused { reason, .. } = received.message
+        {
+            self.say(format!("let go: {reason}"));
+        }
     }
 
     /// Goes on without the daemon.

@@ -56,6 +56,8 @@ impl Gate {
     /// Waits until `done` finds what it looks for; none if nobody will ever send it.
     fn wait<T>(&self, mut done: impl FnMut(&mut Link) -> Waiting<T>) -> Option<T> {
         let mut link = self.lock();
+        // Replies come at once or much later.
+        let mut spin = link.spin();
         loop {
             match done(&mut link) {
                 Waiting::Over(found) => return found,
@@ -65,7 +67,7 @@ impl Gate {
             match link.begin_listening() {
                 Some(mut listener) => {
                     drop(link);
-                    let heard = listener.listen(NAP);
+                    let heard = listener.listen(NAP, std::mem::take(&mut spin));
                     link = self.lock();
                     link.end_listening(listener, heard);
                     self.news.notify_all();
