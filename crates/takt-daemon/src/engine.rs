@@ -147,6 +147,13 @@ impl Engine {
         self.stopped
     }
 
+    /// The doorbell of the client at a slot rang.
+    pub fn rang(&mut self, now: Time, app: AppId) {
+        if let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.rang(now)) {
+            self.dismiss(now, app, Some(fault));
+        }
+    }
+
     /// Does all there is to do at `now`; returns when to come back at the latest. `joined` is
     /// called with each client that takes its seat, to listen to its doorbell.
     pub fn turn(&mut self, now: Time, mut joined: impl FnMut(&Seat)) -> Option<Time> {

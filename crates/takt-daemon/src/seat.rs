@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 
 use takt_core::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
-use takt_core::{AppId, Cost, Event, GroupId, Time};
+use takt_core::{AppId, Cost, Event, GroupId, Span, Time};
 use takt_ipc::region::{Region, Replies, Requests};
 use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
@@ -18,6 +18,12 @@ const GROUP_BITS: u32 = 40;
 
 /// Requests taken from one client per turn: one that floods the ring does not stop the others.
 pub const REQUESTS_PER_TURN: usize = 2 * QUEUE_MAX;
+
+/// Rings without a request that a client may cause per [`WINDOW`]; an honest one causes as many as it
+/// sends requests.
+const NOISE_MAX: u32 = 20_000;
+/// Over which noise is counted.
+const WINDOW: Span = Span::from_ms(1_000);
 
 /// The daemon's end of a client.
 #[derive(Debug)]
@@ -34,6 +40,9 @@ pub struct Seat {
     granted: [Option<GroupId>; IN_FLIGHT_MAX],
     /// It was told something and sleeps perhaps.
     told: bool,
+    /// How often it rang without reason, give or take, in the current [`WINDOW`].
+    noise: u32,
+    window_ends: Time,
 }
 
 /// Why a client is not scheduled any more. The client is at fault, and it alone suffers.
@@ -57,6 +66,9 @@ pub enum Fault {
     /// It does not read what it is told.
     #[error("it does not read what it is told")]
     Deaf,
+    /// It rings and has nothing to say.
+    #[error("it wakes the daemon all the time and has nothing to say")]
+    Noisy,
     /// It did not say that a group ended, for too long.
     #[error("it did not report the end of group {0} in time")]
     Stuck(u64),
@@ -78,8 +90,28 @@ impl Seat {
         let doorbell = Doorbell::new()?;
         let ends = Ends { region: fd, doorbell: rustix::io::dup(&doorbell)? };
         let (requests, replies) = region.daemon_ends();
-        let granted = [None; IN_FLIGHT_MAX];
-        Ok((Self { app, region, requests, replies, doorbell, next: 0, granted, told: false }, ends))
+        let seat = Self {
+            app,
+            region,
+            requests,
+            replies,
+            doorbell,
+            next: 0,
+            granted: [None; IN_FLIGHT_MAX],
+            told: false,
+            noise: 0,
+            window_ends: Time::ZERO,
+        };
+        Ok((seat, ends))
+    }
+
+    /// The client rang: whoever does so all the time for nothing keeps the loop from its work.
+    pub fn rang(&mut self, now: Time) -> Result<(), Fault> {
+        if now >= self.window_ends {
+            (self.noise, self.window_ends) = (0, now + WINDOW);
+        }
+        self.noise += 1;
+        if self.noise > NOISE_MAX { Err(Fault::Noisy) } else { Ok(()) }
     }
 
     /// What wakes the loop when the client has sent something.
@@ -92,6 +124,7 @@ impl Seat {
         let Some(words) = self.requests.pop()? else {
             return Ok(None);
         };
+        self.noise = self.noise.saturating_sub(1);
         match Request::decode(&words)? {
             Request::Submit { group, kind, estimate } => {
                 if group.0 < self.next || group.0 >> GROUP_BITS != 0 {
@@ -112,7 +145,7 @@ impl Seat {
     }
 
     /// Tells the client that a group may run.
-    pub fn grant(&mut self, group: GroupId, credit: takt_core::Span) -> Result<(), Fault> {
+    pub fn grant(&mut self, group: GroupId, credit: Span) -> Result<(), Fault> {
         match self.granted.iter_mut().find(|place| place.is_none()) {
             Some(place) => *place = Some(group),
             None => return Err(Fault::TooMany),

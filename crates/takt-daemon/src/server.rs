@@ -29,7 +29,7 @@ use crate::rights::{self, Denied};
 use crate::seat::{Fault, Seat};
 use crate::thread::{Loop, Waker};
 
-/// Most connections at once; more are closed at once.
+/// Most connections at once.
 const SESSIONS_MAX: usize = 256;
 /// How often notes are read when nothing else happens.
 const TURN: Duration = Duration::from_millis(20);
@@ -181,9 +181,14 @@ impl Server {
     fn accept(&mut self) {
         // A client that vanished while it waited is no reason to stop.
         while let Ok(Some((connection, peer))) = self.place.listener().accept() {
-            if self.sessions.len() < SESSIONS_MAX {
-                self.sessions.push(Session { connection, peer, app: None, closing: false });
+            if self.sessions.len() >= SESSIONS_MAX {
+                // Whoever has said nothing for longest makes room: a crowd keeps nobody out.
+                let Some(idle) = self.sessions.iter().position(|session| session.app.is_none()) else {
+                    continue;
+                };
+                self.sessions.remove(idle);
             }
+            self.sessions.push(Session { connection, peer, app: None, closing: false });
         }
     }
 

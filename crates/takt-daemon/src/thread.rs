@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::time::Timespec;
-use takt_core::Span;
+use takt_core::{AppId, Span};
 use takt_ipc::wake::Doorbell;
 
 use crate::clock;
@@ -13,6 +13,9 @@ use crate::engine::Engine;
 
 /// The loop turns at least this often, so that clients see it alive.
 pub const BEAT_MAX: Span = Span::from_ms(10);
+
+/// Stands for the daemon's own doorbell; those of clients have the number of their slot.
+const WAKER: u64 = u64::MAX;
 
 /// Wakes the loop when there are orders for it.
 #[derive(Clone, Debug)]
@@ -38,7 +41,7 @@ impl Loop {
     pub fn new(engine: Engine) -> std::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        listen(&epoll, &waker)?;
+        listen(&epoll, &waker, WAKER)?;
         Ok(Self { engine, epoll, waker: Waker(Arc::new(Doorbell::from_fd(waker))) })
     }
 
@@ -55,22 +58,28 @@ impl Loop {
             let epoll = &self.epoll;
             let next = self.engine.turn(clock::now(), |seat| {
                 // Without its doorbell a client is heard at the next beat.
-                listen(epoll, seat.doorbell()).unwrap_or_default();
+                listen(epoll, seat.doorbell(), seat.app.0.into()).unwrap_or_default();
             });
             let now = clock::now();
             let latest = now + BEAT_MAX;
             let sleep = next.map_or(latest, |next| next.min(latest)).since(now);
             // Interrupted or not: the next turn looks at everything.
-            epoll::wait(&self.epoll, &mut ready, Some(&timespec(sleep))).unwrap_or_default();
+            let rang = epoll::wait(&self.epoll, &mut ready, Some(&timespec(sleep))).unwrap_or_default();
+            let now = clock::now();
+            for event in &ready[..rang] {
+                if let Ok(app) = u32::try_from(event.data.u64()) {
+                    self.engine.rang(now, AppId(app));
+                }
+            }
         }
         self.engine
     }
 }
 
 /// Wakes up whenever `doorbell` rings again; it need not be silenced.
-fn listen(epoll: &std::os::fd::OwnedFd, doorbell: impl AsFd) -> std::io::Result<()> {
+fn listen(epoll: &std::os::fd::OwnedFd, doorbell: impl AsFd, whose: u64) -> std::io::Result<()> {
     let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-    Ok(epoll::add(epoll, doorbell, epoll::EventData::new_u64(0), flags)?)
+    Ok(epoll::add(epoll, doorbell, epoll::EventData::new_u64(whose), flags)?)
 }
 
 fn timespec(span: Span) -> Timespec {

@@ -296,3 +296,22 @@ fn turns_take_no_memory() {
     assert!(rig.engine.untold() > 0, "nobody read the notes");
     assert_eq!(memory.count_total, 0);
 }
+
+#[test]
+fn one_that_rings_for_nothing_is_let_go() {
+    let mut rig = Rig::new(1);
+    let mut busy = rig.join(0, 1);
+    let noisy = rig.join(1, 9);
+    for group in 0..30_000 {
+        // As many rings as requests are no noise, and neither are some more.
+        busy.submit(group, 1, GroupKind::Draw);
+        rig.engine.rang(rig.now, busy.id);
+        rig.turn();
+        busy.complete(group, rig.now);
+        busy.granted();
+        rig.engine.rang(rig.now, noisy.id);
+        rig.turn();
+    }
+    assert_eq!(rig.fault(), Some((noisy.id, Fault::Noisy)));
+    assert!(rig.engine.seat(busy.id).is_some());
+}

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::ring::{Reader, Shared, Writer};
@@ -41,9 +41,13 @@ unsafe impl<T: Send> Send for Mapping<T> {}
 unsafe impl<T: Sync> Sync for Mapping<T> {}
 
 impl<T> Mapping<T> {
-    /// Maps `fd`, which must be a sealed region that is large enough: only then can no access
-    /// fail. `T` must consist of atomics, for which any bytes are valid.
+    /// Maps `fd` if it is a sealed region that is large enough: only then can no access fail. `T` must
+    /// consist of atomics, for which any bytes are valid.
     pub(crate) fn new(fd: BorrowedFd<'_>, access: ProtFlags) -> std::io::Result<Self> {
+        if !fcntl_get_seals(fd)?.contains(SealFlags::SHRINK) {
+            let what = "shared memory that can shrink";
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
+        }
         let size = u64::try_from(fstat(fd)?.st_size).unwrap_or_default();
         if size < size_of::<T>() as u64 {
             let what = format!("shared memory of {size} bytes, {} are needed", size_of::<T>());
@@ -155,6 +159,21 @@ mod tests {
         assert_eq!(ftruncate(&fd, 0), Err(Errno::PERM));
         assert_eq!(ftruncate(&fd, 1 << 20), Err(Errno::PERM));
         assert_eq!(fcntl_add_seals(&fd, SealFlags::WRITE), Err(Errno::PERM));
+    }
+
+    #[test]
+    fn what_could_shrink_or_is_no_memory_is_refused() {
+        let open = memfd_create("open", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).expect("memfd");
+        ftruncate(&open, 1 << 20).expect("grown");
+        assert_eq!(
+            Region::open(open.as_fd()).expect_err("open").to_string(),
+            "shared memory that can shrink"
+        );
+        for path in ["/", "/dev/null", "/proc/self/exe"] {
+            let file = std::fs::File::open(path).expect("there");
+            assert!(Region::open(file.as_fd()).is_err(), "{path}");
+        }
+        assert!(Region::open(crate::wake::Doorbell::new().expect("eventfd").as_fd()).is_err());
     }
 
     #[test]

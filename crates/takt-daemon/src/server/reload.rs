@@ -35,6 +35,7 @@ impl Server {
         for (differs, what) in [
             (new.refresh.mhz() != old.refresh.mhz(), "refresh_hz"),
             (new.mpcg != old.mpcg, "mpcg"),
+            (new.tuning != old.tuning, "max_blocking_ms"),
             (new.margins != old.margins, "margins"),
         ] {
             if differs {

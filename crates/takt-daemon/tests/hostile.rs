@@ -1,0 +1,230 @@
+//! Clients that mean harm. Whatever they do, an honest one is served, and the daemon keeps nothing.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
+use takt_ipc::client::{Joined, NotScheduled, join};
+use takt_ipc::message::{Hello, Invalid, Message};
+use takt_ipc::socket::{Connection, FDS_MAX};
+use takt_ipc::{Reply, Request};
+
+mod support;
+use support::{Daemon, PATIENCE, await_reply, complete, granted, hello, submit};
+
+/// One who plays by the rules: a group is granted, however busy the daemon is kept.
+struct Honest {
+    app: Joined,
+    group: u64,
+}
+
+impl Honest {
+    fn join(daemon: &Daemon) -> Self {
+        Self { app: daemon.join("honest", 1), group: 0 }
+    }
+
+    fn is_served(&mut self) {
+        submit(&mut self.app, self.group, GroupKind::Draw);
+        assert_eq!(await_reply(&mut self.app, granted), self.group);
+        complete(&mut self.app, self.group);
+        self.group += 1;
+    }
+}
+
+/// Joins by hand, and keeps what it gets: connection, region, doorbell, beat page.
+fn join_by_hand(daemon: &Daemon, fds: &[std::os::fd::BorrowedFd<'_>]) -> (Connection, Vec<OwnedFd>) {
+    loop {
+        let connection = Connection::connect(&daemon.path, PATIENCE).expect("connect");
+        connection.send(&Message::Hello(hello("hostile", 9)), fds).expect("sent");
+        let received = connection.receive().expect("whole").expect("there");
+        match received.message {
+            Message::Welcome(_) => return (connection, received.fds),
+            // All clients of this test are one process to the daemon.
+            Message::Refused { again_ms: Some(ms), .. } => {
+                std::thread::sleep(Duration::from_millis(ms.into()));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Why the daemon hung up.
+fn reason(connection: &Connection) -> String {
+    match connection.receive().expect("whole").expect("a reason comes first").message {
+        Message::Refused { reason, .. } => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn ten_thousand_connections_keep_nobody_out() {
+    let daemon = Daemon::start("crowd", "");
+    let mut honest = Honest::join(&daemon);
+    let mut crowd = std::collections::VecDeque::new();
+    for n in 0..10_000 {
+        crowd.extend(Connection::connect(&daemon.path, PATIENCE));
+        if crowd.len() > 300 {
+            crowd.pop_front();
+        }
+        if n % 1_000 == 0 {
+            honest.is_served();
+            // With hundreds who say nothing, somebody who does gets in.
+            drop(join(&daemon.path, &hello("another", 2), PATIENCE).expect("joined"));
+        }
+    }
+    honest.is_served();
+}
+
+#[test]
+fn whoever_asks_and_does_not_read_is_hung_up_on() {
+    let daemon = Daemon::start("unread", "");
+    let mut honest = Honest::join(&daemon);
+    let deaf = Connection::connect_at_once(&daemon.path).expect("connect");
+    let ask = Message::Ask { text: r#"{"ask": "apps"}"#.to_owned() };
+    let mut sent = 0;
+    // Until the daemon hangs up, or takes no more.
+    while sent < 100_000 && deaf.send(&ask, &[]).is_ok() {
+        sent += 1;
+    }
+    honest.is_served();
+    drop(deaf);
+    honest.is_served();
+}
+
+#[test]
+fn a_ring_is_corrupted_at_every_place() {
+    let daemon = Daemon::start("corrupt", "");
+    let mut honest = Honest::join(&daemon);
+    // Positions of both rings; a record, with the position that makes the daemon read it.
+    let cases: [(&[(u64, u64)], &str); 4] = [
+        (&[(0, 0xffff_fff0)], "the other side of a ring claims an impossible position"),
+        (&[(64, 77), (128, 99), (0, 1)], "it sent something that is no request: 99 is no kind of record"),
+        (&[(128, 1), (136, 1 << 60), (0, 1)], "its group 1152921504606846976 comes out of order"),
+        (&[(128, 2), (136, 3), (0, 1)], "it finished group 3, which was not granted"),
+    ];
+    for (writes, expected) in cases {
+        let (connection, fds) = join_by_hand(&daemon, &[]);
+        for (offset, value) in writes {
+            rustix::io::pwrite(&fds[0], &value.to_le_bytes(), *offset).expect("it is shared");
+        }
+        rustix::io::write(&fds[1], &1u64.to_ne_bytes()).expect("rung");
+        assert_eq!(reason(&connection), expected);
+        honest.is_served();
+        // It may scribble on: nobody looks any more.
+        rustix::io::pwrite(&fds[0], &[0xff; 33_088], 0).expect("it is still shared");
+        honest.is_served();
+    }
+}
+
+#[test]
+fn a_storm_on_the_doorbell_ends() {
+    let daemon = Daemon::start("storm", "");
+    let mut honest = Honest::join(&daemon);
+    let (connection, fds) = join_by_hand(&daemon, &[]);
+    let expected = "it wakes the daemon all the time and has nothing to say";
+    // On a slow machine there is no storm; then there is no fault either.
+    for n in 0..3_000_000 {
+        rustix::io::write(&fds[1], &1u64.to_ne_bytes()).expect("rung");
+        if n % 10_000 == 0 && connection.wait(Duration::ZERO).expect("asked") {
+            assert_eq!(reason(&connection), expected);
+            break;
+        }
+    }
+    honest.is_served();
+}
+
+#[test]
+fn descriptors_of_all_kinds_are_closed() {
+    let daemon = Daemon::start("fds", "");
+    let mut honest = Honest::join(&daemon);
+    let file = |path: &str| OwnedFd::from(std::fs::File::open(path).expect("there"));
+    let odd = [file("/"), file("/dev/null"), file("/dev/zero"), file("/proc/self/stat")];
+    let odd: Vec<_> = odd.iter().map(AsFd::as_fd).collect();
+    assert_eq!(odd.len(), FDS_MAX);
+    for _ in 0..500 {
+        let (connection, fds) = join_by_hand(&daemon, &odd);
+        assert_eq!(fds.len(), 3);
+        assert!(rustix::fs::ftruncate(&fds[0], 1).is_err(), "sealed");
+        assert!(rustix::io::pwrite(&fds[2], &[1; 8], 0).is_err(), "sealed");
+        drop(connection);
+    }
+    honest.is_served();
+}
+
+#[test]
+fn lies_about_time_cost_the_liar_alone() {
+    let daemon = Daemon::start("lies", "mpcg = 1");
+    let mut honest = Honest::join(&daemon);
+    let mut liar = daemon.join("liar", 9);
+    let hour = takt_ipc::record::SPAN_MAX;
+    for (group, (estimate, finished, cost)) in [
+        (Span::ZERO, Time::ZERO, hour),
+        (hour, Time::from_ns(u64::MAX / 4), Span::ZERO),
+        (Span::ZERO, Time::from_ns(1), Span::ZERO),
+        (hour, Time::ZERO, hour),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let group = GroupId(group as u64);
+        let request = Request::Submit { group, kind: GroupKind::Draw, estimate: Estimate::new(estimate) };
+        liar.sender.send(&request).expect("room");
+        assert_eq!(await_reply(&mut liar, granted), group.0);
+        liar.sender.send(&Request::Complete { group, finished, cost }).expect("room");
+        honest.is_served();
+    }
+}
+
+#[test]
+fn a_flood_of_groups_is_cut_off() {
+    let daemon = Daemon::start("flood", "mpcg = 1");
+    let mut honest = Honest::join(&daemon);
+    let mut flood = daemon.join("flood", 9);
+    let request = |group| Request::Submit {
+        group: GroupId(group),
+        kind: GroupKind::Draw,
+        estimate: Estimate::default(),
+    };
+    for group in 0..100_000 {
+        if flood.sender.send(&request(group)).is_err() {
+            break;
+        }
+    }
+    await_reply(&mut flood, |reply| (reply == Reply::Farewell).then_some(()));
+    honest.is_served();
+}
+
+#[test]
+fn other_versions_and_roles_are_refused_by_name() {
+    let daemon = Daemon::start("roles", "");
+    let mut newer = Message::Hello(Hello::default()).encode();
+    newer[4] = 9;
+    let welcome = Message::Refused { reason: String::new(), again_ms: None };
+    for (bytes, expected) in [
+        (newer, Invalid::Version(9).to_string()),
+        (b"GET / HTTP/1.1".to_vec(), Invalid::Foreign.to_string()),
+        (welcome.encode(), "only the daemon says that".to_owned()),
+    ] {
+        let connection = Connection::connect(&daemon.path, PATIENCE).expect("connect");
+        rustix::net::send(&connection, &bytes, rustix::net::SendFlags::NOSIGNAL).expect("sent");
+        assert_eq!(reason(&connection), expected);
+        assert!(connection.receive().expect("whole").is_none(), "and hung up on");
+    }
+    let twice = daemon.join("twice", 1);
+    twice.connection.send(&Message::Hello(hello("twice", 1)), &[]).expect("sent");
+    assert_eq!(reason(&twice.connection), "it has joined already");
+}
+
+#[test]
+fn all_places_may_be_taken() {
+    let daemon = Daemon::start("full", "");
+    let apps: Vec<_> = (0..64).map(|n| daemon.join("many", n)).collect();
+    let refused = join(&daemon.path, &hello("late", 1), PATIENCE).expect_err("full");
+    assert!(
+        matches!(&refused, NotScheduled::Refused(reason) if reason == "all 64 places are taken"),
+        "{refused}"
+    );
+    drop(apps);
+    daemon.await_answer(r#"{"ask": "apps"}"#, |answer| answer["is"] == serde_json::json!([]));
+    daemon.join("late", 1);
+}
