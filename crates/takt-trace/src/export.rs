@@ -5,7 +5,7 @@
 //! a writer remembers the first I/O error, falls silent, and returns it from its `finish`.
 //!
 //! * [`csv`]: one row per executed command group, for spreadsheets and statistics.
-//! * [`json`]: every record, one JSON object per line.
+//! * [`json`]: every record, one JSON object per line; it is read again, too.
 //! * [`perfetto`]: tracks, slices and flows for the Perfetto UI.
 //!
 //! The formats are described in `docs/formats.md`.

@@ -5,10 +5,13 @@
 //! turn it into files that other tools read. Nothing here touches a file or a clock: exporters
 //! write into any [`std::io::Write`].
 //!
+//! * [`deduce`]: what the GPU did, where only completions tell.
 //! * [`export`]: Perfetto, CSV and JSON lines.
 //! * [`lives`]: the life of each command group, joined from the records.
 //! * [`record`]: the records and the [`Observer`] trait.
 //! * [`metrics`]: collects the figures of a run, with a cause for every missed deadline.
+//! * [`replay`]: whether the core would do the same again.
+//! * [`rules`]: what must hold in every run.
 //! * [`summary`]: those figures, as `--json` prints them.
 
 #![forbid(unsafe_code)]
@@ -17,16 +20,20 @@
 extern crate self as takt_trace;
 
 mod blame;
+pub mod deduce;
 pub mod export;
 mod jobs;
 pub mod lives;
 pub mod metrics;
 pub mod record;
+pub mod replay;
 mod roster;
+pub mod rules;
 #[cfg(test)]
 mod sample;
 pub mod summary;
 
+pub use deduce::Deduced;
 pub use metrics::{Metrics, RunFacts};
 pub use record::{AppMeta, GpuRecord, JobsMeta, Log, Meta, Observer, Record};
 pub use summary::{AppSummary, Cause, CauseKind, Miss, Summary};

@@ -68,7 +68,12 @@ impl Lives {
             Record::In(event) => self.event(at, event),
             Record::Out(action) => self.action(at, action),
             Record::Gpu(gpu) => self.gpu(at, gpu),
-            Record::Vsync(_) => None,
+            Record::Gap { .. } => {
+                // How these went on was not told.
+                self.open.clear();
+                None
+            }
+            Record::Vsync(_) | Record::Turn | Record::Policy(_) => None,
         }
     }
 

@@ -15,6 +15,17 @@ pub enum Record {
     Gpu(GpuRecord),
     /// A refresh period began.
     Vsync(Period),
+    /// The scheduler's actions so far were all fetched, and it was asked what is due now
+    /// ([`takt_core::Scheduler::handle_timeout`]). Only live runs say so: with it, they can be
+    /// [replayed](crate::replay).
+    Turn,
+    /// Another policy decides from now on.
+    Policy(&'static str),
+    /// Records are missing here, because nobody could take them in time.
+    Gap {
+        /// How many.
+        records: u64,
+    },
 }
 
 /// What the GPU did.
@@ -71,6 +82,12 @@ pub enum GpuRecord {
 pub trait Observer {
     /// `record` happened at `at`. Times never decrease.
     fn record(&mut self, at: Time, record: &Record);
+
+    /// The slot `app` belongs to somebody else from now on. Only live runs say so: in others, all
+    /// apps are known beforehand.
+    fn meet(&mut self, at: Time, app: AppId, meta: &AppMeta) {
+        let _ = (at, app, meta);
+    }
 }
 
 /// Sees nothing, costs nothing.
@@ -84,6 +101,10 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     fn record(&mut self, at: Time, record: &Record) {
         (**self).record(at, record);
     }
+
+    fn meet(&mut self, at: Time, app: AppId, meta: &AppMeta) {
+        (**self).meet(at, app, meta);
+    }
 }
 
 /// Two observers of the same run.
@@ -93,6 +114,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.record(at, record);
         self.1.record(at, record);
     }
+
+    fn meet(&mut self, at: Time, app: AppId, meta: &AppMeta) {
+        self.0.meet(at, app, meta);
+        self.1.meet(at, app, meta);
+    }
 }
 
 /// An observer that may be switched off.
@@ -101,6 +127,12 @@ impl<O: Observer> Observer for Option<O> {
     fn record(&mut self, at: Time, record: &Record) {
         if let Some(observer) = self {
             observer.record(at, record);
+        }
+    }
+
+    fn meet(&mut self, at: Time, app: AppId, meta: &AppMeta) {
+        if let Some(observer) = self {
+            observer.meet(at, app, meta);
         }
     }
 }

@@ -102,6 +102,11 @@ impl Roster {
                 let member = self.at(app);
                 member.running = member.running.saturating_sub(1);
             }
+            Record::Gap { .. } => {
+                for member in &mut self.members {
+                    *member = Member { params: member.params, ..Member::default() };
+                }
+            }
             _ => {}
         }
     }

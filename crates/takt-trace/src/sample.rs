@@ -104,7 +104,7 @@ impl Story {
             Record::Out(Action::FrameDone(_) | Action::Missed { .. }) => 3,
             Record::In(_) => 4,
             Record::Out(_) => 5,
-            Record::Gpu(_) => 6,
+            _ => 6,
         };
         self.records.push((at, rank, record));
     }

@@ -485,8 +485,8 @@ proptest! {
         }
     }
 
-    /// Whatever is valid can be simulated and judged: nothing panics, time passes, and shares are
-    /// shares.
+    /// Whatever is valid can be simulated and judged: nothing panics, time passes, no rule of all
+    /// runs is broken, and shares are shares.
     #[test]
     fn what_is_valid_can_be_run(mut scenario in scenario()) {
         scenario.duration = scenario.duration.min(Span::from_ms(50));
@@ -494,7 +494,8 @@ proptest! {
         let meta = crate::meta(&scenario);
         let mut metrics = takt_trace::Metrics::new(meta.clone(), scenario.warm_up);
         let mut trace = takt_trace::export::Perfetto::new(std::io::sink(), &meta).unwrap();
-        let mut world = crate::World::new(&scenario, (&mut metrics, &mut trace));
+        let mut rules = takt_trace::rules::Rules::new(scenario.config.clamped().mpcg);
+        let mut world = crate::World::new(&scenario, ((&mut metrics, &mut rules), &mut trace));
         world.run_until(Time::ZERO + scenario.duration);
         world.scheduler().check_invariants();
         let outcome = world.outcome();
@@ -505,6 +506,7 @@ proptest! {
             end: outcome.end,
         });
         trace.finish().unwrap();
+        prop_assert_eq!(rules.broken(), &[""; 0]);
         prop_assert!((0.0..=1.0).contains(&summary.gpu.utilisation), "{}", summary.gpu.utilisation);
         for app in &summary.apps {
             prop_assert!((0.0..=1.0).contains(&app.met), "{}", app.met);

@@ -10,7 +10,7 @@ use takt_core::{Action, AppId, Event, Span, Time};
 
 use super::sink::Sink;
 use crate::lives::{Life, Lives, kind_name};
-use crate::record::{Meta, Observer, Record};
+use crate::record::{AppMeta, Meta, Observer, Record};
 
 /// The columns, as the first line names them.
 pub const HEADER: &str = "app,priority,frame,group,kind,submitted_us,dispatched_us,started_us,\
@@ -79,6 +79,15 @@ impl<W: Write> Observer for Csv<W> {
         if let Some(life) = self.lives.see(at, record) {
             self.write(&life);
         }
+    }
+
+    fn meet(&mut self, _at: Time, app: AppId, meta: &AppMeta) {
+        while self.names.len() <= app.index() {
+            self.names.push(format!("app{}", self.names.len()));
+        }
+        self.names[app.index()] = quoted(&meta.name);
+        let known = self.priorities.by_slot.len().max(app.index() + 1);
+        self.priorities.by_slot.resize(known, None);
     }
 }
 

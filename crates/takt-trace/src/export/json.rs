@@ -3,19 +3,59 @@
 //! The first line describes the run, each further line is one record. Names and units here are a
 //! promise to other programs, so they are spelt out rather than derived from the core's types,
 //! whose names may change.
+//!
+//! * `line`, `params`, `head`: what the lines look like.
+//! * `to_line`, `from_line`: records as lines and back, without loss.
+//! * [`read`]: what was written, as records again.
+
+mod from_line;
+mod head;
+mod line;
+mod params;
+pub mod read;
+mod to_line;
 
 use std::io::{self, Write};
 
 use serde::Serialize;
-use takt_core::event::LostBy;
-use takt_core::{Action, AppParams, Event, Hold, Period, Refresh, Refusal, Span, Time};
+use takt_core::{AppId, Config, Time};
 
+pub use self::from_line::Entry;
+pub use self::read::{BadLine, Reader};
+
+use self::head::Head;
+use self::line::{Line, Stamped};
 use super::sink::Sink;
-use crate::lives::kind_name;
-use crate::record::{GpuRecord, Meta, Observer, Record};
+use crate::record::{AppMeta, Meta, Observer, Record};
 
 /// Version of the format, in the first line; grows when a reader would have to change.
 pub const VERSION: u32 = 1;
+
+/// Appends the line that describes a run; `config` if its records are there from the very start of
+/// the core, so that it can be [replayed](crate::replay).
+pub fn put_head(lines: &mut Vec<u8>, meta: &Meta, config: Option<&Config>) {
+    put(lines, &Head::new(VERSION, meta, config));
+}
+
+/// Appends the line of a record.
+pub fn put_record(lines: &mut Vec<u8>, at: Time, record: &Record) {
+    put(lines, &Stamped { at_ns: at.as_ns(), what: to_line::line_of(record) });
+}
+
+/// Appends the line that says whose slot it is.
+pub fn put_app(lines: &mut Vec<u8>, at: Time, app: AppId, meta: &AppMeta) {
+    let (name, priority, fps_mhz) = (meta.name.clone(), meta.priority.0, meta.fps_mhz);
+    put(lines, &Stamped { at_ns: at.as_ns(), what: Line::App { app: app.0, name, priority, fps_mhz } });
+}
+
+fn put(lines: &mut Vec<u8>, line: &impl Serialize) {
+    let before = lines.len();
+    // Serialising these types into memory cannot fail; if it did, the line is dropped.
+    match serde_json::to_writer(&mut *lines, line) {
+        Ok(()) => lines.push(b'\n'),
+        Err(_) => lines.truncate(before),
+    }
+}
 
 /// Writes records as lines of JSON.
 #[derive(Debug)]
@@ -27,8 +67,14 @@ pub struct Json<W> {
 impl<W: Write> Json<W> {
     /// Writes the line that describes the run to `out`.
     pub fn new(out: W, meta: &Meta) -> io::Result<Self> {
+        Self::with_config(out, meta, None)
+    }
+
+    /// The same with the core's parameters, as [`put_head`] does.
+    pub fn with_config(out: W, meta: &Meta, config: Option<&Config>) -> io::Result<Self> {
         let mut json = Self { out: Sink::new(out), line: Vec::new() };
-        json.write(&head(meta));
+        put_head(&mut json.line, meta, config);
+        json.put();
         json.out.check()?;
         Ok(json)
     }
@@ -38,332 +84,34 @@ impl<W: Write> Json<W> {
         self.out.finish()
     }
 
-    fn write(&mut self, line: &impl Serialize) {
+    fn put(&mut self) {
+        self.out.put(&self.line);
         self.line.clear();
-        // Serialising these types into memory cannot fail; if it did, the line is dropped.
-        if serde_json::to_writer(&mut self.line, line).is_ok() {
-            self.line.push(b'\n');
-            self.out.put(&self.line);
-        }
     }
 }
 
 impl<W: Write> Observer for Json<W> {
     fn record(&mut self, at: Time, record: &Record) {
-        let what = match record {
-            Record::In(event) => event_line(event),
-            Record::Out(action) => action_line(action),
-            Record::Gpu(gpu) => gpu_line(gpu),
-            Record::Vsync(period) => Line::Vsync { period: period.0 },
-        };
-        self.write(&Stamped { at_ns: at.as_ns(), what });
+        put_record(&mut self.line, at, record);
+        self.put();
     }
-}
 
-#[derive(Serialize)]
-struct Head<'a> {
-    record: &'static str,
-    version: u32,
-    scenario: &'a str,
-    policy: &'a str,
-    refresh_mhz: u32,
-    origin_ns: u64,
-    apps: Vec<HeadApp<'a>>,
-}
-
-#[derive(Serialize)]
-struct HeadApp<'a> {
-    app: usize,
-    name: &'a str,
-    priority: u32,
-    fps_mhz: u32,
-}
-
-#[derive(Serialize)]
-struct Stamped {
-    at_ns: u64,
-    #[serde(flatten)]
-    what: Line,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "record", rename_all = "kebab-case")]
-enum Line {
-    Join {
-        app: u32,
-        #[serde(flatten)]
-        params: Params,
-        phase: u32,
-    },
-    Leave {
-        app: u32,
-    },
-    Change {
-        app: u32,
-        #[serde(flatten)]
-        params: Params,
-    },
-    Submit {
-        app: u32,
-        group: u64,
-        kind: &'static str,
-        predicted_ns: Option<u64>,
-    },
-    Complete {
-        group: u64,
-        finished_ns: u64,
-        cost_ns: u64,
-    },
-    Focus {
-        app: Option<u32>,
-    },
-    Refresh {
-        refresh_mhz: u32,
-        origin_ns: u64,
-    },
-    Dispatch {
-        app: u32,
-        group: u64,
-        target: u64,
-        start_ns: u64,
-        reserved_ns: Option<u64>,
-    },
-    Release {
-        app: u32,
-        release_ns: u64,
-    },
-    Hold {
-        app: u32,
-        reason: &'static str,
-        by: Option<u32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        until_ns: Option<u64>,
-    },
-    Preempt {
-        app: u32,
-        group: u64,
-    },
-    Ranked {
-        app: u32,
-        priority: u32,
-    },
-    Refused {
-        app: u32,
-        group: Option<u64>,
-        reason: &'static str,
-        detail: String,
-    },
-    Missed {
-        app: u32,
-        frame: u64,
-        period: u64,
-        deadline_ns: u64,
-        count: u64,
-    },
-    FrameDone {
-        app: u32,
-        frame: u64,
-        period: u64,
-        release_ns: u64,
-        deadline_ns: u64,
-        finished_ns: u64,
-        met: bool,
-    },
-    Left {
-        app: u32,
-        dropped: u32,
-    },
-    Lost {
-        app: u32,
-        group: u64,
-        by: &'static str,
-    },
-    GpuQueued {
-        app: u32,
-        group: u64,
-    },
-    GpuStarted {
-        app: u32,
-        group: u64,
-    },
-    GpuFinished {
-        app: u32,
-        group: u64,
-        started_ns: u64,
-    },
-    GpuPreempted {
-        app: u32,
-        group: u64,
-        started_ns: Option<u64>,
-        stays: bool,
-    },
-    GpuStalled {
-        until_ns: u64,
-    },
-    GpuClock {
-        permille: u32,
-    },
-    Vsync {
-        period: u64,
-    },
-}
-
-#[derive(Serialize)]
-struct Params {
-    priority: u32,
-    stride: u32,
-    etpf_ns: u64,
-}
-
-fn head(meta: &Meta) -> Head<'_> {
-    let apps = meta.apps.iter().enumerate();
-    Head {
-        record: "run",
-        version: VERSION,
-        scenario: &meta.scenario,
-        policy: &meta.policy,
-        refresh_mhz: meta.refresh.mhz(),
-        origin_ns: origin_ns(&meta.refresh),
-        apps: apps
-            .map(|(slot, app)| HeadApp {
-                app: slot,
-                name: &app.name,
-                priority: app.priority.0,
-                fps_mhz: app.fps_mhz,
-            })
-            .collect(),
+    fn meet(&mut self, at: Time, app: AppId, meta: &AppMeta) {
+        put_app(&mut self.line, at, app, meta);
+        self.put();
     }
-}
-
-fn event_line(event: &Event) -> Line {
-    match *event {
-        Event::Join { app, params, phase } => Line::Join { app: app.0, params: params_of(&params), phase },
-        Event::Leave { app } => Line::Leave { app: app.0 },
-        Event::Change { app, params } => Line::Change { app: app.0, params: params_of(&params) },
-        Event::Submit { app, group, kind, estimate } => Line::Submit {
-            app: app.0,
-            group: group.0,
-            kind: kind_name(kind),
-            predicted_ns: finite(estimate.span()),
-        },
-        Event::Complete { group, finished, cost } => {
-            Line::Complete { group: group.0, finished_ns: finished.as_ns(), cost_ns: cost.span().as_ns() }
-        }
-        Event::Focus { app } => Line::Focus { app: app.map(|app| app.0) },
-        Event::Refresh(refresh) => {
-            Line::Refresh { refresh_mhz: refresh.mhz(), origin_ns: origin_ns(&refresh) }
-        }
-    }
-}
-
-fn action_line(action: &Action) -> Line {
-    match *action {
-        Action::Dispatch { app, group, target, start, reserved } => Line::Dispatch {
-            app: app.0,
-            group: group.0,
-            target: target.0,
-            start_ns: start.as_ns(),
-            reserved_ns: finite(reserved),
-        },
-        Action::Preempt { app, group } => Line::Preempt { app: app.0, group: group.0 },
-        Action::Ranked { app, priority } => Line::Ranked { app: app.0, priority: priority.0 },
-        Action::Release { app, at } => Line::Release { app: app.0, release_ns: at.as_ns() },
-        Action::Hold { app, reason } => hold_line(app.0, reason),
-        Action::Refused { app, group, reason } => Line::Refused {
-            app: app.0,
-            group: group.map(|group| group.0),
-            reason: refusal_name(reason),
-            detail: reason.to_string(),
-        },
-        Action::Missed { app, frame, period, deadline, count } => {
-            Line::Missed { app: app.0, frame, period: period.0, deadline_ns: deadline.as_ns(), count }
-        }
-        Action::FrameDone(done) => Line::FrameDone {
-            app: done.app.0,
-            frame: done.frame,
-            period: done.desired.0,
-            release_ns: done.release.as_ns(),
-            deadline_ns: done.deadline.as_ns(),
-            finished_ns: done.finished.as_ns(),
-            met: done.met,
-        },
-        Action::Left { app, dropped } => Line::Left { app: app.0, dropped },
-        Action::Lost { app, group, by } => Line::Lost {
-            app: app.0,
-            group: group.0,
-            by: match by {
-                LostBy::Order => "order",
-                LostBy::Timeout => "timeout",
-            },
-        },
-    }
-}
-
-fn hold_line(app: u32, reason: Hold) -> Line {
-    let (reason, by, until) = match reason {
-        Hold::Protects { app } => ("protects", Some(app), None),
-        Hold::Clears { app } => ("clears", Some(app), None),
-        Hold::Behind { app } => ("behind", Some(app), None),
-        Hold::Exhausted { app } => ("exhausted", Some(app), None),
-        Hold::NoSlot => ("no-slot", None, None),
-        Hold::Unbounded => ("unbounded", None, None),
-        Hold::NoBudget { until } => ("no-budget", None, Some(until)),
-        Hold::Turn { app } => ("turn", Some(app), None),
-        Hold::Tick { at } => ("tick", None, Some(at)),
-        Hold::Batch => ("batch", None, None),
-    };
-    Line::Hold { app, reason, by: by.map(|by| by.0), until_ns: until.map(Time::as_ns) }
-}
-
-fn refusal_name(reason: Refusal) -> &'static str {
-    match reason {
-        Refusal::NoSuchSlot => "no-such-slot",
-        Refusal::SlotTaken => "slot-taken",
-        Refusal::UnknownApp => "unknown-app",
-        Refusal::PriorityTaken { .. } => "priority-taken",
-        Refusal::LookaheadTooLong { .. } => "lookahead-too-long",
-        Refusal::QueueFull => "queue-full",
-        Refusal::UnknownGroup => "unknown-group",
-        Refusal::Exited => "exited",
-        Refusal::FeedsItself => "feeds-itself",
-    }
-}
-
-fn gpu_line(record: &GpuRecord) -> Line {
-    match *record {
-        GpuRecord::Queued { app, group } => Line::GpuQueued { app: app.0, group: group.0 },
-        GpuRecord::Started { app, group } => Line::GpuStarted { app: app.0, group: group.0 },
-        GpuRecord::Finished { app, group, started } => {
-            Line::GpuFinished { app: app.0, group: group.0, started_ns: started.as_ns() }
-        }
-        GpuRecord::Preempted { app, group, started, stays } => {
-            let started_ns = started.map(Time::as_ns);
-            Line::GpuPreempted { app: app.0, group: group.0, started_ns, stays }
-        }
-        GpuRecord::Stalled { until } => Line::GpuStalled { until_ns: until.as_ns() },
-        GpuRecord::Clock { permille } => Line::GpuClock { permille },
-    }
-}
-
-fn params_of(params: &AppParams) -> Params {
-    Params { priority: params.priority.0, stride: params.stride.get(), etpf_ns: params.etpf.as_ns() }
-}
-
-/// Unbounded spans become `null`: a reader must not calculate with a sentinel.
-fn finite(span: Span) -> Option<u64> {
-    (span < Span::FOREVER).then(|| span.as_ns())
-}
-
-fn origin_ns(refresh: &Refresh) -> u64 {
-    refresh.start(Period(0)).as_ns()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::GpuRecord;
     use crate::sample::{Pick, meta, run};
     use expect_test::expect;
-    use takt_core::{AppId, Estimate, GroupId, GroupKind};
+    use takt_core::event::{LostBy, Refusal};
+    use takt_core::{
+        Action, AppId, AppParams, Estimate, Event, GroupId, GroupKind, Hold, Refresh, Service, Span,
+    };
 
     fn export(records: &[(Time, Record)]) -> String {
         let mut bytes = Vec::new();
@@ -399,6 +147,9 @@ mod tests {
             Record::Gpu(GpuRecord::Preempted { app, group, started: Some(Time::ZERO), stays: false }),
             Record::Gpu(GpuRecord::Stalled { until: Time::from_us(9) }),
             Record::Gpu(GpuRecord::Clock { permille: 700 }),
+            Record::Turn,
+            Record::Policy("fifo"),
+            Record::Gap { records: 3 },
         ];
         records.extend(rare.map(|record| (Time::from_us(1), record)));
         let text = export(&records);
@@ -429,13 +180,16 @@ mod tests {
             {"at_ns":1000,"record":"focus","app":2}
             {"at_ns":1000,"record":"preempt","app":2,"group":9}
             {"at_ns":1000,"record":"ranked","app":2,"priority":7}
-            {"at_ns":1000,"record":"refused","app":2,"group":9,"reason":"lookahead-too-long","detail":"deadlines would repeat only every 420 periods"}
+            {"at_ns":1000,"record":"refused","app":2,"group":9,"reason":"lookahead-too-long","detail":"deadlines would repeat only every 420 periods","number":420}
             {"at_ns":1000,"record":"left","app":2,"dropped":2}
             {"at_ns":1000,"record":"lost","app":2,"group":9,"by":"order"}
             {"at_ns":1000,"record":"gpu-queued","app":2,"group":9}
             {"at_ns":1000,"record":"gpu-preempted","app":2,"group":9,"started_ns":0,"stays":false}
             {"at_ns":1000,"record":"gpu-stalled","until_ns":9000}
             {"at_ns":1000,"record":"gpu-clock","permille":700}
+            {"at_ns":1000,"record":"turn"}
+            {"at_ns":1000,"record":"policy","name":"fifo"}
+            {"at_ns":1000,"record":"gap","records":3}
         "#]].assert_eq(&firsts);
     }
 
@@ -449,5 +203,86 @@ mod tests {
         });
         let text = export(&[(Time::ZERO, submit)]);
         assert!(text.ends_with("\"kind\":\"sync\",\"predicted_ns\":null}\n"), "{text}");
+    }
+
+    /// Everything that can be written is read again as it was.
+    #[test]
+    fn nothing_is_lost_on_the_way() {
+        let (app, group, at) = (AppId(2), GroupId(9), Time::from_us(9));
+        let mut records = run(Pick::Oldest, 3);
+        let end = records.last().map_or(Time::ZERO, |(at, _)| *at);
+        let params = AppParams {
+            priority: takt_core::Priority(4),
+            stride: takt_core::Stride::ONE,
+            etpf: Span::from_us(7),
+            service: Service {
+                turns: takt_core::service::Turns::Following,
+                reservation: takt_core::service::Reservation::Own(
+                    takt_core::config::Tuning::default().background,
+                ),
+                feeds: Some(AppId(1)),
+                level: takt_core::service::Level::High,
+                timeslice: Span::from_us(3),
+                ..Service::default()
+            },
+        };
+        let taken = Refusal::PriorityTaken { by: app, priority: params.priority };
+        let refused = |reason| Record::Out(Action::Refused { app, group: None, reason });
+        let held = |reason| Record::Out(Action::Hold { app, reason });
+        let mut rare = vec![
+            Record::In(Event::Change { app, params }),
+            Record::In(Event::Refresh(Refresh::HZ_60.with_origin(at))),
+            Record::In(Event::Focus { app: None }),
+            Record::Out(Action::Lost { app, group, by: LostBy::Timeout }),
+            Record::Gpu(GpuRecord::Preempted { app, group, started: None, stays: true }),
+            Record::Gap { records: 3 },
+        ];
+        rare.extend([taken, Refusal::LookaheadTooLong { periods: 4 }, Refusal::Exited].map(refused));
+        rare.extend([Hold::Tick { at }, Hold::NoBudget { until: at }, Hold::Turn { app }].map(held));
+        rare.extend([Hold::Batch, Hold::Unbounded, Hold::Exhausted { app }, Hold::Clears { app }].map(held));
+        rare.extend(takt_core::policy::NAMES.iter().map(|name| Record::Policy(name)));
+        records.extend(rare.into_iter().map(|record| (end, record)));
+
+        let mut config = Config { mpcg: 3, ..Config::default() };
+        config.tuning.blocking = Span::from_us(70);
+        let mut lines = Vec::new();
+        put_head(&mut lines, &meta("fifo"), Some(&config));
+        put_app(&mut lines, Time::ZERO, app, &meta("fifo").apps[1]);
+        for (at, record) in &records {
+            put_record(&mut lines, *at, record);
+        }
+        let mut reader = Reader::new(&lines[..]).unwrap();
+        assert_eq!((reader.meta(), reader.config()), (&meta("fifo"), Some(&config)));
+        let first = reader.next_entry().unwrap();
+        assert_eq!(first, Some((Time::ZERO, Entry::App(app, meta("fifo").apps[1].clone()))));
+        for (at, record) in records {
+            assert_eq!(reader.next_entry(), Ok(Some((at, Entry::Record(record)))), "line {}", reader.line());
+        }
+        assert_eq!(reader.next_entry(), Ok(None));
+        assert!(!reader.is_cut_off());
+    }
+
+    #[test]
+    fn bad_lines_are_named() {
+        let problem = |text: &str| match Reader::new(text.as_bytes()) {
+            Ok(mut reader) => reader.show(&mut ()).expect_err("a bad line").to_string(),
+            Err(error) => error.to_string(),
+        };
+        let head = export(&[]);
+        assert!(problem("rubbish").starts_with("line 1: this is no log of takt"), "{}", problem("rubbish"));
+        assert!(problem("").starts_with("line 1: this is no log of takt"));
+        let newer = head.replace("\"version\":1", "\"version\":7");
+        assert_eq!(problem(&newer), "line 1: version 7; this takt reads version 1");
+        let unknown = format!("{head}{{\"at_ns\":1,\"record\":\"dance\"}}\n");
+        assert!(problem(&unknown).starts_with("line 2: unknown variant `dance`"), "{}", problem(&unknown));
+        let join = "{\"at_ns\":1,\"record\":\"join\",\"app\":0,\"priority\":1,";
+        let stride = format!("{join}\"stride\":0,\"etpf_ns\":0,\"phase\":0}}");
+        assert_eq!(problem(&format!("{head}{stride}\n")), "line 2: stride = 0: use 1 to 240");
+        let backwards = "{\"at_ns\":2,\"record\":\"turn\"}\n{\"at_ns\":1,\"record\":\"turn\"}\n";
+        assert!(problem(&format!("{head}{backwards}")).starts_with("line 3: at_ns is before"));
+        let text = format!("{head}{{\"at_ns\":2,\"reco");
+        let mut cut = Reader::new(text.as_bytes()).unwrap();
+        assert_eq!(cut.next_entry(), Ok(None));
+        assert!(cut.is_cut_off());
     }
 }

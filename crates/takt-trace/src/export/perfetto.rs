@@ -30,7 +30,7 @@ use takt_core::{Action, AppId, Event, GroupId, Hold, Period, Time};
 use self::apps::Apps;
 use self::groups::Groups;
 use super::packets::{Args, Packets, Place, TrackId};
-use crate::record::{GpuRecord, Meta, Observer, Record};
+use crate::record::{AppMeta, GpuRecord, Meta, Observer, Record};
 
 /// Writes a Perfetto trace.
 #[derive(Debug)]
@@ -277,6 +277,21 @@ impl<W: Write> Observer for Perfetto<W> {
                 }
                 self.vsync.next(&mut self.out, at, *period);
             }
+            Record::Policy(name) => {
+                self.out.instant(at, self.decisions, format!("policy {name}"), Args::new());
+            }
+            Record::Gap { records } => {
+                let args = Args::new().number("records", *records);
+                self.out.instant(at, self.decisions, "records are missing".to_owned(), args);
+                self.groups.close_all(&mut self.out, at);
+            }
+            Record::Turn => {}
+        }
+    }
+
+    fn meet(&mut self, at: Time, app: AppId, meta: &AppMeta) {
+        if self.apps.meet(&mut self.out, at, app, meta) {
+            self.groups.moved(app);
         }
     }
 }

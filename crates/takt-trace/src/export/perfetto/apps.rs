@@ -8,7 +8,7 @@ use takt_core::{AppId, FrameDone, Time};
 
 use super::lanes::{Lane, Lanes};
 use crate::export::packets::{Args, Packets, Place, TrackId};
-use crate::record::Meta;
+use crate::record::{AppMeta, Meta};
 
 /// Rank of the most important app: below the GPU's own tracks.
 const FIRST_RANK: usize = 10;
@@ -18,6 +18,8 @@ const FIRST_RANK: usize = 10;
 pub(super) struct Apps {
     root: TrackId,
     tracks: BTreeMap<AppId, AppTrack>,
+    /// Tracks so far.
+    drawn: usize,
 }
 
 #[derive(Debug)]
@@ -31,16 +33,33 @@ struct AppTrack {
 
 impl Apps {
     pub(super) fn new<W: Write>(out: &mut Packets<W>, meta: &Meta, root: TrackId) -> Self {
-        let mut apps = Self { root, tracks: BTreeMap::new() };
+        let mut apps = Self { root, tracks: BTreeMap::new(), drawn: 0 };
         let mut order: Vec<_> = (0u32..).map(AppId).zip(&meta.apps).collect();
         order.sort_by_key(|(id, app)| (Reverse(app.priority), *id));
         for (id, app) in order {
-            let title = format!("{} (priority {})", app.name, app.priority.0);
-            let place = apps.next_place();
-            let track = AppTrack::new(out, place, app.name.clone(), &title);
-            apps.tracks.insert(id, track);
+            apps.meet(out, Time::ZERO, id, app);
         }
         apps
+    }
+
+    /// Draws `app` on a track of its own from now on, unless it is the one that was drawn there;
+    /// says whether it is another one.
+    pub(super) fn meet<W: Write>(
+        &mut self,
+        out: &mut Packets<W>,
+        at: Time,
+        app: AppId,
+        meta: &AppMeta,
+    ) -> bool {
+        if self.tracks.get(&app).is_some_and(|track| track.name == meta.name) {
+            return false;
+        }
+        self.close_frames(out, at, app);
+        let title = format!("{} (priority {})", meta.name, meta.priority.0);
+        let track = AppTrack::new(out, self.next_place(), meta.name.clone(), &title);
+        self.drawn += 1;
+        self.tracks.insert(app, track);
+        true
     }
 
     /// The app's name; empty before anything was drawn for an app nobody announced.
@@ -111,17 +130,16 @@ impl Apps {
 
     fn of<W: Write>(&mut self, out: &mut Packets<W>, app: AppId) -> &mut AppTrack {
         let place = self.next_place();
+        let drawn = &mut self.drawn;
         self.tracks.entry(app).or_insert_with(|| {
+            *drawn += 1;
             let name = format!("app{}", app.0);
             AppTrack::new(out, place, name.clone(), &name)
         })
     }
 
     fn next_place(&self) -> Place {
-        Place {
-            parent: Some(self.root),
-            rank: i32::try_from(FIRST_RANK + self.tracks.len()).unwrap_or(i32::MAX),
-        }
+        Place { parent: Some(self.root), rank: i32::try_from(FIRST_RANK + self.drawn).unwrap_or(i32::MAX) }
     }
 }
 

@@ -192,6 +192,11 @@ impl Groups {
         }
     }
 
+    /// The app's groups are drawn elsewhere from now on.
+    pub(super) fn moved(&mut self, app: AppId) {
+        self.lanes.remove(&app);
+    }
+
     pub(super) fn close_all<W: Write>(&mut self, out: &mut Packets<W>, at: Time) {
         while let Some(group) = self.open.keys().next().copied() {
             self.close(out, at, group, Args::new().flag("unfinished", true));

@@ -1,0 +1,200 @@
+//! The record that a line stands for.
+
+use takt_core::event::{LostBy, Refusal};
+use takt_core::{
+    Action, AppId, Cost, Estimate, Event, FrameDone, GroupId, GroupKind, Hold, Period, Priority, Span, Time,
+    policy,
+};
+
+use super::line::{By, Kind, Line, Reason, Refused};
+use super::params::forever;
+use crate::record::{AppMeta, GpuRecord, Record};
+
+/// What a line stands for.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Entry {
+    /// A slot belongs to this app from now on.
+    App(AppId, AppMeta),
+    /// Something happened.
+    Record(Record),
+}
+
+impl Line {
+    /// What it stands for, or what is wrong with it.
+    pub(super) fn entry(self) -> Result<Entry, String> {
+        let record = match self {
+            Self::App { app, name, priority, fps_mhz } => {
+                let meta = AppMeta { name, priority: Priority(priority), fps_mhz, jobs: None };
+                return Ok(Entry::App(AppId(app), meta));
+            }
+            Self::Vsync { period } => Record::Vsync(Period(period)),
+            Self::Turn => Record::Turn,
+            Self::Policy { name } => Record::Policy(policy_name(&name)?),
+            Self::Gap { records } => Record::Gap { records },
+            Self::Join { .. }
+            | Self::Leave { .. }
+            | Self::Change { .. }
+            | Self::Submit { .. }
+            | Self::Complete { .. }
+            | Self::Focus { .. }
+            | Self::Refresh { .. } => Record::In(self.event()?),
+            Self::GpuQueued { .. }
+            | Self::GpuStarted { .. }
+            | Self::GpuFinished { .. }
+            | Self::GpuPreempted { .. }
+            | Self::GpuStalled { .. }
+            | Self::GpuClock { .. } => Record::Gpu(self.gpu()?),
+            other => Record::Out(other.action()?),
+        };
+        Ok(Entry::Record(record))
+    }
+
+    fn event(self) -> Result<Event, String> {
+        Ok(match self {
+            Self::Join { app, params, phase } => {
+                Event::Join { app: AppId(app), params: params.params()?, phase }
+            }
+            Self::Leave { app } => Event::Leave { app: AppId(app) },
+            Self::Change { app, params } => Event::Change { app: AppId(app), params: params.params()? },
+            Self::Submit { app, group, kind, predicted_ns } => Event::Submit {
+                app: AppId(app),
+                group: GroupId(group),
+                kind: match kind {
+                    Kind::Draw => GroupKind::Draw,
+                    Kind::Swap => GroupKind::Swap,
+                    Kind::Sync => GroupKind::Sync,
+                    Kind::Exit => GroupKind::Exit,
+                },
+                estimate: Estimate::new(forever(predicted_ns)),
+            },
+            Self::Complete { group, finished_ns, cost_ns } => Event::Complete {
+                group: GroupId(group),
+                finished: Time::from_ns(finished_ns),
+                cost: Cost::new(Span::from_ns(cost_ns)),
+            },
+            Self::Focus { app } => Event::Focus { app: app.map(AppId) },
+            Self::Refresh { refresh_mhz, origin_ns } => {
+                Event::Refresh(super::head::grid(refresh_mhz, origin_ns)?)
+            }
+            _ => return Err("this is no event".to_owned()),
+        })
+    }
+
+    fn action(self) -> Result<Action, String> {
+        Ok(match self {
+            Self::Dispatch { app, group, target, start_ns, reserved_ns } => Action::Dispatch {
+                app: AppId(app),
+                group: GroupId(group),
+                target: Period(target),
+                start: Time::from_ns(start_ns),
+                reserved: forever(reserved_ns),
+            },
+            Self::Release { app, release_ns } => {
+                Action::Release { app: AppId(app), at: Time::from_ns(release_ns) }
+            }
+            Self::Hold { app, reason, by, until_ns } => {
+                Action::Hold { app: AppId(app), reason: hold(reason, by, until_ns)? }
+            }
+            Self::Preempt { app, group } => Action::Preempt { app: AppId(app), group: GroupId(group) },
+            Self::Ranked { app, priority } => {
+                Action::Ranked { app: AppId(app), priority: Priority(priority) }
+            }
+            Self::Refused { app, group, reason, by, number, .. } => Action::Refused {
+                app: AppId(app),
+                group: group.map(GroupId),
+                reason: refusal(reason, by, number)?,
+            },
+            Self::Missed { app, frame, period, deadline_ns, count } => Action::Missed {
+                app: AppId(app),
+                frame,
+                period: Period(period),
+                deadline: Time::from_ns(deadline_ns),
+                count,
+            },
+            Self::FrameDone { app, frame, period, release_ns, deadline_ns, finished_ns, met } => {
+                Action::FrameDone(FrameDone {
+                    app: AppId(app),
+                    frame,
+                    desired: Period(period),
+                    release: Time::from_ns(release_ns),
+                    deadline: Time::from_ns(deadline_ns),
+                    finished: Time::from_ns(finished_ns),
+                    met,
+                })
+            }
+            Self::Left { app, dropped } => Action::Left { app: AppId(app), dropped },
+            Self::Lost { app, group, by } => Action::Lost {
+                app: AppId(app),
+                group: GroupId(group),
+                by: match by {
+                    By::Order => LostBy::Order,
+                    By::Timeout => LostBy::Timeout,
+                },
+            },
+            _ => return Err("this is no action".to_owned()),
+        })
+    }
+
+    fn gpu(self) -> Result<GpuRecord, String> {
+        Ok(match self {
+            Self::GpuQueued { app, group } => GpuRecord::Queued { app: AppId(app), group: GroupId(group) },
+            Self::GpuStarted { app, group } => GpuRecord::Started { app: AppId(app), group: GroupId(group) },
+            Self::GpuFinished { app, group, started_ns } => GpuRecord::Finished {
+                app: AppId(app),
+                group: GroupId(group),
+                started: Time::from_ns(started_ns),
+            },
+            Self::GpuPreempted { app, group, started_ns, stays } => GpuRecord::Preempted {
+                app: AppId(app),
+                group: GroupId(group),
+                started: started_ns.map(Time::from_ns),
+                stays,
+            },
+            Self::GpuStalled { until_ns } => GpuRecord::Stalled { until: Time::from_ns(until_ns) },
+            Self::GpuClock { permille } => GpuRecord::Clock { permille },
+            _ => return Err("this is nothing a GPU does".to_owned()),
+        })
+    }
+}
+
+fn hold(reason: Reason, by: Option<u32>, until_ns: Option<u64>) -> Result<Hold, String> {
+    let app = || by.map(AppId).ok_or_else(|| "by: which app?".to_owned());
+    let until = || until_ns.map(Time::from_ns).ok_or_else(|| "until_ns: until when?".to_owned());
+    Ok(match reason {
+        Reason::Protects => Hold::Protects { app: app()? },
+        Reason::Clears => Hold::Clears { app: app()? },
+        Reason::Behind => Hold::Behind { app: app()? },
+        Reason::Exhausted => Hold::Exhausted { app: app()? },
+        Reason::NoSlot => Hold::NoSlot,
+        Reason::Unbounded => Hold::Unbounded,
+        Reason::NoBudget => Hold::NoBudget { until: until()? },
+        Reason::Turn => Hold::Turn { app: app()? },
+        Reason::Tick => Hold::Tick { at: until()? },
+        Reason::Batch => Hold::Batch,
+    })
+}
+
+fn refusal(reason: Refused, by: Option<u32>, number: Option<u64>) -> Result<Refusal, String> {
+    let number = || number.ok_or_else(|| "number: which one?".to_owned());
+    Ok(match reason {
+        Refused::NoSuchSlot => Refusal::NoSuchSlot,
+        Refused::SlotTaken => Refusal::SlotTaken,
+        Refused::UnknownApp => Refusal::UnknownApp,
+        Refused::PriorityTaken => {
+            let by = by.map(AppId).ok_or_else(|| "by: which app?".to_owned())?;
+            let priority = u32::try_from(number()?).map_err(|error| format!("number: {error}"))?;
+            Refusal::PriorityTaken { by, priority: Priority(priority) }
+        }
+        Refused::LookaheadTooLong => Refusal::LookaheadTooLong { periods: number()? },
+        Refused::QueueFull => Refusal::QueueFull,
+        Refused::UnknownGroup => Refusal::UnknownGroup,
+        Refused::Exited => Refusal::Exited,
+        Refused::FeedsItself => Refusal::FeedsItself,
+    })
+}
+
+/// The policy of that name, as this program spells it.
+pub(super) fn policy_name(name: &str) -> Result<&'static str, String> {
+    let known = policy::NAMES.iter().find(|known| **known == name);
+    known.copied().ok_or_else(|| format!("no policy {name}; there are {}", policy::NAMES.join(", ")))
+}

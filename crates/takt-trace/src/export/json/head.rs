@@ -1,0 +1,181 @@
+//! The first line: what the run is, and with which parameters the core runs.
+
+use serde::{Deserialize, Serialize};
+use takt_core::config::{Execution, Margins, Tuning};
+use takt_core::{Config, Period, Priority, Refresh, Span, Time};
+
+use super::params::{ReserveLine, finite, forever};
+use crate::record::{AppMeta, Meta};
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) record: String,
+    pub(super) version: u32,
+    scenario: String,
+    policy: String,
+    refresh_mhz: u32,
+    origin_ns: u64,
+    apps: Vec<HeadApp>,
+    /// Only if the records are there from the very start of the scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    config: Option<ConfigLine>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HeadApp {
+    app: usize,
+    name: String,
+    priority: u32,
+    fps_mhz: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ConfigLine {
+    mpcg: u32,
+    apps_max: u32,
+    completion_timeout_ns: u64,
+    execution: ExecutionLine,
+    margins: MarginsLine,
+    tuning: TuningLine,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ExecutionLine {
+    InOrder,
+    Preemptive,
+    AnyOrder,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MarginsLine {
+    fixed_ns: u64,
+    upper_permille: u32,
+    lower_permille: u32,
+    dispatch_upper_ns: u64,
+    dispatch_lower_ns: u64,
+    completion_upper_ns: u64,
+    group_min_ns: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TuningLine {
+    tick_ns: u64,
+    admission_permille: u32,
+    background: ReserveLine,
+    timeslice_ns: u64,
+    /// Without a bound if `null`.
+    blocking_ns: Option<u64>,
+}
+
+impl Head {
+    pub(super) fn new(version: u32, meta: &Meta, config: Option<&Config>) -> Self {
+        let apps = meta.apps.iter().enumerate();
+        Self {
+            record: "run".to_owned(),
+            version,
+            scenario: meta.scenario.clone(),
+            policy: meta.policy.clone(),
+            refresh_mhz: meta.refresh.mhz(),
+            origin_ns: origin_ns(&meta.refresh),
+            apps: apps
+                .map(|(slot, app)| HeadApp {
+                    app: slot,
+                    name: app.name.clone(),
+                    priority: app.priority.0,
+                    fps_mhz: app.fps_mhz,
+                })
+                .collect(),
+            config: config.map(ConfigLine::of),
+        }
+    }
+
+    /// What it says, or what is wrong with it.
+    pub(super) fn say(self) -> Result<(Meta, Option<Config>), String> {
+        let refresh = grid(self.refresh_mhz, self.origin_ns)?;
+        let app = |app: HeadApp| AppMeta {
+            name: app.name,
+            priority: Priority(app.priority),
+            fps_mhz: app.fps_mhz,
+            jobs: None,
+        };
+        let config = self.config.map(|config| config.config(refresh));
+        let apps = self.apps.into_iter().map(app).collect();
+        Ok((Meta { scenario: self.scenario, policy: self.policy, refresh, apps }, config))
+    }
+}
+
+impl ConfigLine {
+    fn of(config: &Config) -> Self {
+        let Config { refresh: _, mpcg, margins, apps_max, completion_timeout, execution, tuning } = config;
+        Self {
+            mpcg: *mpcg,
+            apps_max: *apps_max,
+            completion_timeout_ns: completion_timeout.as_ns(),
+            execution: match execution {
+                Execution::InOrder => ExecutionLine::InOrder,
+                Execution::Preemptive => ExecutionLine::Preemptive,
+                Execution::AnyOrder => ExecutionLine::AnyOrder,
+            },
+            margins: MarginsLine {
+                fixed_ns: margins.fixed.as_ns(),
+                upper_permille: margins.upper_permille,
+                lower_permille: margins.lower_permille,
+                dispatch_upper_ns: margins.dispatch_upper.as_ns(),
+                dispatch_lower_ns: margins.dispatch_lower.as_ns(),
+                completion_upper_ns: margins.completion_upper.as_ns(),
+                group_min_ns: margins.group_min.as_ns(),
+            },
+            tuning: TuningLine {
+                tick_ns: tuning.tick.as_ns(),
+                admission_permille: tuning.admission_permille,
+                background: ReserveLine::of(&tuning.background),
+                timeslice_ns: tuning.timeslice.as_ns(),
+                blocking_ns: finite(tuning.blocking),
+            },
+        }
+    }
+
+    fn config(&self, refresh: Refresh) -> Config {
+        let (margins, tuning) = (&self.margins, &self.tuning);
+        Config {
+            refresh,
+            mpcg: self.mpcg,
+            margins: Margins {
+                fixed: Span::from_ns(margins.fixed_ns),
+                upper_permille: margins.upper_permille,
+                lower_permille: margins.lower_permille,
+                dispatch_upper: Span::from_ns(margins.dispatch_upper_ns),
+                dispatch_lower: Span::from_ns(margins.dispatch_lower_ns),
+                completion_upper: Span::from_ns(margins.completion_upper_ns),
+                group_min: Span::from_ns(margins.group_min_ns),
+            },
+            apps_max: self.apps_max,
+            completion_timeout: Span::from_ns(self.completion_timeout_ns),
+            execution: match self.execution {
+                ExecutionLine::InOrder => Execution::InOrder,
+                ExecutionLine::Preemptive => Execution::Preemptive,
+                ExecutionLine::AnyOrder => Execution::AnyOrder,
+            },
+            tuning: Tuning {
+                tick: Span::from_ns(tuning.tick_ns),
+                admission_permille: tuning.admission_permille,
+                background: tuning.background.reserve(),
+                timeslice: Span::from_ns(tuning.timeslice_ns),
+                blocking: forever(tuning.blocking_ns),
+            },
+        }
+    }
+}
+
+/// When period 0 of the grid begins.
+pub(super) fn origin_ns(refresh: &Refresh) -> u64 {
+    refresh.start(Period(0)).as_ns()
+}
+
+/// The grid of that rate and origin.
+pub(super) fn grid(refresh_mhz: u32, origin_ns: u64) -> Result<Refresh, String> {
+    let grid = Refresh::from_mhz(refresh_mhz);
+    let grid = grid.ok_or_else(|| format!("refresh_mhz = {refresh_mhz}: use 1000 to 1000000"))?;
+    Ok(grid.with_origin(Time::from_ns(origin_ns)))
+}

@@ -1,0 +1,317 @@
+//! A live run once more: the same core, the same parameters, the same events at the same times.
+//!
+//! The core is a state machine without any input but its events and the times it is asked at. So
+//! if a log holds all of these, playing them again must give the very same actions, bit for bit.
+//! If it does, what the daemon did is what the simulator would have done, and all that is tested
+//! and proven there is about the daemon, too. On the way the core's own consistency is checked
+//! after each turn, and the [rules](crate::rules) that hold in every run.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use takt_core::{Action, Config, Scheduler, Time, policy};
+
+use crate::record::{Observer, Record};
+use crate::rules::Rules;
+
+/// Records before a difference that are shown with it.
+const CONTEXT: usize = 8;
+
+/// Plays a log into a core of its own.
+#[derive(Debug)]
+pub struct Replay {
+    scheduler: Scheduler,
+    rules: Rules,
+    recent: VecDeque<(Time, Record)>,
+    turns: u64,
+    actions: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Replayed {
+    /// Records played.
+    pub records: u64,
+    /// Turns of the loop.
+    pub turns: u64,
+    /// Actions that came out, each equal to the recorded one.
+    pub actions: u64,
+}
+
+/// Why a log is not what the core does.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Difference {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub kind: DifferenceKind,
+    /// What happened before, oldest first.
+    pub before: Vec<(Time, Record)>,
+}
+
+/// What differs.
+#[derive(Clone, PartialEq, Debug)]
+pub enum DifferenceKind {
+    /// The core does something else; nothing stands for "no action".
+    Action {
+        /// In the log.
+        recorded: Option<Action>,
+        /// Of the core.
+        replayed: Option<Action>,
+    },
+    /// The core is in another refresh period.
+    Period {
+        /// In the log.
+        recorded: u64,
+        /// Of the core.
+        replayed: u64,
+    },
+    /// Records are missing in the log, so nothing can be said about the rest.
+    Gap(u64),
+    /// The log names a policy that does not exist.
+    NoPolicy(String),
+    /// The core contradicts itself.
+    Inconsistent(String),
+    /// A rule that holds in every run is broken.
+    Rule(String),
+}
+
+impl std::fmt::Display for DifferenceKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let nothing = "no action";
+        match self {
+            Self::Action { recorded, replayed } => {
+                let say = |action: &Option<Action>| {
+                    action.map_or_else(|| nothing.to_owned(), |action| format!("{action:?}"))
+                };
+                write!(f, "the log says {}, the core says {}", say(recorded), say(replayed))
+            }
+            Self::Period { recorded, replayed } => {
+                write!(f, "the log is in refresh period {recorded}, the core in {replayed}")
+            }
+            Self::Gap(records) => write!(f, "{records} records are missing; what follows cannot be judged"),
+            Self::NoPolicy(name) => write!(f, "there is no policy {name}"),
+            Self::Inconsistent(what) => write!(f, "the core contradicts itself: {what}"),
+            Self::Rule(what) => write!(f, "a rule is broken {what}"),
+        }
+    }
+}
+
+impl Replay {
+    /// A core as the log's was at its start; `None` if there is no such policy.
+    pub fn new(config: Config, policy: &str) -> Option<Self> {
+        let mut chosen = policy::by_name(policy)?;
+        chosen.prepare(&config);
+        Some(Self {
+            rules: Rules::new(config.clamped().mpcg),
+            scheduler: Scheduler::new(config, chosen),
+            recent: VecDeque::with_capacity(CONTEXT),
+            turns: 0,
+            actions: 0,
+        })
+    }
+
+    /// Plays what happened next.
+    pub fn play(&mut self, at: Time, record: &Record) -> Result<(), Box<Difference>> {
+        self.rules.record(at, record);
+        let same = match record {
+            Record::In(event) => {
+                self.scheduler.handle_event(at, *event);
+                Ok(())
+            }
+            Record::Out(action) => {
+                self.actions += 1;
+                self.expect(Some(*action))
+            }
+            Record::Turn => self.turn(at),
+            Record::Policy(name) => match policy::by_name(name) {
+                Some(policy) => {
+                    self.scheduler.replace_policy(policy);
+                    Ok(())
+                }
+                None => Err(DifferenceKind::NoPolicy((*name).to_owned())),
+            },
+            Record::Vsync(period) => {
+                let (recorded, replayed) = (period.0, self.scheduler.current_period().0);
+                let same = recorded == replayed;
+                same.then_some(()).ok_or(DifferenceKind::Period { recorded, replayed })
+            }
+            Record::Gap { records } => Err(DifferenceKind::Gap(*records)),
+            Record::Gpu(_) => Ok(()),
+        };
+        let kept = same.and_then(|()| {
+            self.rules.broken().first().map_or(Ok(()), |rule| Err(DifferenceKind::Rule(rule.clone())))
+        });
+        let judged = kept.map_err(|kind| self.difference(at, kind));
+        if self.recent.len() == CONTEXT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((at, *record));
+        judged
+    }
+
+    /// The log ends here, between two turns.
+    pub fn finish(mut self) -> Result<Replayed, Box<Difference>> {
+        let at = self.recent.back().map_or(Time::ZERO, |(at, _)| *at);
+        self.expect(None).map_err(|kind| self.difference(at, kind))?;
+        Ok(self.so_far())
+    }
+
+    /// What was played so far, all of it equal.
+    pub fn so_far(&self) -> Replayed {
+        Replayed { records: self.rules.records(), turns: self.turns, actions: self.actions }
+    }
+
+    fn turn(&mut self, at: Time) -> Result<(), DifferenceKind> {
+        self.expect(None)?;
+        self.turns += 1;
+        let scheduler = AssertUnwindSafe(&self.scheduler);
+        catch_unwind(|| scheduler.check_invariants())
+            .map_err(|panic| DifferenceKind::Inconsistent(message(&*panic)))?;
+        self.scheduler.handle_timeout(at);
+        Ok(())
+    }
+
+    fn expect(&mut self, recorded: Option<Action>) -> Result<(), DifferenceKind> {
+        let replayed = self.scheduler.poll_action();
+        let same = recorded == replayed;
+        same.then_some(()).ok_or(DifferenceKind::Action { recorded, replayed })
+    }
+
+    fn difference(&self, at: Time, kind: DifferenceKind) -> Box<Difference> {
+        Box::new(Difference { at, kind, before: self.recent.iter().copied().collect() })
+    }
+}
+
+/// What a panic said.
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use takt_core::{
+        AppId, AppParams, Cost, Estimate, Event, GroupId, GroupKind, Period, Priority, Service, Span, Stride,
+    };
+
+    /// Drives a core the way the daemon does, and writes down what happens.
+    struct Rig {
+        scheduler: Scheduler,
+        log: Vec<(Time, Record)>,
+        now: Time,
+    }
+
+    impl Rig {
+        fn turn(&mut self, events: &[Event]) {
+            self.now += Span::from_us(700);
+            self.log.push((self.now, Record::Turn));
+            self.scheduler.handle_timeout(self.now);
+            for event in events {
+                self.tell(*event);
+            }
+            while let Some(action) = self.scheduler.poll_action() {
+                self.log.push((self.now, Record::Out(action)));
+                if let Action::Dispatch { group, .. } = action
+                    && group.0 % 5 == 0
+                {
+                    // In the middle of fetching, as when a client is found dead.
+                    let cost = Cost::default();
+                    self.tell(Event::Complete { group, finished: self.now, cost });
+                }
+            }
+        }
+
+        fn tell(&mut self, event: Event) {
+            self.log.push((self.now, Record::In(event)));
+            self.scheduler.handle_event(self.now, event);
+        }
+    }
+
+    fn config() -> Config {
+        Config { mpcg: 2, execution: takt_core::Execution::AnyOrder, ..Config::default() }
+    }
+
+    fn story() -> Vec<(Time, Record)> {
+        let policy = policy::by_name("frame-deadline").expect("it exists");
+        let scheduler = Scheduler::new(config(), policy);
+        let mut rig = Rig { scheduler, log: Vec::new(), now: Time::ZERO };
+        let params = |priority| AppParams {
+            priority: Priority(priority),
+            stride: Stride::ONE,
+            etpf: Span::from_us(900),
+            service: Service::default(),
+        };
+        for app in 0..3 {
+            rig.turn(&[Event::Join { app: AppId(app), params: params(app), phase: 0 }]);
+        }
+        for round in 0..200u64 {
+            let kind = if round % 4 == 3 { GroupKind::Swap } else { GroupKind::Draw };
+            let estimate = Estimate::new(Span::from_us(300 + round));
+            let submit = |app: u32| {
+                let group = GroupId(u64::from(app) << 40 | round);
+                Event::Submit { app: AppId(app), group, kind, estimate }
+            };
+            let done = rig.log.iter().rev().find_map(|(_, record)| match record {
+                Record::Out(Action::Dispatch { group, .. }) => Some(*group),
+                _ => None,
+            });
+            let mut events = vec![submit(0), submit(1), submit(2)];
+            let cost = Cost::new(Span::from_us(100));
+            events.extend(done.map(|group| Event::Complete { group, finished: rig.now, cost }));
+            rig.turn(&events);
+            if round == 100 {
+                rig.log.push((rig.now, Record::Policy("edf-cbs")));
+                rig.scheduler.replace_policy(policy::by_name("edf-cbs").expect("it exists"));
+            }
+        }
+        rig.turn(&[Event::Leave { app: AppId(1) }]);
+        rig.log
+    }
+
+    fn replay(log: &[(Time, Record)]) -> Result<Replayed, Box<Difference>> {
+        let mut replay = Replay::new(config(), "frame-deadline").expect("it exists");
+        for (at, record) in log {
+            replay.play(*at, record)?;
+        }
+        replay.finish()
+    }
+
+    #[test]
+    fn what_happened_happens_again() {
+        let log = story();
+        let replayed = replay(&log).unwrap_or_else(|difference| panic!("{}", difference.kind));
+        assert_eq!(replayed.records, log.len() as u64);
+        assert_eq!(replayed.turns, 204);
+        assert!(replayed.actions > 200, "{replayed:?}");
+    }
+
+    #[test]
+    fn every_change_is_noticed() {
+        let log = story();
+        let dispatch = log
+            .iter()
+            .position(|(_, record)| matches!(record, Record::Out(Action::Dispatch { .. })))
+            .expect("a dispatch");
+        let mut missing = log.clone();
+        missing.remove(dispatch);
+        let difference = replay(&missing).expect_err("a dispatch is missing");
+        assert!(difference.kind.to_string().contains("the core says Dispatch"), "{}", difference.kind);
+        assert!(!difference.before.is_empty());
+        let mut later = log.clone();
+        let submit = log
+            .iter()
+            .position(|(_, record)| matches!(record, Record::In(Event::Submit { .. })))
+            .expect("a submission");
+        let Record::In(Event::Submit { estimate, .. }) = &mut later[submit].1 else { unreachable!() };
+        *estimate = Estimate::new(Span::from_us(301));
+        assert!(replay(&later).is_err(), "a microsecond more is a different prediction");
+        let mut other = log.clone();
+        other.push((other[log.len() - 1].0, Record::Vsync(Period(77))));
+        assert!(matches!(replay(&other).expect_err("another period").kind, DifferenceKind::Period { .. }));
+        let gap = [(Time::ZERO, Record::Gap { records: 1 })];
+        assert_eq!(replay(&gap).expect_err("a gap").kind, DifferenceKind::Gap(1));
+        assert!(Replay::new(config(), "no such").is_none());
+    }
+}
