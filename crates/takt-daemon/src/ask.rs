@@ -18,6 +18,8 @@ pub enum Ask {
         /// How many, 1 to 30.
         window_s: u32,
     },
+    /// Everything that happens from now on, as lines of JSON in answers without an end.
+    Watch,
     /// Change what an app gets.
     Set {
         /// Its name or slot.
@@ -43,7 +45,7 @@ pub enum Ask {
 impl Ask {
     /// Whether it changes anything.
     pub fn changes(&self) -> bool {
-        !matches!(self, Self::Apps | Self::Summary { .. })
+        !matches!(self, Self::Apps | Self::Summary { .. } | Self::Watch)
     }
 }
 

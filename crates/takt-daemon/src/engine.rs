@@ -80,6 +80,21 @@ pub enum Note {
     Replaced(Box<dyn Policy>),
     /// The core's counters since the start.
     Counted(Stats),
+    /// What the loop itself did since the start.
+    Turned(Turns),
+}
+
+/// What the loop itself did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Turns {
+    /// Turns.
+    pub count: u64,
+    /// Time spent in them.
+    pub busy: Span,
+    /// The longest one.
+    pub longest: Span,
+    /// Notes that nobody read in time.
+    pub untold: u64,
 }
 
 /// The daemon's end of the loop.
@@ -99,7 +114,9 @@ pub struct Engine {
     heart: Heart,
     orders: Consumer<Order>,
     notes: Producer<Note>,
-    untold: u64,
+    turns: Turns,
+    /// Records missing since the last one that was told.
+    gap: u64,
     stopped: bool,
 }
 
@@ -116,7 +133,8 @@ impl Engine {
             heart: Heart::new()?,
             orders: orders_out,
             notes: notes_in,
-            untold: 0,
+            turns: Turns::default(),
+            gap: 0,
             stopped: false,
         };
         Ok((engine, Office { orders, notes }))
@@ -139,7 +157,13 @@ impl Engine {
 
     /// Notes that nobody read in time.
     pub fn untold(&self) -> u64 {
-        self.untold
+        self.turns.untold
+    }
+
+    /// The last turn took that long.
+    pub fn took(&mut self, span: Span) {
+        self.turns.busy += span;
+        self.turns.longest = self.turns.longest.max(span);
     }
 
     /// Whether the loop was told to end.
@@ -158,13 +182,16 @@ impl Engine {
     /// called with each client that takes its seat, to listen to its doorbell.
     pub fn turn(&mut self, now: Time, mut joined: impl FnMut(&Seat)) -> Option<Time> {
         self.heart.beat(now);
+        self.turns.count += 1;
+        // What the core is asked, and when, is told in full, so that it can be asked again.
+        self.note(now, Record::Turn);
+        self.drive(now, |core| core.handle_timeout(now));
         while let Ok(order) = self.orders.pop() {
             self.obey(now, order, &mut joined);
         }
         for slot in 0..self.seats.len() {
             self.listen(now, slot);
         }
-        self.scheduler.handle_timeout(now);
         while let Some(action) = self.scheduler.poll_action() {
             self.note(now, Record::Out(action));
             self.act(now, action);
@@ -194,10 +221,14 @@ impl Engine {
             Order::Leave { app } => self.dismiss(now, app, None),
             Order::Focus(app) => self.tell_core(now, Event::Focus { app }),
             Order::Policy(policy) => {
+                self.note(now, Record::Policy(policy.name()));
                 let before = self.scheduler.replace_policy(policy);
                 self.leave_behind(Note::Replaced(before));
             }
-            Order::Count => self.leave_behind(Note::Counted(self.scheduler.stats())),
+            Order::Count => {
+                self.leave_behind(Note::Counted(self.scheduler.stats()));
+                self.leave_behind(Note::Turned(self.turns));
+            }
             Order::Stop => self.stopped = true,
         }
     }
@@ -223,8 +254,13 @@ impl Engine {
     fn act(&mut self, now: Time, action: Action) {
         match action {
             Action::Dispatch { app, group, reserved, .. } => {
-                if let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.grant(group, reserved)) {
-                    self.dismiss(now, app, Some(fault));
+                match self.seat_mut(app).map(|seat| seat.grant(group, reserved)) {
+                    Some(Ok(())) => {}
+                    Some(Err(fault)) => self.dismiss(now, app, Some(fault)),
+                    // Decided before its owner was let go, a moment ago: the place is free.
+                    None => {
+                        self.tell_core(now, Event::Complete { group, finished: now, cost: Cost::default() });
+                    }
                 }
             }
             Action::Release { app, at } => self.tell_client(now, app, Reply::Release { at }),
@@ -272,7 +308,7 @@ impl Engine {
     /// read for so long that freeing it here is the smaller evil.
     fn leave_behind(&mut self, note: Note) {
         if let Err(PushError::Full(note)) = self.notes.push(note) {
-            self.untold += 1;
+            self.turns.untold += 1;
             drop(note);
         }
     }
@@ -285,8 +321,13 @@ impl Engine {
 
     fn tell_core(&mut self, now: Time, event: Event) {
         self.note(now, Record::In(event));
+        self.drive(now, |core| core.handle_event(now, event));
+    }
+
+    /// Time may pass for the core while it is told something.
+    fn drive(&mut self, now: Time, tell: impl FnOnce(&mut Scheduler)) {
         let before = self.scheduler.current_period();
-        self.scheduler.handle_event(now, event);
+        tell(&mut self.scheduler);
         let period = self.scheduler.current_period();
         if period != before {
             self.note(now, Record::Vsync(period));
@@ -294,9 +335,22 @@ impl Engine {
     }
 
     fn note(&mut self, now: Time, record: Record) {
-        let room = self.notes.slots() > NOTES_SPARE;
-        let told = room && self.notes.push(Note::Record(now, record)).is_ok();
-        self.untold += u64::from(!told);
+        // Also for the gap that is told first.
+        if self.notes.slots() <= NOTES_SPARE + 1 {
+            self.turns.untold += 1;
+            self.gap += 1;
+            return;
+        }
+        let gap = std::mem::take(&mut self.gap);
+        if gap > 0 {
+            self.push(now, Record::Gap { records: gap });
+        }
+        self.push(now, record);
+    }
+
+    fn push(&mut self, now: Time, record: Record) {
+        let told = self.notes.push(Note::Record(now, record));
+        debug_assert!(told.is_ok(), "there is room");
     }
 
     fn seat_mut(&mut self, app: AppId) -> Option<&mut Seat> {

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use takt_core::{AppId, AppParams, Event, Refresh, Span, Stats, Time};
-use takt_trace::{AppMeta, Meta, Metrics, Observer, Record, RunFacts, Summary};
+use takt_trace::{AppMeta, Deduced, Meta, Metrics, Observer, Record, RunFacts, Summary};
 
 use crate::members::{Member, Members};
 
@@ -37,7 +37,7 @@ impl Log {
     pub fn summary(&self, now: Time, window: Span, scene: &Scene<'_>) -> Summary {
         let from = now - window.min(KEPT);
         let began = self.records.partition_point(|(at, _)| *at < from);
-        let mut metrics = Metrics::new(scene.meta(), from.since(Time::ZERO));
+        let mut metrics = Deduced::new(Metrics::new(scene.meta(), from.since(Time::ZERO)));
         // Whoever is attached and did not join within the window was there when it began.
         let joined: Vec<AppId> =
             self.records.range(began..).filter_map(|(_, record)| joiner(record)).collect();
@@ -47,7 +47,11 @@ impl Log {
         for (at, record) in self.records.range(began..) {
             metrics.record(*at, record);
         }
-        metrics.finish(RunFacts { seed: 0, event_hash: 0, stats: scene.stats, end: now })
+        let facts = RunFacts { seed: 0, event_hash: 0, stats: scene.stats, end: now };
+        let mut summary = metrics.finish().finish(facts);
+        // Slots between those that are taken.
+        summary.apps.retain(|app| !app.name.is_empty());
+        summary
     }
 }
 
@@ -72,14 +76,19 @@ impl Scene<'_> {
             AppMeta { name: String::new(), priority: takt_core::Priority(0), fps_mhz: 0, jobs: None };
         let mut apps = vec![vacant; places];
         for member in self.members.iter() {
-            apps[member.app.index()] = AppMeta {
-                name: member.name.clone(),
-                priority: member.params.priority,
-                fps_mhz: member.fps_mhz,
-                jobs: None,
-            };
+            apps[member.app.index()] = meta_of(member);
         }
         Meta { scenario: "live".to_owned(), policy: self.policy.to_owned(), refresh: self.refresh, apps }
+    }
+}
+
+/// What is known of a member beforehand.
+pub fn meta_of(member: &Member) -> AppMeta {
+    AppMeta {
+        name: member.name.clone(),
+        priority: member.params.priority,
+        fps_mhz: member.fps_mhz,
+        jobs: None,
     }
 }
 

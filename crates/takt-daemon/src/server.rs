@@ -4,6 +4,7 @@
 //! time: apps draw on without it.
 
 mod reload;
+mod watched;
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -19,7 +20,8 @@ use takt_ipc::socket::{Connection, Peer, Received};
 use crate::ask::{Answer, Ask};
 use crate::clock;
 use crate::config::Settings;
-use crate::engine::{Engine, Note, Office, Order};
+use crate::engine::{Engine, Note, Office, Order, Turns};
+use crate::feed::Feeds;
 use crate::journal::{Entry, Journal, Who};
 use crate::log::{Log, Scene};
 use crate::members::Members;
@@ -47,6 +49,7 @@ pub struct Server {
     heart: std::os::fd::OwnedFd,
     log: Log,
     journal: Journal,
+    feeds: Feeds,
     policy: String,
     scheduler: Option<std::thread::JoinHandle<Engine>>,
     own_uid: u32,
@@ -54,6 +57,8 @@ pub struct Server {
     denied: Vec<Denied>,
     /// The core's counters since the start, a moment ago.
     stats: Stats,
+    /// Those of the loop.
+    turns: Turns,
 }
 
 #[derive(Debug)]
@@ -101,11 +106,13 @@ impl Server {
             heart,
             log: Log::default(),
             journal: Journal::default(),
+            feeds: Feeds::default(),
             scheduler: Some(scheduler),
             own_uid: rustix::process::geteuid().as_raw(),
             stopping: false,
             denied,
             stats: Stats::default(),
+            turns: Turns::default(),
         })
     }
 
@@ -164,6 +171,7 @@ impl Server {
         drop(fds);
         self.read_notes();
         self.journal.sum_up(&self.members);
+        self.feeds.pump();
         // Answered at the loop's next beat; an order that does not fit is asked again then.
         self.office.orders.push(Order::Count).unwrap_or_default();
         for (index, ready) in ready[1..].iter().enumerate() {
@@ -215,6 +223,10 @@ impl Server {
             Message::Hello(hello) => self.welcome(index, &hello),
             Message::Ask { text } => {
                 let answer = match serde_json::from_str::<Ask>(&text) {
+                    Ok(Ask::Watch) => match self.watch(index) {
+                        Some(refused) => refused,
+                        None => return,
+                    },
                     Ok(ask) => self.answer(index, ask),
                     Err(error) => Answer::refused(format!("not understood: {error}")),
                 };
@@ -256,6 +268,7 @@ impl Server {
             return;
         }
         session.app = Some(app);
+        self.meet(app);
         self.order(Order::Join { seat: Box::new(seat), params, max_slice });
         if let Some(member) = self.members.get(app) {
             self.journal.tell(&Entry::Joined {
@@ -329,6 +342,7 @@ impl Server {
                 self.stopping = true;
                 Answer::Done
             }
+            Ask::Watch => Answer::refused("it takes a connection of its own".to_owned()),
         }
     }
 
@@ -380,11 +394,12 @@ impl Server {
             match note {
                 Note::Record(at, record) => {
                     self.journal.watch(&record);
-                    self.log.add(at, record);
+                    self.happened(at, record);
                 }
                 Note::Gone { seat, fault } => self.gone(seat.app, fault),
                 Note::Replaced(policy) => drop(policy),
                 Note::Counted(stats) => self.stats = stats,
+                Note::Turned(turns) => self.turns = turns,
             }
         }
     }
@@ -429,12 +444,19 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.order(Order::Stop);
+impl Server {
+    /// Nobody is scheduled any more.
+    fn end_loop(&mut self) {
         if let Some(scheduler) = self.scheduler.take() {
+            self.order(Order::Stop);
             // A loop that panicked has said so itself.
             drop(scheduler.join());
         }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end_loop();
     }
 }

@@ -56,11 +56,13 @@ impl Loop {
             [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 16];
         while !self.engine.is_stopped() {
             let epoll = &self.epoll;
-            let next = self.engine.turn(clock::now(), |seat| {
+            let began = clock::now();
+            let next = self.engine.turn(began, |seat| {
                 // Without its doorbell a client is heard at the next beat.
                 listen(epoll, seat.doorbell(), seat.app.0.into()).unwrap_or_default();
             });
             let now = clock::now();
+            self.engine.took(now.since(began));
             let latest = now + BEAT_MAX;
             let sleep = next.map_or(latest, |next| next.min(latest)).since(now);
             // Interrupted or not: the next turn looks at everything.

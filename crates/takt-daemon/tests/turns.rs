@@ -52,10 +52,14 @@ impl App {
 
 impl Rig {
     fn new(mpcg: u32) -> Self {
+        Self::with_seats(mpcg, 4)
+    }
+
+    fn with_seats(mpcg: u32, apps_max: u32) -> Self {
         let config = Config {
             mpcg,
             margins: Margins::NONE,
-            apps_max: 4,
+            apps_max,
             execution: Execution::AnyOrder,
             ..Config::default()
         };
@@ -269,16 +273,16 @@ fn all_that_happens_is_told() {
 /// The loop allocates nothing, whatever it is told and whether or not anybody reads its notes.
 #[test]
 fn turns_take_no_memory() {
-    let mut rig = Rig::new(3);
-    let mut apps: Vec<App> = (0..4).map(|slot| rig.join(slot, slot)).collect();
+    let mut rig = Rig::with_seats(3, 17);
+    let mut apps: Vec<App> = (0..17).map(|slot| rig.join(slot, slot)).collect();
     let mut group = 0;
     let memory = allocation_counter::measure(|| {
-        for round in 0..20_000u64 {
+        for round in 0..5_000u64 {
             for app in &mut apps {
                 let kind = if round % 3 == 0 { GroupKind::Swap } else { GroupKind::Draw };
                 app.submit(round, 50, kind);
             }
-            for _ in 0..4 {
+            for _ in 0..17 {
                 rig.now += Span::from_us(20);
                 rig.engine.turn(rig.now, |_| {});
                 for app in &mut apps {

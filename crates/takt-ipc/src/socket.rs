@@ -110,6 +110,11 @@ impl Connection {
         Ok(Self(socket))
     }
 
+    /// The same connection once more; it is closed when both are.
+    pub fn try_clone(&self) -> Result<Self> {
+        Ok(Self(self.0.try_clone()?))
+    }
+
     /// The same without ever waiting: the daemon may be stopped.
     pub fn connect_at_once(path: &Path) -> Result<Self> {
         let socket = open(SocketFlags::NONBLOCK)?;

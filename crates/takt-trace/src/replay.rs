@@ -36,6 +36,8 @@ pub struct Replayed {
     pub turns: u64,
     /// Actions that came out, each equal to the recorded one.
     pub actions: u64,
+    /// The log ends in the middle of a turn: the core has still something to say.
+    pub unfinished: bool,
 }
 
 /// Why a log is not what the core does.
@@ -150,16 +152,14 @@ impl Replay {
         judged
     }
 
-    /// The log ends here, between two turns.
-    pub fn finish(mut self) -> Result<Replayed, Box<Difference>> {
-        let at = self.recent.back().map_or(Time::ZERO, |(at, _)| *at);
-        self.expect(None).map_err(|kind| self.difference(at, kind))?;
-        Ok(self.so_far())
-    }
-
-    /// What was played so far, all of it equal.
-    pub fn so_far(&self) -> Replayed {
-        Replayed { records: self.rules.records(), turns: self.turns, actions: self.actions }
+    /// The log ends here; all of it was equal.
+    pub fn finish(mut self) -> Replayed {
+        Replayed {
+            records: self.rules.records(),
+            turns: self.turns,
+            actions: self.actions,
+            unfinished: self.scheduler.poll_action().is_some(),
+        }
     }
 
     fn turn(&mut self, at: Time) -> Result<(), DifferenceKind> {
@@ -275,7 +275,7 @@ mod tests {
         for (at, record) in log {
             replay.play(*at, record)?;
         }
-        replay.finish()
+        Ok(replay.finish())
     }
 
     #[test]
@@ -283,7 +283,9 @@ mod tests {
         let log = story();
         let replayed = replay(&log).unwrap_or_else(|difference| panic!("{}", difference.kind));
         assert_eq!(replayed.records, log.len() as u64);
-        assert_eq!(replayed.turns, 204);
+        assert_eq!((replayed.turns, replayed.unfinished), (204, false));
+        let end = log.iter().rposition(|(_, record)| matches!(record, Record::Out(_))).expect("an action");
+        assert!(replay(&log[..end]).expect("equal so far").unfinished);
         assert!(replayed.actions > 200, "{replayed:?}");
     }
 

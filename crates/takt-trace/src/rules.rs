@@ -22,6 +22,8 @@ pub struct Rules {
     /// Apps that are said to leave; the core has still to say that they are gone.
     leaving: BTreeMap<AppId, VecDeque<App>>,
     flying: BTreeMap<GroupId, AppId>,
+    /// Groups that were completed at this very moment.
+    landed: Vec<GroupId>,
     records: u64,
     broken: Vec<String>,
     count: u64,
@@ -76,7 +78,9 @@ impl Rules {
                 }
             }
             Event::Complete { group, .. } => {
-                self.flying.remove(&group);
+                if self.flying.remove(&group).is_some() {
+                    self.landed.push(group);
+                }
                 // One that was taken back may have finished just before.
                 for app in self.apps.values_mut() {
                     app.waiting.pop_front_if(|(front, taken_back)| *taken_back && *front == group);
@@ -131,7 +135,8 @@ impl Rules {
                 }
             }
             Action::Lost { group, .. } => {
-                if self.flying.remove(&group).is_none() {
+                // A completion may come when it was just given up.
+                if self.flying.remove(&group).is_none() && !self.landed.contains(&group) {
                     self.blame(at, || format!("group {} is lost, but was not in flight", group.0));
                 }
             }
@@ -173,7 +178,8 @@ impl Rules {
         };
         match group {
             Some(group) if reason != Refusal::UnknownGroup => {
-                app.waiting.pop_back_if(|(last, _)| *last == group);
+                let place = app.waiting.iter().rposition(|(waiting, _)| *waiting == group);
+                place.and_then(|place| app.waiting.remove(place));
             }
             None if !app.attached && reason != Refusal::SlotTaken => {
                 self.apps.remove(&id);
@@ -201,7 +207,10 @@ impl Observer for Rules {
         if at < self.last {
             self.blame(at, || "time runs backwards".to_owned());
         }
-        self.last = self.last.max(at);
+        if at > self.last {
+            self.landed.clear();
+            self.last = at;
+        }
         match record {
             Record::In(event) => self.event(event),
             Record::Out(action) => self.action(at, action),
