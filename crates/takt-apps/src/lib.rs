@@ -11,6 +11,7 @@
 pub mod apps;
 mod font;
 mod gfx;
+mod load;
 mod matrix;
 mod options;
 mod pace;

@@ -20,6 +20,9 @@ pub(crate) struct Options {
     /// Release frames at this rate; 0 draws as fast as possible [default: what suits the app]
     #[arg(long, value_name = "F", value_parser = rate)]
     pub(crate) fps: Option<f64>,
+    /// What releases frames
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "clock")]
+    pub(crate) pace: Pace,
     /// Size of the window or surface [default: what suits the app]
     #[arg(long, value_name = "WxH")]
     pub(crate) size: Option<Size>,
@@ -137,6 +140,16 @@ impl FromStr for Platform {
             }
         }
     }
+}
+
+/// What releases frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Pace {
+    /// The app sleeps until its next period begins.
+    Clock,
+    /// Swaps come back when the next frame may begin, as a scheduler's or a display's do; the app
+    /// waits for the GPU before each swap, and --fps only says when frames are due.
+    Swap,
 }
 
 /// What `EGL_IMG_context_priority` offers.

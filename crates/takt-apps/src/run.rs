@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value, json};
 
-use crate::options::{Options, Size};
+use crate::options::{Options, Pace, Size};
 use crate::pace::Grid;
 use crate::picture;
 use crate::stage::{self, Connection, Context, Display, Stage};
@@ -229,7 +229,7 @@ impl<'a> Play<'a> {
         for number in (first..).take(self.frame_count()) {
             let period = grid.as_mut().map(|grid| grid.advance(now_ns()));
             self.stats.skip(period.map_or(0, |period| period.skipped));
-            if let Some(period) = period {
+            if let Some(period) = period.filter(|_| self.options.pace == Pace::Clock) {
                 self.wait_until(stage, period.release_ns)?;
             }
             let Some(size) = stage.poll() else { break };
@@ -246,22 +246,19 @@ impl<'a> Play<'a> {
             };
             app.draw(&stage.gl, &Frame { time, size });
             self.look_at(number, size, &stage.gl)?;
-            let finished = self.options.finish.then(|| {
-                stage.gl.finish();
-                now_ns()
-            });
-            stage.swap()?;
-            let swap = now_ns();
             let deadline = period.map(|period| period.deadline_ns);
-            let times = FrameTimes { frame: number, release, begin, swap, end: 0, deadline };
-            if let Some(end) = finished {
-                self.finished(&FrameTimes { end, ..times })?;
-            } else {
-                let fence = stage.fences.map_or(0, |fences| fences.insert());
-                self.unfinished.push_back(Unfinished { times, fence });
-            }
-            while self.unfinished.len() >= self.options.in_flight {
+            let times = FrameTimes { frame: number, release, begin, swap: 0, end: 0, deadline };
+            if self.options.finish || self.options.pace == Pace::Swap {
+                // The swap may come back long after the frame's end.
+                self.hand_over(stage, times);
                 self.finish_oldest(stage, u64::MAX)?;
+                stage.swap()?;
+            } else {
+                stage.swap()?;
+                self.hand_over(stage, times);
+                while self.unfinished.len() >= self.options.in_flight {
+                    self.finish_oldest(stage, u64::MAX)?;
+                }
             }
             self.report();
         }
@@ -269,6 +266,13 @@ impl<'a> Play<'a> {
             self.finish_oldest(stage, u64::MAX)?;
         }
         Ok(())
+    }
+
+    /// The frame is the GPU's now.
+    fn hand_over(&mut self, stage: &Stage, times: FrameTimes) {
+        let fence = stage.fences.map_or(0, |fences| fences.insert());
+        let times = FrameTimes { swap: now_ns(), ..times };
+        self.unfinished.push_back(Unfinished { times, fence });
     }
 
     fn frame_count(&self) -> usize {

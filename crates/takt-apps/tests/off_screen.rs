@@ -25,7 +25,23 @@ fn waiting_does_not_change_pixels() {
     let (program, arguments) = APPS[0];
     let plain = hash(validated(program, arguments, "surfaceless").args(["--warm-up", "2"]));
     let ahead = hash(validated(program, arguments, "surfaceless").args(["--in-flight", "3"]));
+    let by_swap = hash(validated(program, arguments, "surfaceless").args(["--pace", "swap"]));
     assert_eq!(plain, ahead);
+    assert_eq!(plain, by_swap);
+}
+
+#[test]
+fn a_scene_finds_its_loops_and_repeats_them() {
+    let scene = |arguments: &[&str]| {
+        let mut command = Command::new(APPS[4].0);
+        command.args(["--platform", "surfaceless", "--size", "64x48", "--frames", "2", "--json"]);
+        results(command.args(arguments)).remove(0)
+    };
+    let found = scene(&["--frame-ms", "8"]);
+    let loops = found["loops"].as_u64().expect("the number is told");
+    assert!(loops > 1, "{found}");
+    assert!(found["calibrated_ms"].is_number(), "{found}");
+    assert_eq!(scene(&["--shader", "marble", "--loops", &loops.to_string()])["loops"], loops);
 }
 
 #[test]

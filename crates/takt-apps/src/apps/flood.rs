@@ -2,15 +2,14 @@
 
 use std::process::ExitCode;
 
-use anyhow::bail;
 use clap::Parser;
 use clap::builder::RangedU64ValueParser as Range;
 use serde_json::Value;
 
 use crate::gfx;
+use crate::load;
 use crate::options::{Options, Size};
 use crate::run::{self, App, Defaults, Frame};
-use crate::sys::clock::now_ns;
 use crate::sys::gl::{Gl, Mesh, TRIANGLES};
 
 /// A flood of draws, each as long as you like: what a broken or hostile app does to a GPU
@@ -24,10 +23,10 @@ use crate::sys::gl::{Gl, Mesh, TRIANGLES};
 #[command(name = "takt-flood", version)]
 struct Args {
     /// Length of a draw on the GPU, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 50.0, value_parser = length_ms)]
+    #[arg(long, value_name = "MS", default_value_t = 50.0, value_parser = load::length_ms)]
     draw_ms: f64,
     /// Loops of the shader; skips the calibration
-    #[arg(long, value_name = "N", value_parser = Range::<u32>::new().range(1..=ITERATIONS_MAX))]
+    #[arg(long, value_name = "N", value_parser = Range::<u32>::new().range(1..=u64::from(load::LOOPS_MAX)))]
     iterations: Option<u32>,
     /// Draws per frame, each flushed to the driver on its own
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = Range::<u32>::new().range(1..=10_000))]
@@ -42,16 +41,8 @@ struct Args {
     options: Options,
 }
 
-/// More loops than this take seconds even on large GPUs.
-const ITERATIONS_MAX: u64 = 1 << 24;
-
 fn primitives() -> Range<u32> {
     Range::new().range(2..=1_000_000)
-}
-
-fn length_ms(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|length| (0.01..=60_000.0).contains(length));
-    number.ok_or_else(|| "a number of milliseconds from 0.01 to 60000 is wanted".to_owned())
 }
 
 /// Runs the program.
@@ -128,48 +119,21 @@ impl Flood {
         Ok(())
     }
 
-    /// Finds the number of loops for a length by trying: first in large steps, then by proportion.
     fn calibrate(&mut self, gl: &Gl, wanted_ms: f64, size: (u32, u32)) -> anyhow::Result<()> {
         viewport(gl, size);
-        let mut best: Option<(f64, u32, f64)> = None;
-        for _ in 0..ROUNDS_MAX {
-            let found_ms = self.measure(gl);
-            let error = (found_ms / wanted_ms - 1.0).abs();
-            if best.is_none_or(|best| error < best.0) {
-                best = Some((error, self.iterations, found_ms));
-            }
-            let next = next_guess(self.iterations, found_ms, wanted_ms);
-            if error < CLOSE_ENOUGH || next == self.iterations {
-                break;
-            }
-            self.compile(gl, next)?;
-        }
-        let Some((error, iterations, found_ms)) = best else { return Ok(()) };
-        if error > TOO_FAR {
-            bail!(
-                "cannot make draws of {wanted_ms} ms: {iterations} loops take {found_ms:.3} ms; \
-                 choose another --size, or --iterations"
-            );
-        }
-        self.compile(gl, iterations)?;
+        let found = load::find(wanted_ms, load::LOOPS_MAX, |loops| {
+            self.compile(gl, loops)?;
+            Ok(self.measure(gl))
+        })?;
+        self.compile(gl, found.loops)?;
         // Drivers compile at the first draw; that must not count as the first frame.
         self.measure(gl);
-        self.measured_ms = Some(found_ms);
+        self.measured_ms = Some(found.ms);
         Ok(())
     }
 
-    /// The shortest of some draws: others may have taken the GPU during the rest.
     fn measure(&self, gl: &Gl) -> f64 {
-        self.draw_once(gl, 0.0);
-        gl.finish();
-        let mut shortest_ns = u64::MAX;
-        for _ in 0..TRIES {
-            let start = now_ns();
-            self.draw_once(gl, 0.0);
-            gl.finish();
-            shortest_ns = shortest_ns.min(now_ns() - start);
-        }
-        shortest_ns as f64 / 1e6
+        load::shortest_ms(gl, || self.draw_once(gl, 0.0))
     }
 
     fn draw_once(&self, gl: &Gl, time: f32) {
@@ -177,22 +141,6 @@ impl Flood {
         gl.set_float(self.time, time);
         gl.draw_vertices(TRIANGLES, &self.mesh);
     }
-}
-
-/// Tries of a calibration.
-const ROUNDS_MAX: usize = 12;
-const TRIES: usize = 3;
-/// A calibration ends at this error.
-const CLOSE_ENOUGH: f64 = 0.02;
-/// A calibration fails above this error.
-const TOO_FAR: f64 = 0.5;
-/// The largest step while the length is still far off, where start-up costs dominate.
-const STEP_MAX: f64 = 8.0;
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-fn next_guess(iterations: u32, found_ms: f64, wanted_ms: f64) -> u32 {
-    let factor = (wanted_ms / found_ms.max(1e-6)).clamp(1.0 / STEP_MAX, STEP_MAX);
-    (f64::from(iterations) * factor).round().clamp(1.0, ITERATIONS_MAX as f64) as u32
 }
 
 fn viewport(gl: &Gl, (width, height): (u32, u32)) {
@@ -262,16 +210,5 @@ mod tests {
             assert!((area - wanted).abs() < 1e-3, "{count}: {area}");
             assert!(vertices.len() / 6 >= usize::try_from(count).unwrap());
         }
-    }
-
-    #[test]
-    fn guesses_converge_on_a_line_with_an_offset() {
-        let time_ms = |iterations: u32| 0.4 + f64::from(iterations) * 0.003;
-        let mut iterations = 1;
-        for _ in 0..ROUNDS_MAX {
-            iterations = next_guess(iterations, time_ms(iterations), 50.0);
-        }
-        assert!((time_ms(iterations) / 50.0 - 1.0).abs() < CLOSE_ENOUGH);
-        assert_eq!(next_guess(1, 500.0, 1.0), 1, "nothing is shorter than one loop");
     }
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use self::bodies::Model;
 use self::shaders::Shader;
 use crate::gfx::{self, Beyond};
+use crate::load;
 use crate::matrix::{self, Matrix};
 use crate::options::{Options, Size};
 use crate::paint::{Canvas, mix, rgb};
@@ -42,8 +43,14 @@ struct Args {
     #[arg(long, value_enum, default_value_t = Shader::Phong)]
     shader: Shader,
     /// Loops per fragment of the marble shader
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = Range::<u32>::new().range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = loops())]
     loops: u32,
+    /// Length of a frame on the GPU, in milliseconds: the marble shader with as many loops as that takes
+    ///
+    /// The number is found at start by timing frames with glFinish, so start it alone; the statistics
+    /// say it, for --shader marble --loops in later runs.
+    #[arg(long, value_name = "MS", conflicts_with_all = ["shader", "loops"], value_parser = load::length_ms)]
+    frame_ms: Option<f64>,
     /// Pixels along a texture; 0 draws without one
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = Range::<u32>::new().range(0..=8192))]
     texture: u32,
@@ -56,7 +63,7 @@ struct Args {
 pub fn main() -> ExitCode {
     let args = Args::parse();
     let defaults = Defaults { name: "scene", size: Size(800, 600), fps: 0.0 };
-    run::run(&defaults, &args.options, &|gl, _| Ok(Box::new(Scene::new(gl, &args)?)))
+    run::run(&defaults, &args.options, &|gl, size| Ok(Box::new(Scene::new(gl, &args, size)?)))
 }
 
 struct Scene {
@@ -67,24 +74,56 @@ struct Scene {
     mesh: Mesh,
     texture: Option<u32>,
     objects: u32,
+    /// Loops of the marble shader.
+    loops: Option<u32>,
+    /// What was measured for the chosen number of loops.
+    measured_ms: Option<f64>,
+}
+
+/// Most loops of the marble shader.
+const LOOPS_MAX: u32 = 100_000;
+
+fn loops() -> Range<u32> {
+    Range::new().range(1..=u64::from(LOOPS_MAX))
 }
 
 impl Scene {
-    fn new(gl: &Gl, args: &Args) -> anyhow::Result<Self> {
-        let (vertex, fragment) = args.shader.sources(args.loops, args.texture > 0);
-        let program = gfx::program(gl, &vertex, &fragment, &["position", "normal", "texel"])?;
+    fn new(gl: &Gl, args: &Args, size: (u32, u32)) -> anyhow::Result<Self> {
+        let shader = if args.frame_ms.is_some() { Shader::Marble } else { args.shader };
         let (vertices, indices) = bodies::build(args.model, args.detail);
         let length = gfx::texture_length(gl, args.texture);
-        let texture = (args.texture > 0).then(|| gfx::texture(gl, &tiles(length), Beyond::Repeat));
-        Ok(Self {
-            program,
-            matrix: gl.uniform(program, "matrix"),
-            turn: gl.uniform(program, "turn"),
-            colour: gl.uniform(program, "colour"),
+        let mut scene = Self {
+            program: 0,
+            matrix: 0,
+            turn: 0,
+            colour: 0,
             mesh: gl.mesh(&[3, 3, 2], &vertices, &indices),
-            texture,
+            texture: (args.texture > 0).then(|| gfx::texture(gl, &tiles(length), Beyond::Repeat)),
             objects: args.objects,
-        })
+            loops: None,
+            measured_ms: None,
+        };
+        scene.compile(gl, shader, args.loops)?;
+        if let Some(wanted_ms) = args.frame_ms {
+            let found = load::find(wanted_ms, LOOPS_MAX, |loops| {
+                scene.compile(gl, shader, loops)?;
+                Ok(load::shortest_ms(gl, || scene.draw(gl, &Frame { time: 0.0, size })))
+            })?;
+            scene.compile(gl, shader, found.loops)?;
+            scene.measured_ms = Some(found.ms);
+        }
+        Ok(scene)
+    }
+
+    fn compile(&mut self, gl: &Gl, shader: Shader, loops: u32) -> anyhow::Result<()> {
+        gl.delete_program(self.program);
+        let (vertex, fragment) = shader.sources(loops, self.texture.is_some());
+        self.program = gfx::program(gl, &vertex, &fragment, &["position", "normal", "texel"])?;
+        self.matrix = gl.uniform(self.program, "matrix");
+        self.turn = gl.uniform(self.program, "turn");
+        self.colour = gl.uniform(self.program, "colour");
+        self.loops = (shader == Shader::Marble).then_some(loops);
+        Ok(())
     }
 }
 
@@ -137,7 +176,10 @@ impl App for Scene {
 
     fn facts(&self) -> Vec<(&'static str, Value)> {
         let triangles = self.mesh.index_count() / 3 * self.objects as usize;
-        vec![("draws", self.objects.into()), ("triangles", triangles.into())]
+        let mut facts = vec![("draws", self.objects.into()), ("triangles", triangles.into())];
+        facts.extend(self.loops.map(|loops| ("loops", loops.into())));
+        facts.extend(self.measured_ms.map(|ms| ("calibrated_ms", ms.into())));
+        facts
     }
 }
 
