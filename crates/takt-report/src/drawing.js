@@ -75,9 +75,11 @@ class Drawing {
       top += height;
       return place;
     });
-    this.sched = { top, height: SCHED };
-    this.gpu = { top: top + SCHED, height: GPU };
-    this.height = top + SCHED + GPU + 4;
+    // Where only frames are known, there is nothing to say of scheduler and GPU.
+    const [sched, gpu] = this.data.frames_only ? [0, 0] : [SCHED, GPU];
+    this.sched = { top, height: sched };
+    this.gpu = { top: top + sched, height: gpu };
+    this.height = top + sched + gpu + 4;
   }
 
   // Boxes of one app that overlap get rows of their own, as far as there are any.
@@ -162,6 +164,7 @@ class Drawing {
       label(tall ? app.name : `${app.name} (${app.priority})`, lane, '600 11px system-ui, sans-serif', colour.ink, tall ? -7 : 0);
       if (tall) label(`priority ${app.priority}`, lane, '11px system-ui, sans-serif', colour.muted, 7);
     });
+    if (this.data.frames_only) { paint.font = '11px system-ui, sans-serif'; return; }
     label('SCHED', this.sched, '600 11px system-ui, sans-serif', colour.ink);
     label('GPU', this.gpu, '600 11px system-ui, sans-serif', colour.ink);
     paint.strokeStyle = colour.line;

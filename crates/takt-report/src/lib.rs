@@ -13,6 +13,7 @@
 //!   `timeline.js`.
 //! * `misses`: missed deadlines and their causes.
 //! * [`compare`]: how good predictions were: figures and plots of compare files.
+//! * [`frames`]: frames of real programs, run several times.
 //! * [`lines`]: how figures depend on what a study varied.
 //! * `svg`, `html`: how pictures and text are written.
 
@@ -20,6 +21,7 @@
 
 mod bars;
 pub mod compare;
+pub mod frames;
 mod histogram;
 mod html;
 mod jobs;

@@ -58,6 +58,11 @@ class Diagram extends Drawing {
 
   describeGroup(i) {
     const { groups, apps, kinds, origin_ns: origin } = this.data;
+    if (this.data.frames_only) {
+      const begin = groups.submitted[i], took = groups.predicted[i];
+      return `${apps[groups.app[i]].name}: frame ${groups.frame[i]}${this.isLate(i) ? ' (missed)' : ''}\n` +
+        `drawn from ${ms(begin)} to ${ms(begin + took)}: ${ms(took)}`;
+    }
     const time = (ns) => known(ns, (t) => ms(t + origin));
     const ran = groups.started[i] >= 0 && groups.finished[i] >= 0 ? ms(groups.finished[i] - groups.started[i]) : 'unknown';
     return [

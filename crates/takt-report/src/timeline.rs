@@ -11,8 +11,8 @@ use takt_core::{Action, AppId, Hold, Span, Time};
 use takt_trace::lives::{Life, Lives, kind_name};
 use takt_trace::{GpuRecord, Record};
 
-use crate::Run;
 use crate::html::{count, escape, script_json};
+use crate::{Run, frames as live};
 
 /// The script that draws all diagrams of a page, closed off from other scripts.
 pub(crate) const SCRIPT: &str =
@@ -41,6 +41,9 @@ struct Data {
     misses: Vec<(i64, usize, u64)>,
     /// (from, to)
     stalls: Vec<(i64, i64)>,
+    /// Nothing but frames: what a scheduler or a GPU did is not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    frames_only: bool,
     #[serde(skip)]
     left_out: usize,
 }
@@ -70,7 +73,53 @@ struct Columns {
 /// The diagram of one run; `colour` numbers apps by name, the same on the whole page.
 pub(crate) fn diagram(run: &Run, index: usize, colour: impl Fn(&str) -> usize) -> String {
     let data = Collector::new(run, colour).collect(run);
-    let json = serde_json::to_string(&data).unwrap_or_else(|_| "null".to_owned());
+    element(&data, &in_words(&data), index)
+}
+
+/// The diagram of frames that real programs drew.
+pub(crate) fn frames(run: &live::Run, index: usize) -> String {
+    let origin = run.window.from;
+    let since = |at: u64| i64::try_from(at).unwrap_or(i64::MAX) - i64::try_from(origin).unwrap_or(0);
+    let lane =
+        |(colour, app): (usize, &live::App)| Lane { name: app.name.clone(), priority: app.priority, colour };
+    let mut data = Data {
+        policy: run.name.clone(),
+        length: since(run.window.until).max(1),
+        apps: run.apps.iter().enumerate().map(lane).collect(),
+        kinds: vec![""],
+        frames_only: true,
+        ..Data::default()
+    };
+    for (lane, app) in run.apps.iter().enumerate() {
+        data.misses.extend(app.missed.iter().map(|miss| (since(miss.deadline), lane, miss.frame)));
+        for frame in app.frames.iter().filter(|frame| frame.end > origin && frame.begin < run.window.until) {
+            let groups = &mut data.groups;
+            groups.app.push(lane);
+            groups.group.push(frame.number);
+            groups.kind.push(0);
+            groups.frame.push(i64::try_from(frame.number).unwrap_or(UNKNOWN));
+            groups.submitted.push(since(frame.begin).max(0));
+            groups.predicted.push(since(frame.end) - since(frame.begin).max(0));
+            for unknown in
+                [&mut groups.dispatched, &mut groups.reserved, &mut groups.started, &mut groups.finished]
+            {
+                unknown.push(UNKNOWN);
+            }
+        }
+    }
+    let words = format!(
+        "{} s of {}: {} frames of {} apps, {} deadlines missed.",
+        run.window.seconds(),
+        run.name,
+        count(data.groups.app.len() as u64),
+        data.apps.len(),
+        count(data.misses.len() as u64)
+    );
+    element(&data, &words, index)
+}
+
+fn element(data: &Data, words: &str, index: usize) -> String {
+    let json = serde_json::to_string(data).unwrap_or_else(|_| "null".to_owned());
     let mut out = format!(
         "<div class=\"timeline\" data-source=\"timeline-{index}\">{TOOLBAR}\
          <div class=\"stage\"><canvas tabindex=\"0\" role=\"img\" aria-label=\"Timing diagram of \
@@ -78,8 +127,8 @@ pub(crate) fn diagram(run: &Run, index: usize, colour: impl Fn(&str) -> usize) -
          <noscript><p class=\"note\">The diagram needs JavaScript.</p></noscript>\
          <p class=\"note\">{}</p></div>",
         escape(&data.policy),
-        escape(&in_words(&data)),
-        escape(&in_words(&data))
+        escape(words),
+        escape(words)
     );
     out.push_str(&format!(
         "<script type=\"application/json\" id=\"timeline-{index}\">{}</script>",

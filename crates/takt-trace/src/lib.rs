@@ -7,6 +7,7 @@
 //!
 //! * [`deduce`]: what the GPU did, where only completions tell.
 //! * [`export`]: Perfetto, CSV and JSON lines.
+//! * [`frames`]: what programs themselves wrote of their frames, judged.
 //! * [`lives`]: the life of each command group, joined from the records.
 //! * [`record`]: the records and the [`Observer`] trait.
 //! * [`metrics`]: collects the figures of a run, with a cause for every missed deadline.
@@ -22,6 +23,7 @@ extern crate self as takt_trace;
 mod blame;
 pub mod deduce;
 pub mod export;
+pub mod frames;
 mod jobs;
 pub mod lives;
 pub mod metrics;

@@ -1,0 +1,225 @@
+//! Frames of a program as it saw them itself, judged from outside.
+//!
+//! Programs write when each frame was released, begun, finished and due, with a scheduler
+//! underneath or without one; so what they write can be compared where a scheduler's own records
+//! cannot. Times are nanoseconds of one clock.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::summary::Quantiles;
+
+/// A frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Its number.
+    pub number: u64,
+    /// When it should have begun.
+    pub release: u64,
+    /// When it began.
+    pub begin: u64,
+    /// When the GPU had finished it.
+    pub end: u64,
+    /// When it was due, if ever.
+    pub deadline: Option<u64>,
+}
+
+/// The columns of a frame log.
+pub const HEADER: &str = "frame,release_ns,begin_ns,swap_ns,end_ns,deadline_ns";
+
+/// Reads a frame log. The last line may be cut off: its writer may have been stopped.
+pub fn parse(text: &str) -> Result<Vec<Frame>, String> {
+    let mut lines = text.lines();
+    if lines.next().is_none_or(|line| line.trim_end() != HEADER) {
+        return Err(format!("line 1: a frame log begins with {HEADER}"));
+    }
+    let whole = text.ends_with('\n');
+    let mut frames = Vec::new();
+    let mut lines = lines.enumerate().peekable();
+    while let Some((index, line)) = lines.next() {
+        match frame(line) {
+            Some(frame) => frames.push(frame),
+            None if !whole && lines.peek().is_none() => {}
+            None => return Err(format!("line {}: '{line}' is no frame", index + 2)),
+        }
+    }
+    Ok(frames)
+}
+
+fn frame(line: &str) -> Option<Frame> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let [number, release, begin, _, end, deadline] = fields[..] else { return None };
+    let ns = |text: &str| text.parse::<u64>().ok();
+    let deadline = if deadline.is_empty() { None } else { Some(ns(deadline)?) };
+    Some(Frame { number: ns(number)?, release: ns(release)?, begin: ns(begin)?, end: ns(end)?, deadline })
+}
+
+/// What is judged: from when, until when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// From then on.
+    pub from: u64,
+    /// Until then.
+    pub until: u64,
+}
+
+impl Window {
+    /// Its length in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.until.saturating_sub(self.from) as f64 / 1e9
+    }
+
+    /// Whether it ends or is due in the window.
+    fn has(&self, at: u64) -> bool {
+        self.from < at && at <= self.until
+    }
+}
+
+/// What became of a program's frames in a window.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct FrameFigures {
+    /// Frames per second that were finished.
+    pub fps: f64,
+    /// Frames that were finished.
+    pub frames: u64,
+    /// Frames that were due, one per period.
+    pub due: u64,
+    /// Frames that were finished when they were due.
+    pub met: u64,
+    /// Share of the frames that were due (0..1); null without a frame rate.
+    pub met_share: Option<f64>,
+    /// From release to end.
+    pub response_us: Quantiles,
+}
+
+/// A deadline that passed without its frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MissedAt {
+    /// When it was.
+    pub deadline: u64,
+    /// Number of the frame that was late, or that was still in the way.
+    pub frame: u64,
+}
+
+/// Judges the frames of a program that was to have `fps` frames per second; 0 stands for as many
+/// as it gets.
+pub fn judge(frames: &[Frame], fps: f64, window: Window) -> (FrameFigures, Vec<MissedAt>) {
+    let done: Vec<&Frame> = frames.iter().filter(|frame| window.has(frame.end)).collect();
+    let mut responses: Vec<u64> = done.iter().map(|frame| frame.end.saturating_sub(frame.release)).collect();
+    responses.sort_unstable();
+    let missed = missed(frames, fps, window);
+    let in_time = |frame: &&Frame| frame.deadline.is_some_and(|due| window.has(due) && frame.end <= due);
+    let met = frames.iter().filter(in_time).count() as u64;
+    let due = met + missed.len() as u64;
+    let figures = FrameFigures {
+        fps: done.len() as f64 / window.seconds().max(1e-9),
+        frames: done.len() as u64,
+        due,
+        met,
+        met_share: (due > 0).then(|| met as f64 / due as f64),
+        response_us: Quantiles {
+            p50: quantile_us(&responses, 50),
+            p99: quantile_us(&responses, 99),
+            max: quantile_us(&responses, 100),
+        },
+    };
+    (figures, missed)
+}
+
+/// The deadlines of the program's grid that passed without a frame. The grid goes through the
+/// first deadline and covers the whole window, so a program that stopped misses the rest.
+fn missed(frames: &[Frame], fps: f64, window: Window) -> Vec<MissedAt> {
+    let Some(first) = frames.iter().find_map(|frame| frame.deadline).filter(|_| fps > 0.0) else {
+        return Vec::new();
+    };
+    let period = 1e9 / fps;
+    // The number of a deadline on the grid, counted from the first one.
+    let place = |at: u64| ((at as f64 - first as f64) / period).round();
+    let within = |at: u64| (at as f64 - first as f64) / period;
+    #[expect(clippy::cast_possible_truncation, reason = "periods of a run are few")]
+    let (from, until) = (within(window.from).floor() as i64 + 1, within(window.until).floor() as i64);
+    let mut missed = Vec::new();
+    let (mut next, mut in_the_way) = (0, 0);
+    for number in from..=until {
+        while frames.get(next).is_some_and(|frame| frame.deadline.map_or(-1.0, place) < number as f64) {
+            in_the_way = frames[next].number;
+            next += 1;
+        }
+        let here = frames.get(next).filter(|frame| frame.deadline.map(place) == Some(number as f64));
+        let late = match here {
+            Some(frame) => (frame.deadline < Some(frame.end)).then_some(frame.number),
+            None => Some(in_the_way),
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the window")]
+        let deadline = (first as f64 + number as f64 * period) as u64;
+        missed.extend(late.map(|frame| MissedAt { deadline, frame }));
+    }
+    missed
+}
+
+/// The smallest value that so many per cent of the sorted ones do not exceed.
+fn quantile_us(sorted: &[u64], percent: usize) -> f64 {
+    let rank = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(rank).map_or(0.0, |ns| *ns as f64 / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(number: u64, period: u64, took_ms: u64) -> Frame {
+        let release = 1_000 * MS + period * 10 * MS;
+        Frame {
+            number,
+            release,
+            begin: release,
+            end: release + took_ms * MS,
+            deadline: Some(release + 10 * MS),
+        }
+    }
+
+    #[test]
+    fn late_and_skipped_periods_are_missed_once() {
+        // Frame 1 takes two and a half periods; the app goes on with period 4.
+        let frames = [at(0, 0, 4), at(1, 1, 25), at(2, 4, 10), at(3, 5, 3)];
+        let window = Window { from: 1_000 * MS, until: 1_060 * MS };
+        let (figures, missed) = judge(&frames, 100.0, window);
+        assert_eq!((figures.frames, figures.due, figures.met), (4, 6, 3));
+        assert_eq!(figures.met_share, Some(0.5));
+        let late: Vec<_> = missed.iter().map(|miss| ((miss.deadline / MS) - 1_000, miss.frame)).collect();
+        assert_eq!(late, [(20, 1), (30, 1), (40, 1)]);
+        assert_eq!(figures.response_us.max, 25_000.0);
+        assert!((figures.fps - 4.0 / 0.06).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_program_that_stopped_misses_the_rest() {
+        let window = Window { from: 1_000 * MS, until: 1_100 * MS };
+        let (figures, missed) = judge(&[at(0, 0, 1), at(1, 1, 1)], 100.0, window);
+        assert_eq!((figures.due, figures.met, missed.len()), (10, 2, 8));
+        let (late_starter, _) = judge(&[at(0, 8, 1), at(1, 9, 1)], 100.0, window);
+        assert_eq!((late_starter.due, late_starter.met), (10, 2));
+    }
+
+    #[test]
+    fn without_a_rate_nothing_is_due() {
+        let free = Frame { deadline: None, ..at(0, 0, 30) };
+        let (figures, missed) = judge(&[free], 0.0, Window { from: 1_000 * MS, until: 2_000 * MS });
+        assert_eq!((figures.frames, figures.met_share, missed.len()), (1, None, 0));
+        assert_eq!(judge(&[], 60.0, Window { from: 0, until: 9 }).0.due, 0);
+    }
+
+    #[test]
+    fn logs_are_read_and_mistakes_named() {
+        let text = format!("{HEADER}\n0,5,6,7,8,\n1,10,11,12,13,20\n2,1");
+        let frames = parse(&text).unwrap();
+        assert_eq!(frames.len(), 2, "the last line was cut off");
+        assert_eq!(frames[0], Frame { number: 0, release: 5, begin: 6, end: 8, deadline: None });
+        assert_eq!(frames[1].deadline, Some(20));
+        assert!(parse("frame\n").unwrap_err().starts_with("line 1: "));
+        let bad = format!("{HEADER}\n0,5,6,7,8,x\n1,10,11,12,13,20\n");
+        assert_eq!(parse(&bad), Err("line 2: '0,5,6,7,8,x' is no frame".to_owned()));
+    }
+}
