@@ -28,7 +28,7 @@ RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspac
 .PHONY: setup-build setup-all checks unit-tests interleavings slow-tests docs licences prove short-studies deny
 
 help:
-	@echo 'make demo       build Takt and show what it does'
+	@echo 'make demo       build Takt and show what it does, simulated and with real programs'
 	@echo 'make build      build the takt command in $(TAKT)'
 	@echo 'make apps       build the apps to schedule (docs/apps.md) in $(TARGET)/release'
 	@echo 'make eval-bundle  collect what experiments on another machine need in out/eval-bundle'
@@ -59,7 +59,7 @@ eval-bundle: setup-build
 	cargo build $(CARGO_FLAGS) --release --package takt-cli --package takt-hook --package takt-apps
 	eval/bundle.sh out/eval-bundle
 
-demo: build
+demo: build apps
 	"$(TAKT)" demo
 
 test: setup-build checks unit-tests interleavings docs licences prove short-studies

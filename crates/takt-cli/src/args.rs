@@ -68,7 +68,7 @@ pub(crate) enum Command {
     /// Measure the scheduler and the simulator themselves.
     Bench(BenchArgs),
     /// Show in a minute what Takt does: the same apps with and without it.
-    Demo(DemoArgs),
+    Demo(crate::demo::DemoArgs),
     /// Tell how good predictions were, from files with predicted and measured times.
     Report(ReportArgs),
     /// Make a recording to replay in scenarios from what an app did in a run (printed as CSV).
@@ -457,19 +457,6 @@ pub(crate) enum SplitBy {
     Kind,
     /// Not at all.
     None,
-}
-
-#[derive(ClapArgs, Debug)]
-pub(crate) struct DemoArgs {
-    /// Seconds to simulate.
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(2..=3600))]
-    pub(crate) seconds: u32,
-    /// Where the report and the traces go.
-    #[arg(long, value_name = "DIR", default_value = "out/demo")]
-    pub(crate) out: PathBuf,
-    /// Write the figures of both runs as JSON; - is standard output, without the table.
-    #[arg(long, value_name = "F")]
-    pub(crate) json: Option<PathBuf>,
 }
 
 #[cfg(test)]

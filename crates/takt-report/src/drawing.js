@@ -2,7 +2,7 @@
 // decisions, and one with what the GPU executed. All times are nanoseconds since the
 // beginning of the recording.
 const GUTTER = 132, AXIS = 24, ROW = 11, ROWS_MAX = 4, PAD = 5, SCHED = 26, GPU = 30;
-const SPAN_MIN = 20e3, FIRST_SPAN = 100e6, LINES_MAX = 500;
+const SPAN_MIN = 20e3, FIRST_SPAN = 100e6, FIRST_FRAMES = 500e6, LINES_MAX = 500;
 
 // The first index whose value is at least `value` in a sorted array.
 const lowerBound = (sorted, value) => {
@@ -44,7 +44,7 @@ class Drawing {
     this.paint = canvas.getContext('2d');
     this.missed = new Set(data.misses.map(([, app, frame]) => `${app} ${frame}`));
     this.prepare();
-    this.view = clampView(0, FIRST_SPAN, data.length);
+    this.view = clampView(0, data.frames_only ? FIRST_FRAMES : FIRST_SPAN, data.length);
     canvas.style.height = `${this.height}px`;
     this.measure();
   }

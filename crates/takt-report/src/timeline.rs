@@ -108,7 +108,7 @@ pub(crate) fn frames(run: &live::Run, index: usize) -> String {
         }
     }
     let words = format!(
-        "{} s of {}: {} frames of {} apps, {} deadlines missed.",
+        "{} s {}: {} frames of {} apps, {} deadlines missed.",
         run.window.seconds(),
         run.name,
         count(data.groups.app.len() as u64),

@@ -13,7 +13,7 @@ pub(crate) fn products() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Builds the library beside the command, once; `cargo test` alone does not.
+/// Builds the library and the apps beside the command, once; `cargo test` alone does not.
 pub(crate) fn takt() -> Command {
     takt_command("run")
 }
@@ -21,7 +21,10 @@ pub(crate) fn takt() -> Command {
 /// The same for any of its commands.
 pub(crate) fn takt_command(name: &str) -> Command {
     static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| build("takt-hook"));
+    BUILT.get_or_init(|| {
+        build("takt-hook");
+        build("takt-apps");
+    });
     let mut command = Command::new(env!("CARGO_BIN_EXE_takt"));
     command.arg(name).env("XDG_CACHE_HOME", products().join("cache"));
     command

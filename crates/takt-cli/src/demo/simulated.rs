@@ -1,52 +1,49 @@
-//! `takt demo`: the same apps with and without Takt.
+//! The simulated part: 17 apps of a car.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use takt_core::Span;
 use takt_sim::{Scenario, meta};
 use takt_trace::Summary;
 
-use crate::Answer;
-use crate::args::{DemoArgs, WINDOW_S, Window};
+use super::Told;
+use crate::args::{WINDOW_S, Window};
 use crate::load;
 use crate::output;
 use crate::sim::{Trace, report_run};
 use crate::table::{Table, percent};
 
-const SCENARIO: &str = include_str!("../../../scenarios/thesis-mixed.toml");
+const SCENARIO: &str = include_str!("../../../../scenarios/thesis-mixed.toml");
 
 /// What is compared: what a driver does on its own, and what Takt does.
 const POLICIES: [&str; 2] = ["fifo", "frame-deadline"];
 
-pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Answer> {
+pub(super) fn run(seconds: u32, out: &Path) -> anyhow::Result<Told<[Summary; 2]>> {
     let mut runs = Vec::new();
     for policy in POLICIES {
         let mut scenario = load::parse("scenarios/thesis-mixed.toml", SCENARIO, &[], None)?;
-        scenario.duration = Span::from_ms(u64::from(args.seconds) * 1000);
+        scenario.duration = Span::from_ms(u64::from(seconds) * 1000);
         scenario.warm_up = Span::from_ms(1000);
         scenario.policy = policy.to_owned();
-        let path = args.out.join(format!("{policy}.perfetto-trace"));
-        let summary = traced(&scenario, &path)?;
+        let summary = traced(&scenario, &trace_path(out, policy))?;
         let window = Window { start_s: 1.0, length_s: WINDOW_S };
         runs.push(report_run(&scenario, summary, Some(window)));
     }
-    let [fifo, takt] = [&runs[0].summary, &runs[1].summary];
-    let page = args.out.join("index.html");
+    let page = out.join("index.html");
     output::file(&page, &takt_report::render(&runs))?;
-    output::json(args.json.as_deref(), &[fifo, takt])?;
-    if output::is_stdout(args.json.as_deref()) {
-        return Ok(Answer::Yes);
-    }
-    output::print(&describe(fifo, takt))?;
-    output::print(&format!(
-        "\nReport:  {} (open it in a browser)\nTraces:  {} (the first 10 s; drop them into the Perfetto UI)\n",
+    let figures = [runs[0].summary.clone(), runs[1].summary.clone()];
+    let text = format!(
+        "{}\nReport:  {} (open it in a browser)\nTraces:  {} (the first 10 s; drop them into the Perfetto UI)\n",
+        describe(&figures[0], &figures[1]),
         page.display(),
-        POLICIES
-            .map(|policy| args.out.join(format!("{policy}.perfetto-trace")).display().to_string())
-            .join(", ")
-    ))?;
-    Ok(Answer::Yes)
+        POLICIES.map(|policy| trace_path(out, policy).display().to_string()).join(", ")
+    );
+    Ok(Told { text, figures })
+}
+
+fn trace_path(out: &Path, policy: &str) -> PathBuf {
+    out.join(format!("{policy}.perfetto-trace"))
 }
 
 /// Seconds of the run that go into the trace file; all of it would be large and slow to open.

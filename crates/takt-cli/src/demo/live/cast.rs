@@ -1,0 +1,150 @@
+//! Who plays in an experiment with real programs, and what each of them needs.
+//!
+//! Loads depend on the machine, so every program is measured alone first: what a frame takes
+//! decides what is reserved for it, and what its frames are worth when shares are counted.
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::stage::Stage;
+
+/// A set of programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cast {
+    /// Instruments and a map, beside floods.
+    Car,
+    /// One app that needs a third of the time, beside floods.
+    Floods,
+}
+
+/// One program of a run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Role {
+    /// How people call it.
+    pub(crate) name: String,
+    /// The program.
+    pub(crate) program: &'static str,
+    /// What makes it as heavy as it is.
+    pub(crate) arguments: Vec<String>,
+    /// Its importance under Takt.
+    pub(crate) priority: u32,
+    /// Frames per second it is to have; 0 if it takes what it gets.
+    pub(crate) fps: f64,
+    /// What a frame takes on the idle machine, in milliseconds: the median, and the slowest but
+    /// one in a hundred.
+    pub(crate) alone_ms: [f64; 2],
+}
+
+impl Role {
+    /// GPU time to reserve for a frame: what the slow ones took alone, and something for asking
+    /// leave several times.
+    pub(crate) fn etpf_ms(&self) -> Option<f64> {
+        (self.fps > 0.0).then(|| self.alone_ms[1] * 1.2 + 0.5)
+    }
+
+    /// Whether it takes whatever it gets.
+    pub(crate) fn is_flood(&self) -> bool {
+        self.fps == 0.0
+    }
+}
+
+/// How many floods there are, and how long their draws are.
+const FLOODS: u32 = 5;
+const FLOOD_MS: f64 = 50.0;
+/// What a frame of the heavy app takes.
+const HEAVY_MS: f64 = 11.0;
+/// Small, so that loops decide on the length.
+const HEAVY_SIZE: &str = "400x300";
+/// Sizes of the map, from the usual one down; the first is taken that leaves time for others.
+const MAP_SIZES: [&str; 4] = ["1280x480", "960x360", "640x240", "480x180"];
+const MAP_MS: f64 = 12.0;
+
+impl Cast {
+    /// What it is called.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Car => "Instruments, a map and five floods on one GPU",
+            Self::Floods => "An app of 11 ms per frame beside five floods of 50 ms draws",
+        }
+    }
+
+    /// Measures everybody alone. `step` is called before each.
+    pub(crate) fn measure(self, stage: &Stage, step: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Role>> {
+        let mut roles = match self {
+            Self::Car => {
+                step("measuring the instruments alone");
+                let mut roles = Vec::new();
+                for (name, priority) in [("speedometer", 90), ("tachometer", 80)] {
+                    let program = if priority == 90 { "takt-speedometer" } else { "takt-tachometer" };
+                    roles.push(alone(stage, name, program, priority, 60.0, &[])?.0);
+                }
+                step("measuring the map alone");
+                roles.push(map(stage)?);
+                roles
+            }
+            Self::Floods => {
+                step("finding a scene of 11 ms");
+                let length = HEAVY_MS.to_string();
+                let size = ["--size", HEAVY_SIZE];
+                let arguments = [&size[..], &["--frame-ms", &length]].concat();
+                let (mut role, facts) = alone(stage, "scene", "takt-scene", 90, 30.0, &arguments)?;
+                let loops = fact(&facts, "loops")?;
+                let arguments = [&size[..], &["--shader", "marble", "--loops", &loops]].concat();
+                role.arguments = arguments.into_iter().map(str::to_owned).collect();
+                vec![role]
+            }
+        };
+        step("finding draws of 50 ms");
+        let length = FLOOD_MS.to_string();
+        let (flood, facts) = alone(stage, "flood", "takt-flood", 0, 0.0, &["--draw-ms", &length])?;
+        let arguments = vec!["--iterations".to_owned(), fact(&facts, "iterations")?];
+        roles.extend((1..=FLOODS).map(|number| Role {
+            name: format!("flood-{number}"),
+            priority: FLOODS + 1 - number,
+            arguments: arguments.clone(),
+            ..flood.clone()
+        }));
+        Ok(roles)
+    }
+}
+
+/// The map, as large as fits.
+fn map(stage: &Stage) -> anyhow::Result<Role> {
+    let mut last = None;
+    for size in MAP_SIZES {
+        let (role, _) = alone(stage, "map", "takt-map", 70, 30.0, &["--size", size])?;
+        let fits = role.alone_ms[0] <= MAP_MS;
+        last = Some(role);
+        if fits {
+            break;
+        }
+    }
+    last.context("the map has sizes")
+}
+
+/// A program on the idle machine, and what it says of itself.
+fn alone(
+    stage: &Stage,
+    name: &str,
+    program: &'static str,
+    priority: u32,
+    fps: f64,
+    arguments: &[&str],
+) -> anyhow::Result<(Role, Value)> {
+    let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+    let facts = stage.measure(program, &arguments)?;
+    let ms = |quantile: &str| {
+        let us = facts["response_us"][quantile].as_f64();
+        us.map(|us| us / 1000.0).with_context(|| format!("{program} does not tell its response times"))
+    };
+    let alone_ms = [ms("p50")?, ms("p99")?];
+    Ok((Role { name: name.to_owned(), program, arguments, priority, fps, alone_ms }, facts))
+}
+
+fn fact(facts: &Value, name: &str) -> anyhow::Result<String> {
+    match &facts[name] {
+        Value::Number(number) => Ok(number.to_string()),
+        _ => bail!("the program does not tell its {name}; is it of another version?"),
+    }
+}

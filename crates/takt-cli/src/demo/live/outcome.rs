@@ -1,0 +1,210 @@
+//! What came of an experiment: figures, sentences, a table, a page.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use takt_report::frames::{App, Page, Run};
+use takt_trace::frames::{FrameFigures, judge};
+
+use super::cast::{Cast, Role};
+use super::stage::Played;
+use crate::table::{Table, ms, percent};
+
+/// All that was measured.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Figures {
+    /// What was played.
+    title: &'static str,
+    /// Version of Takt.
+    version: &'static str,
+    /// Processors, which are the GPU here.
+    processors: usize,
+    /// Seconds judged of each run.
+    seconds: u32,
+    /// The programs.
+    roles: Vec<Role>,
+    /// Every run in order, without and with Takt in turn.
+    runs: Vec<RunFigures>,
+}
+
+/// A run.
+#[derive(Clone, Debug, Serialize)]
+struct RunFigures {
+    /// Whether Takt was underneath.
+    scheduled: bool,
+    apps: Vec<AppFigures>,
+    /// What Takt said in the programs.
+    said: Vec<String>,
+    /// Share of the GPU that all floods got together.
+    floods_share: f64,
+    /// The same as a share of what the other apps left.
+    floods_share_of_rest: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct AppFigures {
+    name: String,
+    #[serde(flatten)]
+    figures: FrameFigures,
+    gpu_share: f64,
+}
+
+/// Runs as they come in.
+pub(super) struct Outcome {
+    figures: Figures,
+    /// The first run of each kind, to be shown.
+    shown: Vec<Run>,
+}
+
+impl Outcome {
+    pub(super) fn new(cast: Cast, roles: Vec<Role>, seconds: u32) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let version = env!("CARGO_PKG_VERSION");
+        let title = cast.title();
+        Self { figures: Figures { title, version, processors, seconds, roles, runs: vec![] }, shown: vec![] }
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        self.figures.clone()
+    }
+
+    /// Judges a run.
+    pub(super) fn add(&mut self, scheduled: bool, played: Played) {
+        let Played { window, frames, said } = played;
+        let mut apps = Vec::new();
+        for (role, frames) in self.figures.roles.iter().zip(frames) {
+            let (figures, missed) = judge(&frames, role.fps, window);
+            let busy_s = figures.frames as f64 * role.alone_ms[0] / 1000.0;
+            let gpu_share = busy_s / window.seconds() / self.figures.processors as f64;
+            let (name, priority, fps) = (role.name.clone(), role.priority, role.fps);
+            apps.push(App { name, priority, fps, frames, figures, missed, gpu_share });
+        }
+        let share = |flood: bool| -> f64 {
+            let both = self.figures.roles.iter().zip(&apps);
+            both.filter(|(role, _)| role.is_flood() == flood).map(|(_, app)| app.gpu_share).sum()
+        };
+        let (floods, others) = (share(true), share(false));
+        let kept = |app: &App| AppFigures {
+            name: app.name.clone(),
+            figures: app.figures.clone(),
+            gpu_share: app.gpu_share,
+        };
+        self.figures.runs.push(RunFigures {
+            scheduled,
+            apps: apps.iter().map(kept).collect(),
+            said,
+            floods_share: floods,
+            floods_share_of_rest: floods / (1.0 - others).max(0.01),
+        });
+        if self.shown.len() < 2 {
+            self.shown.push(Run { name: name(scheduled).to_owned(), window, apps });
+        }
+    }
+
+    /// A page that shows the first run of each kind.
+    pub(super) fn page(&self, took: Duration) -> Page {
+        let Figures { title, version, processors, seconds, .. } = self.figures;
+        Page {
+            title: title.to_owned(),
+            subtitle: format!(
+                "Takt {version} · real programs drawn by {processors} processors (llvmpipe, one thread each) · \
+                 {seconds} s of each run judged · {:.0} s in all",
+                took.as_secs_f64()
+            ),
+            findings: self.findings(),
+            runs: self.shown.clone(),
+        }
+    }
+
+    /// The table and what is to be learned from it.
+    pub(super) fn text(&self) -> String {
+        let mut table = Table::new(&[
+            "prio",
+            "<app",
+            "target",
+            "needs ms",
+            "|",
+            "native FPS",
+            "met",
+            "p99 ms",
+            "GPU",
+            "|",
+            "takt FPS",
+            "met",
+            "p99 ms",
+            "GPU",
+        ]);
+        for (index, role) in self.figures.roles.iter().enumerate() {
+            let target = if role.is_flood() { "-".to_owned() } else { format!("{:.0}", role.fps) };
+            let alone = format!("{:.1}", role.alone_ms[0]);
+            let mut row = vec![role.priority.to_string(), role.name.clone(), target, alone];
+            for scheduled in [false, true] {
+                row.push("|".to_owned());
+                row.extend(self.cells(scheduled, index));
+            }
+            table.row(row);
+        }
+        let rounds = self.figures.runs.len() / 2;
+        let runs = if rounds == 1 { String::new() } else { format!(", mean of {rounds} runs each") };
+        let findings: Vec<String> = self.findings().iter().map(|finding| format!("{finding}\n")).collect();
+        format!(
+            "Real programs for {} s{runs}, as they are (left) and with Takt (right).\n\
+             needs: what a frame takes on the idle machine.\n\n{}\n{}",
+            self.figures.seconds,
+            table.render(),
+            findings.concat()
+        )
+    }
+
+    fn cells(&self, scheduled: bool, index: usize) -> Vec<String> {
+        let mean = |value: &dyn Fn(&AppFigures) -> f64| self.mean(scheduled, |run| value(&run.apps[index]));
+        let due = self.figures.roles[index].fps > 0.0;
+        let met = mean(&|app| app.figures.met_share.unwrap_or(0.0));
+        vec![
+            format!("{:.1}", mean(&|app| app.figures.fps)),
+            if due { percent(met) } else { "-".to_owned() },
+            ms(mean(&|app| app.figures.response_us.p99)),
+            percent(mean(&|app| app.gpu_share)),
+        ]
+    }
+
+    fn mean(&self, scheduled: bool, value: impl Fn(&RunFigures) -> f64) -> f64 {
+        let runs: Vec<f64> =
+            self.figures.runs.iter().filter(|run| run.scheduled == scheduled).map(value).collect();
+        runs.iter().sum::<f64>() / runs.len().max(1) as f64
+    }
+
+    fn findings(&self) -> Vec<String> {
+        let mut findings = Vec::new();
+        for (index, role) in self.figures.roles.iter().enumerate().filter(|(_, role)| !role.is_flood()) {
+            let met =
+                |scheduled| self.mean(scheduled, |run| run.apps[index].figures.met_share.unwrap_or(0.0));
+            findings.push(format!(
+                "The {} met {} of its deadlines without Takt, and {} with it.",
+                role.name,
+                percent(met(false)),
+                percent(met(true))
+            ));
+        }
+        let rest = |scheduled| percent(self.mean(scheduled, |run| run.floods_share_of_rest));
+        findings.push(format!(
+            "The floods used {} of the time that the others left without Takt, and {} with it.",
+            rest(false),
+            rest(true)
+        ));
+        let said = self.figures.runs.iter().flat_map(|run| &run.said);
+        let lost: Vec<&String> =
+            said.filter(|line| line.contains("unscheduled") || line.contains("not scheduled")).collect();
+        if let Some(first) = lost.first() {
+            findings.push(format!(
+                "{} times a program went on without the daemon ({first}), so these runs are not all under Takt.",
+                lost.len()
+            ));
+        }
+        findings
+    }
+}
+
+pub(super) fn name(scheduled: bool) -> &'static str {
+    if scheduled { "with Takt" } else { "without Takt" }
+}

@@ -1,0 +1,224 @@
+//! Where real programs play: processes without a window, with a daemon or without.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use takt_daemon::clock;
+use takt_trace::frames::{self, Frame, Window};
+
+use super::cast::Role;
+use crate::output;
+
+/// How programs are started.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    /// The folder of the programs.
+    programs: PathBuf,
+    /// This command.
+    takt: PathBuf,
+    /// Configuration of the daemon.
+    config: Option<PathBuf>,
+}
+
+/// Frames of a measurement.
+const FRAMES: &str = "40";
+/// Frames before anything is measured: drivers compile, predictions settle.
+const WARM_UP: &str = "5";
+/// Time from the start of the last program to the first moment that is judged.
+const LEAD: Duration = Duration::from_millis(2_500);
+/// Time after the last one, so that frames under way are seen.
+const TAIL: Duration = Duration::from_millis(700);
+/// How long programs may take to end, or the daemon to begin.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A process that does not outlive us.
+struct Guarded(Child);
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // Ended already, perhaps.
+        self.0.kill().unwrap_or_default();
+        self.0.wait().ok();
+    }
+}
+
+/// What a run left behind.
+pub(crate) struct Played {
+    /// What is to be judged.
+    pub(crate) window: Window,
+    /// The frames of each role, in the order of roles.
+    pub(crate) frames: Vec<Vec<Frame>>,
+    /// What Takt said in the programs.
+    pub(crate) said: Vec<String>,
+}
+
+impl Stage {
+    /// Finds the programs, beside this command or where they are installed.
+    pub(crate) fn find(config: Option<&Path>) -> anyhow::Result<Self> {
+        let takt = std::env::current_exe().context("cannot tell where the takt command lies")?;
+        let here = takt.parent().unwrap_or_else(|| Path::new("/")).to_owned();
+        let places = [here.clone(), here.join("../lib/takt")];
+        let Some(programs) = places.into_iter().find(|place| place.join("takt-flood").is_file()) else {
+            bail!("the apps are not beside {} (`make apps` builds them)", takt.display());
+        };
+        let config = config.map(std::path::absolute).transpose()?;
+        Ok(Self { programs, takt, config })
+    }
+
+    /// Runs a program alone and gives what it says of itself.
+    pub(crate) fn measure(&self, program: &str, arguments: &[String]) -> anyhow::Result<Value> {
+        let mut command = Command::new(self.programs.join(program));
+        command.args(["--frames", FRAMES, "--warm-up", WARM_UP, "--fps", "0"]).args(arguments);
+        let answer = software(&mut command).output().with_context(|| format!("{program} does not start"))?;
+        if !answer.status.success() {
+            let said = String::from_utf8_lossy(&answer.stderr);
+            bail!("{}", said.trim().trim_end_matches('.'));
+        }
+        let text = String::from_utf8_lossy(&answer.stdout);
+        let facts = text.lines().next().unwrap_or_default();
+        serde_json::from_str(facts).with_context(|| format!("{program} says no JSON: {facts}"))
+    }
+
+    /// Plays all roles at once for so long, under a daemon of their own or without one. What they
+    /// write goes to `folder`; `tick` is called about ten times a second.
+    pub(crate) fn play(
+        &self,
+        roles: &[Role],
+        scheduled: bool,
+        length: Duration,
+        folder: &Path,
+        tick: &mut dyn FnMut(),
+    ) -> anyhow::Result<Played> {
+        std::fs::create_dir_all(folder).with_context(|| output::cannot_write(folder))?;
+        let socket = std::path::absolute(folder.join("socket"))?;
+        let _daemon = scheduled.then(|| self.serve(&socket, folder)).transpose()?;
+        let total = LEAD + length + TAIL;
+        let mut programs = Vec::new();
+        for role in roles {
+            let mut command = self.command(role, scheduled.then_some(&socket));
+            command.arg("--seconds").arg(total.as_secs_f64().to_string());
+            command.arg("--frame-log").arg(log(folder, role));
+            software(&mut command);
+            command.stdout(create(&folder.join(format!("{}.json", role.name)))?);
+            command.stderr(create(&errors(folder, role))?);
+            let child = command.spawn().with_context(|| format!("{} does not start", role.program))?;
+            programs.push(Guarded(child));
+        }
+        let from = clock::now() + takt_core::Span::from_ns(u64::try_from(LEAD.as_nanos())?);
+        let until = from + takt_core::Span::from_ns(u64::try_from(length.as_nanos())?);
+        self.wait(&mut programs, roles, folder, total, tick)?;
+        let mut played = Played {
+            window: Window { from: from.as_ns(), until: until.as_ns() },
+            frames: Vec::new(),
+            said: Vec::new(),
+        };
+        for role in roles {
+            let path = log(folder, role);
+            let text = std::fs::read_to_string(&path)
+                .with_context(|| format!("{} left no {}", role.name, path.display()))?;
+            let frames =
+                frames::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
+            played.frames.push(frames);
+            let said = std::fs::read_to_string(errors(folder, role)).unwrap_or_default();
+            let ours = said.lines().filter_map(|line| line.strip_prefix("takt: "));
+            played.said.extend(ours.map(|line| format!("{}: {line}", role.name)));
+        }
+        Ok(played)
+    }
+
+    /// A role as a command, without or with Takt underneath.
+    fn command(&self, role: &Role, socket: Option<&PathBuf>) -> Command {
+        let program = self.programs.join(role.program);
+        let mut command = match socket {
+            None => Command::new(program),
+            Some(socket) => {
+                let mut command = Command::new(&self.takt);
+                command.args(["run", "--name", &role.name, "--priority", &role.priority.to_string()]);
+                if role.fps > 0.0 {
+                    command.args(["--fps", &role.fps.to_string()]);
+                }
+                if let Some(etpf_ms) = role.etpf_ms() {
+                    command.args(["--etpf-ms", &format!("{etpf_ms:.3}")]);
+                }
+                command.arg("--socket").arg(socket).arg("--").arg(program);
+                command
+            }
+        };
+        command.args(["--fps", &role.fps.to_string(), "--warm-up", WARM_UP]).args(&role.arguments);
+        // Takt holds swaps back until the next frame may begin.
+        if socket.is_some() && role.fps > 0.0 {
+            command.args(["--pace", "swap"]);
+        }
+        command
+    }
+
+    fn serve(&self, socket: &Path, folder: &Path) -> anyhow::Result<Guarded> {
+        let mut command = Command::new(&self.takt);
+        command.arg("serve").arg("--socket").arg(socket);
+        if let Some(config) = &self.config {
+            command.arg("--config").arg(config);
+        }
+        let said = folder.join("serve.stderr");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(create(&said)?);
+        let mut daemon = Guarded(command.spawn().context("takt serve does not start")?);
+        let until = Instant::now() + PATIENCE;
+        while !socket.exists() {
+            if daemon.0.try_wait()?.is_some() || Instant::now() > until {
+                let text = std::fs::read_to_string(&said).unwrap_or_default();
+                bail!("takt serve does not begin: {}", text.trim());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(daemon)
+    }
+
+    /// Waits until all programs have ended by themselves.
+    fn wait(
+        &self,
+        programs: &mut [Guarded],
+        roles: &[Role],
+        folder: &Path,
+        total: Duration,
+        tick: &mut dyn FnMut(),
+    ) -> anyhow::Result<()> {
+        let until = Instant::now() + total + PATIENCE;
+        for (Guarded(child), role) in programs.iter_mut().zip(roles) {
+            let status = loop {
+                match child.try_wait()? {
+                    Some(status) => break status,
+                    None if Instant::now() > until => bail!("{} does not end", role.name),
+                    None => std::thread::sleep(Duration::from_millis(100)),
+                }
+                tick();
+            };
+            if !status.success() {
+                let said = std::fs::read_to_string(errors(folder, role)).unwrap_or_default();
+                bail!("{} failed ({status}): {}", role.name, said.trim());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What every program gets: no window, no GPU, one thread that draws, and no questions.
+fn software(command: &mut Command) -> &mut Command {
+    command.args(["--platform", "surfaceless", "--json"]);
+    command.envs([("LIBGL_ALWAYS_SOFTWARE", "1"), ("LP_NUM_THREADS", "1")]);
+    command.env_remove("TAKT_SOCKET").stdin(Stdio::null())
+}
+
+fn log(folder: &Path, role: &Role) -> PathBuf {
+    folder.join(format!("{}.csv", role.name))
+}
+
+fn errors(folder: &Path, role: &Role) -> PathBuf {
+    folder.join(format!("{}.stderr", role.name))
+}
+
+fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| output::cannot_write(path))
+}
