@@ -11,6 +11,8 @@ pub struct Timing {
     pub completed_ns: u64,
     /// What it cost.
     pub cost_ns: u64,
+    /// Whether it was seen to be complete together with the group before it.
+    pub together: bool,
 }
 
 /// Follows what the GPU does, group by group.
@@ -24,11 +26,13 @@ impl Account {
     pub fn completed(&mut self, submitted: &Submitted, at_ns: u64) -> Timing {
         let start_ns = submitted.at_ns.max(self.last_completed_ns);
         let in_calls_ns = if submitted.software { submitted.group.work.call_ns } else { 0 };
+        let together = at_ns <= start_ns;
         self.last_completed_ns = self.last_completed_ns.max(at_ns);
         Timing {
             submitted_ns: submitted.at_ns,
             completed_ns: at_ns,
             cost_ns: at_ns.saturating_sub(start_ns) + in_calls_ns,
+            together,
         }
     }
 }
@@ -67,7 +71,8 @@ mod tests {
     fn groups_seen_at_one_look_take_no_time() {
         let mut account = Account::default();
         account.completed(&submitted(100, 0, false), 150);
-        assert_eq!(account.completed(&submitted(110, 0, false), 150).cost_ns, 0);
+        let second = account.completed(&submitted(110, 0, false), 150);
+        assert_eq!((second.cost_ns, second.together), (0, true));
     }
 
     #[test]

@@ -49,6 +49,7 @@ impl Late {
                 Fate::Known(stamps) => {
                     if let Some(cost_ns) = stamped.judge.cost_ns(&stamps, fence_ns) {
                         settled.timing.cost_ns = cost_ns;
+                        settled.timing.together = false;
                         settled.by_timer = true;
                     }
                 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TryS
 use std::thread;
 use std::time::Duration;
 
-use super::account::Account;
+use super::account::{Account, Timing};
 use super::fence::{Fence, Waited};
 use super::late::{Late, Settled};
 use super::rows::Rows;
@@ -130,8 +130,7 @@ fn run(waiting: &Receiver<Message>) {
                         if let Some(pass) = submitted.pass {
                             gate::complete(pass, timing.completed_ns, timing.cost_ns);
                         }
-                        let learned =
-                            (!waits_for_timer(&submitted)).then(|| told(&submitted, timing.cost_ns));
+                        let learned = (!waits_for_timer(&submitted)).then(|| told(&submitted, &timing));
                         late.add(submitted, timing, learned);
                         settle(&mut late, &mut rows, false);
                     }
@@ -158,14 +157,14 @@ fn waits_for_timer(submitted: &Submitted) -> bool {
 }
 
 /// Tells long draws what a group of them cost; what the models are to learn from it, if anything.
-fn told(submitted: &Submitted, cost_ns: u64) -> Option<u64> {
-    submitted.follow.completed(cost_ns, submitted.group.work.is_one_draw())
+fn told(submitted: &Submitted, timing: &Timing) -> Option<u64> {
+    submitted.follow.completed(timing, submitted.group.work.is_one_draw())
 }
 
 /// Tells the models what their group cost.
 fn learn(submitted: &Submitted, settled: &Settled) {
     let timing = &settled.timing;
-    let learned = settled.learned.unwrap_or_else(|| told(submitted, timing.cost_ns));
+    let learned = settled.learned.unwrap_or_else(|| told(submitted, timing));
     if let Some(((models, predicted), ns)) = submitted.predicted.as_ref().zip(learned) {
         let pieces = submitted.follow.part.is_some();
         let cost = GroupCost {

@@ -22,15 +22,17 @@ pub struct Variant(pub u64);
 /// What is known about a draw.
 #[derive(Default, Debug)]
 pub struct Known {
-    figures: Mutex<Figures>,
+    state: Mutex<(Figures, Recent)>,
     news: Condvar,
 }
 
-/// The figures of a draw.
+/// The figures of a draw: a piece takes `fixed_ns`, and its share of `whole_ns`.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Figures {
-    /// What all of it takes, at the pace of its pieces so far.
+    /// What the draw takes at the pace of its pieces so far, without what each piece costs anyway.
     pub whole_ns: f64,
+    /// What each piece costs, however small it is: handing it over, and all vertices for a box.
+    pub fixed_ns: f64,
     /// Pieces that were measured.
     pub pieces: u32,
 }
@@ -38,59 +40,131 @@ pub struct Figures {
 impl Known {
     /// The figures so far.
     pub fn figures(&self) -> Figures {
-        *self.lock()
+        self.lock().0
     }
 
-    /// A piece with that share of the draw took so long.
-    ///
-    /// The first one is left out of account: drivers finish their compilation with it. Figures rise
-    /// quickly, since a piece that is too long delays others, and fall slowly once there are some.
-    pub fn piece(&self, share: f64, cost_ns: u64) {
-        let mut figures = self.lock();
-        let whole_ns = cost_ns as f64 / share.max(SHARE_MIN);
-        figures.whole_ns = match figures.pieces {
-            0 | 1 => whole_ns,
-            pieces => {
-                let quickly = whole_ns > figures.whole_ns || pieces < YOUNG;
-                figures.whole_ns + if quickly { RISE } else { FALL } * (whole_ns - figures.whole_ns)
-            }
-        };
-        figures.pieces = figures.pieces.saturating_add(1);
+    /// A piece with that share of the draw took so long. Where it ended together with the one
+    /// before it, as far as could be seen, `together` says so: the other has part of its time.
+    pub fn piece(&self, share: f64, cost_ns: u64, together: bool) {
+        let mut state = self.lock();
+        let (figures, recent) = &mut *state;
+        let (share, cost_ns) = (share.max(SHARE_MIN), cost_ns as f64);
+        recent.add(figures, share, cost_ns, together);
         self.news.notify_all();
     }
 
     /// A piece was drawn that nobody measured.
     pub fn unmeasured(&self) {
-        self.lock().pieces += 1;
+        self.lock().0.pieces += 1;
         self.news.notify_all();
     }
 
     /// A group that contained all of the draw, and other things, took so long.
     pub fn group(&self, cost_ns: u64, alone: bool) {
-        let mut figures = self.lock();
-        let cost_ns = cost_ns as f64;
+        let figures = &mut self.lock().0;
+        let cost_ns = (cost_ns as f64 - figures.fixed_ns).max(0.0);
         if alone && cost_ns > figures.whole_ns {
             figures.whole_ns = cost_ns;
         } else if alone || cost_ns < figures.whole_ns {
-            figures.whole_ns += FALL * (cost_ns - figures.whole_ns);
+            figures.whole_ns += FOLLOW * (cost_ns - figures.whole_ns);
         }
     }
 
     /// Waits until that many pieces were measured; not for long.
     pub fn wait(&self, pieces: u32) -> Figures {
-        let figures = self.lock();
-        let waited = self.news.wait_timeout_while(figures, PATIENCE, |figures| figures.pieces < pieces);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+        let state = self.lock();
+        let waited = self.news.wait_timeout_while(state, PATIENCE, |(figures, _)| figures.pieces < pieces);
+        waited.unwrap_or_else(PoisonError::into_inner).0.0
     }
 
-    fn lock(&self) -> MutexGuard<'_, Figures> {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, (Figures, Recent)> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How far figures follow a piece that took longer, or less long, than they said.
-const RISE: f64 = 0.5;
-const FALL: f64 = 0.1;
+/// What the last pieces took.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+struct Recent {
+    /// Some thirty pieces, which tell what a piece costs however small it is.
+    line: Line,
+    /// Some seven, which tell how fast the draw goes where it is.
+    here: Line,
+    /// The least that a piece took, lately: no piece has more that is not its own.
+    least_ns: Option<f64>,
+}
+
+impl Recent {
+    /// Adds a piece and says what follows from it.
+    ///
+    /// The first one is left out of account: drivers finish their compilation with it. A piece can
+    /// take long because something else came between; so it counts for a few times what was
+    /// expected, at most. A draw that really has become longer is known to be after a few pieces.
+    fn add(&mut self, figures: &mut Figures, share: f64, cost_ns: f64, together: bool) {
+        let expected_ns = figures.fixed_ns + figures.whole_ns * share;
+        let young = figures.pieces < YOUNG;
+        if young && (figures.pieces < 2 || cost_ns * FAR_OFF < expected_ns) {
+            *self = Self::default();
+            figures.fixed_ns = 0.0;
+        }
+        let counted_ns = if young { cost_ns } else { cost_ns.min(expected_ns * FAR_OFF) };
+        self.line.add(share, counted_ns, 0.97);
+        self.here.add(share, counted_ns, 0.85);
+        if !together {
+            self.least_ns =
+                Some(self.least_ns.map_or(cost_ns, |least_ns| (least_ns * FORGETTING).min(cost_ns)));
+        }
+        let fixed_ns = self.line.start().unwrap_or(figures.fixed_ns);
+        figures.fixed_ns = self.least_ns.map_or(fixed_ns, |least_ns| fixed_ns.min(least_ns));
+        let own_ns = self.here.cost - self.here.weight * figures.fixed_ns;
+        figures.whole_ns = own_ns.max(0.05 * self.here.cost) / self.here.share;
+        figures.pieces = figures.pieces.saturating_add(1);
+    }
+}
+
+/// A straight line through what pieces of different sizes took.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+struct Line {
+    weight: f64,
+    share: f64,
+    cost: f64,
+    share_share: f64,
+    share_cost: f64,
+}
+
+impl Line {
+    /// Adds a piece, of which those before lose weight.
+    fn add(&mut self, share: f64, cost: f64, memory: f64) {
+        let keep = |sum: &mut f64, value: f64| *sum = *sum * memory + value;
+        keep(&mut self.weight, 1.0);
+        keep(&mut self.share, share);
+        keep(&mut self.cost, cost);
+        keep(&mut self.share_share, share * share);
+        keep(&mut self.share_cost, share * cost);
+    }
+
+    /// Where it begins: what a piece of no size takes. None if all pieces are of one size.
+    fn start(&self) -> Option<f64> {
+        let spread = self.weight * self.share_share - self.share * self.share;
+        if spread < SPREAD_MIN * self.share * self.share {
+            return None;
+        }
+        let slope = (self.weight * self.share_cost - self.share * self.cost) / spread;
+        Some(((self.cost - slope * self.share) / self.weight).clamp(0.0, self.cost / self.weight))
+    }
+}
+
+/// The least variance of shares, relative to their mean, that tells anything.
+const SPREAD_MIN: f64 = 0.02;
+
+/// How fast the least of all times is forgotten.
+const FORGETTING: f64 = 1.05;
+
+/// How far groups correct what is known about a draw that they contain.
+const FOLLOW: f64 = 0.1;
+
+/// A measurement that is this much shorter than expected makes the first ones void; longer ones
+/// count for as much.
+const FAR_OFF: f64 = 4.0;
 
 /// Pieces from which a draw is well known.
 pub(super) const YOUNG: u32 = 8;
@@ -165,7 +239,7 @@ impl Figures {
     /// What a piece with that share will take.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded, not negative")]
     pub fn of_share(&self, share: f64) -> Span {
-        Span::from_ns((self.whole_ns * share).round() as u64)
+        Span::from_ns((self.fixed_ns + self.whole_ns * share).round() as u64)
     }
 }
 
@@ -176,23 +250,39 @@ mod tests {
     #[test]
     fn pieces_tell_what_the_whole_costs() {
         let known = Known::default();
-        known.piece(0.01, 50_000_000);
-        known.piece(0.01, 1_000_000);
+        known.piece(0.01, 50_000_000, false);
+        known.piece(0.01, 1_000_000, false);
         assert_eq!(known.figures().whole_ns, 1e8, "the first piece counts for nothing");
-        known.piece(0.1, 20_000_000);
-        assert_eq!(known.figures().whole_ns, 1.5e8, "up quickly");
-        known.piece(0.1, 5_000_000);
-        assert_eq!(known.figures().whole_ns, 1e8, "nothing is certain yet");
-        (0..YOUNG).for_each(|_| known.piece(0.1, 10_000_000));
-        known.piece(0.1, 5_000_000);
-        assert_eq!(known.figures().whole_ns, 0.95e8, "down slowly");
-        assert_eq!(known.figures().of_share(0.01), Span::from_us(950));
+        known.piece(0.01, 100_000, false);
+        assert_eq!(known.figures().whole_ns, 1e7, "nor does a second one that was disturbed");
+        (0..50).for_each(|_| known.piece(0.1, 1_000_000, false));
+        let before = known.figures().whole_ns;
+        assert!((before - 1e7).abs() < 1e5, "{before}");
+        known.piece(0.1, 100_000_000, false);
+        let after = known.figures().whole_ns;
+        assert!(after < before * 1.6, "a single piece says little: {after}");
+        (0..20).for_each(|_| known.piece(0.1, 10_000_000, false));
+        let long = known.figures();
+        assert!((0.9e8..1.1e8).contains(&long.whole_ns), "many say all: {long:?}");
+        assert!(long.of_share(0.01) > Span::from_us(900));
+    }
+
+    #[test]
+    fn what_every_piece_costs_is_told_from_what_the_draw_costs() {
+        let known = Known::default();
+        for at in 0..40 {
+            let share = [0.01, 0.02, 0.005][at % 3];
+            known.piece(share, [160_000, 260_000, 110_000][at % 3], false);
+        }
+        let Figures { whole_ns, fixed_ns, .. } = known.figures();
+        assert!((fixed_ns - 60_000.0).abs() < 1_000.0, "{fixed_ns}");
+        assert!((whole_ns - 1e7).abs() < 3e5, "{whole_ns}");
     }
 
     #[test]
     fn groups_correct_what_is_drawn_whole() {
         let known = Known::default();
-        known.piece(1.0, 1000);
+        known.piece(1.0, 1000, false);
         known.group(500, false);
         assert_eq!(known.figures().whole_ns, 950.0);
         known.group(10_000, false);
@@ -217,7 +307,7 @@ mod tests {
     fn a_wait_ends_when_the_piece_is_there() {
         let known = Arc::new(Known::default());
         let other = known.clone();
-        let thread = std::thread::Builder::new().spawn(move || other.piece(0.5, 10)).unwrap();
+        let thread = std::thread::Builder::new().spawn(move || other.piece(0.5, 10, false)).unwrap();
         assert_eq!(known.wait(1).pieces, 1);
         thread.join().unwrap();
     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use super::known::{self, Known, Variant};
-use super::sizing::PROBES;
+use super::known::{self, Known, Variant, YOUNG};
 use super::stats;
+use crate::measure::Timing;
 
 /// A group that is a piece of a draw.
 #[derive(Clone, Debug)]
@@ -48,14 +48,15 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// Whether somebody waits for the group, to know how to go on.
+    /// Whether it must be known at once what the group took, to know how to go on.
     pub fn is_awaited(&self) -> bool {
-        self.part.as_ref().is_some_and(|part| part.known.figures().pieces < PROBES)
+        self.part.as_ref().is_some_and(|part| part.known.figures().pieces < YOUNG)
     }
 
-    /// The group took so long; `alone` if it was a single draw. What the models are to learn: for a
-    /// piece nothing, for the last one what all of them took.
-    pub fn completed(&self, cost_ns: u64, alone: bool) -> Option<u64> {
+    /// The group is over; `alone` if it was a single draw. What the models are to learn: for a piece
+    /// nothing, for the last one what all of them took.
+    pub fn completed(&self, timing: &Timing, alone: bool) -> Option<u64> {
+        let cost_ns = timing.cost_ns;
         self.programs.iter().for_each(|program| known::measured(*program));
         self.whole.iter().for_each(|known| known.group(cost_ns, alone));
         let Some(part) = &self.part else {
@@ -64,7 +65,7 @@ impl Follow {
         stats::measured(cost_ns, part.slice_ns);
         match part.mixed {
             true => part.known.unmeasured(),
-            false => part.known.piece(part.share, cost_ns),
+            false => part.known.piece(part.share, cost_ns, timing.together),
         }
         let sum = part.sum.ns.fetch_add(cost_ns, Relaxed) + cost_ns;
         (part.last && !part.sum.incomplete.load(Relaxed)).then_some(sum)
@@ -92,18 +93,22 @@ mod tests {
         }
     }
 
+    fn timing(cost_ns: u64) -> Timing {
+        Timing { submitted_ns: 0, completed_ns: cost_ns, cost_ns, together: false }
+    }
+
     #[test]
     fn pieces_are_one_measurement_together() {
         let sum = Arc::default();
-        assert_eq!(part(1, false, &sum).completed(30, true), None);
-        assert_eq!(part(2, true, &sum).completed(12, true), Some(42));
-        assert_eq!(Follow::default().completed(7, true), Some(7));
+        assert_eq!(part(1, false, &sum).completed(&timing(30), true), None);
+        assert_eq!(part(2, true, &sum).completed(&timing(12), true), Some(42));
+        assert_eq!(Follow::default().completed(&timing(7), true), Some(7));
     }
 
     #[test]
     fn a_lost_piece_spoils_the_measurement() {
         let sum = Arc::default();
         part(1, false, &sum).lost();
-        assert_eq!(part(2, true, &sum).completed(12, true), None);
+        assert_eq!(part(2, true, &sum).completed(&timing(12), true), None);
     }
 }

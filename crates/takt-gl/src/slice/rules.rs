@@ -178,7 +178,9 @@ pub fn decide(draw: &Circumstances) -> Result<Ways, Reason> {
     }
     let counts = draw.program.is_some_and(|program| program.counts_primitives);
     let restarts = draw.restart && draw.indices.is_some();
-    Ok(Ways { ranges: !counts && !restarts, tiles: !draw.discard })
+    // Mesa's llvmpipe, at least up to 22.3, lets points reach a row beyond the scissor.
+    let points = draw.mode == gl::POINTS;
+    Ok(Ways { ranges: !counts && !restarts, tiles: !draw.discard && !points })
 }
 
 /// Whether GL takes the call, as far as the call itself tells. Whatever else GL may find wrong, it
@@ -238,7 +240,9 @@ mod tests {
         let tiles = Ok(Ways { ranges: false, tiles: true });
         assert_eq!(with(|draw| (draw.restart, draw.indices) = (true, Some(gl::UNSIGNED_INT))), tiles);
         assert_eq!(habit(|program| program.counts_primitives = true), tiles);
-        assert_eq!(with(|draw| draw.discard = true), Ok(Ways { ranges: true, tiles: false }));
+        let ranges = Ok(Ways { ranges: true, tiles: false });
+        assert_eq!(with(|draw| draw.discard = true), ranges);
+        assert_eq!(with(|draw| draw.mode = gl::POINTS), ranges);
 
         assert_eq!(habit(|program| program.writes = true), Err(Reason::Writes));
         assert_eq!(habit(|program| program.reads_target = true), Err(Reason::ReadsTarget));

@@ -15,12 +15,19 @@ const PROBE: [f64; 2] = [1.0 / 256.0, 1.0 / 64.0];
 /// How much larger a piece may be than the one before it, while little is known.
 const GROWTH: f64 = 2.0;
 
+/// How long pieces are to be, as a part of how long they may be: some take longer than expected.
+const AIM: f64 = 0.8;
+
+/// How much smaller and larger than that they are in turn.
+const LESS: f64 = 0.75;
+const MORE: f64 = 1.25;
+
 /// No draw is cut into many more pieces than this.
-const PIECES_MAX: f64 = 2048.0;
+const PIECES_MAX: f64 = 1024.0;
 
 /// Whether a draw with these figures needs no cutting.
 pub fn is_short(figures: &Figures, slice: Span) -> bool {
-    figures.pieces >= PROBES && figures.whole_ns <= slice.as_ns() as f64
+    figures.pieces >= PROBES && figures.fixed_ns + figures.whole_ns <= slice.as_ns() as f64
 }
 
 /// About how many pieces there will be.
@@ -28,15 +35,19 @@ pub(super) fn pieces(figures: &Figures, slice: Span) -> f64 {
     if figures.pieces < PROBES {
         return 1.0 / PROBE[1];
     }
-    (figures.whole_ns / (slice.as_ns().max(1) as f64)).clamp(1.0, PIECES_MAX)
+    // A piece that costs more to hand over than to draw is worth nothing to anybody.
+    let own_ns = (slice.as_ns() as f64 * AIM - figures.fixed_ns).max(figures.fixed_ns).max(1.0);
+    (figures.whole_ns / own_ns).clamp(1.0, PIECES_MAX)
 }
 
-/// The share of the next piece, given that of the one before it in the same draw.
+/// The share of the next piece, given that of the one before it in the same draw. Sizes alternate,
+/// because pieces of one size would not tell what a piece costs however small it is.
 pub(super) fn share(figures: &Figures, budget: Span, before: Option<f64>) -> f64 {
     if figures.pieces < PROBES {
         return if figures.pieces == 0 && before.is_none() { PROBE[0] } else { PROBE[1] };
     }
     let fits = 1.0 / pieces(figures, budget);
+    let fits = if figures.pieces.is_multiple_of(2) { fits * LESS } else { (fits * MORE).min(1.0) };
     match before {
         Some(before) if figures.pieces < YOUNG => fits.min(before * GROWTH),
         _ => fits,
@@ -48,7 +59,7 @@ mod tests {
     use super::*;
 
     fn figures(whole_ms: f64, pieces: u32) -> Figures {
-        Figures { whole_ns: whole_ms * 1e6, pieces }
+        Figures { whole_ns: whole_ms * 1e6, fixed_ns: 0.0, pieces }
     }
 
     const SLICE: Span = Span::from_ms(1);
@@ -58,16 +69,25 @@ mod tests {
         assert_eq!(share(&figures(0.0, 0), SLICE, None), 1.0 / 256.0);
         assert_eq!(share(&figures(0.0, 1), SLICE, Some(1.0 / 256.0)), 1.0 / 64.0);
         assert_eq!(share(&figures(0.1, 2), SLICE, Some(1.0 / 64.0)), 1.0 / 32.0, "even if it seems short");
-        assert_eq!(share(&figures(100.0, 2), SLICE, Some(1.0 / 64.0)), 1.0 / 100.0);
+        assert_eq!(share(&figures(80.0, 2), SLICE, Some(1.0 / 64.0)), 0.0075);
     }
 
     #[test]
     fn the_known_is_cut_to_fit() {
-        assert_eq!(share(&figures(100.0, 50), SLICE, None), 1.0 / 100.0);
-        assert_eq!(share(&figures(100.0, 50), Span::from_us(500), Some(1.0 / 100.0)), 1.0 / 200.0);
-        assert_eq!(share(&figures(0.5, 50), SLICE, Some(0.01)), 1.0);
-        assert_eq!(share(&figures(1e9, 50), SLICE, None), 1.0 / PIECES_MAX);
+        assert_eq!(share(&figures(80.0, 50), SLICE, None), 0.0075);
+        assert_eq!(share(&figures(80.0, 51), SLICE, None), 0.0125);
+        assert_eq!(share(&figures(80.0, 51), Span::from_us(500), Some(0.01)), 0.00625);
+        assert_eq!(share(&figures(0.5, 51), SLICE, Some(0.01)), 1.0);
+        assert_eq!(share(&figures(1e9, 50), SLICE, None), 0.75 / PIECES_MAX);
         assert!(is_short(&figures(1.0, 2), SLICE) && !is_short(&figures(1.1, 2), SLICE));
         assert!(!is_short(&figures(0.0, 0), SLICE), "nothing is known");
+    }
+
+    #[test]
+    fn pieces_are_never_mostly_overhead() {
+        let costly = |fixed_ns| Figures { fixed_ns, ..figures(10.0, 50) };
+        assert_eq!(pieces(&costly(300_000.0), SLICE), 20.0, "0.3 ms to hand over, 0.5 ms to draw");
+        assert_eq!(pieces(&costly(2_000_000.0), SLICE), 5.0, "as much to draw as to hand over");
+        assert!(!is_short(&Figures { fixed_ns: 500_000.0, ..figures(0.6, 2) }, SLICE));
     }
 }
