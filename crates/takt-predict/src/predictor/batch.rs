@@ -45,6 +45,18 @@ pub(super) struct Pending {
     weighted_ns: f64,
 }
 
+impl Pending {
+    /// Time per fragment, on average over vertices.
+    pub(super) fn fragment_ns(&self) -> f64 {
+        self.weighted_ns / self.vertices as f64
+    }
+
+    /// Whether fragments are those of a frame before.
+    pub(super) fn looks_back(&self) -> bool {
+        self.looks_back
+    }
+}
+
 impl Predictor {
     /// Adds a draw to the current group.
     pub fn draw(&mut self, call: &DrawCall<'_>) {
@@ -152,7 +164,7 @@ impl Predictor {
         if group.looks_back && group.vertices > 0 {
             let fragments = self.fragments.look_back(group.vertices).unwrap_or(0.0);
             group.fragments += fragments;
-            group.cost.draw += fragments * (group.weighted_ns / group.vertices as f64);
+            group.cost.draw += fragments * group.fragment_ns();
         }
         group
     }

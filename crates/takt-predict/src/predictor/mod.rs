@@ -121,6 +121,10 @@ pub struct Ticket {
     parts: Parts,
     vertices: u64,
     fragments: f64,
+    /// Time per fragment, by the models.
+    fragment_ns: f64,
+    /// Whether fragments are those of a frame before.
+    looked_back: bool,
 }
 
 impl Ticket {
@@ -143,6 +147,14 @@ impl Ticket {
     pub fn parts(&self) -> Parts {
         self.parts
     }
+
+    /// The fragments that would explain a time: what is left of it when all else is taken off.
+    /// None if fragments are free.
+    fn explained(&self, measured_ns: f64) -> Option<f64> {
+        let others_ns = self.parts.aux_ns + self.parts.of_type_ns - self.fragments * self.fragment_ns;
+        let fragments = (measured_ns - others_ns) / self.fragment_ns;
+        fragments.is_finite().then_some(fragments.max(0.0))
+    }
 }
 
 /// What a group turned out to cost.
@@ -152,7 +164,8 @@ pub struct Measured {
     pub cost: Cost,
     /// Whether the time is its own.
     pub disturbance: Disturbance,
-    /// Its fragments, where the driver counts them.
+    /// Its fragments, where the driver counts them. Otherwise estimators that look back get those
+    /// that explain the time.
     pub fragments: Option<f64>,
 }
 
@@ -258,17 +271,38 @@ impl Predictor {
             self.frame_fragments = 0.0;
         }
         let (key, parts) = group.identify();
-        let ticket = Ticket { key, parts, vertices: group.vertices, fragments: group.fragments };
+        let ticket = Ticket {
+            key,
+            parts,
+            vertices: group.vertices,
+            fragments: group.fragments,
+            fragment_ns: group.fragment_ns(),
+            looked_back: group.looks_back(),
+        };
         (self.predict(&key, &parts, switch), ticket)
     }
 
     /// Learns what a group cost. Groups come in the order in which they were submitted.
     pub fn learn(&mut self, ticket: &Ticket, measured: &Measured) {
-        if self.settings.adapt {
+        let recent = matches!(self.settings.fragments, Method::Ratio | Method::Sequence);
+        // What an estimator gets wrong that only fills in is nothing to correct the other one by.
+        let counts = !recent || ticket.looked_back || ticket.vertices == 0;
+        if self.settings.adapt && counts {
             self.adaption.learn(&ticket.key, &ticket.parts, measured.cost, measured.disturbance);
         }
-        if let Some(fragments) = measured.fragments.filter(|_| ticket.vertices > 0) {
-            self.fragments.measured(ticket.vertices, fragments);
+        if ticket.vertices > 0 {
+            let fragments =
+                measured.fragments.or_else(|| self.explained(ticket, measured).filter(|_| recent));
+            fragments.into_iter().for_each(|count| self.fragments.measured(ticket.vertices, count));
+        }
+    }
+
+    /// Fragments by the time, for estimators that look back. A disturbed group has those that it
+    /// was thought to have: places in the sequence must not move.
+    fn explained(&self, ticket: &Ticket, measured: &Measured) -> Option<f64> {
+        match measured.disturbance {
+            Disturbance::None => ticket.explained(measured.cost.span().as_ns() as f64),
+            Disturbance::ContextSwitch | Disturbance::Unknown => Some(ticket.fragments),
         }
     }
 

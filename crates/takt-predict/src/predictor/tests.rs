@@ -171,6 +171,28 @@ fn looking_back_is_by_groups() {
 }
 
 #[test]
+fn where_nobody_counts_fragments_the_time_tells_them() {
+    let (program, bytes, state) = (program(STRAIGHT), quad(), state());
+    for method in [Method::Ratio, Method::Sequence] {
+        let mut predictor = predictor(method, &program);
+        let mut frame = |cost_us: u64, disturbance| {
+            predictor.frame_begins();
+            predictor.draw(&call(&program, &inputs(&program, &bytes, None), &state));
+            let (prediction, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+            let cost = Cost::new(Span::from_us(cost_us));
+            predictor.learn(&ticket, &Measured { cost, disturbance, fragments: None });
+            predictor.frame_measured();
+            (ns(prediction), ticket.fragments())
+        };
+        assert_eq!(frame(60, Disturbance::None).1, 2500.0, "samples, as nothing was measured yet");
+        let (second_ns, fragments) = frame(60, Disturbance::None);
+        assert_eq!((second_ns, fragments), (60_000, 60_000.0 - 1108.0), "{method:?}");
+        assert_eq!(frame(9000, Disturbance::Unknown).0, 60_000);
+        assert_eq!(frame(60, Disturbance::None).0, 60_000, "a disturbed frame changes nothing");
+    }
+}
+
+#[test]
 fn what_cannot_be_placed_fills_the_target() {
     let textured = "attribute vec2 at; uniform sampler2D t; void main() { gl_Position = texture2D(t, at); }";
     let in_block = "#version 300 es\nin vec4 at; uniform Block { mat4 matrix; }; \
