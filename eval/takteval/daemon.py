@@ -13,12 +13,13 @@ LOG = "daemon.jsonl"
 class Daemon:
     """A daemon in a crew; apps ask it through `options`."""
 
-    def __init__(self, machine, crew, *, policy="frame-deadline", mpcg=2, max_slice_ms=1.0, record=False, config=""):
+    def __init__(self, machine, crew, *, policy="frame-deadline", mpcg=2, max_slice_ms=1.0, record=False):
         self._machine = machine
         self.socket = machine.work / "s"
         self.socket.unlink(missing_ok=True)
         file = crew.folder / "takt.toml"
-        file.write_text(f'policy = "{policy}"\nmpcg = {mpcg}\nmax_slice_ms = {max_slice_ms}\n{config}')
+        file.write_text(f'policy = "{policy}"\nmpcg = {mpcg}\nmax_slice_ms = {max_slice_ms}\n'
+                        f"{machine.daemon_config}\n")
         command = [machine.bin / "takt", "serve", "--config", file, "--socket", self.socket]
         if record:
             command += ["--record", crew.folder / LOG]

@@ -8,6 +8,9 @@ from takteval.crew import Failed, run
 
 # One frame after the other; what a swap waits for counts for none.
 FINISH = ["--platform", "device", "--finish"]
+# Bytes of a frame log without frames, and how long to wait for first frames.
+LOG_HEAD = 60
+STARTING_S = 4.0
 
 
 def flood(machine, size, ms):
@@ -68,8 +71,13 @@ def drain(machine):
         time.sleep(1)
 
 
-def measured(crew, warm_up_s, seconds):
-    """Lets everything run for a while; the time that counts."""
+def measured(crew, logs, warm_up_s, seconds):
+    """Lets everything run for a while once all apps have drawn a frame; the time that counts."""
+    drawn = lambda log: log.exists() and log.stat().st_size > LOG_HEAD
+    until = time.monotonic() + STARTING_S
+    # One that still waits for its first frame shall be measured as well.
+    while not all(map(drawn, logs)) and time.monotonic() < until:
+        crew.sleep(0.05)
     crew.sleep(warm_up_s)
     start = time.monotonic_ns()
     crew.sleep(seconds)

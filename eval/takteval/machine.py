@@ -16,8 +16,9 @@ NVIDIA_LIBRARIES = ("/usr/local/nvidia/lib64", "/usr/local/nvidia/lib")
 class Machine:
     """A GPU and the programs for it, in the bundle that this file lies in."""
 
-    def __init__(self, device, extra_env):
+    def __init__(self, device, extra_env, daemon_config=""):
         self.device = device
+        self.daemon_config = daemon_config
         self.bin, self.lib = ROOT / "bin", ROOT / "lib"
         if not (self.bin / "takt").exists():
             raise SystemExit(f"eval: {self.bin}/takt is missing: make eval-bundle makes a folder to run this from")
@@ -25,6 +26,9 @@ class Machine:
         self.work = Path(tempfile.mkdtemp(prefix="takt-"))
         self.extra_env = extra_env
         self.screen = None
+        # Constants and models of an earlier run on this GPU, if the bundle carries them.
+        if (ROOT / "store").exists():
+            shutil.copytree(ROOT / "store", self.work / "data")
 
     def close(self):
         shutil.rmtree(self.work, ignore_errors=True)

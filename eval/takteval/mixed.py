@@ -89,7 +89,7 @@ class Experiment:
                     crew.start(app.name, self.command(app, mode, daemon, options, folder), self.machine.env())
                 crew.sleep(WARM_UP_S)
                 before_s = crew.cpu_s("daemon") if daemon else 0.0
-                window = load.measured(crew, 0.0, seconds)
+                window = load.measured(crew, [], 0.0, seconds)
                 seen = {"cpu_percent": round(100 * (crew.cpu_s("daemon") - before_s) / window.seconds, 2),
                         "list": daemon.list()} if daemon else None
                 crew.stop(patience_s=3.0)
@@ -108,8 +108,9 @@ class Experiment:
         program = [self.machine.bin / app.program[0], *app.program[1:], *load.FINISH, "--size",
                    self.sizes[app.kind]["size"], "--frame-log", folder / f"{app.name}.csv", "--json"]
         if mode == "takt":
-            etpf = round(self.sizes[app.kind]["frame_ms"] * 1.1 + 0.7, 3) if app.reserved else None
-            under = daemon.options(app.name, priority=app.priority, fps=app.fps, etpf_ms=etpf)
+            # Work of apps with reserved time is not cut: few wait for it, and pieces have margins.
+            reserved = {"etpf_ms": round(self.sizes[app.kind]["frame_ms"] * 1.2 + 1.5, 3), "max_slice_ms": 0}
+            under = daemon.options(app.name, priority=app.priority, fps=app.fps, **(reserved if app.reserved else {}))
             return [*under, *options, "--", *program, "--fps", "0"]
         level = "high" if app.reserved else "medium" if app.priority > 10 else "low"
         priority = ["--egl-priority", level] if mode == "egl-priority" else []

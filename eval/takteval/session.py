@@ -33,7 +33,7 @@ class Session:
     def run(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self.stop)
-        machine = Machine(self.args.device, dict(pair.split("=", 1) for pair in self.args.env))
+        machine = Machine(self.args.device, dict(pair.split("=", 1) for pair in self.args.env), self.args.config)
         machine.screen = Screen()
         try:
             return self.measure_all(machine)
@@ -69,15 +69,15 @@ class Session:
         try:
             while points:
                 point = points[0]
-                if point.experiment not in prepared:
+                if plan.seconds_for(points, self.left_s()) is not None and point.experiment not in prepared:
                     prepared[point.experiment] = self.prepare(point.experiment, run["prepared"])
-                self.one(point, points, prepared[point.experiment])
+                self.one(point, points, prepared.get(point.experiment))
                 points.pop(0)
         except Stop as stop:
             self.say(f"stopped by {stop}; {len(points)} points are left")
         run["seconds"] = time.monotonic() - self.began
         (self.out / "run.json").write_text(json.dumps(run, indent=1, default=str))
-        self.pack()
+        self.pack(machine)
         return 1 if self.failed else 0
 
     def points(self, machine):
@@ -105,7 +105,8 @@ class Session:
     def chosen(self, point):
         begins = lambda text: any(point.name.startswith(part) or point.experiment == part
                                   for part in text.split(",") if part)
-        return (not self.args.only or begins(self.args.only)) and not begins(self.args.skip)
+        wanted = (not self.args.only or begins(self.args.only)) and not begins(self.args.skip)
+        return wanted and not any(is_measured(folder / "points" / f"{point.name}.json") for folder in self.args.done)
 
     def prepare(self, name, notes):
         """What points of an experiment need; why they cannot run, or nothing."""
@@ -153,8 +154,8 @@ class Session:
         took = time.monotonic() - self.began
         return f"{took:6.1f} s  {record['point']:<34} {brief}"
 
-    def pack(self):
-        """One archive per experiment, small enough to be carried."""
+    def pack(self, machine):
+        """One archive per experiment, small enough to be carried, and one of constants and models."""
         (self.out / "summary.txt").write_text("\n".join(self.lines) + "\n")
         raw = self.out / "raw"
         for folder in sorted(raw.iterdir()) if raw.exists() else ():
@@ -164,3 +165,11 @@ class Session:
                     archive.add(self.out / name, name)
                 archive.add(folder, f"raw/{folder.name}")
             print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
+        if (machine.work / "data").exists():
+            with tarfile.open(self.out / "store.tar.gz", "w:gz") as archive:
+                archive.add(machine.work / "data", "store")
+
+
+def is_measured(path):
+    """Whether an earlier run has figures of a point."""
+    return path.exists() and "figures" in json.loads(path.read_text())

@@ -1,0 +1,14 @@
+"""Tables and numbers for pages."""
+
+
+def table(heads, rows):
+    """A table; nothing if it has no rows."""
+    if not rows:
+        return ""
+    line = lambda cells: "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+    return "\n".join([line(heads), line(["---"] * len(heads)), *map(line, rows)])
+
+
+def number(value, digits=2, unit=""):
+    """A number, or "?" where there is none."""
+    return "?" if value is None else f"{value:.{digits}f}{unit}"

@@ -1,0 +1,78 @@
+"""Pages for docs/experiments: an overview with the verdicts, and a page per experiment."""
+
+import re
+
+from takteval import pages_floods, pages_mixed, pages_others
+from takteval.markdown import table
+
+PAGES = {
+    "floods": (pages_floods.page, "An app on time beside floods"),
+    "mixed": (pages_mixed.page, "Seventeen live apps"),
+    "overhead": (pages_others.overhead, "What Takt costs"),
+    "prediction": (pages_others.prediction, "Predictions"),
+    "reality": (pages_mixed.reality, "The simulator against reality"),
+}
+
+
+class Report:
+    def __init__(self, results, name, out, takt):
+        self.results, self.name, self.out, self.takt = results, name, out, takt
+        self.verdicts = []
+
+    def write(self):
+        """Writes all pages; their paths."""
+        (self.out / "plots").mkdir(parents=True, exist_ok=True)
+        links = []
+        for name, (page, title) in PAGES.items():
+            body = page(self)
+            if not body:
+                continue
+            path = self.out / f"{self.name}-{name}.md"
+            text = "\n\n".join(part for part in [f"# {title}, on {self.machine()}", *body, self.how()] if part)
+            path.write_text(text + "\n")
+            links.append(f"- [{title}]({path.name})")
+            yield path
+        yield self.overview(links)
+
+    def overview(self, links):
+        rows = [[what, wanted, found, verdict] for what, wanted, found, verdict in self.verdicts]
+        lost = [[name, point.get("error", point.get("skipped", "")).strip().splitlines()[-1][:160]]
+                for name, point in sorted(self.results.points.items()) if "figures" not in point]
+        parts = [f"# Takt on {self.machine()}", "What was to be shown, and what was found.",
+                 table(["what", "wanted", "found", "verdict"], rows), "\n".join(links), self.environment(), self.how()]
+        if lost:
+            parts += [f"## Points without figures ({len(lost)})", table(["point", "why"], lost)]
+        path = self.out / f"{self.name}.md"
+        path.write_text("\n\n".join(part for part in parts if part) + "\n")
+        return path
+
+    def machine(self):
+        return re.split(r"[/(,]", self.results.runs[0]["environment"]["renderer"])[0].strip()
+
+    def environment(self):
+        facts = self.results.runs[0]["environment"]
+        rows = [[key.replace("_", " "), str(facts[key])] for key in
+                ("renderer", "driver", "nvidia_smi", "kernel", "system", "cpu", "cores", "real_time_rights", "extra_env")
+                if facts.get(key)]
+        return "## Machine\n\n" + table(["", ""], rows)
+
+    def how(self):
+        """Where figures come from."""
+        runs = [f"`eval/run --budget {run['arguments']['budget']:.0f}"
+                + f" --only {run['arguments']['only']}" * bool(run["arguments"]["only"])
+                + f"`, commit `{run['environment']['commit']}`, {run['seconds']:.0f} s" for run in self.results.runs]
+        return ("Measured by [eval/run](../evaluation.md) on that machine: " + "; ".join(runs) +
+                ". This page was written by `eval/report`; \"?\" stands for what was not measured.")
+
+    def plot(self, name, svg):
+        """Keeps a plot; the line that shows it."""
+        if svg is None:
+            return ""
+        file = f"plots/{self.name}-{name}.svg"
+        (self.out / file).write_text(svg)
+        return f"![{name}]({file})"
+
+    def verdict(self, what, wanted, found, good):
+        """Notes whether something was shown; `good` is none where it was not measured."""
+        word = "not measured" if good is None else "shown" if good else "**missed**"
+        self.verdicts.append((what, wanted, found, word))

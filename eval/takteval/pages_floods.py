@@ -1,0 +1,121 @@
+"""The page about floods."""
+
+from takteval import frames, plots
+from takteval.floods import FPS, LENGTHS_MS, MODES, SLICES_MS
+from takteval.markdown import number, table
+
+HEADS = ["floods", "mode", "FPS", "missed", "p50 ms", "p99 ms", "max ms", "floods' share of the rest", "measured"]
+
+
+def page(report):
+    results = report.results
+    if not results.of("floods"):
+        return None
+    verdicts(report)
+    prepared = results.prepared("floods")
+    loads = (f"The app draws {FPS} frames per second of {number(prepared.get('hero_ms'), 1)} ms GPU time each; every "
+             f"flood draws as fast as it may. What counts as missed is in [Evaluation](../evaluation.md). EGL "
+             f"priorities are high for the app and low for floods. Takt's longest piece is 1 ms unless said otherwise.")
+    return [loads, "## Alone", table(HEADS, [row(results, f"hero-alone-{mode}", mode, "none") for mode in
+                                            ("native", "takt")]),
+            *matrix(report), *slices(report), *shapes(results)]
+
+
+def matrix(report):
+    results, parts = report.results, ["## Beside floods"]
+    for count in (5, 1):
+        rows = [row(results, f"hero-{count}x{length}ms-{mode}", mode, f"{count} × {length} ms")
+                for length in LENGTHS_MS for mode in MODES]
+        groups = [f"{count} × {length} ms" for length in LENGTHS_MS]
+        p99 = {mode: [figure(results, f"hero-{count}x{length}ms-{mode}", "p99_ms") for length in LENGTHS_MS]
+               for mode in MODES}
+        parts += [report.plot(f"floods-{count}", plots.bars(f"99th percentile of responses beside {count} floods",
+                                                            groups, p99, "ms", log=True, line=1000 / FPS)),
+                  table(HEADS, rows)]
+    parts.append(report.plot("floods-responses", plots.curves(
+        "Responses beside 5 floods of 100 ms draws",
+        {mode: responses(results, f"hero-5x100ms-{mode}") for mode in MODES}
+        | {"alone": responses(results, "hero-alone-native")}, "ms")))
+    return parts
+
+
+def slices(report):
+    results = report.results
+    name = lambda ms: "hero-5x100ms-takt" + (f"-slice{ms}" if ms != 1 else "")
+    rows = [row(results, name(ms), f"pieces up to {ms} ms", "5 × 100 ms") for ms in SLICES_MS]
+    share = {"floods' share, %": [percent(shares(results, name(ms))) for ms in SLICES_MS]}
+    return ["## How long a piece may be", "Short pieces let the app through sooner, and cost the floods more.",
+            report.plot("floods-slices", plots.bars("Floods' share of the GPU time that the app leaves",
+                                                    [f"{ms} ms" for ms in SLICES_MS], share, "%")), table(HEADS, rows)]
+
+
+def shapes(results):
+    rows = [row(results, "hero-5x100ms-takt", "cut by tiles", "5 × 100 ms"),
+            row(results, "hero-5x100ms-takt-ranges", "2000 triangles, cut into ranges", "5 × 100 ms")]
+    return ["## Tiles and ranges", table(HEADS, rows)]
+
+
+def row(results, name, mode, floods):
+    point = results.points.get(name)
+    figures = results.figures(name)
+    if figures is None:
+        why = "" if point is None else "failed" if "error" in point else "no time"
+        return [floods, mode, "?", "?", "?", "?", "?", "?", why]
+    periods = figures["frames"] + figures["skipped"]
+    return [floods, mode, number(figures["fps"], 1), f"{figures['missed']} of {periods}", number(figures["p50_ms"]),
+            number(figures["p99_ms"]), number(figures["max_ms"]), number(percent(shares(results, name)), 1, " %"),
+            f"{figures['window_s']:.0f} s"]
+
+
+def shares(results, name):
+    """Floods' work, relative to a flood alone in the time that the app leaves; none if not known."""
+    point, figures = results.points.get(name, {}), results.figures(name)
+    if not figures or not figures["flood_draws_per_s"]:
+        return None
+    about = point["about"]
+    ranges = "-ranges" if about["primitives"] else ""
+    alone = results.figures(f"flood-alone-{about['draw_ms']}ms{ranges}")
+    hero = results.figures("hero-alone-native")
+    if not alone or not hero:
+        return None
+    left = 1 - figures["fps"] * hero["p50_ms"] / 1000
+    return sum(figures["flood_draws_per_s"]) / alone["draws_per_s"] / left
+
+
+def figure(results, name, key):
+    return (results.figures(name) or {}).get(key)
+
+
+def percent(share):
+    return None if share is None else 100 * share
+
+
+def responses(results, name):
+    """Responses of a point's app, in ms; nothing if its log is not there."""
+    figures = results.figures(name)
+    log = results.points[name]["raw"] / "hero.csv" if figures else None
+    if log is None or not log.exists():
+        return []
+    inside = frames.read(log)[-figures["frames"]:]
+    return [(end - begin) / 1e6 for begin, end in inside]
+
+
+def verdicts(report):
+    results = report.results
+    alone = figure(results, "hero-alone-native", "p99_ms")
+    for length, factor in ((100, 1.25), (1, 2)):
+        name = f"hero-5x{length}ms"
+        takt, native = results.figures(f"{name}-takt"), results.figures(f"{name}-native")
+        wanted = f"60 FPS, 0 missed in ≥ 1200 frames, p99 ≤ {factor} × alone"
+        wanted += ", floods ≥ 80 % of the rest" * (length == 100)
+        if not takt or not alone:
+            report.verdict(f"app + 5 floods of {length} ms", wanted, "?", None)
+            continue
+        share = shares(results, f"{name}-takt")
+        good = (takt["missed"] == 0 and takt["frames"] >= 1200 and takt["fps"] > 59.9
+                and takt["p99_ms"] <= factor * alone and (length != 100 or (share or 0) >= 0.8))
+        natively = f"; native {native['fps']:.1f} FPS, {native['missed']} missed, p99 {native['p99_ms']:.1f} ms" \
+            if native else ""
+        found = (f"{takt['fps']:.1f} FPS, {takt['missed']} missed in {takt['frames']} frames, p99 "
+                 f"{takt['p99_ms'] / alone:.2f} × alone, floods {number(percent(share), 1)} %{natively}")
+        report.verdict(f"app + 5 floods of {length} ms", wanted, found, good)

@@ -1,0 +1,113 @@
+"""The pages about seventeen live apps, and about their simulation."""
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+from takteval import plots, reality as live_runs
+from takteval.daemon import LOG
+from takteval.markdown import number, table
+from takteval.mixed import MISPREDICTED, MISPREDICTIONS, POLICIES
+
+MPCG = range(1, 11)
+
+
+def page(report):
+    results = report.results
+    if not results.of("mixed"):
+        return None
+    verdict(report)
+    prepared = results.prepared("mixed")
+    loads = table(["app", "priority", "FPS", "GPU ms per frame: wanted", "found", "size"],
+                  [[name, app["priority"], app["fps"], number(app["wanted_ms"]), number(app["frame_ms"]), app["size"]]
+                   for name, app in prepared.items()])
+    depths = {f"{mpcg}": "mixed-takt" if mpcg == 2 else f"mixed-takt-mpcg{mpcg}" for mpcg in MPCG}
+    wrong = {"right": "mixed-takt"} | {f"× {factor}": f"mixed-takt-{name}" for name, factor in MISPREDICTIONS.items()}
+    policies = {"frame-deadline": "mixed-takt"} | {policy: f"mixed-{policy}" for policy in POLICIES}
+    modes = {mode: f"mixed-{mode}" for mode in ("native", "egl-priority", "takt")}
+    return ["Apps, rates and GPU times per frame are those of Table 4.1 in Schnitzer's thesis; surfaces were made as "
+            f"large as that takes here. `{MISPREDICTED}` is a map with some 300 draws per frame. Priorities 17 to 14 "
+            "have reserved time. *Work* is frames times what they take alone.", loads,
+            "## Native, EGL priorities, Takt", plot(report, "modes", modes), compared(results, "mode", modes),
+            "## Groups in flight (`mpcg`)", compared(results, "mpcg", depths),
+            f"## Predictions of `{MISPREDICTED}` wrong", compared(results, "factor", wrong),
+            "## Policies", plot(report, "policies", policies), compared(results, "policy", policies)]
+
+
+def compared(results, head, points):
+    """A column of met deadlines per priority, a row per point."""
+    heads = [head, *(str(priority) for priority in range(17, 11, -1)), f"{MISPREDICTED} FPS", "10 to 1", "work",
+             "GPU busy", "daemon's CPU", "measured"]
+    return table(heads, [one(results.figures(name), label) for label, name in points.items()])
+
+
+def one(figures, label):
+    if not figures:
+        return [label, *["?"] * 12]
+    met = {app["priority"]: app["met_percent"] for app in figures["apps"].values()}
+    rest = [met[priority] for priority in range(10, 0, -1)]
+    busy = figures.get("live", {}).get("utilisation")
+    return [label, *(f"{met[priority]:.2f} %" for priority in range(17, 11, -1)),
+            number(figures["apps"][MISPREDICTED]["fps"], 1), f"{sum(rest) / len(rest):.1f} %",
+            number(figures["work_percent"], 1, " %"), number(busy and 100 * busy, 1, " %"),
+            number((figures["daemon"] or {}).get("cpu_percent"), 1, " %"), f"{figures['window_s']:.0f} s"]
+
+
+def plot(report, name, points):
+    figures = {label: report.results.figures(point) for label, point in points.items()}
+    by_priority = {label: {app["priority"]: app["met_percent"] for app in found["apps"].values()}
+                   for label, found in figures.items() if found}
+    if not by_priority:
+        return ""
+    groups = [str(priority) for priority in range(17, 0, -1)]
+    series = {label: [met.get(int(group)) for group in groups] for label, met in by_priority.items()}
+    return report.plot(f"mixed-{name}", plots.bars("Deadlines met, by priority", groups, series, "%"))
+
+
+def verdict(report):
+    what, wanted = "mixed scenario", "17 to 14: 100 % met, 13 and 12: ≥ 99.9 %, GPU ≥ 97 % busy, ≥ 99 % with mpcg tuned"
+    figures = report.results.figures("mixed-takt")
+    if not figures:
+        return report.verdict(what, wanted, "?", None)
+    met = {app["priority"]: app["met_percent"] for app in figures["apps"].values()}
+    high, middle = min(met[priority] for priority in range(17, 13, -1)), min(met[13], met[12])
+    busy = 100 * figures.get("live", {}).get("utilisation", 0)
+    good = high == 100 and middle >= 99.9 and busy >= 97
+    return report.verdict(what, wanted, f"{high:.2f} %, {middle:.2f} %, {busy:.1f} % busy with mpcg 2", good)
+
+
+def reality(report):
+    """Plays the recorded run in the simulator."""
+    point, figures = report.results.points.get("mixed-takt", {}), report.results.figures("mixed-takt")
+    what, wanted = "simulator against reality", "met rates within 1 %, utilisation within 2 %"
+    log = point["raw"] / f"{LOG}.gz" if figures else None
+    if not figures or "live" not in figures or not log.exists() or report.takt is None:
+        report.verdict(what, wanted, "no recording, or no takt command", None)
+        return None
+    with tempfile.TemporaryDirectory(prefix="takt-live-") as folder:
+        live = live_runs.Live(live_runs.lines(log), *figures["live"]["window_ns"])
+        path = live_runs.scenario(live, Path(folder), mpcg=point["about"]["mpcg"])
+        done = subprocess.run([report.takt, "sim", path, "--json", "-"], capture_output=True, text=True, check=False)
+        if done.returncode:
+            report.verdict(what, wanted, f"takt sim: {done.stderr.strip()[:200]}", None)
+            return None
+        simulated = json.loads(done.stdout)
+    observed = live.met()
+    rows, worst = [], 0.0
+    for app in simulated["apps"]:
+        seen = observed.get(app["name"])
+        difference = None if seen is None or app["met"] is None else 100 * (app["met"] - seen)
+        worst = max(worst, abs(difference or 0.0))
+        rows.append([app["name"], app["priority"], number(seen and 100 * seen, 2, " %"),
+                     number(100 * app["met"], 2, " %"), number(difference, 2)])
+    busy = [100 * live.utilisation(), 100 * simulated["gpu"]["utilisation"]]
+    found = f"worst met rate {worst:.2f} % off, utilisation {busy[0]:.2f} % observed, {busy[1]:.2f} % simulated"
+    report.verdict(what, wanted, found, worst <= 1 and abs(busy[0] - busy[1]) <= 2)
+    grants, ends = live.delays_us()
+    return ["The daemon's log of the mixed scenario became a scenario whose apps replay their own groups: when they "
+            "asked, what they predicted, what it cost. The simulator then decided anew.",
+            table(["app", "priority", "met, observed", "met, simulated", "difference"], rows),
+            f"GPU busy: {busy[0]:.2f} % observed, {busy[1]:.2f} % simulated. Nine of ten delays from a grant to the "
+            f"GPU lay in {grants[0]:.0f} to {grants[1]:.0f} µs, from an end to the daemon in {ends[0]:.0f} to "
+            f"{ends[1]:.0f} µs."]

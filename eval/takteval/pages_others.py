@@ -1,0 +1,113 @@
+"""The pages about what Takt costs, and about predictions."""
+
+from takteval import plots
+from takteval.markdown import number, table
+from takteval.overhead import MODES
+
+# Above this share of its time a GPU is what a scene waits for.
+GPU_BOUND_PERCENT = 95
+
+
+def overhead(report):
+    points = {name: point for name, point in report.results.of("overhead").items() if name != "overhead-bench"}
+    if not points:
+        return None
+    rows, bound = [], []
+    for name, point in points.items():
+        figures = point.get("figures")
+        scene = name.removeprefix("overhead-")
+        if not figures:
+            rows.append([scene, *["?"] * 5])
+            continue
+        share = figures["percent_of_native"]
+        if (figures["gpu_busy"] or 0) >= GPU_BOUND_PERCENT:
+            bound.append((share["scheduled"], scene))
+        rows.append([scene, number(figures["fps"]["native"], 0), *(f"{share[mode]:.1f} %" for mode in MODES[1:]),
+                     number(figures["gpu_busy"], 0, " %")])
+    what, wanted = "scheduled alone", "≥ 97 % of the native frame rate in every GPU-bound scene"
+    if bound:
+        worst = min(bound)
+        report.verdict(what, wanted, f"{worst[0]:.1f} % at worst ({worst[1]}), {len(bound)} GPU-bound scenes",
+                       worst[0] >= 97)
+    else:
+        report.verdict(what, wanted, "no GPU-bound scene was measured", None)
+    measured = {name: point["figures"] for name, point in points.items() if "figures" in point}
+    series = {mode: [figures["percent_of_native"][mode] for figures in measured.values()] for mode in MODES[1:]}
+    groups = [name.removeprefix("overhead-")[:10] for name in measured]
+    chart = plots.bars("Frame rate, relative to native", groups, series, "%", line=97) if measured else None
+    return ["Each scene ran alone and for as long, natively, hooked, measured and scheduled, one after the other. "
+            "*GPU busy* is the share of time with work on the GPU while measured: a scene well below 100 % waits for "
+            "its processor, and what Takt adds there is processor time.", report.plot("overhead", chart),
+            table(["scene", "native FPS", *MODES[1:], "GPU busy"], rows), *benches(report)]
+
+
+def benches(report):
+    figures = (report.results.figures("overhead-bench") or {}).get("bench")
+    if not figures:
+        return []
+    return ["## Decisions and grants", "```json\n" + short(figures) + "\n```"]
+
+
+def short(value, depth=0):
+    """JSON that people read: numbers rounded, small objects on one line."""
+    if isinstance(value, dict):
+        pad = "  " * (depth + 1)
+        inside = [f'{pad}"{key}": {short(each, depth + 1)}' for key, each in value.items()]
+        return "{\n" + ",\n".join(inside) + "\n" + "  " * depth + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(" ".join(short(each, depth).split()) for each in value) + "]"
+    return f"{value:.4g}" if isinstance(value, float) else f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def prediction(report):
+    points = {name: point for name, point in report.results.of("prediction").items()
+              if name not in ("prediction-profile", "prediction-train")}
+    if not points:
+        return None
+    measured = {name.removeprefix("prediction-"): point["figures"] for name, point in points.items()
+                if point.get("figures", {}).get("models")}
+    models = sorted({model for figures in measured.values() for model in figures["models"]})
+    rows = []
+    for name, point in points.items():
+        name = name.removeprefix("prediction-")
+        cells = [steady(measured.get(name), model) for model in models]
+        rows.append([name, measured.get(name, {}).get("groups", "?"), *cells])
+    summary = [[model, *means(measured, model)] for model in models]
+    judge(report, measured, models)
+    return ["Draw groups only. *First* is the first frame, before anything was learned; *steady* begins with the "
+            f"{report.results.prepared('prediction').get('steady_from_frame', 60)}th frame. Errors are relative to "
+            "what was measured.", "## Models",
+            table(["model", "first frame", "steady, mean of scenes", "steady, worst scene", "took longer than predicted",
+                   "above the upper estimate"], summary),
+            "## Scenes: mean relative error, steady", table(["scene", "groups", *models], rows)]
+
+
+def steady(figures, model):
+    found = (figures or {}).get("models", {}).get(model)
+    return "?" if not found or found["steady"]["mape"] is None else f"{100 * found['steady']['mape']:.2f} %"
+
+
+def means(measured, model):
+    """Of all scenes that were steady for a while."""
+    found = [figures["models"][model] for figures in measured.values() if model in figures["models"]]
+    mean = lambda values: number(100 * sum(values) / len(values), 2, " %") if values else "?"
+    of = lambda phase, key: [each[phase][key] for each in found if each[phase][key] is not None]
+    mapes = of("steady", "mape")
+    return [mean(of("first", "mape")), mean(mapes), number(100 * max(mapes), 2, " %") if mapes else "?",
+            mean(of("steady", "under")), mean(of("steady", "above_upper"))]
+
+
+def judge(report, measured, models):
+    what, wanted = "prediction with adaption, steady scenes", "MAPE ≤ 2 %, upper estimate exceeded by ≤ 0.5 % of groups"
+    found = []
+    for model in models:
+        steady_ones = [figures["models"][model]["steady"] for figures in measured.values() if model in figures["models"]]
+        mapes = [each["mape"] for each in steady_ones if each["mape"] is not None]
+        above = [each["above_upper"] for each in steady_ones if each["above_upper"] is not None]
+        if mapes and above:
+            found.append((sum(mapes) / len(mapes), sum(above) / len(above), model))
+    if not found:
+        return report.verdict(what, wanted, "?", None)
+    mape, above, model = min(found)
+    return report.verdict(what, wanted, f"{100 * mape:.2f} %, {100 * above:.2f} % ({model}, mean of scenes)",
+                          mape <= 0.02 and above <= 0.005)

@@ -1,0 +1,64 @@
+"""What runs have left behind, put together."""
+
+import json
+import tarfile
+import tempfile
+from pathlib import Path
+
+
+class Results:
+    """Points of several runs by name; of those measured more than once, the longest."""
+
+    def __init__(self, folders):
+        self._unpacked = tempfile.TemporaryDirectory(prefix="takt-results-")
+        self.points, self.runs = {}, []
+        for number, folder in enumerate(folders):
+            self._add(self._open(folder, number))
+        if not self.runs:
+            raise SystemExit(f"eval: {', '.join(map(str, folders))}: no run.json and no results-*.tar.gz in there")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._unpacked.cleanup()
+
+    def _open(self, folder, number):
+        """A folder with everything unpacked."""
+        archives = sorted(folder.glob("**/results-*.tar.gz"))
+        if (folder / "points").exists() or not archives:
+            return folder
+        inside = Path(self._unpacked.name) / str(number)
+        for archive in archives:
+            with tarfile.open(archive) as packed:
+                packed.extractall(inside, filter="data")
+        return inside
+
+    def _add(self, folder):
+        run = folder / "run.json"
+        if not run.exists():
+            return
+        self.runs.append(json.loads(run.read_text()))
+        for file in sorted((folder / "points").glob("*.json")):
+            point = json.loads(file.read_text()) | {"run": len(self.runs) - 1}
+            point["raw"] = folder / "raw" / point["experiment"] / point["point"]
+            known = self.points.get(point["point"])
+            if known is None or worth(point) >= worth(known):
+                self.points[point["point"]] = point
+
+    def figures(self, name):
+        """Figures of a point, or nothing."""
+        return self.points.get(name, {}).get("figures")
+
+    def of(self, experiment):
+        return {name: point for name, point in self.points.items() if point["experiment"] == experiment}
+
+    def prepared(self, experiment):
+        """What the last run that prepared an experiment found."""
+        found = [run["prepared"][experiment] for run in self.runs if experiment in run["prepared"]]
+        return found[-1] if found else {}
+
+
+def worth(point):
+    """How much a measurement says."""
+    return (point["figures"].get("window_s") or point["seconds"] or 0) if "figures" in point else -1
