@@ -106,6 +106,13 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: false,
     },
     Layer {
+        name: "takt-capi",
+        job: "libtakt: for programs that ask for time themselves, in C",
+        uses: Uses::Only(&["takt-core", "takt-daemon", "takt-ipc"]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
         name: "takt-report",
         job: "pages that show results to people",
         uses: Uses::Only(&["takt-core", "takt-trace"]),

@@ -29,7 +29,7 @@ const LEFT_OVERS: &[(&str, &str)] = &[
 /// Crates that call into drivers or share memory with other processes; each of their unsafe blocks
 /// says why it is sound, which clippy demands everywhere.
 const TALKS_TO_OTHERS: &[&str] =
-    &["takt-apps", "takt-calibrate", "takt-gl", "takt-gl-oracle", "takt-hook", "takt-ipc"];
+    &["takt-apps", "takt-calibrate", "takt-capi", "takt-gl", "takt-gl-oracle", "takt-hook", "takt-ipc"];
 
 /// Forbids code that the compiler cannot check.
 const FORBID_UNSAFE: &str = "#![forbid(unsafe_code)]";

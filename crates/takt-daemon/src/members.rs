@@ -44,6 +44,17 @@ pub struct Terms {
     pub max_slice: Option<Span>,
 }
 
+impl From<&Hello> for Terms {
+    fn from(hello: &Hello) -> Self {
+        Self {
+            priority: hello.priority,
+            fps_mhz: hello.fps_mhz,
+            etpf: hello.etpf_ns.map(Span::from_ns),
+            max_slice: hello.max_slice_ns.map(Span::from_ns),
+        }
+    }
+}
+
 impl Terms {
     /// The same where the configuration has nothing to say.
     #[must_use]
@@ -115,12 +126,7 @@ impl Members {
             return Err(format!("all {} places are taken", self.slots.len()));
         };
         let app = AppId(u32::try_from(slot).unwrap_or(u32::MAX));
-        let asked = Terms {
-            priority: hello.priority,
-            fps_mhz: hello.fps_mhz,
-            etpf: hello.etpf_ns.map(Span::from_ns),
-            max_slice: hello.max_slice_ns.map(Span::from_ns),
-        };
+        let asked = Terms::from(hello);
         let terms = asked.under(settings.app(&hello.name));
         let refresh = &settings.core.refresh;
         let fps_mhz = terms.fps_mhz.unwrap_or_else(|| refresh.mhz());
@@ -149,6 +155,19 @@ impl Members {
             asked,
         };
         Ok(self.slots[slot].insert(member))
+    }
+
+    /// Remembers what a member asks for now; what is missing stays as it was.
+    pub fn ask_again(&mut self, app: AppId, asked: Terms) {
+        if let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) {
+            member.paced |= asked.fps_mhz.is_some();
+            member.asked = Terms {
+                priority: asked.priority.or(member.asked.priority),
+                fps_mhz: asked.fps_mhz.or(member.asked.fps_mhz),
+                etpf: asked.etpf.or(member.asked.etpf),
+                max_slice: asked.max_slice.or(member.asked.max_slice),
+            };
+        }
     }
 
     /// Changes a member's terms, or says why not.
@@ -286,6 +305,17 @@ mod tests {
         assert_eq!(members.find("a").map(|member| member.app), Some(AppId(0)));
         assert_eq!(members.find("0").map(|member| member.app), Some(AppId(0)));
         assert_eq!(members.find("7"), None);
+    }
+
+    #[test]
+    fn what_an_app_asks_for_later_is_remembered() {
+        let settings = Settings::default();
+        let mut members = Members::new(1);
+        assert!(!members.admit(&hello("a", Some(9), 0), 1, &settings).expect("admitted").paced);
+        members.ask_again(AppId(0), Terms { fps_mhz: Some(30_000), ..Terms::default() });
+        let member = members.get(AppId(0)).expect("there");
+        assert!(member.paced);
+        assert_eq!((member.asked.priority, member.asked.fps_mhz), (Some(9), Some(30_000)));
     }
 
     #[test]

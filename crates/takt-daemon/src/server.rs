@@ -237,8 +237,8 @@ impl Server {
     }
 
     fn welcome(&mut self, index: usize, hello: &Hello) {
-        if self.sessions[index].app.is_some() {
-            return self.refuse(index, "it has joined already".to_owned());
+        if let Some(app) = self.sessions[index].app {
+            return self.renew(index, app, hello);
         }
         let pid = self.sessions[index].peer.pid;
         if let Some(pause) = self.quarantine.pause(pid, clock::now()) {

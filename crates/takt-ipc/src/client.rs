@@ -120,6 +120,21 @@ impl Joining {
     }
 }
 
+/// Asks for other terms on a connection that has joined, and waits for the answer for `patience` at
+/// most. The shared memory stays.
+pub fn renew(connection: &Connection, hello: &Hello, patience: Duration) -> Result<Welcome, NotScheduled> {
+    let nonsense = |_| NotScheduled::Nonsense;
+    connection.send(&Message::Hello(hello.clone()), &[]).map_err(nonsense)?;
+    if !connection.wait(patience).map_err(nonsense)? {
+        return Err(NotScheduled::Nonsense);
+    }
+    match connection.receive().map_err(nonsense)?.map(|received| received.message) {
+        Some(Message::Welcome(welcome)) => Ok(welcome),
+        Some(Message::Refused { reason, .. }) => Err(NotScheduled::Refused(reason)),
+        _ => Err(NotScheduled::Nonsense),
+    }
+}
+
 /// An app that is scheduled.
 #[derive(Debug)]
 pub struct Joined {

@@ -13,6 +13,7 @@
 //! * [`wake`]: how each side wakes the other.
 //! * [`message`], [`socket`]: joining and leaving, parameters, questions and answers.
 //! * [`client`]: all of it, as an app needs it.
+//! * [`session`]: the same for an app that runs on when the daemon does not; [`clock`]: its time.
 //!
 //! The layout is documented in `docs/ipc.md` and pinned by compile-time assertions.
 
@@ -24,11 +25,15 @@ pub mod alive;
 pub mod beat;
 #[cfg(not(loom))]
 pub mod client;
+#[cfg(not(loom))]
+pub mod clock;
 pub mod message;
 pub mod record;
 #[cfg(not(loom))]
 pub mod region;
 pub mod ring;
+#[cfg(not(loom))]
+pub mod session;
 #[cfg(not(loom))]
 pub mod socket;
 mod sync;

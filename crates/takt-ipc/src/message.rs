@@ -72,6 +72,13 @@ pub struct Welcome {
     pub spin_us: u32,
 }
 
+impl Welcome {
+    /// Whether its deadlines are guaranteed.
+    pub fn is_protected(&self) -> bool {
+        self.admission.starts_with("protected")
+    }
+}
+
 /// Why bytes are no message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Invalid {

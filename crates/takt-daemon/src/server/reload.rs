@@ -1,6 +1,7 @@
-//! Another configuration for a daemon that runs.
+//! Another configuration, or other terms for an app, while the daemon runs.
 
 use takt_core::{AppId, Span};
+use takt_ipc::message::{Hello, Message, Welcome};
 
 use super::Server;
 use crate::config::Settings;
@@ -82,6 +83,27 @@ impl Server {
                 return;
             }
         }
+    }
+
+    /// An app that is scheduled asks for other terms; what it may not have changes nothing.
+    pub(super) fn renew(&mut self, index: usize, app: AppId, hello: &Hello) {
+        let asked = Terms::from(hello);
+        let section = self.members.get(app).and_then(|member| self.settings.app(&member.name));
+        let message = match self.change(app, asked.under(section)) {
+            Err(reason) => Message::Refused { reason, again_ms: None },
+            Ok(()) => {
+                self.members.ask_again(app, asked);
+                let member = self.members.get(app);
+                Message::Welcome(Welcome {
+                    app: app.0,
+                    admission: member.map(|member| member.admission.clone()).unwrap_or_default(),
+                    paced: member.is_some_and(|member| member.paced),
+                    spin_us: self.settings.spin_us,
+                })
+            }
+        };
+        let session = &mut self.sessions[index];
+        session.closing |= session.connection.send(&message, &[]).is_err();
     }
 
     /// Changes an app's terms everywhere, or says why not.

@@ -87,7 +87,7 @@ mod tests {
             // What was asked for is granted with a margin, and the group contains less.
             let asked = leave.rest().max(Span::from_us(10));
             assert!(asked <= Span::from_us(1_500), "{asked:?}");
-            leave.pass = Some(Pass::for_test(asked + Span::from_us(200)));
+            leave.pass = Some(Pass { number: 0, life: 0, credit: asked + Span::from_us(200) });
             leave.contains(Span::from_us(1_500));
             assert!(leave.end_group().is_some());
             leave.end_frame();

@@ -1,19 +1,18 @@
 //! The connection to the daemon, as it comes and goes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
-use takt_ipc::alive::can_run;
-use takt_ipc::client::{Broken, Joined, Joining, NotScheduled, Progress, Receiver, Sender, join};
-use takt_ipc::message::{Hello, Message};
-use takt_ipc::socket::Connection;
-use takt_ipc::{Reply, Request};
 
-use crate::settings::settings;
-use crate::{clock, guard};
+use super::Say;
+use crate::alive::can_run;
+use crate::client::{Broken, Joined, Joining, NotScheduled, Progress, Receiver, Sender, join, renew};
+use crate::message::{Hello, Message, Welcome};
+use crate::socket::Connection;
+use crate::{Reply, Request, clock};
 
 /// How long the daemon may take to admit us at the start, before anything was drawn: it is another
 /// process on the same machine. Later nobody waits for that.
@@ -39,6 +38,10 @@ pub(super) struct Link {
     /// Counts connections.
     life: u64,
     retry_at: Time,
+    socket: PathBuf,
+    /// What we ask for.
+    hello: Hello,
+    say: Say,
     /// The last thing that was said, so that it is said once.
     said: Option<String>,
     groups: u64,
@@ -53,7 +56,7 @@ struct On {
     sender: Sender,
     /// None while somebody listens.
     receiver: Option<Receiver>,
-    paced: bool,
+    welcome: Welcome,
     spin: Duration,
     granted: BTreeMap<u64, Span>,
     release: Option<Time>,
@@ -107,7 +110,7 @@ impl Listener {
 
     /// Why nothing came.
     fn look_around(&self) -> Heard {
-        let silent = self.receiver.silent_for(Time::from_ns(clock::now_ns()));
+        let silent = self.receiver.silent_for(clock::now());
         if self.connection.is_hung_up() {
             Heard::Gone
         } else if silent > SILENCE {
@@ -121,13 +124,53 @@ impl Listener {
 }
 
 impl Link {
-    pub(super) const fn new() -> Self {
-        Self { on: None, joining: None, parting: None, life: 0, retry_at: Time::ZERO, said: None, groups: 0 }
+    pub(super) const fn new(socket: PathBuf, hello: Hello, say: Say) -> Self {
+        Self {
+            on: None,
+            joining: None,
+            parting: None,
+            life: 0,
+            retry_at: Time::ZERO,
+            socket,
+            hello,
+            say,
+            said: None,
+            groups: 0,
+        }
+    }
+
+    /// What the daemon said when it welcomed us, if it schedules us.
+    pub(super) fn welcome(&self) -> Option<&Welcome> {
+        self.on.as_ref().map(|on| &on.welcome)
+    }
+
+    /// The last thing that was said.
+    pub(super) fn said(&self) -> &str {
+        self.said.as_deref().unwrap_or_default()
+    }
+
+    /// Asks for other terms, now and at every later connection.
+    pub(super) fn renew(&mut self, hello: Hello) {
+        // A priority that we have, or would have but for another app, is not asked for again.
+        let priority = hello.priority.filter(|priority| Some(*priority) != self.hello.priority);
+        let asked = Hello { priority, ..hello.clone() };
+        self.hello = hello;
+        let Some(on) = &mut self.on else {
+            return self.connect();
+        };
+        match renew(&on.connection, &asked, PATIENCE) {
+            Ok(welcome) => {
+                on.welcome = welcome;
+                self.say_welcome();
+            }
+            Err(NotScheduled::Refused(reason)) => self.say(format!("the terms stay: {reason}")),
+            Err(error) => self.lose(&error.to_string()),
+        }
     }
 
     /// Sends a group to the daemon; its number and the connection it was sent on.
-    pub(super) fn submit(&mut self, socket: &Path, kind: GroupKind, estimate: Span) -> Option<(u64, u64)> {
-        self.connect(socket);
+    pub(super) fn submit(&mut self, kind: GroupKind, estimate: Span) -> Option<(u64, u64)> {
+        self.connect();
         let on = self.on.as_mut()?;
         let number = self.groups;
         let estimate = Estimate::new(estimate);
@@ -154,7 +197,7 @@ impl Link {
 
     /// When the next frame may begin, if that is up to the daemon.
     pub(super) fn released(&mut self, life: u64) -> Waiting<Time> {
-        match self.of(life).filter(|on| on.paced) {
+        match self.of(life).filter(|on| on.welcome.paced) {
             None => Waiting::Over(None),
             Some(on) => on.release.map_or(Waiting::NotYet, |at| Waiting::Over(Some(at))),
         }
@@ -234,11 +277,11 @@ impl Link {
     }
 
     /// Joins, if that is due.
-    pub(super) fn connect(&mut self, socket: &Path) {
+    pub(super) fn connect(&mut self) {
         if self.on.is_some() {
             return;
         }
-        let now = Time::from_ns(clock::now_ns());
+        let now = clock::now();
         self.ask_why();
         if let Some((joining, until)) = self.joining.take() {
             match joining.finish(Duration::ZERO) {
@@ -254,15 +297,13 @@ impl Link {
         }
         let is_first = self.retry_at == Time::ZERO;
         self.retry_at = now + RETRY;
-        let settings = settings();
-        let hello = Hello { name: settings.app.clone(), ..settings.hello.clone() };
         if is_first {
-            match join(socket, &hello, PATIENCE) {
+            match join(&self.socket, &self.hello, PATIENCE) {
                 Ok(joined) => self.joined(joined),
                 Err(error) => self.not_joined(error, now),
             }
         } else {
-            match Joining::begin(socket, &hello) {
+            match Joining::begin(&self.socket, &self.hello) {
                 Ok(joining) => self.joining = Some((joining, now + JOINING_MAX)),
                 Err(error) => self.not_joined(error, now),
             }
@@ -291,13 +332,18 @@ impl Link {
             connection: Arc::new(connection),
             sender,
             receiver: Some(receiver),
-            paced: welcome.paced,
             spin: Duration::from_micros(welcome.spin_us.min(SPIN_MAX_US).into()),
+            welcome,
             granted: BTreeMap::new(),
             release: None,
             slice: None,
         });
-        self.say(format!("scheduled as {}: {}", settings().app, welcome.admission));
+        self.say_welcome();
+    }
+
+    fn say_welcome(&mut self) {
+        let admission = self.welcome().map(|welcome| welcome.admission.clone()).unwrap_or_default();
+        self.say(format!("scheduled as {}: {admission}", self.hello.name));
     }
 
     /// Says why the daemon let us go, once it has told.
@@ -317,13 +363,13 @@ impl Link {
     fn lose(&mut self, why: &str) {
         self.on = None;
         self.life += 1;
-        self.retry_at = Time::from_ns(clock::now_ns()) + RETRY;
+        self.retry_at = clock::now() + RETRY;
         self.say(format!("{why}; the program runs on unscheduled"));
     }
 
     fn say(&mut self, text: String) {
         if self.said.as_ref() != Some(&text) {
-            guard::say(&text);
+            (self.say)(&text);
             self.said = Some(text);
         }
     }

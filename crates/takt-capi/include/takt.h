@@ -1,0 +1,155 @@
+/* libtakt: deadlines on a shared GPU, for programs that ask for them themselves.
+ *
+ * Written by `UPDATE_EXPECT=1 cargo test -p takt-capi --test header`; change crates/takt-capi/src instead.
+ *
+ * Nothing here can stop a program: without a daemon, or if it dies or hangs, every call returns
+ * TAKT_UNSCHEDULED at once, the program runs on, and the daemon is looked for again now and then.
+ *
+ * Threads: all functions may be called from any thread, also at the same time, except that
+ * takt_leave must be the last call with its app. An app does not survive fork() in the child.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+
+#ifndef TAKT_H
+#define TAKT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// How a call ended. Negative: the caller made a mistake, and nothing was done.
+typedef enum takt_status {
+  // Done.
+  TAKT_OK = 0,
+  // Done, but nobody schedules: the program goes on as if Takt were not there.
+  TAKT_UNSCHEDULED = 1,
+  // A pointer that must not be is NULL.
+  TAKT_NULL = -1,
+  // A number is out of range, or a text is no UTF-8 or too long.
+  TAKT_INVALID = -2,
+  // A structure was not made by its initialiser.
+  TAKT_SIZE = -3,
+  // A mistake in libtakt; the app should be left.
+  TAKT_INTERNAL = -4,
+} takt_status;
+
+// A registered app.
+typedef struct takt_app takt_app;
+
+// What an app asks for. Initialise it with takt_params_init, then set what is wanted.
+typedef struct takt_params {
+  // Size of this structure, set by takt_params_init.
+  size_t size;
+  // How people call the app; at most 64 bytes of UTF-8. Must be set.
+  const char *name;
+  // The daemon's socket; NULL: $TAKT_SOCKET, else takt/control in $XDG_RUNTIME_DIR, else in /run.
+  const char *socket;
+  // Importance, higher wins; negative: the daemon's default.
+  int64_t priority;
+  // Frames per second, which must divide the refresh rate of the display; 0: as many as it gets.
+  double fps;
+  // GPU time to reserve for each frame, in milliseconds; 0: none, and then nothing is guaranteed.
+  double etpf_ms;
+} takt_params;
+
+// How an app fares. Set `size` to sizeof(takt_state) before asking.
+typedef struct takt_state {
+  // Size of this structure.
+  size_t size;
+  // Whether a daemon schedules the app now.
+  bool scheduled;
+  // Whether its deadlines are guaranteed now.
+  bool guaranteed;
+  // Whether takt_end_frame waits for the release of the next frame.
+  bool paced;
+  // Whether the last frame met its deadline: 1 yes, 0 no, -1 not known.
+  int32_t last_frame_met;
+  // Frames that ended so far.
+  uint64_t frames;
+  // Longest batch that others can live with, in milliseconds; infinite if there is no limit.
+  double max_slice_ms;
+} takt_state;
+
+// Work that was let through. Filled by takt_begin_batch; what is inside is libtakt's.
+typedef struct takt_batch {
+  // How much GPU time was granted, in milliseconds; infinite if nobody schedules.
+  double granted_ms;
+  // When it was granted, in nanoseconds of CLOCK_MONOTONIC.
+  uint64_t granted_at_ns;
+  uint64_t number;
+  uint64_t life;
+} takt_batch;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Version of libtakt, such as "0.1.0". Never NULL; the text lives forever.
+const char *takt_version(void);
+
+// Makes `params` ask for nothing. NULL is ignored.
+//
+// `params` is NULL or points to a takt_params.
+void takt_params_init(struct takt_params *params);
+
+// Registers an app and stores it in `*app`. TAKT_UNSCHEDULED also stores one: it becomes scheduled
+// as soon as there is a daemon that wants it.
+//
+// Pointers are NULL or valid; texts end with a zero byte.
+enum takt_status takt_register(const struct takt_params *params, struct takt_app **app);
+
+// Changes what the app asks for: frames per second (0: as many as it gets) and GPU time to reserve
+// for each, in milliseconds (0: none). If the daemon refuses, the terms stay as they were, and
+// takt_message says why.
+//
+// `app` is NULL or registered.
+enum takt_status takt_set_frame_target(struct takt_app *app, double fps, double etpf_ms);
+
+// Says in `*state` how the app fares.
+//
+// `app` is NULL or registered; `state` is NULL or points to a takt_state.
+enum takt_status takt_query(const struct takt_app *app, struct takt_state *state);
+
+// Writes what was last said of the connection, in English, to `buffer` of `size` bytes, cut off if
+// it is longer and always ended with a zero byte. Returns the length of the whole text.
+//
+// `app` is NULL or registered; `buffer` is NULL or has room for `size` bytes.
+size_t takt_message(const struct takt_app *app, char *buffer, size_t size);
+
+// Leaves: what was reserved is free at once, and `app` must not be used any more. NULL is ignored.
+//
+// `app` is NULL or registered, and no other call with it is under way.
+void takt_leave(struct takt_app *app);
+
+// Asks for leave to use the GPU for `predicted_ms`, and waits for it; then hand the work to the
+// GPU. A prediction that is too low delays others, one that is too high makes the app wait longer.
+// Work longer than takt_state.max_slice_ms should be cut into several batches.
+//
+// `app` is NULL or registered; `batch` is NULL or points to a takt_batch.
+enum takt_status takt_begin_batch(struct takt_app *app,
+                                  double predicted_ms,
+                                  struct takt_batch *batch);
+
+// The GPU has finished the batch; it took `measured_ms`, or, if that is negative, as long as it is
+// since the batch was let through. Each batch ends once, in any order and from any thread.
+//
+// `app` is NULL or registered; `batch` is NULL or was filled by takt_begin_batch.
+enum takt_status takt_end_batch(struct takt_app *app,
+                                const struct takt_batch *batch,
+                                double measured_ms);
+
+// The frame is complete. If the app has a frame target, waits until the next frame may begin.
+// End all batches of the frame first.
+//
+// `app` is NULL or registered.
+enum takt_status takt_end_frame(struct takt_app *app);
+
+// What a status means, in English. Never NULL; the text lives forever.
+const char *takt_strerror(int32_t status);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TAKT_H */

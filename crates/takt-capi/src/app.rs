@@ -1,0 +1,292 @@
+//! Registering, frame targets, leaving, and asking how it goes.
+
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use takt_core::{Span, Time};
+use takt_ipc::message::{Hello, NAME_MAX};
+use takt_ipc::session::Session;
+
+use crate::{Status, ms, shielded, span};
+
+/// A registered app.
+pub struct App {
+    pub(crate) session: Session,
+    frames: Mutex<Frames>,
+}
+
+/// What is known about frames.
+pub(crate) struct Frames {
+    /// What the app asks for.
+    hello: Hello,
+    /// When the frame under way was released.
+    released: Option<Time>,
+    /// Frames that ended.
+    ended: u64,
+    /// Of those whose deadline is known, whether the last one met it.
+    last_met: Option<bool>,
+}
+
+/// What an app asks for. Initialise it with takt_params_init, then set what is wanted.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Params {
+    /// Size of this structure, set by takt_params_init.
+    pub size: usize,
+    /// How people call the app; at most 64 bytes of UTF-8. Must be set.
+    pub name: *const c_char,
+    /// The daemon's socket; NULL: $TAKT_SOCKET, else takt/control in $XDG_RUNTIME_DIR, else in /run.
+    pub socket: *const c_char,
+    /// Importance, higher wins; negative: the daemon's default.
+    pub priority: i64,
+    /// Frames per second, which must divide the refresh rate of the display; 0: as many as it gets.
+    pub fps: f64,
+    /// GPU time to reserve for each frame, in milliseconds; 0: none, and then nothing is guaranteed.
+    pub etpf_ms: f64,
+}
+
+/// How an app fares. Set `size` to sizeof(takt_state) before asking.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct State {
+    /// Size of this structure.
+    pub size: usize,
+    /// Whether a daemon schedules the app now.
+    pub scheduled: bool,
+    /// Whether its deadlines are guaranteed now.
+    pub guaranteed: bool,
+    /// Whether takt_end_frame waits for the release of the next frame.
+    pub paced: bool,
+    /// Whether the last frame met its deadline: 1 yes, 0 no, -1 not known.
+    pub last_frame_met: i32,
+    /// Frames that ended so far.
+    pub frames: u64,
+    /// Longest batch that others can live with, in milliseconds; infinite if there is no limit.
+    pub max_slice_ms: f64,
+}
+
+/// Most of what may be asked for.
+const FPS_MAX: f64 = 1_000.0;
+const ETPF_MAX_MS: f64 = 60_000.0;
+
+impl App {
+    pub(crate) fn frames(&self) -> MutexGuard<'_, Frames> {
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Frames {
+    /// A frame ended at `now`, and the next one is released at `next`, if anybody says when.
+    pub(crate) fn end(&mut self, now: Time, next: Option<Time>) {
+        self.ended += 1;
+        let period = self.hello.fps_mhz.map(|mhz| Span::from_ns(1_000_000_000_000 / u64::from(mhz)));
+        self.last_met = self.released.zip(period).map(|(released, period)| now <= released + period);
+        self.released = next;
+    }
+}
+
+/// The app behind a pointer from C.
+///
+/// # Safety
+///
+/// A pointer that is not null came from [`takt_register`] and was not left.
+pub(crate) unsafe fn known<'a>(app: *const App) -> Result<&'a App, Status> {
+    // SAFETY: the caller's contract.
+    unsafe { app.as_ref() }.ok_or(Status::TAKT_NULL)
+}
+
+/// Makes `params` ask for nothing. NULL is ignored.
+///
+/// # Safety
+///
+/// `params` is NULL or points to a takt_params.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn takt_params_init(params: *mut Params) {
+    let nothing = Params {
+        size: size_of::<Params>(),
+        name: std::ptr::null(),
+        socket: std::ptr::null(),
+        priority: -1,
+        fps: 0.0,
+        etpf_ms: 0.0,
+    };
+    if let Some(params) = NonNull::new(params) {
+        // SAFETY: there is room for one, by this function's contract.
+        unsafe { params.write(nothing) };
+    }
+}
+
+/// Registers an app and stores it in `*app`. TAKT_UNSCHEDULED also stores one: it becomes scheduled
+/// as soon as there is a daemon that wants it.
+///
+/// # Safety
+///
+/// Pointers are NULL or valid; texts end with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn takt_register(params: *const Params, app: *mut *mut App) -> Status {
+    shielded(|| {
+        let place = NonNull::new(app).ok_or(Status::TAKT_NULL)?;
+        // SAFETY: there is room for a pointer, by this function's contract.
+        unsafe { place.write(std::ptr::null_mut()) };
+        // SAFETY: valid or NULL, by this function's contract.
+        let params = unsafe { params.as_ref() }.ok_or(Status::TAKT_NULL)?;
+        if params.size != size_of::<Params>() {
+            return Err(Status::TAKT_SIZE);
+        }
+        // SAFETY: texts end with a zero byte, by this function's contract.
+        let name = unsafe { text(params.name) };
+        // SAFETY: as above.
+        let socket = unsafe { text(params.socket) };
+        let name = name.ok_or(Status::TAKT_NULL)?.to_str().unwrap_or_default();
+        if name.is_empty() || name.len() > NAME_MAX {
+            return Err(Status::TAKT_INVALID);
+        }
+        let path = |socket: &CStr| PathBuf::from(OsStr::from_bytes(socket.to_bytes()));
+        let socket = socket.map_or_else(usual_socket, path);
+        let priority = u32::try_from(params.priority).ok();
+        if priority.is_none() && params.priority >= 0 {
+            return Err(Status::TAKT_INVALID);
+        }
+        let hello = with_target(
+            Hello { name: name.to_owned(), priority, ..Hello::default() },
+            params.fps,
+            params.etpf_ms,
+        )?;
+        let session = Session::new(socket, hello.clone(), |_| {});
+        session.join();
+        let status = standing(&session);
+        let frames = Frames { hello, released: None, ended: 0, last_met: None };
+        let app = Box::new(App { session, frames: Mutex::new(frames) });
+        // SAFETY: there is room for a pointer, by this function's contract.
+        unsafe { place.write(Box::into_raw(app)) };
+        Ok(status)
+    })
+}
+
+/// Changes what the app asks for: frames per second, above 0, and GPU time to reserve for each, in
+/// milliseconds (0: none). If the daemon refuses, the terms stay as they were, and takt_message says
+/// why.
+///
+/// # Safety
+///
+/// `app` is NULL or registered.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn takt_set_frame_target(app: *mut App, fps: f64, etpf_ms: f64) -> Status {
+    shielded(|| {
+        // SAFETY: this function's contract.
+        let app = unsafe { known(app) }?;
+        if fps == 0.0 {
+            return Err(Status::TAKT_INVALID);
+        }
+        let hello = with_target(app.frames().hello.clone(), fps, etpf_ms)?;
+        app.session.renew(hello.clone());
+        app.frames().hello = hello;
+        Ok(standing(&app.session))
+    })
+}
+
+/// Says in `*state` how the app fares.
+///
+/// # Safety
+///
+/// `app` is NULL or registered; `state` is NULL or points to a takt_state.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn takt_query(app: *const App, state: *mut State) -> Status {
+    shielded(|| {
+        // SAFETY: this function's contract.
+        let app = unsafe { known(app) }?;
+        let state = NonNull::new(state).ok_or(Status::TAKT_NULL)?;
+        // SAFETY: a takt_state whose size was set, by this function's contract.
+        if unsafe { (*state.as_ptr()).size } != size_of::<State>() {
+            return Err(Status::TAKT_SIZE);
+        }
+        let welcome = app.session.welcome();
+        let slice = app.session.slice();
+        let frames = app.frames();
+        let now = State {
+            size: size_of::<State>(),
+            scheduled: welcome.is_some(),
+            guaranteed: welcome.as_ref().is_some_and(takt_ipc::message::Welcome::is_protected),
+            paced: welcome.as_ref().is_some_and(|welcome| welcome.paced),
+            last_frame_met: frames.last_met.map_or(-1, i32::from),
+            frames: frames.ended,
+            max_slice_ms: if slice < Span::FOREVER { ms(slice) } else { f64::INFINITY },
+        };
+        // SAFETY: there is room for one.
+        unsafe { state.write(now) };
+        Ok(standing(&app.session))
+    })
+}
+
+/// Writes what was last said of the connection, in English, to `buffer` of `size` bytes, cut off if
+/// it is longer and always ended with a zero byte. Returns the length of the whole text.
+///
+/// # Safety
+///
+/// `app` is NULL or registered; `buffer` is NULL or has room for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn takt_message(app: *const App, buffer: *mut c_char, size: usize) -> usize {
+    let mut length = 0;
+    shielded(|| {
+        // SAFETY: this function's contract.
+        let said = unsafe { known(app) }?.session.said();
+        length = said.len();
+        if buffer.is_null() || size == 0 {
+            return Ok(Status::TAKT_OK);
+        }
+        let part = &said.as_bytes()[..said.floor_char_boundary(size - 1)];
+        let ended: Vec<u8> = part.iter().copied().chain([0]).collect();
+        // SAFETY: there is room for `size` bytes, and these are not more.
+        unsafe { std::ptr::copy_nonoverlapping(ended.as_ptr().cast(), buffer, ended.len()) };
+        Ok(Status::TAKT_OK)
+    });
+    length
+}
+
+/// Leaves: what was reserved is free at once, and `app` must not be used any more. NULL is ignored.
+///
+/// # Safety
+///
+/// `app` is NULL or registered, and no other call with it is under way.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn takt_leave(app: *mut App) {
+    shielded(|| {
+        let app = NonNull::new(app).ok_or(Status::TAKT_NULL)?;
+        // SAFETY: it came from a box in `takt_register`, and nobody else uses it any more.
+        drop(unsafe { Box::from_raw(app.as_ptr()) });
+        Ok(Status::TAKT_OK)
+    });
+}
+
+/// Whether somebody schedules.
+pub(crate) fn standing(session: &Session) -> Status {
+    if session.welcome().is_some() { Status::TAKT_OK } else { Status::TAKT_UNSCHEDULED }
+}
+
+/// Where the daemon is, if the program does not say.
+fn usual_socket() -> PathBuf {
+    let named = std::env::var_os("TAKT_SOCKET").filter(|path| !path.is_empty());
+    named.map_or_else(takt_ipc::socket::default_path, PathBuf::from)
+}
+
+fn with_target(hello: Hello, fps: f64, etpf_ms: f64) -> Result<Hello, Status> {
+    if !(0.0..=FPS_MAX).contains(&fps) || (fps > 0.0 && fps < 0.001) {
+        return Err(Status::TAKT_INVALID);
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+    let fps_mhz = (fps > 0.0).then(|| (fps * 1000.0).round() as u32);
+    Ok(Hello { fps_mhz, etpf_ns: Some(span(etpf_ms, ETPF_MAX_MS)?.as_ns()), ..hello })
+}
+
+/// A text from C, if there is one.
+///
+/// # Safety
+///
+/// `text` is null or ends with a zero byte, and stays as it is meanwhile.
+unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
+    // SAFETY: the caller's contract.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
+}

@@ -1,0 +1,50 @@
+//! How calls end.
+
+use std::ffi::{CStr, c_char};
+
+/// How a call ended. Negative: the caller made a mistake, and nothing was done.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Done.
+    TAKT_OK = 0,
+    /// Done, but nobody schedules: the program goes on as if Takt were not there.
+    TAKT_UNSCHEDULED = 1,
+    /// A pointer that must not be is NULL.
+    TAKT_NULL = -1,
+    /// A number is out of range, or a text is no UTF-8 or too long.
+    TAKT_INVALID = -2,
+    /// A structure was not made by its initialiser.
+    TAKT_SIZE = -3,
+    /// A mistake in libtakt; the app should be left.
+    TAKT_INTERNAL = -4,
+}
+
+impl Status {
+    fn text(self) -> &'static CStr {
+        match self {
+            Self::TAKT_OK => c"done",
+            Self::TAKT_UNSCHEDULED => c"nobody schedules, the program runs on; takt_message says why",
+            Self::TAKT_NULL => c"a pointer is NULL that must not be",
+            Self::TAKT_INVALID => c"a number is out of range, or a text is no UTF-8 or too long",
+            Self::TAKT_SIZE => c"initialise the structure with its function of libtakt first",
+            Self::TAKT_INTERNAL => c"a mistake in libtakt, please report it",
+        }
+    }
+}
+
+/// What a status means, in English. Never NULL; the text lives forever.
+#[unsafe(no_mangle)]
+pub extern "C" fn takt_strerror(status: i32) -> *const c_char {
+    let all = [
+        Status::TAKT_OK,
+        Status::TAKT_UNSCHEDULED,
+        Status::TAKT_NULL,
+        Status::TAKT_INVALID,
+        Status::TAKT_SIZE,
+        Status::TAKT_INTERNAL,
+    ];
+    // Whatever a program passes must not become an enum before it is known to be one.
+    let known = all.into_iter().find(|known| *known as i32 == status);
+    known.map_or(c"no status of libtakt", Status::text).as_ptr()
+}

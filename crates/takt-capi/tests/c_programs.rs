@@ -1,0 +1,123 @@
+//! C programs with libtakt: with a daemon and without one.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use takt_daemon::config::Settings;
+use takt_daemon::server::Server;
+
+/// Folder of the built libraries.
+fn libraries() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--locked", "--package", "takt-capi", "--target-dir"]).arg(target);
+        assert!(cargo.status().expect("cargo starts").success());
+        target.join("debug")
+    })
+}
+
+/// Compiles a program as strictly as gcc can.
+fn compile(source: &Path, name: &str, link: &[&str]) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let output = Command::new("gcc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-I"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(source)
+        .arg("-L")
+        .arg(libraries())
+        .args(link)
+        .output()
+        .expect("gcc starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run(program: &Path, socket: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments).env("TAKT_SOCKET", socket).env("LD_LIBRARY_PATH", libraries());
+    command.output().expect("the program starts")
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// A daemon on a thread of this process.
+struct Daemon {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    socket: PathBuf,
+}
+
+impl Daemon {
+    fn start(name: &str) -> Self {
+        let socket = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.socket"));
+        std::fs::remove_file(&socket).unwrap_or_default();
+        let mut server = Server::start(socket.clone(), Settings::default()).expect("a daemon");
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let serve = move || server.run(|| stopped.load(Ordering::Relaxed)).expect("it serves");
+        let thread = std::thread::Builder::new().name("daemon".to_owned()).spawn(serve).expect("a thread");
+        Self { stop, thread: Some(thread), socket }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(std::thread::panicking() || ended.is_none_or(|ended| ended.is_ok()));
+    }
+}
+
+#[test]
+fn the_example_is_scheduled_and_changes_its_target() {
+    let program = compile(&root().join("examples/c/frames.c"), "frames", &["-ltakt"]);
+    let daemon = Daemon::start("capi-example");
+    let good = |output: &Output| {
+        let text = said(output);
+        let all = ["\nhalf the rate: scheduled as frames: protected", "\n20 frames, "];
+        text.starts_with("scheduled: scheduled as frames: protected")
+            && all.iter().all(|part| text.contains(part))
+    };
+    in_the_end(|| run(&program, &daemon.socket, &["60", "1.0", "20"]), good);
+}
+
+#[test]
+fn without_a_daemon_the_example_runs_on() {
+    let source = root().join("examples/c/frames.c");
+    let statically = ["-l:libtakt.a", "-lpthread", "-ldl", "-lm"];
+    let program = compile(&source, "frames-static", &statically);
+    let output = run(&program, Path::new("/nonexistent/socket"), &["60", "0.1", "10"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let text = said(&output);
+    assert!(text.contains("on my own: not scheduled: no daemon answers at /nonexistent/socket"), "{text}");
+    assert!(text.contains("10 frames, 0 of 0 deadlines met"), "{text}");
+}
+
+#[test]
+fn mistakes_are_answered_with_a_status() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes.c");
+    let program = compile(&source, "mistakes", &["-ltakt", "-lpthread"]);
+    let daemon = Daemon::start("capi-mistakes");
+    in_the_end(|| run(&program, &daemon.socket, &[]), |output| output.status.success());
+}
+
+/// A busy machine may starve the daemon, and then programs rightly run on without it: so some tries
+/// are allowed.
+fn in_the_end(attempt: impl Fn() -> Output, good: impl Fn(&Output) -> bool) {
+    let mut outputs = (0..5).map(|_| attempt());
+    let found = outputs.any(|output| output.status.success() && good(&output));
+    assert!(found, "{}", said(&attempt()));
+}

@@ -1,0 +1,116 @@
+/* What can be done wrong with libtakt, and what comes of it. */
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <takt.h>
+
+#define CHECK(what)                                                         \
+	do {                                                                \
+		if (!(what)) {                                              \
+			fprintf(stderr, "line %d: %s\n", __LINE__, #what);  \
+			exit(1);                                            \
+		}                                                           \
+	} while (0)
+
+static void *draw(void *app)
+{
+	for (int i = 0; i < 50; i++) {
+		takt_batch batch;
+
+		CHECK(takt_begin_batch(app, 0.01, &batch) >= 0);
+		CHECK(takt_end_batch(app, &batch, 0.01) >= 0);
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	static char long_name[1000];
+	takt_app *app = (takt_app *)&app;
+	takt_params params;
+	takt_state state;
+	takt_batch batch;
+	pthread_t threads[3];
+	char text[8];
+
+	/* NULL everywhere. */
+	takt_params_init(NULL);
+	takt_params_init(&params);
+	CHECK(takt_register(NULL, &app) == TAKT_NULL && app == NULL);
+	CHECK(takt_register(&params, NULL) == TAKT_NULL);
+	CHECK(takt_register(&params, &app) == TAKT_NULL); /* no name */
+	CHECK(takt_set_frame_target(NULL, 30, 1) == TAKT_NULL);
+	CHECK(takt_query(NULL, &state) == TAKT_NULL);
+	CHECK(takt_begin_batch(NULL, 1, &batch) == TAKT_NULL);
+	CHECK(takt_end_batch(NULL, &batch, 1) == TAKT_NULL);
+	CHECK(takt_end_frame(NULL) == TAKT_NULL);
+	CHECK(takt_message(NULL, text, sizeof text) == 0);
+	takt_leave(NULL);
+
+	/* Values that make no sense. */
+	params.name = "";
+	CHECK(takt_register(&params, &app) == TAKT_INVALID);
+	params.name = "\xff";
+	CHECK(takt_register(&params, &app) == TAKT_INVALID);
+	memset(long_name, 'x', sizeof long_name - 1);
+	params.name = long_name;
+	CHECK(takt_register(&params, &app) == TAKT_INVALID);
+	params.name = "mistakes";
+	params.fps = -1;
+	CHECK(takt_register(&params, &app) == TAKT_INVALID);
+	params.fps = NAN;
+	CHECK(takt_register(&params, &app) == TAKT_INVALID);
+	params.fps = 0;
+	params.etpf_ms = INFINITY;
+	CHECK(takt_register(&params, &app) == TAKT_INVALID);
+	params.etpf_ms = 0;
+	params.priority = INT64_MAX;
+	CHECK(takt_register(&params, &app) == TAKT_INVALID);
+	params.priority = -1;
+	params.size--;
+	CHECK(takt_register(&params, &app) == TAKT_SIZE);
+	params.size++;
+
+	/* A good app, used badly. */
+	CHECK(takt_register(&params, &app) == TAKT_OK && app != NULL);
+	state.size = 1;
+	CHECK(takt_query(app, &state) == TAKT_SIZE);
+	state.size = sizeof state;
+	CHECK(takt_query(app, &state) == TAKT_OK);
+	CHECK(state.scheduled && !state.guaranteed && !state.paced && state.last_frame_met == -1);
+	CHECK(takt_begin_batch(app, -1, &batch) == TAKT_INVALID);
+	CHECK(takt_begin_batch(app, NAN, &batch) == TAKT_INVALID);
+	CHECK(takt_begin_batch(app, 1, NULL) == TAKT_NULL);
+	CHECK(takt_end_batch(app, NULL, 1) == TAKT_NULL);
+	CHECK(takt_set_frame_target(app, 1e9, 1) == TAKT_INVALID);
+	CHECK(takt_set_frame_target(app, 0, 1) == TAKT_INVALID);
+
+	/* A rate that the display does not have: the terms stay, and the app is told why. */
+	CHECK(takt_set_frame_target(app, 45, 0) == TAKT_OK);
+	CHECK(takt_message(app, text, sizeof text) > sizeof text && strcmp(text, "the ter") == 0);
+	CHECK(takt_set_frame_target(app, 60, 2) == TAKT_OK);
+	CHECK(takt_query(app, &state) == TAKT_OK && state.guaranteed && state.paced);
+
+	/* Several threads at once, then a whole frame. */
+	for (int i = 0; i < 3; i++)
+		CHECK(pthread_create(&threads[i], NULL, draw, app) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+	CHECK(takt_end_frame(app) >= 0);
+	CHECK(takt_query(app, &state) >= 0 && state.frames == 1);
+
+	/* A batch that is ended twice ends the conversation, not the program. */
+	CHECK(takt_begin_batch(app, 1, &batch) >= 0);
+	takt_end_batch(app, &batch, 1);
+	takt_end_batch(app, &batch, 1);
+	CHECK(takt_begin_batch(app, 1, &batch) >= 0);
+	CHECK(takt_end_batch(app, &batch, 1) >= 0);
+
+	CHECK(strcmp(takt_strerror(TAKT_OK), "done") == 0);
+	CHECK(strcmp(takt_strerror(12345), "no status of libtakt") == 0);
+	takt_leave(app);
+	return 0;
+}

@@ -1,0 +1,151 @@
+//! A client that is scheduled as long as there is a daemon, and runs on if there is none.
+//!
+//! Work is asked for before it is handed to the GPU, and its end is reported. Without a daemon, or
+//! if it dies, hangs or does not want us, everything passes at once, one line says so, and now and
+//! then we look whether it is back. A session may be used by many threads at once.
+
+mod link;
+
+use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use takt_core::{GroupKind, Span, Time};
+
+use crate::clock;
+use crate::message::{Hello, Welcome};
+use link::{Link, Waiting};
+
+/// Who is told what happens to the connection, one sentence at a time.
+pub type Say = fn(&str);
+
+/// Leave to hand a group to the driver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pass {
+    /// Number of the group.
+    pub number: u64,
+    /// Which connection it is of; another one knows nothing of it.
+    pub life: u64,
+    /// How much predicted time the group may contain.
+    pub credit: Span,
+}
+
+/// How long to sleep at once, at most: the daemon may die meanwhile.
+const NAP: Duration = Duration::from_millis(5);
+/// How long the daemon may take to say how long groups may be.
+const GREETING: Span = Span::from_ms(100);
+/// Longest sleep between two frames: the longest stride of the core at 60 Hz.
+const PACE_MAX: Span = Span::from_ms(4_000);
+
+/// The connection to the daemon, as it comes and goes.
+pub struct Session {
+    link: Mutex<Link>,
+    /// Something came for somebody.
+    news: Condvar,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("welcome", &self.welcome()).finish()
+    }
+}
+
+impl Session {
+    /// A session with the daemon at `socket`, which is joined when something is asked for.
+    pub const fn new(socket: PathBuf, hello: Hello, say: Say) -> Self {
+        Self { link: Mutex::new(Link::new(socket, hello, say)), news: Condvar::new() }
+    }
+
+    /// Joins, if that is due, and finds out how long groups may be.
+    pub fn join(&self) {
+        self.lock().connect();
+        let until = clock::now() + GREETING;
+        let heard = |link: &mut Link| match link.is_limited() || clock::now() > until {
+            true => Waiting::Over(Some(())),
+            false => Waiting::NotYet,
+        };
+        // Without a limit it is one without.
+        let _silent = self.wait(heard);
+    }
+
+    /// Asks for other terms, now and at every later connection.
+    pub fn renew(&self, hello: Hello) {
+        self.lock().renew(hello);
+    }
+
+    /// What the daemon said when it welcomed us; none if nobody schedules.
+    pub fn welcome(&self) -> Option<Welcome> {
+        self.lock().welcome().cloned()
+    }
+
+    /// The last thing that was said of the connection.
+    pub fn said(&self) -> String {
+        self.lock().said().to_owned()
+    }
+
+    /// Asks for leave for a group predicted to take `estimate`, and waits for it. None where nobody
+    /// schedules.
+    pub fn ask(&self, kind: GroupKind, estimate: Span) -> Option<Pass> {
+        let (number, life) = self.lock().submit(kind, estimate)?;
+        let granted = self.wait(|link| link.granted(number, life))?;
+        Some(Pass { number, life, credit: estimate.max(granted) })
+    }
+
+    /// The group of a pass is over.
+    pub fn complete(&self, pass: Pass, finished: Time, cost: Span) {
+        self.lock().complete(pass.number, pass.life, finished, cost);
+    }
+
+    /// After a swap: waits until the daemon says when the next frame may begin; none if that is
+    /// not up to it.
+    pub fn released(&self, swap: Pass) -> Option<Time> {
+        self.wait(|link| link.released(swap.life))
+    }
+
+    /// After a swap: sleeps until the next frame may begin, and says when that was.
+    pub fn pace(&self, swap: Pass) -> Option<Time> {
+        let at = self.released(swap)?;
+        // No display waits longer for a frame; and if the daemon has gone mad, we have not.
+        let sleep = at.since(clock::now()).min(PACE_MAX);
+        if sleep > Span::ZERO {
+            std::thread::sleep(Duration::from_nanos(sleep.as_ns()));
+        }
+        Some(at)
+    }
+
+    /// The longest group that is to be formed.
+    pub fn slice(&self) -> Span {
+        self.lock().slice()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Link> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `done` finds what it looks for; none if nobody will ever send it.
+    fn wait<T>(&self, mut done: impl FnMut(&mut Link) -> Waiting<T>) -> Option<T> {
+        let mut link = self.lock();
+        // Replies come at once or much later.
+        let mut spin = link.spin();
+        loop {
+            match done(&mut link) {
+                Waiting::Over(found) => return found,
+                Waiting::NotYet => {}
+            }
+            // One thread listens, the others wait for it.
+            match link.begin_listening() {
+                Some(mut listener) => {
+                    drop(link);
+                    let heard = listener.listen(NAP, std::mem::take(&mut spin));
+                    link = self.lock();
+                    link.end_listening(listener, heard);
+                    self.news.notify_all();
+                }
+                None => {
+                    let waited = self.news.wait_timeout(link, NAP);
+                    link = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        }
+    }
+}
