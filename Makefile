@@ -24,7 +24,7 @@ HAVE_DENY = command -v cargo-deny >/dev/null
 RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace; \
 	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
 
-.PHONY: help setup build apps eval-bundle demo test test-long studies bench lint clean
+.PHONY: help setup build apps capi deb eval-bundle demo test test-long studies bench lint clean
 .PHONY: setup-build setup-all checks unit-tests interleavings slow-tests docs licences prove short-studies deny
 
 help:
@@ -32,6 +32,8 @@ help:
 	@echo 'make build      build the takt command in $(TAKT)'
 	@echo 'make apps       build the apps to schedule (docs/apps.md) in $(TARGET)/release'
 	@echo 'make eval-bundle  collect what experiments on another machine need in out/eval-bundle'
+	@echo 'make capi       build libtakt, the C interface (docs/capi.md), in $(TARGET)/release'
+	@echo 'make deb        build Debian packages (docs/packaging.md) in $(TARGET)/deb'
 	@echo 'make test       everything that must hold before a change goes in'
 	@echo 'make test-long  the same, then slow tests and a long search for counterexamples'
 	@echo 'make studies    run all studies, and compare their plots with those of the documents'
@@ -58,6 +60,12 @@ apps: setup-build
 eval-bundle: setup-build
 	cargo build $(CARGO_FLAGS) --release --package takt-cli --package takt-hook --package takt-apps
 	eval/bundle.sh out/eval-bundle
+
+capi: setup-build
+	cargo build $(CARGO_FLAGS) --release --package takt-capi
+
+deb: build apps capi
+	packaging/build-deb.sh "$(TARGET)/release" "$(TARGET)/deb"
 
 demo: build apps
 	"$(TAKT)" demo

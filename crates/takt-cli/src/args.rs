@@ -92,6 +92,12 @@ pub(crate) enum Command {
         /// Which shell.
         shell: clap_complete::Shell,
     },
+    /// Write manual pages, one for each command.
+    Man {
+        /// Where they go.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 /// Whose configuration to read.

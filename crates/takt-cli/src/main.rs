@@ -13,6 +13,7 @@ mod hook;
 mod import;
 mod live;
 mod load;
+mod man;
 mod output;
 mod policies;
 mod profile;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         Command::Import(from) => import::run(&from),
         Command::Schema { of } => output::print(&args::schema(of)).map(|()| Answer::Yes),
         Command::Completions { shell } => completions(shell),
+        Command::Man { folder } => man::run(&folder),
     };
     match result {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
