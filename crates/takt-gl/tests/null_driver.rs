@@ -12,6 +12,8 @@ use proptest::prelude::*;
 use takt_gl::entry::{self, Ptr, kind};
 use takt_gl::{gl, guard, settings};
 
+const STATIC_DRAW: u32 = 0x88E4;
+
 unsafe extern "C" fn nothing() -> usize {
     0
 }
@@ -204,7 +206,7 @@ fn play(call: &Call) {
         Call::Buffer { target, name, bytes, data } => {
             call!(glBindBuffer(target, name));
             let data = if data { memory } else { null_mut() };
-            call!(glBufferData(target, isize::try_from(bytes).unwrap_or(0), data, 0));
+            call!(glBufferData(target, isize::try_from(bytes).unwrap_or(0), data, STATIC_DRAW));
         }
         Call::Part { target, offset, bytes } => {
             call!(glBufferSubData(target, offset, isize::from(bytes), memory));

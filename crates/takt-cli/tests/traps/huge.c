@@ -36,6 +36,8 @@ int main(void) {
     glBufferSubData(GL_ARRAY_BUFFER, 0, (GLsizeiptr)1 << 60, four); error("too much for a buffer");
     glBufferSubData(GL_ARRAY_BUFFER, (GLintptr)1 << 62, 4, four); error("far behind its end");
     glBufferSubData(GL_ARRAY_BUFFER, LONG_MIN, 4, four); error("far before its start");
+    /* What GL refuses it does not read, so it need not be there. */
+    glBufferData(GL_ARRAY_BUFFER, 1 << 20, four, 77); error("unknown usage");
     glEnableVertexAttribArray(0);
     glVertexAttribPointer(0, 2, GL_FLOAT, GL_FALSE, 0, NULL);
     glDrawArrays(GL_TRIANGLES, 0, 3);

@@ -20,7 +20,12 @@ super::noted! {
     glBindBufferRange(target: u32, _index: u32, buffer: u32, _offset: isize, _size: isize) =>
         |state| state.bind_buffer(target, buffer);
     glDeleteBuffers(n: i32, buffers: Ptr) => |state| state.delete_buffers(list(n, buffers));
-    glBufferData(target: u32, size: isize, data: Ptr, _usage: u32) begins => |state| fill(state, target, size, data);
+    glBufferData(target: u32, size: isize, data: Ptr, usage: u32) begins => |state| {
+        // What GL refuses it has not read either.
+        if is_usage(usage) {
+            fill(state, target, size, data);
+        }
+    };
     glBufferStorageEXT(target: u32, size: isize, data: Ptr, _flags: u32) begins =>
         |state| fill(state, target, size, data);
     glBufferSubData(target: u32, offset: isize, size: isize, data: Ptr) begins =>
@@ -104,6 +109,12 @@ pub(super) mod special {
     }
 
     crate::hooks::offered!(glBindFramebuffer glMapBufferRange glMapBufferRangeEXT glMapBufferOES);
+}
+
+/// `GL_STREAM_DRAW` to `GL_DYNAMIC_COPY`: three hints for three purposes.
+fn is_usage(usage: u32) -> bool {
+    const FIRST: u32 = 0x88E0;
+    matches!(usage.wrapping_sub(FIRST), 0..=2 | 4..=6 | 8..=10)
 }
 
 fn fill(state: &mut State, target: u32, size: isize, data: Ptr) {
