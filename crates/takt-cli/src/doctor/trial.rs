@@ -89,8 +89,11 @@ fn judge(ended: &str, facts: &str, groups: usize, has_display: bool) -> Vec<Find
         ("yes", software) => {
             let by =
                 if source == "unknown" { "fences (timer queries were not compared yet)" } else { &source };
-            let calls =
-                if software == "yes" { ", and the time in calls: this renderer uses the CPU" } else { "" };
+            let calls = if software == "yes" {
+                ", the processor time of the renderer's threads, and the time in calls: it uses the CPU"
+            } else {
+                ""
+            };
             Finding::ok("measuring", format!("by {by}{calls}"))
         }
         _ => Finding::problem("measuring", "this driver has no EGL_KHR_fence_sync", "use a newer driver"),
@@ -111,10 +114,7 @@ mod tests {
         assert!(findings[1].found.starts_with("7 command groups"));
         assert!(findings[2].found.contains("not compared yet"), "{findings:?}");
         let decided = judge("it ended", &format!("{facts}source=timer queries (right)\n"), 7, true);
-        assert!(
-            decided[2].found.starts_with("by timer queries (right), and the time in calls"),
-            "{decided:?}"
-        );
+        assert!(decided[2].found.starts_with("by timer queries (right), the processor time"), "{decided:?}");
         assert_eq!(judge("it ended", "", 0, true)[0].status, Status::Problem);
         assert!(
             judge("it ended", "fences=no\n", 0, true).iter().any(|finding| finding.status == Status::Problem)

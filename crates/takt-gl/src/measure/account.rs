@@ -13,6 +13,8 @@ pub struct Timing {
     pub cost_ns: u64,
     /// Whether it was seen to be complete together with the group before it.
     pub together: bool,
+    /// How much of that was in calls of the program.
+    pub in_calls_ns: u64,
 }
 
 /// Follows what the GPU does, group by group.
@@ -33,6 +35,7 @@ impl Account {
             completed_ns: at_ns,
             cost_ns: at_ns.saturating_sub(start_ns) + in_calls_ns,
             together,
+            in_calls_ns,
         }
     }
 }
@@ -42,6 +45,7 @@ mod tests {
     use super::*;
     use crate::group::{Builder, End};
     use crate::slice::Follow;
+    use takt_predict::adapt::Disturbance;
 
     fn submitted(at_ns: u64, call_ns: u64, software: bool) -> Submitted {
         let mut builder = Builder::default();
@@ -56,6 +60,7 @@ mod tests {
             pass: None,
             follow: Follow::default(),
             stamped: None,
+            disturbance: Disturbance::None,
         }
     }
 

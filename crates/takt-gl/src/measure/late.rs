@@ -2,8 +2,11 @@
 
 use std::collections::VecDeque;
 
+use takt_predict::adapt::Disturbance;
+
 use super::stamps::Fate;
 use super::{Submitted, Timing};
+use crate::group::Kind;
 
 /// Groups that wait; beyond this, the time of the fence counts for the first of them.
 const WAITING_MAX: usize = 256;
@@ -15,46 +18,83 @@ pub(crate) struct Settled {
     pub(crate) timing: Timing,
     /// By the fence alone.
     pub(crate) fence_ns: u64,
-    /// Whether a timer measured it.
-    pub(crate) by_timer: bool,
     /// What the models are to learn, if anything, where that was known at once.
     pub(crate) learned: Option<Option<u64>>,
-    /// Whether the GPU's clock jumped meanwhile: then the time tells nothing.
-    pub(crate) doubtful: bool,
+    /// What measured it.
+    pub(crate) clock: Clock,
+    /// Whether the time is the group's own.
+    pub(crate) disturbance: Disturbance,
+}
+
+/// What measured a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Clock {
+    Fence,
+    Timer,
+    /// The processor time of a renderer on the CPU.
+    Processor,
+}
+
+impl Clock {
+    /// As files have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Fence => "fence",
+            Self::Timer => "timer",
+            Self::Processor => "processor",
+        }
+    }
+}
+
+/// A group that is complete.
+#[derive(Debug)]
+pub(crate) struct Complete {
+    pub(crate) submitted: Box<Submitted>,
+    pub(crate) timing: Timing,
+    /// How long threads of the renderer worked for it, if that is known.
+    pub(crate) worked_ns: Option<u64>,
+    /// As in [`Settled`].
+    pub(crate) learned: Option<Option<u64>>,
 }
 
 /// See the module. Groups leave in the order in which they came.
 #[derive(Default, Debug)]
 pub(crate) struct Late {
-    waiting: VecDeque<(Box<Submitted>, Timing, Option<Option<u64>>)>,
+    waiting: VecDeque<Complete>,
 }
 
 impl Late {
-    /// A group is complete; `learned` as in [`Settled`].
-    pub(crate) fn add(&mut self, submitted: Box<Submitted>, timing: Timing, learned: Option<Option<u64>>) {
-        self.waiting.push_back((submitted, timing, learned));
+    /// A group is complete.
+    pub(crate) fn add(&mut self, complete: Complete) {
+        self.waiting.push_back(complete);
     }
 
     /// The first group, if its cost is known; with `now`, in any case.
     pub(crate) fn next(&mut self, now: bool) -> Option<(Box<Submitted>, Settled)> {
-        let (submitted, timing, learned) = self.waiting.front()?;
+        let Complete { submitted, timing, worked_ns, learned } = self.waiting.front()?;
         let fence_ns = timing.cost_ns;
-        let mut settled =
-            Settled { timing: *timing, fence_ns, by_timer: false, learned: *learned, doubtful: false };
+        let disturbance = submitted.disturbance;
+        let (learned, clock) = (*learned, Clock::Fence);
+        let mut settled = Settled { timing: *timing, fence_ns, learned, clock, disturbance };
+        // Showing a frame is no work of the renderer.
+        if let Some(worked_ns) = worked_ns.filter(|_| submitted.group.kind != Kind::Swap) {
+            settled.timing.cost_ns = worked_ns + timing.in_calls_ns;
+            settled.clock = Clock::Processor;
+        }
         if let Some(stamped) = &submitted.stamped {
             match stamped.fate() {
                 Fate::Awaited if !now && self.waiting.len() <= WAITING_MAX => return None,
                 Fate::Awaited | Fate::Lost => {}
-                Fate::Disjoint => settled.doubtful = true,
+                Fate::Disjoint => settled.disturbance = Disturbance::Unknown,
                 Fate::Known(stamps) => {
                     if let Some(cost_ns) = stamped.judge.cost_ns(&stamps, fence_ns) {
                         settled.timing.cost_ns = cost_ns;
                         settled.timing.together = false;
-                        settled.by_timer = true;
+                        settled.clock = Clock::Timer;
                     }
                 }
             }
         }
-        self.waiting.pop_front().map(|(submitted, ..)| (submitted, settled))
+        self.waiting.pop_front().map(|complete| (complete.submitted, settled))
     }
 }

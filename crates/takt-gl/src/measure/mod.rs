@@ -10,12 +10,14 @@
 //! ([`stamps`]); that it is complete is known by its fence in any case.
 //!
 //! A software renderer works inside of the program's own calls as well; there the time that the
-//! driver spent in the calls of a group counts, too.
+//! driver spent in the calls of a group counts, too, and the [processor] time of its threads.
 
 mod account;
+mod disturbance;
 mod fence;
 mod judge;
 mod late;
+mod processor;
 mod reaper;
 mod rows;
 mod source;
@@ -23,7 +25,10 @@ mod stamps;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use takt_predict::adapt::Disturbance;
+
 pub use account::{Account, Timing};
+pub(crate) use disturbance::{is_switch_due, submits, was_evicted};
 pub(crate) use judge::Judge;
 pub use rows::header;
 pub use source::{Doubt, Source};
@@ -55,6 +60,8 @@ pub struct Submitted {
     pub follow: Follow,
     /// Where the GPU's own times of it will be.
     pub stamped: Option<Stamped>,
+    /// Whether its time will not be its own, as far as is known already.
+    pub disturbance: Disturbance,
 }
 
 static REAPER: OnceLock<Option<Reaper>> = OnceLock::new();

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::account::{Account, Timing};
 use super::fence::{Fence, Waited};
-use super::late::{Late, Settled};
+use super::late::{Complete, Late, Settled};
+use super::processor::RendererThreads;
 use super::rows::Rows;
 use super::{REAPER, Submitted};
 use crate::group::Kind;
@@ -100,6 +101,7 @@ fn run(waiting: &Receiver<Message>) {
     let mut account = Account::default();
     let mut rows = Rows::open();
     let mut late = Late::default();
+    let mut renderer = RendererThreads::default();
     // The last look that found a fence passed.
     let mut seen_ns = 0;
     loop {
@@ -131,7 +133,8 @@ fn run(waiting: &Receiver<Message>) {
                             gate::complete(pass, timing.completed_ns, timing.cost_ns);
                         }
                         let learned = (!waits_for_timer(&submitted)).then(|| told(&submitted, &timing));
-                        late.add(submitted, timing, learned);
+                        let worked_ns = if submitted.software { renderer.worked_ns() } else { None };
+                        late.add(Complete { submitted, timing, worked_ns, learned });
                         settle(&mut late, &mut rows, false);
                     }
                     None => super::give_back(&submitted),
@@ -170,7 +173,7 @@ fn learn(submitted: &Submitted, settled: &Settled) {
         let cost = GroupCost {
             ns: if pieces { ns } else { timing.cost_ns },
             fence_ns: if pieces { ns } else { settled.fence_ns },
-            doubtful: settled.doubtful,
+            disturbance: settled.disturbance,
             ends_frame: submitted.group.kind == Kind::Swap,
         };
         models.lock().unwrap_or_else(PoisonError::into_inner).learn(predicted, &cost);

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use takt_core::Span;
+use takt_predict::adapt::Disturbance;
 
 use super::Submitted;
 use super::late::Settled;
@@ -19,7 +20,7 @@ pub fn header(choice: &Choice) -> String {
 }
 
 const COLUMNS: &str = "app,process,context,frame,group,kind,end,piece,draws,scenes,vertices,clear_pixels,copy_bytes,\
-                       submitted_us,completed_us,call_us,measured_us,clock";
+                       submitted_us,completed_us,call_us,measured_us,clock,disturbed";
 
 /// Rows are written when so many bytes have gathered, or when there is nothing else to do.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -46,7 +47,7 @@ impl Rows {
         let (settings, group) = (settings(), &submitted.group);
         let (work, timing) = (&group.work, &settled.timing);
         self.text += &format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
             settings.app,
             settings.process,
             group.context,
@@ -64,7 +65,8 @@ impl Rows {
             us(timing.completed_ns),
             us(work.call_ns),
             us(timing.cost_ns),
-            if settled.by_timer { "timer" } else { "fence" },
+            settled.clock.name(),
+            if settled.disturbance == Disturbance::None { "no" } else { "yes" },
         );
         if let Some((_, predicted)) = &submitted.predicted {
             let weight = submitted.follow.part.as_ref().map_or(1.0, |part| part.weight);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use takt_core::Span;
+use takt_predict::adapt::Disturbance;
 use takt_predict::cost::{self, Buffers, ProgramId};
 use takt_predict::predictor::{Submission, Work};
 
@@ -224,10 +225,17 @@ impl State {
             End::Swap => Submission::Swap(self.predicted_target()),
             _ => Submission::Flush,
         };
+        let switch = self.switch();
         self.models.as_ref().map(|models| {
-            let predicted = models.lock().unwrap_or_else(PoisonError::into_inner).submit(submission);
+            let predicted = models.lock().unwrap_or_else(PoisonError::into_inner).submit(submission, switch);
             (models.clone(), predicted)
         })
+    }
+
+    /// Whether the GPU has to change contexts for the group.
+    fn switch(&self) -> Disturbance {
+        let due = !self.software() && measure::is_switch_due(self.number);
+        if due { Disturbance::ContextSwitch } else { Disturbance::None }
     }
 
     /// Has the group measured, for which that was predicted.
@@ -244,7 +252,10 @@ impl State {
         let pass = self.leave.end_group();
         let stamped = self.stamp_end();
         let software = self.software();
-        let submitted = Submitted { group, at_ns, software, predicted, pass, follow, stamped };
+        let switch = self.switch();
+        measure::submits(self.number);
+        let disturbance = if software && measure::was_evicted() { Disturbance::Unknown } else { switch };
+        let submitted = Submitted { group, at_ns, software, predicted, pass, follow, stamped, disturbance };
         measure::submit(self.display, submitted);
         true
     }

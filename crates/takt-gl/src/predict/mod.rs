@@ -12,7 +12,7 @@ pub use stored::models;
 
 use takt_core::{Cost, Span};
 use takt_predict::Prediction;
-use takt_predict::adapt::{Command, Disturbance, History};
+use takt_predict::adapt::{AdaptionConfig, Command, Disturbance, History, Spread};
 use takt_predict::cost::{ShaderRates, Target};
 use takt_predict::predictor::{DrawCall, Measured, Predictor, Program, Submission, Ticket, Work};
 use takt_predict::profile::Profile;
@@ -29,9 +29,10 @@ pub struct Models {
     commands: Vec<Command>,
     /// Whether the current group uses a program for the first time.
     fresh: bool,
-    /// By how much groups take longer by their fences than by what measures, on average: whoever
-    /// waits for their end waits for that, too.
-    beyond_ns: f64,
+    /// How far groups go beyond the upper estimate of the first model until their end is seen.
+    beyond: Spread,
+    /// Groups in a row whose times were not their own.
+    disturbed: u32,
 }
 
 /// What a group turned out to cost.
@@ -41,8 +42,8 @@ pub struct GroupCost {
     pub ns: u64,
     /// By its fence.
     pub fence_ns: u64,
-    /// Whether the time tells nothing, because a clock jumped.
-    pub doubtful: bool,
+    /// Whether the time is its own.
+    pub disturbance: Disturbance,
     /// Whether the group ends a frame.
     pub ends_frame: bool,
 }
@@ -55,7 +56,8 @@ pub struct Predicted {
     /// What the history said.
     pub history: Option<Span>,
     commands: Vec<Command>,
-    disturbance: Disturbance,
+    /// Whether it uses a program for the first time.
+    fresh: bool,
 }
 
 impl Models {
@@ -71,7 +73,15 @@ impl Models {
         let history = choice.history().then(History::default);
         let untrained = shaders.is_none();
         let commands = Vec::new();
-        let models = Self { predictors, history, untrained, commands, fresh: false, beyond_ns: 0.0 };
+        let models = Self {
+            predictors,
+            history,
+            untrained,
+            commands,
+            fresh: false,
+            beyond: Spread::default(),
+            disturbed: 0,
+        };
         (!models.predictors.is_empty()).then_some(models)
     }
 
@@ -112,44 +122,47 @@ impl Models {
     pub fn pending(&mut self) -> Span {
         let first = self.predictors.first_mut();
         let most = first.map_or(Span::ZERO, |first| first.pending(Disturbance::None).upper.span());
-        most + self.beyond()
+        self.until_seen(most)
     }
 
     /// What a swap of this target costs at most until its end is seen, by the first model.
     pub fn swap(&mut self, target: Target) -> Span {
         let first = self.predictors.first_mut();
-        first.map_or(Span::ZERO, |first| first.pending_swap(target, Disturbance::None).upper.span())
+        let most =
+            first.map_or(Span::ZERO, |first| first.pending_swap(target, Disturbance::None).upper.span());
+        self.until_seen(most)
     }
 
-    fn beyond(&self) -> Span {
+    /// An upper estimate that holds for whoever waits for the end of a group: what the fence adds
+    /// to it, and what gets in its way, counts there.
+    fn until_seen(&self, upper: Span) -> Span {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, as is meant")]
-        Span::from_ns(self.beyond_ns as u64)
+        let ns = (upper.as_ns() as f64 * self.beyond.upper().clamp(1.0, BEYOND_MAX)) as u64;
+        Span::from_ns(ns)
     }
 
-    /// The group is submitted.
-    pub fn submit(&mut self, end: Submission) -> Predicted {
+    /// The group is submitted; with `switch`, the GPU changes contexts first.
+    pub fn submit(&mut self, end: Submission, switch: Disturbance) -> Predicted {
         if let Submission::Swap(_) = end {
             self.note(SWAP, 0);
         }
         let commands = std::mem::take(&mut self.commands);
-        let predictions =
-            self.predictors.iter_mut().map(|predictor| predictor.submit(end, Disturbance::None)).collect();
+        let predictions = self.predictors.iter_mut().map(|predictor| predictor.submit(end, switch)).collect();
         if let Submission::Swap(_) = end {
             self.predictors.iter_mut().for_each(Predictor::frame_begins);
         }
         let history = self.history.as_ref().map(|history| history.predict(&commands).estimate().span());
         let fresh = std::mem::take(&mut self.fresh);
-        let disturbance = if fresh { Disturbance::Unknown } else { Disturbance::None };
-        Predicted { predictions, history, commands, disturbance }
+        Predicted { predictions, history, commands, fresh }
     }
 
     /// The group turned out to cost this.
     pub fn learn(&mut self, predicted: &Predicted, group: &GroupCost) {
         let cost = Cost::new(Span::from_ns(group.ns));
-        let disturbance = if group.doubtful { Disturbance::Unknown } else { predicted.disturbance };
-        if disturbance == Disturbance::None {
-            let beyond_ns = group.fence_ns.saturating_sub(group.ns) as f64;
-            self.beyond_ns += (beyond_ns - self.beyond_ns) * BEYOND_WEIGHT;
+        let disturbance = if predicted.fresh { Disturbance::Unknown } else { self.believed(group) };
+        if let Some((prediction, _)) = predicted.predictions.first().filter(|_| !predicted.fresh) {
+            let upper_ns = prediction.upper.span().as_ns() as f64;
+            self.beyond.learn(group.fence_ns as f64 / upper_ns.max(1.0), &AdaptionConfig::default());
         }
         let measured = Measured { cost, disturbance, fragments: None };
         for (predictor, (_, ticket)) in self.predictors.iter_mut().zip(&predicted.predictions) {
@@ -163,6 +176,18 @@ impl Models {
         }
     }
 
+    /// Whether a group's time is its own. Where all of them are disturbed, for example because the
+    /// machine is always busy, that is how long groups take there.
+    fn believed(&mut self, group: &GroupCost) -> Disturbance {
+        if group.disturbance != Disturbance::Unknown {
+            // Swaps are shorter; that they get through says nothing about the others.
+            self.disturbed = if group.ends_frame { self.disturbed } else { 0 };
+            return group.disturbance;
+        }
+        self.disturbed = self.disturbed.saturating_add(1);
+        if self.disturbed > DISTURBED_MAX { Disturbance::None } else { Disturbance::Unknown }
+    }
+
     fn note(&mut self, method: u32, size: u32) {
         if self.history.is_some() && self.commands.len() <= takt_predict::adapt::COMMANDS_MAX {
             self.commands.push(Command { method, size });
@@ -170,8 +195,11 @@ impl Models {
     }
 }
 
-/// Weight of the last group in what fences take beyond timers.
-const BEYOND_WEIGHT: f64 = 0.02;
+/// Estimates are not made larger than by this: a machine that disturbs more cannot keep deadlines.
+const BEYOND_MAX: f64 = 2.0;
+
+/// After so many disturbed groups in a row, their times are learnt from.
+const DISTURBED_MAX: u32 = 32;
 
 const DRAW: u32 = 1;
 const CLEAR: u32 = 2;

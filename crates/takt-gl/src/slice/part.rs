@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn timing(cost_ns: u64) -> Timing {
-        Timing { submitted_ns: 0, completed_ns: cost_ns, cost_ns, together: false }
+        Timing { submitted_ns: 0, completed_ns: cost_ns, cost_ns, together: false, in_calls_ns: 0 }
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub enum Disturbance {
 /// How adaption works; the defaults are the thesis's, where it has them.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct AdaptionConfig {
-    /// Groups that ran shorter than this are not learnt from: measuring is too coarse.
+    /// Groups that ran shorter than this count as this long: measuring is too coarse.
     pub threshold_ns: f64,
     /// Share of groups that may run longer than the upper estimate.
     pub upper_risk: f64,
@@ -182,10 +182,15 @@ impl Adaption {
                 let excess_ns = measured_ns - learnt.factor.apply(parts);
                 self.switch.add(excess_ns, learnt.samples >= self.config.warm_up);
             }
-            Disturbance::None if measured_ns > self.config.threshold_ns => {
-                self.learn_undisturbed(key, parts, measured_ns);
+            Disturbance::None => {
+                // Of a short group it is only known that it is short, and that need not be learnt
+                // where it was said before.
+                let threshold_ns = self.config.threshold_ns;
+                let predicted_ns = self.learnt(key).factor.apply(parts);
+                if measured_ns > threshold_ns || predicted_ns > SHORT_SAID * threshold_ns {
+                    self.learn_undisturbed(key, parts, measured_ns.max(threshold_ns));
+                }
             }
-            Disturbance::None => {}
         }
     }
 
@@ -231,6 +236,8 @@ impl Learnt {
     }
 }
 
+/// A group that is said to take no longer than so many times the threshold is said to be short.
+const SHORT_SAID: f64 = 1.5;
 /// No GPU takes longer to switch; a group whose excess is larger met with something else.
 const SWITCH_NS_MAX: f64 = 10e6;
 /// Measurements after which a scene's own factor is used.

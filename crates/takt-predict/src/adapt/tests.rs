@@ -89,13 +89,16 @@ fn a_switch_is_learnt_from_groups_whose_factor_has_settled() {
 }
 
 #[test]
-fn short_groups_are_not_learnt_from() {
+fn of_short_groups_it_is_learnt_that_they_are_short_and_no_more() {
     let mut adaption = Adaption::new(AdaptionConfig::default());
-    let before = adaption.predict(&key(1), &PARTS, Disturbance::None);
-    for _ in 0..100 {
-        adaption.learn(&key(1), &PARTS, cost(19_999.0), Disturbance::None);
+    let parts = Parts { aux_ns: 5_000.0, ..PARTS };
+    for measured_ns in [0.0, 19_999.0].repeat(50) {
+        adaption.learn(&key(1), &parts, cost(measured_ns), Disturbance::None);
     }
-    assert_eq!(adaption.predict(&key(1), &PARTS, Disturbance::None), before);
+    let short = adaption.predict(&key(1), &parts, Disturbance::None);
+    assert!((20_000.0..=30_000.0).contains(&value(short)), "{short:?}");
+    adaption.learn(&key(1), &parts, cost(0.0), Disturbance::None);
+    assert_eq!(adaption.predict(&key(1), &parts, Disturbance::None), short);
 }
 
 /// One program draws small bright things that are twice as dear as predicted and large dark ones
