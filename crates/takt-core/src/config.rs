@@ -95,6 +95,9 @@ pub struct Config {
     pub completion_timeout: Span,
     /// What the GPU can do with groups that were dispatched.
     pub execution: Execution,
+    /// Apps ask for one group at a time and go on when it was dispatched, as live programs do; so no
+    /// more of a batch ever waits than one group (`hpf`).
+    pub singly: bool,
     /// Parameters of single policies.
     pub tuning: Tuning,
 }
@@ -153,6 +156,7 @@ impl Default for Config {
             apps_max: 64,
             completion_timeout: Span::from_ms(500),
             execution: Execution::InOrder,
+            singly: false,
             tuning: Tuning::default(),
         }
     }

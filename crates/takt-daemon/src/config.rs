@@ -202,6 +202,7 @@ impl File {
                 margins: self.margins.check()?,
                 // Processes finish in an order of their own.
                 execution: Execution::AnyOrder,
+                singly: true,
                 tuning: Tuning { blocking: blocking.unwrap_or(defaults.blocking), ..defaults },
                 ..Config::default()
             },

@@ -1,7 +1,8 @@
 //! Who is scheduled, and on which terms.
 
 use takt_core::analysis::frames::{Demand, is_schedulable};
-use takt_core::{AppId, AppParams, Priority, Service, Span, Stride};
+use takt_core::service::{Enforcement, Reservation, Reserve, Service};
+use takt_core::{AppId, AppParams, Priority, Refresh, Span, Stride};
 use takt_ipc::message::Hello;
 
 use crate::config::{Admission, AppSettings, Settings};
@@ -134,7 +135,8 @@ impl Members {
         let etpf = checked_etpf(terms.etpf.unwrap_or_default())?;
         let wanted = terms.priority.unwrap_or(PRIORITY_DEFAULT);
         let priority = self.free_priority(wanted).ok_or("all priorities are taken")?;
-        let params = AppParams { priority: Priority(priority), stride, etpf, service: Service::default() };
+        let service = service(etpf, stride, refresh);
+        let params = AppParams { priority: Priority(priority), stride, etpf, service };
         let (protected, mut admission) = self.judge(app, &params, settings);
         if !protected && etpf > Span::ZERO && settings.admission == Admission::Refuse {
             return Err(admission);
@@ -180,7 +182,8 @@ impl Members {
             return Err(format!("priority {} belongs to {}", priority.0, other.name));
         }
         let etpf = checked_etpf(terms.etpf.unwrap_or(member.params.etpf))?;
-        let params = AppParams { priority, stride, etpf, service: member.params.service };
+        let service = service(etpf, stride, &settings.core.refresh);
+        let params = AppParams { priority, stride, etpf, service };
         let (protected, admission) = self.judge(app, &params, settings);
         let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) else {
             return Err("no such app".to_owned());
@@ -235,6 +238,15 @@ impl Members {
             .find(|priority| !taken(priority))
             .or_else(|| (wanted.checked_add(1)?..=u32::MAX).find(|priority| !taken(priority)))
     }
+}
+
+/// What an app reserves, for policies that know budgets instead of frames: its time per frame, in each
+/// of its frames.
+fn service(etpf: Span, stride: Stride, refresh: &Refresh) -> Service {
+    let period = refresh.period_span().times(stride.periods());
+    let reserve = Reserve { budget: etpf, period, deadline: period, enforcement: Enforcement::Posterior };
+    let reservation = if etpf == Span::ZERO { Reservation::None } else { Reservation::Own(reserve) };
+    Service { reservation, ..Service::default() }
 }
 
 fn demand(params: &AppParams) -> Demand {

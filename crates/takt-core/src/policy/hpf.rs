@@ -4,7 +4,8 @@
 //!   has, to the end. Another one may dispatch a single group if the first is between two frames
 //!   (it has dispatched the swap of one and submitted nothing of the next) and the group is
 //!   predicted to end before the first starts its next frame. Of several such groups that of the
-//!   most important app goes. An app is ready when a whole batch of it waits.
+//!   most important app goes. An app is ready when a whole batch of it waits, or a single group
+//!   where apps ask for them one by one.
 //! * **Promises.** The first app meets its deadlines if its groups run no longer than predicted
 //!   and its frames fit into its own periods. Nobody else is promised anything: a group that is
 //!   longer than the gaps that the first one leaves never runs, and while the first one prepares a
@@ -51,7 +52,7 @@ impl Policy for Hpf {
             }
             lane.hold = Some(match chosen {
                 Some(app) => Hold::Behind { app },
-                None if !lane.has_batch() => Hold::Batch,
+                None if !lane.has_batch() && !context.config.singly => Hold::Batch,
                 None if index == 0 || fits(lane) => {
                     chosen = Some(lane.app);
                     continue;

@@ -266,6 +266,7 @@ fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
             completion_timeout,
             apps_max,
             execution: Execution::default(),
+            singly: false,
             tuning,
             margins: Margins {
                 fixed,

@@ -243,7 +243,7 @@ mod tests {
         rare.extend(takt_core::policy::NAMES.iter().map(|name| Record::Policy(name)));
         records.extend(rare.into_iter().map(|record| (end, record)));
 
-        let mut config = Config { mpcg: 3, ..Config::default() };
+        let mut config = Config { mpcg: 3, singly: true, ..Config::default() };
         config.tuning.blocking = Span::from_us(70);
         let mut lines = Vec::new();
         put_head(&mut lines, &meta("fifo"), Some(&config));

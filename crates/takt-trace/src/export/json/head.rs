@@ -35,6 +35,8 @@ struct ConfigLine {
     apps_max: u32,
     completion_timeout_ns: u64,
     execution: ExecutionLine,
+    #[serde(default)]
+    singly: bool,
     margins: MarginsLine,
     tuning: TuningLine,
 }
@@ -107,7 +109,8 @@ impl Head {
 
 impl ConfigLine {
     fn of(config: &Config) -> Self {
-        let Config { refresh: _, mpcg, margins, apps_max, completion_timeout, execution, tuning } = config;
+        let Config { refresh: _, mpcg, margins, apps_max, completion_timeout, execution, singly, tuning } =
+            config;
         Self {
             mpcg: *mpcg,
             apps_max: *apps_max,
@@ -117,6 +120,7 @@ impl ConfigLine {
                 Execution::Preemptive => ExecutionLine::Preemptive,
                 Execution::AnyOrder => ExecutionLine::AnyOrder,
             },
+            singly: *singly,
             margins: MarginsLine {
                 fixed_ns: margins.fixed.as_ns(),
                 upper_permille: margins.upper_permille,
@@ -157,6 +161,7 @@ impl ConfigLine {
                 ExecutionLine::Preemptive => Execution::Preemptive,
                 ExecutionLine::AnyOrder => Execution::AnyOrder,
             },
+            singly: self.singly,
             tuning: Tuning {
                 tick: Span::from_ns(tuning.tick_ns),
                 admission_permille: tuning.admission_permille,

@@ -1,0 +1,125 @@
+//! Policies by name, live: who is granted before whom, and that everybody goes on whatever changes.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use takt_core::GroupKind;
+use takt_ipc::Reply;
+use takt_ipc::client::join;
+use takt_ipc::message::Hello;
+
+mod support;
+use support::{Daemon, PATIENCE, await_reply, complete, granted, hello, submit};
+
+const POLICIES: [&str; 9] =
+    ["frame-deadline", "fifo", "frrs", "hpf", "timegraph", "germ", "runlist", "edf-cbs", "edf-cbs-hard"];
+
+/// While `high` has the GPU, `low` asks, then `high` asks for more: the policy decides who is next.
+fn next_after(policy: &str) -> &'static str {
+    let daemon = Daemon::start(&format!("next-{policy}"), &format!("policy = '{policy}'\nmpcg = 1"));
+    let mut low = daemon.join("low", 1);
+    let mut high = daemon.join("high", 9);
+    submit(&mut high, 0, GroupKind::Draw);
+    assert_eq!(await_reply(&mut high, granted), 0, "{policy}");
+    // Requests are read by slot, so it is heard of in this order even if at once.
+    submit(&mut low, 0, GroupKind::Draw);
+    submit(&mut high, 1, GroupKind::Draw);
+    complete(&mut high, 0);
+    let until = Instant::now() + PATIENCE;
+    let granted = |reply: Reply| granted(reply).is_some();
+    while Instant::now() < until {
+        for (app, name) in [(&mut low, "low"), (&mut high, "high")] {
+            if app.receiver.next_reply().expect("an honest daemon").is_some_and(granted) {
+                return name;
+            }
+        }
+        std::thread::yield_now();
+    }
+    panic!("{policy}: nobody is next");
+}
+
+#[test]
+fn priorities_count_where_the_policy_knows_them() {
+    for policy in ["frame-deadline", "hpf", "timegraph", "edf-cbs", "edf-cbs-hard"] {
+        assert_eq!(next_after(policy), "high", "{policy}");
+    }
+    for policy in ["fifo", "frrs"] {
+        assert_eq!(next_after(policy), "low", "{policy}");
+    }
+}
+
+/// Draws frames of three groups until told to stop; counts them.
+fn draw(daemon: &Daemon, hello: &Hello, stop: &AtomicBool, frames: &AtomicU64) {
+    let mut app = join(&daemon.path, hello, PATIENCE).expect("joined");
+    let mut group = 0;
+    while !stop.load(Ordering::Relaxed) {
+        for kind in [GroupKind::Draw, GroupKind::Draw, GroupKind::Swap] {
+            submit(&mut app, group, kind);
+            assert_eq!(await_reply(&mut app, granted), group, "{}", hello.name);
+            complete(&mut app, group);
+            group += 1;
+        }
+        frames.fetch_add(1, Ordering::Relaxed);
+        // The most important app leaves time to others, else nobody owes them any.
+        if hello.fps_mhz.is_some() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn await_frames(frames: &AtomicU64, why: &str) {
+    let wanted = frames.load(Ordering::Relaxed) + 5;
+    let until = Instant::now() + PATIENCE;
+    while frames.load(Ordering::Relaxed) < wanted {
+        assert!(Instant::now() < until, "no frames: {why}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Three apps draw; one leaves, another comes, terms change, and at last the policy does.
+fn everybody_goes_on(policy: &str) {
+    let daemon = Daemon::start(&format!("load-{policy}"), &format!("policy = '{policy}'"));
+    let reserved = Hello { fps_mhz: Some(30_000), etpf_ns: Some(3_000_000), ..hello("dial", 90) };
+    let apps = [reserved, hello("game", 20), hello("map", 10)];
+    let counts: [AtomicU64; 4] = Default::default();
+    let (stop, stop_map) = (AtomicBool::new(false), AtomicBool::new(false));
+    let ended = std::thread::scope(|scope| {
+        let (daemon, counts, stop) = (&daemon, &counts, &stop);
+        scope.spawn(|| draw(daemon, &apps[0], stop, &counts[0]));
+        scope.spawn(|| draw(daemon, &apps[1], stop, &counts[1]));
+        scope.spawn(|| draw(daemon, &apps[2], &stop_map, &counts[2]));
+        let story = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let all = |why: &str, who: &[usize]| {
+                who.iter().for_each(|at| await_frames(&counts[*at], &format!("{policy}, {at}: {why}")));
+            };
+            all("they joined", &[0, 1, 2]);
+            stop_map.store(true, Ordering::Relaxed);
+            scope.spawn(|| draw(daemon, &hello("late", 15), stop, &counts[3]));
+            all("one left, one came", &[0, 1, 3]);
+            let set = daemon.ask(r#"{"ask": "set", "app": "game", "priority": 95, "etpf_ms": 1}"#);
+            assert_eq!(set["answer"], "apps", "{set}");
+            all("terms changed", &[0, 1, 3]);
+            for name in POLICIES {
+                assert_eq!(
+                    daemon.ask(&format!(r#"{{"ask": "policy", "name": "{name}"}}"#))["answer"],
+                    "done"
+                );
+            }
+            assert_eq!(daemon.ask(r#"{"ask": "policy", "name": "fifo"}"#)["answer"], "done");
+            all("the policy changed", &[0, 1, 3]);
+        }));
+        stop.store(true, Ordering::Relaxed);
+        stop_map.store(true, Ordering::Relaxed);
+        story
+    });
+    if let Err(panic) = ended {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
+fn apps_come_go_and_change_under_every_policy() {
+    for policy in POLICIES {
+        everybody_goes_on(policy);
+    }
+}
