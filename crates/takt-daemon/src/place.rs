@@ -9,10 +9,16 @@ use std::io::{Error, ErrorKind, Result};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use takt_ipc::socket::Listener;
+use takt_ipc::socket::{Connection, Listener};
+
+/// How long a daemon that was killed may take to be gone.
+const DYING_MAX: Duration = Duration::from_secs(2);
+/// How often to look whether it is.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// A socket that is ours; it is gone when this is dropped.
 #[derive(Debug)]
@@ -32,7 +38,7 @@ impl Place {
             make(folder)?;
         }
         let lock = beside(&path, ".lock");
-        let held = hold(&lock)?;
+        let held = hold(&lock, &path)?;
         // Nobody else serves here, so what is there was left behind, if it is a socket at all.
         match std::fs::symlink_metadata(&path) {
             Ok(left) if left.file_type().is_socket() => std::fs::remove_file(&path)?,
@@ -102,12 +108,18 @@ pub fn make(folder: &Path) -> Result<()> {
     }
 }
 
-/// Opens and locks a file. One that its last holder removed in the meantime is not it.
-fn hold(path: &Path) -> Result<File> {
+/// Opens and locks the file beside the socket. One that its last holder removed in the meantime is
+/// not it. A holder that does not answer is about to: or it is dying, and gone in a moment.
+fn hold(path: &Path, socket: &Path) -> Result<File> {
+    let until = Instant::now() + DYING_MAX;
     loop {
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
+            Err(Errno::WOULDBLOCK) if Instant::now() < until && !answers(socket) => {
+                std::thread::sleep(LOOK);
+                continue;
+            }
             Err(Errno::WOULDBLOCK) => {
                 let what = "a daemon serves there already; stop it, or give this one another socket";
                 return Err(Error::new(ErrorKind::AddrInUse, what));
@@ -119,6 +131,10 @@ fn hold(path: &Path) -> Result<File> {
             return Ok(file);
         }
     }
+}
+
+fn answers(socket: &Path) -> bool {
+    Connection::connect_at_once(socket).is_ok()
 }
 
 #[cfg(test)]

@@ -1,0 +1,300 @@
+//! Clients and daemon are killed, stopped and let go on at random. Whoever is left goes on, and in
+//! the end the daemon has kept nothing: no place, no descriptor, no memory.
+//!
+//! `TAKT_SLOW_TESTS=1` plays a thousand rounds, `TAKT_CHAOS_SEED` other ones, and `TAKT_SOAK_S` says
+//! how long the soak with 17 apps takes (30 minutes with slow tests).
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use takt_core::{GroupKind, Span};
+use takt_daemon::clock;
+use takt_gl::{gate, settings};
+use takt_ipc::message::Message;
+use takt_ipc::socket::Connection;
+
+/// Long enough for any machine; nothing waits this long unless it is broken.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Tells a process of this program that it is a client, and where it shows how far it has come.
+const PROGRESS: &str = "TAKT_CHAOS_PROGRESS";
+
+/// What clients do: ask for leave as programs with Takt underneath do, until they are killed. As a
+/// test of its own it has nothing to do.
+#[test]
+fn client() {
+    let Some(path) = std::env::var_os(PROGRESS) else {
+        return;
+    };
+    let progress = File::create(path).expect("made");
+    let work = Span::from_us(100);
+    let mut longest = 0;
+    for frame in 1u64.. {
+        let began = Instant::now();
+        for kind in [GroupKind::Draw, GroupKind::Draw, GroupKind::Swap] {
+            let pass = gate::ask(kind, work);
+            std::thread::sleep(Duration::from_nanos(work.as_ns()));
+            if let Some(pass) = pass {
+                gate::complete(pass, clock::now().as_ns(), work.as_ns());
+            }
+        }
+        longest = longest.max(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let shown = [frame.to_le_bytes(), longest.to_le_bytes()].concat();
+        progress.write_all_at(&shown, 0).expect("written");
+    }
+}
+
+/// A process that ends with the test.
+struct Process {
+    child: Child,
+    stopped: bool,
+}
+
+impl Process {
+    fn start(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self { child: command.spawn().expect("it starts"), stopped: false }
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it is there");
+        self.stopped = signal == Signal::STOP;
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.child.kill().unwrap_or_default();
+        self.child.wait().ok();
+    }
+}
+
+struct Client {
+    process: Process,
+    progress: PathBuf,
+    /// Whether it was ever stopped: then its longest frame says nothing.
+    was_stopped: bool,
+}
+
+impl Client {
+    fn start(folder: &Path, socket: &Path, number: u64) -> Self {
+        let progress = folder.join(format!("client-{number}"));
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", "client"]).env(PROGRESS, &progress).env(settings::SOCKET, socket);
+        command
+            .env(settings::NAME, format!("client{number}"))
+            .env(settings::PRIORITY, (number % 50).to_string());
+        Self { process: Process::start(&mut command), progress, was_stopped: false }
+    }
+
+    /// Frames so far, and the longest of them in milliseconds.
+    fn shown(&self) -> (u64, u64) {
+        let bytes = std::fs::read(&self.progress).unwrap_or_default();
+        let word =
+            |at: usize| bytes.get(at..at + 8).and_then(|word| word.try_into().ok()).map(u64::from_le_bytes);
+        (word(0).unwrap_or(0), word(8).unwrap_or(0))
+    }
+
+    /// Waits until it has drawn some more frames.
+    fn goes_on(&self, why: &str) {
+        let (before, until) = (self.shown().0, Instant::now() + PATIENCE);
+        while self.shown().0 < before + 3 {
+            assert!(Instant::now() < until, "{} hangs: {why}", self.progress.display());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+struct World {
+    folder: PathBuf,
+    socket: PathBuf,
+    daemon: Process,
+    clients: Vec<Client>,
+    started: u64,
+    random: u64,
+    /// The longest frame of a client that was never stopped, in milliseconds.
+    longest: u64,
+}
+
+impl World {
+    fn new(name: &str, seed: u64) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("chaos-{name}"));
+        std::fs::remove_dir_all(&folder).unwrap_or_default();
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let socket = folder.join("socket");
+        let daemon = Self::start_daemon(&socket);
+        Self { folder, socket, daemon, clients: Vec::new(), started: 0, random: seed.max(1), longest: 0 }
+    }
+
+    fn start_daemon(socket: &Path) -> Process {
+        let mut takt = Command::new(env!("CARGO_BIN_EXE_takt"));
+        let daemon = Process::start(takt.args(["serve", "--socket"]).arg(socket));
+        let until = Instant::now() + PATIENCE;
+        while Connection::connect(socket, PATIENCE).is_err() {
+            assert!(Instant::now() < until, "the daemon does not answer");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        daemon
+    }
+
+    fn start_client(&mut self) {
+        self.clients.push(Client::start(&self.folder, &self.socket, self.started));
+        self.started += 1;
+    }
+
+    fn draw(&mut self, below: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        usize::try_from(self.random % below as u64).unwrap_or_default()
+    }
+
+    /// Something bad happens; what.
+    fn strike(&mut self) -> String {
+        let at = self.draw(self.clients.len());
+        match self.draw(8) {
+            0 | 1 => {
+                let dead = self.clients.swap_remove(at);
+                self.note(&dead);
+                drop(dead);
+                self.start_client();
+                "a client was killed".to_owned()
+            }
+            2..=4 => {
+                let client = &mut self.clients[at];
+                let signal = if client.process.stopped { Signal::CONT } else { Signal::STOP };
+                client.was_stopped = true;
+                client.process.signal(signal);
+                format!("a client got {signal:?}")
+            }
+            5 => {
+                self.daemon.signal(Signal::KILL);
+                self.daemon = Self::start_daemon(&self.socket);
+                "the daemon was killed".to_owned()
+            }
+            6 => {
+                self.daemon.signal(Signal::KILL);
+                self.all_go_on("there is no daemon");
+                self.daemon = Self::start_daemon(&self.socket);
+                "the daemon came back".to_owned()
+            }
+            _ => {
+                self.daemon.signal(Signal::STOP);
+                self.all_go_on("the daemon is stopped");
+                self.daemon.signal(Signal::CONT);
+                "the daemon goes on".to_owned()
+            }
+        }
+    }
+
+    fn note(&mut self, client: &Client) {
+        if !client.was_stopped {
+            self.longest = self.longest.max(client.shown().1);
+        }
+    }
+
+    fn all_go_on(&self, why: &str) {
+        for client in self.clients.iter().filter(|client| !client.process.stopped) {
+            client.goes_on(why);
+        }
+    }
+
+    /// What the daemon's process has open and mapped for clients, and the memory it uses in kB.
+    fn belongings(&self) -> (usize, usize, u64) {
+        let process = Path::new("/proc").join(self.daemon.child.id().to_string());
+        let open = std::fs::read_dir(process.join("fd")).map_or(0, Iterator::count);
+        let maps = std::fs::read_to_string(process.join("maps")).unwrap_or_default();
+        let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+        let resident = resident.trim().trim_end_matches(" kB").parse().unwrap_or(0);
+        (open, maps.matches("memfd:takt-client").count(), resident)
+    }
+
+    /// How many apps are scheduled.
+    fn scheduled(&self) -> usize {
+        let connection = Connection::connect(&self.socket, PATIENCE).expect("connect");
+        connection.send(&Message::Ask { text: r#"{"ask": "apps"}"#.to_owned() }, &[]).expect("sent");
+        let Message::Answer { text, more: false } =
+            connection.receive().expect("whole").expect("there").message
+        else {
+            panic!("a short answer");
+        };
+        let answer: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        answer["is"].as_array().expect("a list").len()
+    }
+
+    fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let until = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            let (open, mapped, _) = self.belongings();
+            assert!(Instant::now() < until, "not {what}: {open} descriptors, {mapped} regions");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().expect("a number"))
+}
+
+fn is_slow() -> bool {
+    std::env::var_os("TAKT_SLOW_TESTS").is_some()
+}
+
+#[test]
+fn whoever_is_left_goes_on_and_nothing_is_left_behind() {
+    let seed = number("TAKT_CHAOS_SEED").unwrap_or(42);
+    let mut world = World::new("rounds", seed);
+    let (open, mapped, _) = world.belongings();
+    assert_eq!(mapped, 0);
+    (0..5).for_each(|_| world.start_client());
+    world.all_go_on("nothing has happened yet");
+    for round in 0..if is_slow() { 1_000 } else { 25 } {
+        let what = world.strike();
+        world.all_go_on(&format!("seed {seed}, round {round}: {what}"));
+    }
+    // Whoever was stopped goes on, too.
+    for client in world.clients.iter_mut().filter(|client| client.process.stopped) {
+        client.process.signal(Signal::CONT);
+    }
+    world.all_go_on("all were let go on");
+    for client in std::mem::take(&mut world.clients) {
+        world.note(&client);
+    }
+    world.until("empty", |world| world.scheduled() == 0);
+    world.until("as at the start", |world| {
+        let (now_open, now_mapped, _) = world.belongings();
+        now_open == open && now_mapped == 0
+    });
+    // For those who read it: how long depends on the machine and what else it does.
+    eprintln!("longest frame of a client that was never stopped: {} ms", world.longest);
+}
+
+#[test]
+fn seventeen_apps_for_a_long_time_take_no_more_memory() {
+    let seconds = number("TAKT_SOAK_S").unwrap_or(if is_slow() { 1_800 } else { 3 });
+    let mut world = World::new("soak", 1);
+    (0..17).for_each(|_| world.start_client());
+    world.all_go_on("they begin");
+    world.until("all there", |world| world.scheduled() == 17);
+    // The records of the last 30 seconds are kept, so that only after that memory must be flat.
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let mut settled = None;
+    let mut since = Instant::now();
+    while Instant::now() < end {
+        std::thread::sleep(Duration::from_secs(1));
+        world.all_go_on("they run");
+        let (open, mapped, resident) = world.belongings();
+        assert!(mapped <= 17, "{mapped} regions");
+        if since.elapsed() > Duration::from_secs(120) {
+            let (open_then, resident_then) = *settled.get_or_insert((open, resident));
+            // Connections of tools come and go; a fifth is what a busy allocator may keep.
+            assert!(open.abs_diff(open_then) <= 2, "{open_then} descriptors became {open}");
+            assert!(resident <= resident_then + resident_then / 5, "{resident_then} kB became {resident} kB");
+            since = Instant::now() - Duration::from_secs(121);
+        }
+    }
+}
