@@ -1,5 +1,6 @@
 //! What can be typed. The doc comments are the manual.
 
+mod live;
 mod programs;
 
 use std::path::PathBuf;
@@ -10,7 +11,10 @@ use takt_core::policy;
 use takt_sim::scenario::Override;
 use takt_sim::study::Shard;
 
-pub(crate) use programs::{DoctorArgs, ListArgs, RunArgs, ScheduleArgs, ServeArgs, SetArgs, WhyArgs};
+pub(crate) use live::{ReplayArgs, TopArgs, TraceArgs};
+pub(crate) use programs::{
+    DoctorArgs, ListArgs, RunArgs, ScheduleArgs, ServeArgs, SetArgs, SocketArgs, WhyArgs,
+};
 
 /// Real-time GPU scheduling: simulate it, check it, prove it.
 ///
@@ -35,10 +39,16 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Who is scheduled, on which terms, and how it goes.
     List(ListArgs),
+    /// Watch the daemon: who runs when, who meets its deadlines, and who waits for whom.
+    Top(TopArgs),
     /// Change what a running app gets.
     Set(SetArgs),
     /// Why was a frame late? One sentence for each missed deadline of the last 30 s (exit 1: none).
     Why(WhyArgs),
+    /// Capture what the daemon does, for the Perfetto UI or as a log.
+    Trace(TraceArgs),
+    /// Play a daemon's log again: does the core do the very same? (exit 1: no)
+    Replay(ReplayArgs),
     /// Tell what will be hooked and how, and what stands in the way (exit 1 if something does).
     Doctor(DoctorArgs),
     /// Measure the constants of this GPU, for predictions (seconds).
@@ -143,6 +153,10 @@ pub(crate) enum Schema {
     Prove,
     /// The output of `takt sweep --json`.
     Sweep,
+    /// The output of `takt top --json`.
+    Top,
+    /// The output of `takt replay --json`.
+    Replay,
     /// The output of `takt bench --json`.
     Bench,
     /// The output of `takt report --json`.
@@ -169,6 +183,8 @@ pub(crate) fn schema(of: Schema) -> String {
         Schema::Analyze => of_type::<crate::analyze::Answers>(),
         Schema::Prove => of_type::<crate::prove::Findings>(),
         Schema::Sweep => of_type::<crate::sweep::Outcome>(),
+        Schema::Top => of_type::<crate::top::Picture>(),
+        Schema::Replay => of_type::<crate::replay::Outcome>(),
         Schema::Bench => of_type::<Vec<crate::bench::Measurement>>(),
         Schema::Report => of_type::<Vec<crate::report::FileFigures>>(),
         Schema::Doctor => of_type::<Vec<crate::doctor::Finding>>(),
@@ -434,6 +450,8 @@ pub(crate) enum BenchName {
     Predict,
     /// From asking a daemon for leave to having it (20 000 times at most).
     Grant,
+    /// One turn of the daemon's loop, with 1 and with 17 busy apps.
+    Turn,
     /// Cost of the analyses per task set; built with `--features opponents`, next to another tool.
     Analysis,
 }

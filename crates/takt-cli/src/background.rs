@@ -53,6 +53,12 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Answer> {
     if args.log_json {
         command.arg("--log-json");
     }
+    if let Some(record) = &args.record {
+        command.arg("--record").arg(absolute(record)?);
+    }
+    if let Some(metrics) = &args.metrics {
+        command.arg("--metrics").arg(metrics.to_string());
+    }
     // Keys pressed in this terminal are not meant for it, and it keeps no folder from going.
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).current_dir("/");
     command.stderr(open_log(&log).with_context(|| format!("cannot write {}", log.display()))?);

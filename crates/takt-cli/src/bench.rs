@@ -7,6 +7,7 @@ mod grant;
 mod opponent;
 mod predict;
 mod simulator;
+mod turn;
 
 use std::time::Instant;
 
@@ -24,10 +25,10 @@ use crate::table::Table;
 pub(crate) struct Measurement {
     /// What was measured.
     pub(crate) name: String,
-    /// How large: apps for decisions and grants, events for simulations, tasks for analyses; for
+    /// How large: apps for decisions, grants and turns, events for simulations, tasks for analyses; for
     /// predictions vertices of a call, bytes of a shader, or triangles.
     pub(crate) n: u64,
-    /// Mean time of one decision, grant, event, vertex, prediction, or of the analysis of one set;
+    /// Mean time of one decision, grant, turn, event, vertex, prediction, or of the analysis of one set;
     /// where there are batches of them, in the median batch.
     pub(crate) mean_ns: f64,
     /// Median.
@@ -61,6 +62,9 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Answer> {
     }
     if args.name.is_none_or(|name| name == BenchName::Grant) {
         measurements.extend(grant::measure_all(args.iterations.min(20_000))?);
+    }
+    if args.name.is_none_or(|name| name == BenchName::Turn) {
+        measurements.extend(turn::measure_all(args.iterations)?);
     }
     output::json(args.json.as_deref(), &measurements)?;
     if !output::is_stdout(args.json.as_deref()) {
@@ -119,8 +123,8 @@ fn describe(measurements: &[Measurement]) -> String {
             m.per_second.map_or_else(String::new, |rate| format!("{:.2}", rate / 1e6)),
         ]);
     }
-    let legend = "n: apps for decision* and grant, events for sim*, vertices for position-slice, bytes for \
+    let legend = "n: apps for decision*, grant and turn, events for sim*, vertices for position-slice, bytes for \
                   glsl-largest, triangles for fragments* and batch*, tasks for the analyses. Times are for one \
-                  decision, grant, event, vertex, shader, prediction or set.\n";
+                  decision, grant, turn, event, vertex, shader, prediction or set.\n";
     table.render() + legend
 }

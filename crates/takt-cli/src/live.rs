@@ -25,7 +25,9 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Answer> {
     let path = args.socket.path();
     let apps = ask(&path, &Ask::Apps)?;
     let summary = ask(&path, &Ask::Summary { window_s: WINDOW_S })?;
-    output::json(args.json.as_deref(), &serde_json::json!({ "apps": apps, "summary": summary }))?;
+    let daemon = ask(&path, &Ask::Daemon)?;
+    let all = serde_json::json!({ "daemon": daemon, "apps": apps, "summary": summary });
+    output::json(args.json.as_deref(), &all)?;
     if !output::is_stdout(args.json.as_deref()) {
         output::print(&describe(&apps, &summary))?;
     }
@@ -65,13 +67,16 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
     let wanted = misses.iter().filter(|miss| {
         text(miss, "app") == args.app && args.frame.is_none_or(|frame| miss["frame"] == frame)
     });
-    let sentences: String = wanted.map(|miss| format!("{}\n", text(miss, "sentence"))).collect();
-    if sentences.is_empty() {
-        output::print(&format!("{} missed no such deadline in the last {MEMORY_S} s.\n", args.app))?;
-        return Ok(Answer::No);
+    let wanted: Vec<&Value> = wanted.collect();
+    output::json(args.json.as_deref(), &wanted)?;
+    if !output::is_stdout(args.json.as_deref()) {
+        let mut said: String = wanted.iter().map(|miss| format!("{}\n", text(miss, "sentence"))).collect();
+        if wanted.is_empty() {
+            said = format!("{} missed no such deadline in the last {MEMORY_S} s.\n", args.app);
+        }
+        output::print(&said)?;
     }
-    output::print(&sentences)?;
-    Ok(Answer::Yes)
+    Ok(if wanted.is_empty() { Answer::No } else { Answer::Yes })
 }
 
 /// Tells the daemon to end.
@@ -81,7 +86,7 @@ pub(crate) fn stop(path: &Path) -> anyhow::Result<Answer> {
 }
 
 /// Asks the daemon; what it answers, if it does what is asked.
-fn ask(path: &Path, ask: &Ask) -> anyhow::Result<Value> {
+pub(crate) fn ask(path: &Path, ask: &Ask) -> anyhow::Result<Value> {
     let connection = Connection::connect(path, PATIENCE)
         .with_context(|| format!("no daemon answers at {}: start one with takt serve", path.display()))?;
     connection.send(&Message::Ask { text: serde_json::to_string(ask)? }, &[])?;

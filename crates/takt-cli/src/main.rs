@@ -6,6 +6,7 @@ mod analyze;
 mod args;
 mod background;
 mod bench;
+mod capture;
 mod check;
 mod demo;
 mod doctor;
@@ -18,13 +19,16 @@ mod output;
 mod policies;
 mod profile;
 mod prove;
+mod replay;
 mod report;
 mod run;
 mod serve;
 mod sim;
+mod stream;
 mod sweep;
 mod table;
 mod task_file;
+mod top;
 mod train;
 
 use std::path::Path;
@@ -54,8 +58,11 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::List(args) => live::list(&args),
+        Command::Top(args) => top::run(&args),
         Command::Set(args) => live::set(&args),
         Command::Why(args) => live::why(&args),
+        Command::Trace(args) => capture::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Train(args) => train::run(&args),

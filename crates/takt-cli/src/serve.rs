@@ -15,7 +15,7 @@ use takt_daemon::server::Server;
 use takt_daemon::watch::Watch;
 
 use crate::args::ServeArgs;
-use crate::{Answer, background, live, load};
+use crate::{Answer, background, live, load, output};
 
 /// A scheduling loop that has not turned for this long hangs.
 const HUNG: Span = Span::from_ms(2_000);
@@ -45,6 +45,14 @@ fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
     let mut server = Server::start(path.clone(), settings)
         .with_context(|| format!("cannot serve {}", path.display()))?
         .with_journal(journal);
+    if let Some(path) = &args.record {
+        server.record_to(output::create(path)?).with_context(|| output::cannot_write(path))?;
+    }
+    if let Some(address) = &args.metrics {
+        server
+            .serve_metrics(address.clone())
+            .with_context(|| format!("cannot serve metrics at {address}"))?;
+    }
     let mut manager = Manager::from_env();
     manager.ready("serving");
     let mut watch = args.config.clone().map(Watch::new);
@@ -67,6 +75,8 @@ fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
     };
     manager.stopping();
     server.tell(&Entry::Stopping { reason });
+    let path = args.record.as_deref();
+    server.finish().with_context(|| path.map(output::cannot_write).unwrap_or_default())?;
     Ok(Answer::Yes)
 }
 

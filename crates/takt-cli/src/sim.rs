@@ -6,11 +6,11 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use takt_core::{Span, Time};
+use takt_core::{AppId, Span, Time};
 use takt_report::Run;
 use takt_sim::{Scenario, meta};
 use takt_trace::export::{Csv, Json, Perfetto};
-use takt_trace::{AppSummary, Meta, Observer, Record, Summary};
+use takt_trace::{AppMeta, AppSummary, Meta, Observer, Record, Summary};
 
 use crate::Answer;
 use crate::args::{SimArgs, WINDOW_S, Window};
@@ -213,7 +213,7 @@ impl Trace {
         let known = ["csv", "jsonl", "perfetto-trace", "pftrace"];
         ensure!(
             known.contains(&ending.as_str()),
-            "--trace {}: the ending of the name tells the format; use one of .{}",
+            "{}: the ending of the name tells the format; use one of .{}",
             path.display(),
             known.join(", .")
         );
@@ -227,7 +227,7 @@ impl Trace {
     }
 
     /// What people call the format.
-    fn format(&self) -> &'static str {
+    pub(crate) fn format(&self) -> &'static str {
         match self {
             Self::Perfetto(_) => "open it in the Perfetto UI",
             Self::Csv(_) => "one row per command group",
@@ -250,6 +250,14 @@ impl Observer for Trace {
             Self::Perfetto(trace) => trace.record(at, record),
             Self::Csv(trace) => trace.record(at, record),
             Self::Json(trace) => trace.record(at, record),
+        }
+    }
+
+    fn meet(&mut self, at: Time, app: AppId, meta: &AppMeta) {
+        match self {
+            Self::Perfetto(trace) => trace.meet(at, app, meta),
+            Self::Csv(trace) => trace.meet(at, app, meta),
+            Self::Json(trace) => trace.meet(at, app, meta),
         }
     }
 }

@@ -370,7 +370,7 @@ fn policies_are_compared_side_by_side() {
 fn published_schemas_are_fresh() {
     let all = [
         "scenario", "study", "sim", "policies", "check", "prove", "sweep", "bench", "report", "doctor",
-        "profile", "train",
+        "profile", "train", "top", "replay",
     ];
     for of in all {
         let output = takt(&["schema", of]);

@@ -18,6 +18,8 @@ pub enum Ask {
         /// How many, 1 to 30.
         window_s: u32,
     },
+    /// What the daemon itself does.
+    Daemon,
     /// Everything that happens from now on, as lines of JSON in answers without an end.
     Watch,
     /// Change what an app gets.
@@ -45,7 +47,7 @@ pub enum Ask {
 impl Ask {
     /// Whether it changes anything.
     pub fn changes(&self) -> bool {
-        !matches!(self, Self::Apps | Self::Summary { .. } | Self::Watch)
+        !matches!(self, Self::Apps | Self::Summary { .. } | Self::Daemon | Self::Watch)
     }
 }
 
@@ -89,6 +91,29 @@ pub enum Answer {
     Apps(Vec<AppAnswer>),
     /// Figures and causes.
     Summary(Box<Summary>),
+    /// What the daemon itself does.
+    Daemon(DaemonAnswer),
+}
+
+/// What the daemon itself does, counted since its start.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DaemonAnswer {
+    /// Name of the policy.
+    pub policy: String,
+    /// Refresh rate of the display.
+    pub refresh_hz: f64,
+    /// Decisions taken.
+    pub decisions: u64,
+    /// Groups granted.
+    pub granted: u64,
+    /// Turns of the scheduling loop.
+    pub turns: u64,
+    /// Mean time of a turn, in microseconds.
+    pub turn_us_mean: f64,
+    /// The longest one.
+    pub turn_us_max: f64,
+    /// Things that happened and that nobody was told, because nobody could take them in time.
+    pub untold: u64,
 }
 
 /// An app that is scheduled.

@@ -11,6 +11,7 @@
 //! * [`watch`]: whether its configuration is another one than before.
 //! * [`quarantine`]: who did something wrong and may not come back yet.
 //! * [`place`]: where it listens, so that only one does.
+//! * [`exposition`], [`exporter`]: counters for monitoring tools.
 //! * [`feed`]: what happens, line by line, for a file and for tools.
 //! * [`ask`], [`server`]: the control socket: clients and tools.
 
@@ -20,6 +21,8 @@ pub mod ask;
 pub mod clock;
 pub mod config;
 pub mod engine;
+pub mod exporter;
+pub mod exposition;
 pub mod feed;
 pub mod journal;
 pub mod log;

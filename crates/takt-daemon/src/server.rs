@@ -50,6 +50,7 @@ pub struct Server {
     log: Log,
     journal: Journal,
     feeds: Feeds,
+    monitor: Option<watched::Monitor>,
     policy: String,
     scheduler: Option<std::thread::JoinHandle<Engine>>,
     own_uid: u32,
@@ -107,6 +108,7 @@ impl Server {
             log: Log::default(),
             journal: Journal::default(),
             feeds: Feeds::default(),
+            monitor: None,
             scheduler: Some(scheduler),
             own_uid: rustix::process::geteuid().as_raw(),
             stopping: false,
@@ -171,7 +173,7 @@ impl Server {
         drop(fds);
         self.read_notes();
         self.journal.sum_up(&self.members);
-        self.feeds.pump();
+        self.show();
         // Answered at the loop's next beat; an order that does not fit is asked again then.
         self.office.orders.push(Order::Count).unwrap_or_default();
         for (index, ready) in ready[1..].iter().enumerate() {
@@ -326,6 +328,7 @@ impl Server {
                 let window = Span::from_ms(u64::from(window_s.clamp(1, 30)) * 1000);
                 Answer::Summary(Box::new(self.log.summary(clock::now(), window, &self.scene())))
             }
+            Ask::Daemon => self.daemon_answer(),
             Ask::Set { app, terms } => self.set(&app, &terms),
             Ask::Policy { name } => self.set_policy(&name),
             Ask::Focus { app } => {

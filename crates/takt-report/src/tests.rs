@@ -96,6 +96,8 @@ fn app_summary(app: &takt_trace::AppMeta, done: &[FrameDone]) -> AppSummary {
         missed,
         met: 1.0 - missed as f64 / deadlines as f64,
         blocking_us_max: 6300.0,
+        blocking_us: Quantiles { p50: 0.0, p99: 4100.0, max: 6300.0 },
+        predicted_over_measured: 1.1,
         response_us: Quantiles { p50: 4000.0, p99: 15_900.0, max: 20_000.0 },
         gpu_share: 0.3,
         under_predicted: 0.1,

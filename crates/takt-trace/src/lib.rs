@@ -14,6 +14,7 @@
 //! * [`replay`]: whether the core would do the same again.
 //! * [`rules`]: what must hold in every run.
 //! * [`summary`]: those figures, as `--json` prints them.
+//! * [`totals`]: counters that only grow, for monitoring.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +22,7 @@
 extern crate self as takt_trace;
 
 mod blame;
+mod blocking;
 pub mod deduce;
 pub mod export;
 pub mod frames;
@@ -34,8 +36,9 @@ pub mod rules;
 #[cfg(test)]
 mod sample;
 pub mod summary;
+pub mod totals;
 
 pub use deduce::Deduced;
 pub use metrics::{Metrics, RunFacts};
-pub use record::{AppMeta, GpuRecord, JobsMeta, Log, Meta, Observer, Record};
+pub use record::{AppMeta, GpuRecord, JobsMeta, Log, Meta, Observer, Record, why_held};
 pub use summary::{AppSummary, Cause, CauseKind, Miss, Summary};

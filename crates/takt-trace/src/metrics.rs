@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 use takt_core::{Action, AppId, Estimate, Event, FrameDone, Span, Stats, Time};
 
 use crate::blame::Blame;
+use crate::blocking::Blocking;
 use crate::jobs::{Jobs, bin};
 use crate::lives::{Life, Lives};
 use crate::record::{GpuRecord, Meta, Observer, Record};
@@ -22,6 +23,7 @@ pub struct Metrics {
     roster: Roster,
     apps: Vec<AppFigures>,
     blame: Blame,
+    blocking: Blocking,
     busy: Span,
     windows: Vec<Span>,
     /// When the GPU stands still until, and since when.
@@ -40,8 +42,8 @@ struct AppFigures {
     gpu_time: Span,
     groups: u64,
     under_predicted: u64,
-    blocking: Span,
-    blocking_max: Span,
+    predicted: Span,
+    measured: Span,
     jobs: Option<Jobs>,
 }
 
@@ -59,8 +61,8 @@ impl AppFigures {
             gpu_time: Span::ZERO,
             groups: 0,
             under_predicted: 0,
-            blocking: Span::ZERO,
-            blocking_max: Span::ZERO,
+            predicted: Span::ZERO,
+            measured: Span::ZERO,
             jobs,
         }
     }
@@ -87,6 +89,7 @@ impl Metrics {
         let apps = jobs.map(AppFigures::new).collect();
         Self {
             blame: Blame::new(meta.refresh, from),
+            blocking: Blocking::new(from),
             meta,
             from,
             lives: Lives::new(),
@@ -124,6 +127,10 @@ impl Metrics {
         {
             app.groups += 1;
             app.under_predicted += u64::from(run.cost() > run.predicted.span());
+            if run.predicted.span() < Span::FOREVER {
+                app.predicted += run.predicted.span();
+                app.measured += run.cost();
+            }
         }
     }
 
@@ -142,7 +149,6 @@ impl Metrics {
             self.add_to_windows(from, until);
         }
         self.busy += spent;
-        self.block_others(run, began);
         if let Some(app) = self.app(run.app) {
             app.gpu_time += spent;
         }
@@ -159,19 +165,6 @@ impl Metrics {
             }
             self.windows[index] += until.since(began);
             began = until;
-        }
-    }
-
-    /// Everybody more important who was ready while this group ran was blocked by it.
-    fn block_others(&mut self, run: Run, began: Time) {
-        let rank = self.roster.rank(run.app);
-        for (member, figures) in self.roster.members().zip(&mut self.apps) {
-            if member.rank() > rank
-                && let Some(ready) = member.ready_since()
-            {
-                figures.blocking += run.ended.since(began.max(ready));
-                figures.blocking_max = figures.blocking_max.max(figures.blocking);
-            }
         }
     }
 
@@ -234,6 +227,7 @@ impl Metrics {
         let jobs = self.apps[index].jobs.take().map(|jobs| jobs.finish(end));
         let (meta, app) = (&self.meta.apps[index], &self.apps[index]);
         let deadlines = app.met + app.missed;
+        let blocking = self.blocking.of(AppId(u32::try_from(index).unwrap_or(u32::MAX)));
         let quantile = |q: f64| app.response.value_at_quantile(q) as f64 / 1000.0;
         AppSummary {
             name: meta.name.clone(),
@@ -244,13 +238,15 @@ impl Metrics {
             deadlines,
             missed: app.missed,
             met: if deadlines == 0 { 1.0 } else { app.met as f64 / deadlines as f64 },
-            blocking_us_max: micros(app.blocking_max),
+            blocking_us_max: blocking.max,
+            blocking_us: blocking,
             response_us: Quantiles {
                 p50: quantile(0.5),
                 p99: quantile(0.99),
                 max: app.response.max() as f64 / 1000.0,
             },
             gpu_share: share(app.gpu_time, judged),
+            predicted_over_measured: share(app.predicted, app.measured),
             under_predicted: if app.groups == 0 {
                 0.0
             } else {
@@ -267,6 +263,7 @@ impl Observer for Metrics {
     fn record(&mut self, at: Time, record: &Record) {
         let ended = self.lives.see(at, record);
         self.roster.see(at, record);
+        self.blocking.see(at, record, &self.roster);
         let run = ended.as_ref().and_then(Run::of);
         let run = run.or_else(|| self.preempted(at, record));
         if let Some(run) = run {
@@ -278,11 +275,6 @@ impl Observer for Metrics {
         self.blame.see(at, record, run, &self.lives, &self.roster);
         let from = self.from;
         match record {
-            Record::Gpu(GpuRecord::Started { app, .. }) => {
-                if let Some(app) = self.app(*app) {
-                    app.blocking = Span::ZERO;
-                }
-            }
             Record::Gpu(GpuRecord::Stalled { until }) => {
                 let since = if self.stall.1 >= at { self.stall.0 } else { at };
                 self.stall = (since, *until);

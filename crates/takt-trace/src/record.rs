@@ -1,6 +1,6 @@
 //! The records of a run, in the order they happened.
 
-use takt_core::{Action, AppId, Event, GroupId, Period, Priority, Refresh, Span, Time};
+use takt_core::{Action, AppId, Event, GroupId, Hold, Period, Priority, Refresh, Span, Time};
 
 use crate::lives::Lives;
 
@@ -171,6 +171,22 @@ impl Observer for Log {
         } else if self.until.is_none_or(|until| at < until) {
             self.records.push((at, *record));
         }
+    }
+}
+
+/// Why a group is held back, in a few words; `name` tells how an app is called.
+pub fn why_held(reason: Hold, name: impl Fn(AppId) -> String) -> String {
+    match reason {
+        Hold::Protects { app } => format!("protects {}", name(app)),
+        Hold::Clears { app } => format!("clears the way for {}", name(app)),
+        Hold::Behind { app } => format!("behind {}", name(app)),
+        Hold::Exhausted { app } => format!("no time left down to {}", name(app)),
+        Hold::NoSlot => "no slot".to_owned(),
+        Hold::Unbounded => "unbounded estimate".to_owned(),
+        Hold::NoBudget { .. } => "no budget".to_owned(),
+        Hold::Turn { app } => format!("turn of {}", name(app)),
+        Hold::Tick { .. } => "waits for the tick".to_owned(),
+        Hold::Batch => "batch not complete".to_owned(),
     }
 }
 

@@ -43,14 +43,17 @@ impl Member {
 }
 
 impl Roster {
+    /// All of them by slot, gaps included.
     pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
         self.members.iter()
     }
 
+    /// The app at a slot.
     pub(crate) fn member(&self, app: AppId) -> Option<&Member> {
         self.members.get(app.index())
     }
 
+    /// Importance of the app at a slot.
     pub(crate) fn rank(&self, app: AppId) -> Option<u32> {
         self.member(app).and_then(Member::rank)
     }

@@ -85,10 +85,15 @@ pub struct AppSummary {
     pub met: f64,
     /// Longest time a ready group waited for work of less important apps.
     pub blocking_us_max: f64,
+    /// The same for each group: how long it was ready and waited for work of less important apps.
+    pub blocking_us: Quantiles,
     /// Time from incipient arrival to the end of the frame.
     pub response_us: Quantiles,
     /// Share of the GPU's time.
     pub gpu_share: f64,
+    /// Predicted over measured time of all groups that were predicted with a bound; 0 if there are
+    /// none.
+    pub predicted_over_measured: f64,
     /// Share of groups that ran longer than predicted.
     pub under_predicted: f64,
     /// Histogram of (finish − release) / (deadline − release), bins of 5 %; the last bin holds

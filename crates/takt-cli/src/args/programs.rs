@@ -171,7 +171,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) background: bool,
     /// Tell the daemon that serves there to end; its programs run on unscheduled.
-    #[arg(long, conflicts_with_all = ["background", "config", "policy", "idle_s", "log"])]
+    #[arg(long, conflicts_with_all = ["background", "config", "policy", "idle_s", "log", "record", "metrics"])]
     pub(crate) stop: bool,
     /// End when nobody has been connected for so many seconds.
     #[arg(long, value_name = "S")]
@@ -182,6 +182,12 @@ pub(crate) struct ServeArgs {
     /// Messages are JSON objects, one per line.
     #[arg(long)]
     pub(crate) log_json: bool,
+    /// Write all that happens, from the start, as a log that `takt replay` plays again (*.jsonl).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Hand out counters for Prometheus at unix:PATH or at 127.0.0.1:PORT, under /metrics.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<takt_daemon::exporter::Address>,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
 }
@@ -223,6 +229,9 @@ pub(crate) struct WhyArgs {
     /// Only this frame, counted from 0 since it joined.
     #[arg(long)]
     pub(crate) frame: Option<u64>,
+    /// Write the misses with their causes as JSON; - is standard output, without the sentences.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
 }

@@ -1,14 +1,29 @@
 //! What the server shows to those who watch.
 
 use std::io::Write;
+use std::time::{Duration, Instant};
 
-use takt_core::Time;
+use takt_core::{Span, Time};
 use takt_trace::export::json;
-use takt_trace::{Observer, Record};
+use takt_trace::totals::Totals;
+use takt_trace::{Deduced, Observer, Record};
 
 use super::Server;
-use crate::ask::Answer;
+use crate::ask::{Answer, DaemonAnswer};
+use crate::exporter::{Address, Exporter};
+use crate::exposition::Counted;
 use crate::log::{join, meta_of};
+
+/// How often counters are handed out anew.
+const PAGE: Duration = Duration::from_secs(1);
+
+/// Counters, and where they are handed out.
+#[derive(Debug)]
+pub(super) struct Monitor {
+    totals: Deduced<Totals>,
+    exporter: Exporter,
+    published: Option<Instant>,
+}
 
 impl Server {
     /// Writes all that happens to `out`, from the very start: to be called before anything is
@@ -16,6 +31,27 @@ impl Server {
     pub fn record_to(&mut self, out: impl Write + Send + 'static) -> std::io::Result<()> {
         let meta = self.scene().meta();
         self.feeds.record_to(out, &meta, &self.settings.core.clamped())
+    }
+
+    /// Hands out counters at `address`, about the time from now on.
+    pub fn serve_metrics(&mut self, address: Address) -> std::io::Result<()> {
+        let exporter = Exporter::start(address)?;
+        self.monitor = Some(Monitor { totals: Deduced::new(Totals::default()), exporter, published: None });
+        Ok(())
+    }
+
+    /// Tells those who watch what is new.
+    pub(super) fn show(&mut self) {
+        self.feeds.pump();
+        let Some(monitor) = &mut self.monitor else {
+            return;
+        };
+        if monitor.published.is_none_or(|then| then.elapsed() >= PAGE) {
+            monitor.published = Some(Instant::now());
+            let (stats, turns) = (self.stats, self.turns);
+            let counted = Counted { totals: monitor.totals.observer(), members: &self.members, stats, turns };
+            monitor.exporter.publish(counted.text());
+        }
     }
 
     /// Ends scheduling, and writes the rest of what is recorded.
@@ -45,16 +81,34 @@ impl Server {
         (!room).then(|| Answer::refused("too many tools watch already".to_owned()))
     }
 
+    /// What the daemon itself does.
+    pub(super) fn daemon_answer(&self) -> Answer {
+        let us = |span: Span| span.as_ns() as f64 / 1000.0;
+        Answer::Daemon(DaemonAnswer {
+            policy: self.policy.clone(),
+            refresh_hz: f64::from(self.settings.core.refresh.mhz()) / 1000.0,
+            decisions: self.stats.runs,
+            granted: self.stats.dispatched,
+            turns: self.turns.count,
+            turn_us_mean: us(self.turns.busy) / self.turns.count.max(1) as f64,
+            turn_us_max: us(self.turns.longest),
+            untold: self.turns.untold,
+        })
+    }
+
     /// Somebody takes a slot.
     pub(super) fn meet(&mut self, app: takt_core::AppId) {
         if let Some(member) = self.members.get(app) {
-            self.feeds.meet(self.feeds.last(), app, &meta_of(member));
+            let (now, meta) = (self.feeds.last(), meta_of(member));
+            self.feeds.meet(now, app, &meta);
+            self.monitor.iter_mut().for_each(|monitor| monitor.totals.meet(now, app, &meta));
         }
     }
 
     /// Something happened.
     pub(super) fn happened(&mut self, at: Time, record: Record) {
         self.feeds.record(at, &record);
+        self.monitor.iter_mut().for_each(|monitor| monitor.totals.record(at, &record));
         self.log.add(at, record);
     }
 }

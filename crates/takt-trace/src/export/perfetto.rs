@@ -30,7 +30,7 @@ use takt_core::{Action, AppId, Event, GroupId, Hold, Period, Time};
 use self::apps::Apps;
 use self::groups::Groups;
 use super::packets::{Args, Packets, Place, TrackId};
-use crate::record::{AppMeta, GpuRecord, Meta, Observer, Record};
+use crate::record::{AppMeta, GpuRecord, Meta, Observer, Record, why_held};
 
 /// Writes a Perfetto trace.
 #[derive(Debug)]
@@ -183,18 +183,7 @@ impl<W: Write> Perfetto<W> {
     }
 
     fn hold(&mut self, at: Time, app: AppId, reason: Hold) {
-        let why = match reason {
-            Hold::Protects { app } => format!("protects {}", self.apps.name(app)),
-            Hold::Clears { app } => format!("clears the way for {}", self.apps.name(app)),
-            Hold::Behind { app } => format!("behind {}", self.apps.name(app)),
-            Hold::Exhausted { app } => format!("no time left down to {}", self.apps.name(app)),
-            Hold::NoSlot => "no slot".to_owned(),
-            Hold::Unbounded => "unbounded estimate".to_owned(),
-            Hold::NoBudget { .. } => "no budget".to_owned(),
-            Hold::Turn { app } => format!("turn of {}", self.apps.name(app)),
-            Hold::Tick { .. } => "waits for the tick".to_owned(),
-            Hold::Batch => "batch not complete".to_owned(),
-        };
+        let why = why_held(reason, |app| self.apps.name(app).to_owned());
         let name = format!("hold {}: {why}", self.apps.name(app));
         self.out.instant(at, self.decisions, name, Args::new());
     }

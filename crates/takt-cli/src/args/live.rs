@@ -1,0 +1,56 @@
+//! Arguments of the commands that look at a running daemon, or at its log.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::SocketArgs;
+
+/// Captures what the daemon does, from now on until Ctrl-C, or for some seconds. The ending of the
+/// name tells the format: *.pftrace or *.perfetto-trace for the Perfetto UI, *.csv one row per
+/// command group, *.jsonl one line per event. To capture from the very start of a daemon, so that
+/// it can be played again, use `takt serve --record`.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct TraceArgs {
+    /// The file to write.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Stop after this many seconds.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) seconds: Option<u64>,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
+}
+
+/// Plays the log of a daemon again, as `takt serve --record` writes it: the same core, the same
+/// events at the same times. It must do the very same, and break no rule that holds in simulations.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct ReplayArgs {
+    /// The log (JSON lines; see docs/live.md).
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Write what happened in another format as well: *.pftrace, *.perfetto-trace or *.csv.
+    #[arg(long, value_name = "F")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Write the outcome as JSON; - is standard output, without the words.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// Shows who is scheduled, how it goes, and what the GPU did a moment ago. Keys: q quits, p pauses, s
+/// sorts by the next column, + and - change the span of the timeline. Waits for a daemon if there is
+/// none.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct TopArgs {
+    /// Show one picture and end; also if the output is no terminal.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Write one picture as JSON and end; - is standard output.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+    /// Milliseconds that the timeline shows.
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(5..=2_000))]
+    pub(crate) span_ms: u64,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
+}

@@ -1,0 +1,138 @@
+//! `takt replay`: a daemon's log, played again.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use schemars::JsonSchema;
+use serde::Serialize;
+use takt_core::Time;
+use takt_trace::Record;
+use takt_trace::export::json::{BadLine, Entry, Reader, put_record};
+use takt_trace::replay::{Difference, Replay, Replayed};
+
+use crate::Answer;
+use crate::args::ReplayArgs;
+use crate::capture::LiveTrace;
+use crate::output;
+use crate::sim::Trace;
+
+/// What came of it, as `--json` prints it.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub(crate) struct Outcome {
+    /// Whether the core did the very same, and broke no rule.
+    equal: bool,
+    /// Records played, up to the first difference.
+    records: u64,
+    /// Turns of the daemon's loop among them.
+    turns: u64,
+    /// Actions of the core among them, each equal to the recorded one.
+    actions: u64,
+    /// Whether the log ends in the middle of a turn or of a line: its daemon was killed.
+    cut_off: bool,
+    /// The first difference.
+    difference: Option<FirstDifference>,
+}
+
+/// The first difference between the log and the core.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub(crate) struct FirstDifference {
+    /// Line of the log.
+    line: u64,
+    /// When, in nanoseconds of the daemon's clock.
+    at_ns: u64,
+    /// What.
+    what: String,
+    /// The lines before it, oldest first.
+    before: Vec<String>,
+}
+
+pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<Answer> {
+    let outcome = play(&args.file)?;
+    let mut said = describe(&args.file, &outcome);
+    if let Some(path) = &args.trace {
+        let mut reader = open(&args.file)?;
+        let mut trace = LiveTrace::new(Trace::create(path, reader.meta())?);
+        reader.show(&mut trace).map_err(|bad| wrong(&args.file, &bad))?;
+        let format = trace.finish().with_context(|| output::cannot_write(path))?;
+        said += &format!("trace: {} ({format})\n", path.display());
+    }
+    output::json(args.json.as_deref(), &outcome)?;
+    if !output::is_stdout(args.json.as_deref()) {
+        output::print(&said)?;
+    }
+    Ok(if outcome.equal { Answer::Yes } else { Answer::No })
+}
+
+fn open(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Reader::new(BufReader::new(file)).map_err(|bad| wrong(path, &bad))
+}
+
+fn wrong(path: &Path, bad: &BadLine) -> anyhow::Error {
+    anyhow::anyhow!("{}, {bad}", path.display())
+}
+
+fn play(path: &Path) -> anyhow::Result<Outcome> {
+    let mut reader = open(path)?;
+    let Some(config) = reader.config().copied() else {
+        bail!(
+            "{}: this log does not begin with its daemon, so it cannot be played again; write one with takt \
+             serve --record",
+            path.display()
+        );
+    };
+    let policy = &reader.meta().policy;
+    let mut replay = Replay::new(config, policy)
+        .with_context(|| format!("{}: there is no policy {policy}", path.display()))?;
+    let mut difference = None;
+    while let Some((at, entry)) = reader.next_entry().map_err(|bad| wrong(path, &bad))? {
+        if let Entry::Record(record) = entry
+            && let Err(found) = replay.play(at, &record)
+        {
+            difference = Some(first(reader.line(), &found));
+            break;
+        }
+    }
+    let Replayed { records, turns, actions, unfinished } = replay.finish();
+    let equal = difference.is_none();
+    let cut_off = equal && (unfinished || reader.is_cut_off());
+    Ok(Outcome { equal, records, turns, actions, cut_off, difference })
+}
+
+fn first(line: u64, difference: &Difference) -> FirstDifference {
+    FirstDifference {
+        line,
+        at_ns: difference.at.as_ns(),
+        what: difference.kind.to_string(),
+        before: difference.before.iter().map(|(at, record)| text(*at, record)).collect(),
+    }
+}
+
+fn text(at: Time, record: &Record) -> String {
+    let mut line = Vec::new();
+    put_record(&mut line, at, record);
+    String::from_utf8_lossy(line.trim_ascii_end()).into_owned()
+}
+
+fn describe(path: &Path, outcome: &Outcome) -> String {
+    let Outcome { records, turns, actions, .. } = outcome;
+    let path = path.display();
+    match &outcome.difference {
+        None => {
+            let cut = if outcome.cut_off { " The log ends in the middle of a turn." } else { "" };
+            format!(
+                "{path}: equal. {records} records, {turns} turns; all {actions} actions of the core are those of the \
+                 daemon, and no rule is broken.{cut}\n"
+            )
+        }
+        Some(difference) => {
+            let before: String = difference.before.iter().map(|line| format!("  {line}\n")).collect();
+            format!(
+                "{path}, line {}: different, after {actions} actions: {}.\nBefore that:\n{before}",
+                difference.line, difference.what
+            )
+        }
+    }
+}

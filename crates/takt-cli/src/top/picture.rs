@@ -1,0 +1,135 @@
+//! What there is to show, as the daemon says it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::timeline::Timeline;
+
+/// Everything that is shown at once, and what `--json` prints.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Picture {
+    /// What the daemon itself does.
+    pub(crate) daemon: Daemon,
+    /// Share of the last two seconds in which the GPU worked (0..1).
+    pub(crate) gpu: f64,
+    /// Who is scheduled, most important first.
+    pub(crate) apps: Vec<Row>,
+    /// What the GPU did a moment ago.
+    pub(crate) timeline: Timeline,
+}
+
+/// What the daemon itself does.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Daemon {
+    /// Name of the policy.
+    pub(crate) policy: String,
+    /// Refresh rate of the display.
+    pub(crate) refresh_hz: f64,
+    /// Decisions since its start.
+    pub(crate) decisions: u64,
+    /// Turns of its loop since its start.
+    pub(crate) turns: u64,
+    /// Mean time of a turn, in microseconds.
+    pub(crate) turn_us_mean: f64,
+    /// The longest one.
+    pub(crate) turn_us_max: f64,
+}
+
+/// One app; figures are of the last two seconds.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Row {
+    /// Slot.
+    pub(crate) app: u32,
+    /// Name.
+    pub(crate) name: String,
+    /// Process.
+    pub(crate) pid: u32,
+    /// Importance.
+    pub(crate) priority: u32,
+    /// Whether its deadlines are guaranteed.
+    pub(crate) protected: bool,
+    /// Frames per second it is to have.
+    pub(crate) fps_target: f64,
+    /// Frames per second it has.
+    pub(crate) fps: f64,
+    /// Share of deadlines met (0..1).
+    pub(crate) met: f64,
+    /// Share of the GPU's time (0..1).
+    pub(crate) gpu: f64,
+    /// GPU time reserved per frame, in milliseconds.
+    pub(crate) etpf_ms: f64,
+    /// Longest group it may form, in milliseconds; none if it is never cut.
+    pub(crate) max_slice_ms: Option<f64>,
+    /// Predicted over measured time of its groups.
+    pub(crate) predicted_over_measured: f64,
+    /// How long its groups waited for less important work: median, in microseconds.
+    pub(crate) blocked_us_p50: f64,
+    /// 99th percentile.
+    pub(crate) blocked_us_p99: f64,
+    /// Maximum.
+    pub(crate) blocked_us_max: f64,
+}
+
+impl Picture {
+    /// From the daemon's answers about itself, its apps and their figures.
+    pub(crate) fn of(daemon: &Value, apps: &Value, summary: &Value, timeline: Timeline) -> Self {
+        let figures = |app: &Value| {
+            let all = summary["apps"].as_array();
+            // Names may occur twice, priorities do not.
+            all.into_iter()
+                .flatten()
+                .find(|of| of["priority"] == app["priority"] && of["name"] == app["name"])
+        };
+        let rows = apps.as_array().into_iter().flatten();
+        Self {
+            daemon: Daemon {
+                policy: text(daemon, "policy"),
+                refresh_hz: number(daemon, "refresh_hz"),
+                decisions: count(daemon, "decisions"),
+                turns: count(daemon, "turns"),
+                turn_us_mean: number(daemon, "turn_us_mean"),
+                turn_us_max: number(daemon, "turn_us_max"),
+            },
+            gpu: number(&summary["gpu"], "utilisation"),
+            apps: rows.map(|app| Row::of(app, figures(app).unwrap_or(&Value::Null))).collect(),
+            timeline,
+        }
+    }
+}
+
+impl Row {
+    fn of(app: &Value, figures: &Value) -> Self {
+        let small = |key: &str| u32::try_from(count(app, key)).unwrap_or(u32::MAX);
+        let blocked = &figures["blocking_us"];
+        Self {
+            app: small("app"),
+            name: text(app, "name"),
+            pid: small("pid"),
+            priority: small("priority"),
+            protected: app["protected"] == true,
+            fps_target: number(app, "fps"),
+            fps: number(figures, "fps"),
+            met: figures["met"].as_f64().unwrap_or(1.0),
+            gpu: number(figures, "gpu_share"),
+            etpf_ms: number(app, "etpf_ms"),
+            max_slice_ms: app["max_slice_ms"].as_f64(),
+            predicted_over_measured: number(figures, "predicted_over_measured"),
+            blocked_us_p50: number(blocked, "p50"),
+            blocked_us_p99: number(blocked, "p99"),
+            blocked_us_max: number(blocked, "max"),
+        }
+    }
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value[key].as_str().unwrap_or_default().to_owned()
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_default()
+}
+
+fn count(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or_default()
+}

@@ -1,0 +1,329 @@
+//! The picture as lines of text.
+
+use super::picture::{Picture, Row};
+use super::timeline::Lane;
+use crate::table::{Table, percent};
+
+/// What apps are sorted by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Sort {
+    #[default]
+    Priority,
+    Met,
+    Gpu,
+    Blocked,
+    Name,
+}
+
+impl Sort {
+    /// The one after it, round and round.
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Priority => Self::Met,
+            Self::Met => Self::Gpu,
+            Self::Gpu => Self::Blocked,
+            Self::Blocked => Self::Name,
+            Self::Name => Self::Priority,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Priority => "priority",
+            Self::Met => "met, least first",
+            Self::Gpu => "GPU, most first",
+            Self::Blocked => "blocked, most first",
+            Self::Name => "name",
+        }
+    }
+
+    fn apply(self, rows: &mut [Row]) {
+        match self {
+            Self::Priority => rows.sort_by_key(|row| std::cmp::Reverse(row.priority)),
+            Self::Met => rows.sort_by(|a, b| a.met.total_cmp(&b.met)),
+            Self::Gpu => rows.sort_by(|a, b| b.gpu.total_cmp(&a.gpu)),
+            Self::Blocked => rows.sort_by(|a, b| b.blocked_us_p99.total_cmp(&a.blocked_us_p99)),
+            Self::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
+        }
+    }
+}
+
+/// How a line stands out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tone {
+    Plain,
+    Head,
+    Alarm,
+}
+
+/// A line of the picture.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Line {
+    pub(crate) text: String,
+    pub(crate) tone: Tone,
+}
+
+/// Narrowest timeline.
+const CELLS_MIN: usize = 20;
+/// Heights of a cell that was partly busy.
+const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The picture in at most `width` columns.
+pub(crate) fn lines(picture: &Picture, width: usize, sort: Sort) -> Vec<Line> {
+    let mut rows = picture.apps.clone();
+    sort.apply(&mut rows);
+    let daemon = &picture.daemon;
+    let mut lines = vec![line(
+        Tone::Head,
+        format!(
+            "takt: {} at {} Hz, {} apps by {}; GPU busy {}; {} decisions, turns of {:.1} µs (longest {:.1})",
+            daemon.policy,
+            daemon.refresh_hz,
+            rows.len(),
+            sort.name(),
+            percent(picture.gpu),
+            daemon.decisions,
+            daemon.turn_us_mean,
+            daemon.turn_us_max,
+        ),
+    )];
+    lines.push(line(Tone::Plain, String::new()));
+    lines.extend(table(picture, &rows));
+    lines.push(line(Tone::Plain, String::new()));
+    lines.extend(timeline(picture, &rows, width));
+    if picture.timeline.lost > 0 {
+        let lost = format!("{} records did not reach this tool in time.", picture.timeline.lost);
+        lines.push(line(Tone::Alarm, lost));
+    }
+    for line in &mut lines {
+        line.text = line.text.chars().take(width).collect::<String>().trim_end().to_owned();
+    }
+    lines
+}
+
+fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
+    let mut table = Table::new(&[
+        "prio",
+        "<",
+        "<app",
+        "pid",
+        "FPS",
+        "of",
+        "met",
+        "GPU",
+        "etpf ms",
+        "pred/meas",
+        "blocked ms p50",
+        "p99",
+        "max",
+        "<held",
+    ]);
+    let ms = |us: f64| format!("{:.2}", us / 1000.0);
+    for row in rows {
+        let held = picture.timeline.lanes.get(&row.app).and_then(|lane| lane.held.clone());
+        table.row(vec![
+            row.priority.to_string(),
+            if row.protected { "*" } else { "" }.to_owned(),
+            row.name.clone(),
+            row.pid.to_string(),
+            format!("{:.1}", row.fps),
+            format!("{:.0}", row.fps_target),
+            percent(row.met),
+            percent(row.gpu),
+            format!("{:.1}", row.etpf_ms),
+            if row.predicted_over_measured > 0.0 {
+                format!("{:.2}", row.predicted_over_measured)
+            } else {
+                "-".to_owned()
+            },
+            ms(row.blocked_us_p50),
+            ms(row.blocked_us_p99),
+            ms(row.blocked_us_max),
+            held.unwrap_or_else(|| "-".to_owned()),
+        ]);
+    }
+    let text = table.render();
+    let tones = std::iter::once(Tone::Head)
+        .chain(rows.iter().map(|row| if row.protected && row.met < 1.0 { Tone::Alarm } else { Tone::Plain }));
+    text.lines().zip(tones).map(|(text, tone)| line(tone, text.to_owned())).collect()
+}
+
+fn timeline(picture: &Picture, rows: &[Row], width: usize) -> Vec<Line> {
+    let names = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let timeline = &picture.timeline;
+    let title = format!("last {} ms", timeline.span_ms);
+    let margin = names.max(title.chars().count()) + 1;
+    let cells = width.saturating_sub(margin).max(CELLS_MIN);
+    let cell = |ms: f64| {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut off at both ends")]
+        let at = (ms / timeline.span_ms.max(1e-9) * cells as f64) as usize;
+        at.min(cells - 1)
+    };
+    let mut ticks = vec![' '; cells];
+    for vsync in &timeline.vsyncs_ms {
+        ticks[cell(*vsync)] = '|';
+    }
+    let mut lines = vec![line(Tone::Head, format!("{title:margin$}{}", ticks.iter().collect::<String>()))];
+    let idle = Lane::default();
+    for row in rows {
+        let lane = timeline.lanes.get(&row.app).unwrap_or(&idle);
+        let tone = if lane.misses_ms.is_empty() { Tone::Plain } else { Tone::Alarm };
+        let mut drawn = bars(lane, timeline.span_ms, cells);
+        for miss in &lane.misses_ms {
+            drawn[cell(*miss)] = '!';
+        }
+        lines.push(line(tone, format!("{:margin$}{}", row.name, drawn.iter().collect::<String>())));
+    }
+    lines
+}
+
+/// How busy an app kept the GPU in each cell.
+fn bars(lane: &Lane, span_ms: f64, cells: usize) -> Vec<char> {
+    let length = span_ms / cells as f64;
+    let busy = |cell: usize| {
+        let (from, to) = (cell as f64 * length, (cell + 1) as f64 * length);
+        lane.runs_ms.iter().map(|(began, ended)| (ended.min(to) - began.max(from)).max(0.0)).sum::<f64>()
+    };
+    let level = |cell: usize| {
+        let share = (busy(cell) / length.max(1e-9)).clamp(0.0, 1.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 8")]
+        let level = (share * 8.0).ceil() as usize;
+        LEVELS[level.min(8)]
+    };
+    (0..cells).map(level).collect()
+}
+
+fn line(tone: Tone, text: String) -> Line {
+    Line { text: text.trim_end().to_owned(), tone }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::picture::Daemon;
+    use super::super::timeline::Timeline;
+    use super::*;
+    use expect_test::{Expect, expect};
+    use std::collections::BTreeMap;
+
+    fn picture() -> Picture {
+        let row = |app: u32, name: &str, priority: u32| Row {
+            app,
+            name: name.to_owned(),
+            pid: 4000 + app,
+            priority,
+            fps_target: 60.0,
+            fps: 59.98,
+            met: 1.0,
+            gpu: 0.123,
+            predicted_over_measured: 1.08,
+            ..Row::default()
+        };
+        let dial =
+            Row { protected: true, etpf_ms: 3.0, met: 0.992, blocked_us_p99: 934.2, ..row(0, "dial", 80) };
+        let flood = Row { fps: 7.5, gpu: 0.7012, predicted_over_measured: 0.0, ..row(3, "flood", 3) };
+        let lanes = BTreeMap::from([
+            (0, Lane { runs_ms: vec![(0.0, 2.5), (16.0, 17.0)], misses_ms: vec![33.4], held: None }),
+            (
+                3,
+                Lane {
+                    runs_ms: vec![(2.5, 14.5), (18.0, 40.0)],
+                    held: Some("protects dial".into()),
+                    ..Lane::default()
+                },
+            ),
+        ]);
+        Picture {
+            daemon: Daemon {
+                policy: "frame-deadline".into(),
+                refresh_hz: 60.0,
+                decisions: 12_345,
+                turns: 20_000,
+                turn_us_mean: 1.84,
+                turn_us_max: 41.2,
+            },
+            gpu: 0.824,
+            apps: vec![dial, flood],
+            timeline: Timeline { span_ms: 40.0, vsyncs_ms: vec![0.1, 16.7, 33.4], lanes, lost: 0 },
+        }
+    }
+
+    fn check(picture: &Picture, width: usize, sort: Sort, expected: &Expect) {
+        let text: String = lines(picture, width, sort).iter().map(|line| line.text.clone() + "\n").collect();
+        expected.assert_eq(&text);
+    }
+
+    #[test]
+    fn a_picture_of_two_apps() {
+        check(
+            &picture(),
+            140,
+            Sort::Priority,
+            &expect![[r#"
+            takt: frame-deadline at 60 Hz, 2 apps by priority; GPU busy 82.40 %; 12345 decisions, turns of 1.8 µs (longest 41.2)
+
+            prio     app     pid   FPS  of       met      GPU  etpf ms  pred/meas  blocked ms p50   p99   max  held
+              80  *  dial   4000  60.0  60   99.20 %  12.30 %      3.0       1.08            0.00  0.93  0.00  -
+               3     flood  4003   7.5  60  100.00 %  70.12 %      0.0          -            0.00  0.00  0.00  protects dial
+
+            last 40 ms |                                                    |                                                     |
+            dial       ████████▁                                          ▄██▇                                                    !
+            flood              ██████████████████████████████████████▇           ███████████████████████████████████████████████████████████████████████
+        "#]],
+        );
+    }
+
+    #[test]
+    fn narrow_and_sorted_by_the_gpu() {
+        check(
+            &picture(),
+            60,
+            Sort::Gpu,
+            &expect![[r#"
+            takt: frame-deadline at 60 Hz, 2 apps by GPU, most first; GP
+
+            prio     app     pid   FPS  of       met      GPU  etpf ms
+               3     flood  4003   7.5  60  100.00 %  70.12 %      0.0
+              80  *  dial   4000  60.0  60   99.20 %  12.30 %      3.0
+
+            last 40 ms |                   |                   |
+            flood         ██████████████▇    ███████████████████████████
+            dial       ███▁               ▄▇                   !
+        "#]],
+        );
+    }
+
+    #[test]
+    fn nobody_is_there() {
+        check(
+            &Picture::default(),
+            60,
+            Sort::default(),
+            &expect![[r#"
+            takt:  at 0 Hz, 0 apps by priority; GPU busy 0.00 %; 0 decis
+
+            prio    app  pid  FPS  of  met  GPU  etpf ms  pred/meas  blo
+
+            last 0 ms
+        "#]],
+        );
+    }
+
+    #[test]
+    fn misses_and_broken_promises_stand_out() {
+        let lines = lines(&picture(), 140, Sort::Priority);
+        let loud: Vec<&str> =
+            lines.iter().filter(|line| line.tone == Tone::Alarm).map(|line| line.text.as_str()).collect();
+        assert_eq!(loud.len(), 2, "{loud:?}");
+        assert!(loud.iter().all(|text| text.contains("dial")));
+    }
+
+    #[test]
+    fn every_order_comes_round() {
+        let mut sort = Sort::default();
+        for _ in 0..5 {
+            sort.apply(&mut picture().apps);
+            sort = sort.next();
+        }
+        assert_eq!(sort, Sort::default());
+    }
+}
