@@ -1,5 +1,7 @@
 //! What a daemon does with real programs can be captured, and played again.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -25,6 +27,7 @@ impl Daemon {
         std::fs::remove_file(&socket).unwrap_or_default();
         let mut command = takt_command("serve");
         command.arg("--socket").arg(&socket).arg("--record").arg(&log).stderr(Stdio::null());
+        command.arg("--metrics").arg(format!("unix:{}", metrics(name).display()));
         let process = command.spawn().expect("takt starts");
         await_that("the daemon listens", || socket.exists());
         Self { process, socket, log }
@@ -50,9 +53,25 @@ impl Drop for Daemon {
     }
 }
 
+/// Where a daemon hands out its counters.
+fn metrics(name: &str) -> PathBuf {
+    products().join(format!("seen-{name}.metrics"))
+}
+
 fn interrupt(process: &Child) {
     let order = format!("kill -INT {}", process.id());
     assert!(Command::new("sh").args(["-c", &order]).status().expect("a shell starts").success());
+}
+
+/// The counters of a daemon, as Prometheus fetches them.
+fn counters(name: &str) -> String {
+    let mut visitor = UnixStream::connect(metrics(name)).expect("it answers");
+    visitor.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").expect("sent");
+    let mut page = String::new();
+    visitor.read_to_string(&mut page).expect("a page");
+    let (head, body) = page.split_once("\r\n\r\n").expect("head and body");
+    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+    body.to_owned()
 }
 
 fn await_that(what: &str, is: impl Fn() -> bool) {
@@ -113,7 +132,7 @@ fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
         &daemon,
         &["--name", "flood", "--priority", "3"],
         "takt-flood",
-        &["--draw-ms", "4", "--frames", "40"],
+        &["--iterations", "1", "--frames", "300"],
     );
     await_that("both are scheduled", || {
         let list = text(&daemon.ask(&["list"]).stdout);
@@ -124,10 +143,22 @@ fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
     let capture = products().join("seen-apps.csv");
     let trace = daemon.ask(&["trace", "-o", &capture.display().to_string(), "--seconds", "1"]);
     assert!(trace.status.success(), "{}", text(&trace.stderr));
+    let top = daemon.ask(&["top", "--json", "-", "--span-ms", "500"]);
+    let picture: serde_json::Value = serde_json::from_slice(&top.stdout).expect("JSON");
+    assert_eq!(picture["daemon"]["policy"], "frame-deadline", "{picture}");
+    assert!(picture["daemon"]["turns"].as_u64().is_some_and(|turns| turns > 0), "{picture}");
+    assert!(picture["timeline"]["span_ms"] == 500.0, "{picture}");
     let mut menu = start(&daemon, &["--name", "menu", "--schedule"], "takt-menu", &["--frames", "10"]);
     for app in [&mut dial, &mut flood, &mut menu] {
-        assert!(end_of(app).success());
+        end_of(app);
     }
+    await_that("frames of all are counted", || {
+        let page = counters("apps");
+        ["dial", "flood", "menu"].iter().all(|app| {
+            let frames = format!("takt_frames_total{{app=\"{app}\"}} ");
+            page.lines().any(|line| line.strip_prefix(&frames).is_some_and(|count| count != "0"))
+        })
+    });
     let log = daemon.end();
 
     let rows = std::fs::read_to_string(&capture).expect("a table");
@@ -183,7 +214,8 @@ fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
 #[test]
 fn ctrl_c_leaves_a_whole_capture() {
     let daemon = Daemon::start("capture");
-    let file = products().join("seen-capture.jsonl");
+    let file = products().join("seen-captured.jsonl");
+    std::fs::remove_file(&file).unwrap_or_default();
     let mut command = takt_command("trace");
     command.arg("-o").arg(&file).arg("--socket").arg(&daemon.socket).stdout(Stdio::piped());
     let mut capture = command.stderr(Stdio::null()).spawn().expect("takt starts");
@@ -196,6 +228,12 @@ fn ctrl_c_leaves_a_whole_capture() {
     let refused = replay(&file, &[]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("does not begin with its daemon"), "{}", text(&refused.stderr));
+    let once = daemon.ask(&["top", "--once"]);
+    let text_once = text(&once.stdout);
+    assert!(text_once.starts_with("takt: frame-deadline at 60 Hz, 0 apps by priority;"), "{text_once}");
+    assert!(counters("capture").contains("\ntakt_apps 0\n"), "{}", counters("capture"));
+    let why = daemon.ask(&["why", "nobody", "--json", "-"]);
+    assert_eq!(why.status.code(), Some(2));
     for (arguments, why) in [
         (&["trace", "-o", "x.txt"][..], "the ending of the name tells the format"),
         (&["trace", "-o", "x.csv", "--seconds", "0"], "invalid value '0'"),
@@ -207,5 +245,8 @@ fn ctrl_c_leaves_a_whole_capture() {
     drop(daemon);
     let nobody =
         takt_command("trace").args(["-o", "x.csv", "--socket", "/nowhere"]).output().expect("starts");
+    assert!(text(&nobody.stderr).contains("no daemon answers"), "{}", text(&nobody.stderr));
+    let nobody = takt_command("top").args(["--once", "--socket", "/nowhere"]).output().expect("starts");
+    assert_eq!(nobody.status.code(), Some(2));
     assert!(text(&nobody.stderr).contains("no daemon answers"), "{}", text(&nobody.stderr));
 }
