@@ -55,6 +55,10 @@ class Machine:
         env.update(self.extra_env)
         return env
 
+    def can_record(self):
+        """Whether this takt can keep the daemon's log; a bundle may be older than the scripts."""
+        return "--record" in said([str(self.bin / "takt"), "serve", "--help"], self.env())
+
     def facts(self):
         """What a reader must know to judge the figures."""
         facts = {

@@ -82,8 +82,9 @@ class Experiment:
         about = {"mode": mode, "policy": policy if mode == "takt" else None, "mpcg": mpcg, "overpredict": factor}
 
         def run(folder, seconds):
+            logs = record and self.machine.can_record()
             with Crew(folder) as crew:
-                daemon = Daemon(self.machine, crew, policy=policy, mpcg=mpcg, record=record) if mode == "takt" else None
+                daemon = Daemon(self.machine, crew, policy=policy, mpcg=mpcg, record=logs) if mode == "takt" else None
                 for app in self.apps:
                     options = ["--overpredict", factor] if factor and app.name == MISPREDICTED else []
                     crew.start(app.name, self.command(app, mode, daemon, options, folder), self.machine.env())
@@ -94,7 +95,7 @@ class Experiment:
                         "list": daemon.list()} if daemon else None
                 crew.stop(patience_s=3.0)
             figures = self.figures(folder, window) | {"daemon": seen}
-            if record:
+            if logs:
                 live = reality.Live(reality.lines(folder / LOG), window.start, window.end)
                 figures["live"] = {"met": live.met(), "utilisation": live.utilisation(),
                                    "window_ns": [window.start, window.end], "delays_us": live.delays_us()}

@@ -95,6 +95,9 @@ class Session:
             if self.args.budget >= SHORT_BUDGET_S:
                 point.least_s = point.want_s
         chosen = [point for point in must + rest if self.chosen(point)]
+        if small:
+            # llvmpipe has no such extension.
+            chosen = [point for point in chosen if point.about.get("mode") != "egl-priority"]
         for point in chosen:
             if self.args.seconds:
                 point.want_s = point.least_s = self.args.seconds
