@@ -22,9 +22,14 @@ class Experiment:
         self.hero_loops = self.floods = self.alone = None
 
     def prepare(self):
-        self.floods = load.Floods(self.machine, "128x96" if self.small else "800x480")
+        self.floods = load.Floods.timed(self.machine, "128x96" if self.small else "800x480")
         self.hero_loops = self.floods.loops(self.hero_ms)
         return {"hero_ms": self.hero_ms, "hero_loops": self.hero_loops, **self.floods.facts()}
+
+    def restore(self, known):
+        self.floods = load.Floods.known(known)
+        self.hero_loops = known["hero_loops"]
+        return known
 
     def points(self):
         """All measurements, the ones that must be shown first."""

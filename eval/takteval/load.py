@@ -23,20 +23,29 @@ def flood(machine, size, ms):
 class Floods:
     """Loops for draws of any length, by a line through two lengths that were timed."""
 
-    def __init__(self, machine, size, short_ms=1.0, long_ms=10.0):
-        self.size = size
-        self.points = [flood(machine, size, ms) for ms in (short_ms, long_ms)]
-        (low, low_ms), (high, high_ms) = self.points
+    def __init__(self, size, ms_per_loop, base_ms):
+        self.size, self.ms_per_loop, self.base_ms = size, ms_per_loop, base_ms
+
+    @classmethod
+    def timed(cls, machine, size, short_ms=1.0, long_ms=10.0):
+        """By timing draws on an idle GPU."""
+        points = [flood(machine, size, ms) for ms in (short_ms, long_ms)]
+        (low, low_ms), (high, high_ms) = points
         if high <= low or high_ms <= low_ms:
-            raise Failed(f"longer draws are not longer here: {self.points}; is the GPU idle?")
-        self.ms_per_loop = (high_ms - low_ms) / (high - low)
-        self.base_ms = low_ms - low * self.ms_per_loop
+            raise Failed(f"longer draws are not longer here: {points}; is the GPU idle?")
+        ms_per_loop = (high_ms - low_ms) / (high - low)
+        return cls(size, ms_per_loop, low_ms - low * ms_per_loop)
+
+    @classmethod
+    def known(cls, facts):
+        """As an earlier run has found it."""
+        return cls(facts["size"], facts["ms_per_loop"], facts["base_ms"])
 
     def loops(self, ms):
         return max(1, round((ms - self.base_ms) / self.ms_per_loop))
 
     def facts(self):
-        return {"size": self.size, "ms_per_loop": self.ms_per_loop, "base_ms": self.base_ms, "timed": self.points}
+        return {"size": self.size, "ms_per_loop": self.ms_per_loop, "base_ms": self.base_ms}
 
 
 def frame_ms(machine, command):

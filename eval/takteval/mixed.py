@@ -68,6 +68,11 @@ class Experiment:
         return {app.name: {"wanted_ms": app.frame_ms * scale, "fps": app.fps, "priority": app.priority,
                            **self.sizes[app.kind]} for app in self.apps}
 
+    def restore(self, known):
+        for app in self.apps:
+            self.sizes[app.kind] = {key: known[app.name][key] for key in ("size", "frame_ms")}
+        return known
+
     def points(self):
         must = [self.point("takt", "takt", record=True), self.point("native"), self.point("egl-priority")]
         rest = [self.point(f"takt-mpcg{mpcg}", "takt", mpcg=mpcg) for mpcg in (1, 3, 5, 10)]

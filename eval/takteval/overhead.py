@@ -22,6 +22,9 @@ class Experiment:
     def prepare(self):
         return {"size": self.size}
 
+    def restore(self, _known):
+        return self.prepare()
+
     def points(self):
         scenes = [self.scene(name) for name in SCENES]
         return [self.bench(), self.own_scene(), *scenes[:MUST]], scenes[MUST:]

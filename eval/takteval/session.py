@@ -31,8 +31,10 @@ class Session:
         self.lines = []
 
     def run(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
             signal.signal(number, self.stop)
+        # Whatever hangs, what was measured until then is packed in time.
+        signal.setitimer(signal.ITIMER_REAL, max(1.0, self.args.budget - PACKING_S + 1))
         machine = Machine(self.args.device, dict(pair.split("=", 1) for pair in self.args.env), self.args.config)
         machine.screen = Screen()
         try:
@@ -75,6 +77,7 @@ class Session:
                 points.pop(0)
         except Stop as stop:
             self.say(f"stopped by {stop}; {len(points)} points are left")
+        signal.setitimer(signal.ITIMER_REAL, 0)
         run["seconds"] = time.monotonic() - self.began
         (self.out / "run.json").write_text(json.dumps(run, indent=1, default=str))
         self.pack(machine)
@@ -114,7 +117,8 @@ class Session:
     def prepare(self, name, notes):
         """What points of an experiment need; why they cannot run, or nothing."""
         try:
-            notes[name] = self.experiments[name].prepare()
+            known = next(filter(None, (prepared(folder, name) for folder in self.args.done)), None)
+            notes[name] = self.experiments[name].restore(known) if known else self.experiments[name].prepare()
             return None
         except crew.Failed as failure:
             self.say(f"{name} cannot be prepared: {failure}")
@@ -176,3 +180,9 @@ class Session:
 def is_measured(path):
     """Whether an earlier run has figures of a point."""
     return path.exists() and "figures" in json.loads(path.read_text())
+
+
+def prepared(folder, name):
+    """What an earlier run found out for an experiment, so that loads stay the same."""
+    path = folder / "run.json"
+    return json.loads(path.read_text())["prepared"].get(name) if path.exists() else None
