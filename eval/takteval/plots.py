@@ -16,12 +16,15 @@ def bars(title, groups, series, unit, *, log=False, line=None):
     top = max([*shown, line or 0]) * 1.1
     low = min(shown) / 2 if log else 0.0
     height = scale(low, top, log)
-    parts = [frame(title, unit, low, top, log), legend(series)]
     slot = (WIDTH - LEFT - RIGHT) / len(groups)
+    # Long names below narrow bars are tilted, and need room.
+    tilted = max(map(len, groups)) * 7 > slot
+    drop = 70 if tilted else 0
+    parts = [frame(title, unit, low, top, log), legend(series, drop)]
     width = slot * 0.8 / len(series)
     for at, group in enumerate(groups):
         middle = LEFT + slot * (at + 0.5)
-        parts.append(text(middle, HEIGHT - BOTTOM + 16, group, "middle"))
+        parts.append(text(middle, HEIGHT - BOTTOM + 16, group, "end" if tilted else "middle", tilted=tilted))
         for number, (name, values) in enumerate(series.items()):
             left = middle + (number - len(series) / 2) * width
             if values[at] is None:
@@ -34,7 +37,7 @@ def bars(title, groups, series, unit, *, log=False, line=None):
     if line:
         y = HEIGHT - BOTTOM - height(line)
         parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#c00" stroke-dasharray="4 3"/>')
-    return wrap(parts)
+    return wrap(parts, drop)
 
 
 def curves(title, series, x_unit):
@@ -84,26 +87,29 @@ def frame(title, unit, low, top, log):
 def marks(low, top, log):
     if log:
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(top)) + 1)
-        return [10.0 ** power for power in powers if low <= 10.0 ** power <= top]
+        return [step * 10.0 ** power for power in powers for step in (1, 2, 5) if low <= step * 10.0 ** power <= top]
     step = 10 ** math.floor(math.log10(top - low))
     step = next(step * part for part in (0.1, 0.2, 0.5, 1, 2) if (top - low) / (step * part) <= 8)
     return [low + step * number for number in range(int((top - low) / step) + 1)]
 
 
-def legend(series):
+def legend(series, drop=0):
     parts, x = [], LEFT
     for number, name in enumerate(series):
-        parts.append(f'<rect x="{x}" y="{HEIGHT - 14}" width="10" height="10" '
-                     f'fill="{COLOURS[number % len(COLOURS)]}"/>{text(x + 14, HEIGHT - 5, name, "start")}')
+        y = HEIGHT + drop - 14
+        parts.append(f'<rect x="{x}" y="{y}" width="10" height="10" '
+                     f'fill="{COLOURS[number % len(COLOURS)]}"/>{text(x + 14, y + 9, name, "start")}')
         x += 30 + 7 * len(name)
     return "".join(parts)
 
 
-def text(x, y, words, anchor, bold=False):
-    weight = ' font-weight="bold"' if bold else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight}>{escape(words)}</text>'
+def text(x, y, words, anchor, *, bold=False, tilted=False):
+    more = ' font-weight="bold"' if bold else ""
+    more += f' transform="rotate(-40 {x:.1f} {y:.1f})"' if tilted else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(words)}</text>'
 
 
-def wrap(parts):
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
-            f'font-size="12"><rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>{"".join(parts)}</svg>\n')
+def wrap(parts, drop=0):
+    height = HEIGHT + drop
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
+            f'font-size="12"><rect width="{WIDTH}" height="{height}" fill="#fff"/>{"".join(parts)}</svg>\n')
