@@ -8,66 +8,14 @@ use takt_ipc::message::Message;
 use takt_ipc::socket::Listener;
 
 mod support;
+use support::daemon::{Daemon, PATIENCE, alone, assert_same, environment};
 use support::{GL, products, takt, takt_command, text, trap};
-
-/// Long enough for any machine; nothing waits this long unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A daemon that is killed when the test ends.
-struct Daemon {
-    process: Child,
-    socket: PathBuf,
-}
-
-impl Daemon {
-    fn start(name: &str) -> Self {
-        let socket = products().join(format!("{name}.socket"));
-        // What a killed daemon left behind.
-        std::fs::remove_file(&socket).unwrap_or_default();
-        let mut command = takt_command("serve");
-        command.arg("--socket").arg(&socket).stderr(Stdio::null());
-        let process = command.spawn().expect("takt starts");
-        let until = Instant::now() + PATIENCE;
-        while !socket.exists() {
-            assert!(Instant::now() < until, "the daemon does not listen");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Self { process, socket }
-    }
-
-    fn signal(&self, signal: &str) {
-        // The shell's own kill, which is everywhere.
-        let order = format!("kill {signal} {}", self.process.id());
-        assert!(Command::new("sh").args(["-c", &order]).status().expect("a shell starts").success());
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        self.process.kill().unwrap_or_default();
-        self.process.wait().ok();
-    }
-}
-
-fn environment(command: &mut Command) -> &mut Command {
-    command.envs([("LIBGL_ALWAYS_SOFTWARE", "1"), ("LP_NUM_THREADS", "1")])
-}
 
 /// Runs a program that asks the daemon at `socket` for leave.
 fn scheduled(socket: &Path, program: &Path, arguments: &[&str]) -> Output {
     let mut command = takt();
     command.arg("--schedule").arg("--socket").arg(socket).arg("--").arg(program).args(arguments);
     environment(&mut command).output().expect("takt starts")
-}
-
-fn alone(program: &Path, arguments: &[&str]) -> Output {
-    environment(Command::new(program).args(arguments)).output().expect("the trap starts")
-}
-
-/// The program says and ends the same; what Takt says of itself comes on standard error.
-fn assert_same(output: &Output, alone: &Output, name: &str) {
-    assert_eq!(text(&output.stdout), text(&alone.stdout), "{name}: {}", text(&output.stderr));
-    assert_eq!(output.status, alone.status, "{name}: {}", text(&output.stderr));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+pub(crate) mod daemon;
 pub(crate) mod server;
 
 /// Folder of the test's own products.

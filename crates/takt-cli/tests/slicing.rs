@@ -1,0 +1,124 @@
+//! Draws that are cut into pieces show what they show in one piece.
+
+use std::process::Command;
+
+mod support;
+use support::daemon::{Daemon, alone, assert_same, environment};
+use support::server::Server;
+use support::{GL, app, column, is_slow_wanted, products, takt, text, trap};
+
+/// So little that nearly every draw is too long for it.
+const TINY: [&str; 3] = ["--verbose", "--max-slice-ms", "0.05"];
+
+/// Draws that were cut, and how many pieces there were; none if nothing was long.
+fn cut(said: &str) -> Option<(u64, u64)> {
+    let line = said.lines().find_map(|line| line.strip_prefix("takt: slicing: "))?;
+    let mut numbers = line.split_ascii_whitespace().filter_map(|word| word.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// On a starved machine the program rightly goes on without the daemon, and nothing is cut.
+fn assert_cut(said: &str, name: &str) {
+    let (draws, pieces) = cut(said).unwrap_or_default();
+    assert!(draws > 0 && pieces > draws || said.contains("unscheduled"), "{name}: {said}");
+}
+
+#[test]
+fn our_apps_show_the_same_in_pieces() {
+    let daemon = Daemon::start("slicing-apps");
+    let apps: [(&str, &[&str]); 7] = [
+        ("takt-speedometer", &[]),
+        ("takt-tachometer", &[]),
+        ("takt-map", &[]),
+        ("takt-menu", &[]),
+        ("takt-scene", &["--shader", "marble", "--objects", "3"]),
+        ("takt-flood", &["--iterations", "40"]),
+        ("takt-flood", &["--iterations", "40", "--primitives", "100"]),
+    ];
+    for (name, arguments) in apps {
+        let small = ["--size", "160x96", "--frames", "3", "--fps", "0", "--validate"];
+        let arguments = [arguments, &small].concat();
+        let hash = |bytes: &[u8]| text(bytes).lines().find(|line| line.contains("hash")).map(str::to_owned);
+        let whole = alone(&app(name), &arguments);
+        let output = daemon.run(&TINY, &app(name), &arguments).output().expect("takt starts");
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{name}: {said}");
+        assert!(hash(&whole.stdout).is_some(), "{name}: {}", text(&whole.stdout));
+        assert_eq!(hash(&output.stdout), hash(&whole.stdout), "{name}: {said}");
+        assert_cut(&said, name);
+    }
+}
+
+#[test]
+fn no_state_of_gl_gives_pieces_away() {
+    let daemon = Daemon::start("slicing-states");
+    let program = trap("slices", &GL);
+    let output = daemon.run(&TINY, &program, &[]).output().expect("takt starts");
+    assert_same(&output, &alone(&program, &[]), "slices");
+    let said = text(&output.stderr);
+    assert_cut(&said, "slices");
+    for reason in ["query in flight", "transform feedback", "shader writes to memory"] {
+        assert!(said.contains(reason) || said.contains("unscheduled"), "{reason}: {said}");
+    }
+}
+
+#[test]
+fn a_benchmark_validates_its_scenes_in_pieces() {
+    let (daemon, server) = (Daemon::start("slicing-benchmark"), Server::x11());
+    let few = ["build", "texture", "shading:shading=phong", "bump:bump-render=normals", "loop", "function"];
+    let scenes = if is_slow_wanted() { &[][..] } else { &few[..] };
+    let validate = |command: &mut Command| {
+        command.args(["--validate", "--size", "800x600"]);
+        scenes.iter().for_each(|scene| {
+            command.args(["-b", scene]);
+        });
+        let variables = server.variables.iter().map(|(name, value)| (name, value));
+        let output = environment(command).envs(variables).output().expect("it starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let lines = text(&output.stdout);
+        let lines: Vec<String> =
+            lines.lines().filter(|line| line.contains("Validation")).map(str::to_owned).collect();
+        (lines, text(&output.stderr))
+    };
+    let (whole, _) = validate(&mut Command::new("glmark2-es2"));
+    let (pieces, said) = validate(&mut daemon.run(&["--verbose"], "glmark2-es2".as_ref(), &[]));
+    assert_eq!(pieces, whole, "{said}");
+    assert!(whole.iter().filter(|line| line.contains("Success")).count() >= 4, "{whole:?}");
+    assert_cut(&said, "glmark2");
+}
+
+#[test]
+fn pieces_are_numbered_and_can_be_switched_off() {
+    let daemon = Daemon::start("slicing-off");
+    let flood = app("takt-flood");
+    let arguments = ["--iterations", "200", "--size", "320x240", "--frames", "4"];
+    let run = |limit: &str| {
+        let table = products().join(format!("slicing-{limit}.csv"));
+        std::fs::remove_file(&table).unwrap_or_default();
+        let file = table.display().to_string();
+        let options = ["--verbose", "--max-slice-ms", limit, "--measure", &file];
+        let output = daemon.run(&options, &flood, &arguments).output().expect("takt starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let pieces: Vec<u32> = column(&table, "piece").iter().map(|cell| cell.parse().unwrap()).collect();
+        (text(&output.stderr), pieces)
+    };
+    let (said, pieces) = run("1");
+    assert_cut(&said, "flood");
+    assert!(pieces.windows(2).all(|two| two[1] <= 1 || two[1] == two[0] + 1), "{pieces:?}");
+    assert!(pieces.iter().any(|piece| *piece > 4) || said.contains("unscheduled"), "{pieces:?}");
+    let (said, pieces) = run("0");
+    assert_eq!(cut(&said), None, "{said}");
+    assert!(pieces.iter().all(|piece| *piece == 0), "{pieces:?}");
+}
+
+#[test]
+fn without_a_daemon_nothing_is_cut() {
+    let table = products().join("slicing-nobody.csv");
+    std::fs::remove_file(&table).unwrap_or_default();
+    let mut command = takt();
+    command.arg("--verbose").arg("--measure").arg(&table).arg("--").arg(app("takt-flood"));
+    command.args(["--iterations", "100", "--size", "160x96", "--frames", "2"]);
+    let output = environment(&mut command).output().expect("takt starts");
+    assert_eq!(cut(&text(&output.stderr)), None);
+    assert!(column(&table, "piece").iter().all(|piece| piece == "0"));
+}
