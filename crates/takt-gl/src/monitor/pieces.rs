@@ -87,7 +87,8 @@ impl State {
         if !measured && !self.follow.programs.contains(&program) {
             self.follow.programs.push(program);
         }
-        if (measured && predicted.as_ns() < slice.as_ns() / 2) || !measure::is_possible(self.display()) {
+        let believed = slice::is_short_program(program) && predicted.as_ns() < slice.as_ns() / 2;
+        if believed || !measure::is_possible(self.display()) {
             return None;
         }
         let refused = |reason: Reason| {
@@ -105,8 +106,9 @@ impl State {
         let tiles = if ways.tiles { Tiles::new(scissor.clip(), self.busy()) } else { None };
         let order = Order { ways, tiles, slice, predicted, before, scissor };
         let slicer = Slicer::new(*drawing, known, order);
-        if slicer.is_none() {
-            refused(Reason::Small);
+        match slicer {
+            Some(_) => slice::cut(program),
+            None => refused(Reason::Small),
         }
         slicer
     }

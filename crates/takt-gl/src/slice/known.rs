@@ -182,10 +182,16 @@ struct Book {
     /// Variants of programs, and those that were measured.
     programs: BTreeMap<u64, BTreeSet<u64>>,
     measured: BTreeSet<Variant>,
+    /// Those with draws that were cut.
+    long: BTreeSet<Variant>,
 }
 
-static BOOK: Mutex<Book> =
-    Mutex::new(Book { draws: BTreeMap::new(), programs: BTreeMap::new(), measured: BTreeSet::new() });
+static BOOK: Mutex<Book> = Mutex::new(Book {
+    draws: BTreeMap::new(),
+    programs: BTreeMap::new(),
+    measured: BTreeSet::new(),
+    long: BTreeSet::new(),
+});
 
 /// Draws that are remembered; more are all forgotten, and get to be known again.
 const DRAWS_MAX: usize = 4096;
@@ -219,6 +225,23 @@ pub fn variant(program: ProgramId, numbers: u64) -> Variant {
     }
     variants.insert(numbers);
     Variant(program.0 ^ numbers)
+}
+
+/// Whether what models say about draws of that program can be believed: some were measured, and
+/// none was cut. The models learn what a cut draw took when its last piece is over, and the next
+/// one comes before that.
+pub fn is_short_program(program: Variant) -> bool {
+    let book = book();
+    book.measured.contains(&program) && !book.long.contains(&program)
+}
+
+/// A draw of that program is cut.
+pub fn cut(program: Variant) {
+    let mut book = book();
+    if book.long.len() >= PROGRAMS_MAX * VARIANTS_MAX {
+        book.long.clear();
+    }
+    book.long.insert(program);
 }
 
 /// Whether a draw of that program was measured.
@@ -299,6 +322,9 @@ mod tests {
         assert_eq!(first, variant(program, 1));
         measured(first);
         assert!(is_measured(first) && !is_measured(variant(program, 2)));
+        assert!(is_short_program(first));
+        cut(first);
+        assert!(!is_short_program(first), "models may not know yet");
         let counted: BTreeSet<Variant> = (100..200).map(|number| variant(program, number)).collect();
         assert!(counted.len() <= VARIANTS_MAX, "{counted:?}");
     }

@@ -20,7 +20,9 @@ mod stats;
 mod tiles;
 
 pub use cut::{Cut, Piece};
-pub use known::{Figures, Known, Signature, Variant, draw, is_measured, measured, variant};
+pub use known::{
+    Figures, Known, Signature, Variant, cut, draw, is_measured, is_short_program, measured, variant,
+};
 pub use part::{Follow, Part};
 pub use rules::{Circumstances, Habits, Reason, Ways, decide};
 pub use scissor::Scissor;
