@@ -211,12 +211,18 @@ impl Engine {
                 };
                 joined(&seat);
                 let seat = place.insert(seat);
+                seat.reserve(params.etpf);
                 // A fresh ring has room.
                 let limited = seat.tell(Reply::Limit { slice: max_slice });
                 debug_assert!(limited.is_ok(), "a fresh ring has room");
                 self.tell_core(now, Event::Join { app, params, phase: 0 });
             }
-            Order::Change { app, params } => self.tell_core(now, Event::Change { app, params }),
+            Order::Change { app, params } => {
+                if let Some(seat) = self.seat_mut(app) {
+                    seat.reserve(params.etpf);
+                }
+                self.tell_core(now, Event::Change { app, params });
+            }
             Order::Limit { app, max_slice } => self.tell_client(now, app, Reply::Limit { slice: max_slice }),
             Order::Leave { app } => self.dismiss(now, app, None),
             Order::Focus(app) => self.tell_core(now, Event::Focus { app }),

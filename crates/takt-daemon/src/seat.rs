@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 
 use takt_core::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
-use takt_core::{AppId, Cost, Event, GroupId, Span, Time};
+use takt_core::{AppId, Cost, Estimate, Event, GroupId, Span, Time};
 use takt_ipc::region::{Region, Replies, Requests};
 use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
@@ -36,6 +36,8 @@ pub struct Seat {
     doorbell: Doorbell,
     /// The number that its next group must have at least.
     next: u64,
+    /// No group of it is believed to take longer.
+    longest: Estimate,
     /// Groups that were granted and are not finished.
     granted: [Option<GroupId>; IN_FLIGHT_MAX],
     /// It was told something and sleeps perhaps.
@@ -97,12 +99,21 @@ impl Seat {
             replies,
             doorbell,
             next: 0,
+            longest: Estimate::new(Span::FOREVER),
             granted: [None; IN_FLIGHT_MAX],
             told: false,
             noise: 0,
             window_ends: Time::ZERO,
         };
         Ok((seat, ends))
+    }
+
+    /// It has reserved so much per frame, so no estimate of a group may be above. A group that is
+    /// predicted to end periods later waits for all that end before, and one that never runs is
+    /// never measured: a single wrong estimate would keep an app with reserved time off the GPU
+    /// for good.
+    pub fn reserve(&mut self, etpf: Span) {
+        self.longest = Estimate::new(if etpf > Span::ZERO { etpf } else { Span::FOREVER });
     }
 
     /// The client rang: whoever does so all the time for nothing keeps the loop from its work.
@@ -131,6 +142,7 @@ impl Seat {
                     return Err(Fault::Order(group.0));
                 }
                 self.next = group.0 + 1;
+                let estimate = estimate.min(self.longest);
                 Ok(Some(Event::Submit { app: self.app, group: self.global(group), kind, estimate }))
             }
             Request::Complete { group, finished, cost } => {

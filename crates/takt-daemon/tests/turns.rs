@@ -68,12 +68,16 @@ impl Rig {
     }
 
     fn join(&mut self, slot: u32, priority: u32) -> App {
+        self.join_reserving(slot, priority, Span::ZERO)
+    }
+
+    fn join_reserving(&mut self, slot: u32, priority: u32, etpf: Span) -> App {
         let id = AppId(slot);
         let (seat, ends) = Seat::new(id).expect("shared memory");
         let params = AppParams {
             priority: Priority(priority),
             stride: Stride::ONE,
-            etpf: Span::ZERO,
+            etpf,
             service: Service::default(),
         };
         let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
@@ -123,6 +127,29 @@ fn groups_are_granted_by_priority_and_completions_let_others_in() {
     high.complete(0, rig.now);
     rig.turn();
     assert_eq!(low.granted(), [1]);
+}
+
+#[test]
+fn a_wild_estimate_does_not_starve_an_app_with_reserved_time() {
+    let mut rig = Rig::new(1);
+    let mut flood = rig.join(0, 1);
+    let mut dial = rig.join_reserving(1, 9, Span::from_ms(5));
+    dial.submit(0, 100_000, GroupKind::Draw);
+    flood.submit(0, 100, GroupKind::Draw);
+    rig.turn();
+    assert_eq!((dial.granted(), flood.granted()), (vec![0], vec![]), "it would end six periods later");
+    // What it reserves is what counts, also once that changes.
+    dial.complete(0, rig.now);
+    let params = AppParams {
+        priority: Priority(9),
+        stride: Stride::ONE,
+        etpf: Span::ZERO,
+        service: Service::default(),
+    };
+    rig.office.orders.push(Order::Change { app: dial.id, params }).expect("room");
+    dial.submit(1, 100_000, GroupKind::Draw);
+    rig.turn();
+    assert_eq!((dial.granted(), flood.granted()), (vec![], vec![0]));
 }
 
 #[test]
