@@ -1,8 +1,8 @@
 """Experiment 1: an app that must be on time beside floods of long draws."""
 
-from takteval import frames, load
+from takteval import frames, load, reality
 from takteval.crew import Crew, Failed
-from takteval.daemon import Daemon
+from takteval.daemon import LOG, Daemon
 from takteval.plan import Point
 
 FPS = 60
@@ -34,7 +34,7 @@ class Experiment:
     def points(self):
         """All measurements, the ones that must be shown first."""
         must = [self.point(0, 0, mode) for mode in ("native", "takt")] + [self.alone_point(100), self.alone_point(1)]
-        must += [self.point(5, 100, mode) for mode in MODES[:3]] + [self.point(5, 1, mode) for mode in MODES[:3]]
+        must += [self.point(5, length, mode, record=True) for length in (100, 1) for mode in MODES[:3]]
         rest = [self.point(5, 100, "takt-unsliced")]
         rest += [self.point(5, 10, mode) for mode in MODES[:3]] + [self.point(1, 100, mode) for mode in MODES[:3]]
         rest += [self.point(5, 100, "takt", slice_ms=ms) for ms in SLICES_MS if ms != 1]
@@ -70,13 +70,14 @@ class Experiment:
         about = {"mode": "native", "floods": 1, "draw_ms": length_ms, "primitives": primitives, "alone": True}
         return Point("floods", name, measure, want_s=8 if length_ms < 1000 else 12, least_s=4, about=about)
 
-    def point(self, count, length_ms, mode, slice_ms=1.0, primitives=None):
+    def point(self, count, length_ms, mode, slice_ms=1.0, primitives=None, record=False):
         about = {"mode": mode, "floods": count, "draw_ms": length_ms, "primitives": primitives,
                  "slice_ms": {"takt": slice_ms, "takt-unsliced": 0}.get(mode)}
 
         def measure(folder, seconds):
             with Crew(folder) as crew:
-                hero, flood = self.starts(crew, mode, about["slice_ms"])
+                logged = record and mode == "takt" and self.machine.can_record()
+                hero, flood = self.starts(crew, mode, about["slice_ms"], logged)
                 hero(["--frame-log", folder / "hero.csv"])
                 # The app is at work before others disturb it, as in a car that has started.
                 crew.sleep(0.5)
@@ -87,6 +88,8 @@ class Experiment:
                 killed = crew.stop(patience_s=min(5.0, 2 + 2 * count * length_ms * self.scale / 1000))
             if killed:
                 load.drain(self.machine)
+            if logged:
+                reality.pack(folder / LOG)
             figures = {"window_s": window.seconds, "killed": killed,
                        **frames.judge(frames.read(folder / "hero.csv"), window, FPS)}
             if figures["fps"] > 1.1 * FPS:
@@ -98,7 +101,7 @@ class Experiment:
         name += f"-slice{slice_ms}" * (slice_ms != 1.0) + "-ranges" * bool(primitives)
         return Point("floods", name, measure, about=about)
 
-    def starts(self, crew, mode, slice_ms):
+    def starts(self, crew, mode, slice_ms, record):
         """How the app and floods are started in a mode."""
         env = self.machine.env()
         hero = [self.machine.bin / "takt-flood", *load.FINISH, "--size", self.floods.size, "--iterations",
@@ -107,7 +110,7 @@ class Experiment:
             priority = lambda level: ["--egl-priority", level] if mode == "egl-priority" else []
             return (lambda more: crew.start("hero", [*hero, "--fps", FPS, *priority("high"), *more], env),
                     lambda name, command: crew.start(name, [*command, *priority("low")], env))
-        daemon = Daemon(self.machine, crew, max_slice_ms=slice_ms)
+        daemon = Daemon(self.machine, crew, max_slice_ms=slice_ms, record=record)
         # The swap paces it, and its own draw is never cut: nobody more important waits for it.
         wanted = daemon.options("hero", priority=90, fps=FPS, etpf_ms=round(self.hero_ms * 1.2 + 2, 3),
                                 max_slice_ms=0)
