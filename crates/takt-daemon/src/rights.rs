@@ -22,6 +22,18 @@ pub struct Denied {
     pub why: String,
 }
 
+/// The most urgent of ordinary threads.
+const NICEST: i32 = -20;
+
+/// Makes the calling thread a real-time one; otherwise what the system said.
+pub fn real_time() -> Result<(), String> {
+    let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    let priority = ThreadPriorityValue::try_from(PRIORITY).map_err(|error| error.to_string())?;
+    let own = thread_priority::thread_native_id();
+    thread_priority::set_thread_priority_and_policy(own, ThreadPriority::Crossplatform(priority), fifo)
+        .map_err(|error| format!("{error:?}"))
+}
+
 /// Claims all rights for the calling thread; returns those that were not granted.
 pub fn claim() -> Vec<Denied> {
     let mut denied = Vec::new();
@@ -30,15 +42,12 @@ pub fn claim() -> Vec<Denied> {
             denied.push(Denied { what, why: format!("{error}; {remedy}") });
         }
     };
-    let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-    let priority = ThreadPriorityValue::try_from(PRIORITY)
-        .map(ThreadPriority::Crossplatform)
-        .map_err(|error| error.to_string())
-        .and_then(|priority| {
-            let own = thread_priority::thread_native_id();
-            thread_priority::set_thread_priority_and_policy(own, priority, fifo)
-                .map_err(|error| format!("{error:?}"))
-        });
+    let priority = real_time();
+    if priority.is_err() {
+        // Better than nothing; where that is not allowed either, nothing is lost. On Linux, "the
+        // calling process" is the calling thread.
+        rustix::process::setpriority_process(None, NICEST).unwrap_or_default();
+    }
     note("real-time priority", priority, "allow it with CAP_SYS_NICE or a limit on rtprio");
     let memory = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT);
     note(

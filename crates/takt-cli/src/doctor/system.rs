@@ -1,6 +1,8 @@
 //! Loader, drivers, devices and rights of this machine.
 
-use std::fs;
+use std::{fs, thread};
+
+use takt_daemon::rights;
 
 use super::Finding;
 use crate::hook::libraries::{self, Libraries};
@@ -81,26 +83,22 @@ pub(super) fn devices() -> Finding {
     }
 }
 
-/// Whether threads may ask for real-time scheduling, which the scheduler of frames wants.
+/// Whether threads may have real-time priorities, which the scheduler of frames wants. A thread
+/// tries: capabilities and limits do not tell what a container forbids.
 pub(super) fn real_time() -> Option<Finding> {
-    const CAP_SYS_NICE: u32 = 23;
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
-    let capable = u64::from_str_radix(capabilities.trim(), 16).ok()? >> CAP_SYS_NICE & 1 == 1;
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let limit = limits.lines().find_map(|line| line.strip_prefix("Max realtime priority"));
-    let soft = limit.and_then(|rest| rest.split_whitespace().next()).unwrap_or("0");
-    Some(match (capable, soft) {
-        (true, _) => Finding::ok("real time", "threads may use real-time priorities (CAP_SYS_NICE)"),
-        (false, "0") => Finding {
-            remedy: Some("set `rtprio` for your user in /etc/security/limits.conf".to_owned()),
+    let tried = thread::Builder::new().spawn(rights::real_time).ok()?.join().ok()?;
+    Some(match tried {
+        Ok(()) => Finding::ok("real time", "threads may have real-time priorities"),
+        Err(error) => Finding {
+            remedy: Some(
+                "give CAP_SYS_NICE, or set `rtprio` for your user in /etc/security/limits.conf; \
+                 some containers forbid it all the same"
+                    .to_owned(),
+            ),
             ..Finding::note(
                 "real time",
-                "threads may not use real-time priorities; only scheduling needs them",
+                format!("threads may not have real-time priorities ({error}); only `takt serve` wants them"),
             )
         },
-        (false, soft) => {
-            Finding::ok("real time", format!("threads may use real-time priorities up to {soft}"))
-        }
     })
 }
