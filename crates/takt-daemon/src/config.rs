@@ -17,6 +17,7 @@
 //! etpf_ms = 3.5
 //! ```
 
+use crate::vsync::Vsync;
 use serde::Deserialize;
 use takt_core::{Config, Execution, Margins, Refresh, Span, Tuning, policy};
 
@@ -26,6 +27,8 @@ use takt_core::{Config, Execution, Margins, Refresh, Span, Tuning, policy};
 pub struct File {
     /// Refresh rate of the display. Default: 60.
     pub refresh_hz: Option<f64>,
+    /// Who tells when the display refreshes: `timer`, or `drm:/dev/dri/card0`. Default: timer.
+    pub vsync: Option<String>,
     /// Name of the policy. Default: frame-deadline.
     pub policy: Option<String>,
     /// Most groups granted and not finished at once. Default: 2.
@@ -92,6 +95,8 @@ pub struct FileApp {
 pub struct Settings {
     /// Of the core.
     pub core: Config,
+    /// Who tells when the display refreshes.
+    pub vsync: Vsync,
     /// Name of the policy.
     pub policy: String,
     /// Longest group that a client may form.
@@ -159,6 +164,7 @@ impl Default for Settings {
         debug_assert!(defaults.is_ok(), "defaults make sense");
         defaults.unwrap_or_else(|_| Self {
             core: Config::default(),
+            vsync: Vsync::Timer,
             policy: policy::NAMES[0].to_owned(),
             max_slice: Span::from_ms(1),
             spin_us: 0,
@@ -178,6 +184,10 @@ impl File {
         if !(1..=64).contains(&mpcg) {
             return Err(mistake("mpcg", mpcg, "use 1 to 64".to_owned()));
         }
+        let vsync = self
+            .vsync
+            .as_deref()
+            .map_or(Ok(Vsync::Timer), |text| text.parse().map_err(|remedy| mistake("vsync", text, remedy)))?;
         let spin_us = self.spin_us.unwrap_or_else(default_spin_us);
         if spin_us > 1000 {
             return Err(mistake("spin_us", spin_us, "use 0 to 1000".to_owned()));
@@ -206,6 +216,7 @@ impl File {
                 tuning: Tuning { blocking: blocking.unwrap_or(defaults.blocking), ..defaults },
                 ..Config::default()
             },
+            vsync,
             policy,
             max_slice: slice("max_slice_ms", self.max_slice_ms.unwrap_or(1.0))?,
             spin_us,
@@ -323,6 +334,7 @@ mod tests {
     fn mistakes_name_key_value_and_remedy() {
         assert!(problem("polcy = 1").contains("line 1, column 1"), "{}", problem("polcy = 1"));
         assert_eq!(problem("policy = 'x'"), format!("policy = x: use one of {}", policy::NAMES.join(", ")));
+        assert!(problem("vsync = 'x'").starts_with("vsync = x: use \"timer\""), "{}", problem("vsync = 'x'"));
         assert_eq!(problem("mpcg = 0"), "mpcg = 0: use 1 to 64");
         assert_eq!(problem("max_blocking_ms = -1"), "max_blocking_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("spin_us = 1001"), "spin_us = 1001: use 0 to 1000");

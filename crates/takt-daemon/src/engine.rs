@@ -8,7 +8,7 @@
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use takt_core::policy::Policy;
 use takt_core::{
-    Action, AppId, AppParams, Config, Cost, Event, LostBy, Refusal, Scheduler, Span, Stats, Time,
+    Action, AppId, AppParams, Config, Cost, Event, LostBy, Refresh, Refusal, Scheduler, Span, Stats, Time,
 };
 use takt_ipc::Reply;
 use takt_ipc::beat::Heart;
@@ -58,6 +58,8 @@ pub enum Order {
     Policy(Box<dyn Policy>),
     /// The focus is elsewhere.
     Focus(Option<AppId>),
+    /// The display refreshes on another grid.
+    Refresh(Refresh),
     /// Tell the core's counters.
     Count,
     /// The loop ends.
@@ -226,6 +228,7 @@ impl Engine {
             Order::Limit { app, max_slice } => self.tell_client(now, app, Reply::Limit { slice: max_slice }),
             Order::Leave { app } => self.dismiss(now, app, None),
             Order::Focus(app) => self.tell_core(now, Event::Focus { app }),
+            Order::Refresh(grid) => self.tell_core(now, Event::Refresh(grid)),
             Order::Policy(policy) => {
                 self.note(now, Record::Policy(policy.name()));
                 let before = self.scheduler.replace_policy(policy);

@@ -107,6 +107,16 @@ pub enum Entry<'a> {
         /// From now on.
         after: &'a str,
     },
+    /// The display told when it refreshes, and scheduling follows it.
+    Display {
+        /// Its rate.
+        refresh_hz: f64,
+    },
+    /// The display tells no more; scheduling goes on by the clock.
+    DisplayLost {
+        /// Why.
+        reason: &'a str,
+    },
     /// The configuration was read again.
     Reloaded {
         /// What is different; nothing if nothing is.

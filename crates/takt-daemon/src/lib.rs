@@ -10,6 +10,7 @@
 //! * [`journal`], [`notify`]: what it tells people, machines and the service manager.
 //! * [`watch`]: whether its configuration is another one than before.
 //! * [`quarantine`]: who did something wrong and may not come back yet.
+//! * [`vsync`]: when the display refreshes.
 //! * [`place`]: where it listens, so that only one does.
 //! * [`exposition`], [`exporter`]: counters for monitoring tools.
 //! * [`feed`]: what happens, line by line, for a file and for tools.
@@ -34,4 +35,5 @@ pub mod rights;
 pub mod seat;
 pub mod server;
 pub mod thread;
+pub mod vsync;
 pub mod watch;

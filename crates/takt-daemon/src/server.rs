@@ -30,6 +30,7 @@ use crate::quarantine::Quarantine;
 use crate::rights::{self, Denied};
 use crate::seat::{Fault, Seat};
 use crate::thread::{Loop, Waker};
+use crate::vsync::Follower;
 
 /// Most connections at once.
 const SESSIONS_MAX: usize = 256;
@@ -51,6 +52,8 @@ pub struct Server {
     journal: Journal,
     feeds: Feeds,
     monitor: Option<watched::Monitor>,
+    /// Who listens to the display, if anybody does.
+    follower: Option<Follower>,
     policy: String,
     scheduler: Option<std::thread::JoinHandle<Engine>>,
     own_uid: u32,
@@ -74,6 +77,7 @@ impl Server {
     /// Listens at `path` and starts the scheduling loop.
     pub fn start(path: PathBuf, settings: Settings) -> std::io::Result<Self> {
         let place = Place::take(path)?;
+        let follower = Follower::start(&settings.vsync, settings.core.refresh)?;
         let Some(mut chosen) = policy::by_name(&settings.policy) else {
             return Err(std::io::Error::new(
                 ErrorKind::InvalidInput,
@@ -109,6 +113,7 @@ impl Server {
             journal: Journal::default(),
             feeds: Feeds::default(),
             monitor: None,
+            follower,
             scheduler: Some(scheduler),
             own_uid: rustix::process::geteuid().as_raw(),
             stopping: false,
@@ -173,6 +178,7 @@ impl Server {
         drop(fds);
         self.read_notes();
         self.journal.sum_up(&self.members);
+        self.follow_display();
         self.show();
         // Answered at the loop's next beat; an order that does not fit is asked again then.
         self.office.orders.push(Order::Count).unwrap_or_default();

@@ -11,6 +11,7 @@
 //! * [`beat`]: the page on which the daemon shows all clients that it is alive.
 //! * [`alive`]: whether it can be, as the system sees it.
 //! * [`wake`]: how each side wakes the other.
+//! * [`vblank`]: when displays refresh, as the kernel tells.
 //! * [`message`], [`socket`]: joining and leaving, parameters, questions and answers.
 //! * [`client`]: all of it, as an app needs it.
 //! * [`session`]: the same for an app that runs on when the daemon does not; [`clock`]: its time.
@@ -37,6 +38,8 @@ pub mod session;
 #[cfg(not(loom))]
 pub mod socket;
 mod sync;
+#[cfg(not(loom))]
+pub mod vblank;
 pub mod wake;
 
 pub use record::{Malformed, Reply, Request};

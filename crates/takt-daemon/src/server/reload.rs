@@ -8,6 +8,7 @@ use crate::config::Settings;
 use crate::engine::Order;
 use crate::journal::{Entry, Who};
 use crate::members::{Member, Terms};
+use crate::vsync::Follower;
 
 impl Server {
     /// Takes over what differs in `settings`, for apps that are scheduled already as well; returns
@@ -42,6 +43,9 @@ impl Server {
             if differs {
                 changes.push(format!("{what} holds after a restart"));
             }
+        }
+        if self.settings.vsync != before.vsync {
+            changes.push("vsync holds after a restart".to_owned());
         }
         self.settings.core = old;
     }
@@ -119,6 +123,22 @@ impl Server {
             self.journal.tell(&changed(member));
         }
         Ok(())
+    }
+
+    /// Takes over what the display tells.
+    pub(super) fn follow_display(&mut self) {
+        match self.follower.as_ref().and_then(Follower::news) {
+            None => {}
+            Some(Ok(grid)) => {
+                self.journal.tell(&Entry::Display { refresh_hz: f64::from(grid.mhz()) / 1000.0 });
+                self.order(Order::Refresh(grid));
+            }
+            Some(Err(error)) => {
+                // The grid stays as it is and runs on the clock.
+                self.follower = None;
+                self.journal.tell(&Entry::DisplayLost { reason: &error.to_string() });
+            }
+        }
     }
 
     /// Whose deadlines are guaranteed may be different now.
