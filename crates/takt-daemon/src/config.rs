@@ -41,6 +41,9 @@ pub struct File {
     /// How long clients look for a reply before they fall asleep, in microseconds. Default: 20, and 0
     /// on a single processor.
     pub spin_us: Option<u32>,
+    /// How long the scheduling loop looks for more to do after it was woken, in microseconds.
+    /// Default: 0.
+    pub loop_spin_us: Option<u32>,
     /// What to do with an app whose deadlines cannot be guaranteed.
     pub admission: Admission,
     /// How far to distrust predictions.
@@ -103,6 +106,8 @@ pub struct Settings {
     pub max_slice: Span,
     /// How long clients look for a reply before they fall asleep, in microseconds.
     pub spin_us: u32,
+    /// How long the scheduling loop looks for more to do before it falls asleep, in microseconds.
+    pub loop_spin_us: u32,
     /// What to do with an app whose deadlines cannot be guaranteed.
     pub admission: Admission,
     /// What single apps get.
@@ -168,6 +173,7 @@ impl Default for Settings {
             policy: policy::NAMES[0].to_owned(),
             max_slice: Span::from_ms(1),
             spin_us: 0,
+            loop_spin_us: 0,
             admission: Admission::Unprotected,
             apps: Vec::new(),
         })
@@ -189,8 +195,11 @@ impl File {
             .as_deref()
             .map_or(Ok(Vsync::Timer), |text| text.parse().map_err(|remedy| mistake("vsync", text, remedy)))?;
         let spin_us = self.spin_us.unwrap_or_else(default_spin_us);
-        if spin_us > 1000 {
-            return Err(mistake("spin_us", spin_us, "use 0 to 1000".to_owned()));
+        let loop_spin_us = self.loop_spin_us.unwrap_or(0);
+        for (key, value) in [("spin_us", spin_us), ("loop_spin_us", loop_spin_us)] {
+            if value > 1000 {
+                return Err(mistake(key, value, "use 0 to 1000".to_owned()));
+            }
         }
         let refresh_mhz = rate("refresh_hz", self.refresh_hz.unwrap_or(60.0))?;
         let refresh = Refresh::from_mhz(refresh_mhz)
@@ -220,6 +229,7 @@ impl File {
             policy,
             max_slice: slice("max_slice_ms", self.max_slice_ms.unwrap_or(1.0))?,
             spin_us,
+            loop_spin_us,
             admission: self.admission,
             apps,
         })

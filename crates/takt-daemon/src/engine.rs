@@ -173,6 +173,11 @@ impl Engine {
         self.stopped
     }
 
+    /// Whether somebody has asked for something that no turn has seen yet.
+    pub fn has_work(&self) -> bool {
+        !self.orders.is_empty() || self.seats.iter().flatten().any(|seat| seat.has_requests())
+    }
+
     /// The doorbell of the client at a slot rang.
     pub fn rang(&mut self, now: Time, app: AppId) {
         if let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.rang(now)) {

@@ -116,6 +116,11 @@ impl Seat {
         self.longest = Estimate::new(if etpf > Span::ZERO { etpf } else { Span::FOREVER });
     }
 
+    /// Whether the client has sent something that was not taken yet.
+    pub fn has_requests(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
     /// The client rang: whoever does so all the time for nothing keeps the loop from its work.
     pub fn rang(&mut self, now: Time) -> Result<(), Fault> {
         if now >= self.window_ends {

@@ -89,7 +89,7 @@ impl Server {
         core.refresh = core.refresh.with_origin(clock::now());
         let (engine, office) = Engine::new(core, chosen)?;
         let heart = engine.heart().as_fd().try_clone_to_owned()?;
-        let scheduling = Loop::new(engine)?;
+        let scheduling = Loop::new(engine, Span::from_us(settings.loop_spin_us.into()))?;
         let waker = scheduling.waker();
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         let scheduler = std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::time::Timespec;
-use takt_core::{AppId, Span};
+use takt_core::{AppId, Span, Time};
 use takt_ipc::wake::Doorbell;
 
 use crate::clock;
@@ -34,15 +34,16 @@ pub struct Loop {
     engine: Engine,
     epoll: std::os::fd::OwnedFd,
     waker: Waker,
+    spin: Span,
 }
 
 impl Loop {
-    /// Around `engine`.
-    pub fn new(engine: Engine) -> std::io::Result<Self> {
+    /// Around `engine`. After it was woken it looks for more to do for `spin` before it sleeps again.
+    pub fn new(engine: Engine, spin: Span) -> std::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         listen(&epoll, &waker, WAKER)?;
-        Ok(Self { engine, epoll, waker: Waker(Arc::new(Doorbell::from_fd(waker))) })
+        Ok(Self { engine, epoll, waker: Waker(Arc::new(Doorbell::from_fd(waker))), spin })
     }
 
     /// What wakes it.
@@ -54,6 +55,7 @@ impl Loop {
     pub fn run(mut self) -> Engine {
         let mut ready =
             [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 16];
+        let mut woken = false;
         while !self.engine.is_stopped() {
             let epoll = &self.epoll;
             let began = clock::now();
@@ -65,8 +67,12 @@ impl Loop {
             self.engine.took(now.since(began));
             let latest = now + BEAT_MAX;
             let sleep = next.map_or(latest, |next| next.min(latest)).since(now);
+            if woken && self.looks_again(now, now + sleep.min(self.spin)) {
+                continue;
+            }
             // Interrupted or not: the next turn looks at everything.
             let rang = epoll::wait(&self.epoll, &mut ready, Some(&timespec(sleep))).unwrap_or_default();
+            woken = rang > 0;
             let now = clock::now();
             for event in &ready[..rang] {
                 if let Ok(app) = u32::try_from(event.data.u64()) {
@@ -75,6 +81,18 @@ impl Loop {
             }
         }
         self.engine
+    }
+
+    /// Stays awake until there is something to do, or until then; says whether there is.
+    fn looks_again(&self, mut now: Time, until: Time) -> bool {
+        while now < until {
+            if self.engine.has_work() {
+                return true;
+            }
+            std::hint::spin_loop();
+            now = clock::now();
+        }
+        false
     }
 }
 

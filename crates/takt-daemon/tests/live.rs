@@ -56,7 +56,7 @@ fn frames_are_granted_released_and_judged() {
 
 #[test]
 fn the_dead_make_room_at_once() {
-    with_daemon("dead", "mpcg = 1", |path| {
+    with_daemon("dead", "mpcg = 1\nloop_spin_us = 100", |path| {
         let mut dying = join(path, &hello("dying", 9), PATIENCE).expect("joined");
         let mut other = join(path, &hello("other", 1), PATIENCE).expect("joined");
         submit(&mut dying, 0, GroupKind::Draw);

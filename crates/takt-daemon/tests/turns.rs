@@ -346,3 +346,33 @@ fn one_that_rings_for_nothing_is_let_go() {
     assert_eq!(rig.fault(), Some((noisy.id, Fault::Noisy)));
     assert!(rig.engine.seat(busy.id).is_some());
 }
+
+#[test]
+fn work_that_waits_is_seen_without_a_turn() {
+    let mut rig = Rig::new(1);
+    let mut app = rig.join(0, 1);
+    assert!(!rig.engine.has_work());
+    app.submit(0, 1, GroupKind::Draw);
+    assert!(rig.engine.has_work());
+    rig.turn();
+    assert!(!rig.engine.has_work());
+    rig.office.orders.push(Order::Count).expect("room");
+    assert!(rig.engine.has_work());
+}
+
+#[test]
+fn another_grid_under_load_changes_only_deadlines() {
+    let mut rig = Rig::new(1);
+    let mut app = rig.join(0, 1);
+    for (group, hz) in [(0, 50_000), (1, 59_940), (2, 144_000)] {
+        app.submit(group, 100, GroupKind::Swap);
+        let origin = Time::from_us(99_000_123 + group);
+        let grid = takt_core::Refresh::from_mhz(hz).expect("a rate").with_origin(origin);
+        rig.office.orders.push(Order::Refresh(grid)).expect("room");
+        rig.now += Span::from_ms(40);
+        rig.turn();
+        assert_eq!(app.granted(), [group]);
+        app.complete(group, rig.now);
+        rig.turn();
+    }
+}

@@ -44,6 +44,9 @@ impl Server {
                 changes.push(format!("{what} holds after a restart"));
             }
         }
+        if self.settings.loop_spin_us != before.loop_spin_us {
+            changes.push("loop_spin_us holds after a restart".to_owned());
+        }
         if self.settings.vsync != before.vsync {
             changes.push("vsync holds after a restart".to_owned());
         }
