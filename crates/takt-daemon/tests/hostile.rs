@@ -210,9 +210,12 @@ fn other_versions_and_roles_are_refused_by_name() {
         assert_eq!(reason(&connection), expected);
         assert!(connection.receive().expect("whole").is_none(), "and hung up on");
     }
+    // One that has joined may say so again, with other terms; it gets no second place for that.
     let twice = daemon.join("twice", 1);
-    twice.connection.send(&Message::Hello(hello("twice", 1)), &[]).expect("sent");
-    assert_eq!(reason(&twice.connection), "it has joined already");
+    twice.connection.send(&Message::Hello(hello("twice", 2)), &[]).expect("sent");
+    let again = twice.connection.receive().expect("whole").expect("there");
+    assert!(matches!(again.message, Message::Welcome(welcome) if welcome.app == twice.welcome.app));
+    assert_eq!(daemon.ask(r#"{"ask": "apps"}"#)["is"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
