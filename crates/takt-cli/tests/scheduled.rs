@@ -147,6 +147,58 @@ fn a_frame_rate_is_kept_and_seen() {
     assert!(text(&list.stdout).contains("Policy frame-deadline"), "{}", text(&list.stdout));
 }
 
+/// Programs of all kinds under each policy, while terms and policy change: what they show is what
+/// they show alone, and the daemon finds fault with none.
+#[test]
+fn every_policy_schedules_real_programs() {
+    let program = trap_as("swaps", "policies");
+    for policy in ["frame-deadline", "fifo", "hpf", "timegraph", "edf-cbs"] {
+        let log = products().join(format!("policy-{policy}.log"));
+        std::fs::remove_file(&log).unwrap_or_default();
+        let log_argument = log.display().to_string();
+        let daemon = Daemon::with(policy, &["--policy", policy, "--log", &log_argument, "--log-json"]);
+        let run = |name: &str, terms: &[&str], what: &str| {
+            let mut command = takt();
+            command.args(["--name", name]).args(terms).arg("--socket").arg(&daemon.socket);
+            command.arg("--").arg(&program).arg(what);
+            environment(&mut command)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("takt starts")
+        };
+        let dial = run("dial", &["--priority", "90", "--fps", "60", "--etpf-ms", "2"], "only");
+        let game = run("game", &["--priority", "20"], "never");
+        let map = run("map", &["--priority", "10"], "only");
+        let set = |arguments: &[&str]| {
+            // An app that has ended already, or not begun, cannot be set: no matter.
+            let mut command = takt_command("set");
+            command.args(arguments).arg("--socket").arg(&daemon.socket).output().expect("takt starts")
+        };
+        set(&["game", "--priority", "95"]);
+        for (child, says) in [(dial, "only"), (game, "never"), (map, "only")] {
+            let output = child.wait_with_output().expect("our child");
+            assert!(output.status.success(), "{policy}: {}", text(&output.stderr));
+            assert!(text(&output.stdout).contains(says), "{policy}: {}", text(&output.stdout));
+            assert!(
+                text(&output.stderr).contains("takt: scheduled as"),
+                "{policy}: {}",
+                text(&output.stderr)
+            );
+        }
+        assert!(set(&["--policy", "fifo"]).status.success(), "{policy}");
+        let log = std::fs::read_to_string(&log).expect("a log");
+        assert_eq!(log.matches("\"event\":\"fault\"").count(), 0, "{policy}: {log}");
+        for name in ["dial", "game", "map"] {
+            let joined = format!("\"app\":\"{name}\"");
+            assert!(
+                log.lines().any(|line| line.contains("joined") && line.contains(&joined)),
+                "{policy}: {log}"
+            );
+        }
+    }
+}
+
 /// A copy of a trap under another name, so that tests do not compile over each other.
 fn trap_as(name: &str, copy: &str) -> PathBuf {
     let program = products().join(format!("scheduled-{copy}"));

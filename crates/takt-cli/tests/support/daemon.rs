@@ -19,11 +19,16 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts one that has its files under that name.
     pub(crate) fn start(name: &str) -> Self {
+        Self::with(name, &[])
+    }
+
+    /// The same with options of `takt serve`.
+    pub(crate) fn with(name: &str, options: &[&str]) -> Self {
         let socket = products().join(format!("{name}.socket"));
         // What a killed daemon left behind.
         std::fs::remove_file(&socket).unwrap_or_default();
         let mut command = takt_command("serve");
-        command.arg("--socket").arg(&socket).stderr(Stdio::null());
+        command.args(options).arg("--socket").arg(&socket).stderr(Stdio::null());
         let process = command.spawn().expect("takt starts");
         let until = Instant::now() + PATIENCE;
         while !socket.exists() {
