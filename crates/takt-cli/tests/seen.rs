@@ -159,27 +159,34 @@ fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
             page.lines().any(|line| line.strip_prefix(&frames).is_some_and(|count| count != "0"))
         })
     });
-    let log = daemon.end();
-
     let rows = std::fs::read_to_string(&capture).expect("a table");
     assert!(rows.lines().skip(1).any(|row| row.starts_with("dial,") || row.starts_with("flood,")), "{rows}");
+    let log = daemon.end();
+    assert_equal(&log);
+    assert_differences_are_found(&log);
+}
+
+/// The log is what the core does, and can be looked at in Perfetto's UI.
+fn assert_equal(log: &Path) {
     let perfetto = products().join("seen-apps.pftrace");
-    let equal = replay(&log, &["--trace", &perfetto.display().to_string()]);
+    let equal = replay(log, &["--trace", &perfetto.display().to_string()]);
     assert!(equal.status.success(), "{}{}", text(&equal.stdout), text(&equal.stderr));
     assert!(text(&equal.stdout).contains(": equal. "), "{}", text(&equal.stdout));
     let bytes = std::fs::read(&perfetto).expect("a trace");
     for name in ["dial (priority 80)", "flood (priority 3)", "menu (priority"] {
         assert!(bytes.windows(name.len()).any(|window| window == name.as_bytes()), "{name}");
     }
-    let json = replay(&log, &["--json", "-"]);
+    let json = replay(log, &["--json", "-"]);
     let outcome: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
     assert_eq!(outcome["equal"], true, "{outcome}");
     assert_eq!(outcome["cut_off"], false, "{outcome}");
     // Each frame is at least a swap that is granted.
     assert!(outcome["actions"].as_u64().is_some_and(|actions| actions > 140), "{outcome}");
+}
 
-    // A log that was changed is found out, with the line.
-    let whole = std::fs::read_to_string(&log).expect("a log");
+/// A log that was changed is found out, with the line; one that was cut off is equal up to there.
+fn assert_differences_are_found(log: &Path) {
+    let whole = std::fs::read_to_string(log).expect("a log");
     let (line, _) = whole
         .lines()
         .enumerate()
@@ -205,7 +212,6 @@ fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
         "{}",
         text(&different.stdout)
     );
-    // One that was cut off is equal up to there.
     let cut = products().join("seen-cut.jsonl");
     std::fs::write(&cut, &whole[..whole.len() * 2 / 3]).expect("written");
     assert!(replay(&cut, &[]).status.success());
