@@ -13,13 +13,12 @@ LOG = "daemon.jsonl"
 class Daemon:
     """A daemon in a crew; apps ask it through `options`."""
 
-    def __init__(self, machine, crew, *, policy="frame-deadline", mpcg=2, max_slice_ms=1.0, record=False):
+    def __init__(self, machine, crew, *, record=False, **settings):
         self._machine = machine
         self.socket = machine.work / "s"
         self.socket.unlink(missing_ok=True)
         file = crew.folder / "takt.toml"
-        file.write_text(f'policy = "{policy}"\nmpcg = {mpcg}\nmax_slice_ms = {max_slice_ms}\n'
-                        f"{machine.daemon_config}\n")
+        file.write_text(configuration(settings, machine.daemon_config))
         command = [machine.bin / "takt", "serve", "--config", file, "--socket", self.socket]
         if record:
             command += ["--record", crew.folder / LOG]
@@ -45,3 +44,10 @@ class Daemon:
             return json.loads(out)
         except Failed as failure:
             return {"apps": [], "error": str(failure)}
+
+
+def configuration(settings, more):
+    """A configuration; lines in `more` outrank settings."""
+    named = {line.split("=")[0].strip() for line in more.splitlines()}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items() if value is not None and key not in named]
+    return "\n".join([*lines, more, ""])

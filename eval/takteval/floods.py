@@ -10,6 +10,8 @@ LENGTHS_MS = (1, 10, 100, 1000)
 SLICES_MS = (0.25, 0.5, 1, 2, 4)
 WARM_UP_S = 1.0
 MODES = ("native", "egl-priority", "takt", "takt-unsliced")
+# How long floods may delay the app; in mode takt-deadlines as long as no deadline is in danger.
+MAX_BLOCKING_MS = 0.5
 
 
 class Experiment:
@@ -36,6 +38,7 @@ class Experiment:
         must = [self.point(0, 0, mode) for mode in ("native", "takt")] + [self.alone_point(100), self.alone_point(1)]
         must += [self.point(5, length, mode, record=True) for length in (100, 1) for mode in MODES[:3]]
         rest = [self.point(5, 100, "takt-unsliced")]
+        rest += [self.point(5, length, "takt-deadlines") for length in (100, 1)]
         rest += [self.point(5, 10, mode) for mode in MODES[:3]] + [self.point(1, 100, mode) for mode in MODES[:3]]
         rest += [self.point(5, 100, "takt", slice_ms=ms) for ms in SLICES_MS if ms != 1]
         rest += [self.point(5, 100, "takt", primitives=2000), self.alone_point(100, primitives=2000)]
@@ -72,7 +75,7 @@ class Experiment:
 
     def point(self, count, length_ms, mode, slice_ms=1.0, primitives=None, record=False):
         about = {"mode": mode, "floods": count, "draw_ms": length_ms, "primitives": primitives,
-                 "slice_ms": {"takt": slice_ms, "takt-unsliced": 0}.get(mode)}
+                 "slice_ms": {"takt": slice_ms, "takt-deadlines": slice_ms, "takt-unsliced": 0}.get(mode)}
 
         def measure(folder, seconds):
             with Crew(folder) as crew:
@@ -110,7 +113,9 @@ class Experiment:
             priority = lambda level: ["--egl-priority", level] if mode == "egl-priority" else []
             return (lambda more: crew.start("hero", [*hero, "--fps", FPS, *priority("high"), *more], env),
                     lambda name, command: crew.start(name, [*command, *priority("low")], env))
-        daemon = Daemon(self.machine, crew, max_slice_ms=slice_ms, record=record)
+        blocking_ms = None if mode == "takt-deadlines" else MAX_BLOCKING_MS
+        daemon = Daemon(self.machine, crew, max_slice_ms=slice_ms, max_blocking_ms=blocking_ms,
+                        record=record)
         # The swap paces it, and its own draw is never cut: nobody more important waits for it.
         wanted = daemon.options("hero", priority=90, fps=FPS, etpf_ms=round(self.hero_ms * 1.2 + 2, 3),
                                 max_slice_ms=0)

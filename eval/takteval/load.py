@@ -16,8 +16,14 @@ STARTING_S = 4.0
 def flood(machine, size, ms):
     """Loops for draws of `ms`, found by timing, and how long they really take."""
     command = [machine.bin / "takt-flood", *FINISH, "--size", size, "--draw-ms", ms, "--frames", "20", "--json"]
-    said = json.loads(run(command, machine.env(), 60))
-    return said["iterations"], said["response_us"]["p50"] / 1e3
+    for tries_left in (2, 1, 0):
+        try:
+            said = json.loads(run(command, machine.env(), 60))
+            return said["iterations"], said["response_us"]["p50"] / 1e3
+        except Failed:
+            # Somebody else was at work perhaps.
+            if not tries_left:
+                raise
 
 
 class Floods:

@@ -1,7 +1,7 @@
 """The page about floods."""
 
 from takteval import frames, plots
-from takteval.floods import FPS, LENGTHS_MS, MODES, SLICES_MS
+from takteval.floods import FPS, LENGTHS_MS, MAX_BLOCKING_MS, MODES, SLICES_MS
 from takteval.markdown import number, table
 
 HEADS = ["floods", "mode", "FPS", "missed", "p50 ms", "p99 ms", "max ms", "floods' share of the rest", "measured"]
@@ -15,10 +15,11 @@ def page(report):
     prepared = results.prepared("floods")
     loads = (f"The app draws {FPS} frames per second of {number(prepared.get('hero_ms'), 1)} ms GPU time each; every "
              f"flood draws as fast as it may. What counts as missed is in [Evaluation](../evaluation.md). EGL "
-             f"priorities are high for the app and low for floods. Takt's longest piece is 1 ms unless said otherwise.")
+             f"priorities are high for the app and low for floods. Takt's longest piece is 1 ms unless said otherwise, "
+             f"and floods may delay the app by {MAX_BLOCKING_MS} ms (`max_blocking_ms`).")
     return [loads, "## Alone", table(HEADS, [row(results, f"hero-alone-{mode}", mode, "none") for mode in
                                             ("native", "takt")]),
-            *matrix(report), *slices(report), *shapes(results)]
+            *matrix(report), *slices(report), *blocking(results), *shapes(results)]
 
 
 def matrix(report):
@@ -47,6 +48,12 @@ def slices(report):
     return ["## How long a piece may be", "Short pieces let the app through sooner, and cost the floods more.",
             report.plot("floods-slices", plots.bars("Floods' share of the GPU time that the app leaves",
                                                     [f"{ms} ms" for ms in SLICES_MS], share, "%")), table(HEADS, rows)]
+
+
+def blocking(results):
+    rows = [row(results, f"hero-5x{length}ms-{mode}", words, f"5 × {length} ms") for length in (100, 1)
+            for mode, words in (("takt", f"{MAX_BLOCKING_MS} ms"), ("takt-deadlines", "while no deadline is in danger"))]
+    return ["## How long floods may delay the app", table(HEADS, rows)]
 
 
 def shapes(results):
