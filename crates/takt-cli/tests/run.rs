@@ -287,3 +287,18 @@ fn the_doctor_looks_where_the_loader_looks() {
     let usual = found(&products());
     assert!(usual.contains("libEGL.so.1 of libglvnd") && usual.contains("stands in front of"), "{usual}");
 }
+
+#[test]
+fn the_doctor_says_what_to_do_where_nothing_can_be_prepared() {
+    let file = products().join("no-folder");
+    std::fs::write(&file, "").expect("our own file");
+    let mut command = takt_command("doctor");
+    let output = command.env("XDG_CACHE_HOME", &file).output().expect("takt starts");
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("PROBLEM  hooking") && said.contains("set XDG_CACHE_HOME"), "{said}");
+    let mut command = takt_command("doctor");
+    let output = command.args(["--", "no-such-command-of-ours"]).output().expect("takt starts");
+    let said = text(&output.stdout);
+    assert!(said.contains("cannot find the command") && said.contains("check the spelling"), "{said}");
+}

@@ -81,7 +81,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Answer> {
         Err(error) => findings.push(Finding::problem(
             "hooking",
             format!("{error:#}"),
-            "without it no program can be measured or scheduled",
+            "mend what it says; until then no program can be measured or scheduled",
         )),
     }
     findings.extend(system::real_time());

@@ -78,7 +78,7 @@ pub(super) fn devices() -> Finding {
         (_, closed) => Finding::problem(
             "devices",
             format!("{} cannot be opened", closed.join(", ")),
-            "add yourself to the groups render and video",
+            "add yourself to their groups (sudo usermod -aG render,video $USER) and log in again",
         ),
     }
 }

@@ -25,8 +25,13 @@ pub(crate) fn write(library: &Path, vendors: &[Vendor]) -> anyhow::Result<OsStri
         let folder = root.join(format!("{number}-{}", vendor.name()));
         let note =
             Note { driver: vendor.library.clone(), number: number as u64, copies: vendors.len() as u64 };
-        let description = one(library, &vendor.json, &note, &folder)
-            .with_context(|| format!("cannot prepare {} for {}", folder.display(), vendor.json.display()))?;
+        let description = one(library, &vendor.json, &note, &folder).with_context(|| {
+            let (folder, json) = (folder.display(), vendor.json.display());
+            format!(
+                "cannot prepare {folder} for {json}; \
+                     make it writable, or set XDG_CACHE_HOME to a folder that is"
+            )
+        })?;
         descriptions.push(description);
     }
     env::join_paths(&descriptions)

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) mod daemon;
 pub(crate) mod server;
@@ -73,18 +74,22 @@ pub(crate) fn column(file: &Path, name: &str) -> Vec<String> {
     lines.map(|line| line.split(',').nth(at).expect("a full row").to_owned()).collect()
 }
 
-/// Compiles a trap.
+/// Compiles a trap. Tests that share one run at the same time, so it is put there as a whole.
 pub(crate) fn trap(name: &str, flags: &[&str]) -> PathBuf {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/traps/{name}.c"));
     let program = products().join(format!("trap-{name}"));
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let beside = products().join(format!("trap-{name}.{}-{number}", std::process::id()));
     let output = Command::new("gcc")
         .args(["-O1", "-g", "-Wall", "-Wno-unused-function", "-o"])
-        .arg(&program)
+        .arg(&beside)
         .arg(source)
         .args(flags)
         .output()
         .expect("gcc starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::rename(&beside, &program).expect("our own files");
     program
 }
 
