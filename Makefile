@@ -24,7 +24,7 @@ HAVE_DENY = command -v cargo-deny >/dev/null
 RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace; \
 	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
 
-.PHONY: help setup build apps capi deb eval-bundle demo test test-long studies bench lint clean
+.PHONY: help setup build apps capi deb eval-bundle demo test test-long sanitizers studies bench lint clean
 .PHONY: setup-build setup-all checks unit-tests interleavings slow-tests docs licences prove short-studies deny
 
 help:
@@ -36,6 +36,7 @@ help:
 	@echo 'make deb        build Debian packages (docs/packaging.md) in $(TARGET)/deb'
 	@echo 'make test       everything that must hold before a change goes in'
 	@echo 'make test-long  the same, then slow tests and a long search for counterexamples'
+	@echo 'make sanitizers run trap programs and tests under sanitizers, valgrind and Miri, as far as installed'
 	@echo 'make studies    run all studies, and compare their plots with those of the documents'
 	@echo 'make bench      measure: time and instructions per decision, simulation speed'
 	@echo 'make lint       format, lints, tidy checks, documentation'
@@ -73,7 +74,7 @@ demo: build apps
 test: setup-build checks unit-tests interleavings docs licences prove short-studies
 	@echo "make test: passed in $$(( $$(date +%s) - $(START) )) s"
 
-test-long: test slow-tests studies
+test-long: test slow-tests sanitizers studies
 	"$(TAKT)" prove --sets 100000
 	@echo "make test-long: passed in $$(( $$(date +%s) - $(START) )) s"
 
@@ -101,6 +102,10 @@ interleavings: setup-build
 
 slow-tests: setup-build
 	export TAKT_SLOW_TESTS=1; $(RUN_TESTS)
+
+# Says what it skips where a tool is missing.
+sanitizers: setup-all build
+	TAKT="$(TAKT)" CARGO_TARGET_DIR="$(TARGET)" scripts/sanitizers.sh
 
 docs: setup-build
 	RUSTDOCFLAGS='-D warnings' cargo doc $(CARGO_FLAGS) --workspace --no-deps

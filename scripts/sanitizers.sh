@@ -1,0 +1,140 @@
+#!/bin/bash
+# Runs trap programs (crates/takt-cli/tests/traps) with Takt underneath while tools look for mistakes:
+# gcc's address, undefined-behaviour and thread sanitizers in the programs, valgrind over programs and
+# Takt, sanitizers of Rust's nightly compiler in Takt itself, and Miri on what it can run.
+# usage: scripts/sanitizers.sh [asan] [tsan] [valgrind] [rust] [miri]; without words, all of them.
+# What is not installed is skipped, and said. TAKT names the command to use.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+takt=${TAKT:-$target/release/takt}
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(asan tsan valgrind rust miri)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+export LIBGL_ALWAYS_SOFTWARE=1 LP_NUM_THREADS=1 XDG_CACHE_HOME="$work/cache"
+
+skip() { echo "$1: SKIPPED, $2"; }
+need_takt() {
+    [ -x "$takt" ] || { echo "$0: there is no $takt; run 'make build', or name another with TAKT" >&2; exit 2; }
+}
+compile() { # NAME FLAG...
+    gcc -g -O1 -Wno-unused-function "${@:2}" -o "$work/$1" "crates/takt-cli/tests/traps/$1.c" -lEGL -lGLESv2 -lpthread -ldl
+}
+# Runs a trap alone and in both ways; the tools' own exit code or words are what fails.
+compare() { # PART COMMAND...
+    local part=$1 way
+    shift
+    "$@" >"$work/alone" 2>"$work/alone.err" && alone=0 || alone=$?
+    for way in vendor preload; do
+        "$takt" run --hook "$way" --compare "$work/m.csv" -- "$@" >"$work/with" 2>"$work/with.err" && with=0 || with=$?
+        if [ "$with" != "$alone" ] || ! cmp -s "$work/alone" "$work/with" || grep -qE 'Sanitizer|runtime error' "$work/with.err"; then
+            echo "$part: FAILED: $* ($way): exit code $with, alone $alone"
+            head -40 "$work/with.err"
+            failed=1
+        else
+            echo "$part: ok: ${*##*/} ($way), exit code $with"
+        fi
+    done
+}
+can_sanitize() { # KIND
+    echo 'int main(void) { return 0; }' | gcc -fsanitize="$1" -x c -o "$work/try" - 2>/dev/null && "$work/try"
+}
+
+asan() {
+    need_takt
+    can_sanitize address,undefined || { skip asan 'gcc cannot link its address sanitizer (libasan)'; return; }
+    # Drivers leak at exit, and the preloaded library comes before the sanitizer's, which is harmless.
+    export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:exitcode=77 UBSAN_OPTIONS=halt_on_error=1
+    local trap
+    for trap in scene deleted huge page_end errors threads forks lookup contexts swaps; do
+        compile "$trap" -fsanitize=address,undefined
+        case $trap in
+            contexts) compare asan "$work/$trap" 100 ;;
+            lookup) compare asan "$work/$trap" 2 ;;
+            swaps) compare asan "$work/$trap" only; compare asan "$work/$trap" never ;;
+            *) compare asan "$work/$trap" ;;
+        esac
+    done
+}
+
+tsan() {
+    need_takt
+    can_sanitize thread || { skip tsan 'gcc cannot link its thread sanitizer (libtsan)'; return; }
+    # Only what was compiled with it can be judged.
+    export TSAN_OPTIONS=ignore_noninstrumented_modules=1:exitcode=77
+    compile threads -fsanitize=thread
+    compare tsan "$work/threads"
+}
+
+valgrind_part() {
+    need_takt
+    command -v valgrind >/dev/null || { skip valgrind 'it is not installed'; return; }
+    # Code that a driver compiles at run time and what it leaves uninitialised are its own business.
+    local trap
+    for trap in deleted page_end; do
+        compile "$trap"
+        "$takt" run --hook vendor --compare "$work/m.csv" -- valgrind --quiet --error-exitcode=0 --undef-value-errors=no \
+            --smc-check=all-non-file --log-file="$work/valgrind.log" "$work/$trap" >"$work/with" || true
+        "$work/$trap" >"$work/alone" || true
+        # Mistakes count where our library is among the callers.
+        if ! [ -e "$work/valgrind.log" ] || grep -q 'libEGL_takt' "$work/valgrind.log" || ! cmp -s "$work/alone" "$work/with"; then
+            echo "valgrind: FAILED: $trap"
+            head -60 "$work/valgrind.log"
+            failed=1
+        else
+            echo "valgrind: ok: $trap"
+        fi
+    done
+}
+
+rust() {
+    cargo +nightly --version >/dev/null 2>&1 || { skip rust 'there is no nightly toolchain (rustup toolchain install nightly)'; return; }
+    local host
+    host=$(rustc +nightly --print host-tuple)
+    # Any calls against a driver of our own, with every access of ours checked.
+    if RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 CARGO_TARGET_DIR="$target/sanitizers" \
+        cargo +nightly test --locked --quiet --target "$host" --package takt-gl --test passing --test null_driver; then
+        echo 'rust: ok: address'
+    else
+        echo 'rust: FAILED: address'
+        failed=1
+    fi
+    rustup +nightly component list --installed 2>/dev/null | grep -q rust-src ||
+        { skip 'rust: thread' 'rust-src is not installed (rustup +nightly component add rust-src)'; return; }
+    if RUSTFLAGS='-Zsanitizer=thread' CARGO_TARGET_DIR="$target/sanitizers-thread" \
+        cargo +nightly test --locked --quiet -Zbuild-std --target "$host" --package takt-gl --test passing; then
+        echo 'rust: ok: thread'
+    else
+        echo 'rust: FAILED: thread'
+        failed=1
+    fi
+}
+
+miri() {
+    cargo +nightly miri --version >/dev/null 2>&1 || { skip miri 'it is not installed (rustup +nightly component add miri)'; return; }
+    # Miri runs a thousand times slower and knows no shared memory between processes; so small tests
+    # of what is plain code, and none that roll dice for long.
+    export MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR="$target/miri" PROPTEST_CASES=2
+    local tests
+    for tests in 'takt-ipc --lib -- ring::tests record::tests message::tests' 'takt-core --lib -- time::tests refresh::tests'; do
+        # shellcheck disable=SC2086 # words of their own
+        if cargo +nightly miri test --locked --package $tests >"$work/miri.log" 2>&1; then
+            echo "miri: ok: $tests: $(grep -c '^test .* ok$' "$work/miri.log" || true) tests"
+        else
+            echo "miri: FAILED: $tests"
+            tail -40 "$work/miri.log"
+            failed=1
+        fi
+    done
+}
+
+for part in "${parts[@]}"; do
+    case $part in
+        asan | tsan | rust | miri) (set +u; "$part"; exit "$failed") || failed=1 ;;
+        valgrind) (valgrind_part; exit "$failed") || failed=1 ;;
+        *) sed -n '2,6s/^# //p' "$0" >&2; exit 2 ;;
+    esac
+done
+exit "$failed"
