@@ -99,9 +99,9 @@ void takt_params_init(struct takt_params *params);
 // Pointers are NULL or valid; texts end with a zero byte.
 enum takt_status takt_register(const struct takt_params *params, struct takt_app **app);
 
-// Changes what the app asks for: frames per second (0: as many as it gets) and GPU time to reserve
-// for each, in milliseconds (0: none). If the daemon refuses, the terms stay as they were, and
-// takt_message says why.
+// Changes what the app asks for: frames per second, above 0, and GPU time to reserve for each, in
+// milliseconds (0: none). If the daemon refuses, the terms stay as they were, and takt_message says
+// why.
 //
 // `app` is NULL or registered.
 enum takt_status takt_set_frame_target(struct takt_app *app, double fps, double etpf_ms);

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-use takt_core::{AppId, Span, Stats, policy};
+use takt_core::{AppId, Span, Stats, Time, policy};
 use takt_ipc::message::{Hello, Message, TEXT_MAX, Welcome};
 use takt_ipc::socket::{Connection, Peer, Received};
 
@@ -71,6 +71,8 @@ struct Session {
     peer: Peer,
     app: Option<AppId>,
     closing: bool,
+    /// When it last asked for other terms.
+    renewed: Option<Time>,
 }
 
 impl Server {
@@ -204,7 +206,7 @@ impl Server {
                 };
                 self.sessions.remove(idle);
             }
-            self.sessions.push(Session { connection, peer, app: None, closing: false });
+            self.sessions.push(Session { connection, peer, app: None, closing: false, renewed: None });
         }
     }
 

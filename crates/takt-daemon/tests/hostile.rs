@@ -219,6 +219,28 @@ fn other_versions_and_roles_are_refused_by_name() {
 }
 
 #[test]
+fn other_terms_are_given_but_not_without_end() {
+    let daemon = Daemon::start("terms", "");
+    let app = daemon.join("restless", 1);
+    let more = Hello { fps_mhz: Some(30_000), ..hello("another name", 7) };
+    for _ in 0..100 {
+        app.connection.send(&Message::Hello(more.clone()), &[]).expect("sent");
+    }
+    let first = app.connection.receive().expect("whole").expect("an answer");
+    assert!(matches!(&first.message, Message::Welcome(welcome) if welcome.paced), "{first:?}");
+    assert!(first.fds.is_empty(), "it has them");
+    let refused = (1..100).any(|_| {
+        let answer = app.connection.receive().expect("whole").expect("an answer");
+        matches!(&answer.message, Message::Refused { reason, .. } if reason.contains("too often"))
+    });
+    assert!(refused, "a hundred at once are too many");
+    daemon.await_answer(r#"{"ask": "apps"}"#, |answer| {
+        let app = &answer["is"][0];
+        app["name"] == "restless" && app["priority"] == 7 && app["fps"] == 30.0
+    });
+}
+
+#[test]
 fn all_places_may_be_taken() {
     let daemon = Daemon::start("full", "");
     let apps: Vec<_> = (0..64).map(|n| daemon.join("many", n)).collect();

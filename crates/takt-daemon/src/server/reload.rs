@@ -4,11 +4,17 @@ use takt_core::{AppId, Span};
 use takt_ipc::message::{Hello, Message, Welcome};
 
 use super::Server;
+use crate::clock;
 use crate::config::Settings;
 use crate::engine::Order;
 use crate::journal::{Entry, Who};
 use crate::members::{Member, Terms};
 use crate::vsync::Follower;
+
+/// How long an app waits before it asks for other terms again: orders to the loop are bounded, and
+/// nobody may use them up.
+const RENEWAL_PAUSE: Span = Span::from_ms(20);
+const TOO_SOON: &str = "it asks for other terms too often; 20 ms must pass in between";
 
 impl Server {
     /// Takes over what differs in `settings`, for apps that are scheduled already as well; returns
@@ -96,7 +102,12 @@ impl Server {
     pub(super) fn renew(&mut self, index: usize, app: AppId, hello: &Hello) {
         let asked = Terms::from(hello);
         let section = self.members.get(app).and_then(|member| self.settings.app(&member.name));
-        let message = match self.change(app, asked.under(section)) {
+        let terms = asked.under(section);
+        let now = clock::now();
+        let last = self.sessions[index].renewed.replace(now);
+        let too_soon = last.is_some_and(|last| now.since(last) < RENEWAL_PAUSE);
+        let changed = if too_soon { Err(TOO_SOON.to_owned()) } else { self.change(app, terms) };
+        let message = match changed {
             Err(reason) => Message::Refused { reason, again_ms: None },
             Ok(()) => {
                 self.members.ask_again(app, asked);
