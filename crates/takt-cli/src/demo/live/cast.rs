@@ -34,6 +34,8 @@ pub(crate) struct Role {
     /// What a frame takes on the idle machine, in milliseconds: the median, and the slowest but
     /// one in a hundred.
     pub(crate) alone_ms: [f64; 2],
+    /// What the median was to be, if its load was chosen for that.
+    pub(crate) wanted_ms: Option<f64>,
 }
 
 impl Role {
@@ -43,12 +45,19 @@ impl Role {
         (self.fps > 0.0).then(|| self.alone_ms[1] * 1.2 + 0.5)
     }
 
+    /// Whether its load is far from what was wanted: the machine has other things to do.
+    pub(crate) fn is_off(&self) -> bool {
+        self.wanted_ms.is_some_and(|wanted| (self.alone_ms[0] / wanted - 1.0).abs() > TOO_FAR)
+    }
+
     /// Whether it takes whatever it gets.
     pub(crate) fn is_flood(&self) -> bool {
         self.fps == 0.0
     }
 }
 
+/// A load that is off by more than this makes figures hard to compare.
+const TOO_FAR: f64 = 0.25;
 /// How many floods there are, and how long their draws are.
 const FLOODS: u32 = 5;
 const FLOOD_MS: f64 = 50.0;
@@ -90,6 +99,7 @@ impl Cast {
                 let arguments = [&size[..], &["--frame-ms", &length]].concat();
                 let (mut role, facts) = alone(stage, "scene", "takt-scene", 90, 30.0, &arguments)?;
                 let loops = fact(&facts, "loops")?;
+                role.wanted_ms = Some(HEAVY_MS);
                 let arguments = [&size[..], &["--shader", "marble", "--loops", &loops]].concat();
                 role.arguments = arguments.into_iter().map(str::to_owned).collect();
                 vec![role]
@@ -103,6 +113,7 @@ impl Cast {
             name: format!("flood-{number}"),
             priority: FLOODS + 1 - number,
             arguments: arguments.clone(),
+            wanted_ms: Some(FLOOD_MS),
             ..flood.clone()
         }));
         Ok(roles)
@@ -139,7 +150,7 @@ fn alone(
         us.map(|us| us / 1000.0).with_context(|| format!("{program} does not tell its response times"))
     };
     let alone_ms = [ms("p50")?, ms("p99")?];
-    Ok((Role { name: name.to_owned(), program, arguments, priority, fps, alone_ms }, facts))
+    Ok((Role { name: name.to_owned(), program, arguments, priority, fps, alone_ms, wanted_ms: None }, facts))
 }
 
 fn fact(facts: &Value, name: &str) -> anyhow::Result<String> {

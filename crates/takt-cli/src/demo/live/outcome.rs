@@ -192,6 +192,15 @@ impl Outcome {
             rest(false),
             rest(true)
         ));
+        if let Some(role) = self.figures.roles.iter().find(|role| role.is_off()) {
+            findings.push(format!(
+                "The machine was busy with other things: a frame of the {} takes {:.1} ms, not {:.0}. \
+                 Repeat this on an idle one.",
+                role.name,
+                role.alone_ms[0],
+                role.wanted_ms.unwrap_or_default()
+            ));
+        }
         let said = self.figures.runs.iter().flat_map(|run| &run.said);
         let lost: Vec<&String> =
             said.filter(|line| line.contains("unscheduled") || line.contains("not scheduled")).collect();
