@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use takt_daemon::clock;
 use takt_trace::frames::{self, Frame, Window};
 
 use super::cast::Role;
@@ -30,10 +29,10 @@ const TRIES: usize = 3;
 const FRAMES: &str = "40";
 /// Frames before anything is measured: drivers compile, predictions settle.
 const WARM_UP: &str = "5";
-/// Time from the start of the last program to the first moment that is judged.
-const LEAD: Duration = Duration::from_millis(2_500);
-/// Time after the last one, so that frames under way are seen.
-const TAIL: Duration = Duration::from_millis(700);
+/// Time from the first frame of the last program to begin to the first moment that is judged.
+const LEAD: Duration = Duration::from_millis(1_500);
+/// Time after the last one, for programs that begin later than others.
+const TAIL: Duration = Duration::from_millis(1_500);
 /// How long programs may take to end, or the daemon to begin.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -116,26 +115,22 @@ impl Stage {
             let child = command.spawn().with_context(|| format!("{} does not start", role.program))?;
             programs.push(Guarded(child));
         }
-        let from = clock::now() + takt_core::Span::from_ns(u64::try_from(LEAD.as_nanos())?);
-        let until = from + takt_core::Span::from_ns(u64::try_from(length.as_nanos())?);
         self.wait(&mut programs, roles, folder, total, tick)?;
-        let mut played = Played {
-            window: Window { from: from.as_ns(), until: until.as_ns() },
-            frames: Vec::new(),
-            said: Vec::new(),
-        };
+        let (mut all, mut said) = (Vec::new(), Vec::new());
         for role in roles {
             let path = log(folder, role);
             let text = std::fs::read_to_string(&path)
                 .with_context(|| format!("{} left no {}", role.name, path.display()))?;
             let frames =
                 frames::parse(&text).map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
-            played.frames.push(frames);
-            let said = std::fs::read_to_string(errors(folder, role)).unwrap_or_default();
-            let ours = said.lines().filter_map(|line| line.strip_prefix("takt: "));
-            played.said.extend(ours.map(|line| format!("{}: {line}", role.name)));
+            all.push(frames);
+            let errors = std::fs::read_to_string(errors(folder, role)).unwrap_or_default();
+            let ours = errors.lines().filter_map(|line| line.strip_prefix("takt: "));
+            said.extend(ours.map(|line| format!("{}: {line}", role.name)));
         }
-        Ok(played)
+        let window =
+            common_window(&all, length).context("a program drew nothing; is the machine too busy?")?;
+        Ok(Played { window, frames: all, said })
     }
 
     /// A role as a command, without or with Takt underneath.
@@ -212,6 +207,15 @@ impl Stage {
     }
 }
 
+/// What is judged: from when all programs draw, until the first of them ends.
+fn common_window(all: &[Vec<Frame>], length: Duration) -> Option<Window> {
+    let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+    let firsts: Vec<u64> = all.iter().map(|frames| Some(frames.first()?.release)).collect::<Option<_>>()?;
+    let from = firsts.iter().max()? + ns(LEAD);
+    let ends = firsts.iter().min()? + ns(LEAD + length + TAIL);
+    (ends > from).then(|| Window { from, until: ends.min(from + ns(length)) })
+}
+
 /// What every program gets: no window, no GPU, one thread that draws, and no questions.
 fn software(command: &mut Command) -> &mut Command {
     command.args(["--platform", "surfaceless", "--json"]);
@@ -229,4 +233,20 @@ fn errors(folder: &Path, role: &Role) -> PathBuf {
 
 fn create(path: &Path) -> anyhow::Result<File> {
     File::create(path).with_context(|| output::cannot_write(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_all_have_in_common_is_judged() {
+        let from =
+            |ms: u64| vec![Frame { number: 0, release: ms * 1_000_000, begin: 0, end: 0, deadline: None }];
+        let seconds = |all: &[Vec<Frame>]| common_window(all, Duration::from_secs(10)).map(|w| w.seconds());
+        assert_eq!(seconds(&[from(0), from(1_000)]), Some(10.0));
+        assert_eq!(seconds(&[from(0), from(4_500)]), Some(7.0), "the first one ends earlier");
+        assert_eq!(seconds(&[from(0), from(20_000)]), None);
+        assert_eq!(seconds(&[from(0), Vec::new()]), None);
+    }
 }
