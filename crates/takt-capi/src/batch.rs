@@ -41,7 +41,7 @@ pub unsafe extern "C" fn takt_begin_batch(app: *mut App, predicted_ms: f64, batc
         let pass = app.session.ask(GroupKind::Draw, estimate);
         let granted_at_ns = clock::now().as_ns();
         let batch = match pass {
-            Some(Pass { number, life, credit }) => {
+            Some(Pass { number, life, credit, .. }) => {
                 let granted_ms = if credit < Span::FOREVER { ms(credit) } else { f64::INFINITY };
                 Batch { granted_ms, granted_at_ns, number, life }
             }
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn takt_end_batch(app: *mut App, batch: *const Batch, meas
         if batch.life == NO_LIFE {
             return Ok(Status::TAKT_UNSCHEDULED);
         }
-        let pass = Pass { number: batch.number, life: batch.life, credit: Span::ZERO };
+        let pass = Pass { number: batch.number, life: batch.life, fills: false, credit: Span::ZERO };
         app.session.complete(pass, now, cost);
         Ok(crate::app::standing(&app.session))
     })

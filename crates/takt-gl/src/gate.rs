@@ -4,8 +4,8 @@
 //! first command of each group, works against the time it was granted, and reports the end of the
 //! group when its fence was passed. After a swap it sleeps until its next frame may begin.
 //!
-//! The whole process is one client: when it waits, all of its contexts do, so none can wait for
-//! another that is held. What happens when the daemon does not is up to [`takt_ipc::session`].
+//! The whole process is one client. How none of its threads waits for another that is held, and
+//! what happens when the daemon does not answer, is up to [`takt_ipc::session`].
 
 use std::sync::OnceLock;
 
@@ -45,7 +45,27 @@ pub fn greet() {
 /// Asks for leave for a group predicted to take `estimate`, and waits for it. None where nobody
 /// schedules.
 pub fn ask(kind: GroupKind, estimate: Span) -> Option<Pass> {
-    session()?.ask(kind, estimate)
+    match kind {
+        GroupKind::Draw => session()?.ask_to_fill(estimate),
+        _ => session()?.ask(kind, estimate),
+    }
+}
+
+/// Gives leave back that has gone unused for too long; to be called now and then.
+pub fn give_back_unused() {
+    if let Some(session) = session() {
+        session.give_back_unused();
+    }
+}
+
+/// Whether a pass counts still, or was given back because nothing was done with it.
+pub fn is_held(pass: &Pass) -> bool {
+    session().is_none_or(|session| session.is_held(pass))
+}
+
+/// The group of a pass is with the driver; false if the pass was given back.
+pub fn hand_over(pass: &Pass) -> bool {
+    session().is_none_or(|session| session.hand_over(pass))
 }
 
 /// The group of a pass is over.

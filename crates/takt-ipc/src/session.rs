@@ -3,6 +3,11 @@
 //! Work is asked for before it is handed to the GPU, and its end is reported. Without a daemon, or
 //! if it dies, hangs or does not want us, everything passes at once, one line says so, and now and
 //! then we look whether it is back. A session may be used by many threads at once.
+//!
+//! A thread that has leave may stop to wait for another thread of the program that has none, and
+//! then the daemon, which waits for the first one's group, would never let the other go on. So leave
+//! for groups that are filled bit by bit is given back where nobody uses it: soon where another
+//! thread waits, later in any case.
 
 mod link;
 
@@ -26,6 +31,8 @@ pub struct Pass {
     pub number: u64,
     /// Which connection it is of; another one knows nothing of it.
     pub life: u64,
+    /// Whether the group is filled bit by bit, until it is [handed over](Session::hand_over).
+    pub fills: bool,
     /// How much predicted time the group may contain.
     pub credit: Span,
 }
@@ -36,6 +43,11 @@ const NAP: Duration = Duration::from_millis(5);
 const GREETING: Span = Span::from_ms(100);
 /// Longest sleep between two frames: the longest stride of the core at 60 Hz.
 const PACE_MAX: Span = Span::from_ms(4_000);
+
+/// How long leave may go unused while another thread of the program waits for its own.
+const UNUSED_WHILE_WAITING: Span = Span::from_ms(10);
+/// How long it may at all. The daemon gives up on groups after half a second.
+const UNUSED: Span = Span::from_ms(100);
 
 /// The connection to the daemon, as it comes and goes.
 pub struct Session {
@@ -86,9 +98,42 @@ impl Session {
     /// Asks for leave for a group predicted to take `estimate`, and waits for it. None where nobody
     /// schedules.
     pub fn ask(&self, kind: GroupKind, estimate: Span) -> Option<Pass> {
+        self.ask_for(kind, estimate, false)
+    }
+
+    /// The same for a group of draws that is filled bit by bit from then on. What nobody fills is
+    /// given back, so look whether the pass [is held](Self::is_held) still before going on.
+    pub fn ask_to_fill(&self, estimate: Span) -> Option<Pass> {
+        self.ask_for(GroupKind::Draw, estimate, true)
+    }
+
+    fn ask_for(&self, kind: GroupKind, estimate: Span, fills: bool) -> Option<Pass> {
         let (number, life) = self.lock().submit(kind, estimate)?;
-        let granted = self.wait(|link| link.granted(number, life))?;
-        Some(Pass { number, life, credit: estimate.max(granted) })
+        let impatient_at = clock::now() + UNUSED_WHILE_WAITING;
+        let granted = self.wait(|link| {
+            let granted = link.granted(number, life, fills);
+            let now = clock::now();
+            if now > impatient_at {
+                link.give_back(now, UNUSED_WHILE_WAITING);
+            }
+            granted
+        })?;
+        Some(Pass { number, life, fills, credit: estimate.max(granted) })
+    }
+
+    /// Gives leave back that has gone unused for too long; to be called now and then.
+    pub fn give_back_unused(&self) {
+        self.lock().give_back(clock::now(), UNUSED);
+    }
+
+    /// Whether a pass counts still, or was given back.
+    pub fn is_held(&self, pass: &Pass) -> bool {
+        !pass.fills || self.lock().is_open(pass.number, pass.life)
+    }
+
+    /// The group of a pass is with the driver; false if the pass was given back.
+    pub fn hand_over(&self, pass: &Pass) -> bool {
+        !pass.fills || self.lock().close(pass.number, pass.life)
     }
 
     /// The group of a pass is over.

@@ -90,6 +90,11 @@ pub(crate) fn is_wanted() -> bool {
     settings().measure.is_some() || settings().socket.is_some()
 }
 
+/// Starts measuring, before there is anything to measure: whoever has leave is watched from then on.
+pub fn prepare() {
+    REAPER.get_or_init(Reaper::start);
+}
+
 /// A group whose end nobody sees counts as over.
 fn give_back(submitted: &Submitted) {
     if let Some(pass) = submitted.pass {

@@ -23,6 +23,10 @@ const WAITING_MAX: usize = 4096;
 /// How long a fence is waited for before it is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How often to look for leave that goes unused.
+const LOOK: Duration = Duration::from_millis(50);
+const FOREVER: Duration = Duration::from_secs(3600);
+
 /// How long others wait for this thread at most.
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -109,9 +113,12 @@ fn run(waiting: &Receiver<Message>) {
             Ok(message) => message,
             Err(TryRecvError::Empty) => {
                 rows.write();
-                match waiting.recv_timeout(Duration::from_secs(3600)) {
+                match waiting.recv_timeout(if gate::is_wanted() { LOOK } else { FOREVER }) {
                     Ok(message) => message,
-                    Err(RecvTimeoutError::Timeout) => continue,
+                    Err(RecvTimeoutError::Timeout) => {
+                        gate::give_back_unused();
+                        continue;
+                    }
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
             }

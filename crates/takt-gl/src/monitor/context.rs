@@ -149,7 +149,10 @@ impl State {
         }
         self.surface = surface;
         if self.driver.is_none() {
-            gate::greet();
+            if gate::is_wanted() {
+                gate::greet();
+                measure::prepare();
+            }
             let driver = Driver::ask(self.display);
             let models = predict::models(&driver.renderer, &driver.version);
             self.models = models.map(|models| Arc::new(Mutex::new(models)));

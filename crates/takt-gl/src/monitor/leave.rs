@@ -29,7 +29,12 @@ impl Leave {
 
     /// The group is handed to the driver; its pass goes with it.
     pub(super) fn end_group(&mut self) -> Option<Pass> {
-        self.pass.take()
+        self.pass.take().filter(gate::hand_over)
+    }
+
+    /// Forgets a pass that was given back because nothing was done with it.
+    fn check(&mut self) {
+        self.pass.take_if(|pass| !gate::is_held(pass));
     }
 
     /// A pass came, or nobody gives any.
@@ -51,6 +56,7 @@ impl State {
     /// Hands the current group over if it contains as much as it was granted, so that the next
     /// command begins another one. True if it did.
     pub fn make_room(&mut self) -> bool {
+        self.leave.check();
         let full = self.leave.pass.is_some_and(|pass| self.pending() >= pass.credit);
         full && self.submit(End::Limit)
     }
@@ -87,7 +93,7 @@ mod tests {
             // What was asked for is granted with a margin, and the group contains less.
             let asked = leave.rest().max(Span::from_us(10));
             assert!(asked <= Span::from_us(1_500), "{asked:?}");
-            leave.pass = Some(Pass { number: 0, life: 0, credit: asked + Span::from_us(200) });
+            leave.pass = Some(Pass { number: 0, life: 0, fills: false, credit: asked + Span::from_us(200) });
             leave.contains(Span::from_us(1_500));
             assert!(leave.end_group().is_some());
             leave.end_frame();

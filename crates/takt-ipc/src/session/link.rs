@@ -59,6 +59,8 @@ struct On {
     welcome: Welcome,
     spin: Duration,
     granted: BTreeMap<u64, Span>,
+    /// Groups with leave that are still being filled, and since when.
+    open: BTreeMap<u64, Time>,
     release: Option<Time>,
     slice: Option<Span>,
 }
@@ -185,14 +187,42 @@ impl Link {
         Some((number, self.life))
     }
 
-    /// The time granted to a group, if it was.
-    pub(super) fn granted(&mut self, number: u64, life: u64) -> Waiting<Span> {
-        match self.of(life) {
-            None => Waiting::Over(None),
-            Some(on) => {
-                on.granted.remove(&number).map_or(Waiting::NotYet, |credit| Waiting::Over(Some(credit)))
-            }
+    /// The time granted to a group, if it was; with `fills`, it is open from now on.
+    pub(super) fn granted(&mut self, number: u64, life: u64, fills: bool) -> Waiting<Span> {
+        let Some(on) = self.of(life) else {
+            return Waiting::Over(None);
+        };
+        let Some(credit) = on.granted.remove(&number) else {
+            return Waiting::NotYet;
+        };
+        if fills {
+            on.open.insert(number, clock::now());
         }
+        Waiting::Over(Some(credit))
+    }
+
+    /// Whether a group is open.
+    pub(super) fn is_open(&mut self, number: u64, life: u64) -> bool {
+        self.of(life).is_some_and(|on| on.open.contains_key(&number))
+    }
+
+    /// A group gets no more commands; false if it was not open.
+    pub(super) fn close(&mut self, number: u64, life: u64) -> bool {
+        self.of(life).is_some_and(|on| on.open.remove(&number).is_some())
+    }
+
+    /// Tells the daemon that groups are over which have been open for so long; true if some were.
+    pub(super) fn give_back(&mut self, now: Time, unused: Span) -> bool {
+        let Some(on) = &mut self.on else {
+            return false;
+        };
+        let is_late = |since: &Time| now.since(*since) >= unused;
+        let late: Vec<u64> = on.open.iter().filter(|(_, since)| is_late(since)).map(|(at, _)| *at).collect();
+        on.open.retain(|_, since| !is_late(since));
+        for number in &late {
+            self.complete(*number, self.life, now, Span::ZERO);
+        }
+        !late.is_empty()
     }
 
     /// When the next frame may begin, if that is up to the daemon.
@@ -335,6 +365,7 @@ impl Link {
             spin: Duration::from_micros(welcome.spin_us.min(SPIN_MAX_US).into()),
             welcome,
             granted: BTreeMap::new(),
+            open: BTreeMap::new(),
             release: None,
             slice: None,
         });
