@@ -24,6 +24,8 @@ pub struct Observers {
     viewports: bool,
     resolves: bool,
     debugged: bool,
+    /// The program of the last draw, if it was measured once: most draws have the same.
+    measured: Option<Variant>,
 }
 
 impl Observers {
@@ -83,7 +85,8 @@ impl State {
         before: Option<Span>,
     ) -> Option<Slicer> {
         let predicted = self.pending().saturating_sub(before.unwrap_or(Span::ZERO));
-        let measured = slice::is_measured(program);
+        let measured = self.observers.measured == Some(program) || slice::is_measured(program);
+        self.observers.measured = Some(program).filter(|_| measured);
         if !measured && !self.follow.programs.contains(&program) {
             self.follow.programs.push(program);
         }
@@ -151,10 +154,14 @@ impl State {
     }
 
     /// Whether a texture that the program looks up is drawn to. Where shaders could not be read,
-    /// any texture that is bound may be looked up.
+    /// any texture that is bound may be looked up; where nothing is known of the target, it may be
+    /// any of them.
     fn reads_its_target(&self, linked: &Linked) -> bool {
         if self.framebuffers.draws_to_surface() {
             return false;
+        }
+        if self.target().size == [0, 0] {
+            return true;
         }
         match linked.program.problem() {
             Some(_) => self.bound_textures().any(|image| self.framebuffers.draws_to(image)),

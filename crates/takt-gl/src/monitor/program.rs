@@ -65,6 +65,8 @@ pub struct Linked {
     places: BTreeMap<i32, Place>,
     /// Whole numbers that uniforms hold, by location, samplers left out.
     numbers: BTreeMap<i32, i64>,
+    /// Its name together with them, until one changes.
+    variant: Option<Variant>,
 }
 
 /// Where a sampler looks.
@@ -126,7 +128,8 @@ impl Linked {
         let units =
             program.samplers().iter().map(|_| SamplerUnit { unit: 0, target: gl::TEXTURE_2D }).collect();
         let (places, numbers) = (BTreeMap::new(), BTreeMap::new());
-        let mut linked = Self { program, attributes, samplers: units, habits, places, numbers };
+        let mut linked =
+            Self { program, attributes, samplers: units, habits, places, numbers, variant: None };
         for active in active_uniforms(name) {
             linked.place(name, &active);
         }
@@ -168,8 +171,10 @@ impl Linked {
             _ => None,
         };
         let room = self.numbers.len() < UNIFORMS_MAX;
-        if let Some(number) = number.filter(|_| room && !matches!(place, Some(Place::Sampler(_)))) {
-            self.numbers.insert(location, number);
+        if let Some(number) = number.filter(|_| room && !matches!(place, Some(Place::Sampler(_))))
+            && self.numbers.insert(location, number) != Some(number)
+        {
+            self.variant = None;
         }
         match (place, data) {
             (Some(Place::Uniform(slot, start)), data) => self.program.set_uniform(*slot, *start, data),
@@ -181,10 +186,12 @@ impl Linked {
     }
 
     /// Names the program together with the whole numbers its uniforms hold.
-    pub fn variant(&self) -> Variant {
-        let mut hash = DefaultHasher::new();
-        self.numbers.hash(&mut hash);
-        slice::variant(self.program.id(), hash.finish())
+    pub fn variant(&mut self) -> Variant {
+        *self.variant.get_or_insert_with(|| {
+            let mut hash = DefaultHasher::new();
+            self.numbers.hash(&mut hash);
+            slice::variant(self.program.id(), hash.finish())
+        })
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Models {
     beyond: Spread,
     /// Groups in a row whose times were not their own.
     disturbed: u32,
+    /// What was last said about the current group, until something changes.
+    pending: Option<Span>,
 }
 
 /// What a group turned out to cost.
@@ -81,6 +83,7 @@ impl Models {
             fresh: false,
             beyond: Spread::default(),
             disturbed: 0,
+            pending: None,
         };
         (!models.predictors.is_empty()).then_some(models)
     }
@@ -88,6 +91,7 @@ impl Models {
     /// A program is used that these models have not seen; drivers finish compiling it just then,
     /// so the group's time tells nothing.
     pub fn link(&mut self, program: &Program, software: bool) {
+        self.pending = None;
         self.fresh = true;
         for predictor in &mut self.predictors {
             predictor.link(program);
@@ -99,6 +103,7 @@ impl Models {
 
     /// A draw.
     pub fn draw(&mut self, call: &DrawCall<'_>) {
+        self.pending = None;
         self.note(DRAW, call.count);
         for predictor in &mut self.predictors {
             predictor.draw(call);
@@ -107,6 +112,7 @@ impl Models {
 
     /// Other work.
     pub fn work(&mut self, work: Work) {
+        self.pending = None;
         let (method, size) = match work {
             Work::Clear { .. } | Work::Resolve(_) => (CLEAR, 0),
             Work::Load { bytes } | Work::Upload { bytes } | Work::Buffer { bytes } => (UPLOAD, bytes),
@@ -120,9 +126,14 @@ impl Models {
 
     /// What the current group costs at most until its end is seen, by the first model.
     pub fn pending(&mut self) -> Span {
+        if let Some(known) = self.pending {
+            return known;
+        }
         let first = self.predictors.first_mut();
         let most = first.map_or(Span::ZERO, |first| first.pending(Disturbance::None).upper.span());
-        self.until_seen(most)
+        let pending = self.until_seen(most);
+        self.pending = Some(pending);
+        pending
     }
 
     /// What a swap of this target costs at most until its end is seen, by the first model.
@@ -143,6 +154,7 @@ impl Models {
 
     /// The group is submitted; with `switch`, the GPU changes contexts first.
     pub fn submit(&mut self, end: Submission, switch: Disturbance) -> Predicted {
+        self.pending = None;
         if let Submission::Swap(_) = end {
             self.note(SWAP, 0);
         }
@@ -158,6 +170,7 @@ impl Models {
 
     /// The group turned out to cost this.
     pub fn learn(&mut self, predicted: &Predicted, group: &GroupCost) {
+        self.pending = None;
         let cost = Cost::new(Span::from_ns(group.ns));
         let disturbance = if predicted.fresh { Disturbance::Unknown } else { self.believed(group) };
         if let Some((prediction, _)) = predicted.predictions.first().filter(|_| !predicted.fresh) {

@@ -87,11 +87,12 @@ impl Slicer {
         Some(piece)
     }
 
-    /// What a piece will take, alone.
+    /// What a piece will take, alone. Models that have never seen the draw may be far off, and a
+    /// small piece must not wait for as much time as they want.
     pub fn estimate(&self, piece: &Piece) -> Span {
         let figures = self.known.figures();
         match figures.pieces < PROBES {
-            true => scaled(self.predicted, piece.share),
+            true => scaled(self.predicted, piece.share).min(self.slice),
             false => figures.of_share(piece.share),
         }
     }
