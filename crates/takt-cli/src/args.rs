@@ -467,6 +467,9 @@ pub(crate) struct ReportArgs {
     /// Write a page with plots for each file to DIR.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Write the cumulative errors of each file to DIR, as SVG.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
     /// Write the figures as JSON; - is standard output, without the table.
     #[arg(long, value_name = "F")]
     pub(crate) json: Option<PathBuf>,

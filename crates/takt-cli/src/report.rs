@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
-use takt_report::compare::{Comparison, Figures, Row, figures, render};
+use takt_report::compare::{Comparison, Figures, Row, figures, plot, render};
 
 use crate::Answer;
 use crate::args::{ReportArgs, SplitBy};
@@ -35,7 +35,10 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Answer> {
     for (path, page) in args.files.iter().zip(page_names(&args.files)) {
         let comparison = read(path)?;
         if let Some(folder) = &args.out {
-            output::file(&folder.join(page), &render(&path.display().to_string(), &comparison, by))?;
+            output::file(&folder.join(&page), &render(&path.display().to_string(), &comparison, by))?;
+        }
+        if let Some(folder) = &args.plots {
+            output::file(&folder.join(page).with_extension("svg"), &plot(&comparison))?;
         }
         let file = path.display().to_string();
         all.push(FileFigures { file, figures: figures(&comparison, by) });

@@ -9,5 +9,5 @@ mod page;
 mod table;
 
 pub use figures::{Figures, ModelFigures, figures};
-pub use page::render;
+pub use page::{plot, render};
 pub use table::{Comparison, Model, ParseError, ROWS_MAX, Row};

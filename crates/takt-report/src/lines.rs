@@ -49,7 +49,7 @@ const COLOURS: usize = 8;
 const LEADING: f64 = 16.0;
 
 /// What pictures outside of a page need of its style.
-const STYLE: &str = "svg{background:#fff}text{font:11px system-ui,'DejaVu Sans',sans-serif;fill:#5f6b76}\
+pub(crate) const STYLE: &str = "svg{background:#fff}text{font:11px system-ui,'DejaVu Sans',sans-serif;fill:#5f6b76}\
     .label{fill:#1c2126}.title{fill:#1c2126;font-weight:600;font-size:12.5px}.grid{stroke:#d5dbe1;stroke-width:.6}\
     .axis{stroke:#1c2126}.series{fill:none;stroke-width:1.6;stroke-linejoin:round}.dashed{stroke-dasharray:5 3}\
     .line0{stroke:#0072b2}.line1{stroke:#e69f00}.line2{stroke:#009e73}.line3{stroke:#cc79a7}.line4{stroke:#56b4e9}\

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use takt_core::Span;
-use takt_predict::adapt::Disturbance;
+use takt_predict::adapt::{Disturbance, HistoryAnswer};
 
 use super::Submitted;
 use super::late::Settled;
@@ -84,11 +84,14 @@ impl Rows {
         let part = |span: Span| us((span.as_ns() as f64 * weight).round() as u64);
         let fragments = predicted.predictions.first().map_or(0.0, |(_, ticket)| ticket.fragments());
         self.text += &format!(",{:.0}", fragments * weight);
-        for (prediction, _) in &predicted.predictions {
-            self.text += &format!(",{},{}", part(prediction.value.span()), part(prediction.upper.span()));
+        for (prediction, ticket) in &predicted.predictions {
+            let raw_us = ticket.parts().total_ns() * weight / 1000.0;
+            let (value, upper) = (part(prediction.value.span()), part(prediction.upper.span()));
+            self.text += &format!(",{value},{upper},{raw_us:.3}");
         }
         if let Some(history) = predicted.history {
-            self.text += &format!(",{}", part(history));
+            let hit = if matches!(history, HistoryAnswer::Hit(_)) { "yes" } else { "no" };
+            self.text += &format!(",{},{hit}", part(history.estimate().span()));
         }
     }
 

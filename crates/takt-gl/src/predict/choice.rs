@@ -103,10 +103,10 @@ impl Choice {
     pub fn columns(&self) -> String {
         let mut columns = String::new();
         for combination in &self.combinations {
-            columns += &format!(",pred_{combination}_us,upper_{combination}_us");
+            columns += &format!(",pred_{combination}_us,upper_{combination}_us,raw_{combination}_us");
         }
         if self.history {
-            columns += ",pred_history_us";
+            columns += ",pred_history_us,history_hit";
         }
         columns
     }
@@ -129,7 +129,7 @@ mod tests {
     fn each_model_has_its_columns() {
         assert_eq!(Choice::default().columns(), "");
         let one = Choice::one("bb+mars".parse().unwrap(), 1.0);
-        assert_eq!(one.columns(), ",pred_bb+mars_us,upper_bb+mars_us");
-        assert!(Choice::all(1.0).columns().ends_with(",pred_history_us"));
+        assert_eq!(one.columns(), ",pred_bb+mars_us,upper_bb+mars_us,raw_bb+mars_us");
+        assert!(Choice::all(1.0).columns().ends_with(",pred_history_us,history_hit"));
     }
 }

@@ -12,7 +12,7 @@ pub use stored::models;
 
 use takt_core::{Cost, Span};
 use takt_predict::Prediction;
-use takt_predict::adapt::{AdaptionConfig, Command, Disturbance, History, Spread};
+use takt_predict::adapt::{AdaptionConfig, Command, Disturbance, History, HistoryAnswer, Spread};
 use takt_predict::cost::{ShaderRates, Target};
 use takt_predict::predictor::{DrawCall, Measured, Predictor, Program, Submission, Ticket, Work};
 use takt_predict::profile::Profile;
@@ -56,7 +56,7 @@ pub struct Predicted {
     /// In the order of [`Choice::combinations`].
     pub predictions: Vec<(Prediction, Ticket)>,
     /// What the history said.
-    pub history: Option<Span>,
+    pub history: Option<HistoryAnswer>,
     commands: Vec<Command>,
     /// Whether it uses a program for the first time.
     fresh: bool,
@@ -163,7 +163,7 @@ impl Models {
         if let Submission::Swap(_) = end {
             self.predictors.iter_mut().for_each(Predictor::frame_begins);
         }
-        let history = self.history.as_ref().map(|history| history.predict(&commands).estimate().span());
+        let history = self.history.as_ref().map(|history| history.predict(&commands));
         let fresh = std::mem::take(&mut self.fresh);
         Predicted { predictions, history, commands, fresh }
     }

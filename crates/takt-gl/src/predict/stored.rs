@@ -58,6 +58,11 @@ fn known(gpu: String, driver: &str) -> Arc<Known> {
         lacks(profile.is_some(), "constants (takt profile measures them)");
         lacks(shaders.is_some(), "shader models (takt train makes them)");
     }
+    if shaders.is_none() && settings().choice.history() {
+        guard::say(&format!(
+            "no shader models of {gpu} are stored, so mars and profiled predict the same; takt train makes them"
+        ));
+    }
     let profile = profile.unwrap_or_else(rough);
     let known = Arc::new(Known { gpu, driver: driver.to_owned(), profile, shaders });
     list.push(known.clone());

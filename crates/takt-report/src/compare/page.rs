@@ -3,8 +3,9 @@
 use super::figures::{Figures, absolute_errors, figures};
 use super::table::{Comparison, Row};
 use crate::html::{count, escape, percent};
+use crate::lines::STYLE;
 use crate::page::document;
-use crate::svg::{Anchor, Frame, Svg, number, ticks};
+use crate::svg::{Anchor, Frame, Sheet, Svg, number, sheet, ticks};
 
 const WIDTH: f64 = 720.0;
 const FRAME: Frame = Frame { left: 60.0, top: 14.0, width: WIDTH - 60.0 - 20.0, height: 240.0 };
@@ -36,6 +37,13 @@ pub fn render(title: &str, comparison: &Comparison, by: Option<fn(&Row) -> &str>
     }
     body += "</div></main>\n";
     document(&escape(title), &body)
+}
+
+/// The cumulative errors of all models, as a picture that needs no page.
+pub fn plot(comparison: &Comparison) -> String {
+    let rows: Vec<&Row> = comparison.rows.iter().collect();
+    let (width, height) = (WIDTH, FRAME.bottom() + 44.0);
+    sheet(&[cumulative(comparison, &rows)], Sheet { columns: 1, width, height, style: STYLE })
 }
 
 fn table(figures: &[Figures]) -> String {
