@@ -28,8 +28,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use takt_predict::adapt::Disturbance;
 
 pub use account::{Account, Timing};
-pub(crate) use disturbance::{is_switch_due, submits, was_evicted};
+pub(crate) use disturbance::{is_switch_due, submits};
 pub(crate) use judge::Judge;
+pub(crate) use processor::own_ns;
 pub use rows::header;
 pub use source::{Doubt, Source};
 pub use stamps::Stamped;

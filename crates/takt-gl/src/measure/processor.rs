@@ -1,7 +1,8 @@
 //! The clock of a renderer on the CPU: the processor time of its threads.
 //!
 //! What such a renderer does not work, because something else has its processor or because it has
-//! not woken up yet, is none of a group's cost.
+//! not woken up yet, is none of a group's cost. The same holds inside of the program's calls, which
+//! take no longer than the program's thread has run meanwhile.
 
 use std::fs;
 
@@ -31,6 +32,11 @@ impl RendererThreads {
         });
         worked.max()
     }
+}
+
+/// How long this thread has run.
+pub(crate) fn own_ns() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// Mesa names its threads by the renderer.

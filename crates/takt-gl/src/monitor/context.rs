@@ -88,6 +88,8 @@ pub struct State {
     driver: Option<Driver>,
     /// Time stamps around groups, where they are of use.
     stamper: Option<Stamper>,
+    /// How long this thread had run when the group began, if that is of use.
+    ran_ns: Option<u64>,
     /// GL tells once that its clock jumped; we asked, and the program was not told yet.
     disjoint: bool,
     /// Who predicts, if anybody does.
@@ -134,6 +136,7 @@ impl State {
             follow: Follow::default(),
             driver: None,
             stamper: None,
+            ran_ns: None,
             disjoint: false,
             models: None,
             seen: Vec::new(),
@@ -186,6 +189,9 @@ impl State {
     pub fn begins(&mut self) {
         if let Some(stamper) = &mut self.stamper {
             stamper.begin();
+        }
+        if self.ran_ns.is_none() && self.software() {
+            self.ran_ns = Some(measure::own_ns());
         }
     }
 
@@ -249,15 +255,18 @@ impl State {
         predicted: Option<Ticket>,
         follow: Follow,
     ) -> bool {
-        let Some(group) = self.builder.end(self.number, end) else {
+        let Some(mut group) = self.builder.end(self.number, end) else {
             return false;
         };
+        if let Some(began_ns) = self.ran_ns.take() {
+            // A call takes no longer than its thread runs, whatever the clock on the wall says.
+            group.work.call_ns = group.work.call_ns.min(measure::own_ns().saturating_sub(began_ns));
+        }
         let pass = self.leave.end_group();
         let stamped = self.stamp_end();
         let software = self.software();
-        let switch = self.switch();
+        let disturbance = self.switch();
         measure::submits(self.number);
-        let disturbance = if software && measure::was_evicted() { Disturbance::Unknown } else { switch };
         let submitted = Submitted { group, at_ns, software, predicted, pass, follow, stamped, disturbance };
         measure::submit(self.display, submitted);
         true
