@@ -58,10 +58,13 @@ fn known(gpu: String, driver: &str) -> Arc<Known> {
         lacks(profile.is_some(), "constants (takt profile measures them)");
         lacks(shaders.is_some(), "shader models (takt train makes them)");
     }
-    if shaders.is_none() && settings().choice.history() {
-        guard::say(&format!(
-            "no shader models of {gpu} are stored, so mars and profiled predict the same; takt train makes them"
-        ));
+    if settings().choice.history() {
+        // Nothing measures programs one by one, so one of both models always stands in for the other.
+        let why = match shaders {
+            None => "no shader models are stored (takt train makes them)",
+            Some(_) => "programs are not profiled one by one",
+        };
+        guard::say(&format!("{gpu}: {why}, so profiled and mars predict the same"));
     }
     let profile = profile.unwrap_or_else(rough);
     let known = Arc::new(Known { gpu, driver: driver.to_owned(), profile, shaders });
