@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use takt_trace::frames::{self, Frame, Window};
 
@@ -128,8 +129,11 @@ impl Stage {
             let ours = errors.lines().filter_map(|line| line.strip_prefix("takt: "));
             said.extend(ours.map(|line| format!("{}: {line}", role.name)));
         }
+        let both = roles.iter().zip(&all);
+        let paced: Vec<&[Frame]> =
+            both.filter(|(role, _)| !role.is_flood()).map(|(_, frames)| &frames[..]).collect();
         let window =
-            common_window(&all, length).context("a program drew nothing; is the machine too busy?")?;
+            common_window(&paced, length).context("a program drew nothing; is the machine too busy?")?;
         Ok(Played { window, frames: all, said })
     }
 
@@ -179,7 +183,7 @@ impl Stage {
         Ok(daemon)
     }
 
-    /// Waits until all programs have ended by themselves.
+    /// Waits until the programs with a frame rate have ended, and ends the floods, which come last.
     fn wait(
         &self,
         programs: &mut [Guarded],
@@ -190,6 +194,13 @@ impl Stage {
     ) -> anyhow::Result<()> {
         let until = Instant::now() + total + PATIENCE;
         for (Guarded(child), role) in programs.iter_mut().zip(roles) {
+            // One that was left no time would only begin now.
+            if role.is_flood()
+                && let Some(pid) = Pid::from_raw(i32::try_from(child.id())?)
+            {
+                // Ended already, perhaps.
+                kill_process(pid, Signal::TERM).unwrap_or_default();
+            }
             let status = loop {
                 match child.try_wait()? {
                     Some(status) => break status,
@@ -207,8 +218,9 @@ impl Stage {
     }
 }
 
-/// What is judged: from when all programs draw, until the first of them ends.
-fn common_window(all: &[Vec<Frame>], length: Duration) -> Option<Window> {
+/// What is judged: from when all programs with a frame rate draw, until the first of them ends.
+/// Floods may get no time at all.
+fn common_window(all: &[&[Frame]], length: Duration) -> Option<Window> {
     let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
     let firsts: Vec<u64> = all.iter().map(|frames| Some(frames.first()?.release)).collect::<Option<_>>()?;
     let from = firsts.iter().max()? + ns(LEAD);
@@ -243,10 +255,10 @@ mod tests {
     fn only_what_all_have_in_common_is_judged() {
         let from =
             |ms: u64| vec![Frame { number: 0, release: ms * 1_000_000, begin: 0, end: 0, deadline: None }];
-        let seconds = |all: &[Vec<Frame>]| common_window(all, Duration::from_secs(10)).map(|w| w.seconds());
-        assert_eq!(seconds(&[from(0), from(1_000)]), Some(10.0));
-        assert_eq!(seconds(&[from(0), from(4_500)]), Some(7.0), "the first one ends earlier");
-        assert_eq!(seconds(&[from(0), from(20_000)]), None);
-        assert_eq!(seconds(&[from(0), Vec::new()]), None);
+        let seconds = |all: &[&[Frame]]| common_window(all, Duration::from_secs(10)).map(|w| w.seconds());
+        assert_eq!(seconds(&[&from(0), &from(1_000)]), Some(10.0));
+        assert_eq!(seconds(&[&from(0), &from(4_500)]), Some(7.0), "the first one ends earlier");
+        assert_eq!(seconds(&[&from(0), &from(20_000)]), None);
+        assert_eq!(seconds(&[&from(0), &[]]), None);
     }
 }
