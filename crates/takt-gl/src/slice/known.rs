@@ -99,7 +99,13 @@ impl Recent {
     /// The first one is left out of account: drivers finish their compilation with it. A piece can
     /// take long because something else came between; so it counts for a few times what was
     /// expected, at most. A draw that really has become longer is known to be after a few pieces.
+    ///
+    /// A piece that ended together with the one before it says nothing: its time is in the other's.
     fn add(&mut self, figures: &mut Figures, share: f64, cost_ns: f64, together: bool) {
+        if together {
+            figures.pieces = figures.pieces.saturating_add(1);
+            return;
+        }
         let expected_ns = figures.fixed_ns + figures.whole_ns * share;
         let young = figures.pieces < YOUNG;
         if young && (figures.pieces < 2 || cost_ns * FAR_OFF < expected_ns) {
@@ -109,10 +115,7 @@ impl Recent {
         let counted_ns = if young { cost_ns } else { cost_ns.min(expected_ns * FAR_OFF) };
         self.line.add(share, counted_ns, 0.97);
         self.here.add(share, counted_ns, 0.85);
-        if !together {
-            self.least_ns =
-                Some(self.least_ns.map_or(cost_ns, |least_ns| (least_ns * FORGETTING).min(cost_ns)));
-        }
+        self.least_ns = Some(self.least_ns.map_or(cost_ns, |least_ns| (least_ns * FORGETTING).min(cost_ns)));
         let fixed_ns = self.line.start().unwrap_or(figures.fixed_ns);
         figures.fixed_ns = self.least_ns.map_or(fixed_ns, |least_ns| fixed_ns.min(least_ns));
         let own_ns = self.here.cost - self.here.weight * figures.fixed_ns;
@@ -327,6 +330,16 @@ mod tests {
         assert!(!is_short_program(first), "models may not know yet");
         let counted: BTreeSet<Variant> = (100..200).map(|number| variant(program, number)).collect();
         assert!(counted.len() <= VARIANTS_MAX, "{counted:?}");
+    }
+
+    #[test]
+    fn pieces_that_end_together_are_not_free() {
+        let known = Known::default();
+        (0..50).for_each(|_| known.piece(0.01, 1_000_000, false));
+        let before = known.figures().whole_ns;
+        known.piece(0.01, 5_000_000, false);
+        (0..4).for_each(|_| known.piece(0.01, 0, true));
+        assert!(known.figures().whole_ns >= before, "{:?}", known.figures());
     }
 
     #[test]

@@ -27,12 +27,17 @@ const PIECES_MAX: f64 = 1024.0;
 
 /// Whether a draw with these figures needs no cutting.
 pub fn is_short(figures: &Figures, slice: Span) -> bool {
-    figures.pieces >= PROBES && figures.fixed_ns + figures.whole_ns <= slice.as_ns() as f64
+    is_known(figures) && figures.fixed_ns + figures.whole_ns <= slice.as_ns() as f64
+}
+
+/// Whether the figures say anything. Pieces can go unmeasured.
+pub(super) fn is_known(figures: &Figures) -> bool {
+    figures.pieces >= PROBES && figures.whole_ns > 0.0
 }
 
 /// About how many pieces there will be.
 pub(super) fn pieces(figures: &Figures, slice: Span) -> f64 {
-    if figures.pieces < PROBES {
+    if !is_known(figures) {
         return 1.0 / PROBE[1];
     }
     // A piece that costs more to hand over than to draw is worth nothing to anybody.
@@ -43,7 +48,7 @@ pub(super) fn pieces(figures: &Figures, slice: Span) -> f64 {
 /// The share of the next piece, given that of the one before it in the same draw. Sizes alternate,
 /// because pieces of one size would not tell what a piece costs however small it is.
 pub(super) fn share(figures: &Figures, budget: Span, before: Option<f64>) -> f64 {
-    if figures.pieces < PROBES {
+    if !is_known(figures) {
         return if figures.pieces == 0 && before.is_none() { PROBE[0] } else { PROBE[1] };
     }
     let fits = 1.0 / pieces(figures, budget);
@@ -68,6 +73,7 @@ mod tests {
     fn the_unknown_is_approached_in_small_steps() {
         assert_eq!(share(&figures(0.0, 0), SLICE, None), 1.0 / 256.0);
         assert_eq!(share(&figures(0.0, 1), SLICE, Some(1.0 / 256.0)), 1.0 / 64.0);
+        assert_eq!(share(&figures(0.0, 2), SLICE, Some(1.0 / 64.0)), 1.0 / 64.0, "none was measured");
         assert_eq!(share(&figures(0.1, 2), SLICE, Some(1.0 / 64.0)), 1.0 / 32.0, "even if it seems short");
         assert_eq!(share(&figures(80.0, 2), SLICE, Some(1.0 / 64.0)), 0.0075);
     }

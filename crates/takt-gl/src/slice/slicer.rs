@@ -91,7 +91,7 @@ impl Slicer {
     /// small piece must not wait for as much time as they want.
     pub fn estimate(&self, piece: &Piece) -> Span {
         let figures = self.known.figures();
-        match figures.pieces < PROBES {
+        match !sizing::is_known(&figures) {
             true => scaled(self.predicted, piece.share).min(self.slice),
             false => figures.of_share(piece.share),
         }
