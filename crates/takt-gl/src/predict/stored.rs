@@ -58,7 +58,7 @@ fn known(gpu: String, driver: &str) -> Arc<Known> {
         lacks(profile.is_some(), "constants (takt profile measures them)");
         lacks(shaders.is_some(), "shader models (takt train makes them)");
     }
-    if settings().choice.history() {
+    if settings().verbose && settings().choice.history() {
         // Nothing measures programs one by one, so one of both models always stands in for the other.
         let why = match shaders {
             None => "no shader models are stored (takt train makes them)",
