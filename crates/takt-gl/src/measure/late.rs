@@ -9,7 +9,7 @@ use super::{Submitted, Timing};
 use crate::group::Kind;
 
 /// Groups that wait; beyond this, the time of the fence counts for the first of them.
-const WAITING_MAX: usize = 256;
+const WAITING_MAX: usize = 16;
 
 /// What a group cost in the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

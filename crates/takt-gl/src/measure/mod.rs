@@ -23,7 +23,7 @@ mod rows;
 mod source;
 mod stamps;
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, Weak};
 
 use takt_predict::adapt::Disturbance;
 
@@ -53,8 +53,8 @@ pub struct Submitted {
     pub at_ns: u64,
     /// Whether the renderer works inside of calls.
     pub software: bool,
-    /// What was predicted, and who wants to learn.
-    pub predicted: Option<(Arc<Mutex<Models>>, Predicted)>,
+    /// What was predicted, and who wants to learn, as long as the context is there.
+    pub predicted: Option<(Weak<Mutex<Models>>, Predicted)>,
     /// The leave it was given, if a daemon schedules.
     pub pass: Option<Pass>,
     /// What it tells about long draws.

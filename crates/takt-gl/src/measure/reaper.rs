@@ -183,7 +183,9 @@ fn learn(submitted: &Submitted, settled: &Settled) {
             disturbance: settled.disturbance,
             ends_frame: submitted.group.kind == Kind::Swap,
         };
-        models.lock().unwrap_or_else(PoisonError::into_inner).learn(predicted, &cost);
+        if let Some(models) = models.upgrade() {
+            models.lock().unwrap_or_else(PoisonError::into_inner).learn(predicted, &cost);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use takt_core::Span;
 use takt_predict::adapt::Disturbance;
@@ -101,7 +101,7 @@ pub struct State {
 }
 
 /// What models said about a group, and who wants to learn.
-type Ticket = (Arc<Mutex<Models>>, Predicted);
+type Ticket = (Weak<Mutex<Models>>, Predicted);
 
 /// What the driver says about itself.
 #[derive(Debug)]
@@ -237,7 +237,7 @@ impl State {
         let switch = self.switch();
         self.models.as_ref().map(|models| {
             let predicted = models.lock().unwrap_or_else(PoisonError::into_inner).submit(submission, switch);
-            (models.clone(), predicted)
+            (Arc::downgrade(models), predicted)
         })
     }
 

@@ -1,6 +1,6 @@
 //! A draw on its way, piece by piece.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use takt_core::Span;
 
@@ -26,7 +26,7 @@ pub struct Slicer {
     /// What they say about what is already in the group that the first piece belongs to.
     before: Option<Span>,
     /// What they said when the first piece was handed over, for when the last one is measured.
-    pub ticket: Option<(Arc<Mutex<Models>>, Predicted)>,
+    pub ticket: Option<(Weak<Mutex<Models>>, Predicted)>,
     /// The program's scissor.
     pub scissor: Scissor,
     /// Whether somebody is to be asked.
