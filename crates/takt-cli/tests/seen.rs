@@ -150,7 +150,8 @@ fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
     assert!(picture["timeline"]["span_ms"] == 500.0, "{picture}");
     let mut menu = start(&daemon, &["--name", "menu", "--schedule"], "takt-menu", &["--frames", "10"]);
     for app in [&mut dial, &mut flood, &mut menu] {
-        end_of(app);
+        let status = end_of(app);
+        assert!(status.success(), "{status}");
     }
     await_that("frames of all are counted", || {
         let page = counters("apps");

@@ -122,3 +122,15 @@ fn without_a_daemon_nothing_is_cut() {
     assert_eq!(cut(&text(&output.stderr)), None);
     assert!(column(&table, "piece").iter().all(|piece| piece == "0"));
 }
+
+#[test]
+fn a_renderer_that_is_late_to_unlock_a_fence_finds_it_there() {
+    let daemon = Daemon::start("slicing-unlock");
+    let (program, late) = (trap("long_draws", &GL), trap("late_unlock", &["-shared", "-fPIC", "-ldl"]));
+    let mut command = daemon.run(&[&TINY[..], &["--hook", "vendor"]].concat(), &program, &[]);
+    let output = command.env("LD_PRELOAD", late).output().expect("takt starts");
+    assert_same(&output, &alone(&program, &[]), "long_draws");
+    let said = text(&output.stderr);
+    assert!(said.contains("late_unlock: "), "the renderer has no threads: {said}");
+    assert_cut(&said, "long_draws");
+}

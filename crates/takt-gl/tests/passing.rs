@@ -393,7 +393,7 @@ fn the_same_calls_again_take_no_more_memory() {
         for step in (0..rounds).flat_map(|_| &steps) {
             fences += play(*step, hooks).expect("calls are handed on");
         }
-        measure::drain();
+        measure::drain(None);
         IN_USE.load(Ordering::Relaxed)
     };
     let (early, late) = (in_use(10), in_use(30));

@@ -217,7 +217,7 @@ fn clocks(renderer: &'static CStr, slow: u32, then: impl FnOnce()) -> Vec<(Strin
     then();
     groups(3);
     call!(eglMakeCurrent(handle(1), null_mut(), null_mut(), null_mut()));
-    measure::drain();
+    measure::drain(None);
     rows().split_off(before)
 }
 

@@ -65,7 +65,7 @@ unsafe extern "C" fn eglReleaseThread() -> u32 {
 unsafe extern "C" fn eglTerminate(display: Ptr) -> u32 {
     // Fences are the display's: they must be passed before it goes.
     current::with(|state| state.submit(End::Unbind));
-    guard::shielded(measure::drain);
+    guard::shielded(|| measure::drain(Some(display as usize)));
     // SAFETY: the program's own call.
     let done = unsafe { real::eglTerminate(display) };
     guard::shielded(|| current::terminated(display as usize));

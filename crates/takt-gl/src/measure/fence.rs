@@ -1,5 +1,6 @@
 //! Fences: marks in the command stream that can be waited for.
 
+use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -127,5 +128,76 @@ impl Fence {
     pub(crate) fn remove(self) {
         // SAFETY: EGL checks both handles; nobody else knows this one.
         unsafe { real::eglDestroySyncKHR(self.display as Ptr, self.sync as Ptr) };
+    }
+}
+
+/// Fences that were passed, and are not taken away yet.
+///
+/// A thread of Mesa's llvmpipe (22.3 at least) counts itself past a fence, and then wakes those who
+/// wait and unlocks the fence. Whoever looks in between without the lock, as waiting for no time
+/// does and as reusing what was drawn from does, finds the fence passed; if nobody holds it any
+/// more, it is freed, and the thread writes to what is not its own. Such threads go through fences
+/// in order: as long as we hold one until later ones were passed, it is not freed too early.
+#[derive(Default, Debug)]
+pub(crate) struct Passed(VecDeque<Fence>);
+
+/// How many of a display are kept. One would do if there was always work between two fences; one
+/// behind nothing is passed at once and says nothing about those before it.
+const KEPT: usize = 8;
+
+impl Passed {
+    /// Keeps a fence, and takes away the one of its display that is long behind.
+    pub(crate) fn keep(&mut self, fence: Fence) {
+        if let Some(old) = self.add(fence) {
+            old.remove();
+        }
+    }
+
+    fn add(&mut self, fence: Fence) -> Option<Fence> {
+        let display = fence.display;
+        self.0.push_back(fence);
+        let of_display = |(_, fence): &(usize, &Fence)| fence.display == display;
+        let mut kept = self.0.iter().enumerate().filter(of_display);
+        let (oldest, _) = kept.next()?;
+        if kept.count() >= KEPT { self.0.remove(oldest) } else { None }
+    }
+
+    /// The display is about to be terminated, and takes its fences away itself.
+    pub(crate) fn forget(&mut self, display: usize) {
+        self.0.retain(|fence| fence.display != display);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fence(display: usize, sync: usize) -> Fence {
+        Fence { display, sync, locks: false }
+    }
+
+    #[test]
+    fn fences_are_taken_away_in_order_when_enough_of_their_display_are_behind_them() {
+        let mut passed = Passed::default();
+        let mut taken = |display, sync| passed.add(fence(display, sync)).map(|fence| fence.sync);
+        assert_eq!(taken(7, 1000), None);
+        for sync in 0..KEPT {
+            assert_eq!(taken(3, sync), None);
+        }
+        assert_eq!(taken(3, KEPT), Some(0));
+        assert_eq!(taken(7, 1001), None);
+        assert_eq!(taken(3, KEPT + 1), Some(1));
+    }
+
+    #[test]
+    fn fences_of_a_terminated_display_are_not_ours_any_more() {
+        let mut passed = Passed::default();
+        for sync in 0..KEPT {
+            assert!(passed.add(fence(3, sync)).is_none());
+            assert!(passed.add(fence(7, sync)).is_none());
+        }
+        passed.forget(3);
+        assert!(passed.add(fence(3, KEPT)).is_none());
+        assert_eq!(passed.add(fence(7, KEPT)).map(|fence| (fence.display, fence.sync)), Some((7, 0)));
     }
 }

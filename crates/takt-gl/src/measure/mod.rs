@@ -104,10 +104,11 @@ fn give_back(submitted: &Submitted) {
     submitted.follow.lost();
 }
 
-/// Waits until everything that was submitted is measured; not for long.
-pub fn drain() {
+/// Waits until everything that was submitted is measured; not for long. A display may be about to be
+/// terminated.
+pub fn drain(ending: Option<usize>) {
     if let Some(Some(reaper)) = REAPER.get() {
-        reaper.drain();
+        reaper.drain(ending);
     }
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::account::{Account, Timing};
-use super::fence::{Fence, Waited};
+use super::fence::{Fence, Passed, Waited};
 use super::late::{Complete, Late, Settled};
 use super::processor::RendererThreads;
 use super::rows::Rows;
@@ -40,8 +40,8 @@ pub(crate) struct Reaper {
 enum Message {
     /// A fence, what lies before it, and when it was inserted.
     Group(Fence, Box<Submitted>, u64),
-    /// Answer when everything before this is done.
-    Drain(SyncSender<()>),
+    /// Answer when everything before this is done; a display may be about to be terminated.
+    Drain(SyncSender<()>, Option<usize>),
 }
 
 impl Reaper {
@@ -79,10 +79,11 @@ impl Reaper {
         }
     }
 
-    /// Waits until everything before this is measured; not for long.
-    pub(crate) fn drain(&self) {
+    /// Waits until everything before this is measured; not for long. A display may be about to be
+    /// terminated.
+    pub(crate) fn drain(&self, ending: Option<usize>) {
         let (done, wait) = sync_channel(1);
-        if self.queue.try_send(Message::Drain(done)).is_ok() {
+        if self.queue.try_send(Message::Drain(done, ending)).is_ok() {
             // Too late or too bad are no reason to keep the program waiting.
             let _unfinished = wait.recv_timeout(DRAIN);
         }
@@ -93,7 +94,7 @@ impl Reaper {
 extern "C" fn at_exit() {
     guard::shielded(|| {
         if let Some(Some(reaper)) = REAPER.get() {
-            reaper.drain();
+            reaper.drain(None);
         }
         if let Some(line) = slice::line().filter(|_| settings().verbose) {
             guard::say(&line);
@@ -105,6 +106,7 @@ fn run(waiting: &Receiver<Message>) {
     let mut account = Account::default();
     let mut rows = Rows::open();
     let mut late = Late::default();
+    let mut passed = Passed::default();
     let mut renderer = RendererThreads::default();
     // The last look that found a fence passed.
     let mut seen_ns = 0;
@@ -125,9 +127,10 @@ fn run(waiting: &Receiver<Message>) {
             Err(TryRecvError::Disconnected) => return rows.write(),
         };
         match message {
-            Message::Drain(done) => {
+            Message::Drain(done, ending) => {
                 settle(&mut late, &mut rows, true);
                 rows.write();
+                ending.into_iter().for_each(|display| passed.forget(display));
                 // Whoever asked may have lost patience.
                 let _gone = done.send(());
             }
@@ -146,7 +149,7 @@ fn run(waiting: &Receiver<Message>) {
                     }
                     None => super::give_back(&submitted),
                 }
-                fence.remove();
+                passed.keep(fence);
             }
         }
     }
