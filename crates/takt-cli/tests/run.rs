@@ -198,6 +198,33 @@ fn many_contexts_come_and_go() {
 }
 
 #[test]
+fn fences_can_be_waited_for_in_a_context_of_ours() {
+    // Drivers of NVIDIA need that; others can do it as well.
+    let cases: [(&str, &[&str]); 7] = [
+        ("scene", &[]),
+        ("threads", &[]),
+        ("errors", &[]),
+        ("forks", &[]),
+        ("contexts", &["100"]),
+        ("swaps", &["only"]),
+        ("swaps", &["exit"]),
+    ];
+    for (name, args) in cases {
+        let program = trap(name, &GL);
+        let alone = Command::new(&program).args(args).envs(SOFTWARE).output().expect("the trap starts");
+        let table = products().join(format!("{name}-in-contexts.csv"));
+        let mut command = takt();
+        command.env("TAKT_FENCES", "contexts").args(["--hook", "vendor", "--measure"]).arg(&table);
+        let output = command.arg("--").arg(&program).args(args).envs(SOFTWARE).output().expect("takt starts");
+        assert_eq!(text(&output.stdout), text(&alone.stdout), "{name}");
+        assert_eq!(output.status, alone.status, "{name}");
+        let said = text(&output.stderr);
+        assert!(!said.contains("memory grew"), "{name}: {said}");
+        assert!(!column(&table, "measured_us").is_empty(), "{name}: {said}");
+    }
+}
+
+#[test]
 fn apps_swap_never_or_only_or_die() {
     let program = trap("swaps", &GL);
     for what in ["only", "never", "crash", "handler", "abort", "exit"] {

@@ -43,6 +43,8 @@ pub const FRAMES: &str = "TAKT_FRAMES";
 pub const STORE: &str = "TAKT_STORE";
 /// Whether to say which profile and models are used.
 pub const VERBOSE: &str = "TAKT_VERBOSE";
+/// `contexts` waits for fences as on drivers of NVIDIA, so that tests can see that elsewhere.
+pub const FENCES: &str = "TAKT_FENCES";
 
 /// File that gets facts about the driver, for `takt doctor`.
 pub const FACTS: &str = "TAKT_FACTS";
@@ -74,6 +76,8 @@ pub struct Settings {
     pub store: Vec<PathBuf>,
     /// Whether to say which of them are used.
     pub verbose: bool,
+    /// Whether fences of GL are preferred wherever there are such.
+    pub fences_of_contexts: bool,
 }
 
 impl Settings {
@@ -99,6 +103,7 @@ impl Settings {
             profile: path(PROFILE).and_then(|path| profile(&path)),
             store: env::var_os(STORE).map(|list| env::split_paths(&list).collect()).unwrap_or_default(),
             verbose: env::var_os(VERBOSE).is_some_and(|value| !value.is_empty()),
+            fences_of_contexts: env::var(FENCES).is_ok_and(|value| value == "contexts"),
         }
     }
 

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::ffi::CStr;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::waiter::Waiter;
 use crate::entry::{Id, Ptr, real};
+use crate::settings::settings;
 use crate::{gl, guard, quiet};
 
 /// A mark that the GPU will pass.
@@ -15,8 +16,18 @@ use crate::{gl, guard, quiet};
 pub(crate) struct Fence {
     display: usize,
     sync: usize,
-    /// Whether waiting keeps other threads out of the display.
-    locks: bool,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// Of EGL.
+    Display {
+        /// Whether waiting keeps other threads out of the display.
+        locks: bool,
+    },
+    /// Of GL, to be waited for in this context.
+    Context(Arc<Waiter>),
 }
 
 /// How a wait ended.
@@ -40,6 +51,8 @@ enum Fences {
     /// Mesa up to 22 at least keeps its display locked while it waits for a fence.
     Locking,
     Free,
+    /// NVIDIA waits for the GPU where fences of EGL are made; those of GL it makes at once.
+    InContexts,
 }
 
 /// How long a wait may keep the program out, and how long it then gets.
@@ -70,11 +83,26 @@ fn ask(display: usize) -> Fences {
         return Fences::None;
     }
     let (extensions, vendor) = (text(display, gl::EGL_EXTENSIONS), text(display, gl::EGL_VENDOR));
-    match extensions.split(' ').any(|name| name == "EGL_KHR_fence_sync") {
-        false => Fences::None,
-        true if vendor.contains("Mesa") => Fences::Locking,
-        true => Fences::Free,
+    let has = |wanted: &str| extensions.split(' ').any(|name| name == wanted);
+    if !has("EGL_KHR_fence_sync") {
+        return Fences::None;
     }
+    let of_contexts = vendor.contains("NVIDIA") || settings().fences_of_contexts;
+    if of_contexts && has("EGL_KHR_surfaceless_context") {
+        Fences::InContexts
+    } else if vendor.contains("Mesa") {
+        Fences::Locking
+    } else {
+        Fences::Free
+    }
+}
+
+/// A context to wait in for the fences of this one, where such fences are better; `newer` if it
+/// knows GL ES 3.
+pub(crate) fn waiter(display: usize, context: usize, newer: bool) -> Option<Arc<Waiter>> {
+    let calls = [Id::glFenceSync, Id::glClientWaitSync, Id::glDeleteSync];
+    let better = newer && fences(display) == Fences::InContexts && calls.into_iter().all(Id::is_there);
+    better.then(|| Waiter::new(display, context)).flatten()
 }
 
 fn text(display: usize, what: i32) -> String {
@@ -87,8 +115,14 @@ fn text(display: usize, what: i32) -> String {
     unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy().into_owned()
 }
 
-/// Puts a mark into the stream of the current context.
-pub(crate) fn insert(display: usize) -> Option<Fence> {
+/// Puts a mark into the stream of the current context; `waiter` is where it is to be waited for, if
+/// not anywhere.
+pub(crate) fn insert(display: usize, waiter: Option<&Arc<Waiter>>) -> Option<Fence> {
+    if let Some(waiter) = waiter {
+        // SAFETY: the context is current.
+        let sync = unsafe { real::glFenceSync(gl::SYNC_GPU_COMMANDS_COMPLETE, 0) } as usize;
+        return (sync != 0).then(|| Fence { display, sync, kind: Kind::Context(waiter.clone()) });
+    }
     let fences = fences(display);
     if fences == Fences::None {
         return None;
@@ -97,7 +131,8 @@ pub(crate) fn insert(display: usize) -> Option<Fence> {
         // SAFETY: EGL checks the display; no attributes are given.
         unsafe { real::eglCreateSyncKHR(display as Ptr, gl::EGL_SYNC_FENCE, std::ptr::null_mut()) }
     });
-    (!sync.is_null()).then_some(Fence { display, sync: sync as usize, locks: fences == Fences::Locking })
+    let kind = Kind::Display { locks: fences == Fences::Locking };
+    (!sync.is_null()).then_some(Fence { display, sync: sync as usize, kind })
 }
 
 impl Fence {
@@ -105,7 +140,7 @@ impl Fence {
     /// EGL's error of the thread changes.
     pub(crate) fn wait(&self, ns: u64) -> Waited {
         let mut left_ns = ns;
-        while self.locks && left_ns > LOCKED_NS {
+        while self.locks() && left_ns > LOCKED_NS {
             match self.wait_once(LOCKED_NS) {
                 Waited::NotYet => left_ns -= LOCKED_NS,
                 ended => return ended,
@@ -115,7 +150,22 @@ impl Fence {
         self.wait_once(left_ns)
     }
 
+    fn locks(&self) -> bool {
+        matches!(self.kind, Kind::Display { locks: true })
+    }
+
     fn wait_once(&self, ns: u64) -> Waited {
+        if let Kind::Context(waiter) = &self.kind {
+            if !waiter.hold() {
+                return Waited::Lost;
+            }
+            // SAFETY: a context of the fence's share group is current, and nobody else knows it.
+            return match unsafe { real::glClientWaitSync(self.sync as Ptr, 0, ns) } {
+                gl::ALREADY_SIGNALED | gl::CONDITION_SATISFIED => Waited::Passed,
+                gl::TIMEOUT_EXPIRED => Waited::NotYet,
+                _ => Waited::Lost,
+            };
+        }
         // SAFETY: EGL checks both handles.
         match unsafe { real::eglClientWaitSyncKHR(self.display as Ptr, self.sync as Ptr, 0, ns) } {
             gl::EGL_CONDITION_SATISFIED => Waited::Passed,
@@ -126,6 +176,13 @@ impl Fence {
 
     /// Takes the mark away.
     pub(crate) fn remove(self) {
+        if let Kind::Context(waiter) = &self.kind {
+            if waiter.hold() {
+                // SAFETY: as above.
+                unsafe { real::glDeleteSync(self.sync as Ptr) };
+            }
+            return;
+        }
         // SAFETY: EGL checks both handles; nobody else knows this one.
         unsafe { real::eglDestroySyncKHR(self.display as Ptr, self.sync as Ptr) };
     }
@@ -148,6 +205,10 @@ const KEPT: usize = 8;
 impl Passed {
     /// Keeps a fence, and takes away the one of its display that is long behind.
     pub(crate) fn keep(&mut self, fence: Fence) {
+        // Others free theirs in time; and one in a context would keep that alive.
+        if !fence.locks() {
+            return fence.remove();
+        }
         if let Some(old) = self.add(fence) {
             old.remove();
         }
@@ -173,7 +234,7 @@ mod tests {
     use super::*;
 
     fn fence(display: usize, sync: usize) -> Fence {
-        Fence { display, sync, locks: false }
+        Fence { display, sync, kind: Kind::Display { locks: true } }
     }
 
     #[test]

@@ -22,8 +22,9 @@ mod reaper;
 mod rows;
 mod source;
 mod stamps;
+mod waiter;
 
-use std::sync::{Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use takt_predict::adapt::Disturbance;
 
@@ -35,6 +36,7 @@ pub use rows::header;
 pub use source::{Doubt, Source};
 pub use stamps::Stamped;
 pub(crate) use stamps::{GPU_DISJOINT, Stamper};
+pub(crate) use waiter::Waiter;
 
 use crate::gate::Pass;
 use crate::group::Group;
@@ -71,7 +73,7 @@ static REAPER: OnceLock<Option<Reaper>> = OnceLock::new();
 /// whatever makes the driver start is still ahead.
 ///
 /// The context must be current in this thread, on this display.
-pub fn submit(display: usize, submitted: Submitted) {
+pub(crate) fn submit(display: usize, waiter: Option<&Arc<Waiter>>, submitted: Submitted) {
     if std::process::id() != settings().process {
         return guard::switch_off("the process was forked, and only the original is measured");
     }
@@ -79,11 +81,16 @@ pub fn submit(display: usize, submitted: Submitted) {
         return;
     }
     let reaper = REAPER.get_or_init(Reaper::start).as_ref();
-    match reaper.zip(fence::insert(display)) {
+    match reaper.zip(fence::insert(display, waiter)) {
         Some((reaper, fence)) => reaper.hand_over(fence, submitted),
         // Nobody will see it end.
         None => give_back(&submitted),
     }
+}
+
+/// Where fences of a context are to be waited for, if not anywhere; `newer` if it knows GL ES 3.
+pub(crate) fn waiter(display: usize, context: usize, newer: bool) -> Option<Arc<Waiter>> {
+    fence::waiter(display, context, newer)
 }
 
 /// Whether groups are to be measured.

@@ -11,7 +11,7 @@ use super::fence::{Fence, Passed, Waited};
 use super::late::{Complete, Late, Settled};
 use super::processor::RendererThreads;
 use super::rows::Rows;
-use super::{REAPER, Submitted};
+use super::{REAPER, Submitted, waiter};
 use crate::group::Kind;
 use crate::predict::GroupCost;
 use crate::settings::settings;
@@ -115,6 +115,7 @@ fn run(waiting: &Receiver<Message>) {
             Ok(message) => message,
             Err(TryRecvError::Empty) => {
                 rows.write();
+                waiter::release_forsaken();
                 match waiting.recv_timeout(if gate::is_wanted() { LOOK } else { FOREVER }) {
                     Ok(message) => message,
                     Err(RecvTimeoutError::Timeout) => {
@@ -130,6 +131,7 @@ fn run(waiting: &Receiver<Message>) {
             Message::Drain(done, ending) => {
                 settle(&mut late, &mut rows, true);
                 rows.write();
+                waiter::release();
                 ending.into_iter().for_each(|display| passed.forget(display));
                 // Whoever asked may have lost patience.
                 let _gone = done.send(());

@@ -23,7 +23,7 @@ use super::texture::{self, Image};
 use super::vertex::Vertices;
 use crate::entry::real;
 use crate::group::{Builder, End};
-use crate::measure::{self, Stamped, Stamper, Submitted};
+use crate::measure::{self, Stamped, Stamper, Submitted, Waiter};
 use crate::predict::{self, Models, Predicted};
 use crate::settings::settings;
 use crate::slice::Follow;
@@ -41,10 +41,10 @@ pub struct Context {
 
 impl Context {
     /// A fresh context.
-    pub fn new(display: usize, group: Arc<ShareGroup>) -> Self {
+    pub fn new(display: usize, handle: usize, group: Arc<ShareGroup>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = vendor::context_number(NEXT.fetch_add(1, Ordering::Relaxed));
-        let state = State::new(number, display, group.clone());
+        let state = State::new(number, (display, handle), group.clone());
         Self { display, group, state: Mutex::new(state) }
     }
 
@@ -59,6 +59,7 @@ impl Context {
 pub struct State {
     number: u64,
     display: usize,
+    handle: usize,
     /// Objects that it shares.
     pub shared: Arc<ShareGroup>,
     /// Viewport, scissor and the like.
@@ -88,6 +89,8 @@ pub struct State {
     driver: Option<Driver>,
     /// Time stamps around groups, where they are of use.
     stamper: Option<Stamper>,
+    /// Where fences are waited for, if not anywhere.
+    waiter: Option<Arc<Waiter>>,
     /// How long this thread had run when the group began, if that is of use.
     ran_ns: Option<u64>,
     /// GL tells once that its clock jumped; we asked, and the program was not told yet.
@@ -116,10 +119,11 @@ struct Driver {
 }
 
 impl State {
-    fn new(number: u64, display: usize, shared: Arc<ShareGroup>) -> Self {
+    fn new(number: u64, (display, handle): (usize, usize), shared: Arc<ShareGroup>) -> Self {
         Self {
             number,
             display,
+            handle,
             shared,
             raster: Raster::default(),
             vertices: Vertices::default(),
@@ -136,6 +140,7 @@ impl State {
             follow: Follow::default(),
             driver: None,
             stamper: None,
+            waiter: None,
             ran_ns: None,
             disjoint: false,
             models: None,
@@ -162,6 +167,7 @@ impl State {
             if measure::is_wanted() {
                 let judge = predict::judge(&driver.renderer, &driver.version);
                 self.stamper = Stamper::new(judge, &driver.extensions);
+                self.waiter = measure::waiter(self.display, self.handle, driver.newer);
             }
             self.driver = Some(driver);
         }
@@ -268,7 +274,7 @@ impl State {
         let disturbance = self.switch();
         measure::submits(self.number);
         let submitted = Submitted { group, at_ns, software, predicted, pass, follow, stamped, disturbance };
-        measure::submit(self.display, submitted);
+        measure::submit(self.display, self.waiter.as_ref(), submitted);
         true
     }
 

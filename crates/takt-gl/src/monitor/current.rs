@@ -50,7 +50,7 @@ pub fn created(display: usize, handle: usize, share: usize) {
     let mut world = world();
     let group = world.contexts.get(&(display, share)).map(|context| context.group.clone());
     let group = group.unwrap_or_else(|| Arc::new(ShareGroup::default()));
-    world.contexts.insert((display, handle), Arc::new(Context::new(display, group)));
+    world.contexts.insert((display, handle), Arc::new(Context::new(display, handle, group)));
 }
 
 /// `eglDestroyContext`: where it is current it lives on, as in EGL.

@@ -1,0 +1,125 @@
+//! A context of ours beside the program's, to wait in.
+//!
+//! NVIDIA's driver (580 at least) comes back from `eglCreateSyncKHR` only when the GPU has done
+//! everything, so with fences of EGL a program and the GPU would take turns. Fences of GL come at
+//! once, but are waited for where a context of the same share group is current. So the thread that
+//! waits has one: it draws nothing, binds nothing, and goes with the program's.
+
+use std::cell::RefCell;
+use std::ptr;
+use std::sync::Arc;
+
+use crate::entry::{Id, Ptr, real};
+use crate::{gl, quiet};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    display: usize,
+    context: usize,
+}
+
+thread_local! {
+    /// What is current in this thread of ours.
+    static HELD: RefCell<Option<Arc<Waiter>>> = const { RefCell::new(None) };
+}
+
+impl Waiter {
+    /// A context that shares objects with `beside`; none if the driver has none to give.
+    pub(crate) fn new(display: usize, beside: usize) -> Option<Arc<Self>> {
+        let context = quiet::egl(|| create(display as Ptr, beside as Ptr)) as usize;
+        (context != 0).then(|| Arc::new(Self { display, context }))
+    }
+
+    /// Makes it current in this thread, which must be one of ours. False if that cannot be.
+    pub(crate) fn hold(self: &Arc<Self>) -> bool {
+        HELD.with_borrow_mut(|held| {
+            if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, self)) {
+                return true;
+            }
+            let none = ptr::null_mut();
+            // SAFETY: EGL checks the handles; nothing of the program's is current in this thread.
+            let done = unsafe { real::eglMakeCurrent(self.display as Ptr, none, none, self.context as Ptr) };
+            // Whatever was held before is not current any more, or the display is gone altogether.
+            *held = (done != 0).then(|| self.clone());
+            done != 0
+        })
+    }
+
+    /// Whether nobody but this thread needs it any more.
+    fn is_forsaken(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        // SAFETY: EGL checks the handles; it is current nowhere, since whoever holds it owns it.
+        quiet::egl(|| unsafe { real::eglDestroyContext(self.display as Ptr, self.context as Ptr) });
+    }
+}
+
+/// Has no context current in this thread any more, because displays are about to go.
+pub(crate) fn release() {
+    HELD.with_borrow_mut(|held| {
+        if let Some(waiter) = held.take() {
+            let none = ptr::null_mut();
+            // SAFETY: EGL checks the display.
+            unsafe { real::eglMakeCurrent(waiter.display as Ptr, none, none, none) };
+        }
+    });
+}
+
+/// The same if the program's context is gone, whose objects would live on.
+pub(crate) fn release_forsaken() {
+    if HELD.with_borrow(|held| held.as_ref().is_some_and(Waiter::is_forsaken)) {
+        release();
+    }
+}
+
+fn create(display: Ptr, beside: Ptr) -> Ptr {
+    let mut id = 0_i32;
+    // SAFETY: EGL checks the handles and writes one number.
+    unsafe { real::eglQueryContext(display, beside, gl::EGL_CONFIG_ID, (&raw mut id).cast()) };
+    let Some(config) = config(display, id) else {
+        return ptr::null_mut();
+    };
+    let other_api = other_api();
+    let mut attributes = [gl::EGL_CONTEXT_CLIENT_VERSION, 3, gl::EGL_NONE];
+    // SAFETY: EGL checks the handles; the list has its end.
+    let context = unsafe { real::eglCreateContext(display, config, beside, attributes.as_mut_ptr().cast()) };
+    if let Some(api) = other_api {
+        // SAFETY: what was bound before.
+        unsafe { real::eglBindAPI(api) };
+    }
+    context
+}
+
+/// The configuration of that number; 0 is that of contexts without one.
+fn config(display: Ptr, id: i32) -> Option<Ptr> {
+    let mut config: Ptr = ptr::null_mut();
+    if id == 0 {
+        return Some(config);
+    }
+    let mut wanted = [gl::EGL_CONFIG_ID, id, gl::EGL_NONE];
+    let (list, found): (Ptr, Ptr) = (wanted.as_mut_ptr().cast(), (&raw mut config).cast());
+    let mut count = 0_i32;
+    // SAFETY: the list has its end; one configuration and a number are written.
+    let done = unsafe { real::eglChooseConfig(display, list, found, 1, (&raw mut count).cast()) };
+    (done != 0 && count == 1).then_some(config)
+}
+
+/// Binds GL ES in this thread, and says what was bound before if it was something else.
+fn other_api() -> Option<u32> {
+    if ![Id::eglQueryAPI, Id::eglBindAPI].into_iter().all(Id::is_there) {
+        return None;
+    }
+    // SAFETY: may be called at any time by any thread.
+    let api = unsafe { real::eglQueryAPI() };
+    if api == gl::EGL_OPENGL_ES_API {
+        return None;
+    }
+    // SAFETY: the same.
+    unsafe { real::eglBindAPI(gl::EGL_OPENGL_ES_API) };
+    Some(api)
+}
