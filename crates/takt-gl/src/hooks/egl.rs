@@ -190,7 +190,9 @@ fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
     let pass = current::with(|state| {
         state.submit(End::BeforeSwap);
         state.about_to_swap();
-        state.ask_to_swap()
+        let pass = state.ask_to_swap();
+        state.swap_begins();
+        pass
     });
     let pass = pass.flatten();
     let began_ns = clock::now_ns();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::account::{Account, Timing};
 use super::fence::{Fence, Passed, Waited};
-use super::late::{Complete, Late, Settled};
+use super::late::{Clock, Complete, Late, Settled};
 use super::processor::RendererThreads;
 use super::rows::Rows;
 use super::{REAPER, Submitted, waiter};
@@ -185,6 +185,7 @@ fn learn(submitted: &Submitted, settled: &Settled) {
         let cost = GroupCost {
             ns: if pieces { ns } else { timing.cost_ns },
             fence_ns: if pieces { ns } else { settled.fence_ns },
+            by_timer: settled.clock == Clock::Timer,
             disturbance: settled.disturbance,
             ends_frame: submitted.group.kind == Kind::Swap,
         };

@@ -190,6 +190,11 @@ impl State {
         self.submit_since(end, at_ns)
     }
 
+    /// The same for a swap, which software renderers do in the program's own thread.
+    pub fn swap_begins(&mut self) {
+        self.stamper.iter_mut().for_each(Stamper::begin);
+    }
+
     /// The driver is about to be given work: the GPU notes when it gets there, if that is of use.
     #[inline]
     pub fn begins(&mut self) {

@@ -44,6 +44,8 @@ pub struct GroupCost {
     pub ns: u64,
     /// By its fence.
     pub fence_ns: u64,
+    /// Whether the GPU's own clock measured it.
+    pub by_timer: bool,
     /// Whether the time is its own.
     pub disturbance: Disturbance,
     /// Whether the group ends a frame.
@@ -173,7 +175,10 @@ impl Models {
         self.pending = None;
         let cost = Cost::new(Span::from_ns(group.ns));
         let disturbance = if predicted.fresh { Disturbance::Unknown } else { self.believed(group) };
-        if let Some((prediction, _)) = predicted.predictions.first().filter(|_| !predicted.fresh) {
+        // Where the GPU's clock tells what is a group's own, the rest of its fence's time is that of
+        // other groups, and whoever waits for the end knows of those.
+        let telling = !predicted.fresh && !group.by_timer;
+        if let Some((prediction, _)) = predicted.predictions.first().filter(|_| telling) {
             let upper_ns = prediction.upper.span().as_ns() as f64;
             self.beyond.learn(group.fence_ns as f64 / upper_ns.max(1.0), &AdaptionConfig::default());
         }

@@ -15,12 +15,18 @@ const PROBE: [f64; 2] = [1.0 / 256.0, 1.0 / 64.0];
 /// How much larger a piece may be than the one before it, while little is known.
 const GROWTH: f64 = 2.0;
 
-/// How long pieces are to be, as a part of how long they may be: some take longer than expected.
+/// How long pieces are to be, as a part of how long they may be: some take longer than expected,
+/// fewer of them once a draw is well known.
 const AIM: f64 = 0.8;
+const AIM_SETTLED: f64 = 0.95;
 
-/// How much smaller and larger than that they are in turn.
+/// How much smaller and larger than that they are in turn, while little is known.
 const LESS: f64 = 0.75;
 const MORE: f64 = 1.25;
+
+/// Pieces after which a draw is well known; then every so many-th one is smaller, to notice changes.
+const SETTLED: u32 = 64;
+const SMALLER_EVERY: u32 = 16;
 
 /// No draw is cut into many more pieces than this.
 const PIECES_MAX: f64 = 1024.0;
@@ -41,7 +47,8 @@ pub(super) fn pieces(figures: &Figures, slice: Span) -> f64 {
         return 1.0 / PROBE[1];
     }
     // A piece that costs more to hand over than to draw is worth nothing to anybody.
-    let own_ns = (slice.as_ns() as f64 * AIM - figures.fixed_ns).max(figures.fixed_ns).max(1.0);
+    let aim = if figures.pieces < SETTLED { AIM } else { AIM_SETTLED };
+    let own_ns = (slice.as_ns() as f64 * aim - figures.fixed_ns).max(figures.fixed_ns).max(1.0);
     (figures.whole_ns / own_ns).clamp(1.0, PIECES_MAX)
 }
 
@@ -52,7 +59,13 @@ pub(super) fn share(figures: &Figures, budget: Span, before: Option<f64>) -> f64
         return if figures.pieces == 0 && before.is_none() { PROBE[0] } else { PROBE[1] };
     }
     let fits = 1.0 / pieces(figures, budget);
-    let fits = if figures.pieces.is_multiple_of(2) { fits * LESS } else { (fits * MORE).min(1.0) };
+    let settled = figures.pieces >= SETTLED;
+    let smaller = figures.pieces.is_multiple_of(if settled { SMALLER_EVERY } else { 2 });
+    let fits = match (smaller, settled) {
+        (true, _) => fits * LESS,
+        (false, false) => (fits * MORE).min(1.0),
+        (false, true) => fits,
+    };
     match before {
         Some(before) if figures.pieces < YOUNG => fits.min(before * GROWTH),
         _ => fits,
