@@ -43,6 +43,23 @@ fn every_trap_runs_as_it_does_alone() {
     }
 }
 
+/// Valgrind hides parts of a process that nobody but the C library should look for.
+#[test]
+fn programs_run_under_valgrind() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return support::skipped("valgrind is not installed");
+    }
+    let (daemon, program) = (Daemon::start("valgrind"), trap_as("swaps", "valgrind"));
+    // What drivers do with their memory, and code that they make at run time, is their business.
+    let valgrind = ["--quiet", "--undef-value-errors=no", "--smc-check=all-non-file"];
+    let path = program.display().to_string();
+    let arguments = [&valgrind[..], &[&path, "only"]].concat();
+    let output = scheduled(&daemon.socket, "valgrind".as_ref(), &arguments);
+    assert_same(&output, &alone(&program, &["only"]), "valgrind");
+    let said = text(&output.stderr);
+    assert!(said.contains("takt: scheduled as ") && !said.contains("takt_"), "{said}");
+}
+
 #[test]
 fn without_a_daemon_programs_run_on_and_say_so_once() {
     let program = trap_as("scene", "absent");
