@@ -4,7 +4,8 @@
 //!   of them tells the truth is probed first.
 //! * [`profile`] measures the constants of a machine: work of several sizes, and lines through it.
 //! * [`train`] measures generated shaders, so that models can be trained on them.
-//! * [`store`] keeps both per GPU and driver, where `takt run` finds them.
+//! * [`programs`] measures programs that `takt run` has seen, one by one.
+//! * [`store`] keeps all that per GPU and driver, where `takt run` finds them.
 //!
 //! Nothing here decides what costs depend on: that is `takt-predict`'s part.
 
@@ -13,6 +14,7 @@
 mod bench;
 pub mod fit;
 pub mod profile;
+pub mod programs;
 mod random;
 pub mod store;
 mod sys;

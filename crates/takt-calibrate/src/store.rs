@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use takt_predict::profile::Profile;
+use takt_predict::programs::{ProgramRates, Sources};
 use takt_predict::shaders::{self, ShaderModels};
 use takt_predict::store;
 
@@ -121,6 +122,68 @@ impl Shelf {
         read(self.models_path(), |text| shaders::decode(text.as_bytes()).map_err(|error| error.to_string()))
     }
 
+    /// Where sources of programs are.
+    pub fn programs_path(&self) -> PathBuf {
+        self.folder.join(store::PROGRAMS)
+    }
+
+    /// Where rates of programs are.
+    pub fn rates_path(&self) -> PathBuf {
+        self.folder.join(store::RATES)
+    }
+
+    /// Rates of programs that were measured one by one; none if there are none.
+    ///
+    /// # Errors
+    ///
+    /// If they are damaged.
+    pub fn rates(&self) -> Result<Option<ProgramRates>, BadFile> {
+        read(self.rates_path(), |text| ProgramRates::parse(text).map_err(|error| error.to_string()))
+    }
+
+    /// Keeps rates of programs.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written.
+    pub fn keep_rates(&self, rates: &ProgramRates) -> io::Result<()> {
+        replace(&self.rates_path(), &rates.to_text())
+    }
+
+    /// Programs whose sources were noted, by name, and files that are not what was noted. These are
+    /// removed, so that they can be noted again.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be read.
+    pub fn noted(&self) -> io::Result<(Vec<Sources>, Vec<BadFile>)> {
+        let entries = match fs::read_dir(self.programs_path()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
+            entries => entries?,
+        };
+        let paths: Result<Vec<PathBuf>, io::Error> = entries.map(|entry| Ok(entry?.path())).collect();
+        let mut paths = paths?;
+        paths.retain(|path| path.to_string_lossy().ends_with(store::SOURCES_END));
+        paths.sort();
+        let (mut noted, mut bad) = (Vec::new(), Vec::new());
+        for path in paths {
+            let sources = read(path.clone(), |text| {
+                let sources = Sources::parse(text).map_err(|error| error.to_string())?;
+                let named = path.ends_with(store::sources_file(sources.id()));
+                if named { Ok(sources) } else { Err("its name is that of another program".to_owned()) }
+            });
+            match sources {
+                Ok(sources) => noted.extend(sources),
+                Err(error) => {
+                    // If it stays, it is named again next time.
+                    let _gone = fs::remove_file(&path);
+                    bad.push(error);
+                }
+            }
+        }
+        Ok((noted, bad))
+    }
+
     /// Keeps a profile as text, remarks included.
     ///
     /// # Errors
@@ -192,6 +255,33 @@ mod tests {
         fs::write(shelf.models_path(), [0xff, 0]).unwrap();
         let error = shelf.models().unwrap_err().to_string();
         assert!(error.contains("shaders.txt: line 1: expected"), "{error}");
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn programs_are_kept_and_damaged_ones_go() {
+        let root = env::temp_dir().join(format!("takt-noted-{}", std::process::id()));
+        let shelf = Shelf::new(&root, "a GPU", "1.0");
+        assert!(shelf.rates().unwrap().is_none());
+        assert_eq!(shelf.noted().unwrap().0, []);
+        let sources = Sources { vertex: "a".to_owned(), fragment: "b".to_owned() };
+        let folder = shelf.folder.join(store::PROGRAMS);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(store::sources_file(sources.id())), sources.to_text()).unwrap();
+        fs::write(folder.join("0000000000000001.glsl"), sources.to_text()).unwrap();
+        fs::write(folder.join("0000000000000002.glsl"), "takt-program 1\nvertex 1\n").unwrap();
+        let (noted, bad) = shelf.noted().unwrap();
+        assert_eq!(noted, std::slice::from_ref(&sources));
+        let bad: Vec<String> = bad.iter().map(ToString::to_string).collect();
+        assert!(bad[0].contains("01.glsl: its name") && bad[1].contains("02.glsl: the file is"), "{bad:?}");
+        assert_eq!(shelf.noted().unwrap().1.len(), 0, "they are gone");
+        let mut rates = ProgramRates::default();
+        rates.insert(sources.id(), takt_predict::cost::ShaderRates { vertex_ns: 1.5, fragment_ns: 0.5 });
+        shelf.keep_rates(&rates).unwrap();
+        assert_eq!(shelf.rates().unwrap(), Some(rates));
+        fs::write(shelf.rates_path(), "takt-rates 1\n").unwrap();
+        let error = shelf.rates().unwrap_err().to_string();
+        assert!(error.contains("programs.txt: the file is damaged"), "{error}");
         fs::remove_dir_all(&root).unwrap();
     }
 }

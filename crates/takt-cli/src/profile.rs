@@ -1,5 +1,7 @@
 //! `takt profile`: the constants of a GPU, by measuring.
 
+mod programs;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -8,10 +10,13 @@ use serde::Serialize;
 use takt_calibrate::profile::{Calibration, Constant, measure};
 use takt_calibrate::store::{self, Shelf};
 use takt_calibrate::{Bench, Place};
+use takt_predict::profile::Profile;
+use takt_predict::programs::ProgramRates;
 
 use crate::Answer;
 use crate::output;
 use crate::table::Table;
+use programs::ProgramFound;
 
 /// Measures what work costs on a GPU by itself: submitting a command group, a draw call, clearing,
 /// depth test and blending, samples, showing a frame, moving bytes. Takes seconds; nothing else
@@ -24,6 +29,11 @@ use crate::table::Table;
 ///   takt train                   # then: what shaders cost
 ///   takt run --verbose --compare out.csv -- PROGRAM
 ///
+/// `takt run --compare` also notes the sources of shaders that it sees. They are measured one by
+/// one at the end of `takt profile`, or alone:
+///
+///   takt profile --programs
+///
 /// docs/profile.md says how each constant is measured.
 #[derive(clap::Args, Debug)]
 #[command(verbatim_doc_comment)]
@@ -33,8 +43,11 @@ pub(crate) struct ProfileArgs {
     /// Fewer repetitions and sizes: rougher constants, sooner.
     #[arg(long)]
     quick: bool,
+    /// Measure only programs that `takt run --compare` has seen on this GPU.
+    #[arg(long, conflicts_with = "output")]
+    programs: bool,
     /// Measure nothing; list what is kept of which GPU.
-    #[arg(long, conflicts_with_all = ["quick", "output"])]
+    #[arg(long, conflicts_with_all = ["quick", "programs", "output"])]
     show: bool,
     /// Write the profile to a file (for `takt run --profile FILE`) and keep nothing.
     #[arg(short, long, value_name = "FILE")]
@@ -65,16 +78,19 @@ impl CalibrateArgs {
     /// Opens the GPU and says which it is.
     pub(crate) fn open(&self) -> anyhow::Result<Bench> {
         let bench = Bench::open(self.device).context("cannot measure")?;
-        if !output::is_stdout(self.json.as_deref()) {
-            output::print(&format!(
-                "GPU      {}\ndriver   {}\nopened   {}\ntimes    by {}\n",
-                bench.gpu(),
-                bench.driver(),
-                bench.place(),
-                bench.source()
-            ))?;
-        }
+        self.print(&format!(
+            "GPU      {}\ndriver   {}\nopened   {}\ntimes    by {}\n",
+            bench.gpu(),
+            bench.driver(),
+            bench.place(),
+            bench.source()
+        ))?;
         Ok(bench)
+    }
+
+    /// Says something, unless JSON takes its place.
+    pub(crate) fn print(&self, text: &str) -> anyhow::Result<()> {
+        if output::is_stdout(self.json.as_deref()) { Ok(()) } else { output::print(text) }
     }
 }
 
@@ -89,10 +105,27 @@ pub(crate) struct ProfileFindings {
     source: String,
     /// Where the profile is kept.
     path: String,
-    /// What was measured.
+    /// What was measured; nothing if only programs were.
     constants: Vec<ConstantFound>,
     /// Experiments that failed, with the reason; their constants have defaults.
     failed: Vec<String>,
+    /// Programs that were seen, measured one by one.
+    programs: Vec<ProgramFound>,
+}
+
+impl ProfileFindings {
+    /// Nothing was found yet.
+    fn new(bench: &Bench, path: &Path) -> Self {
+        Self {
+            gpu: bench.gpu(),
+            driver: bench.driver(),
+            source: bench.source().to_string(),
+            path: path.display().to_string(),
+            constants: Vec::new(),
+            failed: Vec::new(),
+            programs: Vec::new(),
+        }
+    }
 }
 
 /// A constant and how well it fits.
@@ -141,8 +174,15 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<Answer> {
         return show(&args.common.store()?);
     }
     let mut bench = args.common.open()?;
+    let findings = if args.programs { only_programs(args, &mut bench)? } else { all(args, &mut bench)? };
+    output::json(args.common.json.as_deref(), &findings)?;
+    Ok(Answer::Yes)
+}
+
+/// Measures the constants, then programs that were seen.
+fn all(args: &ProfileArgs, bench: &mut Bench) -> anyhow::Result<ProfileFindings> {
     let bar = output::progress(1, "starting");
-    let calibration = measure(&mut bench, args.quick, &mut |what, done, all| {
+    let calibration = measure(bench, args.quick, &mut |what, done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
         bar.set_message(what);
@@ -157,21 +197,48 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<Answer> {
             output::file(path, &text)?;
             path.clone()
         }
-        None => keep(&args.common.store()?, &bench, text)?,
+        None => keep(&args.common.store()?, bench, text)?,
     };
-    let findings = ProfileFindings {
-        gpu: bench.gpu(),
-        driver: bench.driver(),
-        source: bench.source().to_string(),
-        path: path.display().to_string(),
-        constants: calibration.constants.iter().map(ConstantFound::from).collect(),
-        failed: calibration.failed.iter().map(|(name, problem)| format!("{name}: {problem}")).collect(),
-    };
-    output::json(args.common.json.as_deref(), &findings)?;
-    if !output::is_stdout(args.common.json.as_deref()) {
-        output::print(&format!("\n{}\nkept in {}\n", table(&calibration), path.display()))?;
+    args.common.print(&format!("\n{}\nkept in {}\n", table(&calibration), path.display()))?;
+    let mut findings = ProfileFindings::new(bench, &path);
+    findings.constants = calibration.constants.iter().map(ConstantFound::from).collect();
+    findings.failed = calibration.failed.iter().map(|(name, problem)| format!("{name}: {problem}")).collect();
+    if args.output.is_none() {
+        findings.programs = measured_programs(args, bench, &calibration.profile)?.unwrap_or_default();
     }
-    Ok(Answer::Yes)
+    Ok(findings)
+}
+
+/// Measures programs that were seen, with constants that are kept.
+fn only_programs(args: &ProfileArgs, bench: &mut Bench) -> anyhow::Result<ProfileFindings> {
+    let shelf = Shelf::new(&args.common.store()?, &bench.gpu(), &bench.driver());
+    let profile = shelf.profile().context("run takt profile without --programs")?;
+    let profile = profile.context("no constants of this GPU are kept; run takt profile first")?;
+    let mut findings = ProfileFindings::new(bench, &shelf.profile_path());
+    let programs = measured_programs(args, bench, &profile)?;
+    findings.programs = programs.with_context(|| {
+        format!(
+            "no programs of {} were noted in {}; run them with takt run --compare FILE -- PROGRAM first",
+            bench.gpu(),
+            shelf.programs_path().display()
+        )
+    })?;
+    Ok(findings)
+}
+
+/// Measures programs that were seen, and says what they cost; none if none were.
+fn measured_programs(
+    args: &ProfileArgs,
+    bench: &mut Bench,
+    profile: &Profile,
+) -> anyhow::Result<Option<Vec<ProgramFound>>> {
+    let store = args.common.store()?;
+    let found = programs::run(&store, bench, profile, args.quick)?;
+    if let Some(found) = &found {
+        let path = Shelf::new(&store, &bench.gpu(), &bench.driver()).rates_path();
+        args.common.print(&format!("\n{}\nkept in {}\n", programs::table(found), path.display()))?;
+    }
+    Ok(found)
 }
 
 /// Keeps a profile in the place of its GPU; says so if one that was there is damaged.
@@ -243,6 +310,9 @@ fn show(store: &Path) -> anyhow::Result<Answer> {
         say("profile", shelf.profile_path(), profile)?;
         let models = shelf.models().map(|found| found.map(|models| (models.gpu, models.driver)));
         say("train  ", shelf.models_path(), models)?;
+        let count = |rates: &ProgramRates| (format!("{} programs", rates.len()), "one by one".to_owned());
+        let rates = shelf.rates().map(|found| found.as_ref().map(count));
+        say("profile --programs", shelf.rates_path(), rates)?;
         if let Ok(text) = std::fs::read_to_string(shelf.profile_path()) {
             let remarks: String = text
                 .lines()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 mod support;
-use support::{products, takt_command, text};
+use support::{GL, column, products, takt_command, text, trap};
 
 /// An empty store of this test's own.
 fn store(name: &str) -> PathBuf {
@@ -123,6 +123,88 @@ fn a_training_that_is_killed_goes_on() {
     fs::write(file(&store, "training.part"), measured).expect("our own file");
     let said = text(&done(command("train", &store).args(["--tiny", "--seed", "2"])).stderr);
     assert!(said.contains("it belongs to another plan or driver; all shaders are measured anew"), "{said}");
+}
+
+/// Numbers of a column; all must be such.
+fn numbers(table: &Path, name: &str) -> Vec<f64> {
+    let cells = column(table, name);
+    cells.iter().map(|cell| cell.parse().unwrap_or_else(|_| panic!("{name}: '{cell}'"))).collect()
+}
+
+#[test]
+fn programs_are_noted_measured_and_predicted_one_by_one() {
+    let store = store("programs");
+    let scene = trap("scene", &GL);
+    let table = products().join("profiled.csv");
+    let run = || {
+        let mut run = command("run", &store);
+        run.arg("--verbose").arg("--compare").arg(&table).arg("--").arg(&scene);
+        let output = run.output().expect("takt starts");
+        // The trap ends with this.
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let refused = |word: &str| {
+        let output = command("profile", &store).arg("--programs").output().expect("takt starts");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(word), "{}", text(&output.stderr));
+    };
+    refused("run takt profile first");
+    done(command("train", &store).arg("--tiny"));
+    done(command("profile", &store).arg("--quick"));
+    refused("run them with takt run --compare");
+
+    let said = run();
+    let hint = "takt profile --programs measures them";
+    assert_eq!(said.matches(hint).count(), 1, "{said}");
+    assert_eq!(numbers(&table, "raw_bb+profiled_us"), numbers(&table, "raw_bb+mars_us"));
+    let noted = file(&store, "programs");
+    let sources: Vec<PathBuf> =
+        fs::read_dir(&noted).expect("noted").map(|entry| entry.expect("a file").path()).collect();
+    assert!(!sources.is_empty());
+
+    // Neither a program that does not link alone nor one that is damaged keeps others from it.
+    let half = takt_predict::programs::Sources { vertex: "void".to_owned(), fragment: "main".to_owned() };
+    let half_file = noted.join(takt_predict::store::sources_file(half.id()));
+    fs::write(&half_file, half.to_text()).expect("our own file");
+    fs::write(noted.join("0123456789abcdef.glsl"), "takt-program 1\n").expect("our own file");
+    let output = done(command("profile", &store).args(["--programs", "--quick", "--json", "-"]));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("0123456789abcdef.glsl: the file is damaged") && said.contains("noted again"),
+        "{said}"
+    );
+    assert!(said.contains("is left out: the driver refuses it by itself"), "{said}");
+    let findings: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let programs = findings["programs"].as_array().expect("a list");
+    assert_eq!(programs.len(), sources.len() + 1, "{findings:#}");
+    let measured =
+        programs.iter().filter(|program| program["fragment_ns"].as_f64().is_some_and(|ns| ns > 0.0));
+    assert!(measured.count() > 0, "{findings:#}");
+
+    run();
+    let [profiled, mars] =
+        ["profiled", "mars"].map(|shaders| numbers(&table, &format!("raw_bb+{shaders}_us")));
+    assert_ne!(profiled, mars);
+    assert!(profiled.iter().chain(&mars).all(|us| us.is_finite() && *us >= 0.0));
+
+    // A damaged file is named, shown and made anew.
+    let path = file(&store, "programs.txt");
+    let whole = fs::read_to_string(&path).expect("rates");
+    fs::write(&path, &whole[..whole.len() - 3]).expect("our own file");
+    let said = run();
+    assert!(said.contains("programs.txt: the file is damaged") && said.contains(hint), "{said}");
+    let output = command("profile", &store).arg("--show").output().expect("takt starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("run takt profile --programs again"), "{}", text(&output.stdout));
+    let output = done(command("profile", &store).args(["--programs", "--quick"]));
+    assert!(text(&output.stderr).contains("it is replaced"), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("ns/fragment"), "{}", text(&output.stdout));
+    done(command("profile", &store).arg("--show"));
+
+    // Plain profiles end with the same.
+    let output = done(command("profile", &store).arg("--quick"));
+    assert!(text(&output.stdout).contains("programs.txt"), "{}", text(&output.stdout));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! * [`cost`], [`profile`]: what commands cost on a machine whose constants are known.
 //! * [`mars`], [`shaders`]: regression splines, and shader costs by five of them.
 //! * [`adapt`]: corrections, quantiles and history, learnt from measured times.
+//! * [`programs`]: sources and rates of programs that are measured one by one.
 //! * [`store`]: names and seals of files that keep profiles and models.
 //! * [`predictor`]: all of it together, for whoever sees an app's commands.
 
@@ -20,6 +21,7 @@ pub mod glsl;
 pub mod mars;
 pub mod predictor;
 pub mod profile;
+pub mod programs;
 pub mod shaders;
 pub mod store;
 mod table;

@@ -3,12 +3,25 @@
 
 use std::fmt::Write as _;
 
+use crate::cost::ProgramId;
 use crate::mars::fnv_1a;
 
 /// Constants of a machine, as a sealed [profile](crate::profile).
 pub const PROFILE: &str = "profile.txt";
 /// Trained [models](crate::shaders); they have hashes of their own.
 pub const MODELS: &str = "shaders.txt";
+/// Rates of [programs](crate::programs) that were measured one by one.
+pub const RATES: &str = "programs.txt";
+/// Folder with sources of programs that were seen.
+pub const PROGRAMS: &str = "programs";
+
+/// The file with the sources of a program, in [`PROGRAMS`].
+pub fn sources_file(program: ProgramId) -> String {
+    format!("{:016x}{SOURCES_END}", program.0)
+}
+
+/// How names of such files end.
+pub const SOURCES_END: &str = ".glsl";
 
 /// Letters of a GPU's name that are kept, for people to recognise it.
 const NAME_MAX: usize = 40;

@@ -13,6 +13,8 @@ use super::{load, numbers};
 use crate::Problem;
 
 pub(crate) const TEXTURE_2D: u32 = 0x0DE1;
+pub(crate) const TEXTURE_CUBE_MAP: u32 = 0x8513;
+const TEXTURE0: u32 = 0x84C0;
 pub(crate) const BLEND: u32 = 0x0BE2;
 pub(crate) const DEPTH_TEST: u32 = 0x0B71;
 pub(crate) const COLOR_BUFFER_BIT: u32 = 0x4000;
@@ -75,7 +77,10 @@ numbers! { Gl needs NEEDED {
         glGetProgramInfoLog, glBindAttribLocation, glGenTextures, glDeleteTextures,
         glGenBuffers, glDeleteBuffers, glBufferData, glVertexAttribPointer, glTexImage2D,
         glGenFramebuffers, glDeleteFramebuffers, glGenRenderbuffers, glDeleteRenderbuffers, glReadPixels,
-        glCopyTexSubImage2D,        glDrawArrays,
+        glCopyTexSubImage2D, glDrawArrays, glActiveTexture, glGetActiveAttrib, glGetActiveUniform,
+        glGetAttribLocation, glGetUniformLocation, glVertexAttrib4f, glUniform1fv, glUniform2fv,
+        glUniform3fv, glUniform4fv, glUniform1iv, glUniform2iv, glUniform3iv, glUniform4iv,
+        glUniformMatrix2fv, glUniformMatrix3fv, glUniformMatrix4fv,
     }
     create_shader = glCreateShader(kind: u32) -> u32;
     compile_shader = glCompileShader(shader: u32);
@@ -227,6 +232,11 @@ impl Gl {
 
     /// Gives the bound texture a size and, if there are any, pixels of four bytes.
     pub(crate) fn upload(&self, width: u32, height: u32, pixels: Option<&[u8]>) {
+        self.upload_to(TEXTURE_2D, width, height, pixels);
+    }
+
+    /// The same for an image of a texture, such as a face of a cube.
+    pub(crate) fn upload_to(&self, image: u32, width: u32, height: u32, pixels: Option<&[u8]>) {
         let bytes = width as usize * height as usize * 4;
         assert!(pixels.is_none_or(|pixels| pixels.len() >= bytes), "four bytes per pixel");
         let data = pixels.map_or(ptr::null(), <[u8]>::as_ptr).cast_mut().cast();
@@ -235,7 +245,7 @@ impl Gl {
         // SAFETY: as many bytes as GL reads, by the assertion, or none; rows of four-byte pixels
         // need no padding.
         unsafe {
-            real::glTexImage2D(TEXTURE_2D, 0, format, width, height, 0, RGBA, UNSIGNED_BYTE, data);
+            real::glTexImage2D(image, 0, format, width, height, 0, RGBA, UNSIGNED_BYTE, data);
         }
     }
 
@@ -248,11 +258,22 @@ impl Gl {
 
     /// How the bound texture is looked up: linearly, without smaller versions.
     pub(crate) fn linear_lookup(&self, repeat: bool) {
-        self.texture_parameter(TEXTURE_2D, TEXTURE_MIN_FILTER, LINEAR);
-        self.texture_parameter(TEXTURE_2D, TEXTURE_MAG_FILTER, LINEAR);
+        self.linear_lookup_in(TEXTURE_2D, repeat);
+    }
+
+    /// The same for the texture at a target.
+    pub(crate) fn linear_lookup_in(&self, target: u32, repeat: bool) {
+        self.texture_parameter(target, TEXTURE_MIN_FILTER, LINEAR);
+        self.texture_parameter(target, TEXTURE_MAG_FILTER, LINEAR);
         let wrap = if repeat { REPEAT } else { CLAMP_TO_EDGE };
-        self.texture_parameter(TEXTURE_2D, TEXTURE_WRAP_S, wrap);
-        self.texture_parameter(TEXTURE_2D, TEXTURE_WRAP_T, wrap);
+        self.texture_parameter(target, TEXTURE_WRAP_S, wrap);
+        self.texture_parameter(target, TEXTURE_WRAP_T, wrap);
+    }
+
+    /// Textures are bound to this unit from now on.
+    pub(crate) fn use_unit(&self, unit: u32) {
+        // SAFETY: a plain number, which GL checks.
+        unsafe { real::glActiveTexture(TEXTURE0 + unit) };
     }
 
     /// Fills the bound array buffer.
@@ -263,22 +284,37 @@ impl Gl {
         unsafe { real::glBufferData(ARRAY_BUFFER, bytes, data.as_ptr().cast_mut().cast(), STATIC_DRAW) };
     }
 
-    /// Draws `count` vertices from a buffer; attribute number n has `layout[n]` floats and begins
-    /// at the n-th of equal parts, each with room for four floats per vertex.
+    /// Draws `count` vertices from a buffer; attribute number n has `layout[n]` floats.
     pub(crate) fn draw(&self, mode: u32, count: u32, buffer: &Vertices, layout: &[u32]) {
-        assert!(count <= buffer.capacity && layout.len() <= buffer.attributes, "the buffer is too small");
-        assert!(layout.iter().all(|floats| (1..=ATTRIBUTE_FLOATS).contains(floats)), "one to four floats");
+        self.draw_from(mode, count, buffer, (0_u32..).zip(layout.iter().copied()));
+    }
+
+    /// The same for attributes at these locations, with so many floats.
+    pub(crate) fn draw_at(&self, mode: u32, count: u32, buffer: &Vertices, inputs: &[(u32, u32)]) {
+        self.draw_from(mode, count, buffer, inputs.iter().copied());
+    }
+
+    /// The n-th attribute begins at the n-th of equal parts of the buffer, each with room for four
+    /// floats per vertex.
+    fn draw_from(
+        &self,
+        mode: u32,
+        count: u32,
+        buffer: &Vertices,
+        inputs: impl Iterator<Item = (u32, u32)> + Clone,
+    ) {
+        assert!(count <= buffer.capacity && inputs.clone().count() <= buffer.attributes, "a larger buffer");
         self.bind_buffer(ARRAY_BUFFER, buffer.name);
-        for (index, &floats) in (0_u32..).zip(layout) {
-            let offset = index as usize * buffer.part_bytes();
-            let at: Ptr = ptr::without_provenance_mut(offset);
-            // SAFETY: an offset into the bound buffer, which holds enough by the assertion.
-            unsafe { real::glVertexAttribPointer(index, floats.cast_signed(), FLOAT, 0, STRIDE, at) };
-            self.enable_attribute(index);
+        for (part, (location, floats)) in inputs.clone().enumerate() {
+            assert!((1..=ATTRIBUTE_FLOATS).contains(&floats), "one to four floats");
+            let at: Ptr = ptr::without_provenance_mut(part * buffer.part_bytes());
+            // SAFETY: an offset into the bound buffer, which holds enough by the assertions.
+            unsafe { real::glVertexAttribPointer(location, floats.cast_signed(), FLOAT, 0, STRIDE, at) };
+            self.enable_attribute(location);
         }
         // SAFETY: all vertices are in the bound buffer.
         unsafe { real::glDrawArrays(mode, 0, count.cast_signed()) };
-        (0..).zip(layout).for_each(|(index, _)| self.disable_attribute(index));
+        inputs.for_each(|(location, _)| self.disable_attribute(location));
     }
 
     /// The first pixels of the current target.

@@ -7,6 +7,7 @@
 
 pub(crate) mod egl;
 pub(crate) mod gl;
+pub(crate) mod inputs;
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;

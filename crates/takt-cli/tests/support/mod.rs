@@ -29,6 +29,8 @@ pub(crate) fn takt_command(name: &str) -> Command {
     });
     let mut command = Command::new(env!("CARGO_BIN_EXE_takt"));
     command.arg(name).env("XDG_CACHE_HOME", products().join("cache"));
+    // What is noted about traps is of no use to whoever runs the tests.
+    command.env("XDG_DATA_HOME", products().join("data"));
     command
 }
 

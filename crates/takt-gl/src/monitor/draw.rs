@@ -92,7 +92,7 @@ impl State {
         gate::is_wanted().then(|| linked.variant())
     }
 
-    fn draw_known(&mut self, drawing: &Drawing, mode: Mode, linked: &Linked) {
+    fn draw_known(&mut self, drawing: &Drawing, mode: Mode, linked: &mut Linked) {
         let target = self.target();
         let scene = SceneKey {
             program: linked.program.id(),
@@ -106,7 +106,8 @@ impl State {
         if let Some(models) = self.models.clone() {
             let mut models = models.lock().unwrap_or_else(PoisonError::into_inner);
             if !self.seen.contains(&scene.program) {
-                models.link(&linked.program, self.software());
+                let sources = linked.sources.take();
+                models.link(&linked.program, sources.as_ref(), self.software());
                 self.seen.push(scene.program);
             }
             self.predict(drawing, &scene, linked, &mut models);

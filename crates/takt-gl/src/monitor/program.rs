@@ -10,9 +10,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use takt_predict::glsl::UniformData;
 use takt_predict::predictor::{self, UniformSlot};
+use takt_predict::programs::Sources;
 
 use crate::entry::{Ptr, real};
 use crate::gl;
+use crate::predict;
 use crate::slice::{self, Habits, Variant};
 
 /// Uniforms of a program that are looked at, array elements counted.
@@ -62,6 +64,8 @@ pub struct Linked {
     pub samplers: Vec<SamplerUnit>,
     /// What its shaders could do.
     pub habits: Habits,
+    /// What it was made from, if that is all of it and somebody wants to know.
+    pub sources: Option<Sources>,
     places: BTreeMap<i32, Place>,
     /// Whole numbers that uniforms hold, by location, samplers left out.
     numbers: BTreeMap<i32, i64>,
@@ -99,7 +103,11 @@ impl Program {
             self.link = match std::mem::take(&mut self.link) {
                 Link::Pending { vertex, fragment, others } if is_linked(name) => {
                     let habits = Habits::of(&[&vertex, &fragment], others);
-                    Link::Read(Box::new(Linked::new(name, &vertex, &fragment, (extensions, habits))))
+                    let mut linked = Linked::new(name, &vertex, &fragment, (extensions, habits));
+                    if !others && predict::are_sources_wanted() {
+                        linked.sources = Some(Sources { vertex, fragment });
+                    }
+                    Link::Read(Box::new(linked))
                 }
                 _ => Link::Unknown,
             };
@@ -128,8 +136,16 @@ impl Linked {
         let units =
             program.samplers().iter().map(|_| SamplerUnit { unit: 0, target: gl::TEXTURE_2D }).collect();
         let (places, numbers) = (BTreeMap::new(), BTreeMap::new());
-        let mut linked =
-            Self { program, attributes, samplers: units, habits, places, numbers, variant: None };
+        let mut linked = Self {
+            program,
+            attributes,
+            samplers: units,
+            habits,
+            sources: None,
+            places,
+            numbers,
+            variant: None,
+        };
         for active in active_uniforms(name) {
             linked.place(name, &active);
         }

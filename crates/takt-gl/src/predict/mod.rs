@@ -4,11 +4,16 @@
 //! cost when it is submitted, and learn what it did cost from the thread that measures.
 
 mod choice;
+mod programs;
 mod stored;
 
 pub use choice::{Choice, Combination};
+pub use programs::Programs;
+pub(crate) use programs::are_sources_wanted;
 pub(crate) use stored::judge;
 pub use stored::models;
+
+use std::sync::Arc;
 
 use takt_core::{Cost, Span};
 use takt_predict::Prediction;
@@ -16,6 +21,7 @@ use takt_predict::adapt::{AdaptionConfig, Command, Disturbance, History, History
 use takt_predict::cost::{ShaderRates, Target};
 use takt_predict::predictor::{DrawCall, Measured, Predictor, Program, Submission, Ticket, Work};
 use takt_predict::profile::Profile;
+use takt_predict::programs::Sources;
 use takt_predict::shaders::ShaderModels;
 
 /// The models of a context.
@@ -25,6 +31,8 @@ pub struct Models {
     history: Option<History>,
     /// Whether nothing says what shaders cost.
     untrained: bool,
+    /// What is known about programs one by one.
+    programs: Arc<Programs>,
     /// Commands of the current group, as the history wants them.
     commands: Vec<Command>,
     /// Whether the current group uses a program for the first time.
@@ -66,7 +74,12 @@ pub struct Predicted {
 
 impl Models {
     /// The models that were asked for; none if none were.
-    pub fn new(choice: &Choice, profile: &Profile, shaders: Option<&ShaderModels>) -> Option<Self> {
+    pub fn new(
+        choice: &Choice,
+        profile: &Profile,
+        shaders: Option<&ShaderModels>,
+        programs: Arc<Programs>,
+    ) -> Option<Self> {
         let predictors: Vec<Predictor> = choice
             .combinations()
             .iter()
@@ -81,6 +94,7 @@ impl Models {
             predictors,
             history,
             untrained,
+            programs,
             commands,
             fresh: false,
             beyond: Spread::default(),
@@ -92,13 +106,15 @@ impl Models {
 
     /// A program is used that these models have not seen; drivers finish compiling it just then,
     /// so the group's time tells nothing.
-    pub fn link(&mut self, program: &Program, software: bool) {
+    pub fn link(&mut self, program: &Program, sources: Option<&Sources>, software: bool) {
         self.pending = None;
         self.fresh = true;
+        let rough = if software { ROUGH_SOFTWARE } else { ROUGH };
+        let rates = self.programs.meet(program.id(), sources).or_else(|| self.untrained.then_some(rough));
         for predictor in &mut self.predictors {
             predictor.link(program);
-            if self.untrained {
-                predictor.profiled(program.id(), if software { ROUGH_SOFTWARE } else { ROUGH });
+            if let Some(rates) = rates {
+                predictor.profiled(program.id(), rates);
             }
         }
     }

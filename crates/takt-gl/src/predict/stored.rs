@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use takt_predict::profile::Profile;
+use takt_predict::programs::ProgramRates;
 use takt_predict::shaders::{self, ShaderModels};
 use takt_predict::store;
 
-use super::{Models, rough};
+use super::{Models, Programs, are_sources_wanted, rough};
 use crate::guard;
 use crate::measure::Judge;
 use crate::settings::{self, settings};
@@ -18,6 +19,7 @@ struct Known {
     driver: String,
     profile: Profile,
     shaders: Option<ShaderModels>,
+    programs: Arc<Programs>,
 }
 
 /// GPUs that were looked for: few, so a list does.
@@ -30,7 +32,7 @@ pub fn models(renderer: &str, driver: &str) -> Option<Models> {
         return None;
     }
     let known = known(settings::gpu_name(renderer), driver);
-    Models::new(choice, &known.profile, known.shaders.as_ref())
+    Models::new(choice, &known.profile, known.shaders.as_ref(), known.programs.clone())
 }
 
 /// Who judges the clocks of this GPU.
@@ -58,24 +60,44 @@ fn known(gpu: String, driver: &str) -> Arc<Known> {
         lacks(profile.is_some(), "constants (takt profile measures them)");
         lacks(shaders.is_some(), "shader models (takt train makes them)");
     }
-    if settings().verbose && settings().choice.history() {
-        // Nothing measures programs one by one, so one of both models always stands in for the other.
-        let why = match shaders {
-            None => "no shader models are stored (takt train makes them)",
-            Some(_) => "programs are not profiled one by one",
-        };
-        guard::say(&format!("{gpu}: {why}, so profiled and mars predict the same"));
+    let programs = programs(&folder);
+    if settings().verbose && settings().choice.history() && shaders.is_none() {
+        let what = if programs.is_empty() { "" } else { " for programs that were not profiled" };
+        let why = "no shader models are stored (takt train makes them)";
+        guard::say(&format!("{gpu}: {why}, so profiled and mars predict the same{what}"));
     }
     let profile = profile.unwrap_or_else(rough);
-    let known = Arc::new(Known { gpu, driver: driver.to_owned(), profile, shaders });
+    let known = Arc::new(Known { gpu, driver: driver.to_owned(), profile, shaders, programs });
     list.push(known.clone());
     known
 }
 
-/// The first of a GPU's files that is there; one that is damaged is named and passed over.
+/// Rates of programs from all stores, and where those that nobody has measured are noted: in the
+/// first store, which is the user's own.
+fn programs(folder: &str) -> Arc<Programs> {
+    let mut rates = ProgramRates::default();
+    if !settings().choice.combinations().is_empty() {
+        let found = found(folder, store::RATES, "rates of programs", read_rates);
+        found.for_each(|others| rates.add(&others));
+    }
+    let own = settings().store.first().filter(|_| are_sources_wanted());
+    Arc::new(Programs::new(rates, own.map(|store| store.join(folder).join(store::PROGRAMS))))
+}
+
+/// The first of a GPU's files that is there.
 fn find<T>(folder: &str, file: &str, what: &str, read: fn(&Path) -> Result<T, String>) -> Option<T> {
-    let paths = settings().store.iter().map(|store| store.join(folder).join(file));
-    paths.filter(|path| path.is_file()).find_map(|path: PathBuf| match read(&path) {
+    found(folder, file, what, read).next()
+}
+
+/// A GPU's files of this name in all stores; one that is damaged is named and passed over.
+fn found<T>(
+    folder: &str,
+    file: &str,
+    what: &str,
+    read: fn(&Path) -> Result<T, String>,
+) -> impl Iterator<Item = T> {
+    let paths = settings().store.iter().map(move |store| store.join(folder).join(file));
+    paths.filter(|path| path.is_file()).filter_map(move |path: PathBuf| match read(&path) {
         Ok(found) => {
             if settings().verbose {
                 guard::say(&format!("{what} are those of {}", path.display()));
@@ -98,4 +120,9 @@ fn read_profile(path: &Path) -> Result<Profile, String> {
 fn read_models(path: &Path) -> Result<ShaderModels, String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     shaders::decode(&bytes).map_err(|error| format!("{error}; run takt train again"))
+}
+
+fn read_rates(path: &Path) -> Result<ProgramRates, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    ProgramRates::parse(&text).map_err(|error| format!("{error}; run takt profile --programs again"))
 }

@@ -1,11 +1,13 @@
 //! Time per vertex and per fragment of a program, by either of two models.
 //!
-//! `profiled` measures each program once, in a private context; here is the arithmetic that
+//! `profiled` measures each program once, where nothing else runs; here is the arithmetic that
 //! turns these measurements into rates. `mars` predicts the parts of a rate from features of
 //! the source, in [`shaders`](crate::shaders); here is how parts make a rate.
 
+use std::hash::Hasher as _;
+
 use crate::profile::Profile;
-use crate::table::Table;
+use crate::table::{Mixer, Table};
 
 /// Names a program: a hash of its sources, equal for equal programs.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
@@ -13,6 +15,22 @@ pub struct ProgramId(
     /// The hash.
     pub u64,
 );
+
+impl ProgramId {
+    /// The name of what these sources make. Files have it, so it must not change.
+    pub fn of(vertex: &str, fragment: &str) -> Self {
+        let mut hasher = Mixer(0);
+        for source in [vertex, fragment] {
+            for chunk in source.as_bytes().chunks(8) {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                hasher.write_u64(u64::from_le_bytes(word));
+            }
+            hasher.write_u64(source.len() as u64);
+        }
+        Self(hasher.finish())
+    }
+}
 
 /// Time per instance of each stage, in nanoseconds.
 #[derive(Copy, Clone, PartialEq, Default, Debug)]

@@ -52,7 +52,7 @@ pub struct UniformSlot(usize);
 impl Program {
     /// Reads a program. Extensions are those that the driver offers, as for [`Options`].
     pub fn new(vertex: &str, fragment: &str, extensions: &[&str]) -> Self {
-        let id = id(vertex, fragment);
+        let id = ProgramId::of(vertex, fragment);
         let read = |source, stage| {
             analyse(source, &Options { stage, extensions }).map_err(|source| ProgramProblem { stage, source })
         };
@@ -157,17 +157,4 @@ fn unset(vertex: Option<&Shader>, watched: &[Range<u32>]) -> Vec<usize> {
     };
     let in_block = uniforms.iter().enumerate().filter(|(_, uniform)| uniform.block.is_some());
     in_block.filter(|(_, uniform)| matters(uniform.first, uniform.words)).map(|(at, _)| at).collect()
-}
-
-fn id(vertex: &str, fragment: &str) -> ProgramId {
-    let mut hasher = Mixer(0);
-    for source in [vertex, fragment] {
-        for chunk in source.as_bytes().chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            hasher.write_u64(u64::from_le_bytes(word));
-        }
-        hasher.write_u64(source.len() as u64);
-    }
-    ProgramId(hasher.finish())
 }
