@@ -111,8 +111,14 @@ fn found<T>(
     })
 }
 
+/// What is no text is damaged like all else whose last line is not right.
+fn read_text(path: &Path) -> Result<String, String> {
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 fn read_profile(path: &Path) -> Result<Profile, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let text = read_text(path)?;
     let body = store::unseal(&text).map_err(|error| format!("{error}; run takt profile again"))?;
     Profile::parse(body).map_err(|error| format!("{error}; run takt profile again"))
 }
@@ -123,6 +129,6 @@ fn read_models(path: &Path) -> Result<ShaderModels, String> {
 }
 
 fn read_rates(path: &Path) -> Result<ProgramRates, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let text = read_text(path)?;
     ProgramRates::parse(&text).map_err(|error| format!("{error}; run takt profile --programs again"))
 }
