@@ -208,6 +208,52 @@ fn programs_are_noted_measured_and_predicted_one_by_one() {
     assert!(text(&output.stdout).contains("programs.txt"), "{}", text(&output.stdout));
 }
 
+/// Inputs of all kinds, in the newer language.
+const MANY_INPUTS: [&str; 2] = [
+    "#version 300 es
+in vec3 at; in mat4 own; in int chosen; uniform mat3 turns[2]; uniform ivec2 whole; uniform uint sign;
+uniform float factors[3]; uniform bool on; uniform samplerCube sky; out vec3 way;
+void main() {
+    way = turns[1] * at * factors[2] + float(whole.y + int(sign) + chosen);
+    gl_Position = own * vec4(on ? at.xy : vec2(9.0), 0.0, 1.0) + 0.0 * textureLod(sky, way, 0.0);
+}",
+    "#version 300 es
+precision mediump float; in vec3 way; uniform samplerCube sky; uniform sampler2D image; out vec4 colour;
+void main() { colour = texture(sky, way) + texture(image, way.xy); }",
+];
+
+/// A program whose triangle is a point.
+const NOWHERE: [&str; 2] = [
+    "attribute vec4 at; void main() { gl_Position = at * 0.0 + vec4(0.0, 0.0, 0.0, 1.0); }",
+    "void main() { gl_FragColor = vec4(1.0); }",
+];
+
+#[test]
+fn programs_get_values_of_all_kinds() {
+    let store = store("inputs");
+    done(command("profile", &store).arg("--quick"));
+    let noted = file(&store, "programs");
+    fs::create_dir_all(&noted).expect("our own store");
+    let note = |[vertex, fragment]: [&str; 2]| {
+        let (vertex, fragment) = (vertex.to_owned(), fragment.to_owned());
+        let sources = takt_predict::programs::Sources { vertex, fragment };
+        let name = takt_predict::store::sources_file(sources.id());
+        fs::write(noted.join(&name), sources.to_text()).expect("our own store");
+        name.trim_end_matches(".glsl").to_owned()
+    };
+    let [many, nowhere] = [MANY_INPUTS, NOWHERE].map(note);
+    let output = done(command("profile", &store).args(["--programs", "--quick", "--json", "-"]));
+    let findings: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let found = |name: &str| {
+        let programs = findings["programs"].as_array().expect("a list");
+        programs.iter().find(|program| program["program"] == name).expect("it was noted").clone()
+    };
+    let rate = found(&many)["fragment_ns"].as_f64();
+    assert!(rate.is_some_and(|ns| ns > 0.0 && ns.is_finite()), "{findings:#}");
+    let problem = found(&nowhere)["problem"].to_string();
+    assert!(problem.contains("its triangles cover nothing"), "{findings:#}");
+}
+
 #[test]
 fn what_cannot_be_measured_is_said() {
     let refused = |arguments: &[&str], word: &str| {
