@@ -28,7 +28,8 @@ fn libraries() -> &'static Path {
 
 /// Compiles a program as strictly as gcc can.
 fn compile(source: &Path, name: &str, link: &[&str]) -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Tests of other packages use the same folder.
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("capi-{name}"));
     let output = Command::new("gcc")
         .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-I"])
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"))

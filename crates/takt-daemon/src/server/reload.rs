@@ -104,12 +104,14 @@ impl Server {
         let section = self.members.get(app).and_then(|member| self.settings.app(&member.name));
         let terms = asked.under(section);
         let now = clock::now();
-        let last = self.sessions[index].renewed.replace(now);
+        let last = self.sessions[index].renewed;
         let too_soon = last.is_some_and(|last| now.since(last) < RENEWAL_PAUSE);
         let changed = if too_soon { Err(TOO_SOON.to_owned()) } else { self.change(app, terms) };
         let message = match changed {
             Err(reason) => Message::Refused { reason, again_ms: None },
             Ok(()) => {
+                // What was refused has cost the loop nothing.
+                self.sessions[index].renewed = Some(now);
                 self.members.ask_again(app, asked);
                 let member = self.members.get(app);
                 Message::Welcome(Welcome {
