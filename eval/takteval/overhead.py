@@ -99,4 +99,5 @@ def busy(path):
     spans = spans[len(spans) // 4:]
     if len(spans) < 2:
         return None
-    return round(100 * sum(cost for _, cost in spans[1:]) / (spans[-1][0] - spans[0][0]), 1)
+    length = spans[-1][0] - spans[0][0]
+    return round(100 * sum(cost for _, cost in spans[1:]) / length, 1) if length > 0 else None
