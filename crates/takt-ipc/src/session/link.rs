@@ -1,6 +1,6 @@
 //! The connection to the daemon, as it comes and goes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +61,8 @@ struct On {
     granted: BTreeMap<u64, Span>,
     /// Groups with leave that are still being filled, and since when.
     open: BTreeMap<u64, Time>,
+    /// Groups that were given back, until somebody who had leave for them hears of it.
+    given_back: BTreeSet<u64>,
     release: Option<Time>,
     slice: Option<Span>,
 }
@@ -208,7 +210,11 @@ impl Link {
 
     /// A group gets no more commands; false if it was not open.
     pub(super) fn close(&mut self, number: u64, life: u64) -> bool {
-        self.of(life).is_some_and(|on| on.open.remove(&number).is_some())
+        self.of(life).is_some_and(|on| {
+            let open = on.open.remove(&number).is_some();
+            on.given_back.remove(&number);
+            open
+        })
     }
 
     /// Tells the daemon that groups are over which have been open for so long; true if some were.
@@ -220,7 +226,10 @@ impl Link {
         let late: Vec<u64> = on.open.iter().filter(|(_, since)| is_late(since)).map(|(at, _)| *at).collect();
         on.open.retain(|_, since| !is_late(since));
         for number in &late {
-            self.complete(*number, self.life, now, Span::ZERO);
+            self.tell_end(*number, self.life, now, Span::ZERO);
+        }
+        if let Some(on) = &mut self.on {
+            on.given_back.extend(&late);
         }
         !late.is_empty()
     }
@@ -233,7 +242,18 @@ impl Link {
         }
     }
 
+    /// A group is over; whoever has given it back has said so already.
     pub(super) fn complete(&mut self, number: u64, life: u64, finished: Time, cost: Span) {
+        let Some(on) = self.of(life) else {
+            return;
+        };
+        on.open.remove(&number);
+        if !on.given_back.remove(&number) {
+            self.tell_end(number, life, finished, cost);
+        }
+    }
+
+    fn tell_end(&mut self, number: u64, life: u64, finished: Time, cost: Span) {
         let complete = Request::Complete { group: GroupId(number), finished, cost };
         if let Some(on) = self.of(life)
             && on.sender.send(&complete).is_err()
@@ -366,6 +386,7 @@ impl Link {
             welcome,
             granted: BTreeMap::new(),
             open: BTreeMap::new(),
+            given_back: BTreeSet::new(),
             release: None,
             slice: None,
         });
