@@ -4,7 +4,7 @@
 //! [`entry`]: most go straight to the driver, those in [`hooks`] are looked at on the way. The
 //! [`monitor`] keeps shadows of the state that work depends on, [`group`] forms command groups, and
 //! [`measure`] tells how long they took; [`predict`] says so before. Where a daemon schedules,
-//! [`gate`] lets work through, and [`slice`] cuts draws that are too long.
+//! [`gate`] lets work through, and [`mod@slice`] cuts draws that are too long.
 //!
 //! Nothing here may disturb the program. Whatever goes wrong inside, the call still reaches the
 //! driver and its answer the program ([`guard`]).

@@ -1,7 +1,7 @@
 //! The calls that are looked at.
 //!
 //! Each hook hands its call to the driver exactly once, with the arguments it came with, and
-//! returns what the driver returned; only long draws are handed over [in pieces](pieces), where a
+//! returns what the driver returned; only long draws are handed over in pieces, where a
 //! daemon schedules. What a hook does besides happens inside of
 //! [`current::with`](crate::monitor::current::with), where nothing that goes wrong reaches the
 //! program. Nobody looks at anything unless settings ask for it.

@@ -6,11 +6,11 @@
 //! it. Groups whose fences are found passed at one look share its time; so groups can take no time
 //! at all.
 //!
-//! Where the GPU's own clock is right ([`judge`]), stamps around the group say what it cost instead
-//! ([`stamps`]); that it is complete is known by its fence in any case.
+//! Where the GPU's own clock is right (`judge`), stamps around the group say what it cost instead
+//! (`stamps`); that it is complete is known by its fence in any case.
 //!
 //! A software renderer works inside of the program's own calls as well; there the time that the
-//! driver spent in the calls of a group counts, too, and the [processor] time of its threads.
+//! driver spent in the calls of a group counts, too, and the processor time of its threads.
 
 mod account;
 mod disturbance;

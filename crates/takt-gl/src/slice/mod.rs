@@ -3,9 +3,9 @@
 //! A GPU does not let go of a draw once it has begun; so a draw of 100 ms delays everybody for as
 //! long. Where a daemon schedules and wants groups of a certain length at most, long draws are cut
 //! into ranges of primitives and boxes of pixels, and each piece is a group: with leave, fence and
-//! completion of its own. Nobody can tell from the pixels ([`rules`] say when that holds).
+//! completion of its own. Nobody can tell from the pixels (`rules` say when that holds).
 //!
-//! Sizes come from what pieces of the same draw did cost ([`known`]). A draw of which nothing is
+//! Sizes come from what pieces of the same draw did cost (`known`). A draw of which nothing is
 //! known begins with two small pieces whose end is waited for.
 
 mod cut;

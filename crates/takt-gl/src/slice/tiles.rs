@@ -49,7 +49,7 @@ impl Area {
 ///
 /// Wide boxes cost least, because GPUs work in small squares and each box begins at all primitives
 /// again: so boxes are bands over the whole width as long as these are small enough, and parts of a
-/// band otherwise. Edges lie on multiples of [`GRAIN`] where that is possible.
+/// band otherwise. Edges lie on multiples of `GRAIN` where that is possible.
 #[derive(Clone, Debug)]
 pub struct Tiles {
     /// Everything that must be covered, however far away its edges are.
