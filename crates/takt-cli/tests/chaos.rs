@@ -247,18 +247,15 @@ fn is_slow() -> bool {
 #[test]
 #[expect(clippy::print_stderr, reason = "how long it took is for those who want to know")]
 fn whoever_is_left_goes_on_and_nothing_is_left_behind() {
-    // Now and then a round takes longer than anybody should wait, and why is not known yet; so this
-    // belongs to the long tests until it is.
-    if !is_slow() {
-        return;
-    }
     let seed = number("TAKT_CHAOS_SEED").unwrap_or(42);
     let mut world = World::new("rounds", seed);
+    // One that answers has opened all that it needs, and perhaps the connection of whoever asked.
+    assert_eq!(world.scheduled(), 0);
     let (open, mapped, _) = world.belongings();
     assert_eq!(mapped, 0);
     (0..5).for_each(|_| world.start_client());
     world.all_go_on("nothing has happened yet");
-    for round in 0..1_000 {
+    for round in 0..if is_slow() { 1_000 } else { 25 } {
         let what = world.strike();
         world.all_go_on(&format!("seed {seed}, round {round}: {what}"));
     }
@@ -273,7 +270,7 @@ fn whoever_is_left_goes_on_and_nothing_is_left_behind() {
     world.until("empty", |world| world.scheduled() == 0);
     world.until("as at the start", |world| {
         let (now_open, now_mapped, _) = world.belongings();
-        now_open == open && now_mapped == 0
+        now_open <= open && now_mapped == 0
     });
     // For those who read it: how long depends on the machine and what else it does.
     eprintln!("longest frame of a client that was never stopped: {} ms", world.longest);
