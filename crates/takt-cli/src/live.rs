@@ -117,14 +117,15 @@ fn describe(apps: &Value, summary: &Value) -> String {
     for app in apps.as_array().into_iter().flatten() {
         let figures = of(&summary["apps"], "name", text(app, "name")).unwrap_or(&Value::Null);
         let share = |key: &str| figures[key].as_f64().map_or_else(String::new, percent);
+        let if_paced = |text: String| if app["paced"] == true { text } else { "-".to_owned() };
         table.row(vec![
             text(app, "name").to_owned(),
             app["app"].to_string(),
             app["pid"].to_string(),
             app["priority"].to_string(),
             figures["fps"].as_f64().map_or_else(String::new, |fps| format!("{fps:.1}")),
-            app["fps"].to_string(),
-            share("met"),
+            if_paced(app["fps"].to_string()),
+            if_paced(share("met")),
             share("gpu_share"),
             app["etpf_ms"].to_string(),
             text(app, "admission").to_owned(),

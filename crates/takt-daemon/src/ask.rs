@@ -129,6 +129,8 @@ pub struct AppAnswer {
     pub priority: u32,
     /// Frames per second it is to have.
     pub fps: f64,
+    /// Whether anybody asked for that rate; if not, its deadlines mean nothing.
+    pub paced: bool,
     /// GPU time per frame, in milliseconds.
     pub etpf_ms: f64,
     /// Longest group, in milliseconds; none if it is never sliced.
@@ -156,6 +158,7 @@ impl Answer {
                 pid: member.pid,
                 priority: member.params.priority.0,
                 fps: f64::from(member.fps_mhz) / 1000.0,
+                paced: member.paced,
                 etpf_ms: ms(member.params.etpf),
                 max_slice_ms: (member.max_slice < Span::FOREVER).then(|| ms(member.max_slice)),
                 protected: member.protected,

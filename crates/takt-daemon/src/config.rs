@@ -36,7 +36,7 @@ pub struct File {
     /// Longest group that a client may form, in milliseconds; 0 never slices. Default: 1.
     pub max_slice_ms: Option<f64>,
     /// How long apps that reserve nothing may delay a more important one that does, in
-    /// milliseconds. Default: as long as no deadline is in danger.
+    /// milliseconds; infinite as long as no deadline is in danger. Default: `max_slice_ms`.
     pub max_blocking_ms: Option<f64>,
     /// How long clients look for a reply before they fall asleep, in microseconds. Default: 20, and 0
     /// on a single processor.
@@ -204,8 +204,13 @@ impl File {
         let refresh_mhz = rate("refresh_hz", self.refresh_hz.unwrap_or(60.0))?;
         let refresh = Refresh::from_mhz(refresh_mhz)
             .ok_or_else(|| mistake("refresh_hz", refresh_mhz / 1000, "use 1 to 1000".to_owned()))?;
-        let defaults = Tuning::default();
-        let blocking = self.max_blocking_ms.map(|value| ms("max_blocking_ms", value)).transpose()?;
+        let max_slice = slice("max_slice_ms", self.max_slice_ms.unwrap_or(1.0))?;
+        let blocking = match self.max_blocking_ms {
+            // As good as it gets: what is on the GPU already is one piece long.
+            None => max_slice,
+            Some(f64::INFINITY) => Span::FOREVER,
+            Some(value) => ms("max_blocking_ms", value)?,
+        };
         let mut apps: Vec<AppSettings> = Vec::new();
         for app in &self.app {
             let settings = app.check(&refresh)?;
@@ -222,12 +227,12 @@ impl File {
                 // Processes finish in an order of their own.
                 execution: Execution::AnyOrder,
                 singly: true,
-                tuning: Tuning { blocking: blocking.unwrap_or(defaults.blocking), ..defaults },
+                tuning: Tuning { blocking, ..Tuning::default() },
                 ..Config::default()
             },
             vsync,
             policy,
-            max_slice: slice("max_slice_ms", self.max_slice_ms.unwrap_or(1.0))?,
+            max_slice,
             spin_us,
             loop_spin_us,
             admission: self.admission,

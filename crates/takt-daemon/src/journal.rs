@@ -218,7 +218,8 @@ impl Journal {
         }
         for (slot, deadlines) in std::mem::take(&mut self.missed).into_iter().enumerate() {
             let member = u32::try_from(slot).ok().and_then(|slot| members.get(AppId(slot)));
-            if let Some(member) = member.filter(|_| deadlines > 0) {
+            // Deadlines of a rate that nobody asked for are nobody's news.
+            if let Some(member) = member.filter(|member| deadlines > 0 && member.paced) {
                 self.tell_at(now, &Entry::Missed { who: Who::of(member), deadlines });
             }
         }

@@ -49,8 +49,8 @@ pub(crate) struct Row {
     pub(crate) priority: u32,
     /// Whether its deadlines are guaranteed.
     pub(crate) protected: bool,
-    /// Frames per second it is to have.
-    pub(crate) fps_target: f64,
+    /// Frames per second it is to have; none if nobody asked for any.
+    pub(crate) fps_target: Option<f64>,
     /// Frames per second it has.
     pub(crate) fps: f64,
     /// Share of deadlines met (0..1).
@@ -108,7 +108,7 @@ impl Row {
             pid: small("pid"),
             priority: small("priority"),
             protected: app["protected"] == true,
-            fps_target: number(app, "fps"),
+            fps_target: (app["paced"] == true).then(|| number(app, "fps")),
             fps: number(figures, "fps"),
             met: figures["met"].as_f64().unwrap_or(1.0),
             gpu: number(figures, "gpu_share"),

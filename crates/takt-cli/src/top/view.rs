@@ -127,8 +127,8 @@ fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
             row.name.clone(),
             row.pid.to_string(),
             format!("{:.1}", row.fps),
-            format!("{:.0}", row.fps_target),
-            percent(row.met),
+            row.fps_target.map_or_else(|| "-".to_owned(), |fps| format!("{fps:.0}")),
+            row.fps_target.map_or_else(|| "-".to_owned(), |_| percent(row.met)),
             percent(row.gpu),
             format!("{:.1}", row.etpf_ms),
             if row.predicted_over_measured > 0.0 {
@@ -211,7 +211,7 @@ mod tests {
             name: name.to_owned(),
             pid: 4000 + app,
             priority,
-            fps_target: 60.0,
+            fps_target: Some(60.0),
             fps: 59.98,
             met: 1.0,
             gpu: 0.123,
@@ -220,7 +220,13 @@ mod tests {
         };
         let dial =
             Row { protected: true, etpf_ms: 3.0, met: 0.992, blocked_us_p99: 934.2, ..row(0, "dial", 80) };
-        let flood = Row { fps: 7.5, gpu: 0.7012, predicted_over_measured: 0.0, ..row(3, "flood", 3) };
+        let flood = Row {
+            fps_target: None,
+            fps: 7.5,
+            gpu: 0.7012,
+            predicted_over_measured: 0.0,
+            ..row(3, "flood", 3)
+        };
         let lanes = BTreeMap::from([
             (0, Lane { runs_ms: vec![(0.0, 2.5), (16.0, 17.0)], misses_ms: vec![33.4], held: None }),
             (
@@ -259,16 +265,16 @@ mod tests {
             140,
             Sort::Priority,
             &expect![[r#"
-            takt: frame-deadline at 60 Hz, 2 apps by priority; GPU busy 82.40 %; 12345 decisions, turns of 1.8 µs (longest 41.2)
+                takt: frame-deadline at 60 Hz, 2 apps by priority; GPU busy 82.40 %; 12345 decisions, turns of 1.8 µs (longest 41.2)
 
-            prio     app     pid   FPS  of       met      GPU  etpf ms  pred/meas  blocked ms p50   p99   max  held
-              80  *  dial   4000  60.0  60   99.20 %  12.30 %      3.0       1.08            0.00  0.93  0.00  -
-               3     flood  4003   7.5  60  100.00 %  70.12 %      0.0          -            0.00  0.00  0.00  protects dial
+                prio     app     pid   FPS  of      met      GPU  etpf ms  pred/meas  blocked ms p50   p99   max  held
+                  80  *  dial   4000  60.0  60  99.20 %  12.30 %      3.0       1.08            0.00  0.93  0.00  -
+                   3     flood  4003   7.5   -        -  70.12 %      0.0          -            0.00  0.00  0.00  protects dial
 
-            last 40 ms |                                                    |                                                     |
-            dial       ████████▁                                          ▄██▇                                                    !
-            flood              ██████████████████████████████████████▇           ███████████████████████████████████████████████████████████████████████
-        "#]],
+                last 40 ms |                                                    |                                                     |
+                dial       ████████▁                                          ▄██▇                                                    !
+                flood              ██████████████████████████████████████▇           ███████████████████████████████████████████████████████████████████████
+            "#]],
         );
     }
 
@@ -279,16 +285,16 @@ mod tests {
             60,
             Sort::Gpu,
             &expect![[r#"
-            takt: frame-deadline at 60 Hz, 2 apps by GPU, most first; GP
+                takt: frame-deadline at 60 Hz, 2 apps by GPU, most first; GP
 
-            prio     app     pid   FPS  of       met      GPU  etpf ms
-               3     flood  4003   7.5  60  100.00 %  70.12 %      0.0
-              80  *  dial   4000  60.0  60   99.20 %  12.30 %      3.0
+                prio     app     pid   FPS  of      met      GPU  etpf ms  p
+                   3     flood  4003   7.5   -        -  70.12 %      0.0
+                  80  *  dial   4000  60.0  60  99.20 %  12.30 %      3.0
 
-            last 40 ms |                   |                   |
-            flood         ██████████████▇    ███████████████████████████
-            dial       ███▁               ▄▇                   !
-        "#]],
+                last 40 ms |                   |                   |
+                flood         ██████████████▇    ███████████████████████████
+                dial       ███▁               ▄▇                   !
+            "#]],
         );
     }
 
