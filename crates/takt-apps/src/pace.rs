@@ -2,7 +2,9 @@
 //!
 //! Frame periods form a grid that never drifts: period `k` begins at `start + k / fps`, computed
 //! afresh for each. A frame belongs to the period in which it was released and is due at its end.
-//! An app that is late skips the periods that are over, and does not try to catch up.
+//! An app that is late skips the periods that are over, and does not try to catch up. Where swaps
+//! decide when a frame begins, the grid begins anew with each frame: two clocks of different phase
+//! would find each other's frames late.
 
 /// The grid of frame periods.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +51,17 @@ impl Grid {
         Period { number, release_ns, deadline_ns, skipped }
     }
 
+    /// A period that begins now, because somebody else says when frames begin. What whole periods
+    /// have passed since the one before are skipped, and the grid goes on from here.
+    pub(crate) fn restart(&mut self, now_ns: u64) -> Period {
+        let since = now_ns.saturating_sub(self.begin_ns(self.next));
+        let skipped = if self.next == 0 { 0 } else { whole((since as f64 / 1e9 * self.fps).floor()) };
+        self.next += skipped;
+        // So that the period of this number begins now.
+        self.start_ns = now_ns.saturating_sub(whole(self.next as f64 * 1e9 / self.fps));
+        Period { skipped, ..self.advance(now_ns) }
+    }
+
     fn begin_ns(&self, number: u64) -> u64 {
         self.start_ns + whole(number as f64 * 1e9 / self.fps)
     }
@@ -86,6 +99,19 @@ mod tests {
         let late = grid.advance(50_000_000);
         assert_eq!((late.number, late.skipped, late.release_ns), (5, 3, 50_000_000));
         assert_eq!(grid.advance(50_000_001).skipped, 0);
+    }
+
+    #[test]
+    fn restarts_with_each_frame_where_swaps_decide() {
+        let mut grid = Grid::new(0, 100.0);
+        let mut restart = |ms: u64| {
+            let period = grid.restart(ms * 1_000_000);
+            (period.number, period.skipped, period.release_ns / 1_000_000, period.deadline_ns / 1_000_000)
+        };
+        assert_eq!(restart(3), (0, 0, 3, 13));
+        assert_eq!(restart(13), (1, 0, 13, 23));
+        assert_eq!(restart(28), (2, 0, 28, 38), "half a period later");
+        assert_eq!(restart(59), (5, 2, 59, 69));
     }
 
     #[test]

@@ -227,9 +227,12 @@ impl<'a> Play<'a> {
         let mut grid = (self.fps > 0.0).then(|| Grid::new(start, self.fps));
         let first = self.options.first_frame;
         for number in (first..).take(self.frame_count()) {
-            let period = grid.as_mut().map(|grid| grid.advance(now_ns()));
+            let period = grid.as_mut().map(|grid| match self.options.pace {
+                Pace::Clock => grid.advance(now_ns()),
+                Pace::Swap => grid.restart(now_ns()),
+            });
             self.stats.skip(period.map_or(0, |period| period.skipped));
-            if let Some(period) = period.filter(|_| self.options.pace == Pace::Clock) {
+            if let Some(period) = period {
                 self.wait_until(stage, period.release_ns)?;
             }
             let Some(size) = stage.poll() else { break };

@@ -3,20 +3,23 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
-use takt_core::Time;
-use takt_trace::Record;
+use takt_core::scheduler::Stats;
+use takt_core::{Priority, Span, Time};
 use takt_trace::export::json::{BadLine, Entry, Reader, put_record};
 use takt_trace::replay::{Difference, Replay, Replayed};
+use takt_trace::{AppMeta, Deduced, Metrics, Record, RunFacts, Summary};
 
 use crate::Answer;
 use crate::args::ReplayArgs;
 use crate::capture::LiveTrace;
 use crate::output;
 use crate::sim::Trace;
+use crate::table::{Table, ms, percent};
 
 /// What came of it, as `--json` prints it.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -33,6 +36,8 @@ pub(crate) struct Outcome {
     cut_off: bool,
     /// The first difference.
     difference: Option<FirstDifference>,
+    /// What became of each app, if that was asked for.
+    figures: Option<Summary>,
 }
 
 /// The first difference between the log and the core.
@@ -49,8 +54,12 @@ pub(crate) struct FirstDifference {
 }
 
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<Answer> {
-    let outcome = play(&args.file)?;
+    let mut outcome = play(&args.file)?;
     let mut said = describe(&args.file, &outcome);
+    if args.figures {
+        outcome.figures = Some(figures(&args.file, Duration::from_secs(args.warm_up))?);
+        said += &outcome.figures.as_ref().map(table).unwrap_or_default();
+    }
     if let Some(path) = &args.trace {
         let mut reader = open(&args.file)?;
         let mut trace = LiveTrace::new(Trace::create(path, reader.meta())?);
@@ -98,7 +107,68 @@ fn play(path: &Path) -> anyhow::Result<Outcome> {
     let Replayed { records, turns, actions, unfinished } = replay.finish();
     let equal = difference.is_none();
     let cut_off = equal && (unfinished || reader.is_cut_off());
-    Ok(Outcome { equal, records, turns, actions, cut_off, difference })
+    Ok(Outcome { equal, records, turns, actions, cut_off, difference, figures: None })
+}
+
+/// What became of each app of a log, from `warm_up` after the first one came.
+pub(crate) fn figures(path: &Path, warm_up: Duration) -> anyhow::Result<Summary> {
+    let (mut meta, mut first) = (open(path)?.meta().clone(), None);
+    let mut reader = open(path)?;
+    while let Some((at, entry)) = reader.next_entry().map_err(|bad| wrong(path, &bad))? {
+        if let Entry::App(app, known) = entry {
+            first.get_or_insert(at);
+            let vacant = || AppMeta { name: String::new(), priority: Priority(0), fps_mhz: 0, jobs: None };
+            meta.apps.resize_with(meta.apps.len().max(app.index() + 1), vacant);
+            meta.apps[app.index()] = known;
+        }
+    }
+    let warm_up = Span::from_ns(u64::try_from(warm_up.as_nanos()).unwrap_or(u64::MAX));
+    let from = first.unwrap_or_default() + warm_up;
+    let mut metrics = Deduced::new(Metrics::new(meta, from.since(Time::ZERO)));
+    let end = open(path)?.show(&mut metrics).map_err(|bad| wrong(path, &bad))?;
+    let facts = RunFacts { seed: 0, event_hash: 0, stats: Stats::default(), end };
+    let mut summary = metrics.finish().finish(facts);
+    // Slots between those that were taken.
+    summary.apps.retain(|app| !app.name.is_empty());
+    Ok(summary)
+}
+
+fn table(summary: &Summary) -> String {
+    let mut table = Table::new(&[
+        "prio",
+        "<app",
+        "target",
+        "FPS",
+        "met",
+        "p99 ms",
+        "max ms",
+        "blocked p99",
+        "blocked max",
+        "GPU",
+        "under",
+    ]);
+    for app in &summary.apps {
+        table.row(vec![
+            app.priority.to_string(),
+            app.name.clone(),
+            format!("{:.1}", app.fps_target),
+            format!("{:.2}", app.fps),
+            percent(app.met),
+            ms(app.response_us.p99),
+            ms(app.response_us.max),
+            ms(app.blocking_us.p99),
+            ms(app.blocking_us.max),
+            percent(app.gpu_share),
+            percent(app.under_predicted),
+        ]);
+    }
+    format!(
+        "\n{}\nGPU busy {} of {:.1} s. Times in ms, from release to end of frame. blocked: a ready group waited \
+         while less important ones ran. under: groups that ran longer than predicted.\n",
+        table.render(),
+        percent(summary.gpu.utilisation),
+        summary.judged_s
+    )
 }
 
 fn first(line: u64, difference: &Difference) -> FirstDifference {

@@ -46,7 +46,7 @@ pub struct App {
     pub figures: FrameFigures,
     /// Deadlines that it missed.
     pub missed: Vec<MissedAt>,
-    /// Share of the GPU's time that it used (0..1).
+    /// What its frames would take on the idle machine, as a share of one renderer's time.
     pub gpu_share: f64,
 }
 
@@ -77,7 +77,7 @@ fn table(runs: &[Run]) -> String {
     out += "</tr><tr>";
     for _ in runs {
         out += "<th class=\"num first\">FPS</th><th class=\"num\">Met</th>\
-                <th class=\"num\">Response p99</th><th class=\"num\">GPU share</th>";
+                <th class=\"num\">Response p99</th><th class=\"num\">Work</th>";
     }
     out += "</tr></thead><tbody>";
     for (index, app) in runs.first().map_or(&[][..], |run| &run.apps).iter().enumerate() {
@@ -95,8 +95,8 @@ fn table(runs: &[Run]) -> String {
         out += "</tr>";
     }
     out + "</tbody></table></div><p class=\"note\">Met: frames that the GPU had finished when they were due, of \
-           those that were due. Response: from the moment a frame should begin to its end. GPU share: frames \
-           times what one takes on the idle machine.</p></section>\n"
+           those that were due. Response: from the moment a frame began to its end. Work: frames times what one \
+           takes on the idle machine, as a share of one renderer's time.</p></section>\n"
 }
 
 fn cells(app: &App) -> String {

@@ -24,6 +24,13 @@ pub struct Frame {
     pub deadline: Option<u64>,
 }
 
+impl Frame {
+    /// From its beginning to its end.
+    pub fn response(&self) -> u64 {
+        self.end.saturating_sub(self.begin)
+    }
+}
+
 /// The columns of a frame log.
 pub const HEADER: &str = "frame,release_ns,begin_ns,swap_ns,end_ns,deadline_ns";
 
@@ -69,7 +76,7 @@ impl Window {
         self.until.saturating_sub(self.from) as f64 / 1e9
     }
 
-    /// Whether it ends or is due in the window.
+    /// Whether something ends in the window.
     fn has(&self, at: u64) -> bool {
         self.from < at && at <= self.until
     }
@@ -88,7 +95,7 @@ pub struct FrameFigures {
     pub met: u64,
     /// Share of the frames that were due (0..1); null without a frame rate.
     pub met_share: Option<f64>,
-    /// From release to end.
+    /// From beginning to end.
     pub response_us: Quantiles,
 }
 
@@ -103,17 +110,30 @@ pub struct MissedAt {
 
 /// Judges the frames of a program that was to have `fps` frames per second; 0 stands for as many
 /// as it gets.
+///
+/// A frame counts from when the program began to draw it, and is late if it takes longer than a
+/// period. Periods in which no frame began are missed as well, so nothing is gained by beginning
+/// late. Whether the program's own clock lets frames begin or a swap that waits makes no difference;
+/// judged by a clock of another phase, frames would be late that are early by their own.
 pub fn judge(frames: &[Frame], fps: f64, window: Window) -> (FrameFigures, Vec<MissedAt>) {
-    let done: Vec<&Frame> = frames.iter().filter(|frame| window.has(frame.end)).collect();
-    let mut responses: Vec<u64> = done.iter().map(|frame| frame.end.saturating_sub(frame.release)).collect();
+    let done = frames.iter().filter(|frame| window.has(frame.end));
+    let mut responses: Vec<u64> = done.map(Frame::response).collect();
     responses.sort_unstable();
-    let missed = missed(frames, fps, window);
-    let in_time = |frame: &&Frame| frame.deadline.is_some_and(|due| window.has(due) && frame.end <= due);
-    let met = frames.iter().filter(in_time).count() as u64;
+    let inside = window.from..window.until;
+    let begun: Vec<&Frame> = frames.iter().filter(|frame| inside.contains(&frame.begin)).collect();
+    let (mut met, mut missed) = (0, Vec::new());
+    if fps > 0.0 && !frames.is_empty() {
+        let period = 1e9 / fps;
+        let late = begun.iter().filter(|frame| frame.response() as f64 > period);
+        missed.extend(late.map(|late| missed_at(late.begin as f64 + period, late.number)));
+        met = (begun.len() - missed.len()) as u64;
+        missed.extend(skipped(&begun, window, period));
+        missed.sort_unstable_by_key(|missed| missed.deadline);
+    }
     let due = met + missed.len() as u64;
     let figures = FrameFigures {
-        fps: done.len() as f64 / window.seconds().max(1e-9),
-        frames: done.len() as u64,
+        fps: responses.len() as f64 / window.seconds().max(1e-9),
+        frames: responses.len() as u64,
         due,
         met,
         met_share: (due > 0).then(|| met as f64 / due as f64),
@@ -126,35 +146,34 @@ pub fn judge(frames: &[Frame], fps: f64, window: Window) -> (FrameFigures, Vec<M
     (figures, missed)
 }
 
-/// The deadlines of the program's grid that passed without a frame. The grid goes through the
-/// first deadline and covers the whole window, so a program that stopped misses the rest.
-fn missed(frames: &[Frame], fps: f64, window: Window) -> Vec<MissedAt> {
-    let Some(first) = frames.iter().find_map(|frame| frame.deadline).filter(|_| fps > 0.0) else {
-        return Vec::new();
-    };
-    let period = 1e9 / fps;
-    // The number of a deadline on the grid, counted from the first one.
-    let place = |at: u64| ((at as f64 - first as f64) / period).round();
-    let within = |at: u64| (at as f64 - first as f64) / period;
-    #[expect(clippy::cast_possible_truncation, reason = "periods of a run are few")]
-    let (from, until) = (within(window.from).floor() as i64 + 1, within(window.until).floor() as i64);
-    let mut missed = Vec::new();
-    let (mut next, mut in_the_way) = (0, 0);
-    for number in from..=until {
-        while frames.get(next).is_some_and(|frame| frame.deadline.map_or(-1.0, place) < number as f64) {
-            in_the_way = frames[next].number;
-            next += 1;
+/// How many periods frames may fall behind their rate before one counts as left out. A frame that
+/// was late on a display of twice the rate moves those after it by half a period.
+const BEHIND_MAX: f64 = 0.75;
+
+/// The periods of the window in which no frame began, each by its end.
+fn skipped(begun: &[&Frame], window: Window, period: f64) -> Vec<MissedAt> {
+    let mut skipped = Vec::new();
+    // The first and the last frame may lie anywhere in their periods.
+    let mut behind = BEHIND_MAX - 1.0;
+    let (mut expected, mut in_the_way) = (window.from as f64, 0);
+    let until = (window.until as f64 + (2.0 * BEHIND_MAX - 1.0) * period, u64::MAX);
+    let begins = begun.iter().map(|frame| (frame.begin as f64, frame.number));
+    for (begin, number) in begins.chain([until]) {
+        behind += (begin - expected) / period;
+        while behind > BEHIND_MAX {
+            skipped.push(missed_at(begin - (behind - BEHIND_MAX).floor() * period, in_the_way));
+            behind -= 1.0;
         }
-        let here = frames.get(next).filter(|frame| frame.deadline.map(place) == Some(number as f64));
-        let late = match here {
-            Some(frame) => (frame.deadline < Some(frame.end)).then_some(frame.number),
-            None => Some(in_the_way),
-        };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the window")]
-        let deadline = (first as f64 + number as f64 * period) as u64;
-        missed.extend(late.map(|frame| MissedAt { deadline, frame }));
+        behind = behind.max(0.0);
+        (expected, in_the_way) = (begin + period, number);
     }
-    missed
+    skipped
+}
+
+fn missed_at(deadline: f64, frame: u64) -> MissedAt {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time of the run")]
+    let deadline = deadline as u64;
+    MissedAt { deadline, frame }
 }
 
 /// The smallest value that so many per cent of the sorted ones do not exceed.
@@ -184,7 +203,7 @@ mod tests {
     fn late_and_skipped_periods_are_missed_once() {
         // Frame 1 takes two and a half periods; the app goes on with period 4.
         let frames = [at(0, 0, 4), at(1, 1, 25), at(2, 4, 10), at(3, 5, 3)];
-        let window = Window { from: 1_000 * MS, until: 1_060 * MS };
+        let window = Window { from: 999 * MS, until: 1_059 * MS };
         let (figures, missed) = judge(&frames, 100.0, window);
         assert_eq!((figures.frames, figures.due, figures.met), (4, 6, 3));
         assert_eq!(figures.met_share, Some(0.5));
@@ -195,12 +214,31 @@ mod tests {
     }
 
     #[test]
+    fn a_late_frame_may_move_those_after_it() {
+        // By half a period, as on a display of twice the rate; twice that is a frame left out.
+        let moved = |number: u64, period: u64, by_ms: u64| {
+            let frame = at(number, period, 4);
+            Frame { begin: frame.begin + by_ms * MS, end: frame.end + by_ms * MS, ..frame }
+        };
+        let window = Window { from: 999 * MS, until: 1_099 * MS };
+        let mut frames: Vec<Frame> = (0..10).map(|n| moved(n, n, if n < 3 { 0 } else { 5 })).collect();
+        frames[2].end = frames[2].begin + 12 * MS;
+        let (figures, missed) = judge(&frames, 100.0, window);
+        assert_eq!((figures.due, figures.met, missed.len()), (10, 9, 1));
+        let frames: Vec<Frame> = (0..9).map(|n| moved(n, n, n / 3 * 5)).collect();
+        let (figures, missed) = judge(&frames, 100.0, window);
+        assert_eq!((figures.due, figures.met, missed.len()), (10, 9, 1));
+    }
+
+    #[test]
     fn a_program_that_stopped_misses_the_rest() {
-        let window = Window { from: 1_000 * MS, until: 1_100 * MS };
+        let window = Window { from: 999 * MS, until: 1_099 * MS };
         let (figures, missed) = judge(&[at(0, 0, 1), at(1, 1, 1)], 100.0, window);
         assert_eq!((figures.due, figures.met, missed.len()), (10, 2, 8));
         let (late_starter, _) = judge(&[at(0, 8, 1), at(1, 9, 1)], 100.0, window);
         assert_eq!((late_starter.due, late_starter.met), (10, 2));
+        let (elsewhere, _) = judge(&[at(0, 50, 1)], 100.0, window);
+        assert_eq!((elsewhere.due, elsewhere.met), (10, 0));
     }
 
     #[test]

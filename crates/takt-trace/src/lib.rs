@@ -41,4 +41,4 @@ pub mod totals;
 pub use deduce::Deduced;
 pub use metrics::{Metrics, RunFacts};
 pub use record::{AppMeta, GpuRecord, JobsMeta, Log, Meta, Observer, Record, why_held};
-pub use summary::{AppSummary, Cause, CauseKind, Miss, Summary};
+pub use summary::{AppSummary, Cause, CauseKind, Miss, Quantiles, Summary};

@@ -32,6 +32,13 @@ pub(crate) struct ReplayArgs {
     /// Write what happened in another format as well: *.pftrace, *.perfetto-trace or *.csv.
     #[arg(long, value_name = "F")]
     pub(crate) trace: Option<PathBuf>,
+    /// Say what became of each app as well, as `takt sim` does.
+    #[arg(long)]
+    pub(crate) figures: bool,
+    /// Seconds after the first app came that --figures leaves out.
+    #[arg(long, value_name = "S", default_value_t = 0, requires = "figures")]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=86_400))]
+    pub(crate) warm_up: u64,
     /// Write the outcome as JSON; - is standard output, without the words.
     #[arg(long, value_name = "F")]
     pub(crate) json: Option<PathBuf>,

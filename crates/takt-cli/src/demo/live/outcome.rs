@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use takt_report::frames::{App, Page, Run};
+use takt_trace::Quantiles;
 use takt_trace::frames::{FrameFigures, judge};
 
 use super::cast::{Cast, Role};
@@ -35,10 +36,15 @@ struct RunFigures {
     apps: Vec<AppFigures>,
     /// What Takt said in the programs.
     said: Vec<String>,
-    /// Share of the GPU that all floods got together.
+    /// How long groups of the most important app that were ready waited while others ran.
+    blocked_us: Option<Quantiles>,
+    /// The floods' share of one renderer's time.
     floods_share: f64,
-    /// The same as a share of what the other apps left.
+    /// The same as a share of what the other apps left of it. More than 1 where several processors
+    /// render at once, which they do only without Takt.
     floods_share_of_rest: f64,
+    /// The same as a share of what the other apps left of all processors.
+    floods_share_of_processors: f64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -70,12 +76,12 @@ impl Outcome {
 
     /// Judges a run.
     pub(super) fn add(&mut self, scheduled: bool, played: Played) {
-        let Played { window, frames, said } = played;
+        let Played { window, frames, said, log } = played;
         let mut apps = Vec::new();
         for (role, frames) in self.figures.roles.iter().zip(frames) {
             let (figures, missed) = judge(&frames, role.fps, window);
             let busy_s = figures.frames as f64 * role.alone_ms[0] / 1000.0;
-            let gpu_share = busy_s / window.seconds() / self.figures.processors as f64;
+            let gpu_share = busy_s / window.seconds();
             let (name, priority, fps) = (role.name.clone(), role.priority, role.fps);
             apps.push(App { name, priority, fps, frames, figures, missed, gpu_share });
         }
@@ -93,8 +99,10 @@ impl Outcome {
             scheduled,
             apps: apps.iter().map(kept).collect(),
             said,
+            blocked_us: log.and_then(|log| log.apps.into_iter().next()).map(|app| app.blocking_us),
             floods_share: floods,
             floods_share_of_rest: floods / (1.0 - others).max(0.01),
+            floods_share_of_processors: floods / (self.figures.processors as f64 - others).max(0.01),
         });
         if self.shown.len() < 2 {
             self.shown.push(Run { name: name(scheduled).to_owned(), window, apps });
@@ -127,12 +135,12 @@ impl Outcome {
             "native FPS",
             "met",
             "p99 ms",
-            "GPU",
+            "work",
             "|",
             "takt FPS",
             "met",
             "p99 ms",
-            "GPU",
+            "work",
         ]);
         for (index, role) in self.figures.roles.iter().enumerate() {
             let target = if role.is_flood() { "-".to_owned() } else { format!("{:.0}", role.fps) };
@@ -149,7 +157,7 @@ impl Outcome {
         let findings: Vec<String> = self.findings().iter().map(|finding| format!("{finding}\n")).collect();
         format!(
             "Real programs for {} s{runs}, as they are (left) and with Takt (right).\n\
-             needs: what a frame takes on the idle machine.\n\n{}\n{}",
+             needs: what a frame takes on the idle machine. work: that of all frames, as a share of one renderer's time.\n\n{}\n{}",
             self.figures.seconds,
             table.render(),
             findings.concat()
@@ -186,11 +194,28 @@ impl Outcome {
                 percent(met(true))
             ));
         }
+        let blocked: Vec<&Quantiles> =
+            self.figures.runs.iter().filter_map(|run| run.blocked_us.as_ref()).collect();
+        if let (Some(role), false) = (self.figures.roles.first(), blocked.is_empty()) {
+            let p99 = blocked.iter().map(|run| run.p99).sum::<f64>() / blocked.len() as f64;
+            findings.push(format!(
+                "With Takt, work of the {} that was ready waited for that of others for {} ms at most in 99 of \
+                 100 cases, {} ms in the worst.",
+                role.name,
+                ms(p99),
+                ms(blocked.iter().map(|run| run.max).fold(0.0, f64::max))
+            ));
+        }
         let rest = |scheduled| percent(self.mean(scheduled, |run| run.floods_share_of_rest));
+        let all = |scheduled| percent(self.mean(scheduled, |run| run.floods_share_of_processors));
         findings.push(format!(
-            "The floods used {} of the time that the others left without Takt, and {} with it.",
+            "The floods did {} of what one renderer can do in the time that the others left without Takt, and {} \
+             with it. (Without Takt, {} processors render at once: {} of all their time; with it, one at a time: {}.)",
             rest(false),
-            rest(true)
+            rest(true),
+            self.figures.processors,
+            all(false),
+            all(true)
         ));
         if let Some(role) = self.figures.roles.iter().find(|role| role.is_off()) {
             findings.push(format!(

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use takt_trace::Summary;
 use takt_trace::frames::{self, Frame, Window};
 
 use super::cast::Role;
-use crate::output;
+use crate::{output, replay};
 
 /// How programs are started.
 #[derive(Debug)]
@@ -37,6 +38,9 @@ const TAIL: Duration = Duration::from_millis(1_500);
 /// How long programs may take to end, or the daemon to begin.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The daemon's log.
+const RECORD: &str = "daemon.jsonl";
+
 /// A process that does not outlive us.
 struct Guarded(Child);
 
@@ -56,6 +60,8 @@ pub(crate) struct Played {
     pub(crate) frames: Vec<Vec<Frame>>,
     /// What Takt said in the programs.
     pub(crate) said: Vec<String>,
+    /// What the daemon's log says about them.
+    pub(crate) log: Option<Summary>,
 }
 
 impl Stage {
@@ -103,7 +109,7 @@ impl Stage {
     ) -> anyhow::Result<Played> {
         std::fs::create_dir_all(folder).with_context(|| output::cannot_write(folder))?;
         let socket = std::path::absolute(folder.join("socket"))?;
-        let _daemon = scheduled.then(|| self.serve(&socket, folder)).transpose()?;
+        let daemon = scheduled.then(|| self.serve(&socket, folder)).transpose()?;
         let total = LEAD + length + TAIL;
         let mut programs = Vec::new();
         for role in roles {
@@ -134,7 +140,12 @@ impl Stage {
             both.filter(|(role, _)| !role.is_flood()).map(|(_, frames)| &frames[..]).collect();
         let window =
             common_window(&paced, length).context("a program drew nothing; is the machine too busy?")?;
-        Ok(Played { window, frames: all, said })
+        // Its log ends with it, perhaps in the middle of a line.
+        let log = daemon.map(|daemon| {
+            drop(daemon);
+            replay::figures(&folder.join(RECORD), LEAD)
+        });
+        Ok(Played { window, frames: all, said, log: log.transpose()? })
     }
 
     /// A role as a command, without or with Takt underneath.
@@ -165,7 +176,7 @@ impl Stage {
 
     fn serve(&self, socket: &Path, folder: &Path) -> anyhow::Result<Guarded> {
         let mut command = Command::new(&self.takt);
-        command.arg("serve").arg("--socket").arg(socket);
+        command.arg("serve").arg("--socket").arg(socket).arg("--record").arg(folder.join(RECORD));
         if let Some(config) = &self.config {
             command.arg("--config").arg(config);
         }
