@@ -7,12 +7,16 @@
 #define _GNU_SOURCE
 #include <EGL/egl.h>
 #include <EGL/eglext.h>
+#include <GLES3/gl3.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ATTRIBUTES_MAX = 64 };
+// How many frames may be unfinished, and how many fences are kept beyond (as in takt-gl's backlog.rs).
+enum { FRAMES_AHEAD = 2, FENCES_KEPT = 8, WINDOWS_MAX = 8 };
+static const GLuint64 PATIENCE_NS = 10000000000u;
 
 // The function behind ours. The real library is loaded already: we depend on it.
 static void *real(const char *name) {
@@ -86,6 +90,10 @@ EGLBoolean eglGetConfigAttrib(EGLDisplay display, EGLConfig config, EGLint name,
     return done;
 }
 
+// Pbuffers that stand for windows: those made last.
+static EGLSurface windows[WINDOWS_MAX];
+static unsigned windows_made;
+
 static EGLSurface pbuffer(EGLDisplay display, EGLConfig config) {
     int width = 800, height = 600;
     const char *size = getenv("PBUFFER_SIZE");
@@ -94,7 +102,9 @@ static EGLSurface pbuffer(EGLDisplay display, EGLConfig config) {
         return EGL_NO_SURFACE;
     }
     const EGLint list[] = {EGL_WIDTH, width, EGL_HEIGHT, height, EGL_NONE};
-    return REAL(eglCreatePbufferSurface)(display, config, list);
+    EGLSurface made = REAL(eglCreatePbufferSurface)(display, config, list);
+    windows[windows_made++ % WINDOWS_MAX] = made;
+    return made;
 }
 
 EGLSurface eglCreateWindowSurface(EGLDisplay display, EGLConfig config, EGLNativeWindowType window, const EGLint *list) {
@@ -112,14 +122,72 @@ EGLSurface eglCreatePlatformWindowSurfaceEXT(EGLDisplay display, EGLConfig confi
     return pbuffer(display, config);
 }
 
+// What swaps need of GL, looked up once.
+static struct {
+    PFNGLGETSTRINGPROC get_string;
+    PFNGLFLUSHPROC flush;
+    PFNGLFINISHPROC finish;
+    PFNGLFENCESYNCPROC fence;
+    PFNGLCLIENTWAITSYNCPROC wait;
+    PFNGLDELETESYNCPROC delete;
+    __typeof__(&eglSwapBuffers) swap;
+    __typeof__(&eglGetCurrentContext) context;
+} gl;
+
+static void look_up(void) {
+    __typeof__(&eglGetProcAddress) get = REAL(eglGetProcAddress);
+    gl.get_string = (PFNGLGETSTRINGPROC)get("glGetString");
+    gl.flush = (PFNGLFLUSHPROC)get("glFlush");
+    gl.finish = (PFNGLFINISHPROC)get("glFinish");
+    gl.fence = (PFNGLFENCESYNCPROC)get("glFenceSync");
+    gl.wait = (PFNGLCLIENTWAITSYNCPROC)get("glClientWaitSync");
+    gl.delete = (PFNGLDELETESYNCPROC)get("glDeleteSync");
+    gl.context = REAL(eglGetCurrentContext);
+    gl.swap = REAL(eglSwapBuffers);
+}
+
+// A swap of a window waits for a free buffer; a pbuffer's waits for nothing, and programs would queue
+// up seconds of work. So it waits until no more than two frames are unfinished, as Takt's does.
+static void bound_backlog(void) {
+    static __thread GLsync fences[FRAMES_AHEAD + FENCES_KEPT];
+    static __thread unsigned swaps;
+    static __thread EGLContext last;
+    static __thread int has_fences;
+    EGLContext context = gl.context();
+    if (context != last) { // Fences belong to contexts, and go with them.
+        const unsigned char *version = gl.get_string(GL_VERSION);
+        has_fences = version && strncmp((const char *)version, "OpenGL ES 3", 11) == 0;
+        memset(fences, 0, sizeof fences);
+        last = context;
+    }
+    if (!has_fences) {
+        gl.finish();
+        return;
+    }
+    const unsigned room = sizeof fences / sizeof *fences;
+    GLsync *now = &fences[swaps % room], *before = &fences[(swaps + room - FRAMES_AHEAD) % room];
+    if (*now) {
+        gl.delete(*now);
+    }
+    *now = gl.fence(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+    if (*before) {
+        gl.wait(*before, 0, PATIENCE_NS);
+    }
+    swaps++;
+}
+
 // A window's swap hands the frame to the GPU; a pbuffer's need not, and nothing might ever be drawn.
 EGLBoolean eglSwapBuffers(EGLDisplay display, EGLSurface surface) {
-    static void (*flush)(void);
-    if (!flush) {
-        flush = (void (*)(void))REAL(eglGetProcAddress)("glFlush");
+    if (!gl.swap) {
+        look_up();
     }
-    EGLBoolean done = REAL(eglSwapBuffers)(display, surface);
-    flush();
+    EGLBoolean done = gl.swap(display, surface);
+    gl.flush();
+    for (int at = 0; at < WINDOWS_MAX; at++) {
+        if (windows[at] && windows[at] == surface) {
+            bound_backlog();
+        }
+    }
     return done;
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 mod support;
-use support::{products, takt_command, text};
+use support::{GL, SOFTWARE, products, takt_command, text, trap};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -49,4 +49,11 @@ fn a_bundle_runs_by_itself() {
     let said = good(&output.expect("Python starts"));
     assert_eq!(said.matches("works: ").count(), 5, "{said}");
     assert!(results.join("results-smoke.tar.gz").exists());
+    let backlog = Command::new(trap("backlog", &GL))
+        .envs(SOFTWARE)
+        .envs([("PBUFFER_SIZE", "256x256")])
+        .env("LD_PRELOAD", bundle.join("native/libEGL.so"))
+        .output();
+    let said = good(&backlog.expect("the program starts"));
+    assert!(["0", "1", "2"].iter().any(|few| said == format!("unfinished {few}, error 0\n")), "{said}");
 }

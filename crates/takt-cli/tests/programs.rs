@@ -168,3 +168,17 @@ fn our_apps_run_to_the_end_with_the_same_pixels() {
         assert!(column(&table, "kind").iter().filter(|kind| *kind == "swap").count() >= 6, "{name}");
     }
 }
+
+#[test]
+fn swaps_of_windows_that_are_not_there_wait_as_others_do() {
+    let program = trap("backlog", &GL);
+    for more in [&[][..], &["--measure=/dev/null"]] {
+        let output =
+            takt().arg("--offscreen=256x256").args(more).arg("--").arg(&program).envs(SOFTWARE).output();
+        let output = output.expect("takt starts");
+        let said = text(&output.stdout);
+        let unfinished = said.strip_prefix("unfinished ").and_then(|rest| rest.split_once(", error 0\n"));
+        let unfinished = unfinished.and_then(|(count, _)| count.parse::<u32>().ok());
+        assert!(unfinished.is_some_and(|count| count <= 2), "{said}{}", text(&output.stderr));
+    }
+}

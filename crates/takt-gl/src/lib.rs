@@ -9,6 +9,7 @@
 //! Nothing here may disturb the program. Whatever goes wrong inside, the call still reaches the
 //! driver and its answer the program ([`guard`]).
 
+mod backlog;
 mod clock;
 pub mod entry;
 mod frames;

@@ -146,6 +146,11 @@ pub(crate) fn actual(surface: Ptr) -> Ptr {
     found.map_or(surface, |window| window.pbuffer as Ptr)
 }
 
+/// Whether a surface stands for a window.
+pub(crate) fn is_window(surface: Ptr) -> bool {
+    stands().windows.iter().any(|window| window.handle == surface as usize)
+}
+
 /// The program is done with a surface; what has to be destroyed comes back.
 pub(crate) fn destroyed(surface: Ptr) -> Ptr {
     let actual = actual(surface);

@@ -3,6 +3,7 @@
 use crate::entry::{Ptr, real};
 use crate::group::End;
 use crate::hooks::given;
+use crate::monitor::context::State;
 use crate::monitor::current;
 use crate::{clock, gate, gl, guard, measure, offscreen, quiet};
 
@@ -202,6 +203,9 @@ fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
         current::with(|state| state.swapped(began_ns));
         if offscreen::is_wanted() {
             guard::shielded(|| offscreen::follow(display, surface));
+            if offscreen::is_window(surface) {
+                current::with(State::bound_backlog);
+            }
         }
     }
     if let Some(pass) = pass {

@@ -21,6 +21,7 @@ use super::share::ShareGroup;
 use super::surface::Surface;
 use super::texture::{self, Image};
 use super::vertex::Vertices;
+use crate::backlog::Backlog;
 use crate::entry::real;
 use crate::group::{Builder, End};
 use crate::measure::{self, Stamped, Stamper, Submitted, Waiter};
@@ -101,6 +102,8 @@ pub struct State {
     pub(super) seen: Vec<ProgramId>,
     /// For vertices in client memory.
     pub(super) copies: Copies,
+    /// Frames of windows that are not there.
+    backlog: Backlog,
 }
 
 /// What models said about a group, and who wants to learn.
@@ -146,6 +149,7 @@ impl State {
             models: None,
             seen: Vec::new(),
             copies: Copies::new(),
+            backlog: Backlog::default(),
         }
     }
 
@@ -323,6 +327,11 @@ impl State {
         if let Some(surface) = self.surface.as_ref().filter(|surface| surface.wants_look(viewport)) {
             surface.measure();
         }
+    }
+
+    /// The swap was that of a window without a screen, which would have made the program wait.
+    pub fn bound_backlog(&mut self) {
+        self.backlog.swapped(self.driver.as_ref().is_some_and(|driver| driver.newer));
     }
 
     /// What is drawn to.
