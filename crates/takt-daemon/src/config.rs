@@ -19,6 +19,7 @@
 
 use crate::vsync::Vsync;
 use serde::Deserialize;
+use takt_core::service::{Enforcement, Turns};
 use takt_core::{Config, Execution, Margins, Refresh, Span, Tuning, policy};
 
 /// All there is to configure; everything has a default.
@@ -48,8 +49,42 @@ pub struct File {
     pub admission: Admission,
     /// How far to distrust predictions.
     pub margins: FileMargins,
+    /// How `timegraph` treats apps.
+    pub timegraph: FileTimegraph,
     /// What single apps get, whatever they ask for.
     pub app: Vec<FileApp>,
+}
+
+/// How `timegraph` treats apps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FileTimegraph {
+    /// Whether apps that reserve nothing may follow their own groups on the busy GPU.
+    pub turns: FileTurns,
+    /// When budgets of apps that reserve time are looked at.
+    pub enforcement: FileEnforcement,
+}
+
+/// See [`Turns`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileTurns {
+    /// Predictable response time.
+    #[default]
+    Single,
+    /// High throughput.
+    Following,
+}
+
+/// See [`Enforcement`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileEnforcement {
+    /// Afterwards: a group may overrun, and is paid for later.
+    #[default]
+    Posterior,
+    /// Before: what is predicted must be left.
+    Apriori,
 }
 
 /// What to do with an app whose deadlines cannot be guaranteed.
@@ -110,6 +145,8 @@ pub struct Settings {
     pub loop_spin_us: u32,
     /// What to do with an app whose deadlines cannot be guaranteed.
     pub admission: Admission,
+    /// How apps follow themselves, and when their budgets are looked at (`timegraph`).
+    pub timegraph: (Turns, Enforcement),
     /// What single apps get.
     pub apps: Vec<AppSettings>,
 }
@@ -175,6 +212,7 @@ impl Default for Settings {
             spin_us: 0,
             loop_spin_us: 0,
             admission: Admission::Unprotected,
+            timegraph: Default::default(),
             apps: Vec::new(),
         })
     }
@@ -236,8 +274,23 @@ impl File {
             spin_us,
             loop_spin_us,
             admission: self.admission,
+            timegraph: self.timegraph.check(),
             apps,
         })
+    }
+}
+
+impl FileTimegraph {
+    fn check(self) -> (Turns, Enforcement) {
+        let turns = match self.turns {
+            FileTurns::Single => Turns::Single,
+            FileTurns::Following => Turns::Following,
+        };
+        let enforcement = match self.enforcement {
+            FileEnforcement::Posterior => Enforcement::Posterior,
+            FileEnforcement::Apriori => Enforcement::Apriori,
+        };
+        (turns, enforcement)
     }
 }
 
@@ -350,6 +403,8 @@ mod tests {
         assert!(problem("polcy = 1").contains("line 1, column 1"), "{}", problem("polcy = 1"));
         assert_eq!(problem("policy = 'x'"), format!("policy = x: use one of {}", policy::NAMES.join(", ")));
         assert!(problem("vsync = 'x'").starts_with("vsync = x: use \"timer\""), "{}", problem("vsync = 'x'"));
+        let turns = problem("timegraph = { turns = 'x' }");
+        assert!(turns.contains("expected `single` or `following`"), "{turns}");
         assert_eq!(problem("mpcg = 0"), "mpcg = 0: use 1 to 64");
         assert_eq!(problem("max_blocking_ms = -1"), "max_blocking_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("spin_us = 1001"), "spin_us = 1001: use 0 to 1000");

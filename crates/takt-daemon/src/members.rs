@@ -1,8 +1,8 @@
 //! Who is scheduled, and on which terms.
 
 use takt_core::analysis::frames::{Demand, is_schedulable};
-use takt_core::service::{Enforcement, Reservation, Reserve, Service};
-use takt_core::{AppId, AppParams, Priority, Refresh, Span, Stride};
+use takt_core::service::{Reservation, Reserve, Service};
+use takt_core::{AppId, AppParams, Priority, Span, Stride};
 use takt_ipc::message::Hello;
 
 use crate::config::{Admission, AppSettings, Settings};
@@ -135,7 +135,7 @@ impl Members {
         let etpf = checked_etpf(terms.etpf.unwrap_or_default())?;
         let wanted = terms.priority.unwrap_or(PRIORITY_DEFAULT);
         let priority = self.free_priority(wanted).ok_or("all priorities are taken")?;
-        let service = service(etpf, stride, refresh);
+        let service = service(etpf, stride, settings);
         let params = AppParams { priority: Priority(priority), stride, etpf, service };
         let (protected, mut admission) = self.judge(app, &params, settings);
         if !protected && etpf > Span::ZERO && settings.admission == Admission::Refuse {
@@ -182,7 +182,7 @@ impl Members {
             return Err(format!("priority {} belongs to {}", priority.0, other.name));
         }
         let etpf = checked_etpf(terms.etpf.unwrap_or(member.params.etpf))?;
-        let service = service(etpf, stride, &settings.core.refresh);
+        let service = service(etpf, stride, settings);
         let params = AppParams { priority, stride, etpf, service };
         let (protected, admission) = self.judge(app, &params, settings);
         let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) else {
@@ -242,11 +242,12 @@ impl Members {
 
 /// What an app reserves, for policies that know budgets instead of frames: its time per frame, in each
 /// of its frames.
-fn service(etpf: Span, stride: Stride, refresh: &Refresh) -> Service {
-    let period = refresh.period_span().times(stride.periods());
-    let reserve = Reserve { budget: etpf, period, deadline: period, enforcement: Enforcement::Posterior };
+fn service(etpf: Span, stride: Stride, settings: &Settings) -> Service {
+    let (turns, enforcement) = settings.timegraph;
+    let period = settings.core.refresh.period_span().times(stride.periods());
+    let reserve = Reserve { budget: etpf, period, deadline: period, enforcement };
     let reservation = if etpf == Span::ZERO { Reservation::None } else { Reservation::Own(reserve) };
-    Service { reservation, ..Service::default() }
+    Service { turns, reservation, ..Service::default() }
 }
 
 fn demand(params: &AppParams) -> Demand {
@@ -317,6 +318,21 @@ mod tests {
         assert_eq!(members.find("a").map(|member| member.app), Some(AppId(0)));
         assert_eq!(members.find("0").map(|member| member.app), Some(AppId(0)));
         assert_eq!(members.find("7"), None);
+    }
+
+    #[test]
+    fn timegraph_is_told_how_to_treat_apps() {
+        use takt_core::service::{Enforcement, Turns};
+        let text = "[timegraph]\nturns = 'following'\nenforcement = 'apriori'";
+        let settings = Settings::parse(text).expect("fine");
+        let mut members = Members::new(1);
+        let member = members.admit(&hello("a", None, 1_000), 1, &settings).expect("admitted");
+        let service = member.params.service;
+        assert_eq!(service.turns, Turns::Following);
+        assert!(
+            matches!(service.reservation, Reservation::Own(own) if own.enforcement == Enforcement::Apriori),
+            "{service:?}"
+        );
     }
 
     #[test]

@@ -32,6 +32,9 @@ impl Server {
         if self.settings.admission != before.admission {
             changes.push("admission, for apps that join from now on".to_owned());
         }
+        if self.settings.timegraph != before.timegraph {
+            changes.push("timegraph, for apps that join from now on".to_owned());
+        }
         self.renew_apps(&before, &mut changes);
         self.journal.tell(&Entry::Reloaded { changes: &changes });
         changes
