@@ -225,6 +225,22 @@ fn fences_can_be_waited_for_in_a_context_of_ours() {
 }
 
 #[test]
+fn a_group_ends_where_the_driver_would_wait_for_it() {
+    // Drivers of NVIDIA make fences of EGL only when the GPU is there.
+    let program = trap("egl_fence", &GL);
+    let alone = Command::new(&program).envs(SOFTWARE).output().expect("the trap starts");
+    for (fences, groups) in [("", 4), ("contexts", 8)] {
+        let table = products().join(format!("egl-fence-{fences}.csv"));
+        let mut command = takt();
+        command.env("TAKT_FENCES", fences).args(["--hook", "vendor", "--measure"]).arg(&table);
+        let output = command.arg("--").arg(&program).envs(SOFTWARE).output().expect("takt starts");
+        assert_eq!(text(&output.stdout), text(&alone.stdout), "{}", text(&output.stderr));
+        let draws = column(&table, "kind").iter().filter(|kind| *kind == "draw").count();
+        assert_eq!(draws, groups, "{fences}");
+    }
+}
+
+#[test]
 fn apps_swap_never_or_only_or_die() {
     let program = trap("swaps", &GL);
     for what in ["only", "never", "crash", "handler", "abort", "exit"] {

@@ -62,7 +62,7 @@ pub fn of(id: Id) -> Option<Ptr> {
     if !settings().watches() {
         return None;
     }
-    let modules: [fn(Id) -> Option<Ptr>; 14] = [
+    let modules: [fn(Id) -> Option<Ptr>; 15] = [
         draw::of,
         egl::of,
         object::of,
@@ -74,6 +74,7 @@ pub fn of(id: Id) -> Option<Ptr> {
         query::of,
         raster::of,
         submit::of,
+        submit::fences::of,
         texture::of,
         uniform::of,
         vertex::of,

@@ -43,6 +43,28 @@ macro_rules! submitting {
     };
 }
 
+macro_rules! creating {
+    ($( $name:ident )*) => {
+        $(
+            #[expect(non_snake_case, reason = "names of the registry")]
+            unsafe extern "C" fn $name(display: Ptr, kind: u32, attributes: Ptr) -> Ptr {
+                if crate::measure::is_waited_for_when_made(display as usize) {
+                    flushed(End::Read);
+                }
+                // SAFETY: the program's own call.
+                unsafe { real::$name(display, kind, attributes) }
+            }
+        )*
+        /// Fences of EGL, which some drivers make only when the GPU is there.
+        pub(super) mod fences {
+            use super::*;
+            crate::hooks::offered!($($name)*);
+        }
+    };
+}
+
+creating! { eglCreateSync eglCreateSyncKHR eglCreateSync64KHR }
+
 /// `GL_QUERY_RESULT`, which is waited for.
 const QUERY_RESULT: u32 = 0x8866;
 

@@ -64,6 +64,11 @@ pub(crate) fn is_possible(display: usize) -> bool {
     fences(display) != Fences::None
 }
 
+/// Whether fences of EGL are made only when the GPU has done everything before.
+pub(crate) fn is_waited_for_when_made(display: usize) -> bool {
+    fences(display) == Fences::InContexts
+}
+
 fn fences(display: usize) -> Fences {
     let mut displays = DISPLAYS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, fences)) = displays.iter().find(|(known, _)| *known == display) {

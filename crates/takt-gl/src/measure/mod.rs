@@ -119,6 +119,12 @@ pub fn drain(ending: Option<usize>) {
     }
 }
 
+/// Whether a display makes fences of EGL only when the GPU has done everything before, so that a
+/// program which makes one waits.
+pub(crate) fn is_waited_for_when_made(display: usize) -> bool {
+    is_wanted() && fence::is_waited_for_when_made(display)
+}
+
 /// Whether measuring is possible on a display.
 pub fn is_possible(display: usize) -> bool {
     fence::is_possible(display)
