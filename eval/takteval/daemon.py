@@ -46,8 +46,15 @@ class Daemon:
             return {"apps": [], "error": str(failure)}
 
 
+def toml(value):
+    """A value, or a table on one line."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {toml(each)}" for key, each in value.items()) + " }"
+    return json.dumps(value)
+
+
 def configuration(settings, more):
     """A configuration; lines in `more` outrank settings."""
     named = {line.split("=")[0].strip() for line in more.splitlines()}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items() if value is not None and key not in named]
+    lines = [f"{key} = {toml(value)}" for key, value in settings.items() if value is not None and key not in named]
     return "\n".join([*lines, more, ""])

@@ -3,7 +3,8 @@
 from takteval import frames, load, reality
 from takteval.crew import Crew, Failed
 from takteval.daemon import LOG, Daemon
-from takteval.plan import Point
+from takteval.monitor import Monitor
+from takteval.plan import LAST, LATER, MUST, SOON, Point
 
 FPS = 60
 LENGTHS_MS = (1, 10, 100, 1000)
@@ -34,20 +35,25 @@ class Experiment:
         return known
 
     def points(self):
-        """All measurements, the ones that must be shown first."""
-        must = [self.point(0, 0, mode) for mode in ("native", "takt")] + [self.alone_point(100), self.alone_point(1)]
-        must += [self.point(5, length, mode, record=True) for length in (100, 1) for mode in MODES[:3]]
-        rest = [self.point(5, 100, "takt-unsliced")]
-        rest += [self.point(5, length, "takt-deadlines") for length in (100, 1)]
-        rest += [self.point(5, 10, mode) for mode in MODES[:3]] + [self.point(1, 100, mode) for mode in MODES[:3]]
-        rest += [self.point(5, 100, "takt", slice_ms=ms) for ms in SLICES_MS if ms != 1]
-        rest += [self.point(5, 100, "takt", primitives=2000), self.alone_point(100, primitives=2000)]
-        rest += [self.point(5, 1000, mode) for mode in MODES[:3]]
-        rest += [self.alone_point(10), self.alone_point(1000)]
-        rest += [self.point(1, length, mode) for length in (1, 10, 1000) for mode in MODES[:3]]
-        rest += [self.point(count, length, "takt-unsliced") for count in (1, 5) for length in LENGTHS_MS
-                 if (count, length) != (5, 100)]
-        return must, rest
+        """All measurements."""
+        points = [self.point(0, 0, mode, rank=MUST) for mode in ("native", "takt")]
+        points += [self.alone_point(length, rank=MUST) for length in (100, 1)]
+        points += [self.point(5, length, mode, rank=MUST, record=True) for length in (100, 1) for mode in MODES[:3]]
+        # What decides how much is left to floods: pieces, and how many of them are in flight.
+        points += [self.point(5, 100, "takt", rank=SOON, slice_ms=ms, mpcg=mpcg)
+                   for ms, mpcg in ((2.0, 2), (1.0, 3), (4.0, 2), (2.0, 3))]
+        points += [self.point(5, 100, mode, rank=SOON) for mode in ("takt-unsliced", "takt-deadlines")]
+        points += [self.point(5, 10, mode) for mode in MODES[:3]] + [self.alone_point(10)]
+        points += [self.point(1, 100, mode) for mode in MODES[:3]]
+        points += [self.point(5, 100, "takt", slice_ms=ms) for ms in (0.25, 0.5)]
+        points += [self.point(5, 100, "takt", primitives=2000), self.alone_point(100, primitives=2000)]
+        points += [self.point(5, 1, "takt-deadlines")]
+        points += [self.point(5, 1000, mode) for mode in MODES[:3]] + [self.alone_point(1000)]
+        points += [self.point(1, length, mode, rank=LAST) for length in (1, 10, 1000) for mode in MODES[:3]]
+        points += [self.point(5, 100, "takt", rank=LAST, mpcg=mpcg) for mpcg in (1, 4)]
+        points += [self.point(count, length, "takt-unsliced", rank=LAST) for count in (1, 5) for length in LENGTHS_MS
+                   if (count, length) != (5, 100)]
+        return points
 
     def flood_command(self, length_ms, primitives, log):
         # What is behind a long draw would only be waited for at the end.
@@ -57,7 +63,7 @@ class Experiment:
                 self.floods.loops(length_ms * self.scale), "--in-flight", in_flight, "--json", "--frame-log", log,
                 *shape]
 
-    def alone_point(self, length_ms, primitives=None):
+    def alone_point(self, length_ms, primitives=None, rank=LATER):
         """How much one flood gets done without anybody else: all of the GPU."""
         def measure(folder, seconds):
             with Crew(folder) as crew:
@@ -71,29 +77,30 @@ class Experiment:
                     "draw_ms": 1000 * window.seconds / work}
         name = f"flood-alone-{length_ms}ms" + ("-ranges" if primitives else "")
         about = {"mode": "native", "floods": 1, "draw_ms": length_ms, "primitives": primitives, "alone": True}
-        return Point("floods", name, measure, want_s=8 if length_ms < 1000 else 12, least_s=4, about=about)
+        want_s = 12 if length_ms >= 1000 else 8 if rank == MUST else 5
+        return Point("floods", name, measure, rank, want_s=want_s, least_s=4, extra_s=2, about=about)
 
-    def point(self, count, length_ms, mode, slice_ms=1.0, primitives=None, record=False):
+    def point(self, count, length_ms, mode, rank=LATER, *, slice_ms=1.0, mpcg=2, primitives=None, record=False):
         about = {"mode": mode, "floods": count, "draw_ms": length_ms, "primitives": primitives,
+                 "mpcg": mpcg if mode.startswith("takt") else None,
                  "slice_ms": {"takt": slice_ms, "takt-deadlines": slice_ms, "takt-unsliced": 0}.get(mode)}
 
         def measure(folder, seconds):
             with Crew(folder) as crew:
                 logged = record and mode == "takt" and self.machine.can_record()
-                hero, flood = self.starts(crew, mode, about["slice_ms"], logged)
+                hero, flood = self.starts(crew, mode, about, logged)
                 hero(["--frame-log", folder / "hero.csv"])
                 # The app is at work before others disturb it, as in a car that has started.
                 crew.sleep(0.5)
                 logs = [folder / f"flood-{number}.csv" for number in range(1, count + 1)]
                 for log in logs:
                     flood(log.stem, self.flood_command(length_ms, primitives, log))
-                window = load.measured(crew, logs, WARM_UP_S, seconds)
+                with Monitor(self.machine) as monitor:
+                    window = load.measured(crew, logs, WARM_UP_S, seconds)
                 killed = crew.stop(patience_s=min(5.0, 2 + 2 * count * length_ms * self.scale / 1000))
-            if killed:
-                load.drain(self.machine)
             if logged:
                 reality.pack(folder / LOG)
-            figures = {"window_s": window.seconds, "killed": killed,
+            figures = {"window_s": window.seconds, "killed": killed, "monitor": monitor.figures(),
                        **frames.judge(frames.read(folder / "hero.csv"), window, FPS)}
             if figures["fps"] > 1.1 * FPS:
                 raise Failed(f"nobody paced the app: {figures['fps']} FPS; hero.err says why")
@@ -101,10 +108,13 @@ class Experiment:
             return figures | {"flood_draws_per_s": [round(each / window.seconds, 4) for each in work]}
 
         name = f"hero-{count}x{length_ms}ms-{mode}" if count else f"hero-alone-{mode}"
-        name += f"-slice{slice_ms}" * (slice_ms != 1.0) + "-ranges" * bool(primitives)
-        return Point("floods", name, measure, about=about)
+        name += f"-slice{slice_ms:g}" * (slice_ms != 1.0) + f"-mpcg{mpcg}" * (mpcg != 2) + "-ranges" * bool(primitives)
+        # Floods of long draws take as long to start and to end.
+        extra_s = 3.0 if length_ms < 1000 else 8.0
+        want_s = 20 if rank == MUST else 5 if length_ms < 1000 else 8
+        return Point("floods", name, measure, rank, want_s=want_s, least_s=min(want_s, 5), extra_s=extra_s, about=about)
 
-    def starts(self, crew, mode, slice_ms, record):
+    def starts(self, crew, mode, about, record):
         """How the app and floods are started in a mode."""
         env = self.machine.env()
         hero = [self.machine.bin / "takt-flood", *load.FINISH, "--size", self.floods.size, "--iterations",
@@ -114,8 +124,8 @@ class Experiment:
             return (lambda more: crew.start("hero", [*hero, "--fps", FPS, *priority("high"), *more], env),
                     lambda name, command: crew.start(name, [*command, *priority("low")], env))
         blocking_ms = None if mode == "takt-deadlines" else MAX_BLOCKING_MS
-        daemon = Daemon(self.machine, crew, max_slice_ms=slice_ms, max_blocking_ms=blocking_ms,
-                        record=record)
+        daemon = Daemon(self.machine, crew, max_slice_ms=about["slice_ms"], max_blocking_ms=blocking_ms,
+                        mpcg=about["mpcg"], record=record)
         # The swap paces it, and its own draw is never cut: nobody more important waits for it.
         wanted = daemon.options("hero", priority=90, fps=FPS, etpf_ms=round(self.hero_ms * 1.2 + 2, 3),
                                 max_slice_ms=0)

@@ -78,18 +78,14 @@ def sized(machine, command, wanted_ms, base, limit):
     return best
 
 
-def drain(machine):
-    """Waits until the GPU has finished what programs left behind that were killed."""
-    try:
-        run([machine.bin / "takt-flood", *FINISH, "--iterations", "1", "--frames", "1"], machine.env(), 15)
-    except Failed:
-        time.sleep(1)
+def drawn(log):
+    """Whether an app has drawn a frame."""
+    return log.exists() and log.stat().st_size > LOG_HEAD
 
 
-def measured(crew, logs, warm_up_s, seconds):
+def measured(crew, logs, warm_up_s, seconds, starting_s=STARTING_S):
     """Lets everything run for a while once all apps have drawn a frame; the time that counts."""
-    drawn = lambda log: log.exists() and log.stat().st_size > LOG_HEAD
-    until = time.monotonic() + STARTING_S
+    until = time.monotonic() + starting_s
     # One that still waits for its first frame shall be measured as well.
     while not all(map(drawn, logs)) and time.monotonic() < until:
         crew.sleep(0.05)

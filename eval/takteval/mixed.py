@@ -5,10 +5,17 @@ from dataclasses import dataclass
 from takteval import frames, load, reality
 from takteval.crew import Crew
 from takteval.daemon import LOG, Daemon
-from takteval.plan import Point
+from takteval.monitor import Monitor
+from takteval.plan import LATER, MUST, SOON, Point
 
-WARM_UP_S = 3.0
-POLICIES = ("fifo", "hpf", "timegraph", "edf-cbs", "frrs", "germ", "edf-cbs-hard", "runlist")
+# From when all apps have drawn a frame, for which they have so long.
+WARM_UP_S = 1.0
+STARTING_S = 6.0
+# TimeGraph's four variants: predictable response time or high throughput, budgets looked at after or before.
+TIMEGRAPH = {f"timegraph-{turn}-{look}": {"turns": turns, "enforcement": enforcement}
+             for turn, turns in (("prt", "single"), ("ht", "following"))
+             for look, enforcement in (("pe", "posterior"), ("ae", "apriori"))}
+POLICIES = ("fifo", "hpf", *TIMEGRAPH, "edf-cbs", "frrs", "germ", "edf-cbs-hard", "runlist")
 MISPREDICTIONS = {"quarter": 0.25, "double": 2, "endless": 1000}
 # Predicted wrongly where predictions are to be wrong.
 MISPREDICTED = "quake3"
@@ -74,40 +81,50 @@ class Experiment:
         return known
 
     def points(self):
-        must = [self.point("takt", "takt", record=True), self.point("native"), self.point("egl-priority")]
-        rest = [self.point(f"takt-mpcg{mpcg}", "takt", mpcg=mpcg) for mpcg in (1, 3, 5, 10)]
-        rest += [self.point(f"takt-{name}", "takt", factor=factor) for name, factor in MISPREDICTIONS.items()]
-        rest += [self.point(policy, "takt", policy=policy) for policy in POLICIES[:4]]
-        rest += [self.point(f"takt-mpcg{mpcg}", "takt", mpcg=mpcg) for mpcg in (4, 6, 7, 8, 9)]
-        rest += [self.point(policy, "takt", policy=policy) for policy in POLICIES[4:]]
-        return must, rest
+        points = [self.point("takt", MUST, "takt", keep=True), self.point("native", MUST),
+                  self.point("egl-priority", MUST)]
+        points += [self.point(f"takt-mpcg{mpcg}", SOON, "takt", mpcg=mpcg) for mpcg in (3, 1, 5)]
+        points += [self.point(policy, SOON, "takt", policy=policy) for policy in POLICIES[:7]]
+        points += [self.point(f"takt-{name}", SOON, "takt", factor=factor) for name, factor in MISPREDICTIONS.items()]
+        points += [self.point(f"takt-mpcg{mpcg}", LATER, "takt", mpcg=mpcg) for mpcg in (4, 10, 6, 7, 8, 9)]
+        points += [self.point(policy, LATER, "takt", policy=policy) for policy in POLICIES[7:]]
+        return points
 
-    def point(self, name, mode=None, *, policy="frame-deadline", mpcg=2, factor=None, record=False):
+    def point(self, name, rank, mode=None, *, policy="frame-deadline", mpcg=2, factor=None, keep=False):
         mode = mode or name
         about = {"mode": mode, "policy": policy if mode == "takt" else None, "mpcg": mpcg, "overpredict": factor}
 
         def run(folder, seconds):
-            logs = record and self.machine.can_record()
             with Crew(folder) as crew:
-                daemon = Daemon(self.machine, crew, policy=policy, mpcg=mpcg, record=logs) if mode == "takt" else None
+                daemon = self.daemon(crew, policy, mpcg) if mode == "takt" else None
                 for app in self.apps:
                     options = ["--overpredict", factor] if factor and app.name == MISPREDICTED else []
                     crew.start(app.name, self.command(app, mode, daemon, options, folder), self.machine.env())
-                crew.sleep(WARM_UP_S)
+                logs = [folder / f"{app.name}.csv" for app in self.apps]
+                load.measured(crew, logs, WARM_UP_S, 0.0, STARTING_S)
+                waiting = [log.stem for log in logs if not load.drawn(log)]
                 before_s = crew.cpu_s("daemon") if daemon else 0.0
-                window = load.measured(crew, [], 0.0, seconds)
+                with Monitor(self.machine) as monitor:
+                    window = load.measured(crew, [], 0.0, seconds)
                 seen = {"cpu_percent": round(100 * (crew.cpu_s("daemon") - before_s) / window.seconds, 2),
                         "list": daemon.list()} if daemon else None
                 crew.stop(patience_s=3.0)
-            figures = self.figures(folder, window) | {"daemon": seen}
-            if logs:
-                live = reality.Live(reality.lines(folder / LOG), window.start, window.end)
-                figures["live"] = {"met": live.met(), "utilisation": live.utilisation(),
-                                   "window_ns": [window.start, window.end], "delays_us": live.delays_us()}
+            figures = self.figures(folder, window) | {"daemon": seen, "monitor": monitor.figures(),
+                                                      "without_first_frame": waiting}
+            if (folder / LOG).exists():
                 reality.pack(folder / LOG)
+                figures["live"] = reality.Live.of(folder / LOG, window.start, window.end).figures()
+                if not keep:
+                    (folder / f"{LOG}.gz").unlink()
             return figures
 
-        return Point("mixed", f"mixed-{name}", run, least_s=8.0, extra_s=8.0, about=about)
+        want_s = 20 if rank == MUST else 8
+        return Point("mixed", f"mixed-{name}", run, rank, want_s=want_s, least_s=min(want_s, 8), extra_s=7, about=about)
+
+    def daemon(self, crew, policy, mpcg):
+        """A daemon with that policy, or that variant of it."""
+        settings = {"policy": "timegraph", "timegraph": TIMEGRAPH[policy]} if policy in TIMEGRAPH else {"policy": policy}
+        return Daemon(self.machine, crew, mpcg=mpcg, record=self.machine.can_record(), **settings)
 
     def command(self, app, mode, daemon, options, folder):
         """How an app is started."""

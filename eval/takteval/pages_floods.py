@@ -19,7 +19,15 @@ def page(report):
              f"and floods may delay the app by {MAX_BLOCKING_MS} ms (`max_blocking_ms`).")
     return [loads, "## Alone", table(HEADS, [row(results, f"hero-alone-{mode}", mode, "none") for mode in
                                             ("native", "takt")]),
-            *matrix(report), *slices(report), *blocking(results), *shapes(results)]
+            *matrix(report), *slices(report), *depths(results), *blocking(results), *shapes(results)]
+
+
+def depths(results):
+    rows = [row(results, "hero-5x100ms-takt" + f"-slice{ms}" * (ms != 1) + f"-mpcg{mpcg}" * (mpcg != 2),
+                f"{mpcg}, pieces up to {ms} ms", "5 × 100 ms")
+            for mpcg, ms in ((1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (3, 2))]
+    heads = [head if head != "mode" else "in flight (`mpcg`)" for head in HEADS]
+    return ["## How many pieces are in flight", "While one ends, the next has begun already.", table(heads, rows)]
 
 
 def matrix(report):

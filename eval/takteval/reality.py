@@ -33,6 +33,11 @@ def pack(path):
 class Live:
     """What happened between two times of a log."""
 
+    @classmethod
+    def of(cls, log, start_ns, end_ns):
+        """Of a log that was packed."""
+        return cls(lines(f"{log}.gz"), start_ns, end_ns)
+
     def __init__(self, records, start_ns, end_ns):
         self.start, self.end = start_ns, end_ns
         self.policy, self.apps, self.terms = None, {}, {}
@@ -100,7 +105,31 @@ class Live:
                 if met + missed}
 
     def utilisation(self):
-        return sum(group["cost"] for group in self.inside()) / (self.end - self.start)
+        """Share of time in which at least one group was with the driver and not finished: from when its
+        app handed it over, or from the end of the app's group before it, until its fence was passed."""
+        return self.covered((max(group["let_go"], group["ended"] - group["told"]), group["ended"])
+                            for group in self.finished() if group["told"] is not None)
+
+    def granted(self):
+        """The same from when groups were let go: with the time in which apps make commands."""
+        return self.covered((group["let_go"], group["ended"]) for group in self.finished())
+
+    def finished(self):
+        return [group for group in self.groups.values() if "ended" in group and "let_go" in group]
+
+    def covered(self, spans):
+        """Share of the window that lies in at least one of these spans."""
+        total, until = 0, self.start
+        for begin, end in sorted(spans):
+            begin, end = max(begin, until), min(end, self.end)
+            if end > begin:
+                total += end - begin
+                until = end
+        return total / (self.end - self.start)
+
+    def figures(self):
+        return {"met": self.met(), "utilisation": self.utilisation(), "granted": self.granted(),
+                "window_ns": [self.start, self.end], "delays_us": self.delays_us()}
 
     def delays_us(self):
         """Usual delays from a grant to the GPU, and from an end to the daemon hearing of it."""

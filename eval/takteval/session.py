@@ -8,6 +8,7 @@ import time
 import traceback
 
 from takteval import crew, floods, mixed, overhead, plan, prediction, smoke
+from takteval.idle import Idle
 from takteval.machine import Machine
 from takteval.screen import Screen
 
@@ -57,8 +58,8 @@ class Session:
     def measure_all(self, machine):
         points = self.points(machine)
         if self.args.list:
-            for point in points:
-                print(f"{point.experiment:<12}{point.name}")
+            for point, seconds in plan.outlook(points, self.left_s()):
+                print(f"{point.experiment:<12}{point.name:<40}{'no time' if seconds is None else f'{seconds:.0f} s'}")
             return 0
         if not points:
             print(f"eval: no point begins with {self.args.only}; --list shows them", file=sys.stderr)
@@ -66,6 +67,10 @@ class Session:
         (self.out / "points").mkdir(parents=True, exist_ok=True)
         facts = machine.facts()
         self.say(f"{facts['renderer']}; commit {facts['commit']}; {len(points)} points in {self.args.budget:.0f} s")
+        left_out = [point.name for point, seconds in plan.outlook(points, self.left_s()) if seconds is None]
+        if left_out:
+            self.say(f"{len(left_out)} will be left out: {' '.join(left_out)}")
+        self.idle = Idle(machine)
         run = {"environment": facts, "arguments": vars(self.args) | {"out": str(self.out)}, "prepared": {}}
         prepared = {}
         try:
@@ -89,35 +94,31 @@ class Session:
                             "mixed": mixed.Experiment(machine, small),
                             "overhead": overhead.Experiment(machine, small),
                             "prediction": prediction.Experiment(machine, small)}
-        must, rest = [], []
-        for experiment in self.experiments.values():
-            first, then = experiment.points()
-            must += first
-            rest += then
-        for point in must:
-            if self.args.budget >= SHORT_BUDGET_S:
+        every = [point for experiment in self.experiments.values() for point in experiment.points()]
+        for point in every:
+            if point.rank == plan.MUST and self.args.budget >= SHORT_BUDGET_S:
                 point.least_s = point.want_s
-        chosen = [point for point in must + rest if self.chosen(point)]
+        # Those of one rank stay in the order of experiments.
+        chosen = sorted(filter(self.chosen, every), key=lambda point: point.rank)
         if small:
             # llvmpipe has no such extension.
             chosen = [point for point in chosen if point.about.get("mode") != "egl-priority"]
+        lengths = plan.Lengths(self.args.seconds)
         for point in chosen:
-            if self.args.seconds:
-                point.want_s = point.least_s = self.args.seconds
-            elif small:
+            if small:
                 point.least_s = min(point.least_s, 2.0)
+            lengths.set(point)
         return chosen
 
     def chosen(self, point):
-        begins = lambda text: any(point.name.startswith(part) or point.experiment == part
-                                  for part in text.split(",") if part)
+        begins = lambda text: point.begins(text.split(","))
         wanted = (not self.args.only or begins(self.args.only)) and not begins(self.args.skip)
         return wanted and not any(is_measured(folder / "points" / f"{point.name}.json") for folder in self.args.done)
 
     def prepare(self, name, notes):
         """What points of an experiment need; why they cannot run, or nothing."""
         try:
-            known = next(filter(None, (prepared(folder, name) for folder in self.args.done)), None)
+            known = next(filter(None, (prepared(folder, name) for folder in self.args.done + self.args.like)), None)
             notes[name] = self.experiments[name].restore(known) if known else self.experiments[name].prepare()
             return None
         except crew.Failed as failure:
@@ -137,6 +138,7 @@ class Session:
                 record["skipped"] = "no time was left"
             else:
                 folder.mkdir(parents=True, exist_ok=True)
+                record["small_draw_ms"] = self.idle.await_it()
                 record["figures"] = point.measure(folder, seconds)
         except Stop:
             record["skipped"] = "the run was stopped"

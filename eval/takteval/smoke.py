@@ -4,7 +4,7 @@ from takteval import load
 from takteval.crew import Crew, run
 from takteval.daemon import Daemon
 from takteval.machine import APPS
-from takteval.plan import Point
+from takteval.plan import MUST, Point
 from takteval.scenes import glmark2, offscreen, rate
 
 SIZE = "320x240"
@@ -23,8 +23,8 @@ class Experiment:
     def points(self):
         checks = {"apps": self.apps, "glmark2": self.glmark2, "gears": self.gears, "doctor": self.doctor,
                   "scheduled": self.scheduled}
-        return [Point("smoke", f"smoke-{name}", measure, want_s=1, least_s=1, extra_s=5)
-                for name, measure in checks.items()], []
+        return [Point("smoke", f"smoke-{name}", measure, MUST, want_s=1, least_s=1, extra_s=5)
+                for name, measure in checks.items()]
 
     @staticmethod
     def brief(figures):
