@@ -200,7 +200,11 @@ impl Adaption {
         if found == Found::Miss {
             *program = Learnt::default();
         }
-        program.learn(parts, measured_ns, config);
+        // Where models see next to nothing, what was measured is many times that: true of this scene,
+        // and absurd for others of the program, in which they see something.
+        if parts.of_type_ns >= TELLING * config.threshold_ns || !config.by_scene {
+            program.learn(parts, measured_ns, config);
+        }
         if !config.by_scene {
             return;
         }
@@ -238,6 +242,8 @@ impl Learnt {
 
 /// A group that is said to take no longer than so many times the threshold is said to be short.
 const SHORT_SAID: f64 = 1.5;
+/// A group of which models say less than this part of the threshold tells nothing about other scenes.
+const TELLING: f64 = 0.1;
 /// No GPU takes longer to switch; a group whose excess is larger met with something else.
 const SWITCH_NS_MAX: f64 = 10e6;
 /// Measurements after which a scene's own factor is used.

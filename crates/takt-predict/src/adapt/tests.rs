@@ -188,3 +188,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_models_do_not_see_in_one_scene_says_nothing_about_others() {
+    let mut adaption = Adaption::new(AdaptionConfig::default());
+    let nothing = Parts { of_type_ns: 100.0, aux_ns: 0.0 };
+    for _ in 0..20 {
+        adaption.learn(&key(3), &nothing, cost(200_000.0), Disturbance::None);
+    }
+    let known = value(adaption.predict(&key(3), &nothing, Disturbance::None));
+    assert!((known - 200_000.0).abs() < 2_000.0, "{known}");
+    let other = value(adaption.predict(&key(1000), &PARTS, Disturbance::None));
+    assert!(other < 1_000_000.0, "{other}");
+}
