@@ -18,8 +18,8 @@ use crate::table::{Table, percent};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Figures are of this many seconds.
 const WINDOW_S: u32 = 2;
-/// Causes are looked for in this many seconds.
-const MEMORY_S: u32 = 30;
+/// Causes are remembered for this many seconds.
+const MEMORY_S: u64 = takt_daemon::log::KEPT.as_ns() / 1_000_000_000;
 
 pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Answer> {
     let path = args.socket.path();
@@ -59,24 +59,17 @@ pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
 }
 
 pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
-    let summary = ask(&args.socket.path(), &Ask::Summary { window_s: MEMORY_S })?;
-    if of(&summary["apps"], "name", &args.app).is_none() {
-        bail!("no app {}: takt list shows them", args.app);
-    }
-    let misses = summary["misses"].as_array().map_or(&[][..], Vec::as_slice);
-    let wanted = misses.iter().filter(|miss| {
-        text(miss, "app") == args.app && args.frame.is_none_or(|frame| miss["frame"] == frame)
-    });
-    let wanted: Vec<&Value> = wanted.collect();
-    output::json(args.json.as_deref(), &wanted)?;
+    let misses = ask(&args.socket.path(), &Ask::Why { app: args.app.clone(), frame: args.frame })?;
+    output::json(args.json.as_deref(), &misses)?;
+    let misses = misses.as_array().map_or(&[][..], Vec::as_slice);
     if !output::is_stdout(args.json.as_deref()) {
-        let mut said: String = wanted.iter().map(|miss| format!("{}\n", text(miss, "sentence"))).collect();
-        if wanted.is_empty() {
+        let mut said: String = misses.iter().map(|miss| format!("{}\n", text(miss, "sentence"))).collect();
+        if misses.is_empty() {
             said = format!("{} missed no such deadline in the last {MEMORY_S} s.\n", args.app);
         }
         output::print(&said)?;
     }
-    Ok(if wanted.is_empty() { Answer::No } else { Answer::Yes })
+    Ok(if misses.is_empty() { Answer::No } else { Answer::Yes })
 }
 
 /// Tells the daemon to end.
@@ -115,7 +108,7 @@ fn describe(apps: &Value, summary: &Value) -> String {
     let headings = ["<app", "slot", "pid", "priority", "fps", "of", "met", "GPU", "etpf ms", "<admission"];
     let mut table = Table::new(&headings);
     for app in apps.as_array().into_iter().flatten() {
-        let figures = of(&summary["apps"], "name", text(app, "name")).unwrap_or(&Value::Null);
+        let figures = figures(summary, app);
         let share = |key: &str| figures[key].as_f64().map_or_else(String::new, percent);
         let if_paced = |text: String| if app["paced"] == true { text } else { "-".to_owned() };
         table.row(vec![
@@ -133,6 +126,15 @@ fn describe(apps: &Value, summary: &Value) -> String {
     }
     let policy = text(summary, "policy");
     format!("{}Policy {policy}; figures of the last {WINDOW_S} s.\n", table.render())
+}
+
+/// What the summary says of an app.
+pub(crate) fn figures<'a>(summary: &'a Value, app: &Value) -> &'a Value {
+    let all = summary["apps"].as_array().map_or(&[][..], Vec::as_slice);
+    // Names may occur twice, priorities do not.
+    all.iter()
+        .find(|figures| figures["priority"] == app["priority"] && figures["name"] == app["name"])
+        .unwrap_or(&Value::Null)
 }
 
 fn of<'a>(list: &'a Value, key: &str, wanted: &str) -> Option<&'a Value> {

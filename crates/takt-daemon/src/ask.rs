@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use takt_core::Span;
 use takt_trace::Summary;
+use takt_trace::summary::Miss;
 
 use crate::config::{self, Mistake};
 use crate::members::{self, Members};
@@ -17,6 +18,13 @@ pub enum Ask {
     Summary {
         /// How many, 1 to 30.
         window_s: u32,
+    },
+    /// Which deadlines did it miss lately, and why?
+    Why {
+        /// Its name or slot.
+        app: String,
+        /// Only this frame.
+        frame: Option<u64>,
     },
     /// What the daemon itself does.
     Daemon,
@@ -47,7 +55,7 @@ pub enum Ask {
 impl Ask {
     /// Whether it changes anything.
     pub fn changes(&self) -> bool {
-        !matches!(self, Self::Apps | Self::Summary { .. } | Self::Daemon | Self::Watch)
+        !matches!(self, Self::Apps | Self::Summary { .. } | Self::Why { .. } | Self::Daemon | Self::Watch)
     }
 }
 
@@ -91,6 +99,8 @@ pub enum Answer {
     Apps(Vec<AppAnswer>),
     /// Figures and causes.
     Summary(Box<Summary>),
+    /// Missed deadlines with their causes, oldest first.
+    Misses(Vec<Miss>),
     /// What the daemon itself does.
     Daemon(DaemonAnswer),
 }

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use takt_core::{AppId, AppParams, Event, Refresh, Span, Stats, Time};
+use takt_trace::summary::Miss;
 use takt_trace::{AppMeta, Deduced, Meta, Metrics, Observer, Record, RunFacts, Summary};
 
 use crate::members::{Member, Members};
@@ -35,9 +36,25 @@ impl Log {
 
     /// Figures and causes of the last `window` before `now`, for those who are attached.
     pub fn summary(&self, now: Time, window: Span, scene: &Scene<'_>) -> Summary {
+        self.judge(now, window, scene, |metrics| metrics)
+    }
+
+    /// The deadlines that one of them missed in the last `window` before `now`, and why.
+    pub fn misses(&self, now: Time, window: Span, scene: &Scene<'_>, app: AppId) -> Vec<Miss> {
+        self.judge(now, window, scene, |metrics| metrics.listing_all_of(app)).misses
+    }
+
+    fn judge(
+        &self,
+        now: Time,
+        window: Span,
+        scene: &Scene<'_>,
+        listing: impl FnOnce(Metrics) -> Metrics,
+    ) -> Summary {
         let from = now - window.min(KEPT);
         let began = self.records.partition_point(|(at, _)| *at < from);
-        let mut metrics = Deduced::new(Metrics::new(scene.meta(), from.since(Time::ZERO)));
+        let metrics = Metrics::new(scene.meta(), from.since(Time::ZERO));
+        let mut metrics = Deduced::new(listing(metrics));
         // Whoever is attached and did not join within the window was there when it began.
         let joined: Vec<AppId> =
             self.records.range(began..).filter_map(|(_, record)| joiner(record)).collect();

@@ -4,6 +4,7 @@
 //! time: apps draw on without it.
 
 mod reload;
+mod session;
 mod watched;
 
 use std::io::ErrorKind;
@@ -13,9 +14,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-use takt_core::{AppId, Span, Stats, Time, policy};
-use takt_ipc::message::{Hello, Message, TEXT_MAX, Welcome};
-use takt_ipc::socket::{Connection, Peer, Received};
+use takt_core::{AppId, Span, Stats, policy};
+use takt_ipc::message::{Hello, Message, Welcome};
+use takt_ipc::socket::{Peer, Received};
 
 use crate::ask::{Answer, Ask};
 use crate::clock;
@@ -23,7 +24,7 @@ use crate::config::Settings;
 use crate::engine::{Engine, Note, Office, Order, Turns};
 use crate::feed::Feeds;
 use crate::journal::{Entry, Journal, Who};
-use crate::log::{Log, Scene};
+use crate::log::{KEPT, Log, Scene};
 use crate::members::Members;
 use crate::place::Place;
 use crate::quarantine::Quarantine;
@@ -31,9 +32,12 @@ use crate::rights::{self, Denied};
 use crate::seat::{Fault, Seat};
 use crate::thread::{Loop, Waker};
 use crate::vsync::Follower;
+use session::Session;
 
 /// Most connections at once.
 const SESSIONS_MAX: usize = 256;
+/// Most bytes of answers that wait to be read, all together; some of the longest answers fit.
+const UNREAD_MAX: usize = 64 << 20;
 /// How often notes are read when nothing else happens.
 const TURN: Duration = Duration::from_millis(20);
 
@@ -63,16 +67,6 @@ pub struct Server {
     stats: Stats,
     /// Those of the loop.
     turns: Turns,
-}
-
-#[derive(Debug)]
-struct Session {
-    connection: Connection,
-    peer: Peer,
-    app: Option<AppId>,
-    closing: bool,
-    /// When it last asked for other terms.
-    renewed: Option<Time>,
 }
 
 impl Server {
@@ -170,7 +164,7 @@ impl Server {
     /// Waits for something to happen, for a short while, and serves it.
     pub fn turn(&mut self) -> std::io::Result<()> {
         let mut fds = vec![PollFd::new(&self.place, PollFlags::IN)];
-        fds.extend(self.sessions.iter().map(|session| PollFd::new(&session.connection, PollFlags::IN)));
+        fds.extend(self.sessions.iter().map(|session| PollFd::new(&session.connection, session.interest())));
         let timeout = Timespec { tv_sec: 0, tv_nsec: TURN.subsec_nanos().into() };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -185,7 +179,9 @@ impl Server {
         // Answered at the loop's next beat; an order that does not fit is asked again then.
         self.office.orders.push(Order::Count).unwrap_or_default();
         for (index, ready) in ready[1..].iter().enumerate() {
-            if *ready {
+            // Whoever does not read is not waited for without end.
+            let heard = self.sessions[index].flush(clock::now());
+            if *ready && heard {
                 self.serve(index);
             }
         }
@@ -206,15 +202,21 @@ impl Server {
                 };
                 self.sessions.remove(idle);
             }
-            self.sessions.push(Session { connection, peer, app: None, closing: false, renewed: None });
+            self.sessions.push(Session::new(connection, peer));
         }
     }
 
-    /// Reads what a session has sent.
+    /// Reads what a session has sent, up to a question: one who asks on and on takes turns.
     fn serve(&mut self, index: usize) {
         loop {
             match self.sessions[index].connection.receive() {
-                Ok(Some(received)) => self.handle(index, received),
+                Ok(Some(received)) => {
+                    let asks = matches!(received.message, Message::Ask { .. });
+                    self.handle(index, received);
+                    if asks {
+                        return;
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
                     self.refuse(index, error.to_string());
@@ -309,20 +311,17 @@ impl Server {
 
     fn reply(&mut self, index: usize, answer: &Answer) {
         let text = serde_json::to_string(answer).unwrap_or_default();
-        let mut rest = text.as_str();
-        loop {
-            let (piece, after) = rest.split_at(rest.floor_char_boundary(TEXT_MAX));
-            let message = Message::Answer { text: piece.to_owned(), more: !after.is_empty() };
-            let session = &mut self.sessions[index];
-            if session.connection.send(&message, &[]).is_err() {
-                session.closing = true;
-                return;
+        let mut room = UNREAD_MAX.saturating_sub(text.len());
+        // Whoever has not read for longest makes room.
+        let mut slow: Vec<&mut Session> = self.sessions.iter_mut().collect();
+        slow.sort_by_key(|session| std::cmp::Reverse(session.asked()));
+        for session in slow {
+            match room.checked_sub(session.unread()) {
+                Some(rest) => room = rest,
+                None => session.give_up(),
             }
-            if after.is_empty() {
-                return;
-            }
-            rest = after;
         }
+        self.sessions[index].answer(text, clock::now());
     }
 
     fn answer(&mut self, index: usize, ask: Ask) -> Answer {
@@ -336,6 +335,7 @@ impl Server {
                 let window = Span::from_ms(u64::from(window_s.clamp(1, 30)) * 1000);
                 Answer::Summary(Box::new(self.log.summary(clock::now(), window, &self.scene())))
             }
+            Ask::Why { app, frame } => self.why(&app, frame),
             Ask::Daemon => self.daemon_answer(),
             Ask::Set { app, terms } => self.set(&app, &terms),
             Ask::Policy { name } => self.set_policy(&name),
@@ -355,6 +355,15 @@ impl Server {
             }
             Ask::Watch => Answer::refused("it takes a connection of its own".to_owned()),
         }
+    }
+
+    fn why(&self, who: &str, frame: Option<u64>) -> Answer {
+        let Some(app) = self.members.find(who).map(|member| member.app) else {
+            return Answer::refused(format!("no app {who}; takt list shows them"));
+        };
+        let mut misses = self.log.misses(clock::now(), KEPT, &self.scene(), app);
+        misses.retain(|miss| frame.is_none_or(|frame| miss.frame == frame));
+        Answer::Misses(misses)
     }
 
     fn set(&mut self, who: &str, terms: &crate::ask::Terms) -> Answer {

@@ -76,7 +76,7 @@ fn ten_thousand_connections_keep_nobody_out() {
 }
 
 #[test]
-fn whoever_asks_and_does_not_read_is_hung_up_on() {
+fn whoever_asks_and_does_not_read_keeps_nobody_waiting() {
     let daemon = Daemon::start("unread", "");
     let mut honest = Honest::join(&daemon);
     let deaf = Connection::connect_at_once(&daemon.path).expect("connect");

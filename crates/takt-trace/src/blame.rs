@@ -47,6 +47,8 @@ pub(crate) struct Blame {
     apps: Vec<Account>,
     misses: Vec<Finding>,
     omitted: u64,
+    /// Whose misses are listed, all of them; the first ones of everybody's if nobody's.
+    only: Option<AppId>,
 }
 
 /// What is known of one app.
@@ -121,7 +123,12 @@ impl Blame {
             apps: Vec::new(),
             misses: Vec::new(),
             omitted: 0,
+            only: None,
         }
+    }
+
+    pub(crate) fn list_all_of(&mut self, app: AppId) {
+        self.only = Some(app);
     }
 
     fn account(&mut self, app: AppId) -> &mut Account {
@@ -187,9 +194,10 @@ impl Blame {
 
     fn missed(&mut self, app: AppId, frame: u64, deadline: Time, count: u64, seen: &Seen<'_>) {
         let verdict = self.judge(app, frame, deadline, seen);
+        let only = self.only;
         let account = self.account(app);
         *account.causes.entry(verdict.kind).or_default() += count;
-        if account.listed < LISTED_PER_APP_MAX {
+        if only.map_or(account.listed < LISTED_PER_APP_MAX, |only| only == app) {
             account.listed += 1;
             self.misses.push(Finding { app, frame, deadline, late: None, verdict });
             self.omitted += count - 1;

@@ -101,6 +101,14 @@ impl Metrics {
         }
     }
 
+    /// Lists every deadline that this app missed, and none of others, instead of the first ones of
+    /// everybody.
+    #[must_use]
+    pub fn listing_all_of(mut self, app: AppId) -> Self {
+        self.blame.list_all_of(app);
+        self
+    }
+
     fn app(&mut self, app: AppId) -> Option<&mut AppFigures> {
         self.apps.get_mut(app.index())
     }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::timeline::Timeline;
+use crate::live;
 
 /// Everything that is shown at once, and what `--json` prints.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
@@ -74,13 +75,6 @@ pub(crate) struct Row {
 impl Picture {
     /// From the daemon's answers about itself, its apps and their figures.
     pub(crate) fn of(daemon: &Value, apps: &Value, summary: &Value, timeline: Timeline) -> Self {
-        let figures = |app: &Value| {
-            let all = summary["apps"].as_array();
-            // Names may occur twice, priorities do not.
-            all.into_iter()
-                .flatten()
-                .find(|of| of["priority"] == app["priority"] && of["name"] == app["name"])
-        };
         let rows = apps.as_array().into_iter().flatten();
         Self {
             daemon: Daemon {
@@ -92,7 +86,7 @@ impl Picture {
                 turn_us_max: number(daemon, "turn_us_max"),
             },
             gpu: number(&summary["gpu"], "utilisation"),
-            apps: rows.map(|app| Row::of(app, figures(app).unwrap_or(&Value::Null))).collect(),
+            apps: rows.map(|app| Row::of(app, live::figures(summary, app))).collect(),
             timeline,
         }
     }

@@ -1,0 +1,95 @@
+//! Somebody who is connected: an app, or a tool that asks.
+//!
+//! An answer may be longer than what the system keeps for a socket. The rest waits here until the
+//! other side has read; meanwhile no further question of it is heard, so that whoever asks without
+//! reading costs one answer, for a limited time.
+
+use std::io::{ErrorKind, Result};
+
+use rustix::event::PollFlags;
+use takt_core::{AppId, Span, Time};
+use takt_ipc::message::{Message, TEXT_MAX};
+use takt_ipc::socket::{Connection, Peer};
+
+/// How long somebody may take to read an answer.
+const PATIENCE: Span = Span::from_ms(10_000);
+
+/// Somebody who is connected.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) connection: Connection,
+    pub(super) peer: Peer,
+    pub(super) app: Option<AppId>,
+    pub(super) closing: bool,
+    /// When it last asked for other terms.
+    pub(super) renewed: Option<Time>,
+    answer: Option<Answer>,
+}
+
+/// An answer that is not read yet.
+#[derive(Debug)]
+struct Answer {
+    text: String,
+    sent: usize,
+    asked: Time,
+}
+
+impl Session {
+    pub(super) fn new(connection: Connection, peer: Peer) -> Self {
+        Self { connection, peer, app: None, closing: false, renewed: None, answer: None }
+    }
+
+    /// What to wait for.
+    pub(super) fn interest(&self) -> PollFlags {
+        if self.answer.is_some() { PollFlags::OUT } else { PollFlags::IN }
+    }
+
+    /// How much of an answer waits to be read.
+    pub(super) fn unread(&self) -> usize {
+        self.answer.as_ref().map_or(0, |answer| answer.text.len() - answer.sent)
+    }
+
+    /// Since when, if any does.
+    pub(super) fn asked(&self) -> Option<Time> {
+        self.answer.as_ref().map(|answer| answer.asked)
+    }
+
+    /// Hangs up on somebody who does not read.
+    pub(super) fn give_up(&mut self) {
+        (self.answer, self.closing) = (None, true);
+    }
+
+    /// Answers, as far as it goes at once; the rest goes with [`Self::flush`].
+    pub(super) fn answer(&mut self, text: String, now: Time) {
+        self.answer = Some(Answer { text, sent: 0, asked: now });
+        self.flush(now);
+    }
+
+    /// Sends what still waits; says whether questions are heard again.
+    pub(super) fn flush(&mut self, now: Time) -> bool {
+        let Some(answer) = &mut self.answer else {
+            return true;
+        };
+        match answer.send(&self.connection) {
+            Ok(()) => self.answer = None,
+            Err(error) if error.kind() == ErrorKind::WouldBlock && now.since(answer.asked) < PATIENCE => {}
+            Err(_) => self.give_up(),
+        }
+        self.answer.is_none() && !self.closing
+    }
+}
+
+impl Answer {
+    fn send(&mut self, connection: &Connection) -> Result<()> {
+        loop {
+            let rest = &self.text[self.sent..];
+            let piece = &rest[..rest.floor_char_boundary(TEXT_MAX)];
+            let more = piece.len() < rest.len();
+            connection.send(&Message::Answer { text: piece.to_owned(), more }, &[])?;
+            self.sent += piece.len();
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+}

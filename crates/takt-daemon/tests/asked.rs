@@ -1,0 +1,76 @@
+//! Long answers: many apps, long names, many missed deadlines.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use takt_core::GroupKind;
+use takt_ipc::client::Joined;
+use takt_ipc::message::{Message, NAME_MAX};
+use takt_ipc::socket::Connection;
+
+mod support;
+use support::{Daemon, PATIENCE, await_reply, complete, granted, submit};
+
+const SUMMARY: &str = r#"{"ask": "summary", "window_s": 30}"#;
+/// More than the system keeps for a socket.
+const LONG: usize = 1 << 20;
+
+fn name(n: u32) -> String {
+    format!("{n:0>NAME_MAX$}")
+}
+
+/// Begins a frame and never ends it.
+fn begin_frame(app: &mut Joined) {
+    submit(app, 0, GroupKind::Draw);
+    await_reply(app, granted);
+    complete(app, 0);
+}
+
+fn missed(summary: &Value) -> Option<u64> {
+    summary["is"]["apps"].as_array()?.iter().map(|app| app["missed"].as_u64()).min()?
+}
+
+#[test]
+fn answers_may_be_long() {
+    let daemon = Daemon::start("long", "refresh_hz = 1000");
+    let mut apps: Vec<_> = (0..64).map(|n| daemon.join(&name(n), n)).collect();
+    let listed = daemon.ask(r#"{"ask": "apps"}"#);
+    assert_eq!(listed["is"].as_array().map(Vec::len), Some(64));
+    apps.iter_mut().for_each(begin_frame);
+    let summary = daemon.await_answer(SUMMARY, |answer| missed(answer).is_some_and(|missed| missed > 600));
+    assert!(summary.to_string().len() > LONG, "{}", summary.to_string().len());
+
+    let why = daemon.ask(&format!(r#"{{"ask": "why", "app": "{}"}}"#, name(7)));
+    let misses = why["is"].as_array().expect("a list");
+    assert!(misses.len() > 600, "every one is listed: {}", misses.len());
+    assert!(misses.iter().all(|miss| miss["app"] == name(7)));
+    let frame = &misses[0]["frame"];
+    let one = daemon.ask(&format!(r#"{{"ask": "why", "app": "7", "frame": {frame}}}"#));
+    assert!(one["is"].as_array().is_some_and(|misses| misses.iter().all(|miss| miss["frame"] == *frame)));
+    let nobody = daemon.ask(r#"{"ask": "why", "app": "nobody"}"#);
+    assert_eq!(nobody["is"], "no app nobody; takt list shows them");
+
+    // Those who ask and do not read keep nobody from an answer.
+    let ask = Message::Ask { text: SUMMARY.to_owned() };
+    let deaf: Vec<_> =
+        (0..12).map(|_| Connection::connect(&daemon.path, PATIENCE).expect("connect")).collect();
+    deaf.iter().for_each(|connection| connection.send(&ask, &[]).expect("sent"));
+    assert_eq!(daemon.ask(r#"{"ask": "apps"}"#)["is"].as_array().map(Vec::len), Some(64));
+    assert_eq!(daemon.ask(SUMMARY)["answer"], "summary");
+    // The last of them reads after all, and slowly.
+    let mut answer = String::new();
+    while let Message::Answer { text, more } = deaf[11].receive().expect("whole").expect("there").message {
+        answer.push_str(&text);
+        if !more {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    serde_json::from_str::<Value>(&answer).expect("all of it");
+    // The first has made room.
+    let until = Instant::now() + PATIENCE;
+    while !deaf[0].is_hung_up() {
+        assert!(Instant::now() < until, "it is still waited for");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
