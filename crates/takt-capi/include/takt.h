@@ -43,7 +43,8 @@ typedef struct takt_params {
   size_t size;
   // How people call the app; at most 64 bytes of UTF-8. Must be set.
   const char *name;
-  // The daemon's socket; NULL: $TAKT_SOCKET, else takt/control in $XDG_RUNTIME_DIR, else in /run.
+  // The daemon's socket; NULL: $TAKT_SOCKET, else takt/control in $XDG_RUNTIME_DIR if
+  // one answers there, else in /run.
   const char *socket;
   // Importance, higher wins; negative: the daemon's default.
   int64_t priority;

@@ -38,7 +38,8 @@ pub struct Params {
     pub size: usize,
     /// How people call the app; at most 64 bytes of UTF-8. Must be set.
     pub name: *const c_char,
-    /// The daemon's socket; NULL: $TAKT_SOCKET, else takt/control in $XDG_RUNTIME_DIR, else in /run.
+    /// The daemon's socket; NULL: $TAKT_SOCKET, else takt/control in $XDG_RUNTIME_DIR if
+    /// one answers there, else in /run.
     pub socket: *const c_char,
     /// Importance, higher wins; negative: the daemon's default.
     pub priority: i64,
@@ -269,7 +270,7 @@ pub(crate) fn standing(session: &Session) -> Status {
 /// Where the daemon is, if the program does not say.
 fn usual_socket() -> PathBuf {
     let named = std::env::var_os("TAKT_SOCKET").filter(|path| !path.is_empty());
-    named.map_or_else(takt_ipc::socket::default_path, PathBuf::from)
+    named.map_or_else(takt_ipc::find::default_path, PathBuf::from)
 }
 
 fn with_target(hello: Hello, fps: f64, etpf_ms: f64) -> Result<Hello, Status> {

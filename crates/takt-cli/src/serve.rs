@@ -24,7 +24,7 @@ const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Answer> {
     match args {
-        ServeArgs { stop: true, .. } => live::stop(&args.socket.path()),
+        ServeArgs { stop: true, .. } => live::stop(&args.own_path()),
         ServeArgs { background: true, .. } => background::serve(args),
         _ => foreground(args),
     }

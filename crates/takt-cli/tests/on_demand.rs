@@ -31,6 +31,7 @@ fn program(name: &str) -> PathBuf {
 fn of_user(home: &Path, mut command: Command) -> Command {
     command.envs([("LIBGL_ALWAYS_SOFTWARE", "1"), ("LP_NUM_THREADS", "1")]);
     command.env("XDG_RUNTIME_DIR", home).env_remove("TAKT_SOCKET");
+    command.env("TAKT_SYSTEM_SOCKET", home.join("system/control"));
     command
 }
 
@@ -67,6 +68,42 @@ fn programs_that_start_at_once_share_one_daemon() {
     assert!(list.status.success(), "it outlives the programs: {}", text(&list.stderr));
     stop(&home);
     assert!(!home.join("takt/control").exists(), "nothing stays behind");
+}
+
+#[test]
+fn the_machines_daemon_serves_who_has_none() {
+    let home = home("machine");
+    let program = program("machine");
+    let system = home.join("system/control");
+    let mut serve = of_user(&home, takt_command("serve"));
+    let machines = serve.args(["--background", "--socket"]).arg(&system).output().expect("takt starts");
+    assert!(machines.status.success(), "{}", text(&machines.stderr));
+    // Somebody's own was killed and has left its socket behind.
+    std::fs::create_dir(home.join("takt")).expect("a folder");
+    drop(takt_ipc::socket::Listener::bind(&home.join("takt/control")).expect("a socket"));
+    let run = || {
+        let mut command = of_user(&home, takt());
+        command.args(["--name", "app", "--schedule", "--"]).arg(&program).arg("only").stdout(Stdio::null());
+        let output = command.output().expect("takt starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr).to_owned()
+    };
+    let log = || std::fs::read_to_string(home.join("system/control.log")).expect("a log");
+    let joined = || log().lines().filter(|line| line.contains(" joined ")).count();
+    let said = run();
+    assert!(said.contains("takt: scheduled as app") && !said.contains("started a daemon"), "{said}");
+    assert_eq!(joined(), 1, "{}", log());
+    // Stopping means one's own.
+    let stop_own = of_user(&home, takt_command("serve")).arg("--stop").output().expect("takt starts");
+    assert!(text(&stop_own.stderr).contains("no daemon answers"), "{}", text(&stop_own.stderr));
+    // One's own comes first.
+    let own = of_user(&home, takt_command("serve")).arg("--background").output().expect("takt starts");
+    assert!(own.status.success(), "{}", text(&own.stderr));
+    assert!(run().contains("takt: scheduled as app"));
+    assert_eq!(joined(), 1, "{}", log());
+    stop(&home);
+    let mut serve = of_user(&home, takt_command("serve"));
+    assert!(serve.args(["--stop", "--socket"]).arg(&system).status().expect("takt starts").success());
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //! * [`wake`]: how each side wakes the other.
 //! * [`vblank`]: when displays refresh, as the kernel tells.
 //! * [`message`], [`socket`]: joining and leaving, parameters, questions and answers.
+//! * [`find`]: where daemons listen, and which one to turn to.
 //! * [`client`]: all of it, as an app needs it.
 //! * [`session`]: the same for an app that runs on when the daemon does not; [`clock`]: its time.
 //!
@@ -28,6 +29,8 @@ pub mod beat;
 pub mod client;
 #[cfg(not(loom))]
 pub mod clock;
+#[cfg(not(loom))]
+pub mod find;
 pub mod message;
 pub mod record;
 #[cfg(not(loom))]

@@ -6,7 +6,7 @@
 use std::io::{Error, ErrorKind, Result};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -23,27 +23,6 @@ use crate::message::{MESSAGE_MAX, Message};
 pub const FDS_MAX: usize = 4;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 64;
-
-/// The place of the machine's own daemon.
-const SYSTEM: &str = "/run/takt/control";
-
-/// Where a daemon listens unless told otherwise: in the user's run-time folder; without one, the
-/// superuser's in the system's, and others' in a folder of their own among temporary files.
-pub fn own_path() -> PathBuf {
-    let user = std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty());
-    match (user, rustix::process::geteuid()) {
-        (Some(dir), _) => PathBuf::from(dir).join("takt/control"),
-        (None, uid) if uid.is_root() => PathBuf::from(SYSTEM),
-        (None, uid) => std::env::temp_dir().join(format!("takt-{}/control", uid.as_raw())),
-    }
-}
-
-/// Where to look for a daemon unless told otherwise: where the user's own would be or, if there is
-/// none, where the machine's is, if there is one.
-pub fn default_path() -> PathBuf {
-    let own = own_path();
-    if own.exists() || !Path::new(SYSTEM).exists() { own } else { PathBuf::from(SYSTEM) }
-}
 
 /// Who is on the other side, as the kernel knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -201,6 +180,7 @@ mod tests {
     use super::*;
     use crate::message::{Hello, Welcome};
     use crate::region::Region;
+    use std::path::PathBuf;
 
     const PATIENCE: Duration = Duration::from_secs(20);
 

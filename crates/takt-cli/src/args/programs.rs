@@ -141,8 +141,8 @@ fn factor(text: &str) -> Result<f64, String> {
 /// Where the daemon is.
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct SocketArgs {
-    /// The daemon's socket [default: takt/control in $XDG_RUNTIME_DIR, else in /run; for users
-    /// without either, takt-UID/control among temporary files].
+    /// The daemon's socket [default: the user's own, takt/control in $XDG_RUNTIME_DIR or else
+    /// takt-UID/control among temporary files; if nobody answers there, the machine's, /run/takt/control].
     #[arg(long, value_name = "PATH", env = "TAKT_SOCKET")]
     socket: Option<PathBuf>,
 }
@@ -150,7 +150,7 @@ pub(crate) struct SocketArgs {
 impl SocketArgs {
     /// Where to look for a daemon.
     pub(crate) fn path(&self) -> PathBuf {
-        self.socket.clone().unwrap_or_else(takt_ipc::socket::default_path)
+        self.socket.clone().unwrap_or_else(takt_ipc::find::default_path)
     }
 
     /// Whether the user said where it is.
@@ -195,7 +195,7 @@ pub(crate) struct ServeArgs {
 impl ServeArgs {
     /// Where to listen.
     pub(crate) fn own_path(&self) -> PathBuf {
-        self.socket.socket.clone().unwrap_or_else(takt_ipc::socket::own_path)
+        self.socket.socket.clone().unwrap_or_else(takt_ipc::find::own_path)
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) use self::picture::Picture;
 use self::screen::{Key, Screen};
 use self::timeline::Recent;
 use self::view::{Line, Sort, Tone};
-use crate::args::TopArgs;
+use crate::args::{SocketArgs, TopArgs};
 use crate::stream::Stream;
 use crate::{Answer, live, output};
 
@@ -45,9 +45,8 @@ const WIDTH: usize = 160;
 const SPAN_MS: std::ops::RangeInclusive<u64> = 5..=2_000;
 
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Answer> {
-    let path = args.socket.path();
     if args.once || args.json.is_some() || !std::io::stdout().is_terminal() {
-        return once(args, &path);
+        return once(args, &args.socket.path());
     }
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -60,7 +59,8 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Answer> {
         span: Span::from_ms(args.span_ms),
         sort: Sort::default(),
         paused: false,
-        path,
+        socket: args.socket.clone(),
+        path: PathBuf::new(),
     };
     let mut screen = Screen::open().context("this terminal cannot be used; try takt top --once")?;
     while !stop.load(Ordering::Relaxed) {
@@ -91,6 +91,8 @@ fn once(args: &TopArgs, path: &Path) -> anyhow::Result<Answer> {
 
 /// What is on the screen, and how it came there.
 struct Top {
+    socket: SocketArgs,
+    /// Where the daemon was looked for the last time.
     path: PathBuf,
     watcher: Option<Watcher>,
     /// When a daemon was looked for the last time.
@@ -112,6 +114,7 @@ impl Top {
         }
         if self.watcher.is_none() && self.tried.is_none_or(|tried| tried.elapsed() >= RETRY) {
             self.tried = Some(Instant::now());
+            self.path = self.socket.path();
             self.watcher = Watcher::start(&self.path).ok();
         }
         let picture = self.watcher.as_ref().map(|watcher| watcher.picture(&self.path, self.span));

@@ -1,0 +1,93 @@
+//! Where daemons listen, and which one to turn to.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::socket::Connection;
+
+/// Where the machine's own daemon listens, unless `TAKT_SYSTEM_SOCKET` names another place.
+const SYSTEM: &str = "/run/takt/control";
+
+/// Where a daemon listens unless told otherwise: in the user's run-time folder; without one, the
+/// superuser's where the machine's is, and others' in a folder of their own among temporary files.
+pub fn own_path() -> PathBuf {
+    match (variable("XDG_RUNTIME_DIR"), rustix::process::geteuid()) {
+        (Some(folder), _) => PathBuf::from(folder).join("takt/control"),
+        (None, uid) if uid.is_root() => system_path(),
+        (None, uid) => std::env::temp_dir().join(format!("takt-{}/control", uid.as_raw())),
+    }
+}
+
+/// Where to look for a daemon unless told otherwise: the user's own if it answers, else the
+/// machine's if that one does. If neither does, where the user's own would be.
+pub fn default_path() -> PathBuf {
+    first_to_answer(own_path(), system_path())
+}
+
+fn system_path() -> PathBuf {
+    variable("TAKT_SYSTEM_SOCKET").map_or_else(|| PathBuf::from(SYSTEM), PathBuf::from)
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn first_to_answer(own: PathBuf, system: PathBuf) -> PathBuf {
+    if !answers(&own) && answers(&system) { system } else { own }
+}
+
+/// Whether somebody serves there whom we may talk to: sockets are left behind by those who were
+/// killed, and the machine's may be closed to us.
+fn answers(path: &Path) -> bool {
+    match Connection::connect_at_once(path) {
+        Ok(_) => true,
+        // So many want to talk to it that they queue.
+        Err(error) => error.kind() == ErrorKind::WouldBlock,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::socket::Listener;
+
+    fn path(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("takt-find-{name}-{}", std::process::id()));
+        std::fs::remove_file(&path).unwrap_or_default();
+        path
+    }
+
+    #[test]
+    fn the_users_own_comes_first_and_the_dead_do_not_count() {
+        let (own, system) = (path("own"), path("system"));
+        let found = || first_to_answer(own.clone(), system.clone());
+        assert_eq!(found(), own, "there is none");
+        let machines = Listener::bind(&system).expect("bind");
+        assert_eq!(found(), system);
+        let users = Listener::bind(&own).expect("bind");
+        assert_eq!(found(), own);
+        drop(users);
+        assert!(own.exists(), "it was left behind");
+        assert_eq!(found(), system);
+        drop(machines);
+        assert_eq!(found(), own, "both were left behind");
+        for path in [&own, &system] {
+            std::fs::remove_file(path).expect("removed");
+        }
+    }
+
+    #[test]
+    fn whoever_is_too_busy_to_answer_is_there() {
+        let path = path("busy");
+        let listener = Listener::bind(&path).expect("bind");
+        let mut crowd = Vec::new();
+        while let Ok(connection) = Connection::connect_at_once(&path) {
+            crowd.push(connection);
+        }
+        assert!(answers(&path), "after {} connections", crowd.len());
+        drop(listener);
+        assert!(!answers(&path));
+        std::fs::remove_file(&path).expect("removed");
+    }
+}
