@@ -31,6 +31,7 @@ pub use attribute::{Attribute, Elements, Format, IndexFormat};
 pub use bounding_box::{BoundingBox, COVERAGE};
 pub use draw::{BufferId, Draw, Mode, RangeKey, Shape, Vertex};
 pub use range::RANGE_SAMPLES_MAX;
+pub(crate) use recent::sane;
 pub use recent::{RecentRatio, RecentSequence, SEQUENCE_MAX};
 pub use samples::{SAMPLES_MAX, TriangleSamples};
 pub use selection::{Fragments, Method};

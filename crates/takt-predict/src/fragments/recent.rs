@@ -100,10 +100,13 @@ impl FragmentEstimator for RecentSequence {
 /// Draw groups of a frame that are remembered; later ones have no estimate.
 pub const SEQUENCE_MAX: usize = 1024;
 
-/// Counters can fail, and one bad number must not spoil a sum.
-fn sane(fragments: f64) -> f64 {
-    if fragments.is_finite() { fragments.max(0.0) } else { 0.0 }
+/// Counters and callers can fail, and one bad number must not spoil a sum.
+pub(crate) fn sane(fragments: f64) -> f64 {
+    if fragments.is_finite() { fragments.clamp(0.0, FRAGMENTS_MAX) } else { 0.0 }
 }
+
+/// More fragments than a GPU draws in a day.
+const FRAGMENTS_MAX: f64 = 1e15;
 
 #[cfg(test)]
 mod tests {
@@ -134,6 +137,10 @@ mod tests {
             ratio.record(&draw(30), scene);
             ratio.record(&draw(30), scene);
             assert_eq!(ratio.take(scene), Some(300.0));
+            ratio.measured(1, f64::MAX);
+            ratio.frame_measured();
+            ratio.record(&draw(30), scene);
+            assert_eq!(ratio.take(scene), Some(30.0 * FRAGMENTS_MAX), "no sum is infinite");
         });
     }
 

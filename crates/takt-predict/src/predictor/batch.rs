@@ -8,7 +8,7 @@ use crate::cost::{
 };
 use crate::fragments::{
     AffinePosition, FragmentEstimator as _, MatrixPosition, PositionSource, RasterState, Scene,
-    ShaderPosition, View,
+    ShaderPosition, View, sane,
 };
 use crate::table::Mixer;
 
@@ -74,8 +74,7 @@ impl Predictor {
         batch.vertices = batch.vertices.saturating_add(draw.vertices());
         let nowhere = Scene { view: &batch.view, position: &NOWHERE };
         if let Some(fragments) = call.fragments {
-            let fragments = if fragments.is_finite() { fragments.clamp(0.0, GIVEN_MAX) } else { 0.0 };
-            batch.given = Some(batch.given.unwrap_or(0.0) + fragments);
+            batch.given = Some(batch.given.unwrap_or(0.0) + sane(fragments));
             self.fragments.record_unplaced(&draw, &nowhere);
         } else if let Some(position) = &batch.position {
             self.fragments.record(&draw, &Scene { view: &batch.view, position });
@@ -179,8 +178,6 @@ impl Predictor {
     }
 }
 
-/// More fragments than a GPU draws in a day.
-const GIVEN_MAX: f64 = 1e15;
 /// Where vertices are that nobody asks for.
 const NOWHERE: MatrixPosition = MatrixPosition([[0.0; 4]; 4]);
 
