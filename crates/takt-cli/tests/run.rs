@@ -34,6 +34,34 @@ fn a_scene_looks_the_same_and_its_groups_are_seen() {
 }
 
 #[test]
+fn uniform_blocks_place_vertices_as_plain_uniforms_do() {
+    let program = trap("blocks", &GL);
+    let table = products().join("blocks.csv");
+    let fragments = |way: &str| {
+        let alone = Command::new(&program).arg(way).envs(SOFTWARE).output().expect("the trap starts");
+        let mut command = takt();
+        command.args(["--hook", "vendor", "--compare"]).arg(&table).arg("--").arg(&program).arg(way);
+        let output = command.envs(SOFTWARE).output().expect("takt starts");
+        assert_eq!(text(&output.stdout), text(&alone.stdout), "{way}: {}", text(&output.stderr));
+        assert_eq!(output.status, alone.status, "{way}");
+        assert!(text(&alone.stdout).starts_with("frame: error 0x500,"), "{way}: an error was pending");
+        let counts = column(&table, "fragments").into_iter().map(|cell| cell.parse().expect("a number"));
+        counts.filter(|count| *count > 0.0).collect::<Vec<f64>>()
+    };
+    let plain = fragments("plain");
+    let everything = 96.0 * 96.0;
+    assert_eq!(plain.len(), 8, "{plain:?}");
+    assert!(plain.iter().all(|count| *count < everything / 2.0), "{plain:?}");
+    assert_ne!(plain.first(), plain.last(), "it turns");
+    for way in ["std140", "shared", "packed", "rows", "named", "array", "range"] {
+        assert_eq!(fragments(way), plain, "{way}");
+    }
+    // What is written through mappings is not known, and fills all there is.
+    assert_eq!(fragments("mapped"), [everything; 8]);
+    same("blocks", &program, &["array"]);
+}
+
+#[test]
 fn frames_are_written_as_they_are_shown() {
     let (program, folder) = (trap("scene", &GL), products().join("frames"));
     // What an earlier run left behind.

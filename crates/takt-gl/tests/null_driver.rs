@@ -43,6 +43,40 @@ unsafe extern "C" fn location(_program: u32, name: *const c_char) -> i32 {
     i32::try_from(length).unwrap_or(-1)
 }
 
+/// A driver of GL ES 3, which offers nothing.
+unsafe extern "C" fn string(what: u32) -> *const c_char {
+    let text = if what == gl::VERSION { c"OpenGL ES 3.2" } else { c"" };
+    text.as_ptr()
+}
+
+/// Limits, among others of buffers.
+unsafe extern "C" fn limit(_what: u32, value: *mut i32) {
+    // SAFETY: callers hand over room for a number.
+    unsafe { value.write(8) };
+}
+
+/// All uniforms are the block's one, wherever it lies.
+unsafe extern "C" fn uniform(
+    _program: u32,
+    at: u32,
+    _room: i32,
+    bytes: *mut i32,
+    _: Ptr,
+    _: Ptr,
+    name: *mut u8,
+) {
+    let text = if at == 0 { "moved" } else { "Block.moved" };
+    // SAFETY: callers hand over room for a number and for longer names.
+    unsafe { bytes.write(i32::try_from(text.len()).unwrap_or(0)) };
+    // SAFETY: as above.
+    unsafe { name.copy_from(text.as_ptr(), text.len()) };
+}
+
+unsafe extern "C" fn place(_program: u32, _count: i32, _uniforms: Ptr, what: u32, value: *mut i32) {
+    // SAFETY: callers hand over room for a number.
+    unsafe { value.write(i32::try_from(what % 97).unwrap_or(0)) };
+}
+
 unsafe extern "C" fn find(name: *const c_char) -> Ptr {
     // SAFETY: callers hand over a string.
     match unsafe { CStr::from_ptr(name) }.to_bytes() {
@@ -50,6 +84,10 @@ unsafe extern "C" fn find(name: *const c_char) -> Ptr {
         b"glCreateProgram" | b"glCreateShader" | b"eglCreatePbufferSurface" => one as Ptr,
         b"eglGetError" => success as Ptr,
         b"eglQueryAPI" => es as Ptr,
+        b"glGetString" => string as Ptr,
+        b"glGetIntegerv" => limit as Ptr,
+        b"glGetActiveUniform" => uniform as Ptr,
+        b"glGetActiveUniformsiv" => place as Ptr,
         b"glGetProgramiv" => program_state as Ptr,
         b"glGetUniformLocation" | b"glGetAttribLocation" => location as Ptr,
         _ => nothing as Ptr,
@@ -92,6 +130,7 @@ enum Call {
     Flush,
     Buffer { target: u32, name: u32, bytes: u16, data: bool },
     Part { target: u32, offset: isize, bytes: u8 },
+    Point { index: u32, name: u32, offset: isize, bytes: isize, block: u32 },
     Delete { name: u32 },
     Array { index: u32, components: i32, kind: u32, stride: i32, pointer: usize },
     Enable { index: u32 },
@@ -106,7 +145,8 @@ enum Call {
 }
 
 fn target() -> impl Strategy<Value = u32> {
-    let known = [gl::ARRAY_BUFFER, gl::ELEMENT_ARRAY_BUFFER, gl::FRAMEBUFFER, gl::TEXTURE_2D];
+    let known =
+        [gl::ARRAY_BUFFER, gl::ELEMENT_ARRAY_BUFFER, gl::UNIFORM_BUFFER, gl::FRAMEBUFFER, gl::TEXTURE_2D];
     prop_oneof![4 => prop::sample::select(known.to_vec()), 1 => any::<u32>()]
 }
 
@@ -122,6 +162,10 @@ fn address() -> impl Strategy<Value = usize> {
     prop_oneof![0..64_usize, any::<usize>()]
 }
 
+fn place_in_buffer() -> impl Strategy<Value = isize> {
+    prop_oneof![4 => (0..100_isize).prop_map(|number| number * 8), 1 => any::<isize>()]
+}
+
 fn objects() -> impl Strategy<Value = Call> {
     let name = || 0..5_u32;
     prop_oneof![
@@ -132,6 +176,9 @@ fn objects() -> impl Strategy<Value = Call> {
             offset,
             bytes
         }),
+        (0..10_u32, name(), place_in_buffer(), place_in_buffer(), 0..3_u32).prop_map(
+            |(index, name, offset, bytes, block)| Call::Point { index, name, offset, bytes, block }
+        ),
         name().prop_map(|name| Call::Delete { name }),
         (0..40_u32, number(), kinds(), number(), address()).prop_map(
             |(index, components, kind, stride, pointer)| Call::Array {
@@ -178,9 +225,12 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 6] = [
     "attribute vec4 at; uniform mat4 m; void main() { gl_Position = m * at; }",
     "attribute vec2 at; uniform vec4 u[3]; void main() { gl_Position = vec4(at, 0, 1) + u[2]; }",
+    "#version 300 es\nin vec4 at; uniform Block { mat4 moved; }; void main() { gl_Position = moved * at; }",
+    "#version 300 es\nin vec4 at; uniform Block { vec4 moved[9]; } blocks[2]; \
+     void main() { gl_Position = blocks[1].moved[3] + at + blocks[0].moved[gl_VertexID]; }",
     "void main() { gl_Position = vec4(1); }",
     "this is not GLSL {",
 ];
@@ -211,6 +261,7 @@ fn play(call: &Call) {
         Call::Part { target, offset, bytes } => {
             call!(glBufferSubData(target, offset, isize::from(bytes), memory));
         }
+        Call::Point { index, name, offset, bytes, block } => bind(index, name, [offset, bytes], block),
         Call::Delete { name } => {
             let mut names = [name, name];
             let list: Ptr = names.as_mut_ptr().cast();
@@ -253,6 +304,14 @@ fn play(call: &Call) {
             call!(glDrawElements(mode, count, kind, handle(pointer)))
         }
         Call::Clear { mask } => call!(glClear(mask)),
+    }
+}
+
+fn bind(index: u32, name: u32, [offset, bytes]: [isize; 2], block: u32) {
+    call!(glUniformBlockBinding(name, block, index));
+    call!(glBindBufferRange(gl::UNIFORM_BUFFER, index, name, offset, bytes));
+    if index.is_multiple_of(3) {
+        call!(glBindBufferBase(gl::UNIFORM_BUFFER + index, index, name));
     }
 }
 

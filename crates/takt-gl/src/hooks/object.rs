@@ -15,10 +15,10 @@ use crate::monitor::texture::{Image, Size, storage_bytes};
 
 super::noted! {
     glBindBuffer(target: u32, buffer: u32) => |state| state.bind_buffer(target, buffer);
-    // Binding to a point binds to the target as well.
-    glBindBufferBase(target: u32, _index: u32, buffer: u32) => |state| state.bind_buffer(target, buffer);
-    glBindBufferRange(target: u32, _index: u32, buffer: u32, _offset: isize, _size: isize) =>
-        |state| state.bind_buffer(target, buffer);
+    glBindBufferBase(target: u32, index: u32, buffer: u32) =>
+        |state| state.bind_buffer_part(target, index, buffer, None);
+    glBindBufferRange(target: u32, index: u32, buffer: u32, offset: isize, size: isize) =>
+        |state| state.bind_buffer_part(target, index, buffer, Some((offset, size)));
     glDeleteBuffers(n: i32, buffers: Ptr) => |state| state.delete_buffers(list(n, buffers));
     glBufferData(target: u32, size: isize, data: Ptr, usage: u32) begins => |state| {
         // What GL refuses it has not read either.
@@ -125,7 +125,7 @@ fn fill(state: &mut State, target: u32, size: isize, data: Ptr) {
     if data.is_some() {
         state.work(Work::Buffer { bytes: length as u64 });
     }
-    let keep = matches!(target, gl::ARRAY_BUFFER | gl::ELEMENT_ARRAY_BUFFER);
+    let keep = matches!(target, gl::ARRAY_BUFFER | gl::ELEMENT_ARRAY_BUFFER | gl::UNIFORM_BUFFER);
     buffer.lock().replace(length, data, keep);
 }
 

@@ -24,6 +24,7 @@ super::noted! {
     glLinkProgram(program: u32) => |state| state.link_program(program);
     glProgramBinary(program: u32, _format: u32, _data: Ptr, _bytes: i32) => |state| unlink(state, program);
     glProgramBinaryOES(program: u32, _format: u32, _data: Ptr, _bytes: i32) => |state| unlink(state, program);
+    glUniformBlockBinding(program: u32, index: u32, _binding: u32) => |state| state.bind_block(program, index);
     glUseProgram(program: u32) => |state| state.use_program(program);
     // A program in use stays what it is until another one is used; so only its name goes.
     glDeleteProgram(program: u32) => |state| {

@@ -1,11 +1,11 @@
 //! Shadows of buffer objects: what vertices are made of.
 //!
 //! The predictor looks at vertices before the GPU does, and GL ES cannot be asked for them. So
-//! whatever a program puts into vertex and index buffers is kept a second time, within bounds:
-//! [`BUFFER_BYTES_MAX`] per buffer and [`SHADOW_BYTES_MAX`] per process. Beyond that only sizes
-//! are kept, and predictions of draws from such buffers make do without positions. The same holds
-//! for what is written through mappings: reading a mapping that was made for writing is not
-//! allowed, so such contents are unknown.
+//! whatever a program puts into vertex, index and uniform buffers is kept a second time, within
+//! bounds: [`BUFFER_BYTES_MAX`] per buffer and [`SHADOW_BYTES_MAX`] per process. Beyond that only
+//! sizes are kept, and predictions of draws from such buffers make do without positions. The same
+//! holds for what is written through mappings, because reading a mapping that was made for writing
+//! is not allowed, and for buffers that shaders write to.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,6 +34,8 @@ pub struct Contents {
     pub size: usize,
     generation: u64,
     bytes: Option<Shadow>,
+    /// Whether shaders write to it.
+    given_up: bool,
 }
 
 impl Buffer {
@@ -71,7 +73,7 @@ impl Contents {
         self.size = size;
         self.generation += 1;
         self.bytes = None;
-        if keep && size <= BUFFER_BYTES_MAX {
+        if keep && !self.given_up && size <= BUFFER_BYTES_MAX {
             self.bytes = Shadow::new(size, data);
         }
     }
@@ -92,6 +94,12 @@ impl Contents {
     pub fn forget(&mut self) {
         self.generation += 1;
         self.bytes = None;
+    }
+
+    /// Shaders may write to it from now on, whenever they run.
+    pub fn give_up(&mut self) {
+        self.given_up = true;
+        self.forget();
     }
 
     /// What is known.

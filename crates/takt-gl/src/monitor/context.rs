@@ -10,6 +10,7 @@ use takt_predict::adapt::Disturbance;
 use takt_predict::cost::{self, Buffers, ProgramId};
 use takt_predict::predictor::{Submission, Work};
 
+use super::block::Points;
 use super::buffer::Buffer;
 use super::framebuffer::{Framebuffers, Target};
 use super::inputs::Copies;
@@ -73,6 +74,8 @@ pub struct State {
     pub program: Option<(u32, Arc<Mutex<Program>>)>,
     /// Buffers by target, except for elements, which belong to vertex arrays.
     buffers: BTreeMap<u32, Arc<Buffer>>,
+    /// Buffers that uniform blocks read from.
+    pub(super) uniform_buffers: Points,
     /// Textures by unit and target.
     textures: BTreeMap<(u32, u32), Arc<Image>>,
     active_unit: u32,
@@ -133,6 +136,7 @@ impl State {
             framebuffers: Framebuffers::default(),
             program: None,
             buffers: BTreeMap::new(),
+            uniform_buffers: Points::default(),
             textures: BTreeMap::new(),
             active_unit: 0,
             renderbuffer: None,
@@ -398,6 +402,21 @@ impl State {
         }
     }
 
+    /// `glBindBufferBase` and `glBindBufferRange`, which bind to the target as well.
+    pub fn bind_buffer_part(&mut self, target: u32, index: u32, name: u32, part: Option<(isize, isize)>) {
+        if target == gl::UNIFORM_BUFFER {
+            let newer = self.driver.as_ref().is_some_and(|driver| driver.newer);
+            let buffer = self.shared.lock().buffers.bind(name);
+            if !newer || !self.uniform_buffers.bind(index, buffer, part) {
+                return;
+            }
+        }
+        self.bind_buffer(target, name);
+        if is_written_by_gpu(target) {
+            self.buffer(target).iter().for_each(|buffer| buffer.lock().give_up());
+        }
+    }
+
     /// The buffer bound to a target.
     pub fn buffer(&mut self, target: u32) -> Option<Arc<Buffer>> {
         match target {
@@ -413,6 +432,7 @@ impl State {
                 continue;
             };
             self.buffers.retain(|_, held| !Arc::ptr_eq(held, &buffer));
+            self.uniform_buffers.forget(&buffer);
             self.vertices.forget(&buffer);
         }
     }
@@ -460,6 +480,15 @@ impl State {
             program.lock().unwrap_or_else(PoisonError::into_inner).read(name, &extensions);
         }
         self.program = program.map(|program| (name, program));
+    }
+
+    /// `glUniformBlockBinding`. A program that was not looked at yet is asked about when it is.
+    pub fn bind_block(&mut self, name: u32, index: u32) {
+        let program = self.shared.lock().programs.get(name).cloned();
+        if let Some(program) = program {
+            let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+            program.known().into_iter().for_each(|linked| linked.blocks.rebind(name, index));
+        }
     }
 
     /// `glLinkProgram`.
@@ -519,6 +548,11 @@ impl Driver {
         let newer = version.starts_with("OpenGL ES 3");
         Self { extensions: Arc::new(extensions), software, newer, renderer, version }
     }
+}
+
+/// Whether shaders write to buffers at the points of this target.
+fn is_written_by_gpu(target: u32) -> bool {
+    matches!(target, gl::TRANSFORM_FEEDBACK_BUFFER | gl::SHADER_STORAGE_BUFFER | gl::ATOMIC_COUNTER_BUFFER)
 }
 
 /// Whether a renderer of that name runs on the CPU.

@@ -93,6 +93,7 @@ impl State {
     }
 
     fn draw_known(&mut self, drawing: &Drawing, mode: Mode, linked: &mut Linked) {
+        linked.blocks.update(&mut linked.program, &self.uniform_buffers);
         let target = self.target();
         let scene = SceneKey {
             program: linked.program.id(),

@@ -4,6 +4,7 @@
 //! because EGL lets programs move it between threads. Objects that contexts share are locked each
 //! on its own. Locks are taken in this order: context, share group, program, buffers by number.
 
+pub mod block;
 pub mod buffer;
 mod client_memory;
 pub mod context;

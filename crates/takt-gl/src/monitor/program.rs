@@ -12,6 +12,7 @@ use takt_predict::glsl::UniformData;
 use takt_predict::predictor::{self, UniformSlot};
 use takt_predict::programs::Sources;
 
+use super::block::Blocks;
 use crate::entry::{Ptr, real};
 use crate::gl;
 use crate::predict;
@@ -62,6 +63,8 @@ pub struct Linked {
     pub attributes: Vec<Option<u32>>,
     /// Samplers with the units they look at, in the program's order.
     pub samplers: Vec<SamplerUnit>,
+    /// Blocks of uniforms that positions depend on.
+    pub blocks: Blocks,
     /// What its shaders could do.
     pub habits: Habits,
     /// What it was made from, if that is all of it and somebody wants to know.
@@ -136,25 +139,28 @@ impl Linked {
         let units =
             program.samplers().iter().map(|_| SamplerUnit { unit: 0, target: gl::TEXTURE_2D }).collect();
         let (places, numbers) = (BTreeMap::new(), BTreeMap::new());
+        let active = active_uniforms(name);
+        let blocks = Blocks::of(name, &program, &active);
         let mut linked = Self {
             program,
             attributes,
             samplers: units,
+            blocks,
             habits,
             sources: None,
             places,
             numbers,
             variant: None,
         };
-        for active in active_uniforms(name) {
-            linked.place(name, &active);
+        for active in &active {
+            linked.place(name, active);
         }
         linked
     }
 
     /// Notes the locations of a uniform.
     fn place(&mut self, program: u32, active: &Active) {
-        let base = active.name.strip_suffix("[0]").unwrap_or(&active.name);
+        let base = active.base();
         if let Some(target) = sampler_target(active.kind) {
             let at = self.program.samplers().iter().position(|sampler| sampler.name == base);
             if let Some((at, location)) = at.zip(uniform_location(program, base)) {
@@ -213,10 +219,19 @@ impl Linked {
 
 /// A uniform as the driver lists it.
 #[derive(Debug)]
-struct Active {
+pub(super) struct Active {
+    /// Its place in the list.
+    pub(super) number: u32,
     name: String,
     kind: u32,
     length: usize,
+}
+
+impl Active {
+    /// Its name; that of an array without the first element.
+    pub(super) fn base(&self) -> &str {
+        self.name.strip_suffix("[0]").unwrap_or(&self.name)
+    }
 }
 
 fn is_linked(program: u32) -> bool {
@@ -248,7 +263,7 @@ fn active_uniform(program: u32, at: u32) -> Active {
     };
     let name = &name[..usize::try_from(bytes).unwrap_or(0).min(NAME_BYTES)];
     let length = usize::try_from(length).unwrap_or(0);
-    Active { name: String::from_utf8_lossy(name).into_owned(), kind, length }
+    Active { number: at, name: String::from_utf8_lossy(name).into_owned(), kind, length }
 }
 
 fn uniform_location(program: u32, name: &str) -> Option<i32> {

@@ -1,5 +1,6 @@
 //! What a shader takes and gives.
 
+use super::block::BlockMember;
 use super::error::{GlslError, Result};
 use super::limits::UNIFORMS_MAX;
 use super::types::{Base, Struct, Texture, Type};
@@ -41,8 +42,8 @@ pub struct Uniform {
     pub first: u32,
     /// How many words it has.
     pub words: u32,
-    /// The uniform block it belongs to.
-    pub block: Option<String>,
+    /// What it is in a uniform block, if it is in one.
+    pub block: Option<BlockMember>,
     /// Whether the shader's results depend on it.
     pub active: bool,
 }
@@ -107,7 +108,8 @@ impl Sizes {
 /// Where leaves of a uniform go.
 pub(super) struct Leaves<'a> {
     pub(super) structs: &'a [Struct],
-    pub(super) block: Option<&'a str>,
+    /// A block by its name in the source and by its name in GL.
+    pub(super) block: Option<(&'a str, &'a str)>,
     pub(super) interface: &'a mut Interface,
 }
 
@@ -129,7 +131,7 @@ impl Leaves<'_> {
                 ty,
                 first,
                 words: u32::from(columns) * u32::from(rows) * ty.array.unwrap_or(1),
-                block: self.block.map(str::to_owned),
+                block: self.block.map(|block| member(block, name)),
                 active: false,
             }),
             Base::Struct(number) => {
@@ -150,4 +152,11 @@ impl Leaves<'_> {
         }
         Ok(())
     }
+}
+
+/// GL leaves out which element of an array of blocks a member is of.
+fn member((declared, block): (&str, &str), name: &str) -> BlockMember {
+    let inside = name.strip_prefix(block).filter(|inside| inside.starts_with('.'));
+    let name = inside.map_or_else(|| name.to_owned(), |inside| format!("{declared}{inside}"));
+    BlockMember { block: block.to_owned(), name }
 }

@@ -12,6 +12,7 @@
 
 mod affine;
 mod ast;
+mod block;
 mod code;
 mod condition;
 mod count;
@@ -31,6 +32,7 @@ mod token;
 mod types;
 mod values;
 
+pub use block::{BlockMember, MemberLayout};
 pub use count::{Kind, OpCounts, Trust};
 pub use error::{ErrorKind, GlslError};
 pub(crate) use evaluate::Budget;

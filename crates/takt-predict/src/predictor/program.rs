@@ -7,8 +7,8 @@ use std::ops::Range;
 use crate::cost::ProgramId;
 use crate::fragments::AffinePosition;
 use crate::glsl::{
-    GlslError, Options, PositionSlice, Sampler, Shader, SliceAttribute, Stage, UniformData, UniformValues,
-    analyse,
+    BlockMember, GlslError, MemberLayout, Options, PositionSlice, Sampler, Shader, SliceAttribute, Stage,
+    UniformData, UniformValues, analyse,
 };
 use crate::shaders::ProgramFeatures;
 use crate::table::Mixer;
@@ -27,7 +27,9 @@ pub struct Program {
     uniforms: UniformValues,
     /// Words that positions depend on.
     watched: Vec<Range<u32>>,
-    /// Uniforms in blocks that positions depend on and that nobody has set yet.
+    /// Uniforms in blocks that positions depend on, whose values lie in buffers.
+    in_blocks: Vec<usize>,
+    /// Those of them whose values are not known.
     missing: Vec<usize>,
     /// A hash of these words, until one of them changes.
     position_hash: Cell<Option<u64>>,
@@ -65,9 +67,22 @@ impl Program {
         let uniforms =
             vertex.as_ref().map(|shader| UniformValues::new(&shader.interface)).unwrap_or_default();
         let watched = slice_of(vertex.as_ref()).map(PositionSlice::uniform_words).unwrap_or_default();
-        let missing = unset(vertex.as_ref(), &watched);
+        let in_blocks = in_blocks(vertex.as_ref(), &watched);
+        let missing = in_blocks.clone();
         let (position_hash, matrix) = (Cell::new(None), Cell::new(None));
-        Self { id, vertex, samplers, features, problem, uniforms, watched, missing, position_hash, matrix }
+        Self {
+            id,
+            vertex,
+            samplers,
+            features,
+            problem,
+            uniforms,
+            watched,
+            in_blocks,
+            missing,
+            position_hash,
+            matrix,
+        }
     }
 
     /// Equal for equal sources.
@@ -87,7 +102,7 @@ impl Program {
 
     /// The attributes that draws must hand over, in this order: those that positions depend on.
     pub fn attributes(&self) -> &[SliceAttribute] {
-        self.slice().map_or(&[], PositionSlice::attributes)
+        slice_of(self.vertex.as_ref()).map_or(&[], PositionSlice::attributes)
     }
 
     /// Samplers of both shaders.
@@ -115,7 +130,40 @@ impl Program {
                 self.position_hash.set(None);
             }
         }
-        self.missing.retain(|missing| *missing != slot.0);
+        self.note(slot, true);
+    }
+
+    /// Uniforms in blocks that positions depend on; all others need not be read.
+    pub fn block_uniforms(&self) -> impl Iterator<Item = (UniformSlot, &BlockMember)> {
+        let uniforms = self.vertex.as_ref().map_or(&[][..], |shader| &shader.interface.uniforms);
+        let member = |at: &usize| Some((UniformSlot(*at), uniforms.get(*at)?.block.as_ref()?));
+        self.in_blocks.iter().filter_map(member)
+    }
+
+    /// Takes the value of a uniform from the bytes of its block, as far as they are known. Without
+    /// them, positions are not known either.
+    pub fn read_uniform(&mut self, slot: UniformSlot, layout: &MemberLayout, bytes: Option<&[u8]>) {
+        let uniform = self.vertex.as_ref().and_then(|shader| shader.interface.uniforms.get(slot.0));
+        let Some(uniform) = uniform else { return };
+        let read = bytes.and_then(|bytes| self.uniforms.read(uniform, layout, bytes));
+        if read != Some(false) {
+            self.position_hash.set(None);
+        }
+        self.note(slot, read.is_some());
+    }
+
+    /// Notes whether the value of a uniform in a block is known.
+    fn note(&mut self, slot: UniformSlot, known: bool) {
+        let was_known = !self.missing.contains(&slot.0);
+        if known == was_known || !self.in_blocks.contains(&slot.0) {
+            return;
+        }
+        self.position_hash.set(None);
+        if known {
+            self.missing.retain(|missing| *missing != slot.0);
+        } else {
+            self.missing.push(slot.0);
+        }
     }
 
     /// What computes positions, if that is known.
@@ -134,6 +182,9 @@ impl Program {
             return hash;
         }
         let mut hasher = Mixer(0);
+        if !self.missing.is_empty() {
+            hasher.write_usize(self.missing.len());
+        }
         for range in &self.watched {
             let (pairs, rest) = self.uniforms.words(range).as_chunks::<2>();
             pairs.iter().for_each(|[a, b]| hasher.write_u64(u64::from(*a) << 32 | u64::from(*b)));
@@ -149,8 +200,8 @@ fn slice_of(vertex: Option<&Shader>) -> Option<&PositionSlice> {
     vertex?.position.as_ref()?.slice.as_ref().ok()
 }
 
-/// Uniforms in blocks have their values in buffers, which nobody may have read.
-fn unset(vertex: Option<&Shader>, watched: &[Range<u32>]) -> Vec<usize> {
+/// Uniforms in blocks that matter.
+fn in_blocks(vertex: Option<&Shader>, watched: &[Range<u32>]) -> Vec<usize> {
     let uniforms = vertex.map_or(&[][..], |shader| &shader.interface.uniforms);
     let matters = |first: u32, words: u32| {
         watched.iter().any(|watched| watched.start < first + words && first < watched.end)

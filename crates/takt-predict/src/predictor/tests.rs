@@ -6,7 +6,7 @@ use crate::cost::{Buffers, Capabilities, Target, TextureSize};
 use crate::fragments::{
     Attribute, BufferId, Elements, Format, IndexFormat, Input, Mode, RasterState, Rect, Trust,
 };
-use crate::glsl::UniformData;
+use crate::glsl::{MemberLayout, UniformData};
 use crate::mars::Model;
 use crate::shaders::Submodel;
 
@@ -207,8 +207,45 @@ fn what_cannot_be_placed_fills_the_target() {
     assert_eq!(program(textured).problem(), None);
     let problem = program("this is no shader").problem().map(ToString::to_string);
     assert!(problem.as_deref().is_some_and(|text| text.starts_with("Vertex shader: ")), "{problem:?}");
-    let program = program(in_block);
-    assert_eq!(program.attributes().len(), 1, "once its block was set, it can be placed");
+}
+
+#[test]
+fn uniforms_in_blocks_place_draws_while_their_buffers_are_known() {
+    let in_block = "#version 300 es\nuniform Block { float idle; mat4 matrix; } block; in vec4 at; \
+        void main() { gl_Position = block.matrix * at; }";
+    let mut program = Program::new(in_block, PLAIN, &[]);
+    let members: Vec<_> = program.block_uniforms().map(|(slot, member)| (slot, member.clone())).collect();
+    let [(slot, member)] = members.as_slice() else { panic!("{members:?}") };
+    assert_eq!((member.block.as_str(), member.name.as_str()), ("Block", "Block.matrix"));
+    assert_eq!(program.attributes().len(), 1, "attributes do not depend on what is in buffers");
+
+    let layout = MemberLayout { offset: 16, matrix_stride: 16, ..MemberLayout::default() };
+    let buffer = |scale: f32| {
+        let matrix = IDENTITY.map(|value| if value == 0.0 { 0.0 } else { scale });
+        let words = [0.0; 4].into_iter().chain(matrix[..15].iter().copied()).chain([1.0]);
+        words.flat_map(f32::to_ne_bytes).collect::<Vec<u8>>()
+    };
+    let (vertices, state) = (quad(), state());
+    let mut predictor = predictor(Method::Samples, &program);
+    let mut fragments = |program: &Program| {
+        predictor.draw(&call(program, &inputs(program, &vertices, None), &state));
+        predictor.submit(Submission::Flush, Disturbance::None).1.fragments()
+    };
+    assert_eq!(fragments(&program), 10_000.0, "not read yet");
+    program.read_uniform(*slot, &layout, Some(&buffer(1.0)));
+    let hash = program.position_hash();
+    assert_eq!(fragments(&program), 2500.0);
+    program.read_uniform(*slot, &layout, Some(&buffer(0.5)));
+    assert_ne!(program.position_hash(), hash, "another scene");
+    assert_eq!(fragments(&program), 625.0);
+    let hash = program.position_hash();
+    for unknown in [None, Some(&buffer(1.0)[..79])] {
+        program.read_uniform(*slot, &layout, unknown);
+        assert_ne!(program.position_hash(), hash, "no scene that is known");
+        assert_eq!(fragments(&program), 10_000.0);
+    }
+    program.read_uniform(*slot, &layout, Some(&buffer(0.5)));
+    assert_eq!((program.position_hash(), fragments(&program)), (hash, 625.0));
 }
 
 #[test]

@@ -284,17 +284,24 @@ impl Lowerer<'_> {
         let ty = Type { base: Base::Struct(structure), array };
         let (first, ids) = self.uniform_words(block.line, ty)?;
         let instance = block.instance.map(|(name, _)| name);
-        let leaves_name = if instance.is_some() { block_name.as_str() } else { "" };
-        let mut leaves =
-            Leaves { structs: &self.structs, block: Some(&block_name), interface: &mut self.interface };
+        let one = Type { array: None, ..ty };
+        for element in 0..array.unwrap_or(1) {
+            let name = if array.is_some() { format!("{block_name}[{element}]") } else { block_name.clone() };
+            let block = Some((block_name.as_str(), name.as_str()));
+            let mut leaves = Leaves { structs: &self.structs, block, interface: &mut self.interface };
+            if instance.is_some() {
+                let scalars = self.structs.get(usize::from(structure)).map_or(0, |found| found.scalars);
+                leaves.add(&name, one, first + element * scalars)?;
+                continue;
+            }
+            for field in &fields {
+                leaves.add(&field.name, field.ty, first + field.offset)?;
+            }
+        }
         if let Some(instance) = instance {
-            leaves.add(leaves_name, ty, first)?;
             let slot = self.declare(block.line, instance, &Value { ty, ids })?;
             self.bind(instance, Symbol::Variable(Variable { ty, slot, uniform: Some(first) }));
             return Ok(());
-        }
-        for field in &fields {
-            leaves.add(&field.name, field.ty, first + field.offset)?;
         }
         for ((name, _), field) in block.fields.iter().zip(&fields) {
             let start = field.offset as usize;
