@@ -1,6 +1,7 @@
 """`takt serve` for one measurement."""
 
 import json
+import math
 import time
 
 from takteval.crew import Failed, run
@@ -50,7 +51,7 @@ def toml(value):
     """A value, or a table on one line."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {toml(each)}" for key, each in value.items()) + " }"
-    return json.dumps(value)
+    return "inf" if value == math.inf else json.dumps(value)
 
 
 def configuration(settings, more):

@@ -1,5 +1,7 @@
 """Experiment 1: an app that must be on time beside floods of long draws."""
 
+import math
+
 from takteval import frames, load, reality
 from takteval.crew import Crew, Failed
 from takteval.daemon import LOG, Daemon
@@ -123,7 +125,7 @@ class Experiment:
             priority = lambda level: ["--egl-priority", level] if mode == "egl-priority" else []
             return (lambda more: crew.start("hero", [*hero, "--fps", FPS, *priority("high"), *more], env),
                     lambda name, command: crew.start(name, [*command, *priority("low")], env))
-        blocking_ms = None if mode == "takt-deadlines" else MAX_BLOCKING_MS
+        blocking_ms = math.inf if mode == "takt-deadlines" else MAX_BLOCKING_MS
         daemon = Daemon(self.machine, crew, max_slice_ms=about["slice_ms"], max_blocking_ms=blocking_ms,
                         mpcg=about["mpcg"], record=record)
         # The swap paces it, and its own draw is never cut: nobody more important waits for it.
