@@ -80,13 +80,14 @@ impl Models {
         shaders: Option<&ShaderModels>,
         programs: Arc<Programs>,
     ) -> Option<Self> {
-        let predictors: Vec<Predictor> = choice
-            .combinations()
-            .iter()
-            .map(|combination| {
-                Predictor::new(combination.settings(choice.overpredict), profile.clone(), shaders.cloned())
-            })
-            .collect();
+        let mut predictors: Vec<Predictor> = Vec::new();
+        for combination in choice.combinations() {
+            let settings = combination.settings(choice.overpredict);
+            // Fragments need not be estimated twice for two models of shaders.
+            if !predictors.last_mut().is_some_and(|last| last.add(&settings)) {
+                predictors.push(Predictor::new(settings, profile.clone(), shaders.cloned()));
+            }
+        }
         let history = choice.history().then(History::default);
         let untrained = shaders.is_none();
         let commands = Vec::new();
@@ -177,7 +178,11 @@ impl Models {
             self.note(SWAP, 0);
         }
         let commands = std::mem::take(&mut self.commands);
-        let predictions = self.predictors.iter_mut().map(|predictor| predictor.submit(end, switch)).collect();
+        let mut predictions = Vec::new();
+        for predictor in &mut self.predictors {
+            let (first, beside) = predictor.submit_both(end, switch);
+            predictions.extend([first].into_iter().chain(beside));
+        }
         if let Submission::Swap(_) = end {
             self.predictors.iter_mut().for_each(Predictor::frame_begins);
         }
@@ -199,8 +204,11 @@ impl Models {
             self.beyond.learn(group.fence_ns as f64 / upper_ns.max(1.0), &AdaptionConfig::default());
         }
         let measured = Measured { cost, disturbance, fragments: None };
-        for (predictor, (_, ticket)) in self.predictors.iter_mut().zip(&predicted.predictions) {
-            predictor.learn(ticket, &measured);
+        let mut tickets = predicted.predictions.iter().map(|(_, ticket)| ticket);
+        for predictor in &mut self.predictors {
+            for ticket in tickets.by_ref().take(predictor.models()) {
+                predictor.learn(ticket, &measured);
+            }
             if group.ends_frame {
                 predictor.frame_measured();
             }

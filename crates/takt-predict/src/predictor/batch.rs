@@ -2,12 +2,12 @@
 
 use std::hash::{Hash as _, Hasher as _};
 
-use super::{DrawCall, Predictor, fragment_state};
+use super::{DrawCall, Predictor, Work, fragment_state};
 use crate::cost::{
     Costs, DrawLoad, FragmentState, GroupCost, ProgramId, SceneKey, ShaderContext, ShaderRates,
 };
 use crate::fragments::{
-    AffinePosition, FragmentEstimator as _, MatrixPosition, PositionSource, RasterState, Scene,
+    AffinePosition, FragmentEstimator as _, Fragments, MatrixPosition, PositionSource, RasterState, Scene,
     ShaderPosition, View, sane,
 };
 use crate::table::Mixer;
@@ -19,7 +19,8 @@ pub(super) struct Batch {
     /// Sizes of textures, on which rates depend.
     textures: u64,
     view: View,
-    rates: ShaderRates,
+    /// By the predictor's shader model, and by the one beside it.
+    rates: [ShaderRates; 2],
     /// Where vertices land, if one matrix tells.
     position: Option<AffinePosition>,
     /// Whether there are draws whose vertices cannot be placed.
@@ -41,19 +42,53 @@ pub(super) struct Pending {
     pub(super) state: FragmentState,
     /// Whether fragments are estimated for the group as a whole, and then the sum of vertices
     /// times the time per fragment: what weighs programs against each other.
-    looks_back: bool,
+    pub(super) looks_back: bool,
     weighted_ns: f64,
 }
 
 impl Pending {
+    /// The draws of a scene, with what its program costs.
+    pub(super) fn add(&mut self, costs: &Costs<'_>, batch: &Batch, rates: ShaderRates, fragments: f64) {
+        let Batch { key, calls, vertices, .. } = *batch;
+        let samples = key.capabilities.samples;
+        let load = DrawLoad { calls, vertices, fragments, samples };
+        self.cost.draw += costs.draw(&load, rates);
+        let one = DrawLoad { calls: 0, vertices: 0, fragments: 1.0, samples };
+        self.weighted_ns += vertices as f64 * costs.draw(&one, rates);
+        self.vertices = self.vertices.saturating_add(vertices);
+        self.fragments += fragments;
+        (self.program, self.target) = (key.program, key.target);
+        self.state = FragmentState { depth: key.capabilities.depth_test, blend: key.capabilities.blend };
+    }
+
+    /// A command other than a draw.
+    pub(super) fn work(&mut self, costs: &Costs<'_>, work: Work) {
+        let cost = &mut self.cost;
+        match work {
+            Work::Clear { buffers, target } => cost.clear += costs.clear(buffers, target),
+            Work::Resolve(target) => cost.draw += costs.swap(target, self.fragments),
+            Work::Load { bytes } => cost.copy += costs.load(bytes),
+            Work::Upload { bytes } => cost.copy += costs.upload(bytes),
+            Work::Mipmap { bytes } => cost.copy += costs.mipmap(bytes),
+            Work::Copy { bytes } => cost.copy += costs.copy(bytes),
+            Work::Buffer { bytes } => cost.copy += costs.buffer(bytes),
+        }
+    }
+
+    /// The group with its fragments, if they are estimated for the group as a whole.
+    pub(super) fn whole(&self, fragments: &Fragments) -> Self {
+        let mut group = *self;
+        if group.looks_back && group.vertices > 0 {
+            let fragments = fragments.look_back(group.vertices).unwrap_or(0.0);
+            group.fragments += fragments;
+            group.cost.draw += fragments * group.fragment_ns();
+        }
+        group
+    }
+
     /// Time per fragment, on average over vertices.
     pub(super) fn fragment_ns(&self) -> f64 {
         self.weighted_ns / self.vertices as f64
-    }
-
-    /// Whether fragments are those of a frame before.
-    pub(super) fn looks_back(&self) -> bool {
-        self.looks_back
     }
 }
 
@@ -78,7 +113,7 @@ impl Predictor {
             self.fragments.record_unplaced(&draw, &nowhere);
         } else if let Some(position) = &batch.position {
             self.fragments.record(&draw, &Scene { view: &batch.view, position });
-        } else if self.pending.looks_back || !self.record_general(call, &batch) {
+        } else if self.judge.pending.looks_back || !self.record_general(call, &batch) {
             batch.unplaced = true;
             self.fragments.record_unplaced(&draw, &nowhere);
         }
@@ -96,9 +131,14 @@ impl Predictor {
 
     fn open_batch(&mut self, call: &DrawCall<'_>, key: SceneKey, textures: u64) {
         let (program, state) = (key.program, fragment_state(call.state));
-        let rates = self.rates(&ShaderContext { program, state, textures: call.state.textures });
-        if self.pending.vertices == 0 {
-            self.pending.looks_back = self.fragments.looks_back();
+        let shader = ShaderContext { program, state, textures: call.state.textures };
+        let (profiled, mars, looks_back) = (&self.profiled, self.mars.as_ref(), self.fragments.looks_back());
+        let mut rates = [ShaderRates::default(); 2];
+        for (judge, rates) in [&mut self.judge].into_iter().chain(&mut self.beside).zip(&mut rates) {
+            *rates = judge.rates(profiled, mars, &shader);
+            if judge.pending.vertices == 0 {
+                judge.pending.looks_back = looks_back;
+            }
         }
         let view = View::new(&key.raster);
         let position = self.matrix(call);
@@ -127,20 +167,11 @@ impl Predictor {
     /// Predicts the draws of the last scene.
     pub(super) fn close_batch(&mut self) {
         let Some(batch) = self.batch.take() else { return };
-        let Batch { key, rates, calls, vertices, .. } = batch;
-        let samples = key.capabilities.samples;
-        let fragments =
-            if self.pending.looks_back && batch.given.is_none() { 0.0 } else { self.batch_fragments(&batch) };
-        let load = DrawLoad { calls, vertices, fragments, samples };
-        let costs = Costs(&self.profile);
-        let pending = &mut self.pending;
-        pending.cost.draw += costs.draw(&load, rates);
-        let one = DrawLoad { calls: 0, vertices: 0, fragments: 1.0, samples };
-        pending.weighted_ns += vertices as f64 * costs.draw(&one, rates);
-        pending.vertices = pending.vertices.saturating_add(vertices);
-        pending.fragments += fragments;
-        (pending.program, pending.target) = (key.program, key.target);
-        pending.state = FragmentState { depth: key.capabilities.depth_test, blend: key.capabilities.blend };
+        let known = batch.given.is_some() || !self.judge.pending.looks_back;
+        let fragments = if known { self.batch_fragments(&batch) } else { 0.0 };
+        for (judge, rates) in [&mut self.judge].into_iter().chain(&mut self.beside).zip(batch.rates) {
+            judge.add(&self.profile, &batch, rates, fragments);
+        }
     }
 
     fn batch_fragments(&mut self, batch: &Batch) -> f64 {
@@ -157,24 +188,16 @@ impl Predictor {
         if batch.unplaced { estimate.max(batch.view.visible()) } else { estimate }
     }
 
-    /// The current group with its fragments, if they are estimated for the group as a whole.
-    pub(super) fn whole_group(&self) -> Pending {
-        let mut group = self.pending;
-        if group.looks_back && group.vertices > 0 {
-            let fragments = self.fragments.look_back(group.vertices).unwrap_or(0.0);
-            group.fragments += fragments;
-            group.cost.draw += fragments * group.fragment_ns();
-        }
-        group
-    }
-
     /// Moves on to the next group.
     pub(super) fn close_group(&mut self) {
-        if self.pending.looks_back && self.pending.vertices > 0 {
+        let pending = &self.judge.pending;
+        if pending.looks_back && pending.vertices > 0 {
             let view = View::new(&RasterState::new(0, 0));
             self.fragments.take(&Scene { view: &view, position: &NOWHERE });
         }
-        self.pending = Pending::default();
+        for judge in [&mut self.judge].into_iter().chain(&mut self.beside) {
+            judge.pending = Pending::default();
+        }
     }
 }
 

@@ -57,6 +57,7 @@
 
 mod batch;
 mod call;
+mod judge;
 mod program;
 #[cfg(test)]
 mod tests;
@@ -66,18 +67,16 @@ pub use program::{Program, ProgramProblem, UniformSlot};
 
 use takt_core::Cost;
 
-use crate::adapt::{Adaption, AdaptionConfig, Disturbance, Fingerprint, GroupKey};
-use crate::cost::{
-    Costs, FragmentState, GroupType, Parts, ProfiledShaders, ProgramId, ShaderContext, ShaderCost,
-    ShaderRates, Target,
-};
+use crate::adapt::{AdaptionConfig, Disturbance, GroupKey};
+use crate::cost::{Costs, FragmentState, GroupType, Parts, ProfiledShaders, ProgramId, ShaderRates, Target};
 use crate::estimate::Prediction;
 use crate::fragments::{
     BoundingBox, FragmentEstimator as _, Fragments, Method, ShaderMemory, TriangleSamples,
 };
 use crate::profile::Profile;
 use crate::shaders::{MarsShaders, ShaderModels};
-use batch::{Batch, Pending};
+use batch::Batch;
+use judge::Judge;
 
 /// Which model says what shaders cost.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
@@ -117,6 +116,8 @@ impl Default for Settings {
 /// What is to be known about a group when its measured time arrives.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct Ticket {
+    /// Who gave it.
+    model: ShaderModel,
     key: GroupKey,
     parts: Parts,
     vertices: u64,
@@ -177,14 +178,11 @@ pub struct Predictor {
     fragments: Fragments,
     profiled: ProfiledShaders,
     mars: Option<MarsShaders>,
-    /// The largest rates of all programs so far, for programs about which nothing is known.
-    dearest: ShaderRates,
-    adaption: Adaption,
     memory: ShaderMemory,
     batch: Option<Batch>,
-    pending: Pending,
-    /// Fragments since the last swap.
-    frame_fragments: f64,
+    judge: Judge,
+    /// Another shader model that is asked about the same fragments.
+    beside: Option<Judge>,
 }
 
 impl Predictor {
@@ -195,15 +193,31 @@ impl Predictor {
             fragments: Fragments::with(settings.fragments, boxes, TriangleSamples::default()),
             profiled: ProfiledShaders::new(&profile, settings.programs),
             mars: models.map(|models| MarsShaders::new(models, settings.programs)),
-            dearest: ShaderRates::default(),
-            adaption: Adaption::new(settings.adaption),
             memory: ShaderMemory::default(),
             batch: None,
-            pending: Pending::default(),
-            frame_fragments: 0.0,
+            judge: Judge::new(&settings),
+            beside: None,
             settings,
             profile,
         }
+    }
+
+    /// Has the other shader model say as well what it thinks, of the same fragments. False if that
+    /// cannot be: settings differ in more than that, or fragments are explained by times, which
+    /// depends on the model.
+    pub fn add(&mut self, settings: &Settings) -> bool {
+        let same = Settings { shaders: self.settings.shaders, ..*settings } == self.settings;
+        let other = settings.shaders != self.settings.shaders && self.beside.is_none();
+        let fits = same && other && !self.explains();
+        if fits {
+            self.beside = Some(Judge::new(settings));
+        }
+        fits
+    }
+
+    /// How many shader models are asked.
+    pub fn models(&self) -> usize {
+        1 + usize::from(self.beside.is_some())
     }
 
     /// A program was linked.
@@ -220,20 +234,12 @@ impl Predictor {
 
     /// Adds a command other than a draw to the current group.
     pub fn work(&mut self, work: Work) {
+        if let Work::Resolve(_) = work {
+            self.close_batch();
+        }
         let costs = Costs(&self.profile);
-        let cost = &mut self.pending.cost;
-        match work {
-            Work::Clear { buffers, target } => cost.clear += costs.clear(buffers, target),
-            Work::Resolve(target) => {
-                self.close_batch();
-                let fragments = self.pending.fragments;
-                self.pending.cost.draw += Costs(&self.profile).swap(target, fragments);
-            }
-            Work::Load { bytes } => cost.copy += costs.load(bytes),
-            Work::Upload { bytes } => cost.copy += costs.upload(bytes),
-            Work::Mipmap { bytes } => cost.copy += costs.mipmap(bytes),
-            Work::Copy { bytes } => cost.copy += costs.copy(bytes),
-            Work::Buffer { bytes } => cost.copy += costs.buffer(bytes),
+        for judge in [&mut self.judge].into_iter().chain(&mut self.beside) {
+            judge.pending.work(&costs, work);
         }
     }
 
@@ -241,69 +247,54 @@ impl Predictor {
     /// apart from those so far, even if they are of the same scene.
     pub fn pending(&mut self, switch: Disturbance) -> Prediction {
         self.close_batch();
-        let mut group = self.whole_group();
-        group.cost.flush = Costs(&self.profile).flush();
-        let (key, parts) = group.identify();
-        self.predict(&key, &parts, switch)
+        self.judge.pending(&self.fragments, &self.profile, None, switch)
     }
 
     /// The same if it were submitted by a swap of `target`.
     pub fn pending_swap(&mut self, target: Target, switch: Disturbance) -> Prediction {
         self.close_batch();
-        let mut group = self.whole_group();
-        let costs = Costs(&self.profile);
-        group.cost.flush = costs.flush();
-        group.cost.swap = costs.swap(target, self.frame_fragments + group.fragments);
-        let (key, parts) = group.identify();
-        self.predict(&key, &parts, switch)
+        self.judge.pending(&self.fragments, &self.profile, Some(target), switch)
     }
 
     /// Submits the current group. With `switch`, a context switch of the GPU is due before it.
     pub fn submit(&mut self, end: Submission, switch: Disturbance) -> (Prediction, Ticket) {
+        self.submit_both(end, switch).0
+    }
+
+    /// The same, with what a model says that was [added](Self::add).
+    pub fn submit_both(
+        &mut self,
+        end: Submission,
+        switch: Disturbance,
+    ) -> ((Prediction, Ticket), Option<(Prediction, Ticket)>) {
         self.close_batch();
-        let mut group = self.whole_group();
+        let (fragments, profile) = (&self.fragments, &self.profile);
+        let first = self.judge.submit(fragments, profile, end, switch);
+        let beside = self.beside.as_mut().map(|judge| judge.submit(fragments, profile, end, switch));
         self.close_group();
-        let costs = Costs(&self.profile);
-        group.cost.flush = if end == Submission::Finish { costs.finish() } else { costs.flush() };
-        self.frame_fragments += group.fragments;
-        if let Submission::Swap(target) = end {
-            group.cost.swap = costs.swap(target, self.frame_fragments);
-            self.frame_fragments = 0.0;
-        }
-        let (key, parts) = group.identify();
-        let ticket = Ticket {
-            key,
-            parts,
-            vertices: group.vertices,
-            fragments: group.fragments,
-            fragment_ns: group.fragment_ns(),
-            looked_back: group.looks_back(),
-        };
-        (self.predict(&key, &parts, switch), ticket)
+        (first, beside)
     }
 
     /// Learns what a group cost. Groups come in the order in which they were submitted.
     pub fn learn(&mut self, ticket: &Ticket, measured: &Measured) {
-        let recent = matches!(self.settings.fragments, Method::Ratio | Method::Sequence);
+        let recent = self.explains();
         // What an estimator gets wrong that only fills in is nothing to correct the other one by.
         let counts = !recent || ticket.looked_back || ticket.vertices == 0;
-        if self.settings.adapt && counts {
-            self.adaption.learn(&ticket.key, &ticket.parts, measured.cost, measured.disturbance);
+        let judges = [&mut self.judge].into_iter().chain(&mut self.beside);
+        if let Some(judge) =
+            judges.into_iter().find(|judge| judge.gave(ticket)).filter(|_| self.settings.adapt && counts)
+        {
+            judge.adaption.learn(&ticket.key, &ticket.parts, measured.cost, measured.disturbance);
         }
-        if ticket.vertices > 0 {
-            let fragments =
-                measured.fragments.or_else(|| self.explained(ticket, measured).filter(|_| recent));
+        if ticket.vertices > 0 && self.judge.gave(ticket) {
+            let fragments = measured.fragments.or_else(|| explained(ticket, measured).filter(|_| recent));
             fragments.into_iter().for_each(|count| self.fragments.measured(ticket.vertices, count));
         }
     }
 
-    /// Fragments by the time, for estimators that look back. A disturbed group has those that it
-    /// was thought to have: places in the sequence must not move.
-    fn explained(&self, ticket: &Ticket, measured: &Measured) -> Option<f64> {
-        match measured.disturbance {
-            Disturbance::None => ticket.explained(measured.cost.span().as_ns() as f64),
-            Disturbance::ContextSwitch | Disturbance::Unknown => Some(ticket.fragments),
-        }
+    /// Whether fragments are those of frames before, which their times explain.
+    fn explains(&self) -> bool {
+        matches!(self.settings.fragments, Method::Ratio | Method::Sequence)
     }
 
     /// The first group of a frame is about to be filled.
@@ -318,33 +309,16 @@ impl Predictor {
 
     /// Mean time that a context switch adds to the group after it.
     pub fn switch_ns(&self) -> f64 {
-        self.adaption.switch_ns()
-    }
-
-    fn predict(&self, key: &GroupKey, parts: &Parts, switch: Disturbance) -> Prediction {
-        self.adaption.predict(key, parts, switch).scaled(self.settings.overpredict)
-    }
-
-    /// What the program's instances cost, by the best source there is.
-    fn rates(&mut self, shader: &ShaderContext<'_>) -> ShaderRates {
-        let mars = || self.mars.as_ref().and_then(|mars| mars.rates(shader));
-        let profiled = || self.profiled.rates(shader);
-        let known = match self.settings.shaders {
-            ShaderModel::Profiled => profiled().or_else(mars),
-            ShaderModel::Mars => mars().or_else(profiled),
-        };
-        let Some(rates) = known else { return self.dearest };
-        self.dearest.vertex_ns = self.dearest.vertex_ns.max(rates.vertex_ns);
-        self.dearest.fragment_ns = self.dearest.fragment_ns.max(rates.fragment_ns);
-        rates
+        self.judge.adaption.switch_ns()
     }
 }
 
-impl Pending {
-    fn identify(&self) -> (GroupKey, Parts) {
-        let group_type = self.cost.group_type();
-        let scene = Fingerprint::new(self.vertices, self.target, self.state);
-        (GroupKey { program: self.program, group_type, scene }, self.cost.parts(group_type))
+/// Fragments by the time, for estimators that look back. A disturbed group has those that it was
+/// thought to have: places in the sequence must not move.
+fn explained(ticket: &Ticket, measured: &Measured) -> Option<f64> {
+    match measured.disturbance {
+        Disturbance::None => ticket.explained(measured.cost.span().as_ns() as f64),
+        Disturbance::ContextSwitch | Disturbance::Unknown => Some(ticket.fragments),
     }
 }
 

@@ -210,6 +210,57 @@ fn what_cannot_be_placed_fills_the_target() {
 }
 
 #[test]
+fn two_shader_models_share_fragments_and_nothing_else() {
+    let programs = [program(STRAIGHT), program(BENT)];
+    let (bytes, state) = (quad(), state());
+    let settings = |fragments, shaders| Settings { fragments, shaders, ..Settings::default() };
+    for method in [Method::BoundingBox, Method::Samples] {
+        let new = |shaders| {
+            let mut made = Predictor::new(settings(method, shaders), profile(), Some(models(3.0)));
+            programs.iter().for_each(|program| made.link(program));
+            made.profiled(programs[0].id(), RATES);
+            made
+        };
+        let (mut profiled, mut mars) = (new(ShaderModel::Profiled), new(ShaderModel::Mars));
+        let mut both = new(ShaderModel::Profiled);
+        assert!(both.add(&settings(method, ShaderModel::Mars)));
+        assert!(!both.add(&settings(method, ShaderModel::Mars)), "there are two");
+        for round in 0..6_u64 {
+            for predictor in [&mut profiled, &mut mars, &mut both] {
+                predictor.work(Work::Upload { bytes: 1 << 20 });
+                for program in &programs {
+                    predictor.draw(&call(program, &inputs(program, &bytes, None), &state));
+                }
+                predictor.work(Work::Resolve(Target::Default { pixels: 10_000, fast_clear: false }));
+                if round % 2 == 0 {
+                    predictor.pending(Disturbance::None);
+                }
+            }
+            let swap = Submission::Swap(Target::Default { pixels: 10_000, fast_clear: false });
+            let (first, second) = both.submit_both(swap, Disturbance::None);
+            let second = second.expect("a model beside it");
+            assert_eq!(first, profiled.submit(swap, Disturbance::None));
+            assert_eq!(second, mars.submit(swap, Disturbance::None));
+            assert_eq!(first.1.fragments(), second.1.fragments());
+            assert_ne!(first.1.parts(), second.1.parts(), "{method:?}: models differ");
+            let cost = Cost::new(Span::from_us(40 + round));
+            let measured = Measured { cost, disturbance: Disturbance::None, fragments: None };
+            for (ticket, alone) in [(first.1, &mut profiled), (second.1, &mut mars)] {
+                both.learn(&ticket, &measured);
+                alone.learn(&ticket, &measured);
+            }
+        }
+    }
+    for method in [Method::Ratio, Method::Sequence] {
+        let mut predictor = Predictor::new(settings(method, ShaderModel::Profiled), profile(), None);
+        assert!(!predictor.add(&settings(method, ShaderModel::Mars)), "fragments depend on the model");
+    }
+    let mut predictor = Predictor::new(settings(Method::Samples, ShaderModel::Mars), profile(), None);
+    assert!(!predictor.add(&settings(Method::BoundingBox, ShaderModel::Profiled)), "other fragments");
+    assert!(!predictor.add(&settings(Method::Samples, ShaderModel::Mars)), "nothing else");
+}
+
+#[test]
 fn uniforms_in_blocks_place_draws_while_their_buffers_are_known() {
     let in_block = "#version 300 es\nuniform Block { float idle; mat4 matrix; } block; in vec4 at; \
         void main() { gl_Position = block.matrix * at; }";

@@ -1,0 +1,125 @@
+//! What one shader model makes of the commands of an app, and what it has learnt about it.
+
+use super::batch::{Batch, Pending};
+use super::{Settings, ShaderModel, Submission, Ticket};
+use crate::adapt::{Adaption, Disturbance, Fingerprint, GroupKey};
+use crate::cost::{Costs, Parts, ProfiledShaders, ShaderContext, ShaderCost as _, ShaderRates, Target};
+use crate::estimate::Prediction;
+use crate::fragments::Fragments;
+use crate::profile::Profile;
+use crate::shaders::MarsShaders;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    model: ShaderModel,
+    overpredict: f64,
+    /// The largest rates of all programs so far, for programs about which nothing is known.
+    dearest: ShaderRates,
+    pub(super) adaption: Adaption,
+    /// The current group.
+    pub(super) pending: Pending,
+    /// Fragments since the last swap.
+    frame_fragments: f64,
+}
+
+impl Judge {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            model: settings.shaders,
+            overpredict: settings.overpredict,
+            dearest: ShaderRates::default(),
+            adaption: Adaption::new(settings.adaption),
+            pending: Pending::default(),
+            frame_fragments: 0.0,
+        }
+    }
+
+    /// What the program's instances cost, by the best source there is.
+    pub(super) fn rates(
+        &mut self,
+        profiled: &ProfiledShaders,
+        mars: Option<&MarsShaders>,
+        shader: &ShaderContext<'_>,
+    ) -> ShaderRates {
+        let mars = || mars.and_then(|mars| mars.rates(shader));
+        let profiled = || profiled.rates(shader);
+        let known = match self.model {
+            ShaderModel::Profiled => profiled().or_else(mars),
+            ShaderModel::Mars => mars().or_else(profiled),
+        };
+        let Some(rates) = known else { return self.dearest };
+        self.dearest.vertex_ns = self.dearest.vertex_ns.max(rates.vertex_ns);
+        self.dearest.fragment_ns = self.dearest.fragment_ns.max(rates.fragment_ns);
+        rates
+    }
+
+    /// The draws of a scene are complete.
+    pub(super) fn add(&mut self, profile: &Profile, batch: &Batch, rates: ShaderRates, fragments: f64) {
+        self.pending.add(&Costs(profile), batch, rates, fragments);
+    }
+
+    /// What the current group would cost if it were submitted now, by a swap of a target or without.
+    pub(super) fn pending(
+        &self,
+        fragments: &Fragments,
+        profile: &Profile,
+        swap: Option<Target>,
+        switch: Disturbance,
+    ) -> Prediction {
+        let costs = Costs(profile);
+        let mut group = self.pending.whole(fragments);
+        group.cost.flush = costs.flush();
+        if let Some(target) = swap {
+            group.cost.swap = costs.swap(target, self.frame_fragments + group.fragments);
+        }
+        let (key, parts) = group.identify();
+        self.predict(&key, &parts, switch)
+    }
+
+    /// The current group is submitted.
+    pub(super) fn submit(
+        &mut self,
+        fragments: &Fragments,
+        profile: &Profile,
+        end: Submission,
+        switch: Disturbance,
+    ) -> (Prediction, Ticket) {
+        let costs = Costs(profile);
+        let mut group = self.pending.whole(fragments);
+        group.cost.flush = if end == Submission::Finish { costs.finish() } else { costs.flush() };
+        self.frame_fragments += group.fragments;
+        if let Submission::Swap(target) = end {
+            group.cost.swap = costs.swap(target, self.frame_fragments);
+            self.frame_fragments = 0.0;
+        }
+        let (key, parts) = group.identify();
+        let ticket = Ticket {
+            model: self.model,
+            key,
+            parts,
+            vertices: group.vertices,
+            fragments: group.fragments,
+            fragment_ns: group.fragment_ns(),
+            looked_back: group.looks_back,
+        };
+        (self.predict(&key, &parts, switch), ticket)
+    }
+
+    /// Whether a ticket is one of its own.
+    pub(super) fn gave(&self, ticket: &Ticket) -> bool {
+        self.model == ticket.model
+    }
+
+    fn predict(&self, key: &GroupKey, parts: &Parts, switch: Disturbance) -> Prediction {
+        self.adaption.predict(key, parts, switch).scaled(self.overpredict)
+    }
+}
+
+impl Pending {
+    fn identify(&self) -> (GroupKey, Parts) {
+        let group_type = self.cost.group_type();
+        let scene = Fingerprint::new(self.vertices, self.target, self.state);
+        (GroupKey { program: self.program, group_type, scene }, self.cost.parts(group_type))
+    }
+}
