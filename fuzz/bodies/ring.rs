@@ -88,7 +88,8 @@ impl World {
             }
             4 => {
                 let (finished, cost) = (Time::from_ns(value), Span::from_ns(offset));
-                let _room = hostile.sender.send(&Request::Complete { group: GroupId(small), finished, cost });
+                let (group, frames) = (GroupId(small), u32::from(head[2]));
+                let _room = hostile.sender.send(&Request::Complete { group, finished, cost, frames });
             }
             _ => self.now += Span::from_us(offset),
         }

@@ -51,6 +51,9 @@ pub enum Event {
         finished: Time,
         /// Its measured execution time.
         cost: Cost,
+        /// Frames of the app that ended inside of it, besides the one that its kind ends. At most
+        /// [`FRAMES_PER_GROUP_MAX`](crate::limits::FRAMES_PER_GROUP_MAX) count.
+        frames: u32,
     },
     /// The refresh grid was re-anchored or its rate changed.
     Refresh(Refresh),

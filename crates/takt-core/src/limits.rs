@@ -21,6 +21,9 @@ pub const STRIDE_MAX: u32 = 240;
 /// Dispatches that one event can cause: every free slot may be filled.
 pub const DISPATCHES_PER_EVENT_MAX: usize = IN_FLIGHT_MAX;
 
+/// Frames that may end inside of one group; the rest of what is claimed does not count.
+pub const FRAMES_PER_GROUP_MAX: u32 = 32;
+
 /// Refusals and misses that may wait to be fetched, besides two for each app.
 pub const REPORTS_MAX: usize = 256;
 

@@ -53,7 +53,7 @@ fn exercise(scheduler: &mut Scheduler) -> u64 {
         }
         if let Some(group) = in_flight.take() {
             let cost = Cost::new(Span::from_us(210));
-            scheduler.handle_event(now, Event::Complete { group, finished: now, cost });
+            scheduler.handle_event(now, Event::Complete { group, finished: now, cost, frames: 0 });
         }
         scheduler.handle_timeout(now);
         while let Some(action) = scheduler.poll_action() {

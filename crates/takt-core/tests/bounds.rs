@@ -29,7 +29,7 @@ fn submit(scheduler: &mut Scheduler, now: Time, app: u32, group: u64) {
 
 fn complete(scheduler: &mut Scheduler, now: Time, group: u64) {
     let cost = Cost::new(Span::from_us(100));
-    scheduler.handle_event(now, Event::Complete { group: GroupId(group), finished: now, cost });
+    scheduler.handle_event(now, Event::Complete { group: GroupId(group), finished: now, cost, frames: 0 });
 }
 
 fn actions(scheduler: &mut Scheduler) -> Vec<Action> {

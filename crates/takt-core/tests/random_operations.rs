@@ -126,6 +126,8 @@ impl Driver {
             group,
             finished: now - Span::from_ns(ago),
             cost: Cost::new(Span::from_ns(ago)),
+            // As many as may be, and more.
+            frames: u32::try_from(ago % 40).unwrap_or(0),
         };
         let event = match op.clone() {
             Op::Wait(ns) => {

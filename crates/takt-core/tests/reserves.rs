@@ -80,7 +80,7 @@ fn play(apps: &[App], mpcg: u32) -> Vec<Ran> {
             && let Some((group, finished)) = gpu.pop_front()
         {
             let cost = Cost::new(submitted[index(group)].2);
-            scheduler.handle_event(now, Event::Complete { group, finished, cost });
+            scheduler.handle_event(now, Event::Complete { group, finished, cost, frames: 0 });
         }
         scheduler.handle_timeout(now);
     }

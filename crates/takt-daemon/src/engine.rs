@@ -273,7 +273,10 @@ impl Engine {
                     Some(Err(fault)) => self.dismiss(now, app, Some(fault)),
                     // Decided before its owner was let go, a moment ago: the place is free.
                     None => {
-                        self.tell_core(now, Event::Complete { group, finished: now, cost: Cost::default() });
+                        self.tell_core(
+                            now,
+                            Event::Complete { group, finished: now, cost: Cost::default(), frames: 0 },
+                        );
                     }
                 }
             }
@@ -302,7 +305,7 @@ impl Engine {
         };
         // Its places on the GPU are free for others at once.
         while let Some(group) = seat.take_granted() {
-            self.tell_core(now, Event::Complete { group, finished: now, cost: Cost::default() });
+            self.tell_core(now, Event::Complete { group, finished: now, cost: Cost::default(), frames: 0 });
         }
         if self.scheduler.lanes().iter().any(|lane| lane.app == app) {
             self.tell_core(now, Event::Leave { app });

@@ -150,13 +150,13 @@ impl Seat {
                 let estimate = estimate.min(self.longest);
                 Ok(Some(Event::Submit { app: self.app, group: self.global(group), kind, estimate }))
             }
-            Request::Complete { group, finished, cost } => {
+            Request::Complete { group, finished, cost, frames } => {
                 let global = self.global(group);
                 if !self.forget(global) {
                     return Err(Fault::NotGranted(group.0));
                 }
                 let finished = finished.min(now);
-                Ok(Some(Event::Complete { group: global, finished, cost: Cost::new(cost) }))
+                Ok(Some(Event::Complete { group: global, finished, cost: Cost::new(cost), frames }))
             }
         }
     }

@@ -170,7 +170,7 @@ fn lies_about_time_cost_the_liar_alone() {
         let request = Request::Submit { group, kind: GroupKind::Draw, estimate: Estimate::new(estimate) };
         liar.sender.send(&request).expect("room");
         assert_eq!(await_reply(&mut liar, granted), group.0);
-        liar.sender.send(&Request::Complete { group, finished, cost }).expect("room");
+        liar.sender.send(&Request::Complete { group, finished, cost, frames: 0 }).expect("room");
         honest.is_served();
     }
 }

@@ -91,7 +91,12 @@ impl Rig {
             }
             (Some(app), 6) => {
                 // A lie, which costs it its seat.
-                let lie = Request::Complete { group: GroupId(77_777), finished: self.now, cost: Span::ZERO };
+                let lie = Request::Complete {
+                    group: GroupId(77_777),
+                    finished: self.now,
+                    cost: Span::ZERO,
+                    frames: 0,
+                };
                 app.sender.send(&lie).ok();
             }
             (Some(app), 7..55) => {
@@ -104,7 +109,8 @@ impl Rig {
             (Some(app), _) => {
                 if let Some(group) = app.granted.pop() {
                     let cost = Span::from_us(self.dice.roll(1_500));
-                    let request = Request::Complete { group: GroupId(group), finished: self.now, cost };
+                    let request =
+                        Request::Complete { group: GroupId(group), finished: self.now, cost, frames: 0 };
                     app.sender.send(&request).ok();
                 }
             }
@@ -202,8 +208,12 @@ fn frames(app: &mut Joined, count: u64) {
                 None => app.receiver.sleep(Duration::from_millis(100)),
             }
         }
-        let complete =
-            Request::Complete { group: GroupId(group), finished: clock::now(), cost: Span::from_us(40) };
+        let complete = Request::Complete {
+            group: GroupId(group),
+            finished: clock::now(),
+            cost: Span::from_us(40),
+            frames: 0,
+        };
         app.sender.send(&complete).expect("room");
     }
 }

@@ -33,7 +33,8 @@ impl App {
     }
 
     fn complete(&mut self, group: u64, at: Time) {
-        let request = Request::Complete { group: GroupId(group), finished: at, cost: Span::from_us(1) };
+        let request =
+            Request::Complete { group: GroupId(group), finished: at, cost: Span::from_us(1), frames: 0 };
         self.sender.send(&request).expect("room");
     }
 

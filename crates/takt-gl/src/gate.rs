@@ -42,12 +42,39 @@ pub fn greet() {
     }
 }
 
-/// Asks for leave for a group predicted to take `estimate`, and waits for it. None where nobody
-/// schedules.
-pub fn ask(kind: GroupKind, estimate: Span) -> Option<Pass> {
-    match kind {
-        GroupKind::Draw => session()?.ask_to_fill(estimate),
-        _ => session()?.ask(kind, estimate),
+/// Asks for leave to show a frame, which is predicted to take `estimate`, and waits for it. None where
+/// nobody schedules.
+pub fn ask_to_swap(estimate: Span) -> Option<Pass> {
+    session()?.ask(GroupKind::Swap, estimate)
+}
+
+/// Asks for leave for a group that begins with commands predicted to take `need`, and takes
+/// `estimate` if it goes on as expected; waits for it. None where nobody schedules.
+pub fn ask(need: Span, estimate: Span) -> Option<Pass> {
+    session()?.ask_to_fill(need, estimate)
+}
+
+/// Asks for leave for the group after the current one, and does not wait for it.
+pub fn ask_ahead(estimate: Span) {
+    if let Some(session) = session() {
+        session.ask_ahead(estimate);
+    }
+}
+
+/// Whether the program is scheduled, and its frames begin when it likes.
+pub fn is_free_running() -> bool {
+    session().is_some_and(Session::is_free_running)
+}
+
+/// Whether there is leave that must not go unused for long.
+pub fn is_hasty() -> bool {
+    session().is_some_and(Session::is_hasty)
+}
+
+/// A frame ended inside of the group of a pass, which goes on.
+pub fn end_frame(pass: &Pass) {
+    if let Some(session) = session() {
+        session.end_frame(pass);
     }
 }
 
@@ -63,9 +90,9 @@ pub fn is_held(pass: &Pass) -> bool {
     session().is_none_or(|session| session.is_held(pass))
 }
 
-/// The group of a pass is with the driver; false if the pass was given back.
-pub fn hand_over(pass: &Pass) -> bool {
-    session().is_none_or(|session| session.hand_over(pass))
+/// The group of a pass is with the driver; none if the pass was given back.
+pub fn hand_over(pass: Pass) -> Option<Pass> {
+    session().map_or(Some(pass), |session| session.hand_over(pass))
 }
 
 /// The group of a pass is over.

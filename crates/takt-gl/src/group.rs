@@ -148,6 +148,8 @@ pub struct Builder {
     scene: Option<SceneKey>,
     frame: u64,
     number: u64,
+    /// A frame ended inside of the group, and nothing came since.
+    untouched: bool,
 }
 
 impl Builder {
@@ -158,6 +160,7 @@ impl Builder {
 
     /// A draw; `vertices` counts instances.
     pub fn draw(&mut self, scene: Option<SceneKey>, vertices: u64) {
+        self.untouched = false;
         self.work.draws += 1;
         self.work.vertices = self.work.vertices.saturating_add(vertices);
         if scene.is_none() || scene != self.scene {
@@ -168,18 +171,21 @@ impl Builder {
 
     /// A clear.
     pub fn clear(&mut self, pixels: u64) {
+        self.untouched = false;
         self.work.clears += 1;
         self.work.clear_pixels = self.work.clear_pixels.saturating_add(pixels);
     }
 
     /// An upload, copy, or mipmaps.
     pub fn copy(&mut self, bytes: u64) {
+        self.untouched = false;
         self.work.copies += 1;
         self.work.copy_bytes = self.work.copy_bytes.saturating_add(bytes);
     }
 
     /// Something for the GPU, of unknown extent.
     pub fn unknown(&mut self) {
+        self.untouched = false;
         self.work.unknown += 1;
     }
 
@@ -188,15 +194,28 @@ impl Builder {
         self.work.call_ns = self.work.call_ns.saturating_add(ns);
     }
 
+    /// The frame ends, and the group goes on.
+    pub fn end_frame(&mut self) {
+        self.frame += 1;
+        self.scene = None;
+        self.untouched = true;
+    }
+
+    /// Whether nothing came since a frame ended inside of the group.
+    pub fn is_between_frames(&self) -> bool {
+        self.untouched
+    }
+
     /// The frame that is being made.
     pub fn frame(&self) -> u64 {
         self.frame
     }
 
-    /// Ends the group. None if the GPU has nothing to do, except for a swap, which is always a
-    /// group of its own and ends the frame.
+    /// Ends the group. None if the GPU has nothing to do, except for a swap, which ends the frame in
+    /// any case.
     pub fn end(&mut self, context: u64, end: End) -> Option<Group> {
         self.scene = None;
+        self.untouched = false;
         let work = std::mem::take(&mut self.work);
         if work.is_empty() && end != End::Swap {
             return None;

@@ -49,4 +49,4 @@ pub use record::{Malformed, Reply, Request};
 pub use ring::{Corrupt, Full};
 
 /// Version of everything in this crate that both sides must agree on.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;

@@ -5,6 +5,7 @@
 //! comes out is sensible in itself; whether it fits what happened before is the receiver's to
 //! judge.
 
+use takt_core::limits::FRAMES_PER_GROUP_MAX;
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 
 /// Words of a record: one cache line.
@@ -36,6 +37,8 @@ pub enum Request {
         finished: Time,
         /// How long it ran, as measured.
         cost: Span,
+        /// Frames that ended inside of it, besides the one that its kind ends.
+        frames: u32,
     },
 }
 
@@ -78,6 +81,9 @@ pub enum Malformed {
     /// A time beyond any clock.
     #[error("{0} ns is beyond any clock")]
     Time(u64),
+    /// More frames than fit into a group.
+    #[error("{0} frames are more than end in one command group")]
+    Frames(u64),
     /// Words that the kind does not use are not zero.
     #[error("words beyond the record are not zero")]
     Excess,
@@ -100,27 +106,29 @@ impl Request {
             Self::Submit { group, kind, estimate } => {
                 record([SUBMIT, group.0, encode_kind(kind), encode_span(estimate.span())])
             }
-            Self::Complete { group, finished, cost } => {
-                record([COMPLETE, group.0, finished.as_ns(), encode_span(cost)])
+            Self::Complete { group, finished, cost, frames } => {
+                let mut words = record([COMPLETE, group.0, finished.as_ns(), encode_span(cost)]);
+                words[4] = frames.into();
+                words
             }
         }
     }
 
     /// Checks and reads a record.
     pub fn decode(words: &Words) -> Result<Self, Malformed> {
-        let [kind, a, b, c, excess @ ..] = *words;
-        let request = match kind {
-            SUBMIT => Self::Submit {
-                group: GroupId(a),
-                kind: decode_kind(b)?,
-                estimate: Estimate::new(decode_span(c)?),
-            },
+        let [kind, a, b, c, d, ..] = *words;
+        let (request, used) = match kind {
+            SUBMIT => {
+                let (kind, estimate) = (decode_kind(b)?, Estimate::new(decode_span(c)?));
+                (Self::Submit { group: GroupId(a), kind, estimate }, 3)
+            }
             COMPLETE => {
-                Self::Complete { group: GroupId(a), finished: decode_time(b)?, cost: decode_span(c)? }
+                let (finished, cost, frames) = (decode_time(b)?, decode_span(c)?, decode_frames(d)?);
+                (Self::Complete { group: GroupId(a), finished, cost, frames }, 4)
             }
             other => return Err(Malformed::Kind(other)),
         };
-        if excess.iter().any(|word| *word != 0) { Err(Malformed::Excess) } else { Ok(request) }
+        if words[1 + used..].iter().any(|word| *word != 0) { Err(Malformed::Excess) } else { Ok(request) }
     }
 }
 
@@ -170,6 +178,13 @@ fn decode_span(ns: u64) -> Result<Span, Malformed> {
 fn decode_time(ns: u64) -> Result<Time, Malformed> {
     let time = Time::from_ns(ns);
     if time.as_ns() == ns { Ok(time) } else { Err(Malformed::Time(ns)) }
+}
+
+fn decode_frames(word: u64) -> Result<u32, Malformed> {
+    match u32::try_from(word) {
+        Ok(frames) if frames <= FRAMES_PER_GROUP_MAX => Ok(frames),
+        _ => Err(Malformed::Frames(word)),
+    }
 }
 
 fn encode_kind(kind: GroupKind) -> u64 {
@@ -232,7 +247,8 @@ mod tests {
         assert_eq!(decode(SUBMIT, 0, 4, 0, 0), Err(Malformed::GroupKind(4)));
         assert_eq!(decode(SUBMIT, 0, 0, u64::MAX - 1, 0), Err(Malformed::Span(u64::MAX - 1)));
         assert_eq!(decode(COMPLETE, 0, u64::MAX, 0, 0), Err(Malformed::Time(u64::MAX)));
-        assert_eq!(decode(COMPLETE, 0, 0, 0, 1), Err(Malformed::Excess));
+        assert_eq!(decode(SUBMIT, 0, 0, 0, 1), Err(Malformed::Excess));
+        assert_eq!(decode(COMPLETE, 0, 0, 0, 33), Err(Malformed::Frames(33)));
         assert_eq!(Reply::decode(&[RELEASE, 0, 1, 0, 0, 0, 0, 0]), Err(Malformed::Excess));
     }
 }

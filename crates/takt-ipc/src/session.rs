@@ -8,6 +8,9 @@
 //! then the daemon, which waits for the first one's group, would never let the other go on. So leave
 //! for groups that are filled bit by bit is given back where nobody uses it: soon where another
 //! thread waits, later in any case.
+//!
+//! Leave can be asked for ahead of need, so that nobody waits for it when it is needed. Whichever
+//! thread asks next gets it, and if none does, it is given back almost at once.
 
 mod link;
 
@@ -35,6 +38,8 @@ pub struct Pass {
     pub fills: bool,
     /// How much predicted time the group may contain.
     pub credit: Span,
+    /// Frames that ended inside of it, once it was handed over.
+    pub frames: u32,
 }
 
 /// How long to sleep at once, at most: the daemon may die meanwhile.
@@ -48,6 +53,9 @@ const PACE_MAX: Span = Span::from_ms(4_000);
 const UNUSED_WHILE_WAITING: Span = Span::from_ms(10);
 /// How long it may at all. The daemon gives up on groups after half a second.
 const UNUSED: Span = Span::from_ms(100);
+
+/// How long it may between two frames, and how long leave that was asked for ahead may.
+const UNUSED_BETWEEN: Span = Span::from_ms(2);
 
 /// The connection to the daemon, as it comes and goes.
 pub struct Session {
@@ -101,14 +109,31 @@ impl Session {
         self.ask_for(kind, estimate, false)
     }
 
-    /// The same for a group of draws that is filled bit by bit from then on. What nobody fills is
-    /// given back, so look whether the pass [is held](Self::is_held) still before going on.
-    pub fn ask_to_fill(&self, estimate: Span) -> Option<Pass> {
-        self.ask_for(GroupKind::Draw, estimate, true)
+    /// The same for a group that is filled bit by bit from then on: it begins with commands that take
+    /// `need`, and `estimate` is all of it. What nobody fills is given back, so look whether the pass
+    /// [is held](Self::is_held) still before going on.
+    ///
+    /// Leave that was asked for ahead is taken if it is enough to begin with.
+    pub fn ask_to_fill(&self, need: Span, estimate: Span) -> Option<Pass> {
+        let claimed = self.lock().claim(need);
+        if let Some((number, life, estimate)) = claimed {
+            return self.await_leave(number, life, estimate, true);
+        }
+        self.ask_for(GroupKind::Draw, estimate.max(need), true)
+    }
+
+    /// Asks for leave that somebody will want soon, and does not wait for it. Nothing is asked for
+    /// where that was done already, or where nobody schedules.
+    pub fn ask_ahead(&self, estimate: Span) {
+        self.lock().ask_ahead(estimate);
     }
 
     fn ask_for(&self, kind: GroupKind, estimate: Span, fills: bool) -> Option<Pass> {
         let (number, life) = self.lock().submit(kind, estimate)?;
+        self.await_leave(number, life, estimate, fills)
+    }
+
+    fn await_leave(&self, number: u64, life: u64, estimate: Span, fills: bool) -> Option<Pass> {
         let impatient_at = clock::now() + UNUSED_WHILE_WAITING;
         let granted = self.wait(|link| {
             let granted = link.granted(number, life, fills);
@@ -118,27 +143,47 @@ impl Session {
             }
             granted
         })?;
-        Some(Pass { number, life, fills, credit: estimate.max(granted) })
+        Some(Pass { number, life, fills, credit: estimate.max(granted), frames: 0 })
     }
 
-    /// Gives leave back that has gone unused for too long; to be called now and then.
+    /// Gives leave back that has gone unused for too long; to be called now and then, and every few
+    /// milliseconds while this [`is_hasty`](Self::is_hasty).
     pub fn give_back_unused(&self) {
         self.lock().give_back(clock::now(), UNUSED);
     }
 
-    /// Whether a pass counts still, or was given back.
+    /// Whether there is leave that must not go unused for long.
+    pub fn is_hasty(&self) -> bool {
+        self.lock().is_hasty()
+    }
+
+    /// Whether frames begin when the program likes, while it is scheduled.
+    pub fn is_free_running(&self) -> bool {
+        self.lock().welcome().is_some_and(|welcome| !welcome.paced)
+    }
+
+    /// Whether a pass counts still, or was given back. It is about to be used.
     pub fn is_held(&self, pass: &Pass) -> bool {
         !pass.fills || self.lock().is_open(pass.number, pass.life)
     }
 
-    /// The group of a pass is with the driver; false if the pass was given back.
-    pub fn hand_over(&self, pass: &Pass) -> bool {
-        !pass.fills || self.lock().close(pass.number, pass.life)
+    /// A frame ended inside of the group of a pass, which goes on.
+    pub fn end_frame(&self, pass: &Pass) {
+        self.lock().end_frame(pass.number, pass.life);
+    }
+
+    /// The group of a pass is with the driver: the pass with the frames that ended inside of it; none
+    /// if it was given back.
+    pub fn hand_over(&self, pass: Pass) -> Option<Pass> {
+        if !pass.fills {
+            return Some(pass);
+        }
+        self.lock().close(pass.number, pass.life).map(|frames| Pass { frames, ..pass })
     }
 
     /// The group of a pass is over.
     pub fn complete(&self, pass: Pass, finished: Time, cost: Span) {
-        self.lock().complete(pass.number, pass.life, finished, cost);
+        self.lock().complete(pass.number, pass.life, finished, cost, pass.frames);
     }
 
     /// After a swap: waits until the daemon says when the next frame may begin; none if that is

@@ -364,7 +364,7 @@ impl<'a, O: Observer> World<'a, O> {
             client.submitted.pop_front_if(|(first, _)| *first == group);
             client.completed(group, cost, switched);
             self.ended(app, group);
-            self.tell(Event::Complete { group, finished, cost });
+            self.tell(Event::Complete { group, finished, cost, frames: 0 });
         }
         self.next[NOTICE] = self.notices.front().map_or(Time::NEVER, |(at, _)| *at);
     }

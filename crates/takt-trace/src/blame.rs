@@ -175,7 +175,13 @@ impl Blame {
             Record::Out(Action::Missed { app, frame, deadline, count, .. }) if at >= self.from => {
                 self.missed(app, frame, deadline, count, &Seen { lives, roster });
             }
-            Record::Out(Action::FrameDone(done)) if !done.met => {
+            Record::Out(Action::FrameDone(done)) => {
+                // Also one that ended inside of a group was submitted to its end.
+                let account = self.account(done.app);
+                account.submitted = account.submitted.max(done.frame + 1);
+                if done.met {
+                    return;
+                }
                 let unfinished = self.misses.iter_mut().rev().take(RUNS_MAX);
                 for miss in unfinished.filter(|miss| miss.app == done.app && miss.frame == done.frame) {
                     miss.late = Some(done.finished.since(miss.deadline));

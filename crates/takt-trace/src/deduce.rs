@@ -55,7 +55,7 @@ impl<O: Observer> Deduced<O> {
             Record::Out(Action::Dispatch { app, group, .. }) => {
                 self.flying.insert(group, (app, at));
             }
-            Record::In(Event::Complete { group, finished, cost }) => {
+            Record::In(Event::Complete { group, finished, cost, .. }) => {
                 if let Some((app, dispatched)) = self.flying.remove(&group) {
                     let finished = finished.min(at).max(dispatched);
                     let started = self.began(dispatched, finished, finished - cost.span());
@@ -144,7 +144,7 @@ mod tests {
 
     fn complete(group: u64, finished: u64, cost: u64) -> Record {
         let (finished, cost) = (us(finished), Cost::new(Span::from_us(cost)));
-        Record::In(Event::Complete { group: GroupId(group), finished, cost })
+        Record::In(Event::Complete { group: GroupId(group), finished, cost, frames: 0 })
     }
 
     fn deduced(records: &[(Time, Record)]) -> Vec<(Time, Record)> {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use takt_core::event::Refusal;
+use takt_core::limits::FRAMES_PER_GROUP_MAX;
 use takt_core::{Action, AppId, Cost, Estimate, Event, GroupId, GroupKind, Span, Time};
 
 use crate::record::{GpuRecord, Record};
@@ -99,7 +100,12 @@ impl Lives {
                 self.open.insert(group, life);
                 None
             }
-            Event::Complete { group, finished, cost } => self.complete(group, finished, cost),
+            Event::Complete { group, finished, cost, frames } => {
+                let life = self.complete(group, finished, cost)?;
+                // As in the core, they are frames that nothing else ended.
+                *self.frames.entry(life.app).or_insert(0) += u64::from(frames.min(FRAMES_PER_GROUP_MAX));
+                Some(life)
+            }
             Event::Leave { .. } | Event::Change { .. } | Event::Refresh(_) | Event::Focus { .. } => None,
         }
     }
@@ -287,6 +293,7 @@ mod tests {
             group: GroupId(group),
             finished: at(finished),
             cost: Cost::new(Span::from_us(7)),
+            frames: 0,
         })
     }
 

@@ -218,7 +218,7 @@ mod tests {
                 {
                     // In the middle of fetching, as when a client is found dead.
                     let cost = Cost::default();
-                    self.tell(Event::Complete { group, finished: self.now, cost });
+                    self.tell(Event::Complete { group, finished: self.now, cost, frames: 0 });
                 }
             }
         }
@@ -259,7 +259,7 @@ mod tests {
             });
             let mut events = vec![submit(0), submit(1), submit(2)];
             let cost = Cost::new(Span::from_us(100));
-            events.extend(done.map(|group| Event::Complete { group, finished: rig.now, cost }));
+            events.extend(done.map(|group| Event::Complete { group, finished: rig.now, cost, frames: 0 }));
             rig.turn(&events);
             if round == 100 {
                 rig.log.push((rig.now, Record::Policy("edf-cbs")));

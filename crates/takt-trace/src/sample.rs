@@ -140,6 +140,7 @@ impl Story {
                 group,
                 finished: Time::from_us(end),
                 cost: Cost::new(Span::from_us(job.cost)),
+                frames: 0,
             }),
         );
         if job.kind.ends_frame() {

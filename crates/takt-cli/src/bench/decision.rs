@@ -165,8 +165,10 @@ impl Bench {
         for _ in 0..iterations {
             self.now += COST;
             let group = self.in_flight;
-            self.scheduler
-                .handle_event(self.now, Event::Complete { group, finished: self.now, cost: Cost::new(COST) });
+            self.scheduler.handle_event(
+                self.now,
+                Event::Complete { group, finished: self.now, cost: Cost::new(COST), frames: 0 },
+            );
             if let Some(app) = self.drain() {
                 self.submit(app);
             }

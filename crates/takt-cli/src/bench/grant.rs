@@ -45,7 +45,7 @@ fn measure(path: &std::path::Path, rounds: u64) -> anyhow::Result<Measurement> {
         wait_for(&mut app, group, start)?;
         histogram.record(u64::try_from(start.elapsed().as_nanos())?)?;
         let (finished, cost) = (clock::now(), Span::from_us(10));
-        app.sender.send(&Request::Complete { group: GroupId(group), finished, cost })?;
+        app.sender.send(&Request::Complete { group: GroupId(group), finished, cost, frames: 0 })?;
     }
     Ok(Measurement {
         name: "grant".to_owned(),

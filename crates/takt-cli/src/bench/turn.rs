@@ -104,7 +104,8 @@ impl Rig {
         for (index, app) in self.apps.iter_mut().enumerate() {
             while let Ok(Some(reply)) = app.receiver.next_reply() {
                 if let Reply::Grant { group, .. } = reply {
-                    let complete = Request::Complete { group, finished: now, cost: Span::from_us(90) };
+                    let complete =
+                        Request::Complete { group, finished: now, cost: Span::from_us(90), frames: 0 };
                     // The daemon reads all of it each time.
                     app.sender.send(&complete).unwrap_or_default();
                 }

@@ -89,6 +89,12 @@ impl Frames {
         done
     }
 
+    /// A frame ended inside of a group, so that no last group of it was ever dispatched.
+    pub(super) fn ended_within(&mut self, lane: &mut Lane, at: Time, refresh: &Refresh) -> FrameDone {
+        self.closing += 1;
+        self.finished(lane, at, refresh)
+    }
+
     /// Reports the deadlines before period `open` that passed unmet since the last call.
     pub(super) fn judge(&mut self, lane: &Lane, open: Period, refresh: &Refresh) -> Option<Action> {
         if !self.wants || self.due >= open {

@@ -8,6 +8,7 @@ use super::queue::Waiting;
 use crate::app::{AppId, GroupId, GroupKind};
 use crate::config::Execution;
 use crate::event::{Action, Hold, LostBy, Refusal};
+use crate::limits::FRAMES_PER_GROUP_MAX;
 use crate::policy::{Context, Ended};
 use crate::time::{Cost, Estimate, Span, Time};
 
@@ -206,15 +207,15 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn complete(&mut self, group: GroupId, finished: Time, cost: Cost) {
+    pub(super) fn complete(&mut self, group: GroupId, finished: Time, cost: Cost, frames: u32) {
         let Some(position) = self.in_flight.position(group) else {
-            return self.complete_taken_back(group, finished, cost);
+            return self.complete_taken_back(group, finished, cost, frames);
         };
         let finished = self.in_flight.plausible_end(position, finished, self.now);
         if self.config.execution == Execution::AnyOrder {
             if let Some(flying) = self.in_flight.remove(position, finished) {
                 self.stats.completed += 1;
-                self.ended(flying, Some(finished), cost.span());
+                self.ended(flying, Some(finished), cost.span(), frames);
             }
             return;
         }
@@ -224,12 +225,12 @@ impl Scheduler {
         let begun = self.in_flight.oldest_begun();
         if let Some(flying) = self.in_flight.pop(finished) {
             self.stats.completed += 1;
-            self.ended(flying, Some(finished), finished.since(begun));
+            self.ended(flying, Some(finished), finished.since(begun), frames);
         }
     }
 
     /// A group that was taken back had finished just before.
-    fn complete_taken_back(&mut self, group: GroupId, finished: Time, cost: Cost) {
+    fn complete_taken_back(&mut self, group: GroupId, finished: Time, cost: Cost, frames: u32) {
         let taken_back = |lane: &super::Lane| {
             let front = self.slots[lane.app.index()].queue.front();
             front.is_some_and(|waiting| waiting.group == group && waiting.head.preempted)
@@ -239,7 +240,7 @@ impl Scheduler {
         };
         if let Some(flying) = self.take_front(index) {
             self.stats.completed += 1;
-            self.ended(flying, Some(finished.min(self.now)), cost.span());
+            self.ended(flying, Some(finished.min(self.now)), cost.span(), frames);
         }
     }
 
@@ -250,12 +251,13 @@ impl Scheduler {
             self.actions.push(Action::Lost { app: flying.app, group: flying.group, by });
             // Known to have ended by then if a later one did; after a time-out nothing is known.
             let known = (by == LostBy::Order).then_some(finished);
-            self.ended(flying, known, finished.since(begun));
+            self.ended(flying, known, finished.since(begun), 0);
         }
     }
 
-    /// A dispatched group is over, one way or the other; `finished` if it is known when.
-    fn ended(&mut self, flying: Flying, finished: Option<Time>, occupied: Span) {
+    /// A dispatched group is over, one way or the other; `finished` if it is known when. So many
+    /// `frames` ended inside of it.
+    fn ended(&mut self, flying: Flying, finished: Option<Time>, occupied: Span, frames: u32) {
         let slot = &mut self.slots[flying.app.index()];
         let (Some(index), true) = (slot.lane, slot.generation == flying.generation) else {
             return;
@@ -265,6 +267,14 @@ impl Scheduler {
         let kind = flying.head.kind;
         let ended = Ended { finished: finished.unwrap_or(self.now), occupied, kind };
         self.policy.ended(self.now, &ended, lane);
+        if frames > 0 {
+            // What is waiting belongs to a frame of its own.
+            lane.front = slot.queue.front_ledger(self.config.margins.per_group(self.config.mpcg));
+        }
+        for _ in 0..frames.min(FRAMES_PER_GROUP_MAX) {
+            let done = slot.frames.ended_within(lane, ended.finished, &self.config.refresh);
+            self.actions.push(Action::FrameDone(done));
+        }
         if kind.ends_frame() {
             let mut done = slot.frames.finished(lane, ended.finished, &self.config.refresh);
             done.met &= finished.is_some();

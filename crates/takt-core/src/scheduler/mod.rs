@@ -150,7 +150,7 @@ impl Scheduler {
             Event::Leave { app } => self.leave(app),
             Event::Change { app, params } => self.change(app, params),
             Event::Submit { app, group, kind, estimate } => self.submit(app, group, kind, estimate),
-            Event::Complete { group, finished, cost } => self.complete(group, finished, cost),
+            Event::Complete { group, finished, cost, frames } => self.complete(group, finished, cost, frames),
             Event::Refresh(refresh) => self.set_refresh(refresh),
             Event::Focus { app } => self.set_focus(app),
         }

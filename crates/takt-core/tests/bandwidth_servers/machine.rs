@@ -90,7 +90,7 @@ impl Machine {
             self.ends[app].push((arrival, now));
             let cost = Cost::new(Span::from_ns(left));
             let group = GroupId(group as u64);
-            self.scheduler.handle_event(at, Event::Complete { group, finished: at, cost });
+            self.scheduler.handle_event(at, Event::Complete { group, finished: at, cost, frames: 0 });
         }
         self.scheduler.handle_timeout(at);
         for app in 0..self.arrivals.len() {

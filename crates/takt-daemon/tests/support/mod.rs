@@ -101,8 +101,12 @@ pub(crate) fn submit(app: &mut Joined, group: u64, kind: GroupKind) {
 }
 
 pub(crate) fn complete(app: &mut Joined, group: u64) {
-    let request =
-        Request::Complete { group: GroupId(group), finished: clock::now(), cost: Span::from_us(50) };
+    let request = Request::Complete {
+        group: GroupId(group),
+        finished: clock::now(),
+        cost: Span::from_us(50),
+        frames: 0,
+    };
     app.sender.send(&request).expect("room");
 }
 

@@ -4,7 +4,7 @@ use crate::entry::{Ptr, real};
 use crate::group::End;
 use crate::hooks::given;
 use crate::monitor::context::State;
-use crate::monitor::current;
+use crate::monitor::{Swapping, current};
 use crate::{clock, gate, gl, guard, measure, offscreen, quiet};
 
 super::offered!(
@@ -186,21 +186,14 @@ unsafe extern "C" fn eglSurfaceAttrib(display: Ptr, surface: Ptr, what: i32, val
     unsafe { real::eglSurfaceAttrib(display, actual(surface), what, value) }
 }
 
-/// A swap is two groups: what was pending, and the swap.
+/// Shows a frame, with leave and measured.
 fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
-    let pass = current::with(|state| {
-        state.submit(End::BeforeSwap);
-        state.about_to_swap();
-        let pass = state.ask_to_swap();
-        state.swap_begins();
-        pass
-    });
-    let pass = pass.flatten();
+    let swapping = current::with(State::before_swap).unwrap_or(Swapping::Apart(None));
     let began_ns = clock::now_ns();
     let done = call(actual(surface));
     // Where it failed, the group that was given leave ends all the same.
-    if done != 0 || pass.is_some() {
-        current::with(|state| state.swapped(began_ns));
+    if done != 0 || !matches!(swapping, Swapping::Apart(None)) {
+        current::with(|state| state.swapped(swapping, began_ns));
         if offscreen::is_wanted() {
             guard::shielded(|| offscreen::follow(display, surface));
             if offscreen::is_window(surface) {
@@ -208,7 +201,7 @@ fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
             }
         }
     }
-    if let Some(pass) = pass {
+    if let Swapping::Apart(Some(pass)) = swapping {
         guard::shielded(|| gate::pace(pass));
     }
     done

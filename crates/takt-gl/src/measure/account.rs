@@ -29,14 +29,13 @@ impl Account {
         let start_ns = submitted.at_ns.max(self.last_completed_ns);
         let in_calls_ns = if submitted.software { submitted.group.work.call_ns } else { 0 };
         let together = at_ns <= start_ns;
-        self.last_completed_ns = self.last_completed_ns.max(at_ns);
-        Timing {
-            submitted_ns: submitted.at_ns,
-            completed_ns: at_ns,
-            cost_ns: at_ns.saturating_sub(start_ns) + in_calls_ns,
-            together,
-            in_calls_ns,
+        let mut cost_ns = at_ns.saturating_sub(start_ns) + in_calls_ns;
+        if let Some(gathered) = &submitted.gathered {
+            let since_ns = gathered.since_ns.max(self.last_completed_ns);
+            cost_ns = gathered.cost_ns(cost_ns, at_ns.saturating_sub(since_ns) + in_calls_ns);
         }
+        self.last_completed_ns = self.last_completed_ns.max(at_ns);
+        Timing { submitted_ns: submitted.at_ns, completed_ns: at_ns, cost_ns, together, in_calls_ns }
     }
 }
 
@@ -58,6 +57,7 @@ mod tests {
             software,
             predicted: None,
             pass: None,
+            gathered: None,
             follow: Follow::default(),
             stamped: None,
             disturbance: Disturbance::None,

@@ -77,7 +77,8 @@ impl Late {
         let (learned, clock) = (*learned, Clock::Fence);
         let mut settled = Settled { timing: *timing, fence_ns, learned, clock, disturbance };
         // Showing a frame is no work of the renderer.
-        if let Some(worked_ns) = worked_ns.filter(|_| submitted.group.kind != Kind::Swap) {
+        let renders = submitted.group.kind != Kind::Swap || !submitted.group.work.is_empty();
+        if let Some(worked_ns) = worked_ns.filter(|_| renders) {
             settled.timing.cost_ns = worked_ns + timing.in_calls_ns;
             settled.clock = Clock::Processor;
         }

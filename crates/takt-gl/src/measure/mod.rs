@@ -40,6 +40,7 @@ pub(crate) use waiter::Waiter;
 
 use crate::gate::Pass;
 use crate::group::Group;
+use crate::monitor::Gathered;
 use crate::predict::{Models, Predicted};
 use crate::settings::settings;
 use crate::slice::Follow;
@@ -59,6 +60,8 @@ pub struct Submitted {
     pub predicted: Option<(Weak<Mutex<Models>>, Predicted)>,
     /// The leave it was given, if a daemon schedules.
     pub pass: Option<Pass>,
+    /// Where several frames are in it.
+    pub gathered: Option<Gathered>,
     /// What it tells about long draws.
     pub follow: Follow,
     /// Where the GPU's own times of it will be.

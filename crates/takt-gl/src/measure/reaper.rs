@@ -23,8 +23,9 @@ const WAITING_MAX: usize = 4096;
 /// How long a fence is waited for before it is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often to look for leave that goes unused.
+/// How often to look for leave that goes unused, and that must not for long.
 const LOOK: Duration = Duration::from_millis(50);
+const LOOK_SOON: Duration = Duration::from_millis(2);
 const FOREVER: Duration = Duration::from_secs(3600);
 
 /// How long others wait for this thread at most.
@@ -116,7 +117,12 @@ fn run(waiting: &Receiver<Message>) {
             Err(TryRecvError::Empty) => {
                 rows.write();
                 waiter::release_forsaken();
-                match waiting.recv_timeout(if gate::is_wanted() { LOOK } else { FOREVER }) {
+                let look = match (gate::is_wanted(), gate::is_hasty()) {
+                    (false, _) => FOREVER,
+                    (true, false) => LOOK,
+                    (true, true) => LOOK_SOON,
+                };
+                match waiting.recv_timeout(look) {
                     Ok(message) => message,
                     Err(RecvTimeoutError::Timeout) => {
                         gate::give_back_unused();

@@ -195,6 +195,12 @@ impl State {
     /// True if there was something.
     pub fn submit(&mut self, end: End) -> bool {
         let at_ns = clock::now_ns();
+        // Frames that have ended are with the driver already, so there is nothing to be handed over
+        // for somebody who waits for them.
+        let waits = matches!(end, End::Flush | End::Finish | End::Read | End::Target);
+        if waits && self.builder.is_between_frames() && self.leave.gathering.has_time(at_ns) {
+            return false;
+        }
         self.submit_since(end, at_ns)
     }
 
@@ -232,7 +238,7 @@ impl State {
         stamped
     }
 
-    fn submit_since(&mut self, end: End, at_ns: u64) -> bool {
+    pub(super) fn submit_since(&mut self, end: End, at_ns: u64) -> bool {
         if self.builder.is_empty() && end != End::Swap {
             self.builder.end(self.number, end);
             self.stamper.iter_mut().for_each(Stamper::forget);
@@ -281,12 +287,17 @@ impl State {
             // A call takes no longer than its thread runs, whatever the clock on the wall says.
             group.work.call_ns = group.work.call_ns.min(measure::own_ns().saturating_sub(began_ns));
         }
+        let credit = self.leave.pass().map(|pass| pass.credit);
+        let gathered = self.leave.gathering.gathered(credit, end == End::Swap);
+        // What several frames took together says nothing about one of them.
+        let predicted = predicted.filter(|_| gathered.is_none());
         let pass = self.leave.end_group();
         let stamped = self.stamp_end();
         let software = self.software();
         let disturbance = self.switch();
         measure::submits(self.number);
-        let submitted = Submitted { group, at_ns, software, predicted, pass, follow, stamped, disturbance };
+        let submitted =
+            Submitted { group, at_ns, software, predicted, pass, gathered, follow, stamped, disturbance };
         measure::submit(self.display, self.waiter.as_ref(), submitted);
         true
     }
@@ -302,7 +313,7 @@ impl State {
     }
 
     /// `eglSwapBuffers` is about to show the surface.
-    pub fn about_to_swap(&mut self) {
+    pub(super) fn about_to_swap(&mut self) {
         if let (Some(folder), Some(surface)) = (&settings().frames, &self.surface) {
             let newer = self.driver.as_ref().is_some_and(|driver| driver.newer);
             frames::dump(folder, surface.size(), newer, (self.number, self.builder.frame()));
@@ -322,11 +333,8 @@ impl State {
         models.map_or(Span::ZERO, |models| models.lock().unwrap_or_else(PoisonError::into_inner).swap(target))
     }
 
-    /// `eglSwapBuffers` is over, which began at that time.
-    pub fn swapped(&mut self, began_ns: u64) {
-        self.submit_since(End::Swap, began_ns);
-        // SAFETY: the context is current; flushing never fails and is allowed at any time.
-        unsafe { real::glFlush() };
+    /// Looks whether the surface has another size, if that can be.
+    pub(super) fn look_at_surface(&self) {
         let viewport = self.raster.viewport_size();
         if let Some(surface) = self.surface.as_ref().filter(|surface| surface.wants_look(viewport)) {
             surface.measure();

@@ -1,25 +1,39 @@
 //! When a context must ask for leave, and for how much.
 
-use takt_core::{GroupKind, Span};
+use takt_core::Span;
 
 use super::context::State;
+use super::gather::Gathering;
+use crate::clock;
 use crate::gate::{self, Pass};
 use crate::group::End;
 
 /// What a context may do at the moment.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Default, Debug)]
 pub(super) struct Leave {
     pass: Option<Pass>,
     /// What this frame has contained so far by prediction, and all of the one before. Not what was
     /// granted: grants have margins, and each frame would ask for those of the one before as well.
     frame: Span,
     frame_before: Span,
+    /// Frames that go into one group.
+    pub(super) gathering: Gathering,
 }
 
 impl Leave {
     /// Whether the current group has leave.
     pub(super) fn has_pass(&self) -> bool {
         self.pass.is_some()
+    }
+
+    /// The leave of the current group.
+    pub(super) fn pass(&self) -> Option<&Pass> {
+        self.pass.as_ref()
+    }
+
+    /// What the current group may contain beyond the frames that have ended inside of it.
+    pub(super) fn credit(&self) -> Option<Span> {
+        self.pass.map(|pass| pass.credit.saturating_sub(self.gathering.contained()))
     }
 
     /// So much more of the frame is in groups.
@@ -29,17 +43,19 @@ impl Leave {
 
     /// The group is handed to the driver; its pass goes with it.
     pub(super) fn end_group(&mut self) -> Option<Pass> {
-        self.pass.take().filter(gate::hand_over)
+        self.gathering.end();
+        self.pass.take().and_then(gate::hand_over)
     }
 
     /// Forgets a pass that was given back because nothing was done with it.
-    fn check(&mut self) {
+    pub(super) fn check(&mut self) {
         self.pass.take_if(|pass| !gate::is_held(pass));
     }
 
     /// A pass came, or nobody gives any.
     pub(super) fn granted(&mut self, pass: Option<Pass>) {
         self.pass = pass;
+        self.gathering.begin(clock::now_ns());
     }
 
     /// What the rest of the frame will need if it goes on like the one before.
@@ -47,7 +63,7 @@ impl Leave {
         self.frame_before.saturating_sub(self.frame)
     }
 
-    fn end_frame(&mut self) {
+    pub(super) fn end_frame(&mut self) {
         self.frame_before = std::mem::take(&mut self.frame);
     }
 }
@@ -57,7 +73,7 @@ impl State {
     /// command begins another one. True if it did.
     pub fn make_room(&mut self) -> bool {
         self.leave.check();
-        let full = self.leave.pass.is_some_and(|pass| self.pending() >= pass.credit);
+        let full = self.leave.credit().is_some_and(|credit| self.pending() >= credit);
         full && self.submit(End::Limit)
     }
 
@@ -66,8 +82,18 @@ impl State {
         if !gate::is_wanted() || self.leave.pass.is_some() || self.builder.is_empty() {
             return;
         }
-        let estimate = self.pending().max(self.leave.rest().min(gate::slice()));
-        self.leave.pass = gate::ask(GroupKind::Draw, estimate);
+        self.ask_for(self.pending());
+    }
+
+    /// Asks for leave for a group that begins with that, unless there is some.
+    pub(super) fn ask_for(&mut self, need: Span) {
+        if self.leave.pass.is_some() {
+            return;
+        }
+        let leave = &mut self.leave;
+        leave.gathering.asks(clock::now_ns());
+        let estimate = leave.rest().max(leave.gathering.wanted()).min(gate::slice());
+        leave.granted(gate::ask(need, need.max(estimate)));
     }
 
     /// Asks for leave to swap; none where nobody schedules.
@@ -75,9 +101,9 @@ impl State {
         if !gate::is_wanted() {
             return None;
         }
-        let pass = gate::ask(GroupKind::Swap, self.predicted_swap());
+        let pass = gate::ask_to_swap(self.predicted_swap());
         self.leave.end_frame();
-        self.leave.pass = pass;
+        self.leave.granted(pass);
         pass
     }
 }
@@ -93,7 +119,8 @@ mod tests {
             // What was asked for is granted with a margin, and the group contains less.
             let asked = leave.rest().max(Span::from_us(10));
             assert!(asked <= Span::from_us(1_500), "{asked:?}");
-            leave.pass = Some(Pass { number: 0, life: 0, fills: false, credit: asked + Span::from_us(200) });
+            let credit = asked + Span::from_us(200);
+            leave.granted(Some(Pass { number: 0, life: 0, fills: false, credit, frames: 0 }));
             leave.contains(Span::from_us(1_500));
             assert!(leave.end_group().is_some());
             leave.end_frame();

@@ -11,6 +11,7 @@ pub mod context;
 pub mod current;
 mod draw;
 pub mod framebuffer;
+mod gather;
 mod inputs;
 mod leave;
 pub mod pieces;
@@ -18,7 +19,10 @@ pub mod program;
 pub mod raster;
 pub mod share;
 pub mod surface;
+mod swap;
 pub mod texture;
 pub mod vertex;
 
 pub use draw::{Drawing, Source};
+pub use gather::Gathered;
+pub use swap::Swapping;

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::PoisonError;
 
-use takt_core::{GroupKind, Span};
+use takt_core::Span;
 
 use super::context::State;
 use super::draw::{Drawing, Source};
@@ -197,7 +197,7 @@ impl State {
             self.builder.draw(None, u64::try_from(piece.drawing.count).unwrap_or(0));
         }
         if slicer.is_scheduled() && !self.leave.has_pass() {
-            let pass = gate::ask(GroupKind::Draw, estimate);
+            let pass = gate::ask(estimate, estimate);
             if pass.is_none() {
                 slicer.unscheduled();
             }

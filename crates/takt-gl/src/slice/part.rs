@@ -53,6 +53,11 @@ impl Follow {
         self.part.as_ref().is_some_and(|part| part.known.figures().pieces < YOUNG)
     }
 
+    /// Whether it tells nothing.
+    pub fn is_nothing(&self) -> bool {
+        self.programs.is_empty() && self.whole.is_empty() && self.part.is_none()
+    }
+
     /// The group is over; `alone` if it was a single draw. What the models are to learn: for a piece
     /// nothing, for the last one what all of them took.
     pub fn completed(&self, timing: &Timing, alone: bool) -> Option<u64> {

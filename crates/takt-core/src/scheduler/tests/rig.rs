@@ -105,7 +105,7 @@ impl Rig {
             {
                 self.gpu.pop_front();
                 let cost = Cost::new(end.since(started));
-                self.scheduler.handle_event(now, Event::Complete { group, finished: end, cost });
+                self.scheduler.handle_event(now, Event::Complete { group, finished: end, cost, frames: 0 });
             }
             self.scheduler.handle_timeout(now);
             while steps.front().is_some_and(|(at, _)| Time::from_ns(*at) <= now) {

@@ -67,10 +67,11 @@ impl Line {
                 },
                 estimate: Estimate::new(forever(predicted_ns)),
             },
-            Self::Complete { group, finished_ns, cost_ns } => Event::Complete {
+            Self::Complete { group, finished_ns, cost_ns, frames } => Event::Complete {
                 group: GroupId(group),
                 finished: Time::from_ns(finished_ns),
                 cost: Cost::new(Span::from_ns(cost_ns)),
+                frames: frames.unwrap_or(0),
             },
             Self::Focus { app } => Event::Focus { app: app.map(AppId) },
             Self::Refresh { refresh_mhz, origin_ns } => {

@@ -45,6 +45,8 @@ pub(super) enum Line {
         group: u64,
         finished_ns: u64,
         cost_ns: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        frames: Option<u32>,
     },
     Focus {
         app: Option<u32>,

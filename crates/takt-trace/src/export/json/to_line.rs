@@ -36,9 +36,12 @@ fn event_line(event: &Event) -> Line {
             },
             predicted_ns: finite(estimate.span()),
         },
-        Event::Complete { group, finished, cost } => {
-            Line::Complete { group: group.0, finished_ns: finished.as_ns(), cost_ns: cost.span().as_ns() }
-        }
+        Event::Complete { group, finished, cost, frames } => Line::Complete {
+            group: group.0,
+            finished_ns: finished.as_ns(),
+            cost_ns: cost.span().as_ns(),
+            frames: (frames > 0).then_some(frames),
+        },
         Event::Focus { app } => Line::Focus { app: app.map(|app| app.0) },
         Event::Refresh(refresh) => {
             Line::Refresh { refresh_mhz: refresh.mhz(), origin_ns: super::head::origin_ns(&refresh) }

@@ -205,6 +205,7 @@ fn broken_stories_still_balance() {
         group: GroupId(2),
         finished: Time::from_us(50),
         cost: Cost::new(Span::from_us(90)),
+        frames: 0,
     });
     let story = [
         (1, Record::Vsync(Period(0))),

@@ -1,0 +1,274 @@
+//! Short frames that share a group.
+//!
+//! A program whose frames begin when it likes, and take a fraction of a millisecond, would spend more
+//! time on asking and on fences than on its frames. So several of them go into one group, up to the
+//! credit that it was given and up to [`TOGETHER_NS`] by the clock, because a program that holds
+//! leave and does little with it keeps others waiting.
+//!
+//! Times of single frames are what models learn from. So the first frames, and one every
+//! [`SAMPLE_NS`], have a group each.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use takt_core::Span;
+use takt_core::limits::FRAMES_PER_GROUP_MAX;
+
+/// Frames are gathered for this long at most.
+const TOGETHER_NS: u64 = 1_000_000;
+/// How often a frame is measured by itself.
+const SAMPLE_NS: u64 = 100_000_000;
+/// Frames that are measured by themselves before others are gathered, and after something new came.
+const FIRST: u32 = 8;
+/// A program that goes on so soon after the end of a group wants leave again at once.
+const PROMPT_NS: u64 = 300_000;
+/// So often in a row, and leave is asked for ahead.
+const PROMPT: u32 = 4;
+
+/// How a context's frames are gathered into groups.
+#[derive(Default, Debug)]
+pub(super) struct Gathering {
+    /// When the current group began.
+    began_ns: u64,
+    /// Frames that ended inside of it, what they were predicted to take, and when the first of them
+    /// was handed to the driver.
+    frames: u32,
+    contained: Span,
+    first_ns: u64,
+    /// When the last frame ended, and how long the last two took.
+    ended_ns: u64,
+    lasted_ns: [u64; 2],
+    /// What the last frame was predicted to take.
+    cost: Span,
+    /// When the last group ended with a frame, if nothing came since.
+    left_ns: Option<u64>,
+    prompt: u32,
+    /// Frames measured by themselves since something new came, and when the last one was.
+    measured: u32,
+    measured_ns: u64,
+    /// The next group is a single frame.
+    alone: bool,
+    /// A group took longer than it was granted.
+    overran: Arc<AtomicBool>,
+}
+
+/// What is to be known about a group of several frames when its end is seen.
+#[derive(Clone, Debug)]
+pub struct Gathered {
+    /// When the first frame was handed to the driver.
+    pub since_ns: u64,
+    /// What all frames were predicted to take.
+    pub predicted: Span,
+    /// What the group was granted.
+    pub credit: Span,
+    overran: Arc<AtomicBool>,
+}
+
+impl Gathered {
+    /// What the group cost, if fences say `last_ns` of its last frame and `all_ns` of everything
+    /// since its first one: that includes the time between frames, when the GPU may have had nothing
+    /// to do.
+    pub fn cost_ns(&self, last_ns: u64, all_ns: u64) -> u64 {
+        if last_ns > self.credit.as_ns() {
+            self.overran.store(true, Relaxed);
+        }
+        last_ns.max(all_ns.min(self.predicted.as_ns()))
+    }
+}
+
+/// What is to happen to the group of a frame that is about to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Plan {
+    /// It ends with the frame.
+    pub(super) ends: bool,
+    /// Leave for another one is to be asked for.
+    pub(super) ask_ahead: bool,
+}
+
+impl Gathering {
+    /// Leave is about to be asked for.
+    pub(super) fn asks(&mut self, now_ns: u64) {
+        if let Some(left_ns) = self.left_ns.take() {
+            let prompt = now_ns.saturating_sub(left_ns) < PROMPT_NS;
+            self.prompt = if prompt { self.prompt.saturating_add(1) } else { 0 };
+        }
+    }
+
+    /// A group begins.
+    pub(super) fn begin(&mut self, now_ns: u64) {
+        self.began_ns = now_ns;
+        self.end();
+    }
+
+    /// The group ends.
+    pub(super) fn end(&mut self) {
+        (self.frames, self.contained) = (0, Span::ZERO);
+    }
+
+    /// What frames that ended inside of the group were predicted to take.
+    pub(super) fn contained(&self) -> Span {
+        self.contained
+    }
+
+    /// What a group takes into which as many frames go as may be; nothing if frames go apart.
+    pub(super) fn wanted(&self) -> Span {
+        if self.measured < FIRST || self.alone {
+            return self.cost;
+        }
+        let count = (TOGETHER_NS / self.lasts_ns().max(1)).clamp(1, FRAMES_PER_GROUP_MAX.into());
+        self.cost.times(count)
+    }
+
+    /// How long a frame takes, by the clock.
+    fn lasts_ns(&self) -> u64 {
+        self.lasted_ns[0].max(self.lasted_ns[1])
+    }
+
+    /// A frame is about to end that was predicted to take `cost`, of the `credit` that is left. With
+    /// `news`, it contains something that must be measured.
+    pub(super) fn plan(&mut self, now_ns: u64, cost: Span, credit: Span, news: bool) -> Plan {
+        if news || self.overran.swap(false, Relaxed) {
+            self.measured = 0;
+        }
+        let lasts_ns = self.lasts_ns();
+        let so_far_ns = now_ns.saturating_sub(self.began_ns);
+        // Whether so many frames more would fit, too.
+        let fit = |more: u32| {
+            let time = so_far_ns.saturating_add(lasts_ns.saturating_mul(more.into())) <= TOGETHER_NS;
+            let credit = cost.times(u64::from(more) + 1) <= credit;
+            time && credit && self.frames + more < FRAMES_PER_GROUP_MAX
+        };
+        let is_known = self.measured >= FIRST && lasts_ns > 0 && !self.alone;
+        let is_due = now_ns.saturating_sub(self.measured_ns) >= SAMPLE_NS;
+        let ends = !is_known || is_due || !fit(1);
+        Plan { ends, ask_ahead: self.prompt >= PROMPT && (ends || !fit(2)) }
+    }
+
+    /// The frame has ended; its swap began at `began_ns`.
+    pub(super) fn end_frame(&mut self, began_ns: u64, now_ns: u64, cost: Span) {
+        if self.frames == 0 {
+            self.first_ns = began_ns;
+        }
+        self.frames += 1;
+        self.contained += cost;
+        self.cost = cost;
+        let lasted_ns = if self.ended_ns > 0 { now_ns.saturating_sub(self.ended_ns) } else { 0 };
+        self.lasted_ns = [self.lasted_ns[1], lasted_ns];
+        self.ended_ns = now_ns;
+    }
+
+    /// The group ended, with a frame.
+    pub(super) fn end_with_frame(&mut self, now_ns: u64) {
+        self.left_ns = Some(now_ns);
+        if self.frames == 1 {
+            self.measured = self.measured.saturating_add(1);
+            self.measured_ns = now_ns;
+            self.alone = false;
+        } else {
+            self.alone = now_ns.saturating_sub(self.measured_ns) >= SAMPLE_NS;
+        }
+    }
+
+    /// Whether there is time left for more in the group.
+    pub(super) fn has_time(&self, now_ns: u64) -> bool {
+        now_ns.saturating_sub(self.began_ns) < TOGETHER_NS
+    }
+
+    /// What is to be known about the group when its end is seen, if it has several frames or parts
+    /// of them.
+    pub(super) fn gathered(&self, credit: Option<Span>, ends_with_frame: bool) -> Option<Gathered> {
+        let several = self.frames > u32::from(ends_with_frame);
+        several.then(|| Gathered {
+            since_ns: self.first_ns,
+            predicted: self.contained,
+            credit: credit.unwrap_or(Span::FOREVER),
+            overran: self.overran.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames of `lasts_us` until `frames` were made: how many each group had, and how many asked
+    /// ahead.
+    fn groups(lasts_us: u64, cost_us: u64, credit_us: u64, frames: u32) -> Vec<(u32, u32)> {
+        let mut gathering = Gathering::default();
+        let (mut groups, mut now_ns, mut ahead) = (Vec::new(), 1_000_000_000, 0);
+        let mut open = false;
+        for _ in 0..frames {
+            if !open {
+                gathering.asks(now_ns);
+                gathering.begin(now_ns);
+                open = true;
+            }
+            now_ns += lasts_us * 1_000;
+            let cost = Span::from_us(cost_us);
+            let credit = Span::from_us(credit_us).saturating_sub(gathering.contained());
+            let plan = gathering.plan(now_ns, cost, credit, false);
+            gathering.end_frame(now_ns, now_ns, cost);
+            ahead += u32::from(plan.ask_ahead);
+            if plan.ends {
+                groups.push((gathering.frames, ahead));
+                gathering.end_with_frame(now_ns);
+                (open, ahead) = (false, 0);
+            }
+        }
+        groups
+    }
+
+    #[test]
+    fn short_frames_share_a_group_once_they_are_known() {
+        let groups = groups(100, 20, 1_000, 200);
+        assert!(groups[..8].iter().all(|(frames, _)| *frames == 1), "{groups:?}");
+        let (last, before) = groups.split_last().expect("groups");
+        assert!(before[8..].iter().all(|(frames, _)| *frames == 10), "{groups:?}");
+        assert_eq!(last.0, 10);
+        assert!(before[8..].iter().all(|(_, ahead)| *ahead >= 1), "{groups:?}");
+    }
+
+    #[test]
+    fn credit_and_time_end_a_group() {
+        assert!(groups(100, 300, 1_000, 100).iter().all(|(frames, _)| *frames <= 3));
+        assert!(groups(600, 1, 1_000, 100).iter().all(|(frames, _)| *frames == 1));
+        assert!(groups(1, 0, 1_000, 2_000).iter().all(|(frames, _)| *frames <= FRAMES_PER_GROUP_MAX));
+    }
+
+    #[test]
+    fn a_frame_is_measured_by_itself_now_and_then() {
+        let groups = groups(100, 20, 1_000, 10_000);
+        let single = groups[9..].iter().filter(|(frames, _)| *frames == 1).count();
+        assert!((8..=10).contains(&single), "a second has about ten of them: {single}");
+    }
+
+    #[test]
+    fn nobody_asks_ahead_for_programs_that_take_their_time() {
+        let mut gathering = Gathering::default();
+        for frame in 1..100_u64 {
+            let now_ns = frame * 33_000_000;
+            gathering.asks(now_ns);
+            gathering.begin(now_ns);
+            let plan = gathering.plan(now_ns + 50_000, Span::from_us(20), Span::from_ms(1), false);
+            assert_eq!(plan, Plan { ends: true, ask_ahead: false });
+            gathering.end_frame(now_ns + 50_000, now_ns + 90_000, Span::from_us(20));
+            gathering.end_with_frame(now_ns + 90_000);
+        }
+    }
+
+    #[test]
+    fn a_group_that_took_too_long_has_frames_measured_again() {
+        let mut gathering = Gathering { measured: FIRST, lasted_ns: [100_000; 2], ..Gathering::default() };
+        gathering.begin(0);
+        let plan = |gathering: &mut Gathering| gathering.plan(0, Span::from_us(20), Span::from_ms(1), false);
+        assert!(!plan(&mut gathering).ends);
+        gathering.end_frame(1, 2, Span::from_us(20));
+        let gathered = gathering.gathered(Some(Span::from_ms(1)), false).expect("a frame and a part");
+        assert_eq!(gathered.cost_ns(5_000, 900_000), 20_000, "what was predicted");
+        assert_eq!(gathered.cost_ns(50_000, 900_000), 50_000, "what the last one took");
+        assert!(!plan(&mut gathering).ends);
+        assert_eq!(gathered.cost_ns(3_000_000, 3_000_000), 3_000_000);
+        assert!(plan(&mut gathering).ends);
+        assert_eq!(gathering.measured, 0);
+    }
+}

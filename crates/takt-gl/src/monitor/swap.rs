@@ -1,0 +1,109 @@
+//! The end of a frame.
+//!
+//! A program that is told when its frames may begin asks for leave to swap, because it is released
+//! when that is given; then a swap is a group of its own, as it is where each group is measured.
+//! Otherwise the swap belongs to the group of the frame's last draws, and the group goes on if more
+//! frames fit into it ([`gather`](super::gather)).
+
+use takt_core::Span;
+
+use super::context::State;
+use crate::entry::real;
+use crate::gate::{self, Pass};
+use crate::group::End;
+use crate::settings::settings;
+use crate::{clock, measure};
+
+/// How a frame is about to end.
+#[derive(Clone, Copy, Debug)]
+pub enum Swapping {
+    /// The swap is a group of its own, which has this leave.
+    Apart(Option<Pass>),
+    /// The swap is part of a group.
+    Within {
+        /// The group ends with it.
+        ends: bool,
+        /// What the frame is predicted to take.
+        cost: Span,
+        /// How long this thread had run.
+        ran_ns: u64,
+    },
+}
+
+impl State {
+    /// `eglSwapBuffers` is about to be called: leave is there afterwards, if anybody gives any.
+    pub fn before_swap(&mut self) -> Swapping {
+        let gathers = gate::is_wanted() && settings().measure.is_none() && gate::is_free_running();
+        if gathers { self.before_swap_within() } else { self.before_swap_apart() }
+    }
+
+    fn before_swap_apart(&mut self) -> Swapping {
+        self.submit(End::BeforeSwap);
+        self.about_to_swap();
+        let pass = self.ask_to_swap();
+        self.swap_begins();
+        Swapping::Apart(pass)
+    }
+
+    fn before_swap_within(&mut self) -> Swapping {
+        self.about_to_swap();
+        self.leave.check();
+        let mut cost = self.predicted_swap();
+        if self.leave.credit().is_some_and(|credit| cost > credit) && self.submit(End::BeforeSwap) {
+            cost = self.predicted_swap();
+        }
+        self.ask_for(cost);
+        let credit = self.leave.credit().unwrap_or(Span::ZERO);
+        let news = !self.follow.is_nothing();
+        let plan = self.leave.gathering.plan(clock::now_ns(), cost, credit, news);
+        if plan.ask_ahead {
+            gate::ask_ahead(self.leave.gathering.wanted().max(cost).min(gate::slice()));
+        }
+        self.begins();
+        let ran_ns = if self.software() { measure::own_ns() } else { 0 };
+        Swapping::Within { ends: plan.ends, cost, ran_ns }
+    }
+
+    /// `eglSwapBuffers` is over, which began at that time.
+    pub fn swapped(&mut self, swapping: Swapping, began_ns: u64) {
+        match swapping {
+            Swapping::Apart(_) => {
+                self.submit_since(End::Swap, began_ns);
+                flush();
+            }
+            Swapping::Within { ends, cost, ran_ns } => self.swapped_within(began_ns, ends, cost, ran_ns),
+        }
+        self.look_at_surface();
+    }
+
+    fn swapped_within(&mut self, began_ns: u64, ends: bool, cost: Span, ran_ns: u64) {
+        let now_ns = clock::now_ns();
+        self.leave.contains(cost);
+        self.leave.end_frame();
+        self.leave.gathering.end_frame(began_ns, now_ns, cost);
+        if let Some(pass) = self.leave.pass() {
+            gate::end_frame(pass);
+        }
+        if !ends && self.leave.has_pass() {
+            // The models begin the next frame; of this one they will hear nothing.
+            self.predict_group(End::Swap);
+            self.builder.end_frame();
+            return;
+        }
+        let mut at_ns = began_ns;
+        if self.software() {
+            // What this thread did is counted as its time in calls; what is waited for is not.
+            let worked_ns = measure::own_ns().saturating_sub(ran_ns).min(now_ns.saturating_sub(began_ns));
+            self.builder.spent(worked_ns);
+            at_ns += worked_ns;
+        }
+        self.leave.gathering.end_with_frame(now_ns);
+        self.submit_since(End::Swap, at_ns);
+        flush();
+    }
+}
+
+fn flush() {
+    // SAFETY: the context is current; flushing never fails and is allowed at any time.
+    unsafe { real::glFlush() };
+}
