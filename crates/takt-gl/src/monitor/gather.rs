@@ -38,8 +38,9 @@ pub(super) struct Gathering {
     /// When the last frame ended, and how long the last two took.
     ended_ns: u64,
     lasted_ns: [u64; 2],
-    /// What the last frame was predicted to take.
+    /// What the last frame was predicted to take, and what the last group began with.
     cost: Span,
+    need: Span,
     /// When the last group ended with a frame, if nothing came since.
     left_ns: Option<u64>,
     prompt: u32,
@@ -86,8 +87,9 @@ pub(super) struct Plan {
 }
 
 impl Gathering {
-    /// Leave is about to be asked for.
-    pub(super) fn asks(&mut self, now_ns: u64) {
+    /// Leave is about to be asked for, for a group that begins with commands that take `need`.
+    pub(super) fn asks(&mut self, now_ns: u64, need: Span) {
+        self.need = need;
         if let Some(left_ns) = self.left_ns.take() {
             let prompt = now_ns.saturating_sub(left_ns) < PROMPT_NS;
             self.prompt = if prompt { self.prompt.saturating_add(1) } else { 0 };
@@ -117,6 +119,11 @@ impl Gathering {
         }
         let count = (TOGETHER_NS / self.lasts_ns().max(1)).clamp(1, FRAMES_PER_GROUP_MAX.into());
         self.cost.times(count)
+    }
+
+    /// The same for a group that is not there yet: enough to begin with as well.
+    pub(super) fn wanted_ahead(&self) -> Span {
+        self.wanted().max(self.need)
     }
 
     /// How long a frame takes, by the clock.
@@ -199,7 +206,7 @@ mod tests {
         let mut open = false;
         for _ in 0..frames {
             if !open {
-                gathering.asks(now_ns);
+                gathering.asks(now_ns, Span::ZERO);
                 gathering.begin(now_ns);
                 open = true;
             }
@@ -247,7 +254,7 @@ mod tests {
         let mut gathering = Gathering::default();
         for frame in 1..100_u64 {
             let now_ns = frame * 33_000_000;
-            gathering.asks(now_ns);
+            gathering.asks(now_ns, Span::ZERO);
             gathering.begin(now_ns);
             let plan = gathering.plan(now_ns + 50_000, Span::from_us(20), Span::from_ms(1), false);
             assert_eq!(plan, Plan { ends: true, ask_ahead: false });

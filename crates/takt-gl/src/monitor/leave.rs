@@ -91,7 +91,7 @@ impl State {
             return;
         }
         let leave = &mut self.leave;
-        leave.gathering.asks(clock::now_ns());
+        leave.gathering.asks(clock::now_ns(), need);
         let estimate = leave.rest().max(leave.gathering.wanted()).min(gate::slice());
         leave.granted(gate::ask(need, need.max(estimate)));
     }

@@ -54,10 +54,10 @@ impl State {
         }
         self.ask_for(cost);
         let credit = self.leave.credit().unwrap_or(Span::ZERO);
-        let news = !self.follow.is_nothing();
+        let news = self.follow.is_news();
         let plan = self.leave.gathering.plan(clock::now_ns(), cost, credit, news);
         if plan.ask_ahead {
-            gate::ask_ahead(self.leave.gathering.wanted().max(cost).min(gate::slice()));
+            gate::ask_ahead(self.leave.gathering.wanted_ahead().min(gate::slice()));
         }
         self.begins();
         let ran_ns = if self.software() { measure::own_ns() } else { 0 };

@@ -53,9 +53,9 @@ impl Follow {
         self.part.as_ref().is_some_and(|part| part.known.figures().pieces < YOUNG)
     }
 
-    /// Whether it tells nothing.
-    pub fn is_nothing(&self) -> bool {
-        self.programs.is_empty() && self.whole.is_empty() && self.part.is_none()
+    /// Whether it tells something that nothing else will tell.
+    pub fn is_news(&self) -> bool {
+        !self.programs.is_empty() || self.part.is_some()
     }
 
     /// The group is over; `alone` if it was a single draw. What the models are to learn: for a piece
