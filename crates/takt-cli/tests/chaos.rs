@@ -35,7 +35,8 @@ fn client() {
     for frame in 1u64.. {
         let began = Instant::now();
         for kind in [GroupKind::Draw, GroupKind::Draw, GroupKind::Swap] {
-            let pass = gate::ask(kind, work);
+            let swap = kind == GroupKind::Swap;
+            let pass = if swap { gate::ask_to_swap(work) } else { gate::ask(work, work) };
             std::thread::sleep(Duration::from_nanos(work.as_ns()));
             if let Some(pass) = pass {
                 gate::complete(pass, clock::now().as_ns(), work.as_ns());
