@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use takt_core::{Action, Config, Scheduler, Time, policy};
+use takt_core::{Action, Config, Execution, Scheduler, Time, policy};
 
 use crate::record::{Observer, Record};
 use crate::rules::Rules;
@@ -105,7 +105,11 @@ impl Replay {
         let mut chosen = policy::by_name(policy)?;
         chosen.prepare(&config);
         Some(Self {
-            rules: Rules::new(config.clamped().mpcg),
+            // The core itself checks places, which groups that are late do not keep.
+            rules: match config.execution {
+                Execution::AnyOrder => Rules::default(),
+                _ => Rules::new(config.clamped().mpcg),
+            },
             scheduler: Scheduler::new(config, chosen),
             recent: VecDeque::with_capacity(CONTEXT),
             turns: 0,

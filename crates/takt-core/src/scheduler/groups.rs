@@ -8,7 +8,7 @@ use super::queue::Waiting;
 use crate::app::{AppId, GroupId, GroupKind};
 use crate::config::Execution;
 use crate::event::{Action, Hold, LostBy, Refusal};
-use crate::limits::FRAMES_PER_GROUP_MAX;
+use crate::limits::{FRAMES_PER_GROUP_MAX, IN_FLIGHT_MAX};
 use crate::policy::{Context, Ended};
 use crate::time::{Cost, Estimate, Span, Time};
 
@@ -59,7 +59,7 @@ impl Scheduler {
         if self.config.execution == Execution::Preemptive {
             self.preempt();
         }
-        while self.waiting > 0 && self.in_flight.len() < self.config.mpcg as usize {
+        while self.waiting > 0 && self.has_place() {
             self.untold = true;
             self.stats.runs += 1;
             let context = self.context();
@@ -71,6 +71,20 @@ impl Scheduler {
         if self.untold {
             self.untold = false;
             self.tell_holds();
+        }
+    }
+
+    /// Whether one more group may be in flight.
+    ///
+    /// Where groups end in any order, one that is late keeps no place: its app may do something else
+    /// altogether, compile a shader say, and the others need not wait for that.
+    pub(super) fn has_place(&self) -> bool {
+        let mpcg = self.config.mpcg as usize;
+        match self.config.execution {
+            Execution::AnyOrder => {
+                self.in_flight.len() < IN_FLIGHT_MAX && self.in_flight.places(self.now) < mpcg
+            }
+            _ => self.in_flight.len() < mpcg,
         }
     }
 
@@ -127,6 +141,7 @@ impl Scheduler {
             dispatched: self.now,
             conservative: Bound { arrives: self.now + margins.dispatch_upper, runs: head.conservative },
             optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
+            late_from: Time::NEVER,
         };
         if head.kind.ends_frame() {
             lane.front = slot.queue.front_ledger(per_group);

@@ -24,6 +24,8 @@ pub(super) struct Flying {
     pub(super) dispatched: Time,
     pub(super) conservative: Bound,
     pub(super) optimistic: Bound,
+    /// From when on nobody counts on it any more; set when it is dispatched.
+    pub(super) late_from: Time,
 }
 
 /// When a group reaches the GPU and how long it runs, by one kind of prediction.
@@ -32,6 +34,9 @@ pub(super) struct Bound {
     pub(super) arrives: Time,
     pub(super) runs: Span,
 }
+
+/// A group is late when it has taken twice its conservative prediction and this much more.
+const LATE_AFTER: Span = Span::from_ms(2);
 
 /// A group of unknown length is given up after this time (plus the completion time-out).
 const UNKNOWN_RUNS_MAX: Span = Span::from_ms(10_000);
@@ -67,11 +72,24 @@ impl InFlight {
         self.groups.len()
     }
 
-    pub(super) fn push(&mut self, flying: Flying) {
-        assert!(self.groups.len() < IN_FLIGHT_MAX, "mpcg bounds what is in flight");
+    pub(super) fn push(&mut self, mut flying: Flying) {
+        assert!(self.groups.len() < IN_FLIGHT_MAX, "places bound what is in flight");
+        let count = self.groups.len() + 1;
+        extend(&mut self.conservative, self.idle_since, flying.conservative, count);
+        extend(&mut self.optimistic, self.idle_since, flying.optimistic, count);
+        let due = self.conservative.last;
+        flying.late_from = due + flying.conservative.runs.min(UNKNOWN_RUNS_MAX) + LATE_AFTER;
         self.groups.push_back(flying);
-        extend(&mut self.conservative, self.idle_since, flying.conservative, self.groups.len());
-        extend(&mut self.optimistic, self.idle_since, flying.optimistic, self.groups.len());
+    }
+
+    /// How many groups keep a place: all that are not late.
+    pub(super) fn places(&self, now: Time) -> usize {
+        self.groups.iter().filter(|flying| flying.late_from > now).count()
+    }
+
+    /// When the next group will be late.
+    pub(super) fn next_late(&self, now: Time) -> Option<Time> {
+        self.groups.iter().map(|flying| flying.late_from).filter(|at| *at > now).min()
     }
 
     pub(super) fn position(&self, group: GroupId) -> Option<usize> {

@@ -21,7 +21,7 @@ use in_flight::InFlight;
 use queue::Queue;
 
 use crate::app::{AppId, Priority};
-use crate::config::Config;
+use crate::config::{Config, Execution};
 use crate::event::{Action, Event, LostBy};
 use crate::policy::Policy;
 use crate::refresh::{Period, Refresh};
@@ -181,7 +181,8 @@ impl Scheduler {
         // One that is over was served already, unless the decision is still to come.
         let ahead = |at: &Time| self.has_work() && (*at > self.now || self.undecided);
         let policy = self.policy.timeout().filter(ahead);
-        overdue.into_iter().chain(vsync).chain(policy).min()
+        let late = self.in_flight.next_late(self.now).filter(|_| self.waits_for_a_place());
+        overdue.into_iter().chain(vsync).chain(policy).chain(late).min()
     }
 
     /// Another policy decides from now on; returns the one before it. Nothing is allocated if the
@@ -250,11 +251,18 @@ impl Scheduler {
             self.judge();
         }
         due |= self.has_work() && self.policy.timeout().is_some_and(|at| at <= self.now);
+        due |= self.waits_for_a_place() && self.has_place();
         while self.in_flight.overdue_at(self.config.completion_timeout).is_some_and(|at| at <= self.now) {
             self.lose_oldest(LostBy::Timeout, self.now);
             due = true;
         }
         due
+    }
+
+    /// Whether groups wait that could go as soon as one in flight is late.
+    fn waits_for_a_place(&self) -> bool {
+        let full = self.in_flight.len() >= self.config.mpcg as usize;
+        full && self.waiting > 0 && self.config.execution == Execution::AnyOrder
     }
 
     /// Whether there is anything a policy could decide about.
@@ -327,7 +335,11 @@ impl Scheduler {
         assert_eq!(waiting, self.waiting, "lanes with a waiting group are counted");
         let attached = self.slots.iter().filter(|slot| slot.lane.is_some()).count();
         assert_eq!(attached, self.lanes.len(), "one lane per attached slot");
-        assert!(self.in_flight.len() <= self.config.mpcg as usize, "at most mpcg in flight");
+        let places = match self.config.execution {
+            Execution::AnyOrder => self.in_flight.places(self.now),
+            _ => self.in_flight.len(),
+        };
+        assert!(places <= self.config.mpcg as usize, "at most mpcg in flight");
         assert!(self.now < self.next_vsync, "the clock is inside the current period");
     }
 }

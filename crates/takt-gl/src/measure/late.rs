@@ -82,7 +82,8 @@ impl Late {
             settled.timing.cost_ns = worked_ns + timing.in_calls_ns;
             settled.clock = Clock::Processor;
         }
-        if let Some(stamped) = &submitted.stamped {
+        // Nor do its stamps count: the first one lies before the wait for leave to show it.
+        if let Some(stamped) = submitted.stamped.as_ref().filter(|_| renders) {
             match stamped.fate() {
                 Fate::Awaited if !now && self.waiting.len() <= WAITING_MAX => return None,
                 Fate::Awaited | Fate::Lost => {}

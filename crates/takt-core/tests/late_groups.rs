@@ -1,0 +1,85 @@
+//! Apps whose groups do not end when they should keep nobody else from the GPU.
+
+use takt_core::policy::FrameDeadline;
+use takt_core::{
+    Action, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Priority,
+    Scheduler, Service, Span, Stride, Time,
+};
+
+const STUCK: [AppId; 2] = [AppId(0), AppId(1)];
+const DIAL: AppId = AppId(2);
+
+fn at(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}
+
+/// Two groups of a millisecond are in flight when that of a more important app comes.
+fn scheduler(execution: Execution) -> Scheduler {
+    let config = Config { mpcg: 2, execution, ..Config::default() };
+    let mut scheduler = Scheduler::new(config, Box::new(FrameDeadline::new()));
+    for (app, priority) in [(STUCK[0], 2), (STUCK[1], 1), (DIAL, 9)] {
+        let params = AppParams {
+            priority: Priority(priority),
+            stride: Stride::ONE,
+            etpf: Span::ZERO,
+            service: Service::default(),
+        };
+        scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
+    }
+    for app in STUCK {
+        submit(&mut scheduler, at(1), app);
+    }
+    assert_eq!(dispatched(&mut scheduler), STUCK);
+    submit(&mut scheduler, at(2), DIAL);
+    assert_eq!(dispatched(&mut scheduler), [], "all places are taken");
+    scheduler
+}
+
+fn submit(scheduler: &mut Scheduler, now: Time, app: AppId) {
+    let (group, estimate) = (GroupId(u64::from(app.0)), Estimate::new(Span::from_ms(1)));
+    scheduler.handle_event(now, Event::Submit { app, group, kind: GroupKind::Draw, estimate });
+}
+
+fn dispatched(scheduler: &mut Scheduler) -> Vec<AppId> {
+    let actions = std::iter::from_fn(|| scheduler.poll_action());
+    let apps = actions.filter_map(|action| match action {
+        Action::Dispatch { app, .. } => Some(app),
+        _ => None,
+    });
+    apps.collect()
+}
+
+/// Lets time pass until `until`, as drivers do; says when something was dispatched.
+fn wait(scheduler: &mut Scheduler, until: Time) -> Vec<(Time, AppId)> {
+    let mut seen = Vec::new();
+    while let Some(now) = scheduler.poll_timeout().filter(|at| *at < until) {
+        scheduler.handle_timeout(now);
+        seen.extend(dispatched(scheduler).into_iter().map(|app| (now, app)));
+        scheduler.check_invariants();
+    }
+    seen
+}
+
+#[test]
+fn late_groups_keep_no_place_where_groups_end_in_any_order() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    let seen = wait(&mut scheduler, at(100_000));
+    let [(now, DIAL)] = seen[..] else { panic!("{seen:?}") };
+    // Twice as long as predicted, and two milliseconds more.
+    assert!((at(4_000)..at(6_000)).contains(&now), "{now:?}");
+    assert_eq!(scheduler.in_flight(), 3);
+    // They end after all.
+    for (group, us) in [(0, 60_000), (2, 61_000), (1, 70_000)] {
+        let (group, finished, cost) = (GroupId(group), at(100_000 + us), Cost::new(Span::from_ms(1)));
+        scheduler.handle_event(finished, Event::Complete { group, finished, cost, frames: 0 });
+        assert_eq!(dispatched(&mut scheduler), []);
+        scheduler.check_invariants();
+    }
+    assert_eq!(scheduler.in_flight(), 0);
+}
+
+#[test]
+fn on_a_gpu_that_runs_in_order_all_wait_for_the_first() {
+    let mut scheduler = scheduler(Execution::InOrder);
+    assert_eq!(wait(&mut scheduler, at(100_000)), []);
+}
