@@ -95,7 +95,7 @@ def reality(report):
         return None
     with tempfile.TemporaryDirectory(prefix="takt-live-") as folder:
         live = live_runs.Live(live_runs.lines(log), *figures["live"]["window_ns"])
-        path = live_runs.scenario(live, Path(folder), mpcg=point["about"]["mpcg"])
+        path = live_runs.scenario(live, Path(folder))
         done = subprocess.run([report.takt, "sim", path, "--json", "-"], capture_output=True, text=True, check=False)
         if done.returncode:
             report.verdict(what, wanted, f"takt sim: {done.stderr.strip()[:200]}", None)
@@ -114,8 +114,9 @@ def reality(report):
     report.verdict(what, wanted, found, worst <= 1 and abs(busy[0] - busy[1]) <= 2)
     grants, ends = live.delays_us()
     return ["The daemon's log of the mixed scenario became a scenario whose apps replay their own groups: when they "
-            "asked, what they predicted, what it cost. The simulator then decided anew.",
+            "asked, what they predicted, how long they made it and what it cost the GPU. The simulator then decided anew, "
+            "with the daemon's own parameters.",
             table(["app", "priority", "met, observed", "met, simulated", "difference"], rows),
             f"GPU busy: {busy[0]:.2f} % observed, {busy[1]:.2f} % simulated. Nine of ten delays from a grant to the "
-            f"GPU lay in {grants[0]:.0f} to {grants[1]:.0f} µs, from an end to the daemon in {ends[0]:.0f} to "
+            f"driver lay in {grants[0]:.0f} to {grants[1]:.0f} µs, from an end to the daemon in {ends[0]:.0f} to "
             f"{ends[1]:.0f} µs."]

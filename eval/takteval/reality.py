@@ -1,8 +1,8 @@
 """Experiment 5: a live run played again in the simulator.
 
 The daemon's log says when each app asked, when it was let go, and when its work ended. That becomes
-a scenario whose apps replay their own groups; what the simulator then predicts is held against what
-was observed.
+a scenario whose apps replay their own groups, under a scheduler with the daemon's own parameters; what
+the simulator then predicts is held against what was observed.
 """
 
 import gzip
@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
-KEPT = ("run", "app", "join", "submit", "dispatch", "complete", "release", "missed", "frame-done")
+KEPT = ("run", "app", "join", "submit", "dispatch", "gpu-queued", "complete", "release", "missed", "frame-done")
 
 
 def lines(path):
@@ -40,7 +40,7 @@ class Live:
 
     def __init__(self, records, start_ns, end_ns):
         self.start, self.end = start_ns, end_ns
-        self.policy, self.apps, self.terms = None, {}, {}
+        self.policy, self.config, self.apps, self.terms = None, None, {}, {}
         self.groups = {}
         self.by_app = defaultdict(list)
         self.released = defaultdict(list)
@@ -50,7 +50,7 @@ class Live:
         self.costs()
 
     def on_run(self, record):
-        self.policy = record["policy"]
+        self.policy, self.config = record["policy"], record.get("config")
         for app in record["apps"]:
             self.on_app(app)
 
@@ -69,10 +69,15 @@ class Live:
     def on_dispatch(self, record):
         self.groups[record["group"]]["let_go"] = record["at_ns"]
 
+    def on_gpu_queued(self, record):
+        """A simulator knows when a group came to the GPU."""
+        self.groups[record["group"]]["queued"] = record["at_ns"]
+
     def on_complete(self, record):
         group = self.groups.get(record["group"])
         if group is not None:
-            group.update(ended=record["finished_ns"], told=record["cost_ns"], heard=record["at_ns"])
+            told = record["finished_ns"] - group["queued"] if "queued" in group else record["cost_ns"]
+            group.update(ended=record["finished_ns"], told=told, heard=record["at_ns"])
 
     def on_release(self, record):
         self.released[record["app"]].append(record["release_ns"])
@@ -86,15 +91,35 @@ class Live:
             self.frames[record["app"]][1] += record.get("count", 1)
 
     def costs(self):
-        """How long each group had the GPU: since it was let go or the one before it ended, and no
-        longer than its app says."""
-        before = 0
-        for group in sorted((each for each in self.groups.values() if "ended" in each and "let_go" in each),
-                            key=lambda each: each["ended"]):
-            occupied = group["ended"] - max(before, group["let_go"])
-            group["idle"] = before <= group["let_go"]
-            group["cost"] = max(0, min(occupied, group["told"] if group["told"] is not None else occupied))
+        """How long each group had the GPU, and how long its app took to make it after it was let go.
+
+        A group is with the driver from when its app handed it over, or from the end of the app's group
+        before it, if that was later: that is what apps tell. Of that, it had the GPU when no group had it
+        that ended earlier.
+        """
+        taken = []
+        for group in sorted(self.finished(), key=lambda each: each["ended"]):
+            told = group["told"] if group["told"] is not None else group["ended"] - group["let_go"]
+            group["came"] = max(group["let_go"], group["ended"] - told)
+            group["cost"] = take(taken, group["came"], group["ended"])
+        for groups in self.by_app.values():
+            self.making(groups)
+
+    @staticmethod
+    def making(groups):
+        """A group that followed another of its app at once was made while that one ran, in as much time as
+        others."""
+        alone, hidden, before = defaultdict(list), [], 0
+        for group in filter(lambda each: "came" in each, groups):
+            group["make"] = group["came"] - group["let_go"]
+            if group["came"] > before:
+                alone[group["kind"]].append(group["make"])
+            else:
+                hidden.append(group)
             before = group["ended"]
+        usual = {kind: sorted(times)[len(times) // 2] for kind, times in alone.items()}
+        for group in hidden:
+            group["make"] = min(group["make"], usual.get(group["kind"], 0))
 
     def inside(self):
         return [group for group in self.groups.values() if "cost" in group and self.start <= group["ended"] < self.end]
@@ -105,10 +130,8 @@ class Live:
                 if met + missed}
 
     def utilisation(self):
-        """Share of time in which at least one group was with the driver and not finished: from when its
-        app handed it over, or from the end of the app's group before it, until its fence was passed."""
-        return self.covered((max(group["let_go"], group["ended"] - group["told"]), group["ended"])
-                            for group in self.finished() if group["told"] is not None)
+        """Share of time in which at least one group was with the driver and not finished."""
+        return self.covered((group["came"], group["ended"]) for group in self.finished())
 
     def granted(self):
         """The same from when groups were let go: with the time in which apps make commands."""
@@ -134,8 +157,19 @@ class Live:
     def delays_us(self):
         """Usual delays from a grant to the GPU, and from an end to the daemon hearing of it."""
         inside = self.inside()
-        grants = [group["ended"] - group["let_go"] - group["cost"] for group in inside if group["idle"]]
-        return bounds(grants), bounds([group["heard"] - group["ended"] for group in inside])
+        return (bounds([group["make"] for group in inside]),
+                bounds([group["heard"] - group["ended"] for group in inside]))
+
+
+def take(taken, begin, end):
+    """How much of a span is not in `taken`, disjoint spans that end before it and are sorted; adds it."""
+    free = end - begin
+    while taken and taken[-1][1] > begin:
+        earlier = taken.pop()
+        free -= earlier[1] - max(begin, earlier[0])
+        begin = min(begin, earlier[0])
+    taken.append((begin, end))
+    return free
 
 
 def bounds(delays_ns):
@@ -164,26 +198,39 @@ def recording(groups, releases, start, end, finishes):
         waits = finishes and group["kind"] == "draw" and follows is not None and follows["kind"] == "swap"
         kind = "sync" if waits else group["kind"]
         predicted = "" if group["predicted"] is None else us(group["predicted"])
-        frame.append(f"{us(max(0, group['asked'] - began))},{kind},{us(group['cost'])},{predicted}")
+        frame.append(f"{us(max(0, group['asked'] - began))},{kind},{us(group['cost'])},{predicted},{us(group['make'])}")
         began = group["ended"] if waits else group["let_go"]
         if group["kind"] == "swap":
             if start <= group["asked"] < end:
                 rows += frame
             frame = []
-    return "\n".join(["delay_us,kind,cost_us,predicted_us", *rows, ""]) if rows else None
+    return "\n".join(["delay_us,kind,cost_us,predicted_us,make_us", *rows, ""]) if rows else None
 
 
 def us(ns):
     return f"{ns / 1e3:.3f}"
 
 
-def scenario(live, folder, *, mpcg, finishes=True, margins="completion_upper_us = 300"):
+def scheduler(live):
+    """The daemon's own parameters, from its log."""
+    config, margins = live.config, live.config["margins"]
+    keys = {key: us(margins[f"{key[:-3]}_ns"]) for key in
+            ("fixed_us", "dispatch_upper_us", "dispatch_lower_us", "completion_upper_us", "group_min_us")}
+    keys |= {key: f"{margins[f'{key}_permille'] / 1000:g}" for key in ("upper", "lower")}
+    lines = [f'policy = "{live.policy}"', f"mpcg = {config['mpcg']}",
+             "margins = { " + ", ".join(f"{key} = {value}" for key, value in keys.items()) + " }"]
+    blocking_ns = config["tuning"]["blocking_ns"]
+    if blocking_ns is not None:
+        lines.append(f"max_blocking_us = {us(blocking_ns)}")
+    return "\n".join(["[scheduler]", *lines, ""])
+
+
+def scenario(live, folder, *, finishes=True):
     """Writes a scenario and its recordings; the path of the scenario."""
     folder.mkdir(parents=True, exist_ok=True)
-    grants, ends = live.delays_us()
-    text = [f'name = "live"\nduration_s = {int((live.end - live.start) / 1e9) + 1}\nwarm_up_s = 1\n',
-            f'[scheduler]\npolicy = "{live.policy}"\nmpcg = {mpcg}\nmargins = {{ {margins} }}\n',
-            f"[gpu]\ndispatch_delay_us = {grants}\ncompletion_delay_us = {ends}\n"]
+    _, ends = live.delays_us()
+    text = [f'name = "live"\nduration_s = {int((live.end - live.start) / 1e9) + 1}\nwarm_up_s = 1\n', scheduler(live),
+            f'[gpu]\nmodel = "{live.config["execution"]}"\ncompletion_delay_us = {ends}\n']
     for app, facts in sorted(live.apps.items(), key=lambda pair: -pair[1]["priority"]):
         rows = recording(live.by_app[app], live.released[app], live.start, live.end, finishes)
         if rows is None:

@@ -21,6 +21,8 @@ pub(crate) struct Planned {
     pub(crate) kind: GroupKind,
     pub(crate) cost: Span,
     pub(crate) estimate: Estimate,
+    /// CPU time between its dispatch and its way to the GPU.
+    make: Span,
     /// What it looks like, if its estimate comes from experience.
     look: Option<Command>,
 }
@@ -59,9 +61,9 @@ pub(crate) struct Client<'a> {
     blocked: Time,
     /// When its next job is released, if its own clock does that.
     next_job: Time,
-    /// Groups submitted and not dispatched, with what they really cost; none if the group was taken
-    /// back when it was done already.
-    pub(crate) submitted: VecDeque<(GroupId, Option<Span>)>,
+    /// Groups submitted and not dispatched, with what they really cost and what is left to make them;
+    /// none if the group was taken back when it was done already.
+    pub(crate) submitted: VecDeque<(GroupId, Option<(Span, Span)>)>,
 }
 
 impl<'a> Client<'a> {
@@ -127,6 +129,7 @@ impl<'a> Client<'a> {
                 kind: GroupKind::Exit,
                 cost: Span::ZERO,
                 estimate: Estimate::default(),
+                make: Span::ZERO,
                 look: None,
             });
         } else {
@@ -152,7 +155,7 @@ impl<'a> Client<'a> {
     /// It was accepted.
     pub(crate) fn accepted(&mut self, group: GroupId) {
         if let Some(planned) = self.next_planned() {
-            self.submitted.push_back((group, Some(planned.cost)));
+            self.submitted.push_back((group, Some((planned.cost, planned.make))));
             self.planned += 1;
             if let (Some(memory), Some(look)) = (&mut self.memory, planned.look) {
                 memory.submitted(group, look);
@@ -255,6 +258,7 @@ impl<'a> Client<'a> {
             self.plan(group.kind, group.cost, look(place, 0));
             if let Some(planned) = self.plan.last_mut() {
                 planned.after = after;
+                planned.make = group.make;
                 if let Some(predicted) = group.predicted {
                     planned.estimate = Estimate::new(predicted);
                     planned.look = None;
@@ -270,7 +274,7 @@ impl<'a> Client<'a> {
         let model = self.model(self.frame_start);
         let estimate = predict(model, cost, &mut self.rng);
         let look = model.history.map(|_| look);
-        self.plan.push(Planned { after: Span::ZERO, kind, cost, estimate, look });
+        self.plan.push(Planned { after: Span::ZERO, kind, cost, estimate, make: Span::ZERO, look });
     }
 }
 

@@ -89,6 +89,9 @@ pub enum GpuModel {
     Preemptive,
     /// Has a channel for each app and serves the entries of a runlist in turn.
     Runlist,
+    /// Executes them to their ends in the order in which they arrive, which need not be that of
+    /// their dispatch: processes hand their groups over themselves, when they have made them.
+    AnyOrder,
 }
 
 impl GpuModel {
@@ -97,7 +100,7 @@ impl GpuModel {
         match self {
             Self::InOrder => Execution::InOrder,
             Self::Preemptive => Execution::Preemptive,
-            Self::Runlist => Execution::AnyOrder,
+            Self::Runlist | Self::AnyOrder => Execution::AnyOrder,
         }
     }
 }
@@ -256,6 +259,8 @@ pub struct RecordedGroup {
     pub cost: Span,
     /// Predicted time, if recorded; else the app's prediction model applies.
     pub predicted: Option<Span>,
+    /// CPU time after its dispatch, until its commands are made and on their way to the GPU.
+    pub make: Span,
 }
 
 /// How a group's estimate comes about: `scale · (cost · (1 ± noise) + bias)`, never below

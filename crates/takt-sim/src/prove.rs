@@ -373,7 +373,7 @@ fn group_within(room: Span, kind: GroupKind, config: &Config, rng: &mut Rng) -> 
         }
         _ => longest,
     };
-    RecordedGroup { delay: Span::ZERO, kind, cost, predicted: Some(predicted) }
+    RecordedGroup { delay: Span::ZERO, kind, cost, predicted: Some(predicted), make: Span::ZERO }
 }
 
 fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Config) -> AppSpec {

@@ -15,7 +15,7 @@ use takt_trace::{AppMeta, GpuRecord, JobsMeta, Meta, Observer, Record};
 use crate::client::{Client, State};
 use crate::gpu::{Channel, Gpu, GpuEvent, Job, Taken};
 use crate::hash::EventHash;
-use crate::model::{AppSpec, End, Pace, Scenario};
+use crate::model::{AppSpec, End, GpuModel, Pace, Scenario};
 use crate::rng::Rng;
 
 /// A run of a scenario.
@@ -134,6 +134,8 @@ impl<'a, O: Observer> World<'a, O> {
     pub fn with_policy(scenario: &'a Scenario, policy: Box<dyn policy::Policy>, observer: O) -> Self {
         let mut config = scenario.config;
         config.execution = scenario.gpu.model.execution();
+        config.singly |=
+            scenario.gpu.model == GpuModel::AnyOrder && scenario.apps.iter().all(|app| app.synchronous);
         config.apps_max = u32::try_from(scenario.apps.len()).unwrap_or(u32::MAX).max(1);
         let clients = (1..)
             .zip(&scenario.apps)
@@ -280,11 +282,11 @@ impl<'a, O: Observer> World<'a, O> {
             self.next[APPS + app.index()] = client.unblock(self.now);
         }
         // What was done when it was taken back need not be done again: its completion is coming.
-        let Some(cost) = cost else {
+        let Some((cost, make)) = cost else {
             return;
         };
         let delay = self.rng.span(self.scenario.gpu.dispatch_delay);
-        self.gpu.dispatch(self.now + delay, Job { app, group, cost });
+        self.gpu.dispatch(self.now + delay + make, Job { app, group, cost });
         self.next[GPU] = self.gpu.next_at();
     }
 
@@ -297,7 +299,7 @@ impl<'a, O: Observer> World<'a, O> {
 
     fn take_back(&mut self, app: AppId, group: GroupId) {
         let taken = self.gpu.take_back(self.now, group);
-        let left = taken.map(|taken| taken.job.cost);
+        let left = taken.map(|taken| (taken.job.cost, Span::ZERO));
         self.clients[app.index()].submitted.push_front((group, left));
         if let Some(Taken { started, .. }) = taken {
             self.note_run(group, started);

@@ -189,6 +189,7 @@ fn app(priority: u32, cost: Ticks, pace: Pace, level: Level, timeslice: Ticks) -
         kind: GroupKind::Swap,
         cost: Span::from_ns(cost),
         predicted: None,
+        make: Span::ZERO,
     };
     let service = Service { level, timeslice: Span::from_ns(timeslice), ..Service::default() };
     let params = AppParams { priority: Priority(priority), stride: Stride::ONE, etpf: Span::ZERO, service };

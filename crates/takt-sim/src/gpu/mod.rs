@@ -1,6 +1,7 @@
 //! The modelled GPU: one unit that executes, and what decides whose turn it is.
 //!
-//! * [`Queue`]: in order; a job can be taken back if the scheduler asks for it.
+//! * [`Queue`]: in order, of dispatch or of arrival; a job can be taken back if the scheduler asks
+//!   for it.
 //! * [`Host`]: a runlist of channels, each served for a timeslice.
 //!
 //! It is a state machine of its own: [`Gpu::dispatch`] puts work in, [`Gpu::next_at`] says when
@@ -71,7 +72,7 @@ pub struct Taken {
 /// The GPU.
 #[derive(Clone, Debug)]
 pub enum Gpu {
-    /// Executes in order.
+    /// Executes in order, of dispatch or of arrival.
     Queue(Queue),
     /// Serves the channels of a runlist in turn.
     Host(Host),
@@ -81,13 +82,13 @@ impl Gpu {
     /// An idle GPU.
     pub fn new(spec: &GpuSpec) -> Self {
         match spec.model {
-            GpuModel::InOrder | GpuModel::Preemptive => Self::Queue(Queue::new(spec)),
+            GpuModel::InOrder | GpuModel::Preemptive | GpuModel::AnyOrder => Self::Queue(Queue::new(spec)),
             GpuModel::Runlist => Self::Host(Host::new(spec)),
         }
     }
 
-    /// Hands a job over; it reaches the queue at `arrives`, after all jobs before it, and when
-    /// the queue has room.
+    /// Hands a job over; it reaches the queue at `arrives`, after all jobs before it if those are
+    /// executed in the order of dispatch, and when the queue has room.
     #[inline]
     pub fn dispatch(&mut self, arrives: Time, job: Job) {
         match self {

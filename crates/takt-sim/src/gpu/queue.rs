@@ -1,4 +1,5 @@
-//! A bounded queue in front of the unit: in order, and unless a job is taken back, to its end.
+//! A bounded queue in front of the unit: in order, of dispatch or of arrival, and unless a job is
+//! taken back, to its end.
 
 use std::collections::VecDeque;
 
@@ -6,13 +7,15 @@ use takt_core::{GroupId, Time};
 
 use super::unit::Unit;
 use super::{GpuEvent, Job, Taken};
-use crate::model::GpuSpec;
+use crate::model::{GpuModel, GpuSpec};
 
 /// Executes in order.
 #[derive(Clone, Debug)]
 pub struct Queue {
     unit: Unit,
     capacity: usize,
+    /// Jobs reach the queue in the order of their own times, not in that of dispatch.
+    any_order: bool,
     /// Dispatched jobs in order, with the time each reaches the queue.
     jobs: VecDeque<(Time, Job)>,
     /// How many of them are in the queue; the first of these is running, if any runs.
@@ -22,11 +25,19 @@ pub struct Queue {
 impl Queue {
     pub(super) fn new(spec: &GpuSpec) -> Self {
         let capacity = spec.queue.max(1) as usize;
-        Self { unit: Unit::new(spec), capacity, jobs: VecDeque::new(), queued: 0 }
+        let any_order = spec.model == GpuModel::AnyOrder;
+        Self { unit: Unit::new(spec), capacity, any_order, jobs: VecDeque::new(), queued: 0 }
     }
 
     #[inline]
     pub(super) fn dispatch(&mut self, arrives: Time, job: Job) {
+        if self.any_order {
+            // Those of one app stay in their order: a process hands over one after the other.
+            let own = self.jobs.iter().rev().find(|(_, other)| other.app == job.app);
+            let arrives = arrives.max(own.map_or(Time::ZERO, |(time, _)| *time));
+            let later = self.jobs.iter().skip(self.queued).position(|(time, _)| *time > arrives);
+            return self.jobs.insert(later.map_or(self.jobs.len(), |at| self.queued + at), (arrives, job));
+        }
         let after = self.jobs.back().map_or(Time::ZERO, |(time, _)| *time);
         self.jobs.push_back((arrives.max(after), job));
     }

@@ -3,7 +3,7 @@
 use takt_core::service::Level;
 
 use super::*;
-use crate::model::{ClockChange, Stall};
+use crate::model::{ClockChange, GpuModel, Stall};
 
 fn job(group: u64, cost_us: u64) -> Job {
     Job { app: AppId(0), group: GroupId(group), cost: Span::from_us(cost_us) }
@@ -46,6 +46,27 @@ fn executes_in_order_without_preemption() {
         110 finished 1
         110 started 2
         120 finished 2
+    "#]]
+    .assert_eq(&play(&mut gpu));
+}
+
+#[test]
+fn processes_hand_their_jobs_over_when_they_have_made_them() {
+    let mut gpu = Gpu::new(&GpuSpec { model: GpuModel::AnyOrder, ..GpuSpec::default() });
+    let of = |app: u32, group, cost| Job { app: AppId(app), ..job(group, cost) };
+    gpu.dispatch(Time::from_us(10), of(1, 1, 100));
+    gpu.dispatch(Time::from_us(5), of(2, 2, 10));
+    gpu.dispatch(Time::from_us(7), of(1, 3, 20));
+    expect_test::expect![[r#"
+        5 queued 2
+        5 started 2
+        10 queued 1
+        10 queued 3
+        15 finished 2
+        15 started 1
+        115 finished 1
+        115 started 3
+        135 finished 3
     "#]]
     .assert_eq(&play(&mut gpu));
 }

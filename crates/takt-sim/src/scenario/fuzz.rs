@@ -77,8 +77,9 @@ fn work() -> impl Strategy<Value = Work> {
         kind: if sync { GroupKind::Sync } else { GroupKind::Draw },
     });
     let kind = select(vec![GroupKind::Draw, GroupKind::Swap, GroupKind::Sync]);
-    let group = (span(), kind, span(), option::of(span()))
-        .prop_map(|(delay, kind, cost, predicted)| RecordedGroup { delay, kind, cost, predicted });
+    let group = (span(), kind, span(), option::of(span()), span()).prop_map(
+        |(delay, kind, cost, predicted, make)| RecordedGroup { delay, kind, cost, predicted, make },
+    );
     prop_oneof![
         (vec(part, 0..4), cost()).prop_map(|(parts, swap)| Work::Drawn { parts, swap }),
         vec(group, 1..6).prop_map(|mut groups| {
@@ -224,7 +225,7 @@ fn gpu() -> impl Strategy<Value = GpuSpec> {
     let clock = proptest::collection::btree_map(at(), 1..=100_000_u32, 0..3);
     let length = (1..=60_000_000_000_u64).prop_map(Span::from_ns);
     let stalls = proptest::collection::btree_map(at(), length, 0..3);
-    let model = select(vec![GpuModel::InOrder, GpuModel::Preemptive, GpuModel::Runlist]);
+    let model = select(vec![GpuModel::InOrder, GpuModel::Preemptive, GpuModel::Runlist, GpuModel::AnyOrder]);
     let poll = prop_oneof![Just(Span::ZERO), interval()];
     let costs = (model, span(), range(), range(), poll);
     (1..=4096_u32, costs, clock, stalls, 0..=SHARE_ONE).prop_map(

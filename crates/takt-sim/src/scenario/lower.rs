@@ -19,8 +19,12 @@ use super::references;
 use crate::model::{ClockChange, GpuModel, GpuSpec, Scenario, SpanRange, Stall};
 
 /// What a GPU does with several groups, as files say it.
-pub(super) const MODELS: &[(&str, GpuModel)] =
-    &[("in-order", GpuModel::InOrder), ("preemptive", GpuModel::Preemptive), ("runlist", GpuModel::Runlist)];
+pub(super) const MODELS: &[(&str, GpuModel)] = &[
+    ("in-order", GpuModel::InOrder),
+    ("preemptive", GpuModel::Preemptive),
+    ("runlist", GpuModel::Runlist),
+    ("any-order", GpuModel::AnyOrder),
+];
 
 /// Judges raw values.
 pub(super) struct Lower<'r, 'a> {

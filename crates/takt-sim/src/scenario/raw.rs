@@ -111,7 +111,8 @@ section! {
     /// The GPU: executes one group at a time.
     struct RawGpu {
         /// What it does with several: "in-order" executes each to its end, "preemptive" gives a
-        /// group back if the scheduler asks, "runlist" serves the apps' channels in turn.
+        /// group back if the scheduler asks, "runlist" serves the apps' channels in turn,
+        /// "any-order" executes each to its end in the order of arrival.
         /// Default: in-order.
         model: Option<Text>,
         /// Groups its queue holds. Default: 64.

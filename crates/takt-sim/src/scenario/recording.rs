@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Times are microseconds with up to three decimals; a prediction may be `inf`. The last row must
-//! be a swap, because a recording is replayed over and over.
+//! be a swap, because a recording is replayed over and over. A fifth column `make_us`, if there is
+//! one, has the time that an app needs after the dispatch until its commands are on their way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +22,9 @@ use crate::model::RecordedGroup;
 
 /// The first line of a recording.
 pub const HEADER: &str = "delay_us,kind,cost_us,predicted_us";
+
+/// The first line of one that also has the time to make groups after their dispatch.
+pub(super) const HEADER_MADE: &str = "delay_us,kind,cost_us,predicted_us,make_us";
 
 /// Makes a recording of what one app did in a run, from the rows that `takt sim --trace FILE.csv`
 /// wrote: groups in order of submission, with the time that passed since the one before in the
@@ -134,7 +138,8 @@ fn parse(
     let mut rows =
         (first_line..).zip(text.lines()).filter(|(_, row)| !row.trim().is_empty() && !row.starts_with('#'));
     let header = rows.next();
-    if header.is_none_or(|(_, row)| row.trim() != HEADER) {
+    let made = header.is_some_and(|(_, row)| row.trim() == HEADER_MADE);
+    if !made && header.is_none_or(|(_, row)| row.trim() != HEADER) {
         let (line, row) = header.unwrap_or((first_line, ""));
         let shown: String = row.chars().take(HEADER.len()).collect();
         let message = format!("\"{shown}\" is not the header of a recording");
@@ -146,7 +151,7 @@ fn parse(
     let mut whole = true;
     for (line, row) in rows {
         last = Some((line, row));
-        match group(report, (file, line), row) {
+        match group(report, (file, line), row, made) {
             Some(group) => groups.push(group),
             None => whole = false,
         }
@@ -160,12 +165,17 @@ fn parse(
     whole.then(|| groups.into())
 }
 
-fn group(report: &mut Report<'_>, (file, line): (&str, u32), row: &str) -> Option<RecordedGroup> {
-    let fields: Vec<&str> = row.split(',').take(5).collect();
-    let [delay, kind, cost, predicted] = fields[..] else {
-        let message = format!("a row has 4 fields, not {}", row.split(',').count());
-        report.elsewhere((file, line, 1), message, format!("write {HEADER}"));
-        return None;
+fn group(report: &mut Report<'_>, (file, line): (&str, u32), row: &str, made: bool) -> Option<RecordedGroup> {
+    let (wanted, header) = if made { (5, HEADER_MADE) } else { (4, HEADER) };
+    let fields: Vec<&str> = row.split(',').take(wanted + 1).collect();
+    let (delay, kind, cost, predicted, make) = match fields[..] {
+        [delay, kind, cost, predicted] if !made => (delay, kind, cost, predicted, "0"),
+        [delay, kind, cost, predicted, make] if made => (delay, kind, cost, predicted, make),
+        _ => {
+            let message = format!("a row has {wanted} fields, not {}", row.split(',').count());
+            report.elsewhere((file, line, 1), message, format!("write {header}"));
+            return None;
+        }
     };
     let mut offset = 0;
     let mut cell = |name, text: &str| {
@@ -180,6 +190,7 @@ fn group(report: &mut Report<'_>, (file, line): (&str, u32), row: &str) -> Optio
     let kind_cell = at(cell("kind", kind), kind.trim());
     let cost_cell = at(cell("cost_us", cost), cost.trim());
     let predicted_cell = at(cell("predicted_us", predicted), predicted.trim());
+    let make_cell = at(cell("make_us", make), make.trim());
 
     let delay = span(report, delay_cell);
     let kind = group_kind(report, kind_cell);
@@ -189,7 +200,8 @@ fn group(report: &mut Report<'_>, (file, line): (&str, u32), row: &str) -> Optio
         "inf" => Some(Some(Span::FOREVER)),
         _ => span(report, predicted_cell).map(Some),
     };
-    Some(RecordedGroup { delay: delay?, kind: kind?, cost: cost?, predicted: predicted? })
+    let make = span(report, make_cell);
+    Some(RecordedGroup { delay: delay?, kind: kind?, cost: cost?, predicted: predicted?, make: make? })
 }
 
 fn span(report: &mut Report<'_>, cell: Cell<'_>) -> Option<Span> {

@@ -571,8 +571,23 @@ fn recordings_are_read() {
     check(
         "delay_us,kind,cost_us,predicted_us\n# first frame\n1,draw,750.5,760\n\n0,swap,0.001,\n",
         expect![[r#"
-            Recorded([RecordedGroup { delay: 1.000us, kind: Draw, cost: 750.500us, predicted: Some(760.000us) }, RecordedGroup { delay: 0.000us, kind: Swap, cost: 0.001us, predicted: None }])
+            Recorded([RecordedGroup { delay: 1.000us, kind: Draw, cost: 750.500us, predicted: Some(760.000us), make: 0.000us }, RecordedGroup { delay: 0.000us, kind: Swap, cost: 0.001us, predicted: None, make: 0.000us }])
         "#]],
+    );
+    check(
+        "delay_us,kind,cost_us,predicted_us,make_us\n1,draw,750.5,760,20\n0,swap,1,,0.5\n",
+        expect![[r#"
+        Recorded([RecordedGroup { delay: 1.000us, kind: Draw, cost: 750.500us, predicted: Some(760.000us), make: 20.000us }, RecordedGroup { delay: 0.000us, kind: Swap, cost: 1.000us, predicted: None, make: 0.500us }])
+    "#]],
+    );
+    check(
+        "delay_us,kind,cost_us,predicted_us,make_us\n1,swap,2,\n1,swap,2,3,x\n",
+        expect![[r#"
+        r.csv:2:1: a row has 5 fields, not 4
+          help: write delay_us,kind,cost_us,predicted_us,make_us
+        r.csv:3:12: make_us = x: is not a number
+          help: write microseconds, such as 750 or 385.5
+    "#]],
     );
     check(
         "delay,kind\n",

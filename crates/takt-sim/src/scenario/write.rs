@@ -8,7 +8,7 @@ use takt_core::{AppId, AppParams, GroupKind, Refresh, Service, Span, Time, Tunin
 use super::decimal::fixed_point;
 use super::lower::MODELS;
 use super::lower_service::{enforcement_name, level_name, name_of, turns_name};
-use super::recording::HEADER;
+use super::recording::{HEADER, HEADER_MADE};
 use crate::model::{
     AppSpec, Bucket, CostDist, End, GpuSpec, Outliers, Pace, Part, Phase, Prediction, RecordedGroup,
     SHARE_ONE, Scenario, SpanRange, Work,
@@ -210,7 +210,9 @@ impl Writer {
     }
 
     fn recording(&mut self, groups: &[RecordedGroup]) {
-        let _infallible = writeln!(self.text, "recording_csv = \"\"\"\n{HEADER}");
+        let made = groups.iter().any(|group| group.make != Span::ZERO);
+        let header = if made { HEADER_MADE } else { HEADER };
+        let _infallible = writeln!(self.text, "recording_csv = \"\"\"\n{header}");
         for group in groups {
             let kind = match group.kind {
                 GroupKind::Draw => "draw",
@@ -223,7 +225,8 @@ impl Writer {
                 Some(predicted) if predicted >= Span::FOREVER => "inf".to_owned(),
                 predicted => predicted.map(us).unwrap_or_default(),
             };
-            let _infallible = writeln!(self.text, "{delay},{kind},{cost},{predicted}");
+            let make = if made { format!(",{}", us(group.make)) } else { String::new() };
+            let _infallible = writeln!(self.text, "{delay},{kind},{cost},{predicted}{make}");
         }
         self.text.push_str("\"\"\"\n");
     }
