@@ -24,7 +24,7 @@ HAVE_DENY = command -v cargo-deny >/dev/null
 RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace; \
 	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
 
-.PHONY: help setup build apps capi deb eval-bundle demo test test-long sanitizers studies bench lint clean
+.PHONY: help setup build apps capi deb eval-bundle demo test test-long sanitizers fuzz studies bench lint clean
 .PHONY: setup-build setup-all checks unit-tests interleavings slow-tests docs licences prove short-studies deny
 
 help:
@@ -37,6 +37,7 @@ help:
 	@echo 'make test       everything that must hold before a change goes in'
 	@echo 'make test-long  the same, then slow tests and a long search for counterexamples'
 	@echo 'make sanitizers run trap programs and tests under sanitizers, valgrind and Miri, as far as installed'
+	@echo 'make fuzz       fuzz what clients can send, a minute per target; needs cargo-fuzz and a nightly compiler'
 	@echo 'make studies    run all studies, and compare their plots with those of the documents'
 	@echo 'make bench      measure: time and instructions per decision, simulation speed'
 	@echo 'make lint       format, lints, tidy checks, documentation'
@@ -106,6 +107,9 @@ slow-tests: setup-build
 # Says what it skips where a tool is missing.
 sanitizers: setup-all build
 	TAKT="$(TAKT)" CARGO_TARGET_DIR="$(TARGET)" scripts/sanitizers.sh
+
+fuzz:
+	CARGO_TARGET_DIR="$(TARGET)/fuzz" scripts/fuzz.sh
 
 docs: setup-build
 	RUSTDOCFLAGS='-D warnings' cargo doc $(CARGO_FLAGS) --workspace --no-deps

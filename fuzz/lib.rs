@@ -2,7 +2,9 @@
 //! `crates/takt-daemon/tests/fuzzed.rs`.
 //!
 //! ```sh
-//! cargo +nightly fuzz run ring      # or message; needs cargo-fuzz
+//! cargo install cargo-fuzz && rustup toolchain install nightly
+//! make fuzz                         # every target for a minute; scripts/fuzz.sh 600 for longer
+//! cargo +nightly fuzz run ring      # one target until stopped
 //! ```
 
 #[path = "bodies/message.rs"]
