@@ -1,0 +1,113 @@
+//! What tools ask the server, and what it answers.
+
+use takt_core::{Span, policy};
+
+use super::Server;
+use super::session::Session;
+use crate::ask::{Answer, Ask};
+use crate::clock;
+use crate::engine::Order;
+use crate::journal::Entry;
+use crate::log::KEPT;
+
+/// Most bytes of answers that wait to be read, all together; some of the longest answers fit.
+const UNREAD_MAX: usize = 64 << 20;
+
+impl Server {
+    /// Answers a question, or begins to.
+    pub(super) fn asked(&mut self, index: usize, text: &str) {
+        let answer = match serde_json::from_str::<Ask>(text) {
+            Ok(Ask::Watch) => match self.watch(index) {
+                Some(refused) => refused,
+                None => return,
+            },
+            Ok(ask) => self.answer(index, ask),
+            Err(error) => Answer::refused(format!("not understood: {error}")),
+        };
+        self.reply(index, &answer);
+    }
+
+    fn reply(&mut self, index: usize, answer: &Answer) {
+        let text = serde_json::to_string(answer).unwrap_or_default();
+        let mut room = UNREAD_MAX.saturating_sub(text.len());
+        // Whoever has not read for longest makes room.
+        let mut slow: Vec<&mut Session> = self.sessions.iter_mut().collect();
+        slow.sort_by_key(|session| std::cmp::Reverse(session.asked()));
+        for session in slow {
+            match room.checked_sub(session.unread()) {
+                Some(rest) => room = rest,
+                None => session.give_up(),
+            }
+        }
+        self.sessions[index].answer(text, clock::now());
+    }
+
+    fn answer(&mut self, index: usize, ask: Ask) -> Answer {
+        let uid = self.sessions[index].peer.uid;
+        if ask.changes() && uid != 0 && uid != self.own_uid {
+            return Answer::refused("only the daemon's user and root may change anything".to_owned());
+        }
+        match ask {
+            Ask::Apps => Answer::apps(&self.members),
+            Ask::Summary { window_s } => {
+                let window = Span::from_ms(u64::from(window_s.clamp(1, 30)) * 1000);
+                Answer::Summary(Box::new(self.log.summary(clock::now(), window, &self.scene())))
+            }
+            Ask::Why { app, frame } => self.why(&app, frame),
+            Ask::Daemon => self.daemon_answer(),
+            Ask::Set { app, terms } => self.set(&app, &terms),
+            Ask::Policy { name } => self.set_policy(&name),
+            Ask::Focus { app } => {
+                let focus = app.as_deref().map(|app| self.members.find(app).map(|member| member.app));
+                match focus {
+                    Some(None) => Answer::refused("no such app; takt list shows them".to_owned()),
+                    focus => {
+                        self.order(Order::Focus(focus.flatten()));
+                        Answer::Done
+                    }
+                }
+            }
+            Ask::Stop => {
+                self.stopping = true;
+                Answer::Done
+            }
+            Ask::Watch => Answer::refused("it takes a connection of its own".to_owned()),
+        }
+    }
+
+    fn why(&self, who: &str, frame: Option<u64>) -> Answer {
+        let Some(app) = self.members.find(who).map(|member| member.app) else {
+            return Answer::refused(format!("no app {who}; takt list shows them"));
+        };
+        let mut misses = self.log.misses(clock::now(), KEPT, &self.scene(), app);
+        misses.retain(|miss| frame.is_none_or(|frame| miss.frame == frame));
+        Answer::Misses(misses)
+    }
+
+    fn set(&mut self, who: &str, terms: &crate::ask::Terms) -> Answer {
+        let Some(app) = self.members.find(who).map(|member| member.app) else {
+            return Answer::refused(format!("no app {who}; takt list shows them"));
+        };
+        let terms = match terms.checked() {
+            Ok(terms) => terms,
+            Err(problem) => return Answer::refused(problem),
+        };
+        match self.change(app, terms) {
+            Err(reason) => Answer::refused(reason),
+            Ok(()) => Answer::apps(&self.members),
+        }
+    }
+
+    /// Lets another policy decide.
+    pub(super) fn set_policy(&mut self, name: &str) -> Answer {
+        let Some(mut policy) = policy::by_name(name) else {
+            let names = policy::NAMES.join(", ");
+            return Answer::refused(format!("no policy {name}; there are {names}"));
+        };
+        policy.prepare(&self.settings.core);
+        self.journal.tell(&Entry::Policy { before: &self.policy, after: name });
+        name.clone_into(&mut self.policy);
+        self.order(Order::Policy(policy));
+        Answer::Done
+    }
+}
