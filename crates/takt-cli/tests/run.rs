@@ -220,7 +220,7 @@ fn threads_share_objects() {
 
 #[test]
 fn many_contexts_come_and_go() {
-    let count = if is_slow_wanted() { "10000" } else { "300" };
+    let count = if is_slow_wanted() { "10000" } else { "500" };
     let said = same("contexts", &trap("contexts", &GL), &[count]);
     assert!(!said.contains("memory grew"), "{said}");
 }
