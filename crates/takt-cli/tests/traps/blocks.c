@@ -1,5 +1,6 @@
 /* One scene whose vertices are placed by plain uniforms, or by the same values in uniform blocks of
- * every layout: WAY is plain, std140, shared, packed, rows, named, array, range or mapped. */
+ * every layout: WAY is plain, std140, shared, packed, rows, named, array, range or mapped. With formats,
+ * uniforms are plain and vertices are read through a binding point. */
 #include "trap.h"
 #include <GLES3/gl32.h>
 
@@ -9,10 +10,12 @@
 static const char *way;
 static int is(const char *name) { return !strcmp(way, name); }
 
+static int plain(void) { return is("plain") || is("formats"); }
+
 static GLuint linked(void) {
     const char *block = "layout(std140) uniform Place { float idle; mat4 turn; mat3x2 shift; vec2 scales[2]; bool on; };";
     const char *names = "\n#define TURN turn\n#define SHIFT shift\n#define SCALES scales\n#define ON on\n";
-    if (is("plain")) block = "uniform mat4 turn; uniform mat3x2 shift; uniform vec2 scales[2]; uniform bool on;";
+    if (plain()) block = "uniform mat4 turn; uniform mat3x2 shift; uniform vec2 scales[2]; uniform bool on;";
     if (is("shared")) block = "uniform Place { float idle; mat4 turn; mat3x2 shift; vec2 scales[2]; bool on; };";
     if (is("packed")) block = "layout(packed) uniform Place { mat4 turn; mat3x2 shift; vec2 scales[2]; bool on; };";
     if (is("rows")) block = "layout(std140, row_major) uniform Place { float idle; mat4 turn; mat3x2 shift; vec2 scales[2]; bool on; };";
@@ -68,7 +71,7 @@ static void fill(GLuint name, uint8_t *into, float turn) {
     const GLfloat shift[6] = {0.1f, 0.0f, 9.0f, 9.0f, 0.1f, 0.05f}, scales[4] = {7.0f, 7.0f, 0.5f, 0.25f};
     const GLint on = 1;
     const int named = is("named"), inside = named || is("array");
-    if (is("plain")) {
+    if (plain()) {
         glUniformMatrix4fv(glGetUniformLocation(name, "turn"), 1, GL_FALSE, matrix);
         glUniformMatrix3x2fv(glGetUniformLocation(name, "shift"), 1, GL_FALSE, shift);
         glUniform2fv(glGetUniformLocation(name, "scales"), 2, scales);
@@ -92,10 +95,20 @@ int main(int count, char **arguments) {
     glGenBuffers(2, buffers);
     glBindBuffer(GL_ARRAY_BUFFER, buffers[0]);
     glBufferData(GL_ARRAY_BUFFER, sizeof quad, quad, GL_STATIC_DRAW);
-    glVertexAttribPointer(0, 2, GL_FLOAT, GL_FALSE, 0, NULL);
+    if (is("formats")) {
+        GLuint array;
+        glGenVertexArrays(1, &array);
+        glBindVertexArray(array);
+        glBufferData(GL_ARRAY_BUFFER, sizeof quad + 16, NULL, GL_STATIC_DRAW);
+        glBufferSubData(GL_ARRAY_BUFFER, 16, sizeof quad, quad);
+        glVertexAttribFormat(0, 2, GL_FLOAT, GL_FALSE, 4);
+        glVertexAttribBinding(0, 3);
+        glBindVertexBuffer(3, buffers[0], 12, 8);
+    } else
+        glVertexAttribPointer(0, 2, GL_FLOAT, GL_FALSE, 0, NULL);
     glEnableVertexAttribArray(0);
     GLint offset = is("range") ? 3 * aligned : 0;
-    if (!is("plain")) {
+    if (!plain()) {
         glBindBuffer(GL_UNIFORM_BUFFER, buffers[1]);
         glBufferData(GL_UNIFORM_BUFFER, 2 * ROOM, NULL, GL_DYNAMIC_DRAW);
         if (is("array")) {
@@ -116,9 +129,9 @@ int main(int count, char **arguments) {
             void *place = glMapBufferRange(GL_UNIFORM_BUFFER, 0, ROOM, GL_MAP_WRITE_BIT | GL_MAP_INVALIDATE_BUFFER_BIT);
             memcpy(place, bytes, ROOM);
             glUnmapBuffer(GL_UNIFORM_BUFFER);
-        } else if (!is("plain"))
+        } else if (!plain())
             glBufferSubData(GL_UNIFORM_BUFFER, offset, ROOM, bytes);
-        if (frame == FRAMES / 2 && !is("plain")) {
+        if (frame == FRAMES / 2 && !plain()) {
             /* Another point while the program is in use, and calls that GL refuses. */
             GLuint block = glGetUniformBlockIndex(name, is("array") ? "Place[1]" : "Place");
             glUniformBlockBinding(name, block, 7);

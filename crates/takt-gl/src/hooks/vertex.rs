@@ -1,10 +1,12 @@
 //! Vertex arrays and attributes.
 
+use takt_predict::fragments::Format;
+
 use super::given::list;
 use crate::entry::Ptr;
 use crate::gl;
 use crate::monitor::context::State;
-use crate::monitor::vertex::{Array, format};
+use crate::monitor::vertex::{Layout, format};
 
 super::noted! {
     glBindVertexArray(array: u32) => |state| state.vertices.bind(array);
@@ -14,16 +16,26 @@ super::noted! {
     glEnableVertexAttribArray(index: u32) => |state| enable(state, index, true);
     glDisableVertexAttribArray(index: u32) => |state| enable(state, index, false);
     glVertexAttribPointer(index: u32, size: i32, kind: u32, normalized: u8, stride: i32, pointer: Ptr) =>
-        |state| point(state, index, &Layout { size, kind, normalized: normalized != 0, stride, pointer });
-    glVertexAttribIPointer(index: u32, size: i32, kind: u32, stride: i32, pointer: Ptr) =>
-        |state| point(state, index, &Layout { size, kind: kind | INTEGER, normalized: false, stride, pointer });
+        |state| point(state, index, size, format(kind, normalized != 0), (stride, pointer));
+    // What shaders read as integers, positions are not made of.
+    glVertexAttribIPointer(index: u32, size: i32, _kind: u32, stride: i32, pointer: Ptr) =>
+        |state| point(state, index, size, None, (stride, pointer));
     glVertexAttribDivisor(index: u32, divisor: u32) => |state| divide(state, index, divisor);
     glVertexAttribDivisorEXT(index: u32, divisor: u32) => |state| divide(state, index, divisor);
     glVertexAttribDivisorANGLE(index: u32, divisor: u32) => |state| divide(state, index, divisor);
     glVertexAttribDivisorNV(index: u32, divisor: u32) => |state| divide(state, index, divisor);
     glVertexAttribFormat(index: u32, size: i32, kind: u32, normalized: u8, offset: u32) =>
-        |state| unknown(state, index, (size, kind, normalized, offset).0);
-    glVertexAttribBinding(index: u32, binding: u32) => |state| unknown(state, index, binding.cast_signed());
+        |state| shape(state, index, size, format(kind, normalized != 0), offset);
+    glVertexAttribIFormat(index: u32, size: i32, _kind: u32, offset: u32) =>
+        |state| shape(state, index, size, None, offset);
+    glVertexAttribBinding(index: u32, binding: u32) => |state| {
+        state.vertices.named().into_iter().for_each(|array| array.connect(place(index), place(binding)));
+    };
+    glBindVertexBuffer(binding: u32, buffer: u32, offset: isize, stride: i32) =>
+        |state| bind(state, binding, buffer, (offset, stride));
+    glVertexBindingDivisor(binding: u32, divisor: u32) => |state| {
+        state.vertices.named().into_iter().for_each(|array| array.divide(place(binding), divisor));
+    };
     glVertexAttrib1f(index: u32, x: f32) => |state| state.vertices.constant(index, [x, 0.0, 0.0, 1.0]);
     glVertexAttrib2f(index: u32, x: f32, y: f32) => |state| state.vertices.constant(index, [x, y, 0.0, 1.0]);
     glVertexAttrib3f(index: u32, x: f32, y: f32, z: f32) => |state| state.vertices.constant(index, [x, y, z, 1.0]);
@@ -35,28 +47,36 @@ super::noted! {
     glVertexAttrib4fv(index: u32, v: Ptr) => |state| constant(state, index, list(4, v));
 }
 
-/// Marks types that shaders read as integers, which positions are not made of.
-const INTEGER: u32 = 1 << 31;
-
-/// What `glVertexAttribPointer` says.
-struct Layout {
-    size: i32,
-    kind: u32,
-    normalized: bool,
-    stride: i32,
-    pointer: Ptr,
+/// Numbers beyond all places stay beyond them.
+fn place(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-fn point(state: &mut State, index: u32, layout: &Layout) {
-    let (Ok(components @ 1..=4), Ok(stride)) = (u8::try_from(layout.size), usize::try_from(layout.stride))
-    else {
-        return;
-    };
-    let buffer = state.buffer(gl::ARRAY_BUFFER);
-    if let Some(array) = state.vertices.attribute(index) {
-        let format = format(layout.kind, layout.normalized);
-        let pointer = layout.pointer as usize;
-        *array = Array { components, format, stride, pointer, buffer, ..array.clone() };
+/// As many components as GL allows.
+fn components(size: i32) -> Option<u8> {
+    u8::try_from(size).ok().filter(|size| (1..=4).contains(size))
+}
+
+fn point(state: &mut State, index: u32, size: i32, format: Option<Format>, (stride, pointer): (i32, Ptr)) {
+    if let (Some(components), Ok(stride)) = (components(size), usize::try_from(stride)) {
+        let buffer = state.buffer(gl::ARRAY_BUFFER);
+        let layout = Layout { components, format, stride, pointer: pointer as usize };
+        state.vertices.current().point(place(index), &layout, buffer);
+    }
+}
+
+fn shape(state: &mut State, index: u32, size: i32, format: Option<Format>, offset: u32) {
+    if let (Some(components), Some(array)) = (components(size), state.vertices.named()) {
+        array.shape(place(index), components, format, place(offset));
+    }
+}
+
+fn bind(state: &mut State, binding: u32, buffer: u32, (offset, stride): (isize, i32)) {
+    let buffer = state.shared.lock().buffers.bind(buffer);
+    if let (Ok(offset), Ok(stride)) = (usize::try_from(offset), usize::try_from(stride))
+        && let Some(array) = state.vertices.named()
+    {
+        array.bind(place(binding), buffer, offset, stride);
     }
 }
 
@@ -66,17 +86,11 @@ fn enable(state: &mut State, index: u32, on: bool) {
     }
 }
 
+/// Of an attribute, which then reads from the point of its number.
 fn divide(state: &mut State, index: u32, divisor: u32) {
-    if let Some(array) = state.vertices.attribute(index) {
-        array.divisor = divisor;
-    }
-}
-
-/// Formats apart from buffers, of GL ES 3.1, are not followed: positions are then unknown.
-fn unknown(state: &mut State, index: u32, _what: i32) {
-    if let Some(array) = state.vertices.attribute(index) {
-        array.format = None;
-    }
+    let array = state.vertices.current();
+    array.connect(place(index), place(index));
+    array.divide(place(index), divisor);
 }
 
 fn constant(state: &mut State, index: u32, values: &[f32]) {

@@ -1,4 +1,8 @@
 //! Vertex arrays: where the attributes of vertices come from.
+//!
+//! Since GL ES 3.1 attributes have formats and read through binding points, which have buffers;
+//! `glVertexAttribPointer` sets an attribute and the point of its own number at once. What draws
+//! need of both is kept with the attribute.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +32,28 @@ pub struct Array {
     pub buffer: Option<Arc<Buffer>>,
     /// Instances that share a value; 0 if each vertex has its own.
     pub divisor: u32,
+    /// What it is bound to.
+    pub(super) binding: usize,
+    /// Its format, whether or not there is something to read, and where it begins within a vertex.
+    pub(super) told: (Option<Format>, usize),
+}
+
+/// A binding point.
+#[derive(Clone, Default, Debug)]
+struct Binding {
+    place: Place,
+    offset: usize,
+    stride: usize,
+    divisor: u32,
+}
+
+/// Where a binding point reads from.
+#[derive(Clone, Default, Debug)]
+enum Place {
+    #[default]
+    Client,
+    Buffer(Arc<Buffer>),
+    Nothing,
 }
 
 impl Default for Array {
@@ -40,6 +66,8 @@ impl Default for Array {
             pointer: 0,
             buffer: None,
             divisor: 0,
+            binding: 0,
+            told: (Some(Format::F32), 0),
         }
     }
 }
@@ -60,11 +88,119 @@ pub struct VertexArray {
     pub attributes: Vec<Array>,
     /// `GL_ELEMENT_ARRAY_BUFFER`.
     pub elements: Option<Arc<Buffer>>,
+    bindings: Vec<Binding>,
 }
 
 impl Default for VertexArray {
     fn default() -> Self {
-        Self { attributes: vec![Array::default(); ATTRIBUTES_MAX], elements: None }
+        let attribute = |binding| Array { binding, ..Array::default() };
+        Self {
+            attributes: (0..ATTRIBUTES_MAX).map(attribute).collect(),
+            elements: None,
+            bindings: vec![Binding::default(); ATTRIBUTES_MAX],
+        }
+    }
+}
+
+/// What `glVertexAttribPointer` says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Layout {
+    /// Components per vertex.
+    pub components: u8,
+    /// How they are stored.
+    pub format: Option<Format>,
+    /// From one vertex to the next; 0 if they lie side by side.
+    pub stride: usize,
+    /// Address or offset.
+    pub pointer: usize,
+}
+
+impl VertexArray {
+    /// `glVertexAttribPointer`.
+    pub fn point(&mut self, at: usize, layout: &Layout, buffer: Option<Arc<Buffer>>) {
+        let Some((array, binding)) = self.attributes.get_mut(at).zip(self.bindings.get_mut(at)) else {
+            return;
+        };
+        let side_by_side = layout.format.map_or(0, |format| format.vertex_size(layout.components));
+        binding.place = buffer.map_or(Place::Client, Place::Buffer);
+        binding.offset = layout.pointer;
+        binding.stride = if layout.stride == 0 { side_by_side } else { layout.stride };
+        (array.components, array.told, array.binding) = (layout.components, (layout.format, 0), at);
+        self.derive(at);
+    }
+
+    /// `glVertexAttribFormat`.
+    pub fn shape(&mut self, at: usize, components: u8, format: Option<Format>, relative: usize) {
+        if let Some(array) = self.attributes.get_mut(at) {
+            (array.components, array.told) = (components, (format, relative));
+        }
+        self.derive(at);
+    }
+
+    /// `glVertexAttribBinding`.
+    pub fn connect(&mut self, at: usize, binding: usize) {
+        if let Some(array) = self.attributes.get_mut(at).filter(|_| binding < ATTRIBUTES_MAX) {
+            array.binding = binding;
+        }
+        self.derive(at);
+    }
+
+    /// `glBindVertexBuffer`.
+    pub fn bind(&mut self, binding: usize, buffer: Option<Arc<Buffer>>, offset: usize, stride: usize) {
+        if let Some(binding) = self.bindings.get_mut(binding) {
+            // Without a stride, all vertices would have one value; nobody has vertices like that.
+            let buffer = buffer.filter(|_| stride > 0);
+            let place = buffer.map_or(Place::Nothing, Place::Buffer);
+            *binding = Binding { place, offset, stride, divisor: binding.divisor };
+        }
+        self.derive_all(binding);
+    }
+
+    /// `glVertexBindingDivisor`.
+    pub fn divide(&mut self, binding: usize, divisor: u32) {
+        if let Some(binding) = self.bindings.get_mut(binding) {
+            binding.divisor = divisor;
+        }
+        self.derive_all(binding);
+    }
+
+    fn derive_all(&mut self, binding: usize) {
+        for at in 0..self.attributes.len() {
+            if self.attributes[at].binding == binding {
+                self.derive(at);
+            }
+        }
+    }
+
+    /// Puts together what an attribute reads.
+    fn derive(&mut self, at: usize) {
+        let Some(array) = self.attributes.get_mut(at) else {
+            return;
+        };
+        let Some(binding) = self.bindings.get(array.binding) else {
+            return;
+        };
+        let (format, relative) = array.told;
+        let pointer = binding.offset.checked_add(relative);
+        (array.stride, array.divisor, array.pointer) =
+            (binding.stride, binding.divisor, pointer.unwrap_or(0));
+        array.buffer = match &binding.place {
+            Place::Buffer(buffer) => Some(buffer.clone()),
+            Place::Client | Place::Nothing => None,
+        };
+        // Without a buffer the offset would be taken for an address in client memory.
+        array.format = format.filter(|_| pointer.is_some() && !matches!(binding.place, Place::Nothing));
+    }
+
+    /// A buffer was deleted.
+    fn forget(&mut self, buffer: &Arc<Buffer>) {
+        self.elements.take_if(|held| Arc::ptr_eq(held, buffer));
+        for at in 0..self.bindings.len() {
+            if matches!(&self.bindings[at].place, Place::Buffer(held) if Arc::ptr_eq(held, buffer)) {
+                self.bindings[at].place = Place::Nothing;
+                self.derive_all(at);
+            }
+        }
     }
 }
 
@@ -127,15 +263,13 @@ impl Vertices {
 
     /// A buffer was deleted: the bound vertex array lets go of it, others keep it alive.
     pub fn forget(&mut self, buffer: &Arc<Buffer>) {
-        let is_it = |held: &Option<Arc<Buffer>>| held.as_ref().is_some_and(|held| Arc::ptr_eq(held, buffer));
-        let array = self.current();
-        if is_it(&array.elements) {
-            array.elements = None;
-        }
-        for attribute in array.attributes.iter_mut().filter(|attribute| is_it(&attribute.buffer)) {
-            // Without a buffer the offset would be taken for an address in client memory.
-            *attribute = Array { enabled: attribute.enabled, format: None, ..Array::default() };
-        }
+        self.current().forget(buffer);
+    }
+
+    /// The bound vertex array, unless it is the default one, for which the calls of GL ES 3.1 are
+    /// refused.
+    pub fn named(&mut self) -> Option<&mut VertexArray> {
+        self.arrays.get_mut(&self.bound).filter(|_| self.bound != 0)
     }
 }
 
@@ -180,17 +314,61 @@ mod tests {
         assert!(vertices.attribute(u32::MAX).is_none());
     }
 
+    const POINTS: Layout = Layout { components: 2, format: Some(Format::F32), stride: 0, pointer: 8 };
+
     #[test]
     fn a_deleted_buffer_stays_alive_in_arrays_that_are_not_bound() {
         let mut vertices = Vertices::default();
         let buffer = Arc::new(Buffer::new());
         vertices.bind(1);
-        vertices.attribute(2).unwrap().buffer = Some(buffer.clone());
+        vertices.current().point(2, &POINTS, Some(buffer.clone()));
         vertices.bind(2);
         vertices.current().elements = Some(buffer.clone());
+        vertices.current().point(0, &POINTS, Some(buffer.clone()));
         vertices.forget(&buffer);
         assert!(vertices.current().elements.is_none());
+        let array = vertices.attribute(0).unwrap();
+        assert!(array.buffer.is_none() && array.format.is_none(), "an offset is no address");
         vertices.bind(1);
         assert!(vertices.attribute(2).unwrap().buffer.is_some());
+    }
+
+    #[test]
+    fn attributes_read_through_binding_points() {
+        let mut vertices = Vertices::default();
+        assert!(vertices.named().is_none(), "GL refuses");
+        vertices.bind(1);
+        let buffers = [(); 2].map(|()| Arc::new(Buffer::new()));
+        let array = vertices.named().unwrap();
+        // Two attributes of one buffer, side by side.
+        for (at, relative) in [(0, 0), (1, 12)] {
+            array.shape(at, 3, Some(Format::F32), relative);
+            array.connect(at, 5);
+        }
+        array.bind(5, Some(buffers[0].clone()), 100, 24);
+        array.divide(5, 7);
+        let seen = |array: &VertexArray, at: usize| {
+            let Array { pointer, stride, divisor, format, .. } = array.attributes[at];
+            let number = array.attributes[at].buffer.as_ref().map(|buffer| buffer.number());
+            (pointer, stride, divisor, format.is_some(), number)
+        };
+        let [first, second] = [0, 1].map(|at| Some(buffers[at].number()));
+        assert_eq!(seen(array, 0), (100, 24, 7, true, first));
+        assert_eq!(seen(array, 1), (112, 24, 7, true, first));
+        // The old call takes an attribute back to the point of its number, which has its own divisor.
+        array.point(1, &POINTS, Some(buffers[1].clone()));
+        assert_eq!(seen(array, 1), (8, 8, 0, true, second));
+        array.bind(5, None, 0, 24);
+        assert!(!seen(array, 0).3 && seen(array, 1).3, "only the first reads from there");
+        array.bind(5, Some(buffers[0].clone()), 0, 0);
+        assert!(!seen(array, 0).3, "one value for all vertices");
+        array.bind(5, Some(buffers[0].clone()), usize::MAX, 24);
+        array.shape(0, 3, Some(Format::F32), 12);
+        assert!(!seen(array, 0).3, "nowhere");
+        array.connect(0, usize::MAX);
+        array.bind(usize::MAX, None, 0, 0);
+        array.divide(usize::MAX, 1);
+        array.shape(usize::MAX, 3, None, 0);
+        array.point(usize::MAX, &POINTS, None);
     }
 }
