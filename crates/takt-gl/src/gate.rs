@@ -71,6 +71,11 @@ pub fn is_hasty() -> bool {
     session().is_some_and(Session::is_hasty)
 }
 
+/// Whether leave that was asked for has not come yet.
+pub fn is_awaited() -> bool {
+    session().is_some_and(Session::is_awaited)
+}
+
 /// A frame ended inside of the group of a pass, which goes on.
 pub fn end_frame(pass: &Pass) {
     if let Some(session) = session() {

@@ -157,6 +157,11 @@ impl Session {
         self.lock().is_hasty()
     }
 
+    /// Whether leave that was asked for has not come yet.
+    pub fn is_awaited(&self) -> bool {
+        self.lock().is_awaited()
+    }
+
     /// Whether frames begin when the program likes, while it is scheduled.
     pub fn is_free_running(&self) -> bool {
         self.lock().welcome().is_some_and(|welcome| !welcome.paced)

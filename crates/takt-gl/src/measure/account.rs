@@ -17,6 +17,22 @@ pub struct Timing {
     pub in_calls_ns: u64,
 }
 
+/// When somebody looked for the end of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// It was there.
+    pub at_ns: u64,
+    /// It was not there yet.
+    pub not_before_ns: u64,
+}
+
+impl Seen {
+    /// Somebody waited for it.
+    pub fn at(at_ns: u64) -> Self {
+        Self { at_ns, not_before_ns: at_ns }
+    }
+}
+
 /// Follows what the GPU does, group by group.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Account {
@@ -24,15 +40,18 @@ pub struct Account {
 }
 
 impl Account {
-    /// A group was seen complete. Groups come in the order of their submission.
-    pub fn completed(&mut self, submitted: &Submitted, at_ns: u64) -> Timing {
+    /// A group was seen complete, and was not at a look before. Groups come in the order of their
+    /// submission.
+    pub fn completed(&mut self, submitted: &Submitted, seen: Seen) -> Timing {
+        let at_ns = seen.at_ns;
         let start_ns = submitted.at_ns.max(self.last_completed_ns);
         let in_calls_ns = if submitted.software { submitted.group.work.call_ns } else { 0 };
         let together = at_ns <= start_ns;
         let mut cost_ns = at_ns.saturating_sub(start_ns) + in_calls_ns;
         if let Some(gathered) = &submitted.gathered {
+            let last_ns = seen.not_before_ns.saturating_sub(start_ns) + in_calls_ns;
             let since_ns = gathered.since_ns.max(self.last_completed_ns);
-            cost_ns = gathered.cost_ns(cost_ns, at_ns.saturating_sub(since_ns) + in_calls_ns);
+            cost_ns = gathered.cost_ns(last_ns, at_ns.saturating_sub(since_ns) + in_calls_ns);
         }
         self.last_completed_ns = self.last_completed_ns.max(at_ns);
         Timing { submitted_ns: submitted.at_ns, completed_ns: at_ns, cost_ns, together, in_calls_ns }
@@ -67,23 +86,27 @@ mod tests {
     #[test]
     fn an_idle_gpu_starts_at_submission_and_a_busy_one_at_the_last_completion() {
         let mut account = Account::default();
-        assert_eq!(account.completed(&submitted(100, 7, false), 150).cost_ns, 50);
-        assert_eq!(account.completed(&submitted(120, 7, false), 190).cost_ns, 40);
-        assert_eq!(account.completed(&submitted(300, 7, false), 310).cost_ns, 10);
+        assert_eq!(account.completed(&submitted(100, 7, false), Seen::at(150)).cost_ns, 50);
+        assert_eq!(account.completed(&submitted(120, 7, false), Seen::at(190)).cost_ns, 40);
+        assert_eq!(account.completed(&submitted(300, 7, false), Seen::at(310)).cost_ns, 10);
     }
 
     #[test]
     fn groups_seen_at_one_look_take_no_time() {
         let mut account = Account::default();
-        account.completed(&submitted(100, 0, false), 150);
-        let second = account.completed(&submitted(110, 0, false), 150);
+        account.completed(&submitted(100, 0, false), Seen::at(150));
+        let second = account.completed(&submitted(110, 0, false), Seen::at(150));
         assert_eq!((second.cost_ns, second.together), (0, true));
     }
 
     #[test]
     fn software_counts_the_time_in_calls() {
         let mut account = Account::default();
-        assert_eq!(account.completed(&submitted(100, 30, true), 150).cost_ns, 80);
-        assert_eq!(account.completed(&submitted(160, 30, true), 155).cost_ns, 30, "a clock that steps back");
+        assert_eq!(account.completed(&submitted(100, 30, true), Seen::at(150)).cost_ns, 80);
+        assert_eq!(
+            account.completed(&submitted(160, 30, true), Seen::at(155)).cost_ns,
+            30,
+            "a clock that steps back"
+        );
     }
 }

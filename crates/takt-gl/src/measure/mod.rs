@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use takt_predict::adapt::Disturbance;
 
-pub use account::{Account, Timing};
+pub use account::{Account, Seen, Timing};
 pub(crate) use disturbance::{is_switch_due, submits};
 pub(crate) use judge::Judge;
 pub(crate) use processor::own_ns;

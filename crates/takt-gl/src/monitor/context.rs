@@ -13,6 +13,7 @@ use takt_predict::predictor::{Submission, Work};
 use super::block::Points;
 use super::buffer::Buffer;
 use super::framebuffer::{Framebuffers, Target};
+use super::gather::FrameCost;
 use super::inputs::Copies;
 use super::leave::Leave;
 use super::pieces::Observers;
@@ -326,11 +327,13 @@ impl State {
         models.map_or(Span::ZERO, |models| models.lock().unwrap_or_else(PoisonError::into_inner).pending())
     }
 
-    /// What a swap is predicted to cost at most.
-    pub(super) fn predicted_swap(&self) -> Span {
+    /// What the current group is likely to cost with a swap, and at most.
+    pub(super) fn predicted_swap(&self) -> FrameCost {
         let target = self.predicted_target();
         let models = self.models.as_ref();
-        models.map_or(Span::ZERO, |models| models.lock().unwrap_or_else(PoisonError::into_inner).swap(target))
+        let cost = models.map(|models| models.lock().unwrap_or_else(PoisonError::into_inner).swap(target));
+        let (likely, most) = cost.unwrap_or_default();
+        FrameCost { likely, most }
     }
 
     /// Looks whether the surface has another size, if that can be.

@@ -39,7 +39,7 @@ pub(super) struct Gathering {
     ended_ns: u64,
     lasted_ns: [u64; 2],
     /// What the last frame was predicted to take, and what the last group began with.
-    cost: Span,
+    cost: FrameCost,
     need: Span,
     /// When the last group ended with a frame, if nothing came since.
     left_ns: Option<u64>,
@@ -51,6 +51,25 @@ pub(super) struct Gathering {
     alone: bool,
     /// A group took longer than it was granted.
     overran: Arc<AtomicBool>,
+}
+
+/// What a frame is predicted to take.
+///
+/// Frames that share a group do not all take the most that they may. So what is likely counts for all
+/// of them but the last.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FrameCost {
+    /// Most likely.
+    pub likely: Span,
+    /// At most.
+    pub most: Span,
+}
+
+impl FrameCost {
+    /// What so many such frames take at most.
+    fn times(&self, count: u64) -> Span {
+        self.likely.times(count.saturating_sub(1)) + self.most
+    }
 }
 
 /// What is to be known about a group of several frames when its end is seen.
@@ -66,9 +85,8 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// What the group cost, if fences say `last_ns` of its last frame and `all_ns` of everything
-    /// since its first one: that includes the time between frames, when the GPU may have had nothing
-    /// to do.
+    /// What the group cost, if its last frame took `last_ns` at least and everything since its first
+    /// one `all_ns`: that includes the time between frames, when the GPU may have had nothing to do.
     pub fn cost_ns(&self, last_ns: u64, all_ns: u64) -> u64 {
         if last_ns > self.credit.as_ns() {
             self.overran.store(true, Relaxed);
@@ -115,7 +133,7 @@ impl Gathering {
     /// What a group takes into which as many frames go as may be; nothing if frames go apart.
     pub(super) fn wanted(&self) -> Span {
         if self.measured < FIRST || self.alone {
-            return self.cost;
+            return self.cost.most;
         }
         let count = (TOGETHER_NS / self.lasts_ns().max(1)).clamp(1, FRAMES_PER_GROUP_MAX.into());
         self.cost.times(count)
@@ -126,14 +144,14 @@ impl Gathering {
         self.wanted().max(self.need)
     }
 
-    /// How long a frame takes, by the clock.
+    /// How long a frame takes, by the clock: one that was disturbed says little.
     fn lasts_ns(&self) -> u64 {
-        self.lasted_ns[0].max(self.lasted_ns[1])
+        self.lasted_ns[0].min(self.lasted_ns[1])
     }
 
     /// A frame is about to end that was predicted to take `cost`, of the `credit` that is left. With
     /// `news`, it contains something that must be measured.
-    pub(super) fn plan(&mut self, now_ns: u64, cost: Span, credit: Span, news: bool) -> Plan {
+    pub(super) fn plan(&mut self, now_ns: u64, cost: FrameCost, credit: Span, news: bool) -> Plan {
         if news || self.overran.swap(false, Relaxed) {
             self.measured = 0;
         }
@@ -152,12 +170,12 @@ impl Gathering {
     }
 
     /// The frame has ended; its swap began at `began_ns`.
-    pub(super) fn end_frame(&mut self, began_ns: u64, now_ns: u64, cost: Span) {
+    pub(super) fn end_frame(&mut self, began_ns: u64, now_ns: u64, cost: FrameCost) {
         if self.frames == 0 {
             self.first_ns = began_ns;
         }
         self.frames += 1;
-        self.contained += cost;
+        self.contained += cost.likely;
         self.cost = cost;
         let lasted_ns = if self.ended_ns > 0 { now_ns.saturating_sub(self.ended_ns) } else { 0 };
         self.lasted_ns = [self.lasted_ns[1], lasted_ns];
@@ -198,6 +216,10 @@ impl Gathering {
 mod tests {
     use super::*;
 
+    fn cost(us: u64) -> FrameCost {
+        FrameCost { likely: Span::from_us(us), most: Span::from_us(us) }
+    }
+
     /// Frames of `lasts_us` until `frames` were made: how many each group had, and how many asked
     /// ahead.
     fn groups(lasts_us: u64, cost_us: u64, credit_us: u64, frames: u32) -> Vec<(u32, u32)> {
@@ -211,7 +233,7 @@ mod tests {
                 open = true;
             }
             now_ns += lasts_us * 1_000;
-            let cost = Span::from_us(cost_us);
+            let cost = cost(cost_us);
             let credit = Span::from_us(credit_us).saturating_sub(gathering.contained());
             let plan = gathering.plan(now_ns, cost, credit, false);
             gathering.end_frame(now_ns, now_ns, cost);
@@ -256,9 +278,9 @@ mod tests {
             let now_ns = frame * 33_000_000;
             gathering.asks(now_ns, Span::ZERO);
             gathering.begin(now_ns);
-            let plan = gathering.plan(now_ns + 50_000, Span::from_us(20), Span::from_ms(1), false);
+            let plan = gathering.plan(now_ns + 50_000, cost(20), Span::from_ms(1), false);
             assert_eq!(plan, Plan { ends: true, ask_ahead: false });
-            gathering.end_frame(now_ns + 50_000, now_ns + 90_000, Span::from_us(20));
+            gathering.end_frame(now_ns + 50_000, now_ns + 90_000, cost(20));
             gathering.end_with_frame(now_ns + 90_000);
         }
     }
@@ -267,9 +289,9 @@ mod tests {
     fn a_group_that_took_too_long_has_frames_measured_again() {
         let mut gathering = Gathering { measured: FIRST, lasted_ns: [100_000; 2], ..Gathering::default() };
         gathering.begin(0);
-        let plan = |gathering: &mut Gathering| gathering.plan(0, Span::from_us(20), Span::from_ms(1), false);
+        let plan = |gathering: &mut Gathering| gathering.plan(0, cost(20), Span::from_ms(1), false);
         assert!(!plan(&mut gathering).ends);
-        gathering.end_frame(1, 2, Span::from_us(20));
+        gathering.end_frame(1, 2, cost(20));
         let gathered = gathering.gathered(Some(Span::from_ms(1)), false).expect("a frame and a part");
         assert_eq!(gathered.cost_ns(5_000, 900_000), 20_000, "what was predicted");
         assert_eq!(gathered.cost_ns(50_000, 900_000), 50_000, "what the last one took");

@@ -101,7 +101,7 @@ impl State {
         if !gate::is_wanted() {
             return None;
         }
-        let pass = gate::ask_to_swap(self.predicted_swap());
+        let pass = gate::ask_to_swap(self.predicted_swap().most);
         self.leave.end_frame();
         self.leave.granted(pass);
         pass

@@ -8,6 +8,7 @@
 use takt_core::Span;
 
 use super::context::State;
+use super::gather::FrameCost;
 use crate::entry::real;
 use crate::gate::{self, Pass};
 use crate::group::End;
@@ -24,9 +25,9 @@ pub enum Swapping {
         /// The group ends with it.
         ends: bool,
         /// What the frame is predicted to take.
-        cost: Span,
-        /// How long this thread had run.
-        ran_ns: u64,
+        cost: FrameCost,
+        /// How long this thread had run, if that is of use.
+        ran_ns: Option<u64>,
     },
 }
 
@@ -49,10 +50,10 @@ impl State {
         self.about_to_swap();
         self.leave.check();
         let mut cost = self.predicted_swap();
-        if self.leave.credit().is_some_and(|credit| cost > credit) && self.submit(End::BeforeSwap) {
+        if self.leave.credit().is_some_and(|credit| cost.most > credit) && self.submit(End::BeforeSwap) {
             cost = self.predicted_swap();
         }
-        self.ask_for(cost);
+        self.ask_for(cost.most);
         let credit = self.leave.credit().unwrap_or(Span::ZERO);
         let news = self.follow.is_news();
         let plan = self.leave.gathering.plan(clock::now_ns(), cost, credit, news);
@@ -60,7 +61,7 @@ impl State {
             gate::ask_ahead(self.leave.gathering.wanted_ahead().min(gate::slice()));
         }
         self.begins();
-        let ran_ns = if self.software() { measure::own_ns() } else { 0 };
+        let ran_ns = (plan.ends && self.software()).then(measure::own_ns);
         Swapping::Within { ends: plan.ends, cost, ran_ns }
     }
 
@@ -76,9 +77,9 @@ impl State {
         self.look_at_surface();
     }
 
-    fn swapped_within(&mut self, began_ns: u64, ends: bool, cost: Span, ran_ns: u64) {
+    fn swapped_within(&mut self, began_ns: u64, ends: bool, cost: FrameCost, ran_ns: Option<u64>) {
         let now_ns = clock::now_ns();
-        self.leave.contains(cost);
+        self.leave.contains(cost.most);
         self.leave.end_frame();
         self.leave.gathering.end_frame(began_ns, now_ns, cost);
         if let Some(pass) = self.leave.pass() {
@@ -91,7 +92,7 @@ impl State {
             return;
         }
         let mut at_ns = began_ns;
-        if self.software() {
+        if let Some(ran_ns) = ran_ns {
             // What this thread did is counted as its time in calls; what is waited for is not.
             let worked_ns = measure::own_ns().saturating_sub(ran_ns).min(now_ns.saturating_sub(began_ns));
             self.builder.spent(worked_ns);

@@ -155,12 +155,14 @@ impl Models {
         pending
     }
 
-    /// What a swap of this target costs at most until its end is seen, by the first model.
-    pub fn swap(&mut self, target: Target) -> Span {
+    /// What the current group and a swap of this target are likely to cost, and what they cost at most
+    /// until their end is seen, by the first model.
+    pub fn swap(&mut self, target: Target) -> (Span, Span) {
         let first = self.predictors.first_mut();
-        let most =
-            first.map_or(Span::ZERO, |first| first.pending_swap(target, Disturbance::None).upper.span());
-        self.until_seen(most)
+        let prediction = first.map(|first| first.pending_swap(target, Disturbance::None));
+        prediction.map_or((Span::ZERO, Span::ZERO), |prediction| {
+            (prediction.value.span(), self.until_seen(prediction.upper.span()))
+        })
     }
 
     /// An upper estimate that holds for whoever waits for the end of a group: what the fence adds

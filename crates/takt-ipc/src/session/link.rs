@@ -64,6 +64,9 @@ struct On {
     open: BTreeMap<u64, Open>,
     /// Leave that was asked for before anybody needs it.
     ahead: Option<Ahead>,
+    /// Groups that were asked for, and that were granted.
+    asked: u64,
+    answered: u64,
     /// Groups that nobody wants any more, and that will be granted all the same.
     unwanted: BTreeSet<u64>,
     /// Frames that ended when their group had been given back: the next one counts them.
@@ -214,6 +217,7 @@ impl Link {
             self.lose("the daemon does not read what it is asked");
             return None;
         }
+        on.asked += 1;
         self.groups += 1;
         Some((number, self.life))
     }
@@ -296,6 +300,12 @@ impl Link {
         self.on
             .as_ref()
             .is_some_and(|on| on.ahead.is_some() || on.open.values().any(|open| open.idle_since.is_some()))
+    }
+
+    /// Whether something was asked for and not granted yet.
+    pub(super) fn is_awaited(&mut self) -> bool {
+        self.listen_once();
+        self.on.as_ref().is_some_and(|on| on.asked > on.answered)
     }
 
     /// Tells the daemon that groups are over that nobody has used for so long.
@@ -407,6 +417,9 @@ impl Link {
         let Some(on) = &mut self.on else {
             return;
         };
+        if matches!(reply, Reply::Grant { .. }) {
+            on.answered += 1;
+        }
         match reply {
             Reply::Grant { group, .. } if on.unwanted.remove(&group.0) => {
                 self.tell_end(group.0, self.life, clock::now(), Span::ZERO, 0);
@@ -491,6 +504,8 @@ impl Link {
             granted: BTreeMap::new(),
             open: BTreeMap::new(),
             ahead: None,
+            asked: 0,
+            answered: 0,
             unwanted: BTreeSet::new(),
             stray_frames: 0,
             given_back: BTreeSet::new(),
