@@ -1,7 +1,7 @@
 //! Reaching a bound, or asking for nonsense, is an answer with a reason; nothing changes.
 
 use takt_core::event::{LostBy, Refusal};
-use takt_core::limits::{APPS_MAX, IN_FLIGHT_MAX, QUEUE_MAX};
+use takt_core::limits::{APPS_MAX, FRAMES_PER_GROUP_MAX, IN_FLIGHT_MAX, QUEUE_MAX};
 use takt_core::policy::{Fifo, FrameDeadline};
 use takt_core::{
     Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Margins, Priority, Refresh,
@@ -63,6 +63,30 @@ fn slots_and_priorities_are_taken_once() {
     scheduler.handle_event(Time::ZERO, Event::Change { app: AppId(1), params: params(1, 1) });
     submit(&mut scheduler, Time::ZERO, 1, 0);
     assert_eq!(refusals(&mut scheduler), [Refusal::UnknownApp; 4]);
+}
+
+#[test]
+fn frames_that_end_inside_of_a_group_count_one_by_one_up_to_a_bound() {
+    let mut scheduler = scheduler(1, 2);
+    join(&mut scheduler, 0, params(5, 1));
+    let mut all = 0;
+    let bounded = 4 + u64::from(FRAMES_PER_GROUP_MAX);
+    for (group, (claimed, expected)) in (0..).zip([(0, 0), (3, 3), (1, 4), (1_000, bounded)]) {
+        let now = Time::from_ms(group + 1);
+        submit(&mut scheduler, now, 0, group);
+        assert!(actions(&mut scheduler).iter().any(|action| matches!(action, Action::Dispatch { .. })));
+        let cost = Cost::new(Span::from_us(100));
+        let finished = now + Span::from_us(100);
+        let complete = Event::Complete { group: GroupId(group), finished, cost, frames: claimed };
+        scheduler.handle_event(finished, complete);
+        for action in actions(&mut scheduler) {
+            if let Action::FrameDone(done) = action {
+                assert_eq!((done.frame, done.finished), (all, finished));
+                all += 1;
+            }
+        }
+        assert_eq!((all, scheduler.in_flight()), (expected, 0));
+    }
 }
 
 #[test]

@@ -202,6 +202,9 @@ impl State {
         if waits && self.builder.is_between_frames() && self.leave.gathering.has_time(at_ns) {
             return false;
         }
+        if end == End::Target && self.goes_on_elsewhere(at_ns) {
+            return false;
+        }
         self.submit_since(end, at_ns)
     }
 

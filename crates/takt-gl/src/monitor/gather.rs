@@ -35,6 +35,10 @@ pub(super) struct Gathering {
     frames: u32,
     contained: Span,
     first_ns: u64,
+    /// What this frame has in the group so far, where drawing went elsewhere since; and whether it did
+    /// at all.
+    parts: Span,
+    in_parts: bool,
     /// When the last frame ended, and how long the last two took.
     ended_ns: u64,
     lasted_ns: [u64; 2],
@@ -66,6 +70,11 @@ pub struct FrameCost {
 }
 
 impl FrameCost {
+    /// The same with something more.
+    fn with(&self, likely: Span) -> Self {
+        Self { likely: self.likely + likely, most: self.most + likely }
+    }
+
     /// What so many such frames take at most.
     fn times(&self, count: u64) -> Span {
         self.likely.times(count.saturating_sub(1)) + self.most
@@ -122,17 +131,33 @@ impl Gathering {
 
     /// The group ends.
     pub(super) fn end(&mut self) {
-        (self.frames, self.contained) = (0, Span::ZERO);
+        (self.frames, self.contained, self.parts) = (0, Span::ZERO, Span::ZERO);
+        self.in_parts = false;
     }
 
-    /// What frames that ended inside of the group were predicted to take.
+    /// Whether what is known can share a group.
+    pub(super) fn shares(&self) -> bool {
+        self.measured >= FIRST && !self.alone
+    }
+
+    /// Drawing goes elsewhere after work that was predicted to take that, and the group goes on.
+    pub(super) fn end_part(&mut self, now_ns: u64, likely: Span) {
+        if self.contained == Span::ZERO {
+            self.first_ns = now_ns;
+        }
+        self.contained += likely;
+        self.parts += likely;
+        self.in_parts = true;
+    }
+
+    /// What frames and parts of them that ended inside of the group were predicted to take.
     pub(super) fn contained(&self) -> Span {
         self.contained
     }
 
     /// What a group takes into which as many frames go as may be; nothing if frames go apart.
     pub(super) fn wanted(&self) -> Span {
-        if self.measured < FIRST || self.alone {
+        if !self.shares() {
             return self.cost.most;
         }
         let count = (TOGETHER_NS / self.lasts_ns().max(1)).clamp(1, FRAMES_PER_GROUP_MAX.into());
@@ -157,13 +182,14 @@ impl Gathering {
         }
         let lasts_ns = self.lasts_ns();
         let so_far_ns = now_ns.saturating_sub(self.began_ns);
+        let frame = cost.with(self.parts);
         // Whether so many frames more would fit, too.
         let fit = |more: u32| {
             let time = so_far_ns.saturating_add(lasts_ns.saturating_mul(more.into())) <= TOGETHER_NS;
-            let credit = cost.times(u64::from(more) + 1) <= credit;
+            let credit = cost.likely + frame.times(more.into()) <= credit;
             time && credit && self.frames + more < FRAMES_PER_GROUP_MAX
         };
-        let is_known = self.measured >= FIRST && lasts_ns > 0 && !self.alone;
+        let is_known = self.shares() && lasts_ns > 0;
         let is_due = now_ns.saturating_sub(self.measured_ns) >= SAMPLE_NS;
         let ends = !is_known || is_due || !fit(1);
         Plan { ends, ask_ahead: self.prompt >= PROMPT && (ends || !fit(2)) }
@@ -171,12 +197,12 @@ impl Gathering {
 
     /// The frame has ended; its swap began at `began_ns`.
     pub(super) fn end_frame(&mut self, began_ns: u64, now_ns: u64, cost: FrameCost) {
-        if self.frames == 0 {
+        if self.contained == Span::ZERO {
             self.first_ns = began_ns;
         }
         self.frames += 1;
         self.contained += cost.likely;
-        self.cost = cost;
+        self.cost = cost.with(std::mem::take(&mut self.parts));
         let lasted_ns = if self.ended_ns > 0 { now_ns.saturating_sub(self.ended_ns) } else { 0 };
         self.lasted_ns = [self.lasted_ns[1], lasted_ns];
         self.ended_ns = now_ns;
@@ -185,7 +211,7 @@ impl Gathering {
     /// The group ended, with a frame.
     pub(super) fn end_with_frame(&mut self, now_ns: u64) {
         self.left_ns = Some(now_ns);
-        if self.frames == 1 {
+        if self.frames == 1 && !self.in_parts {
             self.measured = self.measured.saturating_add(1);
             self.measured_ns = now_ns;
             self.alone = false;
@@ -202,7 +228,7 @@ impl Gathering {
     /// What is to be known about the group when its end is seen, if it has several frames or parts
     /// of them.
     pub(super) fn gathered(&self, credit: Option<Span>, ends_with_frame: bool) -> Option<Gathered> {
-        let several = self.frames > u32::from(ends_with_frame);
+        let several = self.frames > u32::from(ends_with_frame) || self.in_parts;
         several.then(|| Gathered {
             since_ns: self.first_ns,
             predicted: self.contained,
@@ -287,7 +313,8 @@ mod tests {
 
     #[test]
     fn a_group_that_took_too_long_has_frames_measured_again() {
-        let mut gathering = Gathering { measured: FIRST, lasted_ns: [100_000; 2], ..Gathering::default() };
+        let lasted_ns = [100_000; 2];
+        let mut gathering = Gathering { measured: FIRST, lasted_ns, ended_ns: 1, ..Gathering::default() };
         gathering.begin(0);
         let plan = |gathering: &mut Gathering| gathering.plan(0, cost(20), Span::from_ms(1), false);
         assert!(!plan(&mut gathering).ends);

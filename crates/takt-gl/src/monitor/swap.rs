@@ -34,8 +34,23 @@ pub enum Swapping {
 impl State {
     /// `eglSwapBuffers` is about to be called: leave is there afterwards, if anybody gives any.
     pub fn before_swap(&mut self) -> Swapping {
-        let gathers = gate::is_wanted() && settings().measure.is_none() && gate::is_free_running();
-        if gathers { self.before_swap_within() } else { self.before_swap_apart() }
+        if gathers() { self.before_swap_within() } else { self.before_swap_apart() }
+    }
+
+    /// Drawing goes elsewhere: true if the group goes on all the same, because all of it is known.
+    pub(super) fn goes_on_elsewhere(&mut self, now_ns: u64) -> bool {
+        let leave = &self.leave;
+        let room = leave.has_pass() && leave.gathering.shares() && leave.gathering.has_time(now_ns);
+        if !room || self.builder.is_empty() || self.follow.is_news() || !gathers() {
+            return false;
+        }
+        // The models predict what is drawn to one target.
+        let predicted = self.predict_group(End::Target);
+        let first = predicted.as_ref().and_then(|(_, predicted)| predicted.predictions.first());
+        let likely = first.map_or(Span::ZERO, |(prediction, _)| prediction.value.span());
+        self.leave.contains(likely);
+        self.leave.gathering.end_part(now_ns, likely);
+        true
     }
 
     fn before_swap_apart(&mut self) -> Swapping {
@@ -102,6 +117,11 @@ impl State {
         self.submit_since(End::Swap, at_ns);
         flush();
     }
+}
+
+/// Whether frames may share groups.
+fn gathers() -> bool {
+    gate::is_wanted() && settings().measure.is_none() && gate::is_free_running()
 }
 
 fn flush() {

@@ -1,19 +1,21 @@
 //! The connection to the daemon, as it comes and goes.
 
+mod leave;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use takt_core::limits::FRAMES_PER_GROUP_MAX;
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 
-use super::{Say, UNUSED_BETWEEN};
+use super::Say;
 use crate::alive::can_run;
 use crate::client::{Broken, Joined, Joining, NotScheduled, Progress, Receiver, Sender, join, renew};
 use crate::message::{Hello, Message, Welcome};
 use crate::socket::Connection;
 use crate::{Reply, Request, clock};
+use leave::{Ahead, Open};
 
 /// How long the daemon may take to admit us at the start, before anything was drawn: it is another
 /// process on the same machine. Later nobody waits for that.
@@ -75,23 +77,6 @@ struct On {
     given_back: BTreeSet<u64>,
     release: Option<Time>,
     slice: Option<Span>,
-}
-
-/// A group that is being filled.
-struct Open {
-    since: Time,
-    /// When its last frame ended, if nothing came since.
-    idle_since: Option<Time>,
-    /// Frames that ended inside of it.
-    frames: u32,
-}
-
-/// A group that was asked for and that nobody fills yet.
-struct Ahead {
-    number: u64,
-    estimate: Span,
-    /// Since when it is granted.
-    granted: Option<Time>,
 }
 
 /// Whether to go on waiting.
@@ -222,151 +207,11 @@ impl Link {
         Some((number, self.life))
     }
 
-    /// The time granted to a group, if it was; with `fills`, it is open from now on.
-    pub(super) fn granted(&mut self, number: u64, life: u64, fills: bool) -> Waiting<Span> {
-        let Some(on) = self.of(life) else {
-            return Waiting::Over(None);
-        };
-        let Some(credit) = on.granted.remove(&number) else {
-            return Waiting::NotYet;
-        };
-        if fills {
-            let frames = std::mem::take(&mut on.stray_frames);
-            on.open.insert(number, Open { since: clock::now(), idle_since: None, frames });
-        }
-        Waiting::Over(Some(credit))
-    }
-
-    /// Asks for leave that nobody needs yet, unless that was done already.
-    pub(super) fn ask_ahead(&mut self, estimate: Span) {
-        if self.on.as_ref().is_none_or(|on| on.ahead.is_some()) {
-            return;
-        }
-        if let Some((number, _)) = self.submit(GroupKind::Draw, estimate)
-            && let Some(on) = &mut self.on
-        {
-            on.ahead = Some(Ahead { number, estimate, granted: None });
-        }
-    }
-
-    /// Takes the leave that was asked for ahead, which may not have come yet; none if it is not
-    /// enough. Its number, connection, and what it was asked for.
-    pub(super) fn claim(&mut self, need: Span) -> Option<(u64, u64, Span)> {
-        self.listen_once();
-        let life = self.life;
-        let on = self.on.as_mut()?;
-        let ahead = on.ahead.take()?;
-        if ahead.estimate >= need {
-            return Some((ahead.number, life, ahead.estimate));
-        }
-        match on.granted.remove(&ahead.number) {
-            Some(_) => self.tell_end(ahead.number, life, clock::now(), Span::ZERO, 0),
-            None => {
-                on.unwanted.insert(ahead.number);
-            }
-        }
-        None
-    }
-
-    /// Whether a group is open, and about to be used.
-    pub(super) fn is_open(&mut self, number: u64, life: u64) -> bool {
-        let open = self.of(life).and_then(|on| on.open.get_mut(&number));
-        open.map(|open| open.idle_since = None).is_some()
-    }
-
-    /// A frame ended inside of a group.
-    pub(super) fn end_frame(&mut self, number: u64, life: u64) {
-        let Some(on) = self.of(life) else {
-            return;
-        };
-        match on.open.get_mut(&number) {
-            Some(open) => {
-                open.frames += 1;
-                open.idle_since = Some(clock::now());
-            }
-            None => on.stray_frames = (on.stray_frames + 1).min(FRAMES_PER_GROUP_MAX / 2),
-        }
-    }
-
-    /// A group gets no more commands; the frames that ended in it, none if it was not open.
-    pub(super) fn close(&mut self, number: u64, life: u64) -> Option<u32> {
-        let on = self.of(life)?;
-        on.given_back.remove(&number);
-        on.open.remove(&number).map(|open| open.frames)
-    }
-
-    /// Whether there is leave that must not go unused for long.
-    pub(super) fn is_hasty(&self) -> bool {
-        self.on
-            .as_ref()
-            .is_some_and(|on| on.ahead.is_some() || on.open.values().any(|open| open.idle_since.is_some()))
-    }
-
-    /// Whether something was asked for and not granted yet.
-    pub(super) fn is_awaited(&mut self) -> bool {
-        self.listen_once();
-        self.on.as_ref().is_some_and(|on| on.asked > on.answered)
-    }
-
-    /// Tells the daemon that groups are over that nobody has used for so long.
-    pub(super) fn give_back(&mut self, now: Time, unused: Span) {
-        self.listen_once();
-        let life = self.life;
-        let Some(on) = &mut self.on else {
-            return;
-        };
-        let lasted = |since: Option<Time>, span: Span| since.is_some_and(|since| now.since(since) >= span);
-        let is_late =
-            |open: &Open| lasted(Some(open.since), unused) || lasted(open.idle_since, UNUSED_BETWEEN);
-        let late = |(number, open): (&u64, &Open)| is_late(open).then_some((*number, open.frames));
-        let mut late: Vec<(u64, u32)> = on.open.iter().filter_map(late).collect();
-        on.open.retain(|_, open| !is_late(open));
-        on.given_back.extend(late.iter().map(|(number, _)| number));
-        if let Some(ahead) = on.ahead.take_if(|ahead| lasted(ahead.granted, UNUSED_BETWEEN)) {
-            on.granted.remove(&ahead.number);
-            late.push((ahead.number, 0));
-        }
-        for (number, frames) in late {
-            self.tell_end(number, life, now, Span::ZERO, frames);
-        }
-    }
-
-    /// Takes replies that are there already, unless somebody listens.
-    fn listen_once(&mut self) {
-        if self.on.as_ref().is_some_and(|on| on.ahead.is_some())
-            && let Some(mut listener) = self.begin_listening()
-        {
-            let heard = listener.take();
-            self.end_listening(listener, heard);
-        }
-    }
-
     /// When the next frame may begin, if that is up to the daemon.
     pub(super) fn released(&mut self, life: u64) -> Waiting<Time> {
         match self.of(life).filter(|on| on.welcome.paced) {
             None => Waiting::Over(None),
             Some(on) => on.release.map_or(Waiting::NotYet, |at| Waiting::Over(Some(at))),
-        }
-    }
-
-    /// A group is over; whoever has given it back has said so already.
-    pub(super) fn complete(&mut self, number: u64, life: u64, finished: Time, cost: Span, frames: u32) {
-        let Some(on) = self.of(life) else {
-            return;
-        };
-        on.open.remove(&number);
-        if !on.given_back.remove(&number) {
-            self.tell_end(number, life, finished, cost, frames);
-        }
-    }
-
-    fn tell_end(&mut self, number: u64, life: u64, finished: Time, cost: Span, frames: u32) {
-        let frames = frames.min(FRAMES_PER_GROUP_MAX);
-        let complete = Request::Complete { group: GroupId(number), finished, cost, frames };
-        if let Some(on) = self.of(life)
-            && on.sender.send(&complete).is_err()
-        {
-            self.lose("the daemon does not read what it is told");
         }
     }
 
@@ -425,8 +270,8 @@ impl Link {
                 self.tell_end(group.0, self.life, clock::now(), Span::ZERO, 0);
             }
             Reply::Grant { group, credit } => {
-                if let Some(ahead) = on.ahead.as_mut().filter(|ahead| ahead.number == group.0) {
-                    ahead.granted = Some(clock::now());
+                if let Some(ahead) = &mut on.ahead {
+                    ahead.hear(group.0);
                 }
                 on.granted.insert(group.0, credit);
             }

@@ -1,0 +1,122 @@
+//! What the library underneath a program does with its leave, against a real daemon.
+
+use std::time::{Duration, Instant};
+
+use takt_core::{GroupKind, Span};
+use takt_daemon::clock;
+use takt_ipc::client::join;
+use takt_ipc::message::Hello;
+use takt_ipc::session::{Pass, Session};
+
+mod support;
+use support::{Daemon, PATIENCE, await_reply, complete, granted, hello, submit};
+
+fn silent(_: &str) {}
+
+/// A program without a frame rate.
+fn session(daemon: &Daemon) -> Session {
+    let hello = Hello { name: "free".to_owned(), priority: Some(5), ..Hello::default() };
+    let session = Session::new(daemon.path.clone(), hello, silent);
+    session.join();
+    assert!(session.is_free_running());
+    session
+}
+
+fn end(session: &Session, pass: Pass) {
+    let pass = session.hand_over(pass).expect("it is held");
+    session.complete(pass, clock::now(), Span::from_us(20));
+}
+
+fn await_frames(daemon: &Daemon, frames: u64) {
+    daemon.await_answer(r#"{"ask": "summary", "window_s": 30}"#, |answer| {
+        answer["is"]["apps"][0]["frames"].as_u64() == Some(frames)
+    });
+}
+
+#[test]
+fn frames_that_share_a_group_are_counted_one_by_one() {
+    let daemon = Daemon::start("shared-frames", "");
+    let session = session(&daemon);
+    for frames in [1, 5, 0, 3] {
+        let pass = session.ask_to_fill(Span::from_us(10), Span::from_us(100)).expect("scheduled");
+        (0..frames).for_each(|_| session.end_frame(&pass));
+        end(&session, pass);
+    }
+    await_frames(&daemon, 9);
+}
+
+#[test]
+fn a_group_that_is_given_back_between_two_frames_says_how_many_it_had() {
+    let daemon = Daemon::start("given-back-frames", "");
+    let session = session(&daemon);
+    let pass = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
+    session.end_frame(&pass);
+    session.end_frame(&pass);
+    assert!(session.is_hasty());
+    while session.is_hasty() {
+        session.give_back_unused();
+    }
+    assert!(!session.is_held(&pass));
+    await_frames(&daemon, 2);
+    // A frame that nobody had leave for any more counts with the next group.
+    session.end_frame(&pass);
+    let next = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
+    session.end_frame(&next);
+    end(&session, next);
+    await_frames(&daemon, 4);
+}
+
+#[test]
+fn leave_that_was_asked_for_ahead_is_taken_by_whoever_asks_next() {
+    let daemon = Daemon::start("ahead", "mpcg = 2");
+    let session = session(&daemon);
+    for _ in 0..20 {
+        let first = session.ask_to_fill(Span::ZERO, Span::from_us(50)).expect("scheduled");
+        session.ask_ahead(Span::from_us(200));
+        session.ask_ahead(Span::from_us(900));
+        end(&session, first);
+        let second = session.ask_to_fill(Span::from_us(150), Span::from_us(150)).expect("scheduled");
+        assert_eq!(second.number, first.number + 1, "asked for once");
+        assert!(second.credit >= Span::from_us(200));
+        end(&session, second);
+    }
+}
+
+#[test]
+fn leave_that_is_not_enough_is_given_back() {
+    let daemon = Daemon::start("not-enough", "mpcg = 1");
+    let session = session(&daemon);
+    for round in 0..20 {
+        session.ask_ahead(Span::from_us(10));
+        if round % 2 == 0 {
+            // Sometimes it has come by then.
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        let pass = session.ask_to_fill(Span::from_us(500), Span::from_us(500)).expect("scheduled");
+        assert!(pass.credit >= Span::from_us(500));
+        end(&session, pass);
+    }
+    let swap = session.ask(GroupKind::Swap, Span::ZERO).expect("scheduled still");
+    session.complete(swap, clock::now(), Span::ZERO);
+    await_frames(&daemon, 1);
+}
+
+#[test]
+fn leave_that_nobody_takes_makes_room_for_others() {
+    let daemon = Daemon::start("nobody-takes", "mpcg = 1");
+    let session = session(&daemon);
+    session.ask_ahead(Span::from_us(100));
+    let mut other = join(&daemon.path, &hello("other", 3), PATIENCE).expect("joined");
+    submit(&mut other, 0, GroupKind::Draw);
+    let until = Instant::now() + PATIENCE;
+    while session.is_hasty() {
+        session.give_back_unused();
+        assert!(Instant::now() < until, "it comes and is given back");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(await_reply(&mut other, granted), 0);
+    complete(&mut other, 0);
+    // And the program goes on.
+    let pass = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
+    end(&session, pass);
+}
