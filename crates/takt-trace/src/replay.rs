@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn config() -> Config {
-        Config { mpcg: 2, execution: takt_core::Execution::AnyOrder, ..Config::default() }
+        Config { mpcg: 2, execution: Execution::AnyOrder, ..Config::default() }
     }
 
     fn story() -> Vec<(Time, Record)> {
