@@ -8,10 +8,10 @@ use crate::limits::{DISPATCHES_PER_EVENT_MAX, FRAMES_PER_GROUP_MAX, REPORTS_MAX}
 /// A queue of actions whose memory is taken at construction.
 ///
 /// Actions that must be obeyed always have room: between two calls of a caller that fetches
-/// everything there are, for each place in flight, at most a lost group, a
-/// dispatch, a release, a preemption and the frames that one group can end, and for each app that joins or leaves a release, a
-/// departure and a changed reason. Reports (refusals, misses and ranks) come with every event;
-/// beyond their share they are counted instead of kept.
+/// everything there are, for each place in flight, at most a lost group, a dispatch, a release, a
+/// preemption and the frames that one group can end, and for each app that joins or leaves a
+/// release, a departure and a changed reason. Reports (refusals, misses and ranks) come with every
+/// event; beyond their share they are counted instead of kept.
 #[derive(Debug)]
 pub(super) struct Actions {
     queue: VecDeque<Action>,
