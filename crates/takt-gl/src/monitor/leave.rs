@@ -41,6 +41,11 @@ impl Leave {
         self.frame += predicted;
     }
 
+    /// What this frame has in groups so far.
+    pub(super) fn frame(&self) -> Span {
+        self.frame
+    }
+
     /// The group is handed to the driver; its pass goes with it.
     pub(super) fn end_group(&mut self) -> Option<Pass> {
         self.gathering.end();

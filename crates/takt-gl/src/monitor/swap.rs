@@ -65,7 +65,8 @@ impl State {
         self.about_to_swap();
         self.leave.check();
         let mut cost = self.predicted_swap();
-        if self.leave.credit().is_some_and(|credit| cost.most > credit) && self.submit(End::BeforeSwap) {
+        // What the draws take at most is within the credit already.
+        if self.leave.credit().is_some_and(|credit| cost.likely > credit) && self.submit(End::BeforeSwap) {
             cost = self.predicted_swap();
         }
         self.ask_for(cost.most);
@@ -73,7 +74,8 @@ impl State {
         let news = self.follow.is_news();
         let plan = self.leave.gathering.plan(clock::now_ns(), cost, credit, news);
         if plan.ask_ahead {
-            gate::ask_ahead(self.leave.gathering.wanted_ahead().min(gate::slice()));
+            let frame = self.leave.frame() + cost.most;
+            gate::ask_ahead(self.leave.gathering.wanted_ahead().max(frame).min(gate::slice()));
         }
         self.begins();
         let ran_ns = (plan.ends && self.software()).then(measure::own_ns);
