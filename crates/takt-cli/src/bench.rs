@@ -123,7 +123,7 @@ fn describe(measurements: &[Measurement]) -> String {
             m.per_second.map_or_else(String::new, |rate| format!("{:.2}", rate / 1e6)),
         ]);
     }
-    let legend = "n: apps for decision*, grant and turn, events for sim*, vertices for position-slice, bytes for \
+    let legend = "n: apps for decision*, grant* and turn, events for sim*, vertices for position-slice, bytes for \
                   glsl-largest, triangles for fragments* and batch*, tasks for the analyses. Times are for one \
                   decision, grant, turn, event, vertex, shader, prediction or set.\n";
     table.render() + legend

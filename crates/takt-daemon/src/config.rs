@@ -39,11 +39,11 @@ pub struct File {
     /// How long apps that reserve nothing may delay a more important one that does, in
     /// milliseconds; infinite as long as no deadline is in danger. Default: `max_slice_ms`.
     pub max_blocking_ms: Option<f64>,
-    /// How long clients look for a reply before they fall asleep, in microseconds. Default: 20, and 0
-    /// on a single processor.
+    /// How long clients look for a reply before they fall asleep, where replies have come that soon
+    /// lately, in microseconds. Default: 50, and 0 on a single processor.
     pub spin_us: Option<u32>,
-    /// How long the scheduling loop looks for more to do after it was woken, in microseconds.
-    /// Default: 0.
+    /// How long the scheduling loop looks for more to do before it falls asleep, where requests have
+    /// followed each other that soon lately, in microseconds. Default: the same.
     pub loop_spin_us: Option<u32>,
     /// What to do with an app whose deadlines cannot be guaranteed.
     pub admission: Admission,
@@ -233,7 +233,7 @@ impl File {
             .as_deref()
             .map_or(Ok(Vsync::Timer), |text| text.parse().map_err(|remedy| mistake("vsync", text, remedy)))?;
         let spin_us = self.spin_us.unwrap_or_else(default_spin_us);
-        let loop_spin_us = self.loop_spin_us.unwrap_or(0);
+        let loop_spin_us = self.loop_spin_us.unwrap_or_else(default_spin_us);
         for (key, value) in [("spin_us", spin_us), ("loop_spin_us", loop_spin_us)] {
             if value > 1000 {
                 return Err(mistake(key, value, "use 0 to 1000".to_owned()));
@@ -333,9 +333,10 @@ impl FileApp {
     }
 }
 
-/// A reply takes some 10 µs; on a single processor it cannot come while somebody looks for it.
+/// Staying awake for about twice as long as waking up takes never costs much more than the better
+/// choice would have; on a single processor nothing can come while somebody looks for it.
 fn default_spin_us() -> u32 {
-    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) { 20 } else { 0 }
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) { 50 } else { 0 }
 }
 
 fn mistake(key: &str, value: impl std::fmt::Display, remedy: String) -> Mistake {

@@ -178,11 +178,13 @@ impl Engine {
         !self.orders.is_empty() || self.seats.iter().flatten().any(|seat| seat.has_requests())
     }
 
-    /// The doorbell of the client at a slot rang.
-    pub fn rang(&mut self, now: Time, app: AppId) {
-        if let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.rang(now)) {
-            self.dismiss(now, app, Some(fault));
-        }
+    /// The doorbell of the client at a slot rang; says whether it is let go for that.
+    pub fn rang(&mut self, now: Time, app: AppId) -> bool {
+        let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.rang(now)) else {
+            return false;
+        };
+        self.dismiss(now, app, Some(fault));
+        true
     }
 
     /// Does all there is to do at `now`; returns when to come back at the latest. `joined` is

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::time::Timespec;
 use takt_core::{AppId, Span, Time};
+use takt_ipc::vigil::Vigil;
 use takt_ipc::wake::Doorbell;
 
 use crate::clock;
@@ -34,16 +35,17 @@ pub struct Loop {
     engine: Engine,
     epoll: std::os::fd::OwnedFd,
     waker: Waker,
-    spin: Span,
+    vigil: Vigil,
 }
 
 impl Loop {
-    /// Around `engine`. After it was woken it looks for more to do for `spin` before it sleeps again.
+    /// Around `engine`. Where requests follow each other within `spin`, it stays awake for as long.
     pub fn new(engine: Engine, spin: Span) -> std::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         listen(&epoll, &waker, WAKER)?;
-        Ok(Self { engine, epoll, waker: Waker(Arc::new(Doorbell::from_fd(waker))), spin })
+        let waker = Waker(Arc::new(Doorbell::from_fd(waker)));
+        Ok(Self { engine, epoll, waker, vigil: Vigil::new(spin) })
     }
 
     /// What wakes it.
@@ -53,9 +55,6 @@ impl Loop {
 
     /// Runs until told to stop.
     pub fn run(mut self) -> Engine {
-        let mut ready =
-            [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 16];
-        let mut woken = false;
         while !self.engine.is_stopped() {
             let epoll = &self.epoll;
             let began = clock::now();
@@ -66,33 +65,43 @@ impl Loop {
             let now = clock::now();
             self.engine.took(now.since(began));
             let latest = now + BEAT_MAX;
-            let sleep = next.map_or(latest, |next| next.min(latest)).since(now);
-            if woken && self.looks_again(now, now + sleep.min(self.spin)) {
-                continue;
-            }
-            // Interrupted or not: the next turn looks at everything.
-            let rang = epoll::wait(&self.epoll, &mut ready, Some(&timespec(sleep))).unwrap_or_default();
-            woken = rang > 0;
-            let now = clock::now();
-            for event in &ready[..rang] {
-                if let Ok(app) = u32::try_from(event.data.u64()) {
-                    self.engine.rang(now, AppId(app));
-                }
+            if self.wait(now, next.map_or(latest, |next| next.min(latest))) {
+                self.vigil.waited(clock::now().since(now));
             }
         }
         self.engine
     }
 
-    /// Stays awake until there is something to do, or until then; says whether there is.
-    fn looks_again(&self, mut now: Time, until: Time) -> bool {
-        while now < until {
+    /// Waits until there is something to do, or until then; says whether there is.
+    fn wait(&mut self, mut now: Time, until: Time) -> bool {
+        let asleep_from = until.min(now + self.vigil.patience());
+        loop {
             if self.engine.has_work() {
                 return true;
+            }
+            if now >= asleep_from {
+                break;
             }
             std::hint::spin_loop();
             now = clock::now();
         }
-        false
+        let mut ready =
+            [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 16];
+        loop {
+            // Interrupted or not: everything is looked at. What was taken while awake has rung, too,
+            // and is no reason to turn.
+            let sleep = timespec(until.since(now));
+            let rang = epoll::wait(&self.epoll, &mut ready, Some(&sleep)).unwrap_or_default();
+            now = clock::now();
+            let apps = ready[..rang].iter().filter_map(|event| u32::try_from(event.data.u64()).ok());
+            let faults = apps.filter(|app| self.engine.rang(now, AppId(*app))).count();
+            if faults > 0 || self.engine.has_work() {
+                return true;
+            }
+            if now >= until {
+                return false;
+            }
+        }
     }
 }
 

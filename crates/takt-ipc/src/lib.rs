@@ -10,7 +10,7 @@
 //! * [`region`]: the shared memory itself: layout, seals, mapping.
 //! * [`beat`]: the page on which the daemon shows all clients that it is alive.
 //! * [`alive`]: whether it can be, as the system sees it.
-//! * [`wake`]: how each side wakes the other.
+//! * [`wake`]: how each side wakes the other; [`vigil`]: whether it falls asleep at all.
 //! * [`vblank`]: when displays refresh, as the kernel tells.
 //! * [`message`], [`socket`]: joining and leaving, parameters, questions and answers.
 //! * [`find`]: where daemons listen, and which one to turn to.
@@ -43,6 +43,7 @@ pub mod socket;
 mod sync;
 #[cfg(not(loom))]
 pub mod vblank;
+pub mod vigil;
 pub mod wake;
 
 pub use record::{Malformed, Reply, Request};

@@ -85,7 +85,7 @@ impl Session {
             false => Waiting::NotYet,
         };
         // Without a limit it is one without.
-        let _silent = self.wait(heard);
+        let _silent = self.wait(Span::ZERO, heard);
     }
 
     /// Asks for other terms, now and at every later connection.
@@ -134,12 +134,16 @@ impl Session {
     }
 
     fn await_leave(&self, number: u64, life: u64, estimate: Span, fills: bool) -> Option<Pass> {
-        let impatient_at = clock::now() + UNUSED_WHILE_WAITING;
-        let granted = self.wait(|link| {
+        let began = clock::now();
+        let awake = self.lock().patience();
+        let granted = self.wait(awake, |link| {
             let granted = link.granted(number, life, fills);
-            let now = clock::now();
-            if now > impatient_at {
-                link.give_back(now, UNUSED_WHILE_WAITING);
+            let waited = clock::now().since(began);
+            if matches!(granted, Waiting::Over(_)) {
+                link.waited(waited);
+            }
+            if waited > UNUSED_WHILE_WAITING {
+                link.give_back(began + waited, UNUSED_WHILE_WAITING);
             }
             granted
         })?;
@@ -194,7 +198,7 @@ impl Session {
     /// After a swap: waits until the daemon says when the next frame may begin; none if that is
     /// not up to it.
     pub fn released(&self, swap: Pass) -> Option<Time> {
-        self.wait(|link| link.released(swap.life))
+        self.wait(Span::ZERO, |link| link.released(swap.life))
     }
 
     /// After a swap: sleeps until the next frame may begin, and says when that was.
@@ -217,11 +221,10 @@ impl Session {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `done` finds what it looks for; none if nobody will ever send it.
-    fn wait<T>(&self, mut done: impl FnMut(&mut Link) -> Waiting<T>) -> Option<T> {
+    /// Waits until `done` finds what it looks for, `awake` at first; none if nobody will ever send it.
+    fn wait<T>(&self, awake: Span, mut done: impl FnMut(&mut Link) -> Waiting<T>) -> Option<T> {
         let mut link = self.lock();
-        // Replies come at once or much later.
-        let mut spin = link.spin();
+        let mut spin = Duration::from_nanos(awake.as_ns());
         loop {
             match done(&mut link) {
                 Waiting::Over(found) => return found,

@@ -1,64 +1,135 @@
 //! From asking for leave to having it: ring, daemon's decision, ring, wake-up.
+//!
+//! Most of it is the machine's: whoever sleeps must be woken, the daemon first and the app then. So
+//! a bare wake-up is measured beside it, and the same way without any.
 
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use hdrhistogram::Histogram;
-use takt_core::{Estimate, GroupId, GroupKind, Span};
+use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 use takt_daemon::clock;
 use takt_daemon::config::Settings;
 use takt_daemon::server::Server;
 use takt_ipc::client::{Joined, join};
 use takt_ipc::message::Hello;
+use takt_ipc::vigil::Vigil;
+use takt_ipc::wake::Bell;
 use takt_ipc::{Reply, Request};
 
 use super::Measurement;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two rounds the daemon and the app fall asleep, as they do between frames.
+/// Between two rounds the app is away, as between frames, and whoever sleeps falls asleep.
 const PAUSE: Duration = Duration::from_micros(200);
+/// Longer than the pause: whoever stays awake for so long never sleeps.
+const AWAKE_US: u32 = 1_000;
 
-/// A daemon and one app that asks for `rounds` groups, one after the other.
+/// A bare wake-up; then a daemon and one app that asks for `rounds` groups, one after the other: both
+/// asleep while they wait, as they are by default, and both awake.
 pub(super) fn measure_all(rounds: u64) -> anyhow::Result<Vec<Measurement>> {
-    let path = std::env::temp_dir().join(format!("takt-bench-{}", std::process::id()));
-    let mut server = Server::start(path.clone(), Settings::default()).context("cannot start a daemon")?;
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| server.run(|| stop.load(std::sync::atomic::Ordering::Relaxed)));
-        let measured = measure(&path, rounds);
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        measured.map(|measurement| vec![measurement])
-    })
+    let usual = Settings::default();
+    let with_spin = |us| Settings { spin_us: us, loop_spin_us: us, ..usual.clone() };
+    Ok(vec![
+        measurement("wake-up", &wake_ups(rounds)?),
+        measurement("grant-asleep", &grants(with_spin(0), rounds)?),
+        measurement("grant", &grants(usual.clone(), rounds)?),
+        measurement("grant-awake", &grants(with_spin(AWAKE_US), rounds)?),
+    ])
 }
 
-fn measure(path: &std::path::Path, rounds: u64) -> anyhow::Result<Measurement> {
-    let hello = Hello { name: "bench".to_owned(), ..Hello::default() };
-    let mut app = join(path, &hello, PATIENCE)?;
-    let mut histogram = Histogram::<u64>::new(3)?;
-    for group in 0..rounds {
-        std::thread::sleep(PAUSE);
-        let start = Instant::now();
-        let estimate = Estimate::new(Span::from_us(10));
-        let kind = GroupKind::Draw;
-        app.sender.send(&Request::Submit { group: GroupId(group), kind, estimate })?;
-        app.receiver.spin(Duration::from_micros(app.welcome.spin_us.into()));
-        wait_for(&mut app, group, start)?;
-        histogram.record(u64::try_from(start.elapsed().as_nanos())?)?;
-        let (finished, cost) = (clock::now(), Span::from_us(10));
-        app.sender.send(&Request::Complete { group: GroupId(group), finished, cost, frames: 0 })?;
-    }
-    Ok(Measurement {
-        name: "grant".to_owned(),
+fn measurement(name: &str, histogram: &Histogram<u64>) -> Measurement {
+    Measurement {
+        name: name.to_owned(),
         n: 1,
         mean_ns: histogram.mean(),
         p50_ns: histogram.value_at_quantile(0.5) as f64,
         p99_ns: histogram.value_at_quantile(0.99) as f64,
         allocations: 0,
         per_second: None,
+    }
+}
+
+/// From ringing a bell to the sleeper being awake.
+fn wake_ups(rounds: u64) -> anyhow::Result<Histogram<u64>> {
+    let mut histogram = Histogram::new(3)?;
+    let bell = Bell::default();
+    let (rung, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut heard = 0;
+            while !stop.load(Ordering::Relaxed) {
+                bell.sleep(PATIENCE, || rung.load(Ordering::Acquire) != heard);
+                let now = clock::now();
+                let rings = rung.load(Ordering::Acquire);
+                if rings != heard {
+                    heard = rings;
+                    // Nobody listens any more at the end.
+                    tell.send(now).unwrap_or_default();
+                }
+            }
+        });
+        let measured = (0..rounds).try_for_each(|_| {
+            std::thread::sleep(PAUSE);
+            let start = clock::now();
+            rung.fetch_add(1, Ordering::Release);
+            bell.ring();
+            let awake: Time = told.recv_timeout(PATIENCE).context("the sleeper was not woken")?;
+            Ok::<_, anyhow::Error>(histogram.record(awake.since(start).as_ns())?)
+        });
+        drop(told);
+        stop.store(true, Ordering::Relaxed);
+        rung.fetch_add(1, Ordering::Release);
+        bell.ring();
+        measured
+    })?;
+    Ok(histogram)
+}
+
+fn grants(settings: Settings, rounds: u64) -> anyhow::Result<Histogram<u64>> {
+    let path = std::env::temp_dir().join(format!("takt-bench-{}", std::process::id()));
+    let mut server = Server::start(path.clone(), settings).context("cannot start a daemon")?;
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.run(|| stop.load(Ordering::Relaxed)));
+        let measured = ask_on(&path, rounds);
+        stop.store(true, Ordering::Relaxed);
+        measured
     })
 }
 
-fn wait_for(app: &mut Joined, wanted: u64, start: Instant) -> anyhow::Result<()> {
+fn ask_on(path: &Path, rounds: u64) -> anyhow::Result<Histogram<u64>> {
+    let hello = Hello { name: "bench".to_owned(), ..Hello::default() };
+    let mut app = join(path, &hello, PATIENCE)?;
+    let mut vigil = Vigil::new(Span::from_us(app.welcome.spin_us.into()));
+    let mut histogram = Histogram::new(3)?;
+    for group in 0..rounds {
+        std::thread::sleep(PAUSE);
+        let start = clock::now();
+        let estimate = Estimate::new(Span::from_us(10));
+        let kind = GroupKind::Draw;
+        app.sender.send(&Request::Submit { group: GroupId(group), kind, estimate })?;
+        app.receiver.spin(Duration::from_nanos(vigil.patience().as_ns()));
+        wait_for(&mut app, group)?;
+        let finished = clock::now();
+        let took = finished.since(start);
+        vigil.waited(took);
+        histogram.record(took.as_ns())?;
+        app.sender.send(&Request::Complete {
+            group: GroupId(group),
+            finished,
+            cost: Span::from_us(10),
+            frames: 0,
+        })?;
+    }
+    Ok(histogram)
+}
+
+fn wait_for(app: &mut Joined, wanted: u64) -> anyhow::Result<()> {
+    let start = Instant::now();
     while start.elapsed() < PATIENCE {
         match app.receiver.next_reply()? {
             Some(Reply::Grant { group, .. }) if group.0 == wanted => return Ok(()),

@@ -14,6 +14,7 @@ use crate::alive::can_run;
 use crate::client::{Broken, Joined, Joining, NotScheduled, Progress, Receiver, Sender, join, renew};
 use crate::message::{Hello, Message, Welcome};
 use crate::socket::Connection;
+use crate::vigil::Vigil;
 use crate::{Reply, Request, clock};
 use leave::{Ahead, Open};
 
@@ -60,7 +61,8 @@ struct On {
     /// None while somebody listens.
     receiver: Option<Receiver>,
     welcome: Welcome,
-    spin: Duration,
+    /// How long to stay awake for grants.
+    vigil: Vigil,
     granted: BTreeMap<u64, Span>,
     /// Groups with leave that are still being filled.
     open: BTreeMap<u64, Open>,
@@ -232,9 +234,16 @@ impl Link {
         Some(Listener { receiver, connection: Arc::clone(&on.connection), daemon: on.daemon, life })
     }
 
-    /// How long it is worth to stay awake for a reply.
-    pub(super) fn spin(&self) -> Duration {
-        self.on.as_ref().map_or(Duration::ZERO, |on| on.spin)
+    /// How long to stay awake for a grant.
+    pub(super) fn patience(&self) -> Span {
+        self.on.as_ref().map_or(Span::ZERO, |on| on.vigil.patience())
+    }
+
+    /// A grant came after so long.
+    pub(super) fn waited(&mut self, span: Span) {
+        if let Some(on) = &mut self.on {
+            on.vigil.waited(span);
+        }
     }
 
     /// Puts the receiver back, with what it heard.
@@ -344,7 +353,7 @@ impl Link {
             connection: Arc::new(connection),
             sender,
             receiver: Some(receiver),
-            spin: Duration::from_micros(welcome.spin_us.min(SPIN_MAX_US).into()),
+            vigil: Vigil::new(Span::from_us(welcome.spin_us.min(SPIN_MAX_US).into())),
             welcome,
             granted: BTreeMap::new(),
             open: BTreeMap::new(),
