@@ -76,7 +76,11 @@ fn the_machines_daemon_serves_who_has_none() {
     let program = program("machine");
     let system = home.join("system/control");
     let mut serve = of_user(&home, takt_command("serve"));
-    let machines = serve.args(["--background", "--socket"]).arg(&system).output().expect("takt starts");
+    let machines = serve
+        .args(["--background", "--idle-s", "60", "--socket"])
+        .arg(&system)
+        .output()
+        .expect("takt starts");
     assert!(machines.status.success(), "{}", text(&machines.stderr));
     // Somebody's own was killed and has left its socket behind.
     std::fs::create_dir(home.join("takt")).expect("a folder");
