@@ -53,7 +53,7 @@ fn uniform_blocks_place_vertices_as_plain_uniforms_do() {
     assert_eq!(plain.len(), 8, "{plain:?}");
     assert!(plain.iter().all(|count| *count < everything / 2.0), "{plain:?}");
     assert_ne!(plain.first(), plain.last(), "it turns");
-    for way in ["std140", "shared", "packed", "rows", "named", "array", "range", "formats"] {
+    for way in ["std140", "shared", "packed", "rows", "named", "array", "range", "copied", "formats"] {
         assert_eq!(fragments(way), plain, "{way}");
     }
     // What is written through mappings is not known, and fills all there is.

@@ -1,5 +1,5 @@
 /* One scene whose vertices are placed by plain uniforms, or by the same values in uniform blocks of
- * every layout: WAY is plain, std140, shared, packed, rows, named, array, range or mapped. With formats,
+ * every layout: WAY is plain, std140, shared, packed, rows, named, array, range, copied or mapped. With formats,
  * uniforms are plain and vertices are read through a binding point. */
 #include "trap.h"
 #include <GLES3/gl32.h>
@@ -89,10 +89,10 @@ int main(int count, char **arguments) {
     start();
     static uint8_t bytes[ROOM];
     const GLfloat quad[] = {-1, -1, 1, -1, -1, 1, 1, 1};
-    GLuint name = linked(), buffers[2];
+    GLuint name = linked(), buffers[3];
     GLint aligned = 0;
     glGetIntegerv(GL_UNIFORM_BUFFER_OFFSET_ALIGNMENT, &aligned);
-    glGenBuffers(2, buffers);
+    glGenBuffers(3, buffers);
     glBindBuffer(GL_ARRAY_BUFFER, buffers[0]);
     glBufferData(GL_ARRAY_BUFFER, sizeof quad, quad, GL_STATIC_DRAW);
     if (is("formats")) {
@@ -129,6 +129,11 @@ int main(int count, char **arguments) {
             void *place = glMapBufferRange(GL_UNIFORM_BUFFER, 0, ROOM, GL_MAP_WRITE_BIT | GL_MAP_INVALIDATE_BUFFER_BIT);
             memcpy(place, bytes, ROOM);
             glUnmapBuffer(GL_UNIFORM_BUFFER);
+        } else if (is("copied")) {
+            glBindBuffer(GL_COPY_READ_BUFFER, buffers[2]);
+            glBufferData(GL_COPY_READ_BUFFER, ROOM + 64, NULL, GL_STREAM_COPY);
+            glBufferSubData(GL_COPY_READ_BUFFER, 64, ROOM, bytes);
+            glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_UNIFORM_BUFFER, 64, offset, ROOM);
         } else if (!plain())
             glBufferSubData(GL_UNIFORM_BUFFER, offset, ROOM, bytes);
         if (frame == FRAMES / 2 && !plain()) {

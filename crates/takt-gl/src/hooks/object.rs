@@ -30,9 +30,9 @@ super::noted! {
         |state| fill(state, target, size, data);
     glBufferSubData(target: u32, offset: isize, size: isize, data: Ptr) begins =>
         |state| part(state, target, offset, size, data);
-    glCopyBufferSubData(_read: u32, write: u32, _from: isize, _to: isize, size: isize) begins => |state| {
+    glCopyBufferSubData(read: u32, write: u32, from: isize, to: isize, size: isize) begins => |state| {
         state.work(Work::Copy { bytes: u64::try_from(size).unwrap_or(0) });
-        forget(state, write);
+        copy(state, [read, write], [from, to, size]);
     };
     glBindRenderbuffer(_target: u32, name: u32) => |state| state.renderbuffer = bind_renderbuffer(state, name);
     glRenderbufferStorage(_target: u32, format: u32, width: i32, height: i32) =>
@@ -125,8 +125,13 @@ fn fill(state: &mut State, target: u32, size: isize, data: Ptr) {
     if data.is_some() {
         state.work(Work::Buffer { bytes: length as u64 });
     }
-    let keep = matches!(target, gl::ARRAY_BUFFER | gl::ELEMENT_ARRAY_BUFFER | gl::UNIFORM_BUFFER);
-    buffer.lock().replace(length, data, keep);
+    buffer.lock().replace(length, data, is_kept(target));
+}
+
+/// Whether draws may read what is put into buffers at this target, or copy it from there.
+fn is_kept(target: u32) -> bool {
+    let read = matches!(target, gl::ARRAY_BUFFER | gl::ELEMENT_ARRAY_BUFFER | gl::UNIFORM_BUFFER);
+    read || matches!(target, gl::COPY_READ_BUFFER | gl::COPY_WRITE_BUFFER)
 }
 
 fn part(state: &mut State, target: u32, offset: isize, size: isize, data: Ptr) {
@@ -136,6 +141,21 @@ fn part(state: &mut State, target: u32, offset: isize, size: isize, data: Ptr) {
     if let Some(data) = bytes(size, data) {
         state.work(Work::Buffer { bytes: data.len() as u64 });
         buffer.lock().write(offset, data);
+    }
+}
+
+/// What is known of one buffer is then known of the other.
+fn copy(state: &mut State, [read, write]: [u32; 2], place: [isize; 3]) {
+    let [Ok(from), Ok(to), Ok(size)] = place.map(usize::try_from) else {
+        return;
+    };
+    let part = state.buffer(read).and_then(|buffer| {
+        let contents = buffer.lock();
+        contents.bytes()?.get(from..from.checked_add(size)?).map(<[u8]>::to_vec)
+    });
+    match part {
+        Some(part) => state.buffer(write).iter().for_each(|buffer| buffer.lock().write(to, &part)),
+        None => forget(state, write),
     }
 }
 
