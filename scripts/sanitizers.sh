@@ -1,9 +1,11 @@
 #!/bin/bash
 # Runs trap programs (crates/takt-cli/tests/traps) with Takt underneath while tools look for mistakes:
 # gcc's address, undefined-behaviour and thread sanitizers in the programs, valgrind over programs and
-# Takt, sanitizers of Rust's nightly compiler in Takt itself, and Miri on what it can run.
+# Takt, sanitizers of the Rust compiler in Takt itself, and Miri on what it can run.
 # usage: scripts/sanitizers.sh [asan] [tsan] [valgrind] [rust] [miri]; without words, all of them.
-# What is not installed is skipped, and said. TAKT names the command to use.
+# What is not installed is skipped, and said. TAKT names the command to use; TOOLCHAIN the one whose
+# sanitizers and Miri are used, nightly unless told otherwise. Where it is not installed, the default
+# toolchain's address sanitizer is used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -48,9 +50,10 @@ asan() {
     # Drivers leak at exit, and the preloaded library comes before the sanitizer's, which is harmless.
     export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:exitcode=77 UBSAN_OPTIONS=halt_on_error=1
     local trap
-    for trap in scene deleted huge page_end errors threads forks lookup contexts swaps; do
+    for trap in scene blocks deleted huge page_end errors threads forks lookup contexts swaps; do
         compile "$trap" -fsanitize=address,undefined
         case $trap in
+            blocks) compare asan "$work/$trap" array; compare asan "$work/$trap" formats ;;
             contexts) compare asan "$work/$trap" 100 ;;
             lookup) compare asan "$work/$trap" 2 ;;
             swaps) compare asan "$work/$trap" only; compare asan "$work/$trap" never ;;
@@ -89,38 +92,51 @@ valgrind_part() {
     done
 }
 
-rust() {
-    cargo +nightly --version >/dev/null 2>&1 || { skip rust 'there is no nightly toolchain (rustup toolchain install nightly)'; return; }
-    local host
-    host=$(rustc +nightly --print host-tuple)
-    # Any calls against a driver of our own, with every access of ours checked.
-    if RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 CARGO_TARGET_DIR="$target/sanitizers" \
-        cargo +nightly test --locked --quiet --target "$host" --package takt-gl --test passing --test null_driver; then
-        echo 'rust: ok: address'
+toolchain=${TOOLCHAIN:-nightly}
+has_toolchain() { cargo "+$toolchain" --version >/dev/null 2>&1; }
+
+# Tests of the hooks with every access of ours checked.
+instrumented() { # KIND WHAT... : cargo and its arguments
+    local kind=$1
+    shift
+    if RUSTFLAGS=-Zsanitizer=$kind ASAN_OPTIONS=detect_leaks=0 CARGO_TARGET_DIR="$target/sanitizers-$kind" \
+        "$@" >"$work/rust.log" 2>&1; then
+        echo "rust: ok: $kind: $(grep -c '^test .* ok$' "$work/rust.log" || true) tests"
     else
-        echo 'rust: FAILED: address'
-        failed=1
-    fi
-    rustup +nightly component list --installed 2>/dev/null | grep -q rust-src ||
-        { skip 'rust: thread' 'rust-src is not installed (rustup +nightly component add rust-src)'; return; }
-    if RUSTFLAGS='-Zsanitizer=thread' CARGO_TARGET_DIR="$target/sanitizers-thread" \
-        cargo +nightly test --locked --quiet -Zbuild-std --target "$host" --package takt-gl --test passing; then
-        echo 'rust: ok: thread'
-    else
-        echo 'rust: FAILED: thread'
+        echo "rust: FAILED: $kind"
+        tail -40 "$work/rust.log"
         failed=1
     fi
 }
 
+rust() {
+    local host tests=(--package takt-gl --test passing --test null_driver)
+    host=$(rustc --print host-tuple)
+    if ! has_toolchain; then
+        # A stable compiler has the sanitizer, too, but not its standard library's sources.
+        instrumented address env RUSTC_BOOTSTRAP=1 cargo test --locked --target "$host" "${tests[@]}"
+        skip 'rust: thread' "there is no toolchain '$toolchain' (rustup toolchain install $toolchain)"
+        return
+    fi
+    instrumented address cargo "+$toolchain" test --locked --target "$host" "${tests[@]}"
+    # What the standard library does counts as well, where threads meet.
+    if [ ! -d "$(rustc "+$toolchain" --print sysroot)/lib/rustlib/src/rust/library" ]; then
+        skip 'rust: thread' "rust-src is not installed (rustup +$toolchain component add rust-src)"
+        return
+    fi
+    instrumented thread cargo "+$toolchain" test --locked -Zbuild-std --target "$host" --package takt-gl --test passing
+}
+
 miri() {
-    cargo +nightly miri --version >/dev/null 2>&1 || { skip miri 'it is not installed (rustup +nightly component add miri)'; return; }
+    cargo "+$toolchain" miri --version >/dev/null 2>&1 ||
+        { skip miri "it is not installed (rustup +$toolchain component add miri)"; return; }
     # Miri runs a thousand times slower and knows no shared memory between processes; so small tests
     # of what is plain code, and none that roll dice for long; loom takes threads apart instead.
     export MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR="$target/miri" PROPTEST_CASES=2
     local tests
     for tests in 'takt-ipc --lib -- ring::tests record::tests message::tests --skip two_threads' 'takt-core --lib -- time::tests refresh::tests'; do
         # shellcheck disable=SC2086 # words of their own
-        if cargo +nightly miri test --locked --package $tests >"$work/miri.log" 2>&1; then
+        if cargo "+$toolchain" miri test --locked --package $tests >"$work/miri.log" 2>&1; then
             echo "miri: ok: $tests: $(grep -c '^test .* ok$' "$work/miri.log" || true) tests"
         else
             echo "miri: FAILED: $tests"
@@ -134,7 +150,7 @@ for part in "${parts[@]}"; do
     case $part in
         asan | tsan | rust | miri) (set +u; "$part"; exit "$failed") || failed=1 ;;
         valgrind) (valgrind_part; exit "$failed") || failed=1 ;;
-        *) sed -n '2,6s/^# //p' "$0" >&2; exit 2 ;;
+        *) sed -n '2,8s/^# //p' "$0" >&2; exit 2 ;;
     esac
 done
 exit "$failed"
