@@ -15,6 +15,8 @@ WARM_UP_S = 1.0
 MODES = ("native", "egl-priority", "takt", "takt-unsliced")
 # How long floods may delay the app; in mode takt-deadlines as long as no deadline is in danger.
 MAX_BLOCKING_MS = 0.5
+# How long pieces may be in mode takt-stretched, where no release is near.
+MAX_STRETCH_MS = 8
 
 
 class Experiment:
@@ -43,7 +45,8 @@ class Experiment:
         points += [self.point(5, length, mode, rank=MUST, record=True) for length in (100, 1) for mode in MODES[:3]]
         # What decides how much is left to floods: pieces, and how many of them are in flight. A GPU drains
         # after each piece, so that short ones waste its time.
-        points += [self.point(5, 100, "takt", rank=MUST, slice_ms=2.0, record=True)]
+        points += [self.point(5, 100, "takt-stretched", rank=MUST, record=True)]
+        points += [self.point(5, 100, "takt", rank=SOON, slice_ms=2.0)]
         points += [self.point(5, 100, "takt", rank=SOON, slice_ms=ms, mpcg=mpcg)
                    for ms, mpcg in ((4.0, 2), (1.0, 3), (2.0, 3))]
         points += [self.point(5, 100, mode, rank=SOON) for mode in ("takt-unsliced", "takt-deadlines")]
@@ -87,11 +90,12 @@ class Experiment:
     def point(self, count, length_ms, mode, rank=LATER, *, slice_ms=1.0, mpcg=2, primitives=None, record=False):
         about = {"mode": mode, "floods": count, "draw_ms": length_ms, "primitives": primitives,
                  "mpcg": mpcg if mode.startswith("takt") else None,
-                 "slice_ms": {"takt": slice_ms, "takt-deadlines": slice_ms, "takt-unsliced": 0}.get(mode)}
+                 "slice_ms": {"takt": slice_ms, "takt-stretched": slice_ms, "takt-deadlines": slice_ms,
+                              "takt-unsliced": 0}.get(mode)}
 
         def measure(folder, seconds):
             with Crew(folder) as crew:
-                logged = record and mode == "takt" and self.machine.can_record()
+                logged = record and mode.startswith("takt") and self.machine.can_record()
                 hero, flood = self.starts(crew, mode, about, logged)
                 hero(["--frame-log", folder / "hero.csv"])
                 # The app is at work before others disturb it, as in a car that has started.
@@ -129,7 +133,8 @@ class Experiment:
                     lambda name, command: crew.start(name, [*command, *priority("low")], env))
         blocking_ms = math.inf if mode == "takt-deadlines" else MAX_BLOCKING_MS
         daemon = Daemon(self.machine, crew, max_slice_ms=about["slice_ms"], max_blocking_ms=blocking_ms,
-                        mpcg=about["mpcg"], record=record)
+                        max_stretch_ms=MAX_STRETCH_MS if mode == "takt-stretched" else None, mpcg=about["mpcg"],
+                        record=record)
         # The swap paces it, and its own draw is never cut: nobody more important waits for it.
         wanted = daemon.options("hero", priority=90, fps=FPS, etpf_ms=round(self.hero_ms * 1.2 + 2, 3),
                                 max_slice_ms=0)

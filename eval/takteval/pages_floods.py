@@ -1,7 +1,7 @@
 """The page about floods."""
 
 from takteval import frames, plots
-from takteval.floods import FPS, LENGTHS_MS, MAX_BLOCKING_MS, MODES, SLICES_MS
+from takteval.floods import FPS, LENGTHS_MS, MAX_BLOCKING_MS, MAX_STRETCH_MS, MODES, SLICES_MS
 from takteval.markdown import number, table
 
 HEADS = ["floods", "mode", "FPS", "missed", "p50 ms", "p99 ms", "max ms", "floods' share of the rest", "measured"]
@@ -48,10 +48,17 @@ def matrix(report):
     return parts
 
 
+# Ways to cut, by how points' names end, and what verdicts say about them.
+WAYS = {"": "", "-stretched": f" (pieces up to {MAX_STRETCH_MS} ms while no release is near)",
+        "-slice2": " (pieces up to 2 ms)", "-slice4": " (pieces up to 4 ms)"}
+
+
 def slices(report):
     results = report.results
     name = lambda ms: "hero-5x100ms-takt" + (f"-slice{ms}" if ms != 1 else "")
     rows = [row(results, name(ms), f"pieces up to {ms} ms", "5 × 100 ms") for ms in SLICES_MS]
+    rows += [row(results, "hero-5x100ms-takt-stretched", f"up to {MAX_STRETCH_MS} ms while no release is near, else 1 ms",
+                 "5 × 100 ms")]
     share = {"floods' share, %": [percent(shares(results, name(ms))) for ms in SLICES_MS]}
     return ["## How long a piece may be", "Short pieces let the app through sooner, and cost the floods more.",
             report.plot("floods-slices", plots.bars("Floods' share of the GPU time that the app leaves",
@@ -122,8 +129,8 @@ def verdicts(report):
         name = f"hero-5x{length}ms"
         wanted = f"60 FPS, 0 missed in ≥ 1200 frames, p99 ≤ {factor} × alone"
         wanted += ", floods ≥ 80 % of the rest" * (length == 100)
-        # Of lengths of pieces, the first that does what is wanted, or else the usual one.
-        found = [judged for ms in (1, 2, 4) if (judged := judge(results, name, ms, factor, alone)) is not None]
+        # The first way of cutting that does what is wanted, or else the usual one.
+        found = [judged for way in WAYS if (judged := judge(results, f"{name}-takt{way}", factor, alone)) is not None]
         if not found:
             report.verdict(f"app + 5 floods of {length} ms", wanted, "?", None)
             continue
@@ -134,15 +141,14 @@ def verdicts(report):
         report.verdict(f"app + 5 floods of {length} ms", wanted, words, good)
 
 
-def judge(results, name, slice_ms, factor, alone):
-    """What was found with pieces of that length, and whether it is as wanted; nothing if not measured."""
-    point = f"{name}-takt" + f"-slice{slice_ms}" * (slice_ms != 1)
+def judge(results, point, factor, alone):
+    """What was found at a point, and whether it is as wanted; nothing if not measured."""
     takt = results.figures(point)
     if not takt or not alone:
         return None
     share = shares(results, point)
     good = (takt["missed"] == 0 and takt["frames"] >= 1200 and takt["fps"] > 59.9 and takt["p99_ms"] <= factor * alone
-            and (not name.endswith("x100ms") or (share or 0) >= 0.8))
-    pieces = f" (pieces up to {slice_ms} ms)" * (slice_ms != 1)
+            and ("x100ms" not in point or (share or 0) >= 0.8))
+    pieces = WAYS[point.partition("-takt")[2]]
     return (f"{takt['fps']:.1f} FPS, {takt['missed']} missed in {takt['frames']} frames, p99 "
             f"{takt['p99_ms'] / alone:.2f} × alone, floods {number(percent(share), 1)} %{pieces}"), good

@@ -50,6 +50,30 @@ fn our_apps_show_the_same_in_pieces() {
 }
 
 #[test]
+fn groups_of_several_pieces_show_the_same() {
+    let file = products().join("stretched.toml");
+    std::fs::write(&file, "max_stretch_ms = 20").expect("our own folder");
+    let arguments = ["--iterations", "60", "--size", "160x96", "--frames", "12", "--fps", "0", "--validate"];
+    let hash = |bytes: &[u8]| text(bytes).lines().find(|line| line.contains("hash")).map(str::to_owned);
+    let whole = alone(&app("takt-flood"), &arguments);
+    let run = |daemon: &Daemon| {
+        let output = daemon.run(&TINY, &app("takt-flood"), &arguments).output().expect("takt starts");
+        let said = text(&output.stderr);
+        assert_eq!(hash(&output.stdout), hash(&whole.stdout), "{said}");
+        assert_cut(&said, "flood");
+        let (draws, groups) = cut(&said).unwrap_or_default();
+        (groups as f64 / draws.max(1) as f64, said)
+    };
+    let (single, _) = run(&Daemon::start("slicing-single"));
+    let options = ["--config", &file.display().to_string()];
+    let (several, said) = run(&Daemon::with("slicing-stretched", &options));
+    assert!(
+        several < single || said.contains("unscheduled"),
+        "{several} groups per draw, and {single}: {said}"
+    );
+}
+
+#[test]
 fn no_state_of_gl_gives_pieces_away() {
     let daemon = Daemon::start("slicing-states");
     let program = trap("slices", &GL);

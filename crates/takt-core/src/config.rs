@@ -116,6 +116,10 @@ pub struct Tuning {
     /// How long apps that reserve nothing may delay the work of a more important app that does;
     /// [`Span::FOREVER`] for as long as no deadline is in danger (`frame-deadline`).
     pub blocking: Span,
+    /// To how much a group of draws of an app that reserves nothing may be stretched, if it asks for
+    /// less and as much would be let go at that moment; zero for no more than it asks for
+    /// (`frame-deadline`).
+    pub stretch: Span,
 }
 
 impl Default for Tuning {
@@ -131,6 +135,7 @@ impl Default for Tuning {
             },
             timeslice: Span::from_ms(1),
             blocking: Span::FOREVER,
+            stretch: Span::ZERO,
         }
     }
 }

@@ -39,6 +39,9 @@ pub struct File {
     /// How long apps that reserve nothing may delay a more important one that does, in
     /// milliseconds; infinite as long as no deadline is in danger. Default: `max_slice_ms`.
     pub max_blocking_ms: Option<f64>,
+    /// To how much groups of apps that reserve nothing may be stretched where nobody would wait for
+    /// that, in milliseconds. Default: no more than they ask for.
+    pub max_stretch_ms: Option<f64>,
     /// How long clients look for a reply before they fall asleep, where replies have come that soon
     /// lately, in microseconds. Default: 50, and 0 on a single processor.
     pub spin_us: Option<u32>,
@@ -249,6 +252,9 @@ impl File {
             Some(f64::INFINITY) => Span::FOREVER,
             Some(value) => ms("max_blocking_ms", value)?,
         };
+        let stretch = self.max_stretch_ms.map(|value| ms("max_stretch_ms", value)).transpose()?;
+        let defaults = Tuning::default();
+        let tuning = Tuning { blocking, stretch: stretch.unwrap_or(defaults.stretch), ..defaults };
         let mut apps: Vec<AppSettings> = Vec::new();
         for app in &self.app {
             let settings = app.check(&refresh)?;
@@ -265,7 +271,7 @@ impl File {
                 // Processes finish in an order of their own.
                 execution: Execution::AnyOrder,
                 singly: true,
-                tuning: Tuning { blocking, ..Tuning::default() },
+                tuning,
                 ..Config::default()
             },
             vsync,
@@ -408,6 +414,7 @@ mod tests {
         assert!(turns.contains("expected `single` or `following`"), "{turns}");
         assert_eq!(problem("mpcg = 0"), "mpcg = 0: use 1 to 64");
         assert_eq!(problem("max_blocking_ms = -1"), "max_blocking_ms = -1: use 0 to 60000 ms");
+        assert_eq!(problem("max_stretch_ms = -1"), "max_stretch_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("spin_us = 1001"), "spin_us = 1001: use 0 to 1000");
         assert_eq!(problem("max_slice_ms = -1"), "max_slice_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("refresh_hz = nan"), "refresh_hz = NaN: use a rate from 0.001 to 1000");

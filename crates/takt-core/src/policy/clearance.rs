@@ -54,6 +54,11 @@ impl Clearance {
         (self.ready_c + length.as_signed_ns() > until).then_some(app)
     }
 
+    /// How long a group of `lane` may be before it delays somebody too much.
+    pub(super) fn room(&self, lane: &Lane) -> i64 {
+        self.until.filter(|_| lane.etpf == Span::ZERO).map_or(i64::MAX, |(until, _)| until - self.ready_c)
+    }
+
     /// When to look again, if somebody was held back.
     pub(super) fn lapse(&self) -> i64 {
         self.lapse

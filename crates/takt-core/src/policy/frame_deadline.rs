@@ -36,6 +36,8 @@ pub struct FrameDeadline {
     /// When the next reservation of an absent frame lapses, from the start of the current period.
     lapse: i64,
     timeout: Option<Time>,
+    /// How long the group that was chosen last could have been.
+    room: i64,
 }
 
 impl Default for FrameDeadline {
@@ -53,6 +55,7 @@ impl FrameDeadline {
             window_first: WINDOW_FIRST,
             lapse: i64::MAX,
             timeout: None,
+            room: 0,
         }
     }
 
@@ -106,7 +109,8 @@ impl FrameDeadline {
                     let available = profile.available()? - ready_c;
                     at_most = available;
                     if head.conservative.as_signed_ns() < available {
-                        best = Some(Best { index, target: lane.target, app: lane.app });
+                        let room = (available - 1).min(clearance.room(lane));
+                        best = Some(Best { index, target: lane.target, app: lane.app, room });
                         lane.hold = None;
                         hold_behind(&mut lanes[..=index]);
                     } else if available < 0 {
@@ -125,6 +129,7 @@ impl FrameDeadline {
                 nearest = Some((lane.target, lane.app));
             }
         }
+        self.room = best.map_or(0, |best| best.room);
         Ok(best.map(|best| best.index))
     }
 }
@@ -135,6 +140,8 @@ struct Best {
     index: usize,
     target: Period,
     app: AppId,
+    /// How long its group could be.
+    room: i64,
 }
 
 impl Policy for FrameDeadline {
@@ -145,6 +152,10 @@ impl Policy for FrameDeadline {
     fn apps_changed(&mut self, _now: Time, lanes: &[Lane]) {
         let lcm = lanes.iter().fold(1, |acc, lane| lcm(acc, lane.stride.periods()));
         self.horizon = (lcm + 2).min(LOOKAHEAD_MAX) as usize;
+    }
+
+    fn room(&self) -> Span {
+        Span::from_ns(self.room.max(0).unsigned_abs())
     }
 
     fn timeout(&self) -> Option<Time> {

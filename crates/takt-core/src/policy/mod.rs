@@ -69,6 +69,11 @@ pub trait Policy: Send + core::fmt::Debug {
         false
     }
 
+    /// How long the group that was picked last could have been, and still been picked.
+    fn room(&self) -> Span {
+        Span::ZERO
+    }
+
     /// When to decide again if nothing happens before, although nothing may run now.
     fn timeout(&self) -> Option<Time> {
         None

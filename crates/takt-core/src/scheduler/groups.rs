@@ -2,7 +2,7 @@
 
 use super::Scheduler;
 use super::in_flight::{Bound, Flying};
-use super::lane::Head;
+use super::lane::{Head, Lane};
 use super::queue::Waiting;
 
 use crate::app::{AppId, GroupId, GroupKind};
@@ -108,17 +108,29 @@ impl Scheduler {
         let Some(front) = self.slots[lane.app.index()].queue.front() else {
             unreachable!("policies choose lanes with a waiting group");
         };
+        let reserved = self.stretched(lane, &front.head);
         self.actions.push(Action::Dispatch {
             app: lane.app,
             group: front.group,
             target: lane.target,
             start: context.ready_c,
-            reserved: front.head.conservative,
+            reserved,
         });
-        if let Some(flying) = self.take_front(index) {
+        if let Some(mut flying) = self.take_front(index) {
+            flying.conservative.runs = reserved;
             self.in_flight.push(flying);
             self.stats.dispatched += 1;
         }
+    }
+
+    /// How long the group may be that is about to be dispatched: what was asked for, or more of it
+    /// where more is of use to nobody else.
+    fn stretched(&self, lane: &Lane, head: &Head) -> Span {
+        let stretch = self.config.tuning.stretch;
+        if lane.etpf > Span::ZERO || head.kind != GroupKind::Draw || head.conservative >= stretch {
+            return head.conservative;
+        }
+        head.conservative.max(self.policy.room().min(stretch))
     }
 
     /// The first waiting group of a lane leaves its queue for the GPU.
@@ -246,7 +258,7 @@ impl Scheduler {
 
     /// A group that was taken back had finished just before.
     fn complete_taken_back(&mut self, group: GroupId, finished: Time, cost: Cost, frames: u32) {
-        let taken_back = |lane: &super::Lane| {
+        let taken_back = |lane: &Lane| {
             let front = self.slots[lane.app.index()].queue.front();
             front.is_some_and(|waiting| waiting.group == group && waiting.head.preempted)
         };

@@ -13,7 +13,7 @@
 //! A 9 level high slice 20   its channel in the runlist; or low
 //! A 9 turns following       may follow itself on the GPU
 //! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME,
-//!                           tick SPAN, limit PERMILLE, background C/T, blocking SPAN
+//!                           tick SPAN, limit PERMILLE, background C/T, blocking SPAN, stretch SPAN
 //! preemptive                the GPU gives groups back
 //! releases                  tell when apps may start frames, too
 //! ```
@@ -635,6 +635,41 @@ fn best_effort_work_keeps_clear_of_releases_if_blocking_is_bounded() {
             1410..1710 B 300 for 1
             1710..2010 B 300 for 2
             2000 B missed frame 0 for 1 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn best_effort_work_may_be_longer_where_nobody_waits_for_it() {
+    check(
+        "until 1300
+        blocking 50
+        stretch 400
+        A 9 etpf 100
+        B 1
+        @0 A 40 60s
+        @1 B 100/380 100/350 100/200 100 100
+        @1010 A 40 60s",
+        expect![[r#"
+            0..40 A 40 for 0 within 40
+            0 hold A: no slot
+            1 hold B: no slot
+            40..100 A 60s for 0 within 60
+            40 hold B: behind A
+            100 A frame 0 met 0
+            100..480 B 380 for 0 within 400
+            100 hold B: no slot
+            480..830 B 350 for 0 within 400
+            830..1030 B 200 for 0 within 220
+            1000 B missed frame 0 for 0 ×1
+            1010 hold A: no slot
+            1030..1070 A 40 for 1 within 40
+            1030 hold B: behind A
+            1070..1130 A 60s for 1 within 60
+            1130 A frame 1 met 1
+            1130..1230 B 100 for 1 within 400
+            1130 hold B: no slot
+            1230..1330 B 100 for 1 within 400
         "#]],
     );
 }

@@ -46,7 +46,8 @@ impl Server {
         for (differs, what) in [
             (new.refresh.mhz() != old.refresh.mhz(), "refresh_hz"),
             (new.mpcg != old.mpcg, "mpcg"),
-            (new.tuning != old.tuning, "max_blocking_ms"),
+            (new.tuning.blocking != old.tuning.blocking, "max_blocking_ms"),
+            (new.tuning.stretch != old.tuning.stretch, "max_stretch_ms"),
             (new.margins != old.margins, "margins"),
         ] {
             if differs {

@@ -4,7 +4,7 @@ use super::submit;
 use crate::clock;
 use crate::entry::{Ptr, real};
 use crate::monitor::{Drawing, Source, current};
-use crate::slice::Slicer;
+use crate::slice::{Piece, Slicer};
 
 /// What a call draws, and how a piece of that is drawn.
 macro_rules! drawn {
@@ -77,19 +77,28 @@ fn draw(drawing: Drawing, call: impl Fn(&Drawing)) {
 fn in_pieces(mut slicer: Slicer, call: impl Fn(&Drawing)) {
     while let Some(piece) = slicer.next_piece() {
         current::with(|state| state.begin_piece(&mut slicer, &piece));
-        let spent_ns = match piece.area {
-            None => timed(|| call(&piece.drawing)),
-            Some(area) => {
-                slicer.scissor.narrow(&area);
-                let spent_ns = timed(|| call(&piece.drawing));
-                slicer.scissor.restore();
-                spent_ns
-            }
-        };
-        current::with(|state| state.end_piece(&mut slicer, &piece, spent_ns));
+        let mut spent_ns = one(&slicer, &piece, &call);
+        while let Some(piece) = slicer.more() {
+            current::with(|state| state.more_of_piece(&slicer, &piece));
+            spent_ns += one(&slicer, &piece, &call);
+        }
+        current::with(|state| state.end_piece(&mut slicer, spent_ns));
         // SAFETY: a context is current; flushing never fails and is allowed at any time.
         unsafe { real::glFlush() };
         slicer.settle();
+    }
+}
+
+/// Draws a piece; how long that took.
+fn one(slicer: &Slicer, piece: &Piece, call: &impl Fn(&Drawing)) -> u64 {
+    match piece.area {
+        None => timed(|| call(&piece.drawing)),
+        Some(area) => {
+            slicer.scissor.narrow(&area);
+            let spent_ns = timed(|| call(&piece.drawing));
+            slicer.scissor.restore();
+            spent_ns
+        }
     }
 }
 

@@ -198,8 +198,9 @@ impl State {
         }
         if slicer.is_scheduled() && !self.leave.has_pass() {
             let pass = gate::ask(estimate, estimate);
-            if pass.is_none() {
-                slicer.unscheduled();
+            match &pass {
+                Some(pass) => slicer.granted(pass.credit),
+                None => slicer.unscheduled(),
             }
             self.leave.granted(pass);
         }
@@ -207,11 +208,17 @@ impl State {
         self.begins();
     }
 
-    /// A piece was drawn: it is a group.
-    pub fn end_piece(&mut self, slicer: &mut Slicer, piece: &Piece, spent_ns: u64) {
+    /// Another piece of the same group is about to be drawn.
+    pub fn more_of_piece(&mut self, slicer: &Slicer, piece: &Piece) {
+        self.builder.draw(None, u64::try_from(piece.drawing.count).unwrap_or(0));
+        self.leave.contains(slicer.estimate(piece));
+    }
+
+    /// All pieces of a group were drawn.
+    pub fn end_piece(&mut self, slicer: &mut Slicer, spent_ns: u64) {
         self.builder.spent(spent_ns);
         let mut follow = std::mem::take(&mut self.follow);
-        follow.part = Some(slicer.part(piece));
+        follow.part = Some(slicer.part());
         if slicer.ticket.is_none() {
             slicer.ticket = self.predict_group(End::Piece);
         }

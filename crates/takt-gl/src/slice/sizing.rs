@@ -20,6 +20,11 @@ const GROWTH: f64 = 2.0;
 const AIM: f64 = 0.8;
 const AIM_SETTLED: f64 = 0.95;
 
+/// How much of what was granted beyond a piece is used, since grants have margins; and from how much
+/// of a piece on it is worth it.
+const AIM_CREDIT: f64 = 0.9;
+const WORTH: f64 = 0.25;
+
 /// How much smaller and larger than that they are in turn, while little is known.
 const LESS: f64 = 0.75;
 const MORE: f64 = 1.25;
@@ -72,6 +77,18 @@ pub(super) fn share(figures: &Figures, budget: Span, before: Option<f64>) -> f64
     }
 }
 
+/// Whether a draw is so well known that its pieces need no trying.
+pub(super) fn is_settled(figures: &Figures) -> bool {
+    is_known(figures) && figures.pieces >= SETTLED
+}
+
+/// The share of a further piece in a group that contains `group` of the draw and may take `credit`;
+/// none if that is hardly more than it takes already.
+pub(super) fn more(figures: &Figures, group: f64, credit: Span, slice: Span) -> Option<f64> {
+    let left_ns = credit.as_ns() as f64 * AIM_CREDIT - figures.of_share(group).as_ns() as f64;
+    (left_ns >= slice.as_ns() as f64 * WORTH).then(|| left_ns / figures.whole_ns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +117,16 @@ mod tests {
         assert_eq!(share(&figures(1e9, 50), SLICE, None), 0.75 / PIECES_MAX);
         assert!(is_short(&figures(1.0, 2), SLICE) && !is_short(&figures(1.1, 2), SLICE));
         assert!(!is_short(&figures(0.0, 0), SLICE), "nothing is known");
+    }
+
+    #[test]
+    fn what_was_granted_beyond_a_piece_is_used() {
+        let known = figures(100.0, SETTLED);
+        assert!(is_settled(&known) && !is_settled(&figures(100.0, SETTLED - 1)));
+        assert_eq!(more(&known, 0.01, Span::from_us(1100), SLICE), None, "margins");
+        let share = more(&known, 0.01, Span::from_ms(4), SLICE).expect("much is left");
+        assert!((share - 0.026).abs() < 1e-9, "{share}");
+        assert_eq!(more(&known, 0.036, Span::from_ms(4), SLICE), None, "it is used up");
     }
 
     #[test]

@@ -33,6 +33,10 @@ pub struct Slicer {
     scheduled: bool,
     number: u32,
     share: Option<f64>,
+    /// What the current group contains of the draw.
+    group: f64,
+    /// How long that may take by prediction.
+    credit: Span,
     sum: Arc<Sum>,
 }
 
@@ -71,6 +75,8 @@ impl Slicer {
             scheduled: true,
             number: 0,
             share: None,
+            group: 0.0,
+            credit: Span::ZERO,
             sum: Arc::default(),
         })
     }
@@ -83,17 +89,40 @@ impl Slicer {
         let share = sizing::share(&self.known.figures(), budget, self.share);
         let piece = self.cut.next(if self.scheduled { share } else { 1.0 })?;
         self.share = Some(piece.share);
+        self.group = piece.share;
+        self.credit = Span::ZERO;
         self.number += 1;
+        Some(piece)
+    }
+
+    /// The current group may take that long.
+    pub fn granted(&mut self, credit: Span) {
+        self.credit = credit;
+    }
+
+    /// Another piece for the current group, if it may take longer than the first one does.
+    pub fn more(&mut self) -> Option<Piece> {
+        let figures = self.known.figures();
+        if !self.scheduled || self.is_first() || !sizing::is_settled(&figures) {
+            return None;
+        }
+        let share = sizing::more(&figures, self.group, self.credit, self.slice)?;
+        let piece = self.cut.next(share)?;
+        self.group += piece.share;
         Some(piece)
     }
 
     /// What a piece will take, alone. Models that have never seen the draw may be far off, and a
     /// small piece must not wait for as much time as they want.
     pub fn estimate(&self, piece: &Piece) -> Span {
+        self.of_share(piece.share)
+    }
+
+    fn of_share(&self, share: f64) -> Span {
         let figures = self.known.figures();
         match !sizing::is_known(&figures) {
-            true => scaled(self.predicted, piece.share).min(self.slice),
-            false => figures.of_share(piece.share),
+            true => scaled(self.predicted, share).min(self.slice),
+            false => figures.of_share(share),
         }
     }
 
@@ -117,16 +146,16 @@ impl Slicer {
         self.scheduled = false;
     }
 
-    /// A piece was drawn: what is to be noted with its group.
-    pub fn part(&self, piece: &Piece) -> Part {
+    /// All of a group was drawn: what is to be noted with it.
+    pub fn part(&self) -> Part {
         let mixed = self.is_first() && self.before.is_some();
         let (before, draw) = (self.before().as_ns() as f64, self.predicted.as_ns().max(1) as f64);
-        let own = piece.share * draw + if self.is_first() { before } else { 0.0 };
-        let slice_ns = self.slice.as_ns();
-        stats::piece(self.estimate(piece).as_ns());
+        let own = self.group * draw + if self.is_first() { before } else { 0.0 };
+        let slice_ns = self.slice.max(self.credit).as_ns();
+        stats::piece(self.of_share(self.group).as_ns());
         Part {
             known: self.known.clone(),
-            share: piece.share,
+            share: self.group,
             weight: own / (before + draw),
             number: self.number,
             last: self.cut.is_over(),

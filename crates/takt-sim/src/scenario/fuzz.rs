@@ -258,6 +258,7 @@ fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
             },
             timeslice,
             blocking,
+            ..Tuning::default()
         },
     );
     (1..=64_u32, timeout, 10..=4096_u32, factors, (span(), range(), span()), tuning).prop_map(

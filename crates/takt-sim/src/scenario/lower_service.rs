@@ -119,6 +119,7 @@ impl Lower<'_, '_> {
             background: background?,
             timeslice: timeslice?,
             blocking: blocking?,
+            ..default
         })
     }
 

@@ -55,6 +55,7 @@ pub(super) fn play(script: &str, policy: Box<dyn Policy>) -> String {
             ["min", n] => margins.group_min = Span::from_ns(n.parse().unwrap()),
             ["tick", n] => config.tuning.tick = Span::from_ns(n.parse().unwrap()),
             ["blocking", n] => config.tuning.blocking = Span::from_ns(n.parse().unwrap()),
+            ["stretch", n] => config.tuning.stretch = Span::from_ns(n.parse().unwrap()),
             ["limit", n] => config.tuning.admission_permille = n.parse().unwrap(),
             ["background", terms] => config.tuning.background = reserve(terms, Enforcement::Posterior),
             ["until", n] => until = n.parse().unwrap(),
@@ -165,7 +166,7 @@ impl Rig {
         while let Some(action) = self.scheduler.poll_action() {
             self.scheduler.check_invariants();
             match action {
-                Action::Dispatch { app, group, target, .. } => {
+                Action::Dispatch { app, group, target, reserved, .. } => {
                     let (_, kind, cost) = self.groups[usize::try_from(group.0).unwrap()];
                     let begins = self.gpu_free.max(self.now() + self.delay);
                     self.gpu_free = begins + Span::from_ns(cost);
@@ -173,7 +174,10 @@ impl Rig {
                     let swap = if kind == GroupKind::Swap { "s" } else { "" };
                     let name = &self.names[app.index()];
                     let (from, to) = (begins.as_ns(), self.gpu_free.as_ns());
-                    writeln!(self.out, "{from}..{to} {name} {cost}{swap} for {}", target.0).unwrap();
+                    let stretches = self.scheduler.config().tuning.stretch > Span::ZERO;
+                    let within =
+                        if stretches { format!(" within {}", reserved.as_ns()) } else { String::new() };
+                    writeln!(self.out, "{from}..{to} {name} {cost}{swap} for {}{within}", target.0).unwrap();
                 }
                 Action::Preempt { group, .. } => {
                     self.take_back(group);

@@ -68,6 +68,8 @@ struct TuningLine {
     timeslice_ns: u64,
     /// Without a bound if `null`.
     blocking_ns: Option<u64>,
+    #[serde(default)]
+    stretch_ns: u64,
 }
 
 impl Head {
@@ -136,6 +138,7 @@ impl ConfigLine {
                 background: ReserveLine::of(&tuning.background),
                 timeslice_ns: tuning.timeslice.as_ns(),
                 blocking_ns: finite(tuning.blocking),
+                stretch_ns: tuning.stretch.as_ns(),
             },
         }
     }
@@ -168,6 +171,7 @@ impl ConfigLine {
                 background: tuning.background.reserve(),
                 timeslice: Span::from_ns(tuning.timeslice_ns),
                 blocking: forever(tuning.blocking_ns),
+                stretch: Span::from_ns(tuning.stretch_ns),
             },
         }
     }
