@@ -1,5 +1,6 @@
 """Experiment 2: seventeen live apps on one GPU, after Table 4.1 of Schnitzer's thesis."""
 
+import math
 from dataclasses import dataclass
 
 from takteval import frames, load, reality
@@ -84,19 +85,21 @@ class Experiment:
         points = [self.point("takt", MUST, "takt", keep=True), self.point("native", MUST),
                   self.point("egl-priority", MUST)]
         points += [self.point(f"takt-mpcg{mpcg}", SOON, "takt", mpcg=mpcg) for mpcg in (3, 1, 5)]
+        points += [self.point("takt-bounded", SOON, "takt", blocking_ms=1)]
         points += [self.point(policy, SOON, "takt", policy=policy) for policy in POLICIES[:7]]
         points += [self.point(f"takt-{name}", SOON, "takt", factor=factor) for name, factor in MISPREDICTIONS.items()]
         points += [self.point(f"takt-mpcg{mpcg}", LATER, "takt", mpcg=mpcg) for mpcg in (4, 10, 6, 7, 8, 9)]
         points += [self.point(policy, LATER, "takt", policy=policy) for policy in POLICIES[7:]]
         return points
 
-    def point(self, name, rank, mode=None, *, policy="frame-deadline", mpcg=2, factor=None, keep=False):
+    def point(self, name, rank, mode=None, *, policy="frame-deadline", mpcg=2, factor=None, blocking_ms=math.inf, keep=False):
         mode = mode or name
-        about = {"mode": mode, "policy": policy if mode == "takt" else None, "mpcg": mpcg, "overpredict": factor}
+        about = {"mode": mode, "policy": policy if mode == "takt" else None, "mpcg": mpcg, "overpredict": factor,
+                 "max_blocking_ms": str(blocking_ms)}
 
         def run(folder, seconds):
             with Crew(folder) as crew:
-                daemon = self.daemon(crew, policy, mpcg) if mode == "takt" else None
+                daemon = self.daemon(crew, policy, mpcg, blocking_ms) if mode == "takt" else None
                 for app in self.apps:
                     options = ["--overpredict", factor] if factor and app.name == MISPREDICTED else []
                     crew.start(app.name, self.command(app, mode, daemon, options, folder), self.machine.env())
@@ -121,10 +124,12 @@ class Experiment:
         want_s = 20 if rank == MUST else 8
         return Point("mixed", f"mixed-{name}", run, rank, want_s=want_s, least_s=min(want_s, 8), extra_s=7, about=about)
 
-    def daemon(self, crew, policy, mpcg):
-        """A daemon with that policy, or that variant of it."""
+    def daemon(self, crew, policy, mpcg, blocking_ms):
+        """A daemon with that policy, or that variant of it. Deadlines are to be kept here, and the GPU to be
+        busy, so nothing else is promised unless said."""
         settings = {"policy": "timegraph", "timegraph": TIMEGRAPH[policy]} if policy in TIMEGRAPH else {"policy": policy}
-        return Daemon(self.machine, crew, mpcg=mpcg, record=self.machine.can_record(), **settings)
+        return Daemon(self.machine, crew, mpcg=mpcg, max_blocking_ms=blocking_ms, record=self.machine.can_record(),
+                      **settings)
 
     def command(self, app, mode, daemon, options, folder):
         """How an app is started."""

@@ -24,6 +24,7 @@ def page(report):
                    for name, app in prepared.items()])
     depths = {f"{mpcg}": "mixed-takt" if mpcg == 2 else f"mixed-takt-mpcg{mpcg}" for mpcg in MPCG}
     wrong = {"right": "mixed-takt"} | {f"× {factor}": f"mixed-takt-{name}" for name, factor in MISPREDICTIONS.items()}
+    bounds = {"as long as no deadline is in danger": "mixed-takt", "1 ms": "mixed-takt-bounded"}
     policies = {"frame-deadline": "mixed-takt"} | {policy: f"mixed-{policy}" for policy in POLICIES}
     modes = {mode: f"mixed-{mode}" for mode in ("native", "egl-priority", "takt")}
     return ["Apps, rates and GPU times per frame are those of Table 4.1 in Schnitzer's thesis; surfaces were made as "
@@ -33,6 +34,7 @@ def page(report):
             "time in which apps make commands as well; `nvidia-smi` samples by rules of its own.", loads,
             "## Native, EGL priorities, Takt", plot(report, "modes", modes), compared(results, "mode", modes),
             "## Groups in flight (`mpcg`)", compared(results, "mpcg", depths),
+            "## How long apps without reserved time may delay others", compared(results, "`max_blocking_ms`", bounds),
             f"## Predictions of `{MISPREDICTED}` wrong", compared(results, "factor", wrong),
             "## Policies", plot(report, "policies", policies), compared(results, "policy", policies)]
 
