@@ -23,6 +23,9 @@ const NOTES_MAX: usize = 1 << 16;
 /// Places in that queue that are kept for clients that are let go.
 const NOTES_SPARE: usize = 1 << 12;
 
+/// How many times as long as among others groups of an app may be that is alone.
+const ALONE: u64 = 8;
+
 /// What the loop is told to do by the rest of the daemon.
 #[derive(Debug)]
 pub enum Order {
@@ -221,9 +224,8 @@ impl Engine {
                 joined(&seat);
                 let seat = place.insert(seat);
                 seat.reserve(params.etpf);
-                // A fresh ring has room.
-                let limited = seat.tell(Reply::Limit { slice: max_slice });
-                debug_assert!(limited.is_ok(), "a fresh ring has room");
+                seat.max_slice = max_slice;
+                self.limit(now, app);
                 self.tell_core(now, Event::Join { app, params, phase: 0 });
             }
             Order::Change { app, params } => {
@@ -232,7 +234,12 @@ impl Engine {
                 }
                 self.tell_core(now, Event::Change { app, params });
             }
-            Order::Limit { app, max_slice } => self.tell_client(now, app, Reply::Limit { slice: max_slice }),
+            Order::Limit { app, max_slice } => {
+                if let Some(seat) = self.seat_mut(app) {
+                    seat.max_slice = max_slice;
+                }
+                self.limit(now, app);
+            }
             Order::Leave { app } => self.dismiss(now, app, None),
             Order::Focus(app) => self.tell_core(now, Event::Focus { app }),
             Order::Refresh(grid) => self.tell_core(now, Event::Refresh(grid)),
@@ -270,6 +277,8 @@ impl Engine {
     fn act(&mut self, now: Time, action: Action) {
         match action {
             Action::Dispatch { app, group, reserved, .. } => {
+                // Whether it is alone is told to those who listen, so that others can come and go.
+                self.limit(now, app);
                 match self.seat_mut(app).map(|seat| seat.grant(group, reserved)) {
                     Some(Ok(())) => {}
                     Some(Err(fault)) => self.dismiss(now, app, Some(fault)),
@@ -317,6 +326,16 @@ impl Engine {
             seat.wake();
         }
         self.let_go(seat, fault);
+    }
+
+    /// Tells a client how long groups may be. Who is alone is in nobody's way: longer groups cost it
+    /// less, and somebody who comes waits for those that it was granted, once.
+    fn limit(&mut self, now: Time, app: AppId) {
+        let alone = self.seats.iter().flatten().nth(1).is_none();
+        let times = if alone { ALONE } else { 1 };
+        if let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.limit(times)) {
+            self.dismiss(now, app, Some(fault));
+        }
     }
 
     fn let_go(&mut self, seat: Box<Seat>, fault: Option<Fault>) {

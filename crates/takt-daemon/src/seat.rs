@@ -38,6 +38,10 @@ pub struct Seat {
     next: u64,
     /// No group of it is believed to take longer.
     longest: Estimate,
+    /// How long its groups may be while somebody else is there.
+    pub max_slice: Span,
+    /// What it was told about that.
+    limit: Option<Span>,
     /// Groups that were granted and are not finished.
     granted: [Option<GroupId>; IN_FLIGHT_MAX],
     /// It was told something and sleeps perhaps.
@@ -100,6 +104,8 @@ impl Seat {
             doorbell,
             next: 0,
             longest: Estimate::new(Span::FOREVER),
+            max_slice: Span::FOREVER,
+            limit: None,
             granted: [None; IN_FLIGHT_MAX],
             told: false,
             noise: 0,
@@ -168,6 +174,15 @@ impl Seat {
             None => return Err(Fault::TooMany),
         }
         self.tell(Reply::Grant { group: local(group), credit })
+    }
+
+    /// Tells the client how long its groups may be: so many times as long as among others.
+    pub fn limit(&mut self, times: u64) -> Result<(), Fault> {
+        let slice = self.max_slice.times(times);
+        if self.limit.replace(slice) == Some(slice) {
+            return Ok(());
+        }
+        self.tell(Reply::Limit { slice })
     }
 
     /// Tells the client something; it is woken by [`Self::wake`].
