@@ -11,6 +11,10 @@ class Failed(Exception):
     """A measurement that gives no figures; the message says why."""
 
 
+class Skipped(Exception):
+    """A measurement that is impossible here, through no fault of Takt; the message says why."""
+
+
 class Crew:
     """Starts programs, keeps what they say in `folder`, and ends all of them."""
 

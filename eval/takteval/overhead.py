@@ -3,15 +3,22 @@
 import csv
 import json
 
-from takteval import load
-from takteval.crew import Crew, run
-from takteval.daemon import Daemon
+from takteval import frames, load, reality
+from takteval.crew import Crew, Failed, Skipped, run
+from takteval.daemon import LOG, Daemon
 from takteval.plan import LATER, SOON, Point
-from takteval.scenes import SCENES, glmark2, offscreen, rate
+from takteval.scenes import SCENES, NoSetUp, glmark2, offscreen, rate
 
 MODES = ("native", "hooked", "measured", "scheduled")
+# Modes take turns so often, every other time backwards, so that a drift of the machine is nobody's.
+ROUNDS = 2
+# What a run begins with, and no rate contains.
+WARM_UP_S = 0.3
 # Scenes that come first.
 FIRST = 8
+# Those whose daemon is recorded as well, in a run of its own.
+RECORDED = ("own-scene", "build", "jellyfish", "ideas", "buffer-subdata")
+RECORDED_S = 0.7
 
 
 class Experiment:
@@ -32,24 +39,38 @@ class Experiment:
 
     def scene(self, name, rank):
         def measure(folder, seconds):
-            length = max(0.5, seconds / len(MODES))
-            program = glmark2(self.machine, name, length, self.size)
-            rates = {mode: rate(self.run(mode, program, folder, length)) for mode in MODES}
-            return compared(rates) | {"gpu_busy": busy(folder / "groups.csv")}
-        return Point("overhead", f"overhead-{name}", measure, rank, want_s=8, least_s=6, extra_s=3,
+            length = run_length(seconds)
+            program = glmark2(self.machine, name, length, self.size, WARM_UP_S)
+
+            def drawn(mode):
+                try:
+                    return rate(self.run(mode, program, folder, length))
+                except NoSetUp as failure:
+                    # What fails under Takt only is Takt's fault.
+                    raise Skipped(f"fails natively: {failure}") if mode == "native" else failure from None
+            rates = rounds(drawn)
+            return compared(rates) | {"gpu_busy": busy(folder / "groups.csv", length)} | self.recorded(
+                name, glmark2(self.machine, name, RECORDED_S, self.size), folder)
+        return Point("overhead", f"overhead-{name}", measure, rank, want_s=8, least_s=6, extra_s=extra_s(name),
                      about={"scene": SCENES[name], "size": self.size})
 
     def own_scene(self):
         """An app that ends each frame on the GPU itself, so that no queue hides what is added."""
         def measure(folder, seconds):
-            length = max(0.5, seconds / len(MODES))
-            program = [self.machine.bin / "takt-scene", *load.FINISH, "--fps", "0", "--size", self.size, "--seconds",
-                       f"{length:.2f}", "--warm-up", "5", "--json"]
-            said = {mode: json.loads(self.run(mode, program, folder, length)) for mode in MODES}
-            return compared({mode: one["fps"] for mode, one in said.items()}) | {
-                "gpu_busy": busy(folder / "groups.csv"),
-                "response_p50_us": {mode: one["response_us"]["p50"] for mode, one in said.items()}}
-        return Point("overhead", "overhead-own-scene", measure, SOON, want_s=8, least_s=6, extra_s=3,
+            length, log = run_length(seconds), folder / "frames.csv"
+            program = lambda seconds: [self.machine.bin / "takt-scene", *load.FINISH, "--fps", "0", "--size", self.size,
+                                       "--seconds", f"{seconds:.2f}", "--frame-log", log]
+
+            def drawn(mode):
+                self.run(mode, program(WARM_UP_S + length), folder, length)
+                return steady(frames.read(log))
+            found = rounds(drawn)
+            of = lambda at: {mode: [each[at] for each in runs] for mode, runs in found.items()}
+            return compared(of(0)) | {
+                "gpu_busy": busy(folder / "groups.csv", length),
+                "response_p50_us": {mode: mean(each) for mode, each in of(1).items()},
+            } | self.recorded("own-scene", program(RECORDED_S), folder)
+        return Point("overhead", "overhead-own-scene", measure, SOON, want_s=8, least_s=6, extra_s=extra_s("own-scene"),
                      about={"scene": "takt-scene", "size": self.size})
 
     def bench(self):
@@ -62,7 +83,18 @@ class Experiment:
             return {"bench": figures}
         return Point("overhead", "overhead-bench", measure, SOON, want_s=1, least_s=1, extra_s=12)
 
-    def run(self, mode, program, folder, length):
+    def recorded(self, name, program, folder):
+        """Keeps a daemon's log of some scenes. Nothing of that run is timed, as recording takes time."""
+        if name not in RECORDED or not self.machine.can_record():
+            return {}
+        try:
+            self.run("scheduled", program, folder, RECORDED_S, record=True)
+            reality.pack(folder / LOG)
+        except (Failed, OSError) as failure:
+            return {"not_recorded": str(failure)}
+        return {}
+
+    def run(self, mode, program, folder, length, record=False):
         """What a program says that runs alone in a mode."""
         timeout_s = length * 3 + 25
         if mode == "native":
@@ -73,7 +105,7 @@ class Experiment:
         if mode != "scheduled":
             return run([*under, "--", *program], self.machine.env(), timeout_s)
         with Crew(folder) as crew:
-            daemon = Daemon(self.machine, crew)
+            daemon = Daemon(self.machine, crew, record=record)
             under += ["--schedule", "--socket", daemon.socket]
             return run([*under, "--", *program], self.machine.env(), timeout_s)
 
@@ -85,13 +117,48 @@ class Experiment:
         return f"native {figures['fps']['native']:.0f} FPS; {shares}; GPU busy {figures['gpu_busy']} %"
 
 
-def compared(rates):
-    return {"fps": rates, "percent_of_native": {mode: round(100 * fps / rates["native"], 2)
-                                                for mode, fps in rates.items() if mode != "native"}}
+def run_length(seconds):
+    """How long each run of a point is, without its start."""
+    return max(0.5, seconds / len(MODES) / ROUNDS)
 
 
-def busy(path):
-    """Share of time in which groups were on the GPU, in per cent; the first quarter is start-up.
+def extra_s(name):
+    """What starting and warming up takes, and recording."""
+    return (0.7 + WARM_UP_S) * len(MODES) * ROUNDS + (RECORDED_S + 0.8) * (name in RECORDED)
+
+
+def rounds(measure):
+    """What `measure` gives for each mode in each round. Native comes first: what fails there is not tried again."""
+    found = {mode: [] for mode in MODES}
+    for number in range(ROUNDS):
+        for mode in reversed(MODES) if number % 2 else MODES:
+            found[mode].append(measure(mode))
+    return found
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def compared(rounds_fps):
+    """Means of all rounds, beside each other."""
+    fps = {mode: mean(each) for mode, each in rounds_fps.items()}
+    return {"fps": fps, "rounds_fps": rounds_fps,
+            "percent_of_native": {mode: round(100 * each / fps["native"], 2) for mode, each in fps.items()
+                                  if mode != "native"}}
+
+
+def steady(log):
+    """Frames per second and the median response in us, of frames that begin after the start."""
+    log = [frame for frame in log if frame[0] >= log[0][0] + WARM_UP_S * 1e9]
+    if len(log) < 2:
+        raise Failed("too few frames were drawn after the start")
+    return ((len(log) - 1) * 1e9 / (log[-1][1] - log[0][1]),
+            frames.percentile(sorted((end - begin) / 1e3 for begin, end in log), 0.5))
+
+
+def busy(path, length):
+    """Share of time in which groups were on the GPU, in per cent; a quarter or what is start-up is left out.
 
     By the GPU's own clock where that is right, so time in which it waits for the processor or for a fence to be
     noticed does not count.
@@ -101,7 +168,7 @@ def busy(path):
         for row in csv.DictReader(file):
             spans.append((float(row["completed_us"]), float(row["measured_us"])))
     path.unlink()
-    spans = spans[len(spans) // 4:]
+    spans = spans[int(len(spans) * max(0.25, WARM_UP_S / (WARM_UP_S + length) + 0.1)):]
     if len(spans) < 2:
         return None
     length = spans[-1][0] - spans[0][0]

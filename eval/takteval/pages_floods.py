@@ -4,7 +4,8 @@ from takteval import frames, plots
 from takteval.floods import FPS, LENGTHS_MS, MAX_BLOCKING_MS, MAX_STRETCH_MS, MODES, SLICES_MS
 from takteval.markdown import number, table
 
-HEADS = ["floods", "mode", "FPS", "missed", "p50 ms", "p99 ms", "max ms", "floods' share of the rest", "measured"]
+HEADS = ["floods", "mode", "FPS", "missed", "p50 ms", "p99 ms", "max ms", "floods' share of the rest", "clock MHz",
+         "measured"]
 
 
 def page(report):
@@ -16,7 +17,8 @@ def page(report):
     loads = (f"The app draws {FPS} frames per second of {number(prepared.get('hero_ms'), 1)} ms GPU time each; every "
              f"flood draws as fast as it may. What counts as missed is in [Evaluation](../evaluation.md). EGL "
              f"priorities are high for the app and low for floods. Takt's longest piece is 1 ms unless said otherwise, "
-             f"and floods may delay the app by {MAX_BLOCKING_MS} ms (`max_blocking_ms`).")
+             f"and floods may delay the app by {MAX_BLOCKING_MS} ms (`max_blocking_ms`). "
+             f"The clock is the mean of what `nvidia-smi` said meanwhile: a GPU with little to do lowers it.")
     return [loads, "## Alone", table(HEADS, [row(results, f"hero-alone-{mode}", mode, "none") for mode in
                                             ("native", "takt")]),
             *matrix(report), *slices(report), *depths(results), *blocking(results), *shapes(results)]
@@ -82,11 +84,11 @@ def row(results, name, mode, floods):
     figures = results.figures(name)
     if figures is None:
         why = "" if point is None else "failed" if "error" in point else "no time"
-        return [floods, mode, "?", "?", "?", "?", "?", "?", why]
+        return [floods, mode, "?", "?", "?", "?", "?", "?", "?", why]
     periods = figures["frames"] + figures["skipped"]
     return [floods, mode, number(figures["fps"], 1), f"{figures['missed']} of {periods}", number(figures["p50_ms"]),
             number(figures["p99_ms"]), number(figures["max_ms"]), number(percent(shares(results, name)), 1, " %"),
-            f"{figures['window_s']:.0f} s"]
+            number((figures.get("monitor") or {}).get("clock_mhz"), 0), f"{figures['window_s']:.0f} s"]
 
 
 def shares(results, name):

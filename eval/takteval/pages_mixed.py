@@ -42,13 +42,13 @@ def page(report):
 def compared(results, head, points):
     """A column of met deadlines per priority, a row per point."""
     heads = [head, *(str(priority) for priority in range(17, 11, -1)), f"{MISPREDICTED} FPS", "10 to 1", "work",
-             "GPU busy", "granted", "nvidia-smi", "daemon's CPU", "measured"]
+             "GPU busy", "granted", "nvidia-smi", "clock MHz", "daemon's CPU", "measured"]
     return table(heads, [one(results.figures(name), label) for label, name in points.items()])
 
 
 def one(figures, label):
     if not figures:
-        return [label, *["?"] * 14]
+        return [label, *["?"] * 15]
     met = {app["priority"]: app["met_percent"] for app in figures["apps"].values()}
     rest = [met[priority] for priority in range(10, 0, -1)]
     live, monitor = figures.get("live", {}), figures.get("monitor") or {}
@@ -56,7 +56,7 @@ def one(figures, label):
     return [label, *(f"{met[priority]:.2f} %" for priority in range(17, 11, -1)),
             number(figures["apps"][MISPREDICTED]["fps"], 1), f"{sum(rest) / len(rest):.1f} %",
             number(figures["work_percent"], 1, " %"), share(live.get("utilisation")), share(live.get("granted")),
-            number(monitor.get("utilisation_percent"), 1, " %"),
+            number(monitor.get("utilisation_percent"), 1, " %"), number(monitor.get("clock_mhz"), 0),
             number((figures["daemon"] or {}).get("cpu_percent"), 1, " %"), f"{figures['window_s']:.0f} s"]
 
 

@@ -36,7 +36,8 @@ def overhead(report):
     series = {mode: [figures["percent_of_native"][mode] for figures in measured.values()] for mode in MODES[1:]}
     groups = [name.removeprefix("overhead-") for name in measured]
     chart = plots.bars("Frame rate, relative to native", groups, series, "%", line=97) if measured else None
-    return ["Each scene ran alone and for as long, natively, hooked, measured and scheduled, one after the other. "
+    return ["Each scene ran alone and for as long, natively, hooked, measured and scheduled, in rounds of turns; rates "
+            "are means of rounds, without the start of each run. "
             "*GPU busy* is the share of time with work on the GPU while measured: a scene well below 100 % waits for "
             "its processor, and what Takt adds there is processor time.", report.plot("overhead", chart),
             table(["scene", "native FPS", *MODES[1:], "GPU busy"], rows), *benches(report)]

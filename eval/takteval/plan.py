@@ -19,6 +19,8 @@ class Point:
     least_s: float = 5.0
     # Starting and ending programs.
     extra_s: float = 3.0
+    # Takes as long as it takes: others need what it makes, so only its whole name changes its length.
+    fixed: bool = False
     about: dict = field(default_factory=dict)
 
     def begins(self, names):
@@ -44,8 +46,15 @@ class Lengths:
     def set(self, point):
         """The last rule that fits counts."""
         for name, seconds in self.rules:
-            if not name or (name == "must" and point.rank == MUST) or point.begins([name]):
+            if fits(name, point):
                 point.want_s = point.least_s = seconds
+
+
+def fits(name, point):
+    """Whether a rule with that name, or without one, is about a point."""
+    if point.fixed:
+        return name == point.name
+    return not name or (name == "must" and point.rank == MUST) or point.begins([name])
 
 
 def seconds_for(points, left_s):

@@ -7,7 +7,7 @@ import itertools
 from takteval import load
 from takteval.crew import Crew, Failed, run
 from takteval.plan import LATER, SOON, Point
-from takteval.scenes import SCENES, glmark2, offscreen
+from takteval.scenes import SCENES, check_set_up, glmark2, offscreen
 
 # Frames from which on a scene counts as steady: factors have been learned.
 STEADY_FRAME = 60
@@ -15,6 +15,8 @@ STEADY_FRAME = 60
 FIRST = 6
 # What a daemon adds to an estimate before it believes that no group takes longer (docs/daemon.md).
 MARGIN_US, MARGIN_FACTOR = 100.0, 1.05
+# The model that predicts for the scheduler.
+SCHEDULED = "bb+profiled"
 # How long a scene runs so that its programs are noted.
 SEEN_S = 0.3
 # Rows of a scene that go into the archive; figures are of all.
@@ -46,7 +48,7 @@ class Experiment:
             out = run([self.machine.bin / "takt", "profile", "--json", folder / "profile.json"], self.machine.env(), 60)
             (folder / "profile.txt").write_text(out)
             return {"said": out.splitlines()[:3]}
-        return Point("prediction", "prediction-profile", measure, SOON, want_s=1, least_s=1, extra_s=5)
+        return Point("prediction", "prediction-profile", measure, SOON, want_s=1, least_s=1, extra_s=5, fixed=True)
 
     def seen(self):
         """Runs all scenes for a moment, so that their programs can be measured one by one."""
@@ -61,7 +63,7 @@ class Experiment:
                 (folder / "seen.csv").unlink(missing_ok=True)
             return {"said": [f"{len(SCENES) - len(lost)} scenes were seen"], "lost": lost}
         return Point("prediction", "prediction-seen", measure, SOON, want_s=1, least_s=1,
-                     extra_s=1.2 * len(SCENES))
+                     extra_s=1.2 * len(SCENES), fixed=True)
 
     def programs(self):
         """Measures the programs that were seen."""
@@ -70,7 +72,8 @@ class Experiment:
                        folder / "programs.json"], self.machine.env(), 90)
             (folder / "programs.txt").write_text(out)
             return {"said": out.splitlines()[-2:]}
-        return Point("prediction", "prediction-programs", measure, SOON, want_s=1, least_s=1, extra_s=20)
+        return Point("prediction", "prediction-programs", measure, SOON, want_s=1, least_s=1, extra_s=20,
+                     fixed=True)
 
     def training(self):
         def measure(folder, seconds):
@@ -80,7 +83,8 @@ class Experiment:
             return {"said": out.splitlines()[:3]}
         # Points after it compare its models as well.
         length = 5 if self.small else 90
-        return Point("prediction", "prediction-train", measure, SOON, want_s=length, least_s=length, extra_s=2)
+        return Point("prediction", "prediction-train", measure, SOON, want_s=length, least_s=length, extra_s=2,
+                     fixed=True)
 
     def scene(self, name, rank):
         command = lambda seconds: glmark2(self.machine, name, seconds, self.size)
@@ -95,8 +99,9 @@ class Experiment:
         def measure(folder, seconds):
             table = folder / "compare.csv"
             under = offscreen(self.machine, self.size) if windows else [self.machine.bin / "takt", "run"]
-            run([*under, "--verbose", "--compare", table, "--", *command(seconds)], self.machine.env(),
-                seconds * 3 + 25)
+            out = run([*under, "--verbose", "--compare", table, "--", *command(seconds)], self.machine.env(),
+                      seconds * 3 + 25)
+            check_set_up(out)
             return figures(table)
         return Point("prediction", f"prediction-{name}", measure, rank, want_s=3, least_s=2, extra_s=1.5)
 
@@ -114,10 +119,13 @@ class Experiment:
     def brief(figures):
         if "models" not in figures:
             return " ".join(figures["said"])[:110]
-        best = min(figures["models"].items(), key=lambda model: model[1]["steady"]["mape"] or 9e9)
-        steady, first = best[1]["steady"], best[1]["first"]
-        return (f"{figures['groups']} groups; {best[0]}: first frame {percent(first['mape'])}, steady "
-                f"{percent(steady['mape'])}, above upper {percent(steady['above_upper'])}")
+        steady = {name: model["steady"] for name, model in figures["models"].items()}
+        known = {name: errors["mape"] for name, errors in steady.items() if errors["mape"] is not None}
+        best = min(known, key=known.get, default=None)
+        shown = [f"{name}{' (best)' * (name == best)}: steady {percent(steady[name]['mape'])}, above upper "
+                 f"{percent(steady[name]['above_upper'])}"
+                 for name in dict.fromkeys((SCHEDULED, best)) if name in steady]
+        return "; ".join([f"{figures['groups']} groups", *(shown or ["no model had a steady scene"])])
 
 
 def percent(share):
@@ -126,6 +134,8 @@ def percent(share):
 
 def figures(table):
     """Errors of each model for draws, in the first frame and once the scene is steady."""
+    if not table.exists():
+        raise Failed("the program left no table: it has drawn nothing under Takt")
     with open(table, newline="") as file:
         rows = [row for row in csv.DictReader(file) if row.get("kind") == "draw" and row.get("measured_us")]
     names = [column[5:-3] for column in (rows[0] if rows else {}) if column.startswith("pred_")]
@@ -134,6 +144,8 @@ def figures(table):
     with open(table, "rb") as plain, gzip.open(f"{table}.gz", "wb", 5) as packed:
         packed.writelines(itertools.islice(plain, KEPT_ROWS))
     table.unlink()
+    if not rows:
+        raise Failed("no draw was measured")
     return {"groups": len(rows), "models": {name: {"first": errors(first, name), "steady": errors(steady, name)}
                                             for name in names}}
 

@@ -47,15 +47,28 @@ def offscreen(machine, size, *more):
     return [machine.bin / "takt", "run", f"--offscreen={size}", *more]
 
 
-def glmark2(machine, scene, seconds, size):
-    """A scene of glmark2 for some seconds."""
-    return [machine.bin / "glmark2-es2", "--data-path", machine.bin.parent / "share/glmark2", "-s", size, "-b",
-            f"{SCENES[scene]}:duration={seconds:.2f}"]
+class NoSetUp(Failed):
+    """A scene that glmark2 cannot set up with this driver."""
+
+
+def glmark2(machine, scene, seconds, size, warm_up_s=None):
+    """A scene of glmark2 for some seconds; it gives one rate per scene, so a warm-up is the scene once before."""
+    lengths = [seconds] if warm_up_s is None else [warm_up_s, seconds]
+    return [machine.bin / "glmark2-es2", "--data-path", machine.bin.parent / "share/glmark2", "-s", size,
+            *(part for length in lengths for part in ("-b", f"{SCENES[scene]}:duration={length:.2f}"))]
+
+
+def check_set_up(out):
+    """Fails if glmark2 says that it could not set up its scene, which is no error to it."""
+    for line in out.splitlines():
+        if any(words in line for words in ("Set up failed", "Unsupported")):
+            raise NoSetUp(f"glmark2: {line.strip()[-200:]}")
 
 
 def rate(out):
-    """The frame rate in what glmark2 says."""
-    for line in out.splitlines():
+    """The last frame rate in what glmark2 says."""
+    for line in reversed(out.splitlines()):
         if line.startswith("[") and "FPS:" in line:
             return float(line.split("FPS:")[1].split()[0])
+    check_set_up(out)
     raise Failed(f"glmark2 gave no frame rate: {out[-300:]}")

@@ -51,9 +51,12 @@ class Session:
         return self.args.budget - PACKING_S - (time.monotonic() - self.began)
 
     def say(self, line):
-        """Prints a line that the summary keeps."""
+        """Prints a line that the summary keeps; nobody has to listen."""
         self.lines.append(line)
-        print(line, flush=True)
+        try:
+            print(line, flush=True)
+        except OSError:
+            pass
 
     def measure_all(self, machine):
         points = self.points(machine)
@@ -70,23 +73,37 @@ class Session:
         left_out = [point.name for point, seconds in plan.outlook(points, self.left_s()) if seconds is None]
         if left_out:
             self.say(f"{len(left_out)} will be left out: {' '.join(left_out)}")
-        self.idle = Idle(machine)
         run = {"environment": facts, "arguments": vars(self.args) | {"out": str(self.out)}, "prepared": {}}
-        prepared = {}
         try:
-            while points:
-                point = points[0]
-                if plan.seconds_for(points, self.left_s()) is not None and point.experiment not in prepared:
-                    prepared[point.experiment] = self.prepare(point.experiment, run["prepared"])
-                self.one(point, points, prepared.get(point.experiment))
-                points.pop(0)
+            self.idle = Idle(machine)
+            self.go_through(points, run)
         except Stop as stop:
             self.say(f"stopped by {stop}; {len(points)} points are left")
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        finally:
+            # Whatever happened, what was measured is packed.
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            self.write(run)
+            self.pack(machine)
+        return 1 if self.failed else 0
+
+    def go_through(self, points, run):
+        """Measures all points; an experiment is packed with its last one."""
+        prepared = {}
+        while points:
+            point = points[0]
+            if plan.seconds_for(points, self.left_s()) is not None and point.experiment not in prepared:
+                prepared[point.experiment] = self.prepare(point.experiment, run["prepared"])
+            self.one(point, points, prepared.get(point.experiment))
+            points.pop(0)
+            if points and all(other.experiment != point.experiment for other in points):
+                self.write(run)
+                self.pack_one(point.experiment)
+
+    def write(self, run):
+        """What there is besides points."""
         run["seconds"] = time.monotonic() - self.began
         (self.out / "run.json").write_text(json.dumps(run, indent=1, default=str))
-        self.pack(machine)
-        return 1 if self.failed else 0
+        (self.out / "summary.txt").write_text("\n".join(self.lines) + "\n")
 
     def points(self, machine):
         small = self.args.device == "mesa"
@@ -143,13 +160,15 @@ class Session:
         except Stop:
             record["skipped"] = "the run was stopped"
             raise
+        except crew.Skipped as reason:
+            record["skipped"] = str(reason)
         except crew.Failed as failure:
             record["error"] = str(failure)
         except Exception:  # noqa: BLE001: one broken point must not cost the others
             record["error"] = traceback.format_exc()
         finally:
             record["took_s"] = round(time.monotonic() - began, 2)
-            (self.out / "points" / f"{point.name}.json").write_text(json.dumps(record, indent=1))
+            (self.out / "points" / f"{point.name}.json").write_text(json.dumps(record, indent=1, default=str))
             self.failed += "error" in record
             if not hindrance:
                 self.say(self.line(record))
@@ -157,26 +176,45 @@ class Session:
     def line(self, record):
         """A point in one line."""
         if "figures" in record:
-            brief = self.experiments[record["experiment"]].brief(record["figures"])
+            brief = self.brief(record)
         else:
-            brief = "FAILED: " + record["error"].strip() if "error" in record else "skipped: " + record["skipped"]
+            brief = "FAILED: " + record["error"].strip() if "error" in record else \
+                "skipped: " + record.get("skipped", "the run broke")
         took = time.monotonic() - self.began
         return f"{took:6.1f} s  {record['point']:<34} {brief}"
 
+    def brief(self, record):
+        """Figures in a few words; what cannot be told costs no run."""
+        try:
+            return self.experiments[record["experiment"]].brief(record["figures"])
+        except Stop:
+            raise
+        except Exception as error:  # noqa: BLE001: figures are written already
+            return f"measured, but has no words for it: {error!r}"
+
     def pack(self, machine):
         """One archive per experiment, small enough to be carried, and one of constants and models."""
-        (self.out / "summary.txt").write_text("\n".join(self.lines) + "\n")
         raw = self.out / "raw"
         for folder in sorted(raw.iterdir()) if raw.exists() else ():
-            path = self.out / f"results-{folder.name}.tar.gz"
-            with tarfile.open(path, "w:gz", compresslevel=5) as archive:
-                for name in ("run.json", "summary.txt", "points"):
-                    archive.add(self.out / name, name)
-                archive.add(folder, f"raw/{folder.name}")
-            print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
+            path = self.pack_one(folder.name)
+            self.say(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
         if (machine.work / "data").exists():
             with tarfile.open(self.out / "store.tar.gz", "w:gz") as archive:
                 archive.add(machine.work / "data", "store")
+
+    def pack_one(self, experiment):
+        """The archive of an experiment, or nothing if none of its points ran. It is never half there."""
+        folder = self.out / "raw" / experiment
+        if not folder.exists():
+            return None
+        path = self.out / f"results-{experiment}.tar.gz"
+        part = path.with_name(f"{path.name}.part")
+        with tarfile.open(part, "w:gz", compresslevel=5) as archive:
+            for name in ("run.json", "summary.txt", "points"):
+                archive.add(self.out / name, name)
+            archive.add(folder, f"raw/{experiment}")
+        part.replace(path)
+        return path
 
 
 def is_measured(path):
