@@ -200,7 +200,9 @@ impl Models {
         let disturbance = if predicted.fresh { Disturbance::Unknown } else { self.believed(group) };
         // Where the GPU's clock tells what is a group's own, the rest of its fence's time is that of
         // other groups, and whoever waits for the end knows of those.
-        let telling = !predicted.fresh && !group.by_timer;
+        // A swap is so short that anything in its way is many times as long, which says nothing about
+        // the others.
+        let telling = !predicted.fresh && !group.by_timer && !group.ends_frame;
         if let Some((prediction, _)) = predicted.predictions.first().filter(|_| telling) {
             let upper_ns = prediction.upper.span().as_ns() as f64;
             self.beyond.learn(group.fence_ns as f64 / upper_ns.max(1.0), &AdaptionConfig::default());
