@@ -31,6 +31,7 @@ pub mod members;
 pub mod notify;
 pub mod place;
 pub mod quarantine;
+mod reserved;
 pub mod rights;
 pub mod seat;
 pub mod server;

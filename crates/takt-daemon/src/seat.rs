@@ -7,11 +7,13 @@
 use std::os::fd::OwnedFd;
 
 use takt_core::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
-use takt_core::{AppId, Cost, Estimate, Event, GroupId, Span, Time};
+use takt_core::{AppId, Cost, Event, GroupId, Span, Time};
 use takt_ipc::region::{Region, Replies, Requests};
 use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
 use takt_ipc::{Malformed, Reply, Request};
+
+use crate::reserved::Reserved;
 
 /// Bits of a client's own group numbers.
 const GROUP_BITS: u32 = 40;
@@ -36,8 +38,7 @@ pub struct Seat {
     doorbell: Doorbell,
     /// The number that its next group must have at least.
     next: u64,
-    /// No group of it is believed to take longer.
-    longest: Estimate,
+    reserved: Reserved,
     /// How long its groups may be while somebody else is there.
     pub max_slice: Span,
     /// What it was told about that.
@@ -103,7 +104,7 @@ impl Seat {
             replies,
             doorbell,
             next: 0,
-            longest: Estimate::new(Span::FOREVER),
+            reserved: Reserved::default(),
             max_slice: Span::FOREVER,
             limit: None,
             granted: [None; IN_FLIGHT_MAX],
@@ -114,12 +115,9 @@ impl Seat {
         Ok((seat, ends))
     }
 
-    /// It has reserved so much per frame, so no estimate of a group may be above. A group that is
-    /// predicted to end periods later waits for all that end before, and one that never runs is
-    /// never measured: a single wrong estimate would keep an app with reserved time off the GPU
-    /// for good.
+    /// It has reserved so much per frame, so no group may take longer than what is left of that.
     pub fn reserve(&mut self, etpf: Span) {
-        self.longest = Estimate::new(if etpf > Span::ZERO { etpf } else { Span::FOREVER });
+        self.reserved.per_frame = Some(etpf).filter(|etpf| *etpf > Span::ZERO);
     }
 
     /// Whether the client has sent something that was not taken yet.
@@ -153,7 +151,7 @@ impl Seat {
                     return Err(Fault::Order(group.0));
                 }
                 self.next = group.0 + 1;
-                let estimate = estimate.min(self.longest);
+                let estimate = self.reserved.believed(estimate, kind);
                 Ok(Some(Event::Submit { app: self.app, group: self.global(group), kind, estimate }))
             }
             Request::Complete { group, finished, cost, frames } => {

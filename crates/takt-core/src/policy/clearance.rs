@@ -34,6 +34,8 @@ pub(super) struct Clearance {
     until: Option<(i64, AppId)>,
     /// When somebody is no longer waited for.
     lapse: i64,
+    /// Whether somebody is in the middle of a frame, so that more of it can come at any time.
+    open: bool,
 }
 
 impl Clearance {
@@ -45,6 +47,7 @@ impl Clearance {
             ready_c: profile.offset(context.ready_c),
             until: None,
             lapse: i64::MAX,
+            open: false,
         }
     }
 
@@ -54,9 +57,14 @@ impl Clearance {
         (self.ready_c + length.as_signed_ns() > until).then_some(app)
     }
 
-    /// How long a group of `lane` may be before it delays somebody too much.
+    /// How long a group of `lane` may be before it delays somebody too much; nothing beyond what it
+    /// asks for as long as a frame is open, whose next group may be a moment away.
     pub(super) fn room(&self, lane: &Lane) -> i64 {
-        self.until.filter(|_| lane.etpf == Span::ZERO).map_or(i64::MAX, |(until, _)| until - self.ready_c)
+        let bounded = lane.etpf == Span::ZERO;
+        if bounded && self.open {
+            return 0;
+        }
+        self.until.filter(|_| bounded).map_or(i64::MAX, |(until, _)| until - self.ready_c)
     }
 
     /// When to look again, if somebody was held back.
@@ -69,6 +77,7 @@ impl Clearance {
         let Some(tolerated) = self.tolerated.filter(|_| lane.etpf > Span::ZERO) else {
             return;
         };
+        self.open |= is_open(lane);
         let Some(expected) = self.expected(lane, context, profile) else {
             return;
         };
@@ -84,7 +93,7 @@ impl Clearance {
             // Without a bound it never runs, so there is nothing to wait for.
             return (head.conservative < Span::FOREVER).then(|| profile.offset(head.submitted));
         }
-        let open = lane.front.enqueued > Span::ZERO && !lane.front.complete;
+        let open = is_open(lane);
         if open && lane.in_flight > 0 {
             // Its own work delays it anyway.
             return Some(if context.newest == Some(lane.app) { self.ready_c } else { self.now });
@@ -98,4 +107,9 @@ impl Clearance {
         self.lapse = self.lapse.min(lapse);
         Some(release.max(self.now))
     }
+}
+
+/// Whether a frame has begun that is not all there.
+fn is_open(lane: &Lane) -> bool {
+    lane.front.enqueued > Span::ZERO && !lane.front.complete
 }

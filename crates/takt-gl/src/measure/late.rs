@@ -11,6 +11,11 @@ use crate::group::Kind;
 /// Groups that wait; beyond this, the time of the fence counts for the first of them.
 const WAITING_MAX: usize = 16;
 
+/// Stamps that tell of more than so many times the time of the fence, and this much more, have seen
+/// something else: waiting for leave, or other processes' turns.
+const BELIEVED: u64 = 2;
+const BELIEVED_NS: u64 = 500_000;
+
 /// What a group cost in the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Settled {
@@ -88,13 +93,16 @@ impl Late {
                 Fate::Awaited if !now && self.waiting.len() <= WAITING_MAX => return None,
                 Fate::Awaited | Fate::Lost => {}
                 Fate::Disjoint => settled.disturbance = Disturbance::Unknown,
-                Fate::Known(stamps) => {
-                    if let Some(cost_ns) = stamped.judge.cost_ns(&stamps, fence_ns) {
+                Fate::Known(stamps) => match stamped.judge.cost_ns(&stamps, fence_ns) {
+                    Some(cost_ns) if cost_ns <= BELIEVED * fence_ns + BELIEVED_NS => {
                         settled.timing.cost_ns = cost_ns;
                         settled.timing.together = false;
                         settled.clock = Clock::Timer;
                     }
-                }
+                    // The fence was passed long before, so most of that is not the group's.
+                    Some(_) if timing.together => settled.learned = Some(None),
+                    _ => {}
+                },
             }
         }
         self.waiting.pop_front().map(|complete| (complete.submitted, settled))
