@@ -1,21 +1,24 @@
 #!/bin/bash
 # Frame rates of glmark2 alone and with Takt measuring and predicting, in turns; medians per scene.
-# usage: scripts/bench-glmark2.sh [--quick] [--rounds N] [--seconds S] [--fresh] [SCENE...]
-# Without scenes, all that glmark2 runs by default. What was measured is kept in out/bench-glmark2, so
+# usage: scripts/bench-glmark2.sh [--quick] [--rounds N] [--seconds S] [--fresh] [--scheduled] [SCENE...]
+# With --scheduled, Takt schedules instead. Without scenes, all that glmark2 runs by default. What was
+# measured is kept in out/bench-glmark2, so
 # an interrupted run goes on where it was; --fresh begins anew. TAKT names the command, SIZE the window.
 # Writes a table in Markdown to standard output and to out/bench-glmark2/table.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-command="scripts/bench-glmark2.sh $*"
+command="${SIZE:+SIZE=$SIZE }${LP_NUM_THREADS:+LP_NUM_THREADS=$LP_NUM_THREADS }scripts/bench-glmark2.sh $*"
 rounds=7 seconds=2 fresh=
+under=(--measure /dev/null --mode bb+mars)
 scenes=()
-usage() { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
+usage() { sed -n '2,7s/^# //p' "$0" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case $1 in
         --quick) rounds=1 seconds=0.1 ;;
         --rounds) rounds=${2:?$(usage)}; shift ;;
         --seconds) seconds=${2:?$(usage)}; shift ;;
         --fresh) fresh=1 ;;
+        --scheduled) under=(--schedule) ;;
         -*) usage ;;
         *) scenes+=("$1") ;;
     esac
@@ -28,7 +31,7 @@ make_startup
 
 # Runs of other settings or of another library are no runs of this.
 kept=out/bench-glmark2
-key="$size $seconds ${LP_NUM_THREADS:-} $(git rev-parse HEAD 2>/dev/null) $(cksum <"$takt") $(cksum <"$(dirname "$takt")/libEGL_takt.so")"
+key="$size $seconds ${under[*]} ${LP_NUM_THREADS:-} $(git rev-parse HEAD 2>/dev/null) $(cksum <"$takt") $(cksum <"$(dirname "$takt")/libEGL_takt.so")"
 mkdir -p "$kept"
 if [ -n "$fresh" ] || [ "$(cat "$kept/key" 2>/dev/null)" != "$key" ]; then
     rm -f "$kept/rates" "$kept/about"
@@ -50,7 +53,7 @@ fi
 
 once() { # WAY SCENE
     local job="$2:duration=$seconds" begin=()
-    [ "$1" = alone ] || begin=("$takt" run --measure "$work/m.csv" --mode bb+mars --)
+    [ "$1" = alone ] || begin=("$takt" run "${under[@]}" --)
     "${begin[@]}" glmark2-es2 --size "$size" -b "$job" | rates | head -1 | cut -f2
 }
 for ((round = 1; round <= rounds; round++)); do

@@ -58,20 +58,29 @@ fi
 # A name of a scene as one of a file.
 file_of() { printf '%s/%s.csv' "$kept" "$(printf %s "$1" | tr -c 'A-Za-z0-9=.-' _)"; }
 
-one() { # NAME FILE
-    local run=("$takt" run --store "$store" --name "$(basename "$2" .csv)" --compare "$2" --)
+one() { # NAME FILE SECONDS
+    local seconds=$3 run=("$takt" run --store "$store" --name "$(basename "$2" .csv)" --compare "$2" --)
     case $1 in
         es2gears) timeout --signal=TERM "$seconds" "${run[@]}" es2gears_x11 || [ $? -eq 124 ] ;;
         speedometer) "${run[@]}" "$(dirname "$takt")/takt-speedometer" --frames "$(awk -v s="$seconds" 'BEGIN { print int(60 * s) }')" ;;
         *) timeout $((${seconds%.*} + 60)) "${run[@]}" glmark2-es2 --size "$size" -b "$1:duration=$seconds" ;;
     esac
 }
+# Programs are noted where they run, and measured one by one, so that `profiled` is not `mars`.
+if ! [ -e "$store/seen" ]; then
+    for name in "${names[@]}"; do
+        [ -t 2 ] && printf '\r\033[Klooking at %s' "$name" >&2
+        one "$name" "$work/seen.csv" 1 >/dev/null 2>&1 || true
+    done
+    "$takt" profile --programs --device surfaceless --store "$store" >"$kept/programs.txt"
+    touch "$store/seen"
+fi
 files=()
 for name in "${names[@]}"; do
     file=$(file_of "$name")
     if ! [ -s "$file" ]; then
         [ -t 2 ] && printf '\r\033[K%s' "$name" >&2
-        one "$name" "$work/part.csv" >"$work/said" 2>&1 || {
+        one "$name" "$work/part.csv" "$seconds" >"$work/said" 2>&1 || {
             echo "$0: $name does not run: $(tail -1 "$work/said")" >&2
             continue
         }

@@ -99,11 +99,20 @@ def shares(results, name):
     about = point["about"]
     ranges = "-ranges" if about["primitives"] else ""
     alone = results.figures(f"flood-alone-{about['draw_ms']}ms{ranges}")
-    hero = results.figures("hero-alone-native")
-    if not alone or not hero:
+    hero_ms = at_full_clock(results, "p50_ms")
+    if not alone or not hero_ms:
         return None
-    left = 1 - figures["fps"] * hero["p50_ms"] / 1000
+    left = 1 - figures["fps"] * hero_ms / 1000
     return sum(figures["flood_draws_per_s"]) / alone["draws_per_s"] / left
+
+
+def at_full_clock(results, key):
+    """What the app takes alone, or beside others if that is less: a GPU with little to do lowers its clock, and what
+    the app takes then says nothing about a GPU that is busy."""
+    beside = [point["figures"]["p50_ms"] for name, point in results.of("floods").items()
+              if name.startswith("hero-") and (point.get("figures") or {}).get("p50_ms")]
+    alone = figure(results, "hero-alone-native", key)
+    return min([alone, *beside]) if alone else None
 
 
 def figure(results, name, key):
@@ -126,7 +135,7 @@ def responses(results, name):
 
 def verdicts(report):
     results = report.results
-    alone = figure(results, "hero-alone-native", "p99_ms")
+    alone = at_full_clock(results, "p99_ms")
     for length, factor in ((100, 1.25), (1, 2)):
         name = f"hero-5x{length}ms"
         wanted = f"60 FPS, 0 missed in ≥ 1200 frames, p99 ≤ {factor} × alone"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class Results:
-    """Points of several runs by name; of those measured more than once, the longest."""
+    """Points of several runs by name; of those measured more than once, the longest, and of these the last."""
 
     def __init__(self, folders):
         self._unpacked = tempfile.TemporaryDirectory(prefix="takt-results-")
@@ -61,4 +61,4 @@ class Results:
 
 def worth(point):
     """How much a measurement says."""
-    return (point["figures"].get("window_s") or point["seconds"] or 0) if "figures" in point else -1
+    return round(point["figures"].get("window_s") or point["seconds"] or 0) if "figures" in point else -1

@@ -34,7 +34,8 @@ proptest! {
     #[test]
     fn messages(mut bytes in vec(any::<u8>(), 0..100), kind in 0..7u8) {
         // With the right head it gets further than with random bytes.
-        let head = [b't', b'a', b'k', b't', 1, 0, kind, 0];
+        let version = takt_ipc::VERSION.to_le_bytes();
+        let head = [b't', b'a', b'k', b't', version[0], version[1], kind, 0];
         bytes.splice(0..0, head);
         message::message(&bytes);
     }

@@ -40,7 +40,8 @@ fn the_policy_and_the_terms_of_live_apps_change() {
     assert_eq!(await_reply(&mut app, limit), Span::from_ms(24));
     let apps = daemon.ask(APPS);
     assert_eq!((&of(&apps, "dial")["priority"], &of(&apps, "dial")["etpf_ms"]), (&7.into(), &2.0.into()));
-    let _other = daemon.join("other", 3);
+    let mut other = daemon.join("other", 3);
+    assert_eq!(await_reply(&mut other, limit), Span::from_ms(3), "it has its place");
     complete(&mut app, 0);
     submit(&mut app, 1, GroupKind::Draw);
     assert_eq!(await_reply(&mut app, limit), Span::from_ms(3), "it is no longer alone");
