@@ -31,6 +31,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Answer> {
 }
 
 fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
+    // Before the file is read, so that a change while we start is noticed.
+    let mut watch = args.config.clone().map(Watch::new);
     let settings = settings(args)?;
     let flag = |signals: &[i32]| -> anyhow::Result<Arc<AtomicBool>> {
         let flag = Arc::new(AtomicBool::new(false));
@@ -55,7 +57,6 @@ fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
     }
     let mut manager = Manager::from_env();
     manager.ready("serving");
-    let mut watch = args.config.clone().map(Watch::new);
     let mut idle = Idle::new(args.idle_s);
     let reason = loop {
         server.turn()?;
