@@ -141,8 +141,7 @@ mod tests {
         let window = Window { from: 1_000_000_000, until: 1_100_000_000 };
         let frame = |number: u64| {
             let release = 1_000_000_000 + number * 10_000_000;
-            let (end, deadline) = (release + took, Some(release + 10_000_000));
-            Frame { number, release, begin: release, end, deadline }
+            Frame { number, release, begin: release, end: release + took }
         };
         let frames: Vec<Frame> = (0..10).map(frame).collect();
         let (figures, missed) = judge(&frames, 100.0, window);

@@ -264,8 +264,7 @@ mod tests {
 
     #[test]
     fn only_what_all_have_in_common_is_judged() {
-        let from =
-            |ms: u64| vec![Frame { number: 0, release: ms * 1_000_000, begin: 0, end: 0, deadline: None }];
+        let from = |ms: u64| vec![Frame { number: 0, release: ms * 1_000_000, begin: 0, end: 0 }];
         let seconds = |all: &[&[Frame]]| common_window(all, Duration::from_secs(10)).map(|w| w.seconds());
         assert_eq!(seconds(&[&from(0), &from(1_000)]), Some(10.0));
         assert_eq!(seconds(&[&from(0), &from(4_500)]), Some(7.0), "the first one ends earlier");
