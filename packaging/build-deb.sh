@@ -107,6 +107,7 @@ for app in "${apps[@]}"; do
 done
 put 644 $here/systemd/takt.service /usr/lib/systemd/system/takt.service
 put 644 $here/systemd/takt-user.service /usr/lib/systemd/user/takt.service
+put 644 $here/systemd/takt.rules /usr/lib/udev/rules.d/60-takt.rules
 put 644 $here/systemd/takt.sysusers /usr/lib/sysusers.d/takt.conf
 put 644 $here/takt.toml /etc/takt/takt.toml
 mkdir -p "$work/man"

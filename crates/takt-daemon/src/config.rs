@@ -18,6 +18,7 @@
 //! ```
 
 use crate::vsync::Vsync;
+use rustix::thread::CpuSet;
 use serde::Deserialize;
 use takt_core::service::{Enforcement, Turns};
 use takt_core::{Config, Execution, Margins, Refresh, Span, Tuning, policy};
@@ -48,6 +49,11 @@ pub struct File {
     /// How long the scheduling loop looks for more to do before it falls asleep, where requests have
     /// followed each other that soon lately, in microseconds. Default: the same.
     pub loop_spin_us: Option<u32>,
+    /// The processor on which the scheduling loop runs, counted from 0. Default: any.
+    pub processor: Option<u32>,
+    /// Within what time processors must be able to wake up while an app with a frame rate is there,
+    /// in microseconds; infinite lets them sleep as they like. Default: 0.
+    pub wake_us: Option<f64>,
     /// What to do with an app whose deadlines cannot be guaranteed.
     pub admission: Admission,
     /// How far to distrust predictions.
@@ -146,6 +152,11 @@ pub struct Settings {
     pub spin_us: u32,
     /// How long the scheduling loop looks for more to do before it falls asleep, in microseconds.
     pub loop_spin_us: u32,
+    /// The processor on which the scheduling loop runs, if it matters.
+    pub processor: Option<usize>,
+    /// Within how many microseconds processors must be able to wake up while an app with a frame rate
+    /// is there, if anybody cares.
+    pub wake_us: Option<u32>,
     /// What to do with an app whose deadlines cannot be guaranteed.
     pub admission: Admission,
     /// How apps follow themselves, and when their budgets are looked at (`timegraph`).
@@ -214,6 +225,8 @@ impl Default for Settings {
             max_slice: Span::from_ms(1),
             spin_us: 0,
             loop_spin_us: 0,
+            processor: None,
+            wake_us: None,
             admission: Admission::Unprotected,
             timegraph: Default::default(),
             apps: Vec::new(),
@@ -279,6 +292,8 @@ impl File {
             max_slice,
             spin_us,
             loop_spin_us,
+            processor: self.processor.map(processor).transpose()?,
+            wake_us: wake(self.wake_us.unwrap_or(0.0))?,
             admission: self.admission,
             timegraph: self.timegraph.check(),
             apps,
@@ -343,6 +358,25 @@ impl FileApp {
 /// choice would have; on a single processor nothing can come while somebody looks for it.
 fn default_spin_us() -> u32 {
     if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) { 50 } else { 0 }
+}
+
+/// The number of a processor that there may be.
+fn processor(number: u32) -> Result<usize, Mistake> {
+    let known = usize::try_from(number).ok().filter(|number| *number < CpuSet::MAX_CPU);
+    known.ok_or_else(|| mistake("processor", number, format!("use 0 to {}", CpuSet::MAX_CPU - 1)))
+}
+
+/// A time to wake up; infinity stands for any.
+fn wake(us: f64) -> Result<Option<u32>, Mistake> {
+    if us == f64::INFINITY {
+        return Ok(None);
+    }
+    if !(0.0..=10_000.0).contains(&us) {
+        return Err(mistake("wake_us", us, "use 0 to 10000, or inf".to_owned()));
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+    let us = us as u32;
+    Ok(Some(us))
 }
 
 fn mistake(key: &str, value: impl std::fmt::Display, remedy: String) -> Mistake {
@@ -416,6 +450,8 @@ mod tests {
         assert_eq!(problem("max_blocking_ms = -1"), "max_blocking_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("max_stretch_ms = -1"), "max_stretch_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("spin_us = 1001"), "spin_us = 1001: use 0 to 1000");
+        assert_eq!(problem("processor = 5000"), "processor = 5000: use 0 to 1023");
+        assert_eq!(problem("wake_us = -1"), "wake_us = -1: use 0 to 10000, or inf");
         assert_eq!(problem("max_slice_ms = -1"), "max_slice_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("refresh_hz = nan"), "refresh_hz = NaN: use a rate from 0.001 to 1000");
         let odd = problem("[[app]]\nname = 'a'\nfps = 45");

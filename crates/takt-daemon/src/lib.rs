@@ -5,7 +5,7 @@
 //! * [`seat`]: what the loop keeps of each client.
 //! * [`config`], [`members`]: who may be scheduled, and on which terms.
 //! * [`thread`]: the loop itself, on a thread of its own with real-time rights where allowed.
-//! * [`rights`]: what makes that thread punctual.
+//! * [`rights`], [`awake`]: what makes that thread punctual.
 //! * [`log`]: what happened lately, judged like a simulation.
 //! * [`journal`], [`notify`]: what it tells people, machines and the service manager.
 //! * [`watch`]: whether its configuration is another one than before.
@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ask;
+pub mod awake;
 pub mod clock;
 pub mod config;
 pub mod engine;

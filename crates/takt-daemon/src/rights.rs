@@ -6,9 +6,12 @@
 use std::num::NonZeroU64;
 
 use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use thread_priority::{
     RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
 };
+
+use crate::awake::Awake;
 
 /// Real-time priority of the scheduling loop: above ordinary real-time work, below the kernel's.
 const PRIORITY: u8 = 60;
@@ -34,8 +37,9 @@ pub fn real_time() -> Result<(), String> {
         .map_err(|error| format!("{error:?}"))
 }
 
-/// Claims all rights for the calling thread; returns those that were not granted.
-pub fn claim() -> Vec<Denied> {
+/// Claims all rights for the calling thread, which is to run on a processor of its own if one is
+/// named; returns those that were not granted.
+pub fn claim(processor: Option<usize>) -> Vec<Denied> {
     let mut denied = Vec::new();
     let mut note = |what, result: Result<(), String>, remedy| {
         if let Err(error) = result {
@@ -58,5 +62,16 @@ pub fn claim() -> Vec<Denied> {
     // Sleep ends when it should and not up to 50 µs later.
     let slack = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     note("exact timers", slack.map_err(|error| error.to_string()), "timers may be late by 50 µs");
+    if let Some(processor) = processor {
+        let mut only = CpuSet::new();
+        only.set(processor);
+        let pinned = sched_setaffinity(None, &only).map_err(|error| error.to_string());
+        note("its own processor", pinned, "name one in `processor` that is there and allowed");
+    }
+    note(
+        "processors that wake up at once",
+        Awake::is_allowed().map_err(|error| error.to_string()),
+        "let the daemon write to /dev/cpu_dma_latency",
+    );
     denied
 }

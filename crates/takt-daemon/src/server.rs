@@ -19,6 +19,7 @@ use takt_core::{AppId, Span, Stats, policy};
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::socket::{Peer, Received};
 
+use crate::awake::Awake;
 use crate::clock;
 use crate::config::Settings;
 use crate::engine::{Engine, Note, Office, Order, Turns};
@@ -53,6 +54,7 @@ pub struct Server {
     log: Log,
     journal: Journal,
     feeds: Feeds,
+    awake: Awake,
     monitor: Option<watched::Monitor>,
     /// Who listens to the display, if anybody does.
     follower: Option<Follower>,
@@ -85,9 +87,10 @@ impl Server {
         let heart = engine.heart().as_fd().try_clone_to_owned()?;
         let scheduling = Loop::new(engine, Span::from_us(settings.loop_spin_us.into()))?;
         let waker = scheduling.waker();
+        let processor = settings.processor;
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         let scheduler = std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || {
-            let denied = rights::claim();
+            let denied = rights::claim(processor);
             // Nobody reads any more if the server gave up meanwhile.
             tell.send(denied).unwrap_or_default();
             scheduling.run()
@@ -106,6 +109,7 @@ impl Server {
             log: Log::default(),
             journal: Journal::default(),
             feeds: Feeds::default(),
+            awake: Awake::default(),
             monitor: None,
             follower,
             scheduler: Some(scheduler),

@@ -102,7 +102,8 @@ fn grants(settings: Settings, rounds: u64) -> anyhow::Result<Histogram<u64>> {
 }
 
 fn ask_on(path: &Path, rounds: u64) -> anyhow::Result<Histogram<u64>> {
-    let hello = Hello { name: "bench".to_owned(), ..Hello::default() };
+    // Processors are kept awake for apps that have a frame rate.
+    let hello = Hello { name: "bench".to_owned(), fps_mhz: Some(60_000), ..Hello::default() };
     let mut app = join(path, &hello, PATIENCE)?;
     let mut vigil = Vigil::new(Span::from_us(app.welcome.spin_us.into()));
     let mut histogram = Histogram::new(3)?;

@@ -85,6 +85,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Answer> {
         )),
     }
     findings.extend(system::real_time());
+    findings.push(system::wake_ups());
     let program = args.command.first().map_or_else(Vec::new, |program| {
         let way = hooking.as_ref().map_or(args.hook, |hooking| hooking.way);
         executable::findings(&PathBuf::from(program), way)

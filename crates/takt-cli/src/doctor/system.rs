@@ -2,6 +2,7 @@
 
 use std::{fs, thread};
 
+use takt_daemon::awake::Awake;
 use takt_daemon::rights;
 
 use super::Finding;
@@ -101,4 +102,25 @@ pub(super) fn real_time() -> Option<Finding> {
             )
         },
     })
+}
+
+/// Whether processors can be kept from sleeping deeply, from which they take long to wake up.
+pub(super) fn wake_ups() -> Finding {
+    match Awake::is_allowed() {
+        Ok(()) => Finding::ok("wake-ups", "processors can be kept from sleeping deeply"),
+        Err(error) => Finding {
+            remedy: Some(
+                "let the daemon's user write to /dev/cpu_dma_latency, by a rule of udev as the package \
+                 takt has one"
+                    .to_owned(),
+            ),
+            ..Finding::note(
+                "wake-ups",
+                format!(
+                    "/dev/cpu_dma_latency cannot be opened ({error}), so grants may take as long as \
+                     processors take to wake up"
+                ),
+            )
+        },
+    }
 }

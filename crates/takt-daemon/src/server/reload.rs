@@ -35,6 +35,10 @@ impl Server {
         if self.settings.timegraph != before.timegraph {
             changes.push("timegraph, for apps that join from now on".to_owned());
         }
+        if self.settings.wake_us != before.wake_us {
+            changes.push("wake_us".to_owned());
+            self.keep_awake();
+        }
         self.renew_apps(&before, &mut changes);
         self.journal.tell(&Entry::Reloaded { changes: &changes });
         changes
@@ -56,6 +60,9 @@ impl Server {
         }
         if self.settings.loop_spin_us != before.loop_spin_us {
             changes.push("loop_spin_us holds after a restart".to_owned());
+        }
+        if self.settings.processor != before.processor {
+            changes.push("processor holds after a restart".to_owned());
         }
         if self.settings.vsync != before.vsync {
             changes.push("vsync holds after a restart".to_owned());
@@ -168,6 +175,14 @@ impl Server {
                 self.journal.tell(&changed(member));
             }
         }
+        self.keep_awake();
+    }
+
+    /// Processors sleep lightly while an app with a frame rate is there.
+    fn keep_awake(&mut self) {
+        let within = self.settings.wake_us.filter(|_| self.members.iter().any(|member| member.paced));
+        // Where that is not allowed, it was said at the start.
+        self.awake.keep_within(within).unwrap_or_default();
     }
 }
 
