@@ -208,10 +208,12 @@ impl World {
         let process = Path::new("/proc").join(self.daemon.child.id().to_string());
         let open = std::fs::read_dir(process.join("fd")).map_or(0, Iterator::count);
         let maps = std::fs::read_to_string(process.join("maps")).unwrap_or_default();
-        let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-        let resident = resident.trim().trim_end_matches(" kB").parse().unwrap_or(0);
-        (open, maps.matches("memfd:takt-client").count(), resident)
+        (open, maps.matches("memfd:takt-client").count(), resident_kb(&self.daemon.child))
+    }
+
+    /// Memory of all clients together.
+    fn clients_kb(&self) -> u64 {
+        self.clients.iter().map(|client| resident_kb(&client.process.child)).sum()
     }
 
     /// How many apps are scheduled.
@@ -277,6 +279,12 @@ fn whoever_is_left_goes_on_and_nothing_is_left_behind() {
     eprintln!("longest frame of a client that was never stopped: {} ms", world.longest);
 }
 
+fn resident_kb(process: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap_or_default();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+    resident.trim().trim_end_matches(" kB").parse().unwrap_or(0)
+}
+
 #[test]
 fn seventeen_apps_for_a_long_time_take_no_more_memory() {
     let seconds = number("TAKT_SOAK_S").unwrap_or_else(|| if is_slow() { 1_800 } else { 3 });
@@ -286,17 +294,25 @@ fn seventeen_apps_for_a_long_time_take_no_more_memory() {
     world.until("all there", |world| world.scheduled() == 17);
     // The records of the last 30 seconds are kept, so that only after that memory must be flat.
     let began = Instant::now();
-    let mut settled = None;
+    let (mut settled, mut last) = (None, String::new());
     while began.elapsed() < Duration::from_secs(seconds) {
         std::thread::sleep(Duration::from_secs(1));
         world.all_go_on("they run");
         let (open, mapped, resident) = world.belongings();
         assert!(mapped <= 17, "{mapped} regions");
         if began.elapsed() > Duration::from_secs(120) {
-            let (open_then, resident_then) = *settled.get_or_insert((open, resident));
+            let clients = world.clients_kb();
+            let (open_then, resident_then, clients_then) = *settled.get_or_insert((open, resident, clients));
             // Connections of tools come and go; a fifth is what a busy allocator may keep.
             assert!(open.abs_diff(open_then) <= 2, "{open_then} descriptors became {open}");
             assert!(resident <= resident_then + resident_then / 5, "{resident_then} kB became {resident} kB");
+            assert!(clients <= clients_then + clients_then / 5, "{clients_then} kB became {clients} kB");
+            last = format!(
+                "after {} s: {open} descriptors ({open_then} at first), daemon {resident} kB ({resident_then}), \
+                 clients {clients} kB ({clients_then})",
+                began.elapsed().as_secs()
+            );
         }
     }
+    eprintln!("{last}");
 }
