@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use takt_daemon::ask::{Ask, Terms};
+use takt_daemon::ask::{Ask, Limits, Terms};
 use takt_ipc::message::Message;
 use takt_ipc::socket::Connection;
 
@@ -37,17 +37,23 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Answer> {
 pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
     let path = args.socket.path();
     let terms = args.terms.terms();
-    if terms == Terms::default() && args.policy.is_none() {
-        bail!("nothing to set: give --priority, --fps, --etpf-ms, --max-slice-ms or --policy");
+    let (policy, limits) = (&args.common.policy, args.common.limits());
+    let for_all = policy.is_some() || limits != Limits::default();
+    if terms == Terms::default() && !for_all {
+        bail!("nothing to set: give --priority, --fps, --etpf-ms or --max-slice-ms, or see --help");
     }
     match &args.app {
         None if terms != Terms::default() => bail!("say which app: takt list shows them"),
-        Some(_) if terms == Terms::default() => bail!("a policy is for all apps: name none"),
+        Some(_) if for_all => bail!("that is for all apps: name none"),
         _ => {}
     }
-    if let Some(name) = &args.policy {
+    if let Some(name) = policy {
         ask(&path, &Ask::Policy { name: name.clone() })?;
         output::print(&format!("policy: {name}\n"))?;
+    }
+    if limits != Limits::default() {
+        ask(&path, &Ask::Adjust(limits))?;
+        output::print("done, for all apps\n")?;
     }
     if let Some(app) = &args.app {
         let apps = ask(&path, &Ask::Set { app: app.clone(), terms })?;

@@ -119,16 +119,23 @@ fn a_configuration_is_read_again_when_it_changes_or_on_a_signal() {
 }
 
 #[test]
-fn policies_are_swapped_by_hand() {
+fn what_holds_for_all_apps_is_set_by_hand() {
     let daemon = Daemon::start("swap", "");
     assert_eq!(daemon.set(&["--policy", "edf-cbs"]), (true, "policy: edf-cbs\n".to_owned()));
     let line = daemon.logged("policy", 0);
     assert_eq!((&line["before"], &line["after"]), (&"frame-deadline".into(), &"edf-cbs".into()));
+    let limits = ["--mpcg", "3", "--max-blocking-ms", "inf", "--max-stretch-ms", "2.5"];
+    assert_eq!(daemon.set(&limits), (true, "done, for all apps\n".to_owned()));
+    let changes = serde_json::json!(["mpcg = 3", "max_blocking_ms = inf", "max_stretch_ms = 2.5"]);
+    assert_eq!(daemon.logged("adjusted", 0)["changes"], changes);
     for (arguments, why) in [
         (&["--policy", "no-such"][..], "possible values"),
         (&["--fps", "30"], "required"),
         (&["--policy", "fifo", "--fps", "30"], "say which app"),
-        (&["dial", "--policy", "fifo"], "a policy is for all apps"),
+        (&["dial", "--policy", "fifo"], "that is for all apps"),
+        (&["dial", "--mpcg", "3", "--fps", "30"], "that is for all apps"),
+        (&["--mpcg", "65"], "mpcg = 65: use 1 to 64"),
+        (&["--max-blocking-ms", "nan"], "max_blocking_ms"),
         (&["dial", "--fps", "30"], "no app dial"),
         (&["dial"], "nothing to set"),
     ] {

@@ -8,7 +8,7 @@ use crate::time::{Estimate, Span};
 /// How far to distrust a prediction, and how long the path to the GPU takes.
 ///
 /// The defaults are those of the thesis's embedded board; fast hosts want far smaller ones.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Margins {
     /// Added to a prediction before scaling it up, subtracted before scaling it down.
     pub fixed: Span,
@@ -80,7 +80,8 @@ impl Margins {
     }
 }
 
-/// Parameters of a [`crate::Scheduler`], fixed for its life except the refresh grid.
+/// Parameters of a [`crate::Scheduler`], fixed for its life except the refresh grid and what is
+/// [`Adjustable`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The display's refresh grid.
@@ -167,7 +168,34 @@ impl Default for Config {
     }
 }
 
+/// Parameters that may change while a scheduler runs ([`crate::Event::Adjust`]).
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Adjustable {
+    /// See [`Config::mpcg`].
+    pub mpcg: u32,
+    /// See [`Config::margins`].
+    pub margins: Margins,
+    /// See [`Tuning::blocking`].
+    pub blocking: Span,
+    /// See [`Tuning::stretch`].
+    pub stretch: Span,
+}
+
 impl Config {
+    /// The part that may change while a scheduler runs.
+    pub fn adjustable(&self) -> Adjustable {
+        let Tuning { blocking, stretch, .. } = self.tuning;
+        Adjustable { mpcg: self.mpcg, margins: self.margins, blocking, stretch }
+    }
+
+    /// The same with another such part.
+    #[must_use]
+    pub fn adjusted(self, adjustable: Adjustable) -> Self {
+        let Adjustable { mpcg, margins, blocking, stretch } = adjustable;
+        let tuning = Tuning { blocking, stretch, ..self.tuning };
+        Self { mpcg, margins, tuning, ..self }.clamped()
+    }
+
     /// The same with every bound enforced.
     #[must_use]
     pub fn clamped(mut self) -> Self {

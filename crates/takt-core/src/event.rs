@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::app::{AppId, AppParams, GroupId, GroupKind, Priority};
+use crate::config::Adjustable;
 use crate::refresh::{Period, Refresh};
 use crate::time::{Cost, Estimate, Span, Time};
 
@@ -57,6 +58,9 @@ pub enum Event {
     },
     /// The refresh grid was re-anchored or its rate changed.
     Refresh(Refresh),
+    /// Parameters of the scheduler change, with effect at once: groups that wait keep the lengths
+    /// that they were believed to have, and groups in flight their places.
+    Adjust(Adjustable),
     /// Another app's window has the input focus, or none has.
     Focus {
         /// Whose.

@@ -31,7 +31,7 @@ pub mod service;
 pub mod time;
 
 pub use app::{AppId, AppParams, GroupId, GroupKind, Priority, Stride};
-pub use config::{Config, Execution, Margins, Tuning};
+pub use config::{Adjustable, Config, Execution, Margins, Tuning};
 pub use event::{Action, Event, FrameDone, Hold, LostBy, Refusal};
 pub use refresh::{Period, RateError, Refresh};
 pub use scheduler::{Lane, Scheduler, Stats};

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use takt_core::policy::{self, Context, FrameDeadline, Policy};
 use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
-    Action, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Lane, Margins,
-    Priority, Refresh, Scheduler, Service, Span, Stride, Time,
+    Action, Adjustable, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Lane,
+    Margins, Priority, Refresh, Scheduler, Service, Span, Stride, Time,
 };
 
 const APPS: u32 = 6;
@@ -29,6 +29,7 @@ enum Op {
     /// Completes something that does not exist.
     CompleteNothing(u64),
     Refresh(u32, u64),
+    Adjust(Adjustable),
     Focus(Option<u32>),
     Timeout,
 }
@@ -73,6 +74,19 @@ fn reservation() -> impl Strategy<Value = Reservation> {
     ]
 }
 
+fn adjustable() -> impl Strategy<Value = Adjustable> {
+    let span = || prop_oneof![4 => 0u64..2_000_000, 1 => Just(u64::MAX)].prop_map(Span::from_ns);
+    let short = || (0u64..1_000_000).prop_map(Span::from_ns);
+    (0u32..70, short(), short(), short(), short(), span(), span()).prop_map(
+        |(mpcg, fixed, dispatch_upper, completion_upper, group_min, blocking, stretch)| Adjustable {
+            mpcg,
+            margins: Margins { fixed, dispatch_upper, completion_upper, group_min, ..Margins::default() },
+            blocking,
+            stretch,
+        },
+    )
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let app = 0..APPS + 1;
     let kind = prop_oneof![
@@ -100,6 +114,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (0u64..50).prop_map(Op::CompleteNothing),
         1 => (1_000u32..200_000, 0u64..50_000_000).prop_map(|(mhz, origin)| Op::Refresh(mhz, origin)),
         1 => proptest::option::of(0..APPS).prop_map(Op::Focus),
+        1 => adjustable().prop_map(Op::Adjust),
         2 => Just(Op::Timeout),
     ]
 }
@@ -154,6 +169,7 @@ impl Driver {
                 let refresh = Refresh::from_mhz(mhz).unwrap_or(Refresh::HZ_60);
                 Some(Event::Refresh(refresh.with_origin(Time::from_ns(origin))))
             }
+            Op::Adjust(adjustable) => Some(Event::Adjust(adjustable)),
             Op::Focus(app) => Some(Event::Focus { app: app.map(AppId) }),
             Op::Timeout => {
                 self.now = self.scheduler.poll_timeout().unwrap_or(self.now).max(self.now);

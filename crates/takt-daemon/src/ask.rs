@@ -1,7 +1,7 @@
 //! What tools ask the daemon, and what it answers, in JSON.
 
 use serde::{Deserialize, Serialize};
-use takt_core::Span;
+use takt_core::{Adjustable, Span};
 use takt_trace::Summary;
 use takt_trace::summary::Miss;
 
@@ -43,6 +43,8 @@ pub enum Ask {
         /// Its name.
         name: String,
     },
+    /// Change what holds for all apps.
+    Adjust(Limits),
     /// The focus is elsewhere.
     Focus {
         /// Name or slot of the app that has it.
@@ -81,6 +83,69 @@ impl Terms {
                 fps_mhz: self.fps.map(|fps| config::rate("fps", fps)).transpose()?,
                 etpf: self.etpf_ms.map(|ms| config::ms("etpf_ms", ms)).transpose()?,
                 max_slice: self.max_slice_ms.map(|ms| config::slice("max_slice_ms", ms)).transpose()?,
+            })
+        };
+        checked().map_err(|mistake| mistake.to_string())
+    }
+}
+
+/// What to change for all apps; what is missing stays.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Most groups granted and not finished at once.
+    pub mpcg: Option<u32>,
+    /// How long apps that reserve nothing may delay one that does.
+    pub max_blocking_ms: Option<Bound>,
+    /// How long groups of apps that reserve nothing may be where nobody waits for that, in milliseconds.
+    pub max_stretch_ms: Option<f64>,
+}
+
+/// A time that may be without end.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Bound {
+    /// In milliseconds.
+    Ms(f64),
+    /// Without end; JSON has no number for that.
+    Without(Without),
+}
+
+/// The word for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Without {
+    /// Infinite.
+    Inf,
+}
+
+impl From<f64> for Bound {
+    fn from(ms: f64) -> Self {
+        if ms == f64::INFINITY { Self::Without(Without::Inf) } else { Self::Ms(ms) }
+    }
+}
+
+impl Bound {
+    /// In milliseconds.
+    pub fn ms(self) -> f64 {
+        match self {
+            Self::Ms(ms) => ms,
+            Self::Without(Without::Inf) => f64::INFINITY,
+        }
+    }
+}
+
+impl Limits {
+    /// What the core runs with if these are other than `before`, if they make sense.
+    pub fn checked(&self, before: Adjustable) -> Result<Adjustable, String> {
+        let checked = || -> Result<Adjustable, Mistake> {
+            let blocking = self.max_blocking_ms.map(|bound| config::blocking(bound.ms())).transpose()?;
+            let stretch = self.max_stretch_ms.map(|ms| config::ms("max_stretch_ms", ms)).transpose()?;
+            Ok(Adjustable {
+                mpcg: self.mpcg.map_or(Ok(before.mpcg), config::mpcg)?,
+                blocking: blocking.unwrap_or(before.blocking),
+                stretch: stretch.unwrap_or(before.stretch),
+                ..before
             })
         };
         checked().map_err(|mistake| mistake.to_string())

@@ -240,10 +240,7 @@ impl File {
         if !policy::NAMES.contains(&policy.as_str()) {
             return Err(mistake("policy", &policy, format!("use one of {}", policy::NAMES.join(", "))));
         }
-        let mpcg = self.mpcg.unwrap_or(2);
-        if !(1..=64).contains(&mpcg) {
-            return Err(mistake("mpcg", mpcg, "use 1 to 64".to_owned()));
-        }
+        let mpcg = mpcg(self.mpcg.unwrap_or(2))?;
         let vsync = self
             .vsync
             .as_deref()
@@ -259,12 +256,8 @@ impl File {
         let refresh = Refresh::from_mhz(refresh_mhz)
             .ok_or_else(|| mistake("refresh_hz", refresh_mhz / 1000, "use 1 to 1000".to_owned()))?;
         let max_slice = slice("max_slice_ms", self.max_slice_ms.unwrap_or(1.0))?;
-        let blocking = match self.max_blocking_ms {
-            // As good as it gets: what is on the GPU already is one piece long.
-            None => max_slice,
-            Some(f64::INFINITY) => Span::FOREVER,
-            Some(value) => ms("max_blocking_ms", value)?,
-        };
+        // As good as it gets: what is on the GPU already is one piece long.
+        let blocking = self.max_blocking_ms.map_or(Ok(max_slice), blocking)?;
         let stretch = self.max_stretch_ms.map(|value| ms("max_stretch_ms", value)).transpose()?;
         let defaults = Tuning::default();
         let tuning = Tuning { blocking, stretch: stretch.unwrap_or(defaults.stretch), ..defaults };
@@ -391,6 +384,16 @@ pub(crate) fn ms(key: &str, value: f64) -> Result<Span, Mistake> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
     let ns = (value * 1e6).round() as u64;
     Ok(Span::from_ns(ns))
+}
+
+/// How many groups may be in flight.
+pub(crate) fn mpcg(value: u32) -> Result<u32, Mistake> {
+    if (1..=64).contains(&value) { Ok(value) } else { Err(mistake("mpcg", value, "use 1 to 64".to_owned())) }
+}
+
+/// A longest delay by others; infinite if none is too long.
+pub(crate) fn blocking(value: f64) -> Result<Span, Mistake> {
+    if value == f64::INFINITY { Ok(Span::FOREVER) } else { ms("max_blocking_ms", value) }
 }
 
 /// A longest group; zero stands for none.

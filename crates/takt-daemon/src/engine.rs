@@ -8,7 +8,8 @@
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use takt_core::policy::Policy;
 use takt_core::{
-    Action, AppId, AppParams, Config, Cost, Event, LostBy, Refresh, Refusal, Scheduler, Span, Stats, Time,
+    Action, Adjustable, AppId, AppParams, Config, Cost, Event, LostBy, Refresh, Refusal, Scheduler, Span,
+    Stats, Time,
 };
 use takt_ipc::Reply;
 use takt_ipc::beat::Heart;
@@ -63,6 +64,10 @@ pub enum Order {
     Focus(Option<AppId>),
     /// The display refreshes on another grid.
     Refresh(Refresh),
+    /// Parameters of the core change.
+    Adjust(Adjustable),
+    /// Where requests follow each other that soon, the loop stays awake for the next one.
+    Spin(Span),
     /// Tell the core's counters.
     Count,
     /// The loop ends.
@@ -122,6 +127,8 @@ pub struct Engine {
     turns: Turns,
     /// Records missing since the last one that was told.
     gap: u64,
+    /// How long it is to stay awake from now on.
+    spin: Option<Span>,
     stopped: bool,
 }
 
@@ -140,6 +147,7 @@ impl Engine {
             notes: notes_in,
             turns: Turns::default(),
             gap: 0,
+            spin: None,
             stopped: false,
         };
         Ok((engine, Office { orders, notes }))
@@ -169,6 +177,11 @@ impl Engine {
     pub fn took(&mut self, span: Span) {
         self.turns.busy += span;
         self.turns.longest = self.turns.longest.max(span);
+    }
+
+    /// How long the loop was told to stay awake, once after it was told.
+    pub fn take_spin(&mut self) -> Option<Span> {
+        self.spin.take()
     }
 
     /// Whether the loop was told to end.
@@ -243,6 +256,8 @@ impl Engine {
             Order::Leave { app } => self.dismiss(now, app, None),
             Order::Focus(app) => self.tell_core(now, Event::Focus { app }),
             Order::Refresh(grid) => self.tell_core(now, Event::Refresh(grid)),
+            Order::Adjust(adjustable) => self.tell_core(now, Event::Adjust(adjustable)),
+            Order::Spin(spin) => self.spin = Some(spin),
             Order::Policy(policy) => {
                 self.note(now, Record::Policy(policy.name()));
                 let before = self.scheduler.replace_policy(policy);

@@ -107,6 +107,11 @@ pub enum Entry<'a> {
         /// From now on.
         after: &'a str,
     },
+    /// Somebody changed what holds for all apps.
+    Adjusted {
+        /// What, in words.
+        changes: &'a [String],
+    },
     /// The display told when it refreshes, and scheduling follows it.
     Display {
         /// Its rate.

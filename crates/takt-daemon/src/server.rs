@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-use takt_core::{AppId, Span, Stats, policy};
+use takt_core::{Adjustable, AppId, Span, Stats, policy};
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::socket::{Peer, Received};
 
@@ -59,6 +59,8 @@ pub struct Server {
     /// Who listens to the display, if anybody does.
     follower: Option<Follower>,
     policy: String,
+    /// What the core runs with: from the file, or set by hand since.
+    adjustable: Adjustable,
     scheduler: Option<std::thread::JoinHandle<Engine>>,
     own_uid: u32,
     stopping: bool,
@@ -100,6 +102,7 @@ impl Server {
             members: Members::new(settings.core.apps_max as usize),
             quarantine: Quarantine::default(),
             policy: settings.policy.clone(),
+            adjustable: core.adjustable(),
             settings: Settings { core, ..settings },
             place,
             sessions: Vec::new(),

@@ -64,6 +64,9 @@ impl Loop {
             });
             let now = clock::now();
             self.engine.took(now.since(began));
+            if let Some(spin) = self.engine.take_spin() {
+                self.vigil = Vigil::new(spin);
+            }
             let latest = now + BEAT_MAX;
             if self.wait(now, next.map_or(latest, |next| next.min(latest))) {
                 self.vigil.waited(clock::now().since(now));

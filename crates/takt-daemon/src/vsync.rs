@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use takt_core::{Period, Refresh, Span, Time};
@@ -49,6 +50,8 @@ impl Source for Display {
 #[derive(Debug)]
 pub struct Follower {
     grids: Receiver<std::io::Result<Refresh>>,
+    /// As long as this is there, somebody wants to know.
+    _wanted: Arc<()>,
 }
 
 impl Follower {
@@ -67,9 +70,11 @@ impl Follower {
     /// Listens to `source` on a thread of its own, until that fails or nobody wants to know.
     pub fn follow(mut source: impl Source + 'static, nominal: Refresh) -> std::io::Result<Self> {
         let (tell, grids) = sync_channel(8);
+        let wanted = Arc::new(());
+        let asked = Arc::downgrade(&wanted);
         std::thread::Builder::new().name("takt-vsync".to_owned()).spawn(move || {
             let mut tracker = Tracker::new(nominal);
-            loop {
+            while asked.strong_count() > 0 {
                 let found = match source.wait() {
                     Ok(at) => tracker.observe(at).map(Ok),
                     Err(error) => Some(Err(error)),
@@ -80,7 +85,7 @@ impl Follower {
                 }
             }
         })?;
-        Ok(Self { grids })
+        Ok(Self { grids, _wanted: wanted })
     }
 
     /// The newest grid, if there is a new one; an error once, if the display tells no more.
@@ -99,7 +104,7 @@ impl Follower {
 const WINDOW: usize = 64;
 /// A grid that is off by less is good enough: scheduling has larger margins.
 const GOOD: Span = Span::from_us(50);
-/// Period 0 lies this far back, so that what is under way has a period.
+/// Periods that lie behind the start of a grid at most.
 const PAST: u64 = 1 << 16;
 /// A display whose rate is further from the configured one is not the one that was meant: one part
 /// in this many.
@@ -154,9 +159,16 @@ fn grid_of(seen: &[Time], nominal: &Refresh) -> Option<Refresh> {
     let rate = Refresh::from_mhz(u32::try_from(mhz).ok()?)?.with_origin(first);
     let mut phases: Vec<i64> = seen.iter().map(|at| signed_off(&rate, *at)).collect();
     phases.sort_unstable();
-    let back = rate.start(Period(PAST)).since(first).as_ns();
-    let origin = first.as_ns().checked_sub(back)?.checked_add_signed(phases[phases.len() / 2])?;
-    Some(rate.with_origin(Time::from_ns(origin)))
+    let start = first.as_ns().checked_add_signed(phases[phases.len() / 2])?;
+    Some(anchored(&rate, Time::from_ns(start)))
+}
+
+/// The grid of that rate in which a period begins at `at`. Its first one lies far back, if the clock
+/// has run for so long, so that what is under way has a period.
+pub(crate) fn anchored(rate: &Refresh, at: Time) -> Refresh {
+    let from_zero = rate.with_origin(Time::ZERO);
+    let before = from_zero.period_at(at).0.min(PAST);
+    rate.with_origin(at - from_zero.start(Period(before)).since(Time::ZERO))
 }
 
 fn rounded(value: u64, unit: u64) -> u64 {

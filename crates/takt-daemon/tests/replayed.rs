@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use takt_core::{
-    AppId, AppParams, Config, Estimate, Execution, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
-    policy,
+    AppId, AppParams, Config, Estimate, Event, Execution, GroupId, GroupKind, Priority, Service, Span,
+    Stride, Time, policy,
 };
 use takt_daemon::clock;
 use takt_daemon::config::Settings;
@@ -89,7 +89,16 @@ impl Rig {
                 let focus = (self.dice.roll(2) == 0).then_some(app);
                 self.order(Order::Focus(focus));
             }
-            (Some(app), 6) => {
+            (Some(_), 6) => {
+                let mut adjustable = config().adjustable();
+                adjustable.mpcg = 1 + u32::try_from(self.dice.roll(5)).expect("small");
+                adjustable.margins.completion_upper = Span::from_us(self.dice.roll(500));
+                adjustable.margins.fixed = Span::from_us(self.dice.roll(200));
+                adjustable.blocking = Span::from_us(self.dice.roll(2_000));
+                adjustable.stretch = Span::from_us(self.dice.roll(3_000));
+                self.order(Order::Adjust(adjustable));
+            }
+            (Some(app), 7) => {
                 // A lie, which costs it its seat.
                 let lie = Request::Complete {
                     group: GroupId(77_777),
@@ -99,7 +108,7 @@ impl Rig {
                 };
                 app.sender.send(&lie).ok();
             }
-            (Some(app), 7..55) => {
+            (Some(app), 8..55) => {
                 let kind = if self.dice.roll(4) == 0 { GroupKind::Swap } else { GroupKind::Draw };
                 let estimate = Estimate::new(Span::from_us(50 + self.dice.roll(2_000)));
                 let group = GroupId(app.next);
@@ -260,6 +269,7 @@ fn a_recorded_daemon_is_the_simulator() {
                 both.spawn(|| frames(&mut first, 90));
                 both.spawn(|| frames(&mut second, 90));
                 ask(&path, r#"{"ask": "set", "app": "second", "priority": 20, "etpf_ms": 2}"#);
+                ask(&path, r#"{"ask": "adjust", "mpcg": 1, "max_blocking_ms": "inf", "max_stretch_ms": 2}"#);
                 ask(&path, r#"{"ask": "policy", "name": "edf-cbs"}"#);
             });
             drop(first);
@@ -285,6 +295,8 @@ fn a_recorded_daemon_is_the_simulator() {
         .collect();
     assert_eq!(names, ["first", "second", "third"]);
     assert!(entries.contains(&Entry::Record(Record::Policy("edf-cbs"))));
+    let adjusts = |entry: &&Entry| matches!(entry, Entry::Record(Record::In(Event::Adjust(_))));
+    assert_eq!(entries.iter().filter(adjusts).count(), 1, "other parameters on the way");
 }
 
 #[test]
@@ -322,7 +334,7 @@ fn a_tool_sees_what_happens_from_now_on() {
     assert!(reader.config().is_none(), "the beginning was missed");
     let mut log = takt_trace::Log::new();
     reader.show(&mut log).expect("whole lines");
-    let joins = |record: &Record| matches!(record, Record::In(takt_core::Event::Join { .. }));
+    let joins = |record: &Record| matches!(record, Record::In(Event::Join { .. }));
     assert!(log.records.first().is_some_and(|(_, record)| joins(record)), "who was there is told first");
     let swap = |record: &Record| matches!(record, Record::Out(takt_core::Action::Dispatch { .. }));
     assert!(log.records.iter().any(|(_, record)| swap(record)));

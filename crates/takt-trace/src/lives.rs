@@ -106,7 +106,11 @@ impl Lives {
                 *self.frames.entry(life.app).or_insert(0) += u64::from(frames.min(FRAMES_PER_GROUP_MAX));
                 Some(life)
             }
-            Event::Leave { .. } | Event::Change { .. } | Event::Refresh(_) | Event::Focus { .. } => None,
+            Event::Leave { .. }
+            | Event::Change { .. }
+            | Event::Refresh(_)
+            | Event::Adjust(_)
+            | Event::Focus { .. } => None,
         }
     }
 

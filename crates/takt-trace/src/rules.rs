@@ -91,6 +91,11 @@ impl Rules {
                     self.leaving.entry(app).or_default().push_back(left);
                 }
             }
+            Event::Adjust(adjustable) => {
+                // What is in flight stays there.
+                let flying = u32::try_from(self.flying.len()).unwrap_or(u32::MAX);
+                self.mpcg = self.mpcg.map(|_| adjustable.mpcg.max(flying));
+            }
             Event::Change { .. } | Event::Refresh(_) | Event::Focus { .. } => {}
         }
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 use takt_core::policy;
-use takt_daemon::ask::Terms;
+use takt_daemon::ask::{Bound, Limits, Terms};
 
 /// Runs a program with Takt underneath, for this run only: nothing is installed, and programs that
 /// it starts are treated the same way. The program takes the place of `takt`, so its signals and its
@@ -211,15 +211,43 @@ pub(crate) struct ListArgs {
 #[derive(ClapArgs, Debug)]
 pub(crate) struct SetArgs {
     /// Name or slot of the app.
-    #[arg(required_unless_present = "policy")]
+    #[arg(required_unless_present_any = ["policy", "mpcg", "max_blocking_ms", "max_stretch_ms"])]
     pub(crate) app: Option<String>,
     #[command(flatten)]
     pub(crate) terms: TermsArgs,
-    /// Have another policy decide from now on, for all apps (docs/policies.md).
-    #[arg(long, value_parser = PossibleValuesParser::new(policy::NAMES))]
-    pub(crate) policy: Option<String>,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
+    #[command(flatten, next_help_heading = "Options for all apps, without the name of one")]
+    pub(crate) common: CommonArgs,
+}
+
+/// What holds for all apps, until the configuration says something new about it or the daemon ends.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct CommonArgs {
+    /// Have another policy decide from now on (docs/policies.md).
+    #[arg(long, value_parser = PossibleValuesParser::new(policy::NAMES))]
+    pub(crate) policy: Option<String>,
+    /// Most groups granted and not finished at once.
+    #[arg(long)]
+    mpcg: Option<u32>,
+    /// How long apps that reserve nothing may delay a more important one that does, in milliseconds;
+    /// inf sets no limit.
+    #[arg(long)]
+    max_blocking_ms: Option<f64>,
+    /// How long groups of apps that reserve nothing may be where nobody waits for that, in
+    /// milliseconds; 0 makes them no longer than asked for.
+    #[arg(long)]
+    max_stretch_ms: Option<f64>,
+}
+
+impl CommonArgs {
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            mpcg: self.mpcg,
+            max_blocking_ms: self.max_blocking_ms.map(Bound::from),
+            max_stretch_ms: self.max_stretch_ms,
+        }
+    }
 }
 
 #[derive(ClapArgs, Debug)]

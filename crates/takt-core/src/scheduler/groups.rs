@@ -79,12 +79,14 @@ impl Scheduler {
     /// Where groups end in any order, one that is late keeps no place: its app may do something else
     /// altogether, compile a shader say, and the others need not wait for that.
     pub(super) fn has_place(&self) -> bool {
-        let mpcg = self.config.mpcg as usize;
+        self.in_flight.len() < IN_FLIGHT_MAX && self.places() < self.config.mpcg as usize
+    }
+
+    /// How many groups in flight keep a place.
+    pub(super) fn places(&self) -> usize {
         match self.config.execution {
-            Execution::AnyOrder => {
-                self.in_flight.len() < IN_FLIGHT_MAX && self.in_flight.places(self.now) < mpcg
-            }
-            _ => self.in_flight.len() < mpcg,
+            Execution::AnyOrder => self.in_flight.places(self.now),
+            _ => self.in_flight.len(),
         }
     }
 
@@ -119,6 +121,7 @@ impl Scheduler {
         if let Some(mut flying) = self.take_front(index) {
             flying.conservative.runs = reserved;
             self.in_flight.push(flying);
+            self.surplus = 0;
             self.stats.dispatched += 1;
         }
     }
@@ -211,9 +214,7 @@ impl Scheduler {
         } else {
             dispatched = left(lane.front.dispatched, before.conservative + per_group);
         }
-        lane.front = slot.queue.front_ledger(per_group);
-        lane.front.enqueued += dispatched;
-        lane.front.dispatched = dispatched;
+        lane.front = slot.queue.front_ledger(per_group).after(dispatched);
         self.stats.preempted += 1;
         self.actions.push(Action::Preempt { app: flying.app, group: flying.group });
     }

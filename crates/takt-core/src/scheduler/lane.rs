@@ -92,6 +92,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// The same, if so much of the frame was dispatched before.
+    pub(super) fn after(self, dispatched: Span) -> Self {
+        Self { enqueued: self.enqueued + dispatched, dispatched, ..self }
+    }
+
     /// What is set aside for the frame: what it is known to need, and while it is not complete
     /// at least what its app demands per frame.
     pub fn reserved(&self, etpf: Span) -> Span {

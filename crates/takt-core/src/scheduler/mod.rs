@@ -1,6 +1,7 @@
 //! The machine: queues, frame ledgers, groups in flight, misses and time-outs.
 
 mod actions;
+mod adjust;
 mod apps;
 mod frames;
 mod groups;
@@ -56,6 +57,8 @@ pub struct Scheduler {
     /// Everything else about an app, by slot number.
     slots: Vec<Slot>,
     in_flight: InFlight,
+    /// Groups in flight when `mpcg` changed last: no more than that until the next dispatch.
+    surplus: usize,
     /// Lanes with a waiting group.
     waiting: usize,
     submissions: u64,
@@ -128,6 +131,7 @@ impl Scheduler {
             focus: None,
             slots: (0..config.apps_max).map(|_| slot()).collect(),
             in_flight: InFlight::new(),
+            surplus: 0,
             waiting: 0,
             submissions: 0,
             undecided: false,
@@ -152,6 +156,7 @@ impl Scheduler {
             Event::Submit { app, group, kind, estimate } => self.submit(app, group, kind, estimate),
             Event::Complete { group, finished, cost, frames } => self.complete(group, finished, cost, frames),
             Event::Refresh(refresh) => self.set_refresh(refresh),
+            Event::Adjust(adjustable) => self.adjust(adjustable),
             Event::Focus { app } => self.set_focus(app),
         }
         // Nothing changed if it was refused, so there is nothing to decide.
@@ -323,10 +328,7 @@ impl Scheduler {
                 (slot.queue.len(), batches),
                 "counted"
             );
-            let mut ledger = slot.queue.front_ledger(per_group);
-            let dispatched = lane.front.dispatched;
-            ledger.enqueued += dispatched;
-            ledger.dispatched = dispatched;
+            let ledger = slot.queue.front_ledger(per_group).after(lane.front.dispatched);
             if ledger.enqueued < Span::FOREVER {
                 assert_eq!(lane.front, ledger, "ledger mirrors the first frame");
             }
@@ -335,11 +337,8 @@ impl Scheduler {
         assert_eq!(waiting, self.waiting, "lanes with a waiting group are counted");
         let attached = self.slots.iter().filter(|slot| slot.lane.is_some()).count();
         assert_eq!(attached, self.lanes.len(), "one lane per attached slot");
-        let places = match self.config.execution {
-            Execution::AnyOrder => self.in_flight.places(self.now),
-            _ => self.in_flight.len(),
-        };
-        assert!(places <= self.config.mpcg as usize, "at most mpcg in flight");
+        let most = self.surplus.max(self.config.mpcg as usize);
+        assert!(self.places() <= most, "at most mpcg in flight");
         assert!(self.now < self.next_vsync, "the clock is inside the current period");
     }
 }

@@ -3,6 +3,7 @@
 use takt_core::{Span, policy};
 
 use super::Server;
+use super::reload::differences;
 use super::session::Session;
 use crate::ask::{Answer, Ask};
 use crate::clock;
@@ -57,6 +58,15 @@ impl Server {
             Ask::Daemon => self.daemon_answer(),
             Ask::Set { app, terms } => self.set(&app, &terms),
             Ask::Policy { name } => self.set_policy(&name),
+            Ask::Adjust(limits) => match limits.checked(self.adjustable) {
+                Err(problem) => Answer::refused(problem),
+                Ok(adjustable) => {
+                    let changes = differences(&self.adjustable, &adjustable);
+                    self.journal.tell(&Entry::Adjusted { changes: &changes });
+                    self.adjust(adjustable);
+                    Answer::Done
+                }
+            },
             Ask::Focus { app } => {
                 let focus = app.as_deref().map(|app| self.members.find(app).map(|member| member.app));
                 match focus {

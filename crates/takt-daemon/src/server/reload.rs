@@ -1,6 +1,6 @@
 //! Another configuration, or other terms for an app, while the daemon runs.
 
-use takt_core::{AppId, Span};
+use takt_core::{Adjustable, AppId, Config, Refresh, Span};
 use takt_ipc::message::{Hello, Message, Welcome};
 
 use super::Server;
@@ -9,7 +9,7 @@ use crate::config::Settings;
 use crate::engine::Order;
 use crate::journal::{Entry, Who};
 use crate::members::{Member, Terms};
-use crate::vsync::Follower;
+use crate::vsync::{Follower, anchored};
 
 /// How long an app waits before it asks for other terms again: orders to the loop are bounded, and
 /// nobody may use them up.
@@ -23,7 +23,8 @@ impl Server {
     pub fn apply(&mut self, settings: Settings) -> Vec<String> {
         let mut changes = Vec::new();
         let before = std::mem::replace(&mut self.settings, settings);
-        self.keep_core(&before, &mut changes);
+        self.renew_display(&before, &mut changes);
+        self.renew_core(&before, &mut changes);
         if self.settings.policy != before.policy {
             let name = self.settings.policy.clone();
             changes.push(format!("policy = {name}"));
@@ -32,8 +33,19 @@ impl Server {
         if self.settings.admission != before.admission {
             changes.push("admission, for apps that join from now on".to_owned());
         }
+        if self.settings.spin_us != before.spin_us {
+            let what = format!("spin_us = {}, for apps that join from now on", self.settings.spin_us);
+            changes.push(what);
+        }
+        if self.settings.loop_spin_us != before.loop_spin_us {
+            changes.push(format!("loop_spin_us = {}", self.settings.loop_spin_us));
+            self.order(Order::Spin(Span::from_us(self.settings.loop_spin_us.into())));
+        }
         if self.settings.timegraph != before.timegraph {
-            changes.push("timegraph, for apps that join from now on".to_owned());
+            changes.push("timegraph".to_owned());
+        }
+        if self.settings.processor != before.processor {
+            changes.push("processor holds after a restart".to_owned());
         }
         if self.settings.wake_us != before.wake_us {
             changes.push("wake_us".to_owned());
@@ -44,39 +56,78 @@ impl Server {
         changes
     }
 
-    /// What the scheduling loop was built with stays until the daemon is started again.
-    fn keep_core(&mut self, before: &Settings, changes: &mut Vec<String>) {
-        let (new, old) = (self.settings.core, before.core);
-        for (differs, what) in [
-            (new.refresh.mhz() != old.refresh.mhz(), "refresh_hz"),
-            (new.mpcg != old.mpcg, "mpcg"),
-            (new.tuning.blocking != old.tuning.blocking, "max_blocking_ms"),
-            (new.tuning.stretch != old.tuning.stretch, "max_stretch_ms"),
-            (new.margins != old.margins, "margins"),
-        ] {
-            if differs {
-                changes.push(format!("{what} holds after a restart"));
+    /// Follows another display, or the clock at another rate; if that cannot be, all stays as it is.
+    fn renew_display(&mut self, before: &Settings, changes: &mut Vec<String>) {
+        let rate = self.settings.core.refresh;
+        let (old_rate, same_source) = (before.core.refresh, self.settings.vsync == before.vsync);
+        let same_rate = rate.mhz() == old_rate.mhz();
+        self.settings.core.refresh = old_rate;
+        if same_rate && same_source {
+            return;
+        }
+        let followed = self
+            .fits(&rate, before)
+            .and_then(|()| Follower::start(&self.settings.vsync, rate).map_err(|error| error.to_string()));
+        match followed {
+            Ok(follower) => self.follower = follower,
+            Err(why) => {
+                // Asked for again with the next file.
+                self.settings.vsync = before.vsync.clone();
+                changes.push(format!("refresh_hz and vsync stay: {why}"));
+                return;
             }
         }
-        if self.settings.loop_spin_us != before.loop_spin_us {
-            changes.push("loop_spin_us holds after a restart".to_owned());
+        let grid = anchored(&rate, clock::now());
+        self.settings.core.refresh = grid;
+        self.order(Order::Refresh(grid));
+        if !same_rate {
+            changes.push(format!("refresh_hz = {}", f64::from(rate.mhz()) / 1000.0));
         }
-        if self.settings.processor != before.processor {
-            changes.push("processor holds after a restart".to_owned());
+        if !same_source {
+            changes.push("vsync".to_owned());
         }
-        if self.settings.vsync != before.vsync {
-            changes.push("vsync holds after a restart".to_owned());
+    }
+
+    /// Whether all apps can have the frame rates that they are to have.
+    fn fits(&self, rate: &Refresh, before: &Settings) -> Result<(), String> {
+        let settings =
+            Settings { core: Config { refresh: *rate, ..self.settings.core }, ..self.settings.clone() };
+        for member in self.members.iter() {
+            let terms = renewed(member, &settings, before).unwrap_or_default();
+            rate.stride_for(terms.fps_mhz.unwrap_or(member.fps_mhz))
+                .map_err(|error| format!("app {}: {error}; change its rate as well", member.name))?;
         }
-        self.settings.core = old;
+        Ok(())
+    }
+
+    /// Gives the core what is new in the file.
+    fn renew_core(&mut self, before: &Settings, changes: &mut Vec<String>) {
+        let (new, old) = (self.settings.core.adjustable(), before.core.adjustable());
+        changes.extend(differences(&old, &new));
+        let now = self.adjustable;
+        self.adjust(Adjustable {
+            mpcg: if new.mpcg == old.mpcg { now.mpcg } else { new.mpcg },
+            margins: if new.margins == old.margins { now.margins } else { new.margins },
+            blocking: if new.blocking == old.blocking { now.blocking } else { new.blocking },
+            stretch: if new.stretch == old.stretch { now.stretch } else { new.stretch },
+        });
+    }
+
+    /// Has the core run with other parameters, if they are others.
+    pub(super) fn adjust(&mut self, adjustable: Adjustable) {
+        if adjustable != self.adjustable {
+            self.adjustable = adjustable;
+            self.order(Order::Adjust(adjustable));
+        }
     }
 
     /// Gives apps what the file now has for them.
     fn renew_apps(&mut self, before: &Settings, changes: &mut Vec<String>) {
         if self.settings.max_slice != before.max_slice {
-            changes.push(format!("max_slice_ms = {}", ms(self.settings.max_slice)));
+            changes.push(format!("max_slice_ms = {}", if_bounded(self.settings.max_slice, "0")));
         }
-        let renewed = self.members.iter().map(|member| (member.app, renewed(member, &self.settings, before)));
-        let mut open: Vec<(AppId, Terms)> = renewed.filter(|(_, terms)| *terms != Terms::default()).collect();
+        let new = |member: &Member| Some((member.app, renewed(member, &self.settings, before)?));
+        let mut open: Vec<(AppId, Terms)> = self.members.iter().filter_map(new).collect();
         // Apps that change places stand in each other's way: what does not work at first may work
         // when another has moved.
         let mut parked = 0;
@@ -186,17 +237,24 @@ impl Server {
     }
 }
 
-/// What changes for an app, if anything.
-fn renewed(member: &Member, settings: &Settings, before: &Settings) -> Terms {
+/// What changes for an app, if anything; also if its frame rate and its reserve stay as they are, but
+/// mean something else to the core.
+fn renewed(member: &Member, settings: &Settings, before: &Settings) -> Option<Terms> {
     let section = settings.app(&member.name);
     let terms = member.asked.under(section);
     if section != before.app(&member.name) {
-        terms.complete(settings)
-    } else if terms.max_slice.is_none() && settings.max_slice != before.max_slice {
-        Terms { max_slice: Some(settings.max_slice), ..Terms::default() }
-    } else {
-        Terms::default()
+        return Some(terms.complete(settings));
     }
+    let (rate, old_rate) = (settings.core.refresh.mhz(), before.core.refresh.mhz());
+    let renewed = Terms {
+        // Whoever named no rate has that of the display.
+        fps_mhz: (rate != old_rate && member.fps_mhz == old_rate && !member.paced).then_some(rate),
+        max_slice: (settings.max_slice != before.max_slice && terms.max_slice.is_none())
+            .then_some(settings.max_slice),
+        ..Terms::default()
+    };
+    let others = rate != old_rate || settings.timegraph != before.timegraph;
+    (others || renewed != Terms::default()).then_some(renewed)
 }
 
 fn changed(member: &Member) -> Entry<'_> {
@@ -208,6 +266,28 @@ fn changed(member: &Member) -> Entry<'_> {
     }
 }
 
+/// What differs, in the words of the configuration.
+pub(super) fn differences(before: &Adjustable, after: &Adjustable) -> Vec<String> {
+    let mut differences = Vec::new();
+    if before.mpcg != after.mpcg {
+        differences.push(format!("mpcg = {}", after.mpcg));
+    }
+    if before.blocking != after.blocking {
+        differences.push(format!("max_blocking_ms = {}", if_bounded(after.blocking, "inf")));
+    }
+    if before.stretch != after.stretch {
+        differences.push(format!("max_stretch_ms = {}", ms(after.stretch)));
+    }
+    if before.margins != after.margins {
+        differences.push("margins".to_owned());
+    }
+    differences
+}
+
+fn if_bounded(span: Span, otherwise: &str) -> String {
+    if span == Span::FOREVER { otherwise.to_owned() } else { ms(span) }
+}
+
 fn ms(span: Span) -> String {
-    if span == Span::FOREVER { "0".to_owned() } else { (span.as_ns() as f64 / 1e6).to_string() }
+    (span.as_ns() as f64 / 1e6).to_string()
 }

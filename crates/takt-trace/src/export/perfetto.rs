@@ -122,6 +122,13 @@ impl<W: Write> Perfetto<W> {
                 let args = Args::new().number("refresh_mhz", u64::from(refresh.mhz()));
                 out.instant(at, self.decisions, "refresh changed".to_owned(), args);
             }
+            Event::Adjust(adjustable) => {
+                let args = Args::new()
+                    .number("mpcg", u64::from(adjustable.mpcg))
+                    .span("blocking_us", adjustable.blocking)
+                    .span("stretch_us", adjustable.stretch);
+                out.instant(at, self.decisions, "parameters changed".to_owned(), args);
+            }
         }
     }
 

@@ -324,3 +324,103 @@ fn an_app_that_leaves_takes_its_timer_with_it() {
         "#]],
     );
 }
+
+#[test]
+fn more_places_are_used_at_once_and_fewer_when_the_rest_has_ended() {
+    check(
+        "A 9
+         B 1
+         mpcg 1
+         @0 B 100 100 100 100 100s
+         @50 set mpcg 3      # two more are on their way
+         @60 A 100y
+         @110 set mpcg 1     # and A; but nobody more until these have ended
+         @210 A 100s",
+        expect![[r#"
+            0..100 B 100 for 0
+            0 hold B: no slot
+            100..200 B 100 for 0
+            200..300 B 100 for 0
+            60 hold A: no slot
+            300..400 A 100 for 0
+            100 hold B: behind A
+            210 hold A: no slot
+            400..500 A 100s for 0
+            500 A frame 0 met 0
+            500..600 B 100 for 0
+            500 hold B: no slot
+            600..700 B 100s for 0
+            700 B frame 0 met 0
+            2000 A missed frame 1 for 1 ×1
+            2000 B missed frame 1 for 1 ×1
+            3000 A missed frame 1 for 2 ×1
+            3000 B missed frame 1 for 2 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn other_margins_hold_for_groups_that_come_and_for_reservations_at_once() {
+    check(
+        "A 9 etpf 400
+         B 1
+         until 2500
+         @0 B 500s           # fits beside the 400 of A
+         @0 A 400s
+         @1000 set fixed 150
+         @1000 B 500s        # 650 do not
+         @1100 set fixed 0 delay 200
+         @1200 A 300",
+        expect![[r#"
+            0..400 A 400s for 0
+            0 hold B: behind A
+            400 A frame 0 met 0
+            400..900 B 500s for 0
+            900 B frame 0 met 0
+            1000 hold B: protects A
+            1400..1700 A 300 for 1
+            1200 hold B: behind A
+            1900..2400 B 500s for 2
+            2000 A missed frame 1 for 1 ×1
+            2000 B missed frame 1 for 1 ×1
+            2400 B frame 1 late 1
+        "#]],
+    );
+}
+
+#[test]
+fn blocking_is_bounded_as_soon_as_it_is_asked_for() {
+    check(
+        "A 9 etpf 100
+         B 1
+         until 2900
+         @700 B 500          # A comes at 1000, and loses no deadline by this
+         @1700 set blocking 0
+         @1700 B 500",
+        expect![[r#"
+            700 hold B: protects A
+            901..1401 B 500 for 1
+            1000 B missed frame 0 for 0 ×1
+            1700 hold B: protects A
+            1901 hold B: clears A
+            2000 B missed frame 0 for 1 ×1
+            2031..2531 B 500 for 2
+        "#]],
+    );
+}
+
+#[test]
+fn deadlines_are_judged_when_all_must_have_been_heard_by_the_new_margin() {
+    check(
+        "A 9
+         until 2400
+         @0 A 100
+         @500 set heard 300
+         @1600 set heard 0",
+        expect![[r#"
+            0..100 A 100 for 0
+            1300 A missed frame 0 for 0 ×1
+            2000 A missed frame 0 for 1 ×1
+        "#]],
+    );
+}

@@ -10,7 +10,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use crate::app::{AppId, AppParams, GroupId, GroupKind, Priority, Stride};
-use crate::config::{Config, Execution, Margins};
+use crate::config::{Adjustable, Config, Execution, Margins};
 use crate::event::{Action, Event, Hold};
 use crate::policy::Policy;
 use crate::refresh::Refresh;
@@ -130,6 +130,12 @@ impl Rig {
     }
 
     fn step(&mut self, now: Time, words: &[&str]) {
+        if let ["set", settings @ ..] = words {
+            let adjustable = adjusted(self.scheduler.config().adjustable(), settings);
+            self.delay = adjustable.margins.dispatch_upper;
+            self.scheduler.handle_event(now, Event::Adjust(adjustable));
+            return self.scheduler.check_invariants();
+        }
         let index = self.names.iter().position(|name| name == words[0]).expect("app is known");
         let app = AppId(u32::try_from(index).unwrap());
         match &words[1..] {
@@ -240,6 +246,25 @@ impl Rig {
         };
         writeln!(self.out, "{line}").unwrap();
     }
+}
+
+fn adjusted(mut adjustable: Adjustable, settings: &[&str]) -> Adjustable {
+    for pair in settings.chunks(2) {
+        let span = Span::from_ns(pair[1].parse().unwrap());
+        let margins = &mut adjustable.margins;
+        match pair[0] {
+            "mpcg" => adjustable.mpcg = pair[1].parse().unwrap(),
+            "delay" => margins.dispatch_upper = span,
+            "lower" => margins.dispatch_lower = span,
+            "fixed" => margins.fixed = span,
+            "min" => margins.group_min = span,
+            "heard" => margins.completion_upper = span,
+            "blocking" => adjustable.blocking = span,
+            "stretch" => adjustable.stretch = span,
+            other => panic!("what is {other:?}?"),
+        }
+    }
+    adjustable
 }
 
 fn changed(mut params: AppParams, settings: &[&str]) -> AppParams {

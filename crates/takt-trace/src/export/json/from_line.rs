@@ -37,7 +37,8 @@ impl Line {
             | Self::Submit { .. }
             | Self::Complete { .. }
             | Self::Focus { .. }
-            | Self::Refresh { .. } => Record::In(self.event()?),
+            | Self::Refresh { .. }
+            | Self::Adjust(_) => Record::In(self.event()?),
             Self::GpuQueued { .. }
             | Self::GpuStarted { .. }
             | Self::GpuFinished { .. }
@@ -77,6 +78,7 @@ impl Line {
             Self::Refresh { refresh_mhz, origin_ns } => {
                 Event::Refresh(super::head::grid(refresh_mhz, origin_ns)?)
             }
+            Self::Adjust(line) => Event::Adjust(line.adjustable()),
             _ => return Err("this is no event".to_owned()),
         })
     }

@@ -1,7 +1,7 @@
 //! The first line: what the run is, and with which parameters the core runs.
 
 use serde::{Deserialize, Serialize};
-use takt_core::config::{Execution, Margins, Tuning};
+use takt_core::config::{Adjustable, Execution, Margins, Tuning};
 use takt_core::{Config, Period, Priority, Refresh, Span, Time};
 
 use super::params::{ReserveLine, finite, forever};
@@ -72,6 +72,62 @@ struct TuningLine {
     stretch_ns: u64,
 }
 
+/// What may change on the way.
+#[derive(Serialize, Deserialize)]
+pub(super) struct AdjustableLine {
+    mpcg: u32,
+    margins: MarginsLine,
+    /// Without a bound if `null`.
+    blocking_ns: Option<u64>,
+    stretch_ns: u64,
+}
+
+impl AdjustableLine {
+    pub(super) fn of(adjustable: &Adjustable) -> Self {
+        Self {
+            mpcg: adjustable.mpcg,
+            margins: MarginsLine::of(&adjustable.margins),
+            blocking_ns: finite(adjustable.blocking),
+            stretch_ns: adjustable.stretch.as_ns(),
+        }
+    }
+
+    pub(super) fn adjustable(&self) -> Adjustable {
+        Adjustable {
+            mpcg: self.mpcg,
+            margins: self.margins.margins(),
+            blocking: forever(self.blocking_ns),
+            stretch: Span::from_ns(self.stretch_ns),
+        }
+    }
+}
+
+impl MarginsLine {
+    fn of(margins: &Margins) -> Self {
+        Self {
+            fixed_ns: margins.fixed.as_ns(),
+            upper_permille: margins.upper_permille,
+            lower_permille: margins.lower_permille,
+            dispatch_upper_ns: margins.dispatch_upper.as_ns(),
+            dispatch_lower_ns: margins.dispatch_lower.as_ns(),
+            completion_upper_ns: margins.completion_upper.as_ns(),
+            group_min_ns: margins.group_min.as_ns(),
+        }
+    }
+
+    fn margins(&self) -> Margins {
+        Margins {
+            fixed: Span::from_ns(self.fixed_ns),
+            upper_permille: self.upper_permille,
+            lower_permille: self.lower_permille,
+            dispatch_upper: Span::from_ns(self.dispatch_upper_ns),
+            dispatch_lower: Span::from_ns(self.dispatch_lower_ns),
+            completion_upper: Span::from_ns(self.completion_upper_ns),
+            group_min: Span::from_ns(self.group_min_ns),
+        }
+    }
+}
+
 impl Head {
     pub(super) fn new(version: u32, meta: &Meta, config: Option<&Config>) -> Self {
         let apps = meta.apps.iter().enumerate();
@@ -123,15 +179,7 @@ impl ConfigLine {
                 Execution::AnyOrder => ExecutionLine::AnyOrder,
             },
             singly: *singly,
-            margins: MarginsLine {
-                fixed_ns: margins.fixed.as_ns(),
-                upper_permille: margins.upper_permille,
-                lower_permille: margins.lower_permille,
-                dispatch_upper_ns: margins.dispatch_upper.as_ns(),
-                dispatch_lower_ns: margins.dispatch_lower.as_ns(),
-                completion_upper_ns: margins.completion_upper.as_ns(),
-                group_min_ns: margins.group_min.as_ns(),
-            },
+            margins: MarginsLine::of(margins),
             tuning: TuningLine {
                 tick_ns: tuning.tick.as_ns(),
                 admission_permille: tuning.admission_permille,
@@ -144,19 +192,11 @@ impl ConfigLine {
     }
 
     fn config(&self, refresh: Refresh) -> Config {
-        let (margins, tuning) = (&self.margins, &self.tuning);
+        let tuning = &self.tuning;
         Config {
             refresh,
             mpcg: self.mpcg,
-            margins: Margins {
-                fixed: Span::from_ns(margins.fixed_ns),
-                upper_permille: margins.upper_permille,
-                lower_permille: margins.lower_permille,
-                dispatch_upper: Span::from_ns(margins.dispatch_upper_ns),
-                dispatch_lower: Span::from_ns(margins.dispatch_lower_ns),
-                completion_upper: Span::from_ns(margins.completion_upper_ns),
-                group_min: Span::from_ns(margins.group_min_ns),
-            },
+            margins: self.margins.margins(),
             apps_max: self.apps_max,
             completion_timeout: Span::from_ns(self.completion_timeout_ns),
             execution: match self.execution {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::head::AdjustableLine;
 use super::params::Params;
 
 /// A line with its time.
@@ -55,6 +56,7 @@ pub(super) enum Line {
         refresh_mhz: u32,
         origin_ns: u64,
     },
+    Adjust(AdjustableLine),
     Dispatch {
         app: u32,
         group: u64,

@@ -3,6 +3,7 @@
 use takt_core::event::{LostBy, Refusal};
 use takt_core::{Action, Event, GroupId, GroupKind, Hold, Time};
 
+use super::head::AdjustableLine;
 use super::line::{By, Kind, Line, Reason, Refused};
 use super::params::{Params, finite};
 use crate::record::{GpuRecord, Record};
@@ -46,6 +47,7 @@ fn event_line(event: &Event) -> Line {
         Event::Refresh(refresh) => {
             Line::Refresh { refresh_mhz: refresh.mhz(), origin_ns: super::head::origin_ns(&refresh) }
         }
+        Event::Adjust(adjustable) => Line::Adjust(AdjustableLine::of(&adjustable)),
     }
 }
 
