@@ -205,7 +205,7 @@ impl Engine {
 
     /// Does all there is to do at `now`; returns when to come back at the latest. `joined` is
     /// called with each client that takes its seat, to listen to its doorbell.
-    pub fn turn(&mut self, now: Time, mut joined: impl FnMut(&Seat)) -> Option<Time> {
+    pub fn turn(&mut self, now: Time, mut joined: impl FnMut(&mut Seat)) -> Option<Time> {
         self.heart.beat(now);
         self.turns.count += 1;
         // What the core is asked, and when, is told in full, so that it can be asked again.
@@ -227,14 +227,14 @@ impl Engine {
         self.scheduler.poll_timeout()
     }
 
-    fn obey(&mut self, now: Time, order: Order, joined: &mut impl FnMut(&Seat)) {
+    fn obey(&mut self, now: Time, order: Order, joined: &mut impl FnMut(&mut Seat)) {
         match order {
-            Order::Join { seat, params, max_slice } => {
+            Order::Join { mut seat, params, max_slice } => {
                 let app = seat.app;
                 let Some(place) = self.seats.get_mut(app.index()).filter(|place| place.is_none()) else {
                     return self.let_go(seat, None);
                 };
-                joined(&seat);
+                joined(&mut seat);
                 let seat = place.insert(seat);
                 seat.reserve(params.etpf);
                 seat.max_slice = max_slice;
@@ -329,6 +329,7 @@ impl Engine {
         let Some(mut seat) = self.seats.get_mut(app.index()).and_then(Option::take) else {
             return;
         };
+        seat.unheard();
         // Its places on the GPU are free for others at once.
         while let Some(group) = seat.take_granted() {
             self.tell_core(now, Event::Complete { group, finished: now, cost: Cost::default(), frames: 0 });

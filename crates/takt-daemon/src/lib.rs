@@ -4,7 +4,8 @@
 //!   It takes the time as an argument, allocates nothing, locks nothing and waits for nothing.
 //! * [`seat`]: what the loop keeps of each client.
 //! * [`config`], [`members`]: who may be scheduled, and on which terms.
-//! * [`thread`]: the loop itself, on a thread of its own with real-time rights where allowed.
+//! * [`thread`]: the loop itself, on a thread of its own with real-time rights where allowed;
+//!   [`ear`]: what wakes it.
 //! * [`rights`], [`awake`]: what makes that thread punctual.
 //! * [`log`]: what happened lately, judged like a simulation.
 //! * [`journal`], [`notify`]: what it tells people, machines and the service manager.
@@ -22,6 +23,7 @@ pub mod ask;
 pub mod awake;
 pub mod clock;
 pub mod config;
+pub mod ear;
 pub mod engine;
 pub mod exporter;
 pub mod exposition;

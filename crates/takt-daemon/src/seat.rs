@@ -13,6 +13,7 @@ use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
 use takt_ipc::{Malformed, Reply, Request};
 
+use crate::ear::Ear;
 use crate::reserved::Reserved;
 
 /// Bits of a client's own group numbers.
@@ -36,6 +37,8 @@ pub struct Seat {
     requests: Reader<Requests>,
     replies: Writer<Replies>,
     doorbell: Doorbell,
+    /// Who hears it.
+    ear: Option<Ear>,
     /// The number that its next group must have at least.
     next: u64,
     reserved: Reserved,
@@ -103,6 +106,7 @@ impl Seat {
             requests,
             replies,
             doorbell,
+            ear: None,
             next: 0,
             reserved: Reserved::default(),
             max_slice: Span::FOREVER,
@@ -134,9 +138,17 @@ impl Seat {
         if self.noise > NOISE_MAX { Err(Fault::Noisy) } else { Ok(()) }
     }
 
-    /// What wakes the loop when the client has sent something.
-    pub fn doorbell(&self) -> &Doorbell {
-        &self.doorbell
+    /// From now on `ear` hears it when it rings; if that cannot be, it is heard at the next beat.
+    pub fn heard_by(&mut self, ear: &Ear) {
+        self.ear = ear.listen(&self.doorbell, self.app.0.into()).is_ok().then(|| ear.clone());
+    }
+
+    /// Nobody hears it any more.
+    pub fn unheard(&mut self) {
+        if let Some(ear) = self.ear.take() {
+            let forgotten = ear.forget(&self.doorbell);
+            debug_assert!(forgotten.is_ok(), "it was heard");
+        }
     }
 
     /// The client's next request as an event, checked as far as one can without the core.

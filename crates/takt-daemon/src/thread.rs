@@ -1,15 +1,13 @@
 //! The scheduling loop on a thread of its own.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use rustix::event::{EventfdFlags, epoll, eventfd};
-use rustix::time::Timespec;
 use takt_core::{AppId, Span, Time};
 use takt_ipc::vigil::Vigil;
 use takt_ipc::wake::Doorbell;
 
 use crate::clock;
+use crate::ear::Ear;
 use crate::engine::Engine;
 
 /// The loop turns at least this often, so that clients see it alive.
@@ -33,7 +31,7 @@ impl Waker {
 #[derive(Debug)]
 pub struct Loop {
     engine: Engine,
-    epoll: std::os::fd::OwnedFd,
+    ear: Ear,
     waker: Waker,
     vigil: Vigil,
 }
@@ -41,11 +39,9 @@ pub struct Loop {
 impl Loop {
     /// Around `engine`. Where requests follow each other within `spin`, it stays awake for as long.
     pub fn new(engine: Engine, spin: Span) -> std::io::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        listen(&epoll, &waker, WAKER)?;
-        let waker = Waker(Arc::new(Doorbell::from_fd(waker)));
-        Ok(Self { engine, epoll, waker, vigil: Vigil::new(spin) })
+        let (ear, doorbell) = (Ear::new()?, Doorbell::new()?);
+        ear.listen(&doorbell, WAKER)?;
+        Ok(Self { engine, ear, waker: Waker(Arc::new(doorbell)), vigil: Vigil::new(spin) })
     }
 
     /// What wakes it.
@@ -56,12 +52,9 @@ impl Loop {
     /// Runs until told to stop.
     pub fn run(mut self) -> Engine {
         while !self.engine.is_stopped() {
-            let epoll = &self.epoll;
+            let ear = &self.ear;
             let began = clock::now();
-            let next = self.engine.turn(began, |seat| {
-                // Without its doorbell a client is heard at the next beat.
-                listen(epoll, seat.doorbell(), seat.app.0.into()).unwrap_or_default();
-            });
+            let next = self.engine.turn(began, |seat| seat.heard_by(ear));
             let now = clock::now();
             self.engine.took(now.since(began));
             if let Some(spin) = self.engine.take_spin() {
@@ -88,15 +81,11 @@ impl Loop {
             std::hint::spin_loop();
             now = clock::now();
         }
-        let mut ready =
-            [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 16];
         loop {
-            // Interrupted or not: everything is looked at. What was taken while awake has rung, too,
-            // and is no reason to turn.
-            let sleep = timespec(until.since(now));
-            let rang = epoll::wait(&self.epoll, &mut ready, Some(&sleep)).unwrap_or_default();
+            // What was taken while awake has rung, too, and is no reason to turn.
+            let rang = self.ear.wait(until.since(now));
             now = clock::now();
-            let apps = ready[..rang].iter().filter_map(|event| u32::try_from(event.data.u64()).ok());
+            let apps = rang.filter_map(|whose| u32::try_from(whose).ok());
             let faults = apps.filter(|app| self.engine.rang(now, AppId(*app))).count();
             if faults > 0 || self.engine.has_work() {
                 return true;
@@ -105,19 +94,5 @@ impl Loop {
                 return false;
             }
         }
-    }
-}
-
-/// Wakes up whenever `doorbell` rings again; it need not be silenced.
-fn listen(epoll: &std::os::fd::OwnedFd, doorbell: impl AsFd, whose: u64) -> std::io::Result<()> {
-    let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-    Ok(epoll::add(epoll, doorbell, epoll::EventData::new_u64(whose), flags)?)
-}
-
-fn timespec(span: Span) -> Timespec {
-    let ns = span.as_ns();
-    Timespec {
-        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or_default(),
     }
 }

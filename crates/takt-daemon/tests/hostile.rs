@@ -134,6 +134,30 @@ fn a_storm_on_the_doorbell_ends() {
 }
 
 #[test]
+fn nobody_is_blamed_for_who_had_the_slot_before() {
+    let daemon = Daemon::start("heir", "");
+    let (connection, fds) = join_by_hand(&daemon, &[]);
+    drop(connection);
+    daemon.await_answer(r#"{"ask": "apps"}"#, |answer| answer["is"] == serde_json::json!([]));
+    let mut heir = Honest::join(&daemon);
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                rustix::io::write(&fds[1], &1u64.to_ne_bytes()).expect("rung");
+            }
+        });
+        // Long enough for a storm, wherever the loop can be woken so often.
+        for _ in 0..100 {
+            heir.is_served();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(daemon.ask(r#"{"ask": "apps"}"#)["is"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn descriptors_of_all_kinds_are_closed() {
     let daemon = Daemon::start("fds", "");
     let mut honest = Honest::join(&daemon);
