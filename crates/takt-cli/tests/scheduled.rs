@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use takt_ipc::message::Message;
+use takt_ipc::client;
+use takt_ipc::message::{Hello, Message};
 use takt_ipc::socket::Listener;
 
 mod support;
@@ -163,6 +164,30 @@ fn a_frame_rate_is_kept_and_seen() {
     assert!(kept || text(&output.stderr).contains("silent"), "{}", text(&output.stderr));
     let list = takt_command("list").arg("--socket").arg(&daemon.socket).output().expect("takt starts");
     assert!(text(&list.stdout).contains("Policy frame-deadline"), "{}", text(&list.stdout));
+}
+
+/// Its groups are said to take a thousand times as long as they do, and nobody leaves that much.
+#[test]
+fn an_estimate_that_nobody_confirmed_holds_nobody_back_for_ever() {
+    let log = products().join("doubted.jsonl");
+    let daemon = Daemon::with("doubted", &["--record", &log.display().to_string()]);
+    let dial = Hello {
+        name: "dial".to_owned(),
+        priority: Some(90),
+        fps_mhz: Some(60_000),
+        etpf_ns: Some(14_000_000),
+        ..Hello::default()
+    };
+    let dial = client::join(&daemon.socket, &dial, PATIENCE).expect("joined");
+    let program = trap_as("swaps", "doubted");
+    let output = daemon.run(&["--overpredict", "1000"], &program, &["exit"]).output().expect("takt starts");
+    assert_eq!(output.status.code(), Some(42), "it comes to its end: {}", text(&output.stderr));
+    let until = Instant::now() + PATIENCE;
+    while !std::fs::read_to_string(&log).is_ok_and(|log| log.contains(r#""record":"revise""#)) {
+        assert!(Instant::now() < until, "no estimate was doubted");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(dial);
 }
 
 /// Programs of all kinds under each policy, while terms and policy change: what they show is what

@@ -135,7 +135,8 @@ fn what_holds_for_all_apps_is_set_by_hand() {
         (&["dial", "--policy", "fifo"], "that is for all apps"),
         (&["dial", "--mpcg", "3", "--fps", "30"], "that is for all apps"),
         (&["--mpcg", "65"], "mpcg = 65: use 1 to 64"),
-        (&["--max-blocking-ms", "nan"], "max_blocking_ms"),
+        (&["--max-blocking-ms", "nan"], "write milliseconds"),
+        (&["--max-stretch-ms", "inf"], "max_stretch_ms"),
         (&["dial", "--fps", "30"], "no app dial"),
         (&["dial"], "nothing to set"),
     ] {

@@ -43,6 +43,15 @@ pub enum Event {
         /// How long it is predicted to run.
         estimate: Estimate,
     },
+    /// A waiting group is predicted to run for another time than was said before.
+    Revise {
+        /// Whose it is.
+        app: AppId,
+        /// Which one.
+        group: GroupId,
+        /// How long it is predicted to run.
+        estimate: Estimate,
+    },
     /// The GPU finished a group. Unless it executes in [any order](crate::Execution::AnyOrder),
     /// every group dispatched before this one is finished, too.
     Complete {
@@ -244,7 +253,7 @@ pub enum Refusal {
     },
     /// The app's queue is full; submit again after the next dispatch.
     QueueFull,
-    /// No such group is in flight.
+    /// No such group is in flight, or none waits if that is the question.
     UnknownGroup,
     /// The app already submitted its last group.
     Exited,

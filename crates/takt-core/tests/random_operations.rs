@@ -30,6 +30,8 @@ enum Op {
     CompleteNothing(u64),
     Refresh(u32, u64),
     Adjust(Adjustable),
+    /// Revises a group that was submitted lately, so many ago.
+    Revise(u32, u64, u64),
     Focus(Option<u32>),
     Timeout,
 }
@@ -107,7 +109,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (app.clone(), params(), 0u32..5).prop_map(|(app, params, phase)| Op::Join(app, params, phase)),
         1 => app.clone().prop_map(Op::Leave),
         1 => (app.clone(), params()).prop_map(|(app, params)| Op::Change(app, params)),
-        12 => (app, kind, length).prop_map(|(app, kind, length)| Op::Submit(app, kind, length)),
+        12 => (app, kind, length.clone()).prop_map(|(app, kind, length)| Op::Submit(app, kind, length)),
         8 => (0u64..100_000).prop_map(Op::Complete),
         1 => (0usize..8).prop_map(Op::CompleteLater),
         1 => Just(Op::CompleteTakenBack),
@@ -115,6 +117,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (1_000u32..200_000, 0u64..50_000_000).prop_map(|(mhz, origin)| Op::Refresh(mhz, origin)),
         1 => proptest::option::of(0..APPS).prop_map(Op::Focus),
         1 => adjustable().prop_map(Op::Adjust),
+        1 => (0..APPS, 0u64..8, length).prop_map(|(app, ago, length)| Op::Revise(app, ago, length)),
         2 => Just(Op::Timeout),
     ]
 }
@@ -168,6 +171,11 @@ impl Driver {
             Op::Refresh(mhz, origin) => {
                 let refresh = Refresh::from_mhz(mhz).unwrap_or(Refresh::HZ_60);
                 Some(Event::Refresh(refresh.with_origin(Time::from_ns(origin))))
+            }
+            Op::Revise(app, ago, length) => {
+                let estimate = Estimate::new(Span::from_ns(length));
+                let group = GroupId(self.groups.saturating_sub(ago));
+                Some(Event::Revise { app: AppId(app), group, estimate })
             }
             Op::Adjust(adjustable) => Some(Event::Adjust(adjustable)),
             Op::Focus(app) => Some(Event::Focus { app: app.map(AppId) }),

@@ -97,8 +97,8 @@ pub struct Limits {
     pub mpcg: Option<u32>,
     /// How long apps that reserve nothing may delay one that does.
     pub max_blocking_ms: Option<Bound>,
-    /// How long groups of apps that reserve nothing may be where nobody waits for that, in milliseconds.
-    pub max_stretch_ms: Option<f64>,
+    /// How long groups of apps that reserve nothing may be where nobody waits for that.
+    pub max_stretch_ms: Option<Bound>,
 }
 
 /// A time that may be without end.
@@ -140,7 +140,8 @@ impl Limits {
     pub fn checked(&self, before: Adjustable) -> Result<Adjustable, String> {
         let checked = || -> Result<Adjustable, Mistake> {
             let blocking = self.max_blocking_ms.map(|bound| config::blocking(bound.ms())).transpose()?;
-            let stretch = self.max_stretch_ms.map(|ms| config::ms("max_stretch_ms", ms)).transpose()?;
+            let stretch =
+                self.max_stretch_ms.map(|bound| config::ms("max_stretch_ms", bound.ms())).transpose()?;
             Ok(Adjustable {
                 mpcg: self.mpcg.map_or(Ok(before.mpcg), config::mpcg)?,
                 blocking: blocking.unwrap_or(before.blocking),

@@ -216,6 +216,10 @@ impl Engine {
         }
         for slot in 0..self.seats.len() {
             self.listen(now, slot);
+            let revised = self.seats[slot].as_mut().and_then(|seat| seat.revised(now));
+            if let Some(event) = revised {
+                self.tell_core(now, event);
+            }
         }
         while let Some(action) = self.scheduler.poll_action() {
             self.note(now, Record::Out(action));
@@ -294,7 +298,7 @@ impl Engine {
             Action::Dispatch { app, group, reserved, .. } => {
                 // Whether it is alone is told to those who listen, so that others can come and go.
                 self.limit(now, app);
-                match self.seat_mut(app).map(|seat| seat.grant(group, reserved)) {
+                match self.seat_mut(app).map(|seat| seat.grant(now, group, reserved)) {
                     Some(Ok(())) => {}
                     Some(Err(fault)) => self.dismiss(now, app, Some(fault)),
                     // Decided before its owner was let go, a moment ago: the place is free.
@@ -314,11 +318,15 @@ impl Engine {
                 self.dismiss(now, app, Some(Fault::Stuck(local(group).0)));
             }
             Action::Left { app, .. } => self.dismiss(now, app, None),
+            Action::Hold { app, reason } => {
+                if let Some(seat) = self.seat_mut(app) {
+                    seat.held(reason);
+                }
+            }
             Action::Refused { .. }
             | Action::Lost { .. }
             | Action::Preempt { .. }
             | Action::Ranked { .. }
-            | Action::Hold { .. }
             | Action::Missed { .. }
             | Action::FrameDone(_) => {}
         }

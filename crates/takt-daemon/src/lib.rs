@@ -23,6 +23,7 @@ pub mod ask;
 pub mod awake;
 pub mod clock;
 pub mod config;
+mod doubt;
 pub mod ear;
 pub mod engine;
 pub mod exporter;

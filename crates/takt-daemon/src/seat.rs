@@ -7,12 +7,13 @@
 use std::os::fd::OwnedFd;
 
 use takt_core::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
-use takt_core::{AppId, Cost, Event, GroupId, Span, Time};
+use takt_core::{AppId, Cost, Event, GroupId, Hold, Span, Time};
 use takt_ipc::region::{Region, Replies, Requests};
 use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
 use takt_ipc::{Malformed, Reply, Request};
 
+use crate::doubt::{Class, Doubt};
 use crate::ear::Ear;
 use crate::reserved::Reserved;
 
@@ -42,17 +43,25 @@ pub struct Seat {
     /// The number that its next group must have at least.
     next: u64,
     reserved: Reserved,
+    doubt: Doubt,
     /// How long its groups may be while somebody else is there.
     pub max_slice: Span,
     /// What it was told about that.
     limit: Option<Span>,
     /// Groups that were granted and are not finished.
-    granted: [Option<GroupId>; IN_FLIGHT_MAX],
+    granted: [Option<Granted>; IN_FLIGHT_MAX],
     /// It was told something and sleeps perhaps.
     told: bool,
     /// How often it rang without reason, give or take, in the current [`WINDOW`].
     noise: u32,
     window_ends: Time,
+}
+
+/// A group that is not finished, and how it was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Granted {
+    group: GroupId,
+    class: Option<Class>,
 }
 
 /// Why a client is not scheduled any more. The client is at fault, and it alone suffers.
@@ -109,6 +118,7 @@ impl Seat {
             ear: None,
             next: 0,
             reserved: Reserved::default(),
+            doubt: Doubt::default(),
             max_slice: Span::FOREVER,
             limit: None,
             granted: [None; IN_FLIGHT_MAX],
@@ -163,13 +173,17 @@ impl Seat {
                     return Err(Fault::Order(group.0));
                 }
                 self.next = group.0 + 1;
-                let estimate = self.reserved.believed(estimate, kind);
-                Ok(Some(Event::Submit { app: self.app, group: self.global(group), kind, estimate }))
+                let believed = self.reserved.believed(estimate, kind);
+                let group = self.global(group);
+                self.doubt.asked(now, group, estimate, believed);
+                Ok(Some(Event::Submit { app: self.app, group, kind, estimate: believed }))
             }
             Request::Complete { group, finished, cost, frames } => {
                 let global = self.global(group);
-                if !self.forget(global) {
-                    return Err(Fault::NotGranted(group.0));
+                let granted = self.strike(global).ok_or(Fault::NotGranted(group.0))?;
+                // What was given back unused tells nothing.
+                if let Some(class) = granted.class.filter(|_| cost > Span::ZERO) {
+                    self.doubt.measured(class, cost);
                 }
                 let finished = finished.min(now);
                 Ok(Some(Event::Complete { group: global, finished, cost: Cost::new(cost), frames }))
@@ -178,9 +192,10 @@ impl Seat {
     }
 
     /// Tells the client that a group may run.
-    pub fn grant(&mut self, group: GroupId, credit: Span) -> Result<(), Fault> {
+    pub fn grant(&mut self, now: Time, group: GroupId, credit: Span) -> Result<(), Fault> {
+        let class = self.doubt.granted(now, group);
         match self.granted.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some(group),
+            Some(place) => *place = Some(Granted { group, class }),
             None => return Err(Fault::TooMany),
         }
         self.tell(Reply::Grant { group: local(group), credit })
@@ -216,13 +231,24 @@ impl Seat {
 
     /// Takes one granted group off the list, to be finished in the name of a client that cannot.
     pub fn take_granted(&mut self) -> Option<GroupId> {
-        self.granted.iter_mut().find_map(Option::take)
+        self.granted.iter_mut().find_map(Option::take).map(|granted| granted.group)
     }
 
-    /// Strikes a granted group off the list; says whether it was on it.
-    pub fn forget(&mut self, group: GroupId) -> bool {
-        let place = self.granted.iter_mut().find(|place| **place == Some(group));
-        place.and_then(Option::take).is_some()
+    /// Strikes a granted group off the list, if it is on it.
+    fn strike(&mut self, group: GroupId) -> Option<Granted> {
+        let is_it = |place: &&mut Option<Granted>| place.is_some_and(|granted| granted.group == group);
+        self.granted.iter_mut().find(is_it)?.take()
+    }
+
+    /// Its first waiting group is held back.
+    pub fn held(&mut self, reason: Hold) {
+        self.doubt.held(reason);
+    }
+
+    /// What is believed of its first waiting group from now on, if that is another time than before.
+    pub fn revised(&mut self, now: Time) -> Option<Event> {
+        let (group, estimate) = self.doubt.revised(now)?;
+        Some(Event::Revise { app: self.app, group, estimate })
     }
 
     fn global(&self, group: GroupId) -> GroupId {

@@ -239,6 +239,14 @@ mod tests {
     }
 
     #[test]
+    fn a_display_is_followed_from_the_start_of_the_clock() {
+        let mut tracker = Tracker::new(Refresh::HZ_60);
+        let mut fake = Fake::new(60_000, 20);
+        let grid = (0..1_000).find_map(|_| tracker.observe(fake.wait().expect("plugged in"))).expect("found");
+        assert!(off(&grid, fake.wait().expect("plugged in")) <= GOOD);
+    }
+
+    #[test]
     fn what_is_no_display_of_that_rate_is_not_followed() {
         let mut tracker = Tracker::new(Refresh::HZ_60);
         let mut fake = Fake::new(50_000, 1_000_000_000);

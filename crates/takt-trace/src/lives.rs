@@ -110,6 +110,7 @@ impl Lives {
             | Event::Change { .. }
             | Event::Refresh(_)
             | Event::Adjust(_)
+            | Event::Revise { .. }
             | Event::Focus { .. } => None,
         }
     }

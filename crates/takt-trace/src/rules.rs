@@ -96,7 +96,7 @@ impl Rules {
                 let flying = u32::try_from(self.flying.len()).unwrap_or(u32::MAX);
                 self.mpcg = self.mpcg.map(|_| adjustable.mpcg.max(flying));
             }
-            Event::Change { .. } | Event::Refresh(_) | Event::Focus { .. } => {}
+            Event::Change { .. } | Event::Refresh(_) | Event::Revise { .. } | Event::Focus { .. } => {}
         }
     }
 

@@ -131,6 +131,13 @@ impl TermsArgs {
     }
 }
 
+fn milliseconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value >= 0.0 => Ok(value),
+        _ => Err("write milliseconds, 0 or more, e.g. 1.5".to_owned()),
+    }
+}
+
 fn factor(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value > 0.0 && value <= 1000.0 => Ok(value),
@@ -232,11 +239,11 @@ pub(crate) struct CommonArgs {
     mpcg: Option<u32>,
     /// How long apps that reserve nothing may delay a more important one that does, in milliseconds;
     /// inf sets no limit.
-    #[arg(long)]
+    #[arg(long, value_parser = milliseconds)]
     max_blocking_ms: Option<f64>,
     /// How long groups of apps that reserve nothing may be where nobody waits for that, in
     /// milliseconds; 0 makes them no longer than asked for.
-    #[arg(long)]
+    #[arg(long, value_parser = milliseconds)]
     max_stretch_ms: Option<f64>,
 }
 
@@ -245,7 +252,7 @@ impl CommonArgs {
         Limits {
             mpcg: self.mpcg,
             max_blocking_ms: self.max_blocking_ms.map(Bound::from),
-            max_stretch_ms: self.max_stretch_ms,
+            max_stretch_ms: self.max_stretch_ms.map(Bound::from),
         }
     }
 }

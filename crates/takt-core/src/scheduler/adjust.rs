@@ -1,8 +1,11 @@
-//! Parameters change while groups wait and run.
+//! Parameters and estimates change while groups wait.
 
 use super::Scheduler;
 
+use crate::app::{AppId, GroupId};
 use crate::config::Adjustable;
+use crate::event::Refusal;
+use crate::time::Estimate;
 
 impl Scheduler {
     /// Other parameters from now on.
@@ -10,12 +13,31 @@ impl Scheduler {
         self.surplus = self.places();
         self.config = self.config.adjusted(adjustable);
         // Sums over waiting groups contain what each of them is delayed by.
-        let per_group = self.config.margins.per_group(self.config.mpcg);
-        for lane in &mut self.lanes {
-            let queue = &self.slots[lane.app.index()].queue;
-            lane.front = queue.front_ledger(per_group).after(lane.front.dispatched);
-        }
+        (0..self.lanes.len()).for_each(|index| self.account_again(index));
         // Deadlines are judged when all must have been heard, which is another time now.
         self.judge();
+    }
+
+    /// A waiting group takes another time, as far as anybody knows.
+    pub(super) fn revise(&mut self, app: AppId, group: GroupId, estimate: Estimate) {
+        let Some(index) = self.lane_of(app) else {
+            return self.refuse(app, Some(group), Refusal::UnknownApp);
+        };
+        let queue = &mut self.slots[app.index()].queue;
+        let Some(waiting) = queue.find_mut(group) else {
+            return self.refuse(app, Some(group), Refusal::UnknownGroup);
+        };
+        waiting.head.conservative = self.config.margins.conservative(estimate);
+        waiting.head.optimistic = self.config.margins.optimistic(estimate);
+        self.lanes[index].head = queue.front().map(|front| front.head);
+        self.account_again(index);
+    }
+
+    /// Sums up the front frame of the lane at `index` anew.
+    fn account_again(&mut self, index: usize) {
+        let lane = &mut self.lanes[index];
+        let per_group = self.config.margins.per_group(self.config.mpcg);
+        let queue = &self.slots[lane.app.index()].queue;
+        lane.front = queue.front_ledger(per_group).after(lane.front.dispatched);
     }
 }

@@ -154,6 +154,7 @@ impl Scheduler {
             Event::Leave { app } => self.leave(app),
             Event::Change { app, params } => self.change(app, params),
             Event::Submit { app, group, kind, estimate } => self.submit(app, group, kind, estimate),
+            Event::Revise { app, group, estimate } => self.revise(app, group, estimate),
             Event::Complete { group, finished, cost, frames } => self.complete(group, finished, cost, frames),
             Event::Refresh(refresh) => self.set_refresh(refresh),
             Event::Adjust(adjustable) => self.adjust(adjustable),

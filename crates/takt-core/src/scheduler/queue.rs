@@ -81,6 +81,12 @@ impl Queue {
         self.iter().next()
     }
 
+    /// The waiting group of that number.
+    pub(super) fn find_mut(&mut self, group: GroupId) -> Option<&mut Waiting> {
+        let offset = self.iter().position(|waiting| waiting.group == group)?;
+        Some(&mut self.ring[(self.first + offset) % PLACES])
+    }
+
     pub(super) fn clear(&mut self) {
         self.len = 0;
     }

@@ -8,6 +8,7 @@
 //! @0 A 100/150              a group predicted to take 100 that takes 150
 //! @0 A 100y                 a group that ends a batch, but not a frame
 //! @5 set mpcg 2 delay 30    settings change: mpcg, delay, lower, min, fixed, heard, blocking, stretch
+//! @5 A revises 2 50         group 2, counted from 0, is predicted to take 50 now
 //! @5 A stride 2 etpf 300    A changes; @5 A priority 3; @5 A leaves; @5 A exits
 //! A 9 posterior 30/100      a reserve of 30 in every 100, or 30/100/50 with a deadline; apriori 30/100,
 //!                           shares SLOT, reserve background, feeds SLOT, interruptible never

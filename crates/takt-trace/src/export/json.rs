@@ -132,6 +132,7 @@ mod tests {
             Record::In(Event::Leave { app }),
             Record::In(Event::Refresh(Refresh::HZ_60)),
             Record::In(Event::Adjust(Config::default().adjustable())),
+            Record::In(Event::Revise { app, group, estimate: Estimate::new(Span::from_us(5)) }),
             Record::Out(Action::Release { app, at: Time::from_us(9) }),
             Record::In(Event::Focus { app: Some(app) }),
             Record::Out(Action::Hold { app, reason: Hold::NoBudget { until: Time::from_us(9) } }),
@@ -178,6 +179,7 @@ mod tests {
             {"at_ns":1000,"record":"leave","app":2}
             {"at_ns":1000,"record":"refresh","refresh_mhz":60000,"origin_ns":0}
             {"at_ns":1000,"record":"adjust","mpcg":5,"margins":{"fixed_ns":100000,"upper_permille":1050,"lower_permille":900,"dispatch_upper_ns":150000,"dispatch_lower_ns":50000,"completion_upper_ns":0,"group_min_ns":30000},"blocking_ns":null,"stretch_ns":0}
+            {"at_ns":1000,"record":"revise","app":2,"group":9,"predicted_ns":5000}
             {"at_ns":1000,"record":"release","app":2,"release_ns":9000}
             {"at_ns":1000,"record":"focus","app":2}
             {"at_ns":1000,"record":"preempt","app":2,"group":9}
@@ -235,6 +237,7 @@ mod tests {
             Record::In(Event::Change { app, params }),
             Record::In(Event::Refresh(Refresh::HZ_60.with_origin(at))),
             Record::In(Event::Focus { app: None }),
+            Record::In(Event::Revise { app, group, estimate: Estimate::UNBOUNDED }),
             Record::In(Event::Adjust(Config { mpcg: 7, ..Config::default() }.adjustable())),
             Record::Out(Action::Lost { app, group, by: LostBy::Timeout }),
             Record::Gpu(GpuRecord::Preempted { app, group, started: None, stays: true }),

@@ -122,6 +122,10 @@ impl<W: Write> Perfetto<W> {
                 let args = Args::new().number("refresh_mhz", u64::from(refresh.mhz()));
                 out.instant(at, self.decisions, "refresh changed".to_owned(), args);
             }
+            Event::Revise { app, group, estimate } => {
+                let args = Args::new().number("group", group.0).span("predicted_us", estimate.span());
+                self.apps.mark(out, at, app, "estimate revised".to_owned(), args);
+            }
             Event::Adjust(adjustable) => {
                 let args = Args::new()
                     .number("mpcg", u64::from(adjustable.mpcg))

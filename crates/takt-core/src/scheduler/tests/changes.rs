@@ -424,3 +424,31 @@ fn deadlines_are_judged_when_all_must_have_been_heard_by_the_new_margin() {
         "#]],
     );
 }
+
+#[test]
+fn a_group_that_was_held_back_for_its_length_goes_when_it_is_said_to_be_shorter() {
+    check(
+        "A 9 etpf 400
+         B 1
+         until 2500
+         @0 A 400s
+         @0 B 5000/100s      # fits nowhere
+         @1000 A 400s
+         @1500 B revises 1 500
+         @1900 B revises 1 100 # it has gone",
+        expect![[r#"
+            0..400 A 400s for 0
+            0 hold B: behind A
+            400 A frame 0 met 0
+            400 hold B: protects A
+            1000 B missed frame 0 for 0 ×1
+            1000..1400 A 400s for 1
+            1000 hold B: behind A
+            1400 A frame 1 met 1
+            1400 hold B: protects A
+            1500..1600 B 100s for 3
+            1600 B frame 0 late 0
+            1900 refused B: no such group in flight
+        "#]],
+    );
+}

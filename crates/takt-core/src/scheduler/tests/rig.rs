@@ -140,6 +140,11 @@ impl Rig {
         let app = AppId(u32::try_from(index).unwrap());
         match &words[1..] {
             ["focuses"] => self.scheduler.handle_event(now, Event::Focus { app: Some(app) }),
+            ["revises", group, length] => {
+                let group = GroupId(group.parse().unwrap());
+                let estimate = Estimate::new(Span::from_ns(length.parse().unwrap()));
+                self.scheduler.handle_event(now, Event::Revise { app, group, estimate });
+            }
             ["leaves"] => self.scheduler.handle_event(now, Event::Leave { app }),
             ["exits"] => self.submit(now, app, "0", GroupKind::Exit),
             [what, ..] if what.starts_with(|c: char| c.is_ascii_digit() || c == '∞') => {

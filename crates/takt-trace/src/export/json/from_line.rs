@@ -35,6 +35,7 @@ impl Line {
             | Self::Leave { .. }
             | Self::Change { .. }
             | Self::Submit { .. }
+            | Self::Revise { .. }
             | Self::Complete { .. }
             | Self::Focus { .. }
             | Self::Refresh { .. }
@@ -66,6 +67,11 @@ impl Line {
                     Kind::Sync => GroupKind::Sync,
                     Kind::Exit => GroupKind::Exit,
                 },
+                estimate: Estimate::new(forever(predicted_ns)),
+            },
+            Self::Revise { app, group, predicted_ns } => Event::Revise {
+                app: AppId(app),
+                group: GroupId(group),
                 estimate: Estimate::new(forever(predicted_ns)),
             },
             Self::Complete { group, finished_ns, cost_ns, frames } => Event::Complete {

@@ -42,6 +42,11 @@ pub(super) enum Line {
         kind: Kind,
         predicted_ns: Option<u64>,
     },
+    Revise {
+        app: u32,
+        group: u64,
+        predicted_ns: Option<u64>,
+    },
     Complete {
         group: u64,
         finished_ns: u64,

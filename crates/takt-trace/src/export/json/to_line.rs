@@ -37,6 +37,9 @@ fn event_line(event: &Event) -> Line {
             },
             predicted_ns: finite(estimate.span()),
         },
+        Event::Revise { app, group, estimate } => {
+            Line::Revise { app: app.0, group: group.0, predicted_ns: finite(estimate.span()) }
+        }
         Event::Complete { group, finished, cost, frames } => Line::Complete {
             group: group.0,
             finished_ns: finished.as_ns(),

@@ -1,0 +1,197 @@
+//! Groups with wrong estimates beside an app with reserved time, simulated: the daemon's loop, a GPU
+//! that executes in order, and made-up time.
+
+use std::os::fd::AsFd;
+
+use takt_core::policy::FrameDeadline;
+use takt_core::{
+    Action, AppId, AppParams, Config, Estimate, Event, Execution, GroupId, GroupKind, Priority, Service,
+    Span, Stride, Time,
+};
+use takt_daemon::engine::{Engine, Note, Office, Order};
+use takt_daemon::seat::Seat;
+use takt_ipc::client::{Receiver, Sender};
+use takt_ipc::{Reply, Request, client};
+use takt_trace::Record;
+use takt_trace::replay::Replay;
+
+/// An app whose frames are one group each.
+struct App {
+    sender: Sender,
+    receiver: Receiver,
+    next: u64,
+    /// When its next frame begins, if it is not at one.
+    begins: Option<Time>,
+    /// Whether it waits for its release after each frame.
+    paced: bool,
+    /// What it predicts of its next frame.
+    estimate: Span,
+    /// What its frames take.
+    cost: Span,
+    /// Whether it predicts what was measured.
+    learns: bool,
+    ran: u64,
+    missed: u64,
+}
+
+struct World {
+    engine: Engine,
+    office: Office,
+    now: Time,
+    gpu_free: Time,
+    /// What runs: when it ends, whose it is, and its number.
+    running: Vec<(Time, usize, u64)>,
+    apps: Vec<App>,
+    log: Vec<(Time, Record)>,
+}
+
+const DIAL: usize = 0;
+const OTHER: usize = 1;
+
+fn config() -> Config {
+    let mut config = Config { mpcg: 2, apps_max: 2, execution: Execution::AnyOrder, ..Config::default() };
+    config.singly = true;
+    config.tuning.blocking = Span::from_ms(1);
+    config
+}
+
+impl World {
+    /// A dial of 60 FPS that reserves 8 ms and takes 7, and another app that reserves nothing.
+    fn new(predicted: Span, cost: Span, learns: bool) -> Self {
+        let (engine, office) = Engine::new(config(), Box::new(FrameDeadline::new())).expect("an engine");
+        let now = Time::from_ms(100_000);
+        let (gpu_free, running, apps, log) = (now, Vec::new(), Vec::new(), Vec::new());
+        let mut world = Self { engine, office, now, gpu_free, running, apps, log };
+        let dial = Span::from_ms(7);
+        world.join(9, Span::from_ms(8), dial, dial, false);
+        world.join(1, Span::ZERO, predicted, cost, learns);
+        world
+    }
+
+    fn join(&mut self, priority: u32, etpf: Span, estimate: Span, cost: Span, learns: bool) {
+        let app = AppId(u32::try_from(self.apps.len()).expect("small"));
+        let (seat, ends) = Seat::new(app).expect("shared memory");
+        let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
+        let (sender, receiver) = client::ends(&ends.region, ends.doorbell, &beat).expect("mapped");
+        let priority = Priority(priority);
+        let params = AppParams { priority, stride: Stride::ONE, etpf, service: Service::default() };
+        let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) };
+        self.office.orders.push(order).expect("room");
+        let (begins, paced) = (Some(self.now), etpf > Span::ZERO);
+        let app = App { sender, receiver, next: 0, begins, paced, estimate, cost, learns, ran: 0, missed: 0 };
+        self.apps.push(app);
+    }
+
+    fn run(&mut self, seconds: u64) {
+        let until = self.now + Span::from_ms(1_000 * seconds);
+        while self.now < until {
+            let timeout = self.engine.turn(self.now, |_| {});
+            self.read_notes();
+            (0..self.apps.len()).for_each(|app| self.hear(app));
+            // The loop turns at least this often.
+            let beat = Some(self.now + Span::from_ms(10));
+            let ends = self.running.iter().map(|(end, _, _)| *end);
+            let begins = self.apps.iter().filter_map(|app| app.begins);
+            let next = timeout.into_iter().chain(beat).chain(ends).chain(begins).min();
+            self.now = next.expect("a beat").max(self.now + Span::from_us(1));
+            self.act();
+        }
+    }
+
+    /// Groups end and frames begin.
+    fn act(&mut self) {
+        let now = self.now;
+        self.running.sort_unstable();
+        while self.running.first().is_some_and(|(end, _, _)| *end <= now) {
+            let (finished, app, group) = self.running.remove(0);
+            let app = &mut self.apps[app];
+            let (group, cost) = (GroupId(group), app.cost);
+            app.sender.send(&Request::Complete { group, finished, cost, frames: 0 }).expect("room");
+            app.ran += 1;
+            if app.learns {
+                app.estimate = cost;
+            }
+            if !app.paced {
+                app.begins = Some(now);
+            }
+        }
+        for app in self.apps.iter_mut().filter(|app| app.begins.is_some_and(|at| at <= now)) {
+            app.begins = None;
+            let (group, kind, estimate) = (GroupId(app.next), GroupKind::Swap, Estimate::new(app.estimate));
+            app.sender.send(&Request::Submit { group, kind, estimate }).expect("room");
+            app.next += 1;
+        }
+    }
+
+    fn hear(&mut self, index: usize) {
+        let app = &mut self.apps[index];
+        while let Some(reply) = app.receiver.next_reply().expect("an honest daemon") {
+            match reply {
+                Reply::Grant { group, .. } => {
+                    self.gpu_free = self.gpu_free.max(self.now) + app.cost;
+                    self.running.push((self.gpu_free, index, group.0));
+                }
+                Reply::Release { at } if app.paced => app.begins = Some(at.max(self.now)),
+                _ => {}
+            }
+        }
+    }
+
+    fn read_notes(&mut self) {
+        while let Ok(note) = self.office.notes.pop() {
+            match note {
+                Note::Record(at, record) => {
+                    if let Record::Out(Action::Missed { app, count, .. }) = record {
+                        self.apps[app.index()].missed += count;
+                    }
+                    self.log.push((at, record));
+                }
+                Note::Gone { seat, fault } => panic!("{:?} was let go: {fault:?}", seat.app),
+                _ => {}
+            }
+        }
+    }
+
+    fn revisions(&self) -> usize {
+        let revises = |(_, record): &&(Time, Record)| matches!(record, Record::In(Event::Revise { .. }));
+        self.log.iter().filter(revises).count()
+    }
+
+    fn replay(&self) {
+        let mut replay = Replay::new(config(), "frame-deadline").expect("it exists");
+        for (at, record) in &self.log {
+            if let Err(difference) = replay.play(*at, record) {
+                panic!("{}\n{:#?}", difference.kind, difference.before);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wrong_estimate_is_found_out_and_costs_nobody_a_deadline() {
+    for predicted in [Span::from_ms(159), Span::FOREVER] {
+        let mut world = World::new(predicted, Span::from_us(500), true);
+        world.run(10);
+        let (dial, other) = (&world.apps[DIAL], &world.apps[OTHER]);
+        println!("{predicted:?}: {} revisions, then {} frames", world.revisions(), other.ran);
+        assert!(other.ran > 1_000, "it runs as soon as it was measured: {}", other.ran);
+        assert!((1..12).contains(&world.revisions()), "and is not doubted again");
+        assert!(dial.ran >= 599 && dial.missed == 0, "{} frames, {} missed", dial.ran, dial.missed);
+        world.replay();
+    }
+}
+
+#[test]
+fn a_true_estimate_is_believed_once_it_was_confirmed() {
+    let long = Span::from_ms(159);
+    let mut world = World::new(long, long, true);
+    world.run(30);
+    let missed = world.apps[DIAL].missed;
+    println!("{missed} deadlines missed before it was confirmed");
+    assert_eq!(world.apps[OTHER].ran, 2, "one is no confirmation");
+    assert!(missed <= 2 * 10, "as many as these two take: {missed}");
+    world.run(60);
+    assert_eq!(world.apps[OTHER].ran, 2, "never again, as long as no such gap comes");
+    assert_eq!(world.apps[DIAL].missed, missed);
+    world.replay();
+}
