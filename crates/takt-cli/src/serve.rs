@@ -59,7 +59,11 @@ fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
     manager.ready("serving");
     let mut idle = Idle::new(args.idle_s);
     let reason = loop {
-        server.turn()?;
+        if let Err(error) = server.turn() {
+            manager.stopping();
+            server.tell(&Entry::Stopping { reason: &error.to_string() });
+            return Err(error.into());
+        }
         if server.is_stopping() {
             break "a tool said so";
         } else if stop.load(Ordering::Relaxed) {

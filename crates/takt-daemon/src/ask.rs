@@ -55,6 +55,11 @@ pub enum Ask {
 }
 
 impl Ask {
+    /// Whether all that happened lately is looked at for the answer.
+    pub fn takes_long(&self) -> bool {
+        matches!(self, Self::Summary { .. } | Self::Why { .. })
+    }
+
     /// Whether it changes anything.
     pub fn changes(&self) -> bool {
         !matches!(self, Self::Apps | Self::Summary { .. } | Self::Why { .. } | Self::Daemon | Self::Watch)

@@ -3,6 +3,7 @@
 //! One thread serves the control socket and reads what the scheduling loop tells. It may take its
 //! time: apps draw on without it.
 
+mod orders;
 mod questions;
 mod reload;
 mod session;
@@ -13,6 +14,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rtrb::Consumer;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use takt_core::{Adjustable, AppId, Span, Stats, policy};
@@ -22,7 +24,7 @@ use takt_ipc::socket::{Peer, Received};
 use crate::awake::Awake;
 use crate::clock;
 use crate::config::Settings;
-use crate::engine::{Engine, Note, Office, Order, Turns};
+use crate::engine::{Engine, Note, Order, Turns};
 use crate::feed::Feeds;
 use crate::journal::{Entry, Journal, Who};
 use crate::log::{Log, Scene};
@@ -31,8 +33,9 @@ use crate::place::Place;
 use crate::quarantine::Quarantine;
 use crate::rights::{self, Denied};
 use crate::seat::{Fault, Seat};
-use crate::thread::{Loop, Waker};
+use crate::thread::Loop;
 use crate::vsync::Follower;
+use orders::Orders;
 use session::Session;
 
 /// Most connections at once.
@@ -48,8 +51,8 @@ pub struct Server {
     sessions: Vec<Session>,
     members: Members,
     quarantine: Quarantine,
-    office: Office,
-    waker: Waker,
+    orders: Orders,
+    notes: Consumer<Note>,
     heart: std::os::fd::OwnedFd,
     log: Log,
     journal: Journal,
@@ -88,7 +91,7 @@ impl Server {
         let (engine, office) = Engine::new(core, chosen)?;
         let heart = engine.heart().as_fd().try_clone_to_owned()?;
         let scheduling = Loop::new(engine, Span::from_us(settings.loop_spin_us.into()))?;
-        let waker = scheduling.waker();
+        let orders = Orders::new(office.orders, scheduling.waker());
         let processor = settings.processor;
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         let scheduler = std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || {
@@ -106,8 +109,8 @@ impl Server {
             settings: Settings { core, ..settings },
             place,
             sessions: Vec::new(),
-            office,
-            waker,
+            orders,
+            notes: office.notes,
             heart,
             log: Log::default(),
             journal: Journal::default(),
@@ -166,11 +169,15 @@ impl Server {
         Ok(())
     }
 
-    /// Waits for something to happen, for a short while, and serves it.
+    /// Waits for something to happen, for a short while, and serves it. It fails where there is
+    /// nothing to serve: without the scheduling loop.
     pub fn turn(&mut self) -> std::io::Result<()> {
+        self.check_loop()?;
         let mut fds = vec![PollFd::new(&self.place, PollFlags::IN)];
         fds.extend(self.sessions.iter().map(|session| PollFd::new(&session.connection, session.interest())));
-        let timeout = Timespec { tv_sec: 0, tv_nsec: TURN.subsec_nanos().into() };
+        let waits = self.sessions.iter().any(|session| session.question.is_some());
+        let patience = if waits { Duration::ZERO } else { TURN };
+        let timeout = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -181,8 +188,8 @@ impl Server {
         self.journal.sum_up(&self.members);
         self.follow_display();
         self.show();
-        // Answered at the loop's next beat; an order that does not fit is asked again then.
-        self.office.orders.push(Order::Count).unwrap_or_default();
+        self.orders.send();
+        self.orders.count();
         for (index, ready) in ready[1..].iter().enumerate() {
             // Whoever does not read is not waited for without end.
             let heard = self.sessions[index].flush(clock::now());
@@ -191,10 +198,22 @@ impl Server {
             }
         }
         self.close_sessions();
+        self.answer_one();
         if ready[0] {
             self.accept();
         }
         Ok(())
+    }
+
+    fn check_loop(&self) -> std::io::Result<()> {
+        if self.scheduler.as_ref().is_some_and(std::thread::JoinHandle::is_finished) {
+            // A panic has said what happened.
+            Err(std::io::Error::other("the scheduling loop has ended, and nothing is scheduled any more"))
+        } else if self.orders.are_stuck() {
+            Err(std::io::Error::other("the scheduling loop hangs: it takes no orders any more"))
+        } else {
+            Ok(())
+        }
     }
 
     fn accept(&mut self) {
@@ -202,36 +221,27 @@ impl Server {
         while let Ok(Some((connection, peer))) = self.place.listener().accept() {
             if self.sessions.len() >= SESSIONS_MAX {
                 // Whoever has said nothing for longest makes room: a crowd keeps nobody out.
-                let Some(idle) = self.sessions.iter().position(|session| session.app.is_none()) else {
+                let others = self.sessions.iter().enumerate().filter(|(_, session)| session.app.is_none());
+                let Some((idle, _)) = others.min_by_key(|(_, session)| session.heard) else {
                     continue;
                 };
                 self.sessions.remove(idle);
             }
-            self.sessions.push(Session::new(connection, peer));
+            self.sessions.push(Session::new(connection, peer, clock::now()));
         }
     }
 
-    /// Reads what a session has sent, up to a question: one who asks on and on takes turns.
+    /// Reads one message of a session: whoever has more to say takes turns with the others.
     fn serve(&mut self, index: usize) {
-        loop {
-            match self.sessions[index].connection.receive() {
-                Ok(Some(received)) => {
-                    let asks = matches!(received.message, Message::Ask { .. });
-                    self.handle(index, received);
-                    if asks {
-                        return;
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    self.refuse(index, error.to_string());
-                    return;
-                }
-                Ok(None) | Err(_) => {
-                    self.sessions[index].closing = true;
-                    return;
-                }
+        let session = &mut self.sessions[index];
+        match session.connection.receive() {
+            Ok(Some(received)) => {
+                session.heard = clock::now();
+                self.handle(index, received);
             }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::InvalidData => self.refuse(index, error.to_string()),
+            Ok(None) | Err(_) => session.closing = true,
         }
     }
 
@@ -313,16 +323,12 @@ impl Server {
         }
     }
 
-    /// Gives the loop an order. If it has not taken hundreds of orders, it hangs, and clients
-    /// notice that by themselves.
     fn order(&mut self, order: Order) {
-        if self.office.orders.push(order).is_ok() {
-            self.waker.wake();
-        }
+        self.orders.give(order);
     }
 
     fn read_notes(&mut self) {
-        while let Ok(note) = self.office.notes.pop() {
+        while let Ok(note) = self.notes.pop() {
             match note {
                 Note::Record(at, record) => {
                     self.journal.watch(&record);
@@ -381,8 +387,11 @@ impl Server {
     fn end_loop(&mut self) {
         if let Some(scheduler) = self.scheduler.take() {
             self.order(Order::Stop);
-            // A loop that panicked has said so itself.
-            drop(scheduler.join());
+            // One that takes no orders would be waited for without end.
+            if self.orders.send() || scheduler.is_finished() {
+                // A loop that panicked has said so itself.
+                drop(scheduler.join());
+            }
         }
     }
 }
@@ -390,5 +399,24 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.end_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_does_not_outlive_its_loop() {
+        let path = std::env::temp_dir().join(format!("takt-loopless-{}", std::process::id()));
+        let mut server = Server::start(path, Settings::default()).expect("a daemon");
+        server.turn().expect("it serves");
+        server.order(Order::Stop);
+        let error = loop {
+            if let Err(error) = server.turn() {
+                break error;
+            }
+        };
+        assert!(error.to_string().starts_with("the scheduling loop has ended"), "{error}");
     }
 }

@@ -76,3 +76,55 @@ fn answers_may_be_long() {
         std::thread::sleep(Duration::from_millis(100));
     }
 }
+
+#[test]
+fn whoever_says_much_takes_turns_with_others() {
+    let daemon = Daemon::start("turns", "");
+    let app = daemon.join("talker", 1);
+    let connect = || Connection::connect(&daemon.path, PATIENCE).expect("connect");
+    let tools: [_; 3] = std::array::from_fn(|_| connect());
+    // Each has been accepted once it was answered.
+    let ask = |tool: &Connection, text: &str| {
+        tool.send(&Message::Ask { text: text.to_owned() }, &[]).expect("sent");
+    };
+    let answered = |connection: &Connection| connection.wait(Duration::ZERO).expect("asked");
+    for tool in &tools {
+        ask(tool, r#"{"ask": "apps"}"#);
+        tool.receive().expect("whole").expect("there");
+    }
+    daemon.with(move |server| {
+        for _ in 0..5 {
+            let hello = support::hello("talker", 2);
+            app.connection.send(&Message::Hello(hello), &[]).expect("sent");
+        }
+        ask(&tools[0], SUMMARY);
+        ask(&tools[1], SUMMARY);
+        ask(&tools[2], r#"{"ask": "apps"}"#);
+        server.turn().expect("served");
+        // One question that takes long, one message of each of the others.
+        assert_eq!(tools.each_ref().map(answered), [true, false, true]);
+        app.connection.receive().expect("whole").expect("an answer");
+        assert!(!answered(&app.connection), "it has said more and waits");
+        server.turn().expect("served");
+        assert!(answered(&tools[1]) && answered(&app.connection));
+    });
+}
+
+#[test]
+fn a_busy_tool_makes_room_for_nobody() {
+    let daemon = Daemon::start("room", "");
+    let connect = || Connection::connect(&daemon.path, PATIENCE).expect("connect");
+    let ask = |tool: &Connection| {
+        tool.send(&Message::Ask { text: r#"{"ask": "apps"}"#.to_owned() }, &[]).expect("sent");
+        tool.receive().expect("whole").is_some()
+    };
+    let tool = connect();
+    assert!(ask(&tool), "it is the first");
+    // As many as there is room for; they say nothing.
+    let silent: Vec<_> = (0..255).map(|_| connect()).collect();
+    assert!(ask(&tool));
+    let late = connect();
+    assert!(ask(&late), "it came last");
+    assert!(ask(&tool), "it was heard since the others");
+    assert!(silent[0].is_hung_up() && !silent[254].is_hung_up());
+}

@@ -157,6 +157,30 @@ fn nobody_is_blamed_for_who_had_the_slot_before() {
     assert_eq!(daemon.ask(r#"{"ask": "apps"}"#)["is"].as_array().map(Vec::len), Some(1));
 }
 
+/// Every turn of the daemon tells the loop something, and whoever joins meanwhile is told of, too.
+#[test]
+fn questions_without_end_keep_nobody_from_leave() {
+    let daemon = Daemon::start("questions", "");
+    let ask = Message::Ask { text: r#"{"ask": "daemon"}"#.to_owned() };
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let tool = Connection::connect(&daemon.path, PATIENCE).expect("connect");
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    tool.send(&ask, &[]).expect("sent");
+                    tool.receive().expect("whole").expect("there");
+                }
+            });
+        }
+        for _ in 0..200 {
+            Honest::join(&daemon).is_served();
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    daemon.await_answer(r#"{"ask": "apps"}"#, |answer| answer["is"] == serde_json::json!([]));
+}
+
 #[test]
 fn descriptors_of_all_kinds_are_closed() {
     let daemon = Daemon::start("fds", "");

@@ -22,10 +22,28 @@ impl Server {
                 Some(refused) => refused,
                 None => return,
             },
+            Ok(ask) if ask.takes_long() => {
+                self.sessions[index].question = Some((clock::now(), ask));
+                return;
+            }
             Ok(ask) => self.answer(index, ask),
             Err(error) => Answer::refused(format!("not understood: {error}")),
         };
         self.reply(index, &answer);
+    }
+
+    /// Answers the one that has waited longest of the questions that take long: one per turn, so that
+    /// nobody else waits for more than that.
+    pub(super) fn answer_one(&mut self) {
+        let since = |session: &Session| session.question.as_ref().map(|(since, _)| *since);
+        let waiting =
+            self.sessions.iter().enumerate().filter_map(|(at, session)| Some((since(session)?, at)));
+        if let Some((_, index)) = waiting.min()
+            && let Some((_, ask)) = self.sessions[index].question.take()
+        {
+            let answer = self.answer(index, ask);
+            self.reply(index, &answer);
+        }
     }
 
     fn reply(&mut self, index: usize, answer: &Answer) {

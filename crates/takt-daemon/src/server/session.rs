@@ -2,7 +2,8 @@
 //!
 //! An answer may be longer than what the system keeps for a socket. The rest waits here until the
 //! other side has read; meanwhile no further question of it is heard, so that whoever asks without
-//! reading costs one answer, for a limited time.
+//! reading costs one answer, for a limited time. Neither is it while a question of it waits that
+//! takes long to answer.
 
 use std::io::{ErrorKind, Result};
 
@@ -10,6 +11,8 @@ use rustix::event::PollFlags;
 use takt_core::{AppId, Span, Time};
 use takt_ipc::message::{Message, TEXT_MAX};
 use takt_ipc::socket::{Connection, Peer};
+
+use crate::ask::Ask;
 
 /// How long somebody may take to read an answer.
 const PATIENCE: Span = Span::from_ms(10_000);
@@ -21,6 +24,10 @@ pub(super) struct Session {
     pub(super) peer: Peer,
     pub(super) app: Option<AppId>,
     pub(super) closing: bool,
+    /// When it last said something, or came.
+    pub(super) heard: Time,
+    /// A question that waits for its turn, and since when.
+    pub(super) question: Option<(Time, Ask)>,
     /// When it last asked for other terms.
     pub(super) renewed: Option<Time>,
     answer: Option<Answer>,
@@ -35,13 +42,26 @@ struct Answer {
 }
 
 impl Session {
-    pub(super) fn new(connection: Connection, peer: Peer) -> Self {
-        Self { connection, peer, app: None, closing: false, renewed: None, answer: None }
+    pub(super) fn new(connection: Connection, peer: Peer, now: Time) -> Self {
+        Self {
+            connection,
+            peer,
+            app: None,
+            closing: false,
+            heard: now,
+            question: None,
+            renewed: None,
+            answer: None,
+        }
     }
 
     /// What to wait for.
     pub(super) fn interest(&self) -> PollFlags {
-        if self.answer.is_some() { PollFlags::OUT } else { PollFlags::IN }
+        match (&self.answer, &self.question) {
+            (Some(_), _) => PollFlags::OUT,
+            (None, Some(_)) => PollFlags::empty(),
+            (None, None) => PollFlags::IN,
+        }
     }
 
     /// How much of an answer waits to be read.
@@ -68,7 +88,7 @@ impl Session {
     /// Sends what still waits; says whether questions are heard again.
     pub(super) fn flush(&mut self, now: Time) -> bool {
         let Some(answer) = &mut self.answer else {
-            return true;
+            return self.question.is_none();
         };
         match answer.send(&self.connection) {
             Ok(()) => self.answer = None,

@@ -1,0 +1,101 @@
+//! Orders on their way to the scheduling loop.
+//!
+//! The queue to the loop is short and is emptied whenever the loop turns. What does not fit waits
+//! here: an order that is lost would leave the list and the core at odds for good, and an app that
+//! was welcomed without the leave it waits for.
+
+use std::collections::VecDeque;
+
+use rtrb::{Producer, PushError};
+
+use crate::engine::Order;
+use crate::thread::Waker;
+
+/// Orders that may wait. All apps together give fewer than this in a second, whatever they do.
+const WAITING_MAX: usize = 4096;
+
+/// The way to the loop.
+#[derive(Debug)]
+pub(super) struct Orders {
+    queue: Producer<Order>,
+    waiting: VecDeque<Order>,
+    waker: Waker,
+}
+
+impl Orders {
+    pub(super) fn new(queue: Producer<Order>, waker: Waker) -> Self {
+        Self { queue, waiting: VecDeque::new(), waker }
+    }
+
+    /// Gives the loop an order, after all those before.
+    pub(super) fn give(&mut self, order: Order) {
+        self.waiting.push_back(order);
+        self.send();
+    }
+
+    /// Sends what waits, as far as there is room; says whether nothing waits any more.
+    pub(super) fn send(&mut self) -> bool {
+        let before = self.waiting.len();
+        while let Some(order) = self.waiting.pop_front() {
+            if let Err(PushError::Full(order)) = self.queue.push(order) {
+                self.waiting.push_front(order);
+                break;
+            }
+        }
+        if self.waiting.len() < before {
+            self.waker.wake();
+        }
+        self.waiting.is_empty()
+    }
+
+    /// Asks for the counters, which are told at the loop's next beat; nothing else waits for that, so
+    /// one such question is on its way at most.
+    pub(super) fn count(&mut self) {
+        if self.waiting.is_empty() && self.queue.slots() == self.queue.buffer().capacity() {
+            let asked = self.queue.push(Order::Count);
+            debug_assert!(asked.is_ok(), "it is empty");
+        }
+    }
+
+    /// Whether so many wait that the loop cannot be alive.
+    pub(super) fn are_stuck(&self) -> bool {
+        self.waiting.len() > WAITING_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::thread::Loop;
+    use takt_core::{AppId, Config, Span, policy};
+
+    #[test]
+    fn orders_wait_and_arrive_in_order() {
+        let policy = policy::by_name("fifo").expect("there");
+        let (engine, _) = Engine::new(Config::default(), policy).expect("an engine");
+        let waker = Loop::new(engine, Span::ZERO).expect("a loop").waker();
+        let (queue, mut taken) = rtrb::RingBuffer::new(4);
+        let mut orders = Orders::new(queue, waker);
+        (0..20).for_each(|_| orders.count());
+        assert_eq!(taken.slots(), 1, "one question is enough");
+        let mut counted = 0;
+        (0..30).for_each(|app| orders.give(Order::Leave { app: AppId(app) }));
+        let mut apps = Vec::new();
+        while let Ok(order) = taken.pop() {
+            orders.send();
+            apps.extend(match order {
+                Order::Leave { app } => Some(app.0),
+                Order::Count => {
+                    counted += 1;
+                    None
+                }
+                other => panic!("{other:?}"),
+            });
+        }
+        assert_eq!((apps, counted), ((0..30).collect::<Vec<u32>>(), 1));
+        assert!(!orders.are_stuck());
+        (0..5000).for_each(|app| orders.give(Order::Leave { app: AppId(app) }));
+        assert!(orders.are_stuck());
+    }
+}
