@@ -18,6 +18,8 @@ use crate::table::{Table, percent};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Figures are of this many seconds.
 const WINDOW_S: u32 = 2;
+/// From so many seconds on, waiting is worth a word.
+const HELD_LONG_S: f64 = 1.0;
 /// Causes are remembered for this many seconds.
 const MEMORY_S: u64 = takt_daemon::log::KEPT.as_ns() / 1_000_000_000;
 
@@ -65,7 +67,8 @@ pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
 }
 
 pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
-    let misses = ask(&args.socket.path(), &Ask::Why { app: args.app.clone(), frame: args.frame })?;
+    let path = args.socket.path();
+    let misses = ask(&path, &Ask::Why { app: args.app.clone(), frame: args.frame })?;
     output::json(args.json.as_deref(), &misses)?;
     let misses = misses.as_array().map_or(&[][..], Vec::as_slice);
     if !output::is_stdout(args.json.as_deref()) {
@@ -73,9 +76,23 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
         if misses.is_empty() {
             said = format!("{} missed no such deadline in the last {MEMORY_S} s.\n", args.app);
         }
+        said.push_str(&held(&ask(&path, &Ask::Apps)?, &args.app));
         output::print(&said)?;
     }
     Ok(if misses.is_empty() { Answer::No } else { Answer::Yes })
+}
+
+/// A sentence about an app that waits for long, and what can be done about it.
+fn held(apps: &Value, app: &str) -> String {
+    let found = of(apps, "name", app).or_else(|| of(apps, "app", app));
+    let held = found.map_or(&Value::Null, |found| &found["held"]);
+    match held["for_s"].as_f64() {
+        Some(for_s) if for_s >= HELD_LONG_S => format!(
+            "{app} has been held back for {for_s:.0} s ({}); a higher priority or reserved time would help it.\n",
+            text(held, "why")
+        ),
+        _ => String::new(),
+    }
 }
 
 /// Tells the daemon to end.

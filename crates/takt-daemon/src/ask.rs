@@ -1,12 +1,13 @@
 //! What tools ask the daemon, and what it answers, in JSON.
 
 use serde::{Deserialize, Serialize};
-use takt_core::{Adjustable, Span};
+use takt_core::{Adjustable, Span, Time};
 use takt_trace::Summary;
 use takt_trace::summary::Miss;
 
 use crate::config::{self, Mistake};
 use crate::members::{self, Members};
+use crate::waits::Waits;
 
 /// A question or an order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -220,6 +221,17 @@ pub struct AppAnswer {
     pub protected: bool,
     /// The same in words.
     pub admission: String,
+    /// Why its next group waits, if it does.
+    pub held: Option<HeldAnswer>,
+}
+
+/// Why an app waits for leave.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct HeldAnswer {
+    /// In a few words.
+    pub why: String,
+    /// For so many seconds nothing of it was let go.
+    pub for_s: f64,
 }
 
 impl Answer {
@@ -229,7 +241,7 @@ impl Answer {
     }
 
     /// Who is scheduled.
-    pub fn apps(members: &Members) -> Self {
+    pub fn apps(members: &Members, waits: &Waits, now: Time) -> Self {
         let ms = |span: Span| span.as_ns() as f64 / 1e6;
         let mut apps: Vec<AppAnswer> = members
             .iter()
@@ -244,6 +256,7 @@ impl Answer {
                 max_slice_ms: (member.max_slice < Span::FOREVER).then(|| ms(member.max_slice)),
                 protected: member.protected,
                 admission: member.admission.clone(),
+                held: waits.held(member.app, now, members),
             })
             .collect();
         apps.sort_by_key(|app| std::cmp::Reverse(app.priority));

@@ -15,6 +15,7 @@
 //! * [`place`]: where it listens, so that only one does.
 //! * [`exposition`], [`exporter`]: counters for monitoring tools.
 //! * [`feed`]: what happens, line by line, for a file and for tools.
+//! * [`waits`]: who waits for leave, since when, and why.
 //! * [`ask`], [`server`]: the control socket: clients and tools.
 
 #![forbid(unsafe_code)]
@@ -41,4 +42,5 @@ pub mod seat;
 pub mod server;
 pub mod thread;
 pub mod vsync;
+pub mod waits;
 pub mod watch;

@@ -35,6 +35,7 @@ use crate::rights::{self, Denied};
 use crate::seat::{Fault, Seat};
 use crate::thread::Loop;
 use crate::vsync::Follower;
+use crate::waits::Waits;
 use orders::Orders;
 use session::Session;
 
@@ -58,6 +59,7 @@ pub struct Server {
     journal: Journal,
     feeds: Feeds,
     awake: Awake,
+    waits: Waits,
     monitor: Option<watched::Monitor>,
     /// Who listens to the display, if anybody does.
     follower: Option<Follower>,
@@ -116,6 +118,7 @@ impl Server {
             journal: Journal::default(),
             feeds: Feeds::default(),
             awake: Awake::default(),
+            waits: Waits::default(),
             monitor: None,
             follower,
             scheduler: Some(scheduler),

@@ -128,3 +128,25 @@ fn a_busy_tool_makes_room_for_nobody() {
     assert!(ask(&tool), "it was heard since the others");
     assert!(silent[0].is_hung_up() && !silent[254].is_hung_up());
 }
+
+#[test]
+fn an_app_that_waits_behind_a_more_important_one_is_told_why_and_for_how_long() {
+    let daemon = Daemon::start("behind", "mpcg = 1");
+    let (mut high, mut low) = (daemon.join("high", 6), daemon.join("low", 5));
+    submit(&mut high, 0, GroupKind::Draw);
+    assert_eq!(await_reply(&mut high, granted), 0);
+    submit(&mut low, 0, GroupKind::Draw);
+    for group in 0..20 {
+        // There is always more of it.
+        submit(&mut high, group + 1, GroupKind::Draw);
+        complete(&mut high, group);
+        assert_eq!(await_reply(&mut high, granted), group + 1);
+    }
+    let held = |answer: &Value| answer["is"][1]["held"].clone();
+    let answer = daemon.await_answer(r#"{"ask": "apps"}"#, |answer| held(answer)["why"] == "behind high");
+    let for_s = held(&answer)["for_s"].as_f64().expect("a time");
+    daemon.await_answer(r#"{"ask": "apps"}"#, |answer| held(answer)["for_s"].as_f64() > Some(for_s));
+    complete(&mut high, 20);
+    assert_eq!(await_reply(&mut low, granted), 0, "now it is its turn");
+    daemon.await_answer(r#"{"ask": "apps"}"#, |answer| held(answer).is_null());
+}

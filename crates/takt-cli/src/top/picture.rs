@@ -70,6 +70,8 @@ pub(crate) struct Row {
     pub(crate) blocked_us_p99: f64,
     /// Maximum.
     pub(crate) blocked_us_max: f64,
+    /// For how many seconds nothing of it was let go, if something waits.
+    pub(crate) held_s: Option<f64>,
 }
 
 impl Picture {
@@ -112,6 +114,7 @@ impl Row {
             blocked_us_p50: number(blocked, "p50"),
             blocked_us_p99: number(blocked, "p99"),
             blocked_us_max: number(blocked, "max"),
+            held_s: app["held"]["for_s"].as_f64(),
         }
     }
 }

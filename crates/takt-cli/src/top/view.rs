@@ -101,6 +101,9 @@ pub(crate) fn lines(picture: &Picture, width: usize, sort: Sort) -> Vec<Line> {
     lines
 }
 
+/// From so many seconds on it is said how long an app has been held back.
+const HELD_LONG_S: f64 = 1.0;
+
 fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
     let mut table = Table::new(&[
         "prio",
@@ -120,7 +123,9 @@ fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
     ]);
     let ms = |us: f64| format!("{:.2}", us / 1000.0);
     for row in rows {
-        let held = picture.timeline.lanes.get(&row.app).and_then(|lane| lane.held.clone());
+        let held = picture.timeline.lanes.get(&row.app).and_then(|lane| lane.held.as_ref());
+        let long = row.held_s.filter(|held_s| *held_s >= HELD_LONG_S);
+        let long = long.map_or_else(String::new, |held_s| format!(" for {held_s:.0} s"));
         table.row(vec![
             row.priority.to_string(),
             if row.protected { "*" } else { "" }.to_owned(),
@@ -139,7 +144,7 @@ fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
             ms(row.blocked_us_p50),
             ms(row.blocked_us_p99),
             ms(row.blocked_us_max),
-            held.unwrap_or_else(|| "-".to_owned()),
+            held.map_or_else(|| "-".to_owned(), |held| held.clone() + &long),
         ]);
     }
     let text = table.render();
@@ -225,6 +230,7 @@ mod tests {
             fps: 7.5,
             gpu: 0.7012,
             predicted_over_measured: 0.0,
+            held_s: Some(12.3),
             ..row(3, "flood", 3)
         };
         let lanes = BTreeMap::from([
@@ -269,7 +275,7 @@ mod tests {
 
                 prio     app     pid   FPS  of      met      GPU  etpf ms  pred/meas  blocked ms p50   p99   max  held
                   80  *  dial   4000  60.0  60  99.20 %  12.30 %      3.0       1.08            0.00  0.93  0.00  -
-                   3     flood  4003   7.5   -        -  70.12 %      0.0          -            0.00  0.00  0.00  protects dial
+                   3     flood  4003   7.5   -        -  70.12 %      0.0          -            0.00  0.00  0.00  protects dial for 12 s
 
                 last 40 ms |                                                    |                                                     |
                 dial       ████████▁                                          ▄██▇                                                    !

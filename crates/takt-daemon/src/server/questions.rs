@@ -67,7 +67,7 @@ impl Server {
             return Answer::refused("only the daemon's user and root may change anything".to_owned());
         }
         match ask {
-            Ask::Apps => Answer::apps(&self.members),
+            Ask::Apps => Answer::apps(&self.members, &self.waits, clock::now()),
             Ask::Summary { window_s } => {
                 let window = Span::from_ms(u64::from(window_s.clamp(1, 30)) * 1000);
                 Answer::Summary(Box::new(self.log.summary(clock::now(), window, &self.scene())))
@@ -122,7 +122,7 @@ impl Server {
         };
         match self.change(app, terms) {
             Err(reason) => Answer::refused(reason),
-            Ok(()) => Answer::apps(&self.members),
+            Ok(()) => Answer::apps(&self.members, &self.waits, clock::now()),
         }
     }
 

@@ -108,6 +108,7 @@ impl Server {
     /// Something happened.
     pub(super) fn happened(&mut self, at: Time, record: Record) {
         self.feeds.record(at, &record);
+        self.waits.record(at, &record);
         self.monitor.iter_mut().for_each(|monitor| monitor.totals.record(at, &record));
         self.log.add(at, record);
     }

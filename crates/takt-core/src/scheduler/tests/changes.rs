@@ -452,3 +452,72 @@ fn a_group_that_was_held_back_for_its_length_goes_when_it_is_said_to_be_shorter(
         "#]],
     );
 }
+
+#[test]
+fn who_reserves_nothing_gets_what_longer_frames_leave_at_the_ends_of_periods() {
+    check(
+        "A 6
+         B 5
+         until 3300
+         @0 A 300 300 300 300 300 300 300 300 300 300s
+         @0 B 100s",
+        expect![[r#"
+            0..300 A 300 for 0
+            0 hold A: no slot
+            0 hold B: behind A
+            300..600 A 300 for 0
+            600..900 A 300 for 0
+            900..1200 A 300 for 1
+            1000 A missed frame 0 for 0 ×1
+            1000 B missed frame 0 for 0 ×1
+            1200..1500 A 300 for 1
+            1500..1800 A 300 for 1
+            1800..1900 B 100s for 1
+            1800 hold A: behind B
+            1900 B frame 0 late 0
+            1900..2200 A 300 for 2
+            1900 hold A: no slot
+            2000 A missed frame 0 for 1 ×1
+            2200..2500 A 300 for 2
+            2500..2800 A 300 for 2
+            2800..3100 A 300s for 3
+            3000 A missed frame 0 for 2 ×1
+            3000 B missed frame 1 for 2 ×1
+            3100 A frame 0 late 0
+        "#]],
+    );
+}
+
+#[test]
+fn who_reserves_nothing_has_its_turn_after_more_important_frames_that_are_shorter() {
+    check(
+        "A 6
+         B 5
+         until 2500
+         @0 A 700s 700s 700s
+         @0 B 100s 100s 100s",
+        expect![[r#"
+            0..700 A 700s for 0
+            0 hold A: no slot
+            0 hold B: behind A
+            700 A frame 0 met 0
+            700..800 B 100s for 0
+            700 hold A: behind B
+            700 hold B: no slot
+            800 B frame 0 met 0
+            800..1500 A 700s for 1
+            800 hold A: no slot
+            800 hold B: behind A
+            1500 A frame 1 met 1
+            1500..1600 B 100s for 1
+            1500 hold A: behind B
+            1500 hold B: no slot
+            1600 B frame 1 met 1
+            1600..2300 A 700s for 2
+            1600 hold B: behind A
+            2300 A frame 2 met 2
+            2300..2400 B 100s for 2
+            2400 B frame 2 met 2
+        "#]],
+    );
+}

@@ -1,0 +1,113 @@
+//! Who waits for leave, since when, and why.
+
+use std::collections::BTreeMap;
+
+use takt_core::{Action, AppId, Event, Hold, Time};
+use takt_trace::{Observer, Record, why_held};
+
+use crate::ask::HeldAnswer;
+use crate::members::Members;
+
+/// Everybody who waits.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    apps: BTreeMap<AppId, Wait>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    /// Groups that wait.
+    groups: u32,
+    /// Since when it was let go last, or waits at all.
+    since: Time,
+    reason: Option<Hold>,
+}
+
+impl Waits {
+    /// How long an app has been held back, and why; none if it does not wait.
+    pub fn held(&self, app: AppId, now: Time, members: &Members) -> Option<HeldAnswer> {
+        let wait = self.apps.get(&app)?;
+        let reason = wait.reason?;
+        let name = |app| members.get(app).map(|member| member.name.clone()).unwrap_or_default();
+        let for_s = now.since(wait.since).as_ns() as f64 / 1e9;
+        Some(HeldAnswer { why: why_held(reason, name), for_s })
+    }
+
+    fn submitted(&mut self, at: Time, app: AppId) {
+        let nothing = Wait { groups: 0, since: at, reason: None };
+        self.apps.entry(app).or_insert(nothing).groups += 1;
+    }
+
+    /// One group of an app waits no longer; the others do since then, for what reason is told if it
+    /// is another one.
+    fn went(&mut self, at: Time, app: AppId) {
+        if let Some(wait) = self.apps.get_mut(&app) {
+            wait.groups -= 1;
+            wait.since = at;
+            if wait.groups == 0 {
+                self.apps.remove(&app);
+            }
+        }
+    }
+}
+
+impl Observer for Waits {
+    fn record(&mut self, at: Time, record: &Record) {
+        match *record {
+            Record::In(Event::Submit { app, .. }) => self.submitted(at, app),
+            Record::Out(Action::Dispatch { app, .. } | Action::Refused { app, group: Some(_), .. }) => {
+                self.went(at, app);
+            }
+            Record::Out(Action::Hold { app, reason }) => {
+                self.apps.entry(app).and_modify(|wait| wait.reason = Some(reason));
+            }
+            Record::In(Event::Leave { app }) | Record::Out(Action::Left { app, .. }) => {
+                self.apps.remove(&app);
+            }
+            // Nobody knows who waits: it is told by and by.
+            Record::Gap { .. } => self.apps.clear(),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use takt_core::{Estimate, GroupId, GroupKind, Period, Refusal, Span};
+
+    const APP: AppId = AppId(3);
+
+    fn submit(group: u64) -> Record {
+        let (group, kind) = (GroupId(group), GroupKind::Draw);
+        Record::In(Event::Submit { app: APP, group, kind, estimate: Estimate::default() })
+    }
+
+    fn dispatch(group: u64) -> Record {
+        let (group, target, start, reserved) = (GroupId(group), Period(0), Time::ZERO, Span::ZERO);
+        Record::Out(Action::Dispatch { app: APP, group, target, start, reserved })
+    }
+
+    #[test]
+    fn waiting_counts_from_the_last_time_that_it_was_let_go() {
+        let mut waits = Waits::default();
+        let members = Members::new(1);
+        let hold = Record::Out(Action::Hold { app: APP, reason: Hold::NoSlot });
+        let refused = Action::Refused { app: APP, group: Some(GroupId(2)), reason: Refusal::QueueFull };
+        let held_ms = |waits: &Waits, now: u64| {
+            waits.held(APP, Time::from_ms(now), &members).map(|held| held.for_s * 1e3)
+        };
+        waits.record(Time::from_ms(10), &submit(0));
+        assert_eq!(held_ms(&waits, 20), None, "nobody has said why");
+        waits.record(Time::from_ms(10), &hold);
+        assert_eq!(held_ms(&waits, 20), Some(10.0));
+        waits.record(Time::from_ms(30), &submit(1));
+        waits.record(Time::from_ms(30), &submit(2));
+        assert_eq!(held_ms(&waits, 40), Some(30.0));
+        waits.record(Time::from_ms(50), &Record::Out(refused));
+        waits.record(Time::from_ms(50), &dispatch(0));
+        assert_eq!(held_ms(&waits, 60), Some(10.0), "the next one");
+        waits.record(Time::from_ms(70), &dispatch(1));
+        assert_eq!(held_ms(&waits, 80), None);
+    }
+}
