@@ -94,11 +94,7 @@ pub fn make(folder: &Path) -> Result<()> {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let found = std::fs::symlink_metadata(folder)?;
-            let own = rustix::process::geteuid().as_raw();
-            let shared = folder.parent().and_then(|above| above.metadata().ok());
-            let anybodys = shared.is_some_and(|above| above.mode() & 0o002 != 0);
-            if anybodys && found.uid() != own && found.uid() != 0 {
+            if !takt_ipc::find::is_trustworthy(folder) {
                 let what = format!("{} belongs to somebody else; give --socket", folder.display());
                 return Err(Error::new(ErrorKind::PermissionDenied, what));
             }

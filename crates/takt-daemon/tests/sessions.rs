@@ -120,3 +120,58 @@ fn leave_that_nobody_takes_makes_room_for_others() {
     let pass = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
     end(&session, pass);
 }
+
+#[test]
+fn a_group_that_was_given_back_ends_once() {
+    let daemon = Daemon::start("ends-once", "");
+    let session = session(&daemon);
+    for _ in 0..3 {
+        let pass = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
+        session.end_frame(&pass);
+        while session.is_hasty() {
+            session.give_back_unused();
+        }
+        assert!(!session.is_held(&pass));
+        // Whoever has it nevertheless says nothing that the daemon knows already.
+        session.complete(pass, clock::now(), Span::from_us(20));
+        assert_eq!(session.hand_over(pass), None);
+    }
+    let pass = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled still");
+    session.end_frame(&pass);
+    session.complete(pass, clock::now(), Span::from_us(20));
+    await_frames(&daemon, 4);
+    assert!(session.welcome().is_some());
+}
+
+#[test]
+fn terms_that_are_refused_are_not_kept() {
+    let daemon = Daemon::start("kept", "");
+    let session = session(&daemon);
+    let asks = |mhz| Hello { name: "free".to_owned(), fps_mhz: Some(mhz), ..Hello::default() };
+    assert!(session.renew(asks(30_000)));
+    assert!(!session.renew(asks(45_000)), "the display does not have it");
+    assert!(session.said().starts_with("the terms stay"), "{}", session.said());
+    drop(daemon);
+    // Found again, the daemon is asked for what it gave.
+    let daemon = Daemon::start("kept", "");
+    let until = Instant::now() + PATIENCE;
+    while session.ask(GroupKind::Sync, Span::ZERO).is_none() {
+        assert!(Instant::now() < until, "{}", session.said());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(daemon.ask(r#"{"ask": "apps"}"#)["is"][0]["fps"], 30.0);
+}
+
+#[test]
+fn a_frame_that_comes_sooner_is_not_slept_through() {
+    let daemon = Daemon::start("sooner", "");
+    let hello = Hello { name: "slow".to_owned(), fps_mhz: Some(250), ..Hello::default() };
+    let session = Session::new(daemon.path.clone(), hello, silent);
+    let swap = session.ask(GroupKind::Swap, Span::ZERO).expect("scheduled");
+    session.complete(swap, clock::now(), Span::ZERO);
+    let first = session.released(swap).expect("it has a frame rate");
+    assert!(first > clock::now() + Span::from_ms(1_000), "seconds away");
+    assert_eq!(daemon.ask(r#"{"ask": "set", "app": "slow", "fps": 60}"#)["answer"], "apps");
+    let next = session.pace(swap).expect("it still has one");
+    assert!(next < first, "{next:?} is no sooner than {first:?}");
+}

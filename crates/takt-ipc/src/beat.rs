@@ -10,13 +10,16 @@ use rustix::fs::{SealFlags, fcntl_add_seals};
 use rustix::mm::ProtFlags;
 use takt_core::{Span, Time};
 
-use crate::region::{Mapping, sealed};
+use crate::region::{Mapping, Shareable, sealed};
 
 #[repr(C)]
 #[derive(Debug)]
 struct Page {
     beat: AtomicU64,
 }
+
+// SAFETY: one atomic.
+unsafe impl Shareable for Page {}
 
 /// The daemon's view.
 #[derive(Debug)]

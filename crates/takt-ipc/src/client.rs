@@ -90,7 +90,6 @@ impl Joining {
         match self.connection.wait(patience) {
             Ok(true) => {}
             Ok(false) => return Ok(Progress::NotYet(self)),
-            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(Progress::NotYet(self)),
             Err(error) => return Err(self.absent(error)),
         }
         let Some(Received { message, fds }) = self.connection.receive().map_err(|e| self.absent(e))? else {

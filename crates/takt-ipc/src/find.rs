@@ -1,7 +1,9 @@
 //! Where daemons listen, and which one to turn to.
 
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::socket::Connection;
@@ -34,7 +36,22 @@ fn variable(name: &str) -> Option<OsString> {
 }
 
 fn first_to_answer(own: PathBuf, system: PathBuf) -> PathBuf {
-    if !answers(&own) && answers(&system) { system } else { own }
+    let is_ours = own.parent().is_none_or(is_trustworthy);
+    if is_ours && (answers(&own) || !answers(&system)) { own } else { system }
+}
+
+/// Whether nobody else can have put something there for us: where anybody may make folders, one that
+/// is there must be the user's own or the superuser's. One that is not there is nobody's.
+pub fn is_trustworthy(folder: &Path) -> bool {
+    let owned = |uid| uid == rustix::process::geteuid().as_raw() || uid == 0;
+    let is_anybodys = |above: Metadata| above.mode() & 0o002 != 0;
+    match std::fs::symlink_metadata(folder) {
+        Ok(found) => {
+            owned(found.uid())
+                || !folder.parent().is_some_and(|above| above.metadata().is_ok_and(is_anybodys))
+        }
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
 }
 
 /// Whether somebody serves there whom we may talk to: sockets are left behind by those who were
@@ -75,6 +92,26 @@ mod tests {
         for path in [&own, &system] {
             std::fs::remove_file(path).expect("removed");
         }
+    }
+
+    #[test]
+    fn folders_of_others_are_not_looked_into() {
+        let folder = path("folder");
+        assert!(is_trustworthy(&folder), "it is not there");
+        std::fs::create_dir(&folder).expect("made");
+        assert!(is_trustworthy(&folder), "it is ours");
+        // Only the superuser can give folders away.
+        if rustix::process::geteuid().is_root() {
+            let (own, system) = (folder.join("control"), path("folder-system"));
+            let found = || first_to_answer(own.clone(), system.clone());
+            let trap = Listener::bind(&own).expect("bind");
+            assert_eq!(found(), own);
+            std::os::unix::fs::chown(&folder, Some(12_345), None).expect("given away");
+            assert!(!is_trustworthy(&folder));
+            assert_eq!(found(), system, "whoever listens there");
+            drop(trap);
+        }
+        std::fs::remove_dir_all(folder).expect("removed");
     }
 
     #[test]

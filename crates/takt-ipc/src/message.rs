@@ -1,8 +1,10 @@
 //! What goes through the control socket.
 //!
 //! A message is a datagram: a fixed head and then fields, each a number, a length and that many
-//! bytes. Unknown fields are skipped, so newer sides can talk to older ones; a field that comes
-//! twice, is cut off or has the wrong length makes the message [`Invalid`].
+//! bytes. Both sides must be of the same [version](crate::VERSION), which changes with the meaning of
+//! messages. Fields that nobody depends on may be added without that: whoever does not know a field
+//! skips it. A field that comes twice, is cut off or has the wrong length makes the message
+//! [`Invalid`].
 
 use crate::VERSION;
 

@@ -1,7 +1,6 @@
 //! What the rings carry.
 //!
-//! A record is eight words. The first names the kind in its low byte; the meaning of the others
-//! follows from that, and what a kind does not use is zero. Decoding checks every field, so what
+//! A record is eight words. The first is the kind; the meaning of the others follows from that, and what a kind does not use is zero. Decoding checks every field, so what
 //! comes out is sensible in itself; whether it fits what happened before is the receiver's to
 //! judge.
 

@@ -29,7 +29,18 @@ const _: () = {
     assert!(size_of::<Layout>() == 33_088);
 };
 
-/// A mapping of some `T` made of atomics.
+/// What may lie in memory that others write to.
+///
+/// # Safety
+///
+/// It consists of atomics alone, for which any bytes are valid, and needs no more alignment than a page
+/// has.
+pub(crate) unsafe trait Shareable: Sync {}
+
+// SAFETY: rings and a bell, which are atomics.
+unsafe impl Shareable for Layout {}
+
+/// A mapping of some `T`.
 #[derive(Debug)]
 pub(crate) struct Mapping<T> {
     at: NonNull<T>,
@@ -40,9 +51,8 @@ unsafe impl<T: Send> Send for Mapping<T> {}
 // SAFETY: it only hands out shared references to `T`.
 unsafe impl<T: Sync> Sync for Mapping<T> {}
 
-impl<T> Mapping<T> {
-    /// Maps `fd` if it is a sealed region that is large enough: only then can no access fail. `T` must
-    /// consist of atomics, for which any bytes are valid.
+impl<T: Shareable> Mapping<T> {
+    /// Maps `fd` if it is a sealed region that is large enough: only then can no access fail.
     pub(crate) fn new(fd: BorrowedFd<'_>, access: ProtFlags) -> std::io::Result<Self> {
         if !fcntl_get_seals(fd)?.contains(SealFlags::SHRINK) {
             let what = "shared memory that can shrink";
@@ -62,7 +72,7 @@ impl<T> Mapping<T> {
 
     pub(crate) fn get(&self) -> &T {
         // SAFETY: mapped, page-aligned and large enough since `new`, until `drop`; any bytes are
-        // a valid `T`, and all changes from outside are to atomics.
+        // a valid `T`, and all changes from outside are to atomics, since it is shareable.
         unsafe { self.at.as_ref() }
     }
 }

@@ -1,8 +1,8 @@
 //! A bounded queue between two processes that do not trust each other.
 //!
 //! One side writes, the other reads. Each keeps its own position to itself and only publishes it;
-//! the position of the other side is checked on every use: if it claims something impossible, the
-//! ring is [`Corrupt`] and stays so. Records are read word by word with atomic loads, so a side
+//! the position of the other side is checked on every use: if it claims something impossible, that is
+//! [`Corrupt`], and whoever sees it ends the conversation. Records are read word by word with atomic loads, so a side
 //! that scribbles over them meanwhile produces a wrong record, never undefined behaviour.
 
 use crate::record::{RECORD_WORDS, Words};

@@ -49,6 +49,9 @@ const GREETING: Span = Span::from_ms(100);
 /// Longest sleep between two frames: the longest stride of the core at 60 Hz.
 const PACE_MAX: Span = Span::from_ms(4_000);
 
+/// How often to look meanwhile whether the rate is another one.
+const LOOK: Span = Span::from_ms(50);
+
 /// How long leave may go unused while another thread of the program waits for its own.
 const UNUSED_WHILE_WAITING: Span = Span::from_ms(10);
 /// How long it may at all. The daemon gives up on groups after half a second.
@@ -60,6 +63,8 @@ const UNUSED_BETWEEN: Span = Span::from_ms(2);
 /// The connection to the daemon, as it comes and goes.
 pub struct Session {
     link: Mutex<Link>,
+    /// Whoever asks for other terms, one after the other: each is to get its own answer.
+    renewing: Mutex<()>,
     /// Something came for somebody.
     news: Condvar,
 }
@@ -73,7 +78,11 @@ impl std::fmt::Debug for Session {
 impl Session {
     /// A session with the daemon at `socket`, which is joined when something is asked for.
     pub const fn new(socket: PathBuf, hello: Hello, say: Say) -> Self {
-        Self { link: Mutex::new(Link::new(socket, hello, say)), news: Condvar::new() }
+        Self {
+            link: Mutex::new(Link::new(socket, hello, say)),
+            renewing: Mutex::new(()),
+            news: Condvar::new(),
+        }
     }
 
     /// Joins, if that is due, and finds out how long groups may be.
@@ -88,9 +97,15 @@ impl Session {
         let _silent = self.wait(Span::ZERO, heard);
     }
 
-    /// Asks for other terms, now and at every later connection.
-    pub fn renew(&self, hello: Hello) {
-        self.lock().renew(hello);
+    /// Asks for other terms, now and at every later connection; says whether the daemon gives them.
+    /// If it does not, those before stay. Other threads go on meanwhile.
+    pub fn renew(&self, hello: Hello) -> bool {
+        let _alone = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(renewal) = self.lock().begin_renewal(&hello) else {
+            return true;
+        };
+        let answer = renewal.ask();
+        self.lock().end_renewal(hello, renewal.life, answer)
     }
 
     /// What the daemon said when it welcomed us; none if nobody schedules.
@@ -187,12 +202,12 @@ impl Session {
         if !pass.fills {
             return Some(pass);
         }
-        self.lock().close(pass.number, pass.life).map(|frames| Pass { frames, ..pass })
+        self.lock().close(pass.number, pass.life).map(|frames| Pass { frames, fills: false, ..pass })
     }
 
     /// The group of a pass is over.
     pub fn complete(&self, pass: Pass, finished: Time, cost: Span) {
-        self.lock().complete(pass.number, pass.life, finished, cost, pass.frames);
+        self.lock().complete(pass, finished, cost);
     }
 
     /// After a swap: waits until the daemon says when the next frame may begin; none if that is
@@ -201,15 +216,27 @@ impl Session {
         self.wait(Span::ZERO, |link| link.released(swap.life))
     }
 
-    /// After a swap: sleeps until the next frame may begin, and says when that was.
+    /// After a swap: sleeps until the next frame may begin, and says when that was; none if that is
+    /// not up to the daemon, or not any more.
     pub fn pace(&self, swap: Pass) -> Option<Time> {
-        let at = self.released(swap)?;
+        let mut at = self.released(swap)?;
         // No display waits longer for a frame; and if the daemon has gone mad, we have not.
-        let sleep = at.since(clock::now()).min(PACE_MAX);
-        if sleep > Span::ZERO {
+        let latest = clock::now() + PACE_MAX;
+        loop {
+            let sleep = at.min(latest).since(clock::now()).min(LOOK);
+            if sleep == Span::ZERO {
+                return Some(at);
+            }
             std::thread::sleep(Duration::from_nanos(sleep.as_ns()));
+            let mut link = self.lock();
+            link.listen_now();
+            match link.released(swap.life) {
+                Waiting::Over(None) => return None,
+                Waiting::Over(Some(other)) => at = other,
+                // It was taken by another thread's swap.
+                Waiting::NotYet => {}
+            }
         }
-        Some(at)
     }
 
     /// The longest group that is to be formed.

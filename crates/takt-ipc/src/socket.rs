@@ -5,11 +5,12 @@
 
 use std::io::{Error, ErrorKind, Result};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
@@ -27,7 +28,8 @@ const BACKLOG: i32 = 64;
 /// Who is on the other side, as the kernel knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// Its process when it connected, or when it began to listen.
+    /// Its process when it connected, or when it began to listen; 0 if that is in a namespace that we
+    /// cannot see, as processes of containers are from others.
     pub pid: u32,
     /// Its user.
     pub uid: u32,
@@ -85,7 +87,8 @@ impl Connection {
         let socket = open(SocketFlags::empty())?;
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience))?;
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(patience))?;
-        connect(&socket, &SocketAddrUnix::new(path)?)?;
+        let address = SocketAddrUnix::new(path)?;
+        retry_on_intr(|| connect(&socket, &address))?;
         Ok(Self(socket))
     }
 
@@ -101,15 +104,22 @@ impl Connection {
         Ok(Self(socket))
     }
 
-    /// Waits for something to receive, for `patience` at most; says whether there is something, be it
-    /// the news that the other side is gone.
+    /// Waits for something to receive, for `patience` at most, whatever signals the program gets; says
+    /// whether there is something, be it the news that the other side is gone.
     pub fn wait(&self, patience: Duration) -> Result<bool> {
         let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
-        let timeout = Timespec {
-            tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: patience.subsec_nanos().into(),
-        };
-        Ok(poll(&mut fds, Some(&timeout))? > 0)
+        let began = Instant::now();
+        loop {
+            let rest = patience.saturating_sub(began.elapsed());
+            let timeout = Timespec {
+                tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: rest.subsec_nanos().into(),
+            };
+            match poll(&mut fds, Some(&timeout)) {
+                Err(Errno::INTR) => {}
+                ready => return Ok(ready? > 0),
+            }
+        }
     }
 
     /// Whether the other side is gone, at once.
@@ -121,9 +131,16 @@ impl Connection {
 
     /// Who is on the other side: whoever connected, or whoever listened.
     pub fn peer(&self) -> Result<Peer> {
-        let credentials = sockopt::socket_peercred(&self.0)?;
-        let pid = u32::try_from(credentials.pid.as_raw_nonzero().get()).unwrap_or(0);
-        Ok(Peer { pid, uid: credentials.uid.as_raw() })
+        let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut size = size_of_val(&peer) as libc::socklen_t;
+        let (fd, level) = (self.0.as_raw_fd(), libc::SOL_SOCKET);
+        // SAFETY: there is room for the answer, and its size is told.
+        let asked =
+            unsafe { libc::getsockopt(fd, level, libc::SO_PEERCRED, (&raw mut peer).cast(), &raw mut size) };
+        if asked != 0 {
+            return Err(Error::last_os_error());
+        }
+        Ok(Peer { pid: u32::try_from(peer.pid).unwrap_or_default(), uid: peer.uid })
     }
 
     /// Sends a message with descriptors.
@@ -136,7 +153,7 @@ impl Connection {
             return Err(Error::new(ErrorKind::InvalidInput, "too many descriptors for one message"));
         }
         let parts = [std::io::IoSlice::new(&bytes)];
-        sendmsg(&self.0, &parts, &mut ancillary, SendFlags::NOSIGNAL)?;
+        retry_on_intr(|| sendmsg(&self.0, &parts, &mut ancillary, SendFlags::NOSIGNAL))?;
         Ok(())
     }
 
@@ -148,7 +165,8 @@ impl Connection {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut parts = [std::io::IoSliceMut::new(&mut bytes)];
-        let received = recvmsg(&self.0, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+        let received =
+            retry_on_intr(|| recvmsg(&self.0, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC))?;
         // Descriptors are taken first, so that they are closed whatever comes of the message.
         let mut fds = Vec::new();
         for part in ancillary.drain() {
@@ -228,6 +246,36 @@ mod tests {
         drop(client);
         assert!(daemon.is_hung_up() && daemon.wait(PATIENCE).expect("asked"));
         assert!(daemon.receive().expect("no error").is_none(), "gone");
+        std::fs::remove_file(path).expect("remove");
+    }
+
+    extern "C" fn interrupted(_: libc::c_int) {}
+
+    #[test]
+    fn signals_do_not_end_waiting() {
+        let (listener, path) = listener("signals");
+        let client = Connection::connect(&path, PATIENCE).expect("connect");
+        let (daemon, _) = accept(&listener);
+        let handler = interrupted as extern "C" fn(libc::c_int);
+        // SAFETY: the handler does nothing, and nobody else here uses this signal.
+        unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
+        std::thread::scope(|scope| {
+            let (tell, told) = std::sync::mpsc::sync_channel(1);
+            let waits = scope.spawn(move || {
+                // SAFETY: it has no conditions.
+                tell.send(unsafe { libc::pthread_self() }).expect("somebody asks");
+                client.wait(PATIENCE)
+            });
+            let thread = told.recv().expect("it says who it is");
+            for _ in 0..20 {
+                // SAFETY: the thread is joined later, so it is there.
+                unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            assert!(!waits.is_finished(), "nothing has come");
+            daemon.send(&Message::Hello(Hello::default()), &[]).expect("send");
+            assert!(waits.join().expect("no panic").expect("it waits on"));
+        });
         std::fs::remove_file(path).expect("remove");
     }
 

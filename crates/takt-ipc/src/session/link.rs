@@ -75,8 +75,6 @@ struct On {
     unwanted: BTreeSet<u64>,
     /// Frames that ended when their group had been given back: the next one counts them.
     stray_frames: u32,
-    /// Groups that were given back, until somebody who had leave for them hears of it.
-    given_back: BTreeSet<u64>,
     release: Option<Time>,
     slice: Option<Span>,
 }
@@ -86,6 +84,20 @@ pub(super) enum Waiting<T> {
     NotYet,
     /// Found, or never to be found.
     Over(Option<T>),
+}
+
+/// A question for other terms, which may take its time.
+pub(super) struct Renewal {
+    connection: Arc<Connection>,
+    hello: Hello,
+    pub(super) life: u64,
+}
+
+impl Renewal {
+    /// Asks, and waits for the answer.
+    pub(super) fn ask(&self) -> Result<Welcome, NotScheduled> {
+        renew(&self.connection, &self.hello, PATIENCE)
+    }
 }
 
 /// Somebody who sleeps until there is a reply.
@@ -172,23 +184,46 @@ impl Link {
         self.said.as_deref().unwrap_or_default()
     }
 
-    /// Asks for other terms, now and at every later connection.
-    pub(super) fn renew(&mut self, hello: Hello) {
+    /// Whom to ask for other terms; if nobody schedules, they are asked for at the next connection.
+    pub(super) fn begin_renewal(&mut self, hello: &Hello) -> Option<Renewal> {
+        let life = self.life;
+        let Some(on) = &self.on else {
+            self.hello = hello.clone();
+            self.connect();
+            return None;
+        };
         // A priority that we have, or would have but for another app, is not asked for again.
         let priority = hello.priority.filter(|priority| Some(*priority) != self.hello.priority);
-        let asked = Hello { priority, ..hello.clone() };
-        self.hello = hello;
-        let Some(on) = &mut self.on else {
-            return self.connect();
-        };
-        match renew(&on.connection, &asked, PATIENCE) {
-            Ok(welcome) => {
-                on.welcome = welcome;
-                self.say_welcome();
-            }
-            Err(NotScheduled::Refused(reason)) => self.say(format!("the terms stay: {reason}")),
-            Err(error) => self.lose(&error.to_string()),
+        Some(Renewal {
+            connection: Arc::clone(&on.connection),
+            hello: Hello { priority, ..hello.clone() },
+            life,
+        })
+    }
+
+    /// The answer came; says whether `hello` is what we ask for from now on.
+    pub(super) fn end_renewal(
+        &mut self,
+        hello: Hello,
+        life: u64,
+        answer: Result<Welcome, NotScheduled>,
+    ) -> bool {
+        if let Err(NotScheduled::Refused(reason)) = answer {
+            self.say(format!("the terms stay: {reason}"));
+            return false;
         }
+        self.hello = hello;
+        // Another connection than the one that was asked knows nothing of it.
+        if let Some(on) = self.of(life) {
+            match answer {
+                Ok(welcome) => {
+                    on.welcome = welcome;
+                    self.say_welcome();
+                }
+                Err(error) => self.lose(&error.to_string()),
+            }
+        }
+        true
     }
 
     /// Sends a group to the daemon; its number and the connection it was sent on.
@@ -362,7 +397,6 @@ impl Link {
             answered: 0,
             unwanted: BTreeSet::new(),
             stray_frames: 0,
-            given_back: BTreeSet::new(),
             release: None,
             slice: None,
         });

@@ -3,7 +3,7 @@
 use takt_core::limits::FRAMES_PER_GROUP_MAX;
 use takt_core::{GroupId, GroupKind, Span, Time};
 
-use super::super::UNUSED_BETWEEN;
+use super::super::{Pass, UNUSED_BETWEEN};
 use super::{Link, Waiting};
 use crate::{Request, clock};
 
@@ -102,9 +102,7 @@ impl Link {
 
     /// A group gets no more commands; the frames that ended in it, none if it was not open.
     pub(in crate::session) fn close(&mut self, number: u64, life: u64) -> Option<u32> {
-        let on = self.of(life)?;
-        on.given_back.remove(&number);
-        on.open.remove(&number).map(|open| open.frames)
+        self.of(life)?.open.remove(&number).map(|open| open.frames)
     }
 
     /// Whether there is leave that must not go unused for long.
@@ -133,7 +131,6 @@ impl Link {
         let late = |(number, open): (&u64, &Open)| is_late(open).then_some((*number, open.frames));
         let mut late: Vec<(u64, u32)> = on.open.iter().filter_map(late).collect();
         on.open.retain(|_, open| !is_late(open));
-        on.given_back.extend(late.iter().map(|(number, _)| number));
         if let Some(ahead) = on.ahead.take_if(|ahead| lasted(ahead.granted, UNUSED_BETWEEN)) {
             on.granted.remove(&ahead.number);
             late.push((ahead.number, 0));
@@ -143,32 +140,32 @@ impl Link {
         }
     }
 
-    /// Takes replies that are there already, unless somebody listens.
+    /// Takes replies that are there already, where one is waited for in passing.
     fn listen_once(&mut self) {
-        if self.on.as_ref().is_some_and(|on| on.ahead.is_some())
-            && let Some(mut listener) = self.begin_listening()
-        {
+        if self.on.as_ref().is_some_and(|on| on.ahead.is_some()) {
+            self.listen_now();
+        }
+    }
+
+    /// Takes replies that are there already, unless somebody listens.
+    pub(in crate::session) fn listen_now(&mut self) {
+        if let Some(mut listener) = self.begin_listening() {
             let heard = listener.take();
             self.end_listening(listener, heard);
         }
     }
 
-    /// A group is over; whoever has given it back has said so already.
-    pub(in crate::session) fn complete(
-        &mut self,
-        number: u64,
-        life: u64,
-        finished: Time,
-        cost: Span,
-        frames: u32,
-    ) {
-        let Some(on) = self.of(life) else {
-            return;
-        };
-        on.open.remove(&number);
-        if !on.given_back.remove(&number) {
-            self.tell_end(number, life, finished, cost, frames);
+    /// The group of a pass is over. If it is still to be filled and not open, it was given back, and
+    /// its end was told then.
+    pub(in crate::session) fn complete(&mut self, pass: Pass, finished: Time, cost: Span) {
+        let Pass { number, life, fills, mut frames, .. } = pass;
+        if fills {
+            match self.close(number, life) {
+                Some(ended) => frames += ended,
+                None => return,
+            }
         }
+        self.tell_end(number, life, finished, cost, frames);
     }
 
     pub(super) fn tell_end(&mut self, number: u64, life: u64, finished: Time, cost: Span, frames: u32) {
