@@ -183,8 +183,9 @@ pub unsafe extern "C" fn takt_set_frame_target(app: *mut App, fps: f64, etpf_ms:
             return Err(Status::TAKT_INVALID);
         }
         let hello = with_target(app.frames().hello.clone(), fps, etpf_ms)?;
-        app.session.renew(hello.clone());
-        app.frames().hello = hello;
+        if app.session.renew(hello.clone()) {
+            app.frames().hello = hello;
+        }
         Ok(standing(&app.session))
     })
 }
@@ -205,13 +206,14 @@ pub unsafe extern "C" fn takt_query(app: *const App, state: *mut State) -> Statu
             return Err(Status::TAKT_SIZE);
         }
         let welcome = app.session.welcome();
+        let stands = welcome.as_ref().map(|welcome| welcome.standing).unwrap_or_default();
         let slice = app.session.slice();
         let frames = app.frames();
         let now = State {
             size: size_of::<State>(),
             scheduled: welcome.is_some(),
-            guaranteed: welcome.as_ref().is_some_and(takt_ipc::message::Welcome::is_protected),
-            paced: welcome.as_ref().is_some_and(|welcome| welcome.paced),
+            guaranteed: stands.protected,
+            paced: stands.paced,
             last_frame_met: frames.last_met.map_or(-1, i32::from),
             frames: frames.ended,
             max_slice_ms: if slice < Span::FOREVER { ms(slice) } else { f64::INFINITY },

@@ -89,6 +89,7 @@ impl Terms {
                 fps_mhz: self.fps.map(|fps| config::rate("fps", fps)).transpose()?,
                 etpf: self.etpf_ms.map(|ms| config::ms("etpf_ms", ms)).transpose()?,
                 max_slice: self.max_slice_ms.map(|ms| config::slice("max_slice_ms", ms)).transpose()?,
+                paced: self.fps.map(|_| true),
             })
         };
         checked().map_err(|mistake| mistake.to_string())

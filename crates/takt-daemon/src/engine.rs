@@ -11,8 +11,8 @@ use takt_core::{
     Action, Adjustable, AppId, AppParams, Config, Cost, Event, LostBy, Refresh, Refusal, Scheduler, Span,
     Stats, Time,
 };
-use takt_ipc::Reply;
 use takt_ipc::beat::Heart;
+use takt_ipc::{Reply, Standing};
 use takt_trace::Record;
 
 use crate::seat::{Fault, REQUESTS_PER_TURN, Seat, local};
@@ -52,6 +52,13 @@ pub enum Order {
         app: AppId,
         /// Longest group it may form.
         max_slice: Span,
+    },
+    /// A client stands otherwise than before.
+    Standing {
+        /// Who.
+        app: AppId,
+        /// How.
+        standing: Standing,
     },
     /// A client is gone or has to go.
     Leave {
@@ -242,7 +249,7 @@ impl Engine {
                 let seat = place.insert(seat);
                 seat.reserve(params.etpf);
                 seat.max_slice = max_slice;
-                self.limit(now, app);
+                self.inform(now, app);
                 self.tell_core(now, Event::Join { app, params, phase: 0 });
             }
             Order::Change { app, params } => {
@@ -255,7 +262,13 @@ impl Engine {
                 if let Some(seat) = self.seat_mut(app) {
                     seat.max_slice = max_slice;
                 }
-                self.limit(now, app);
+                self.inform(now, app);
+            }
+            Order::Standing { app, standing } => {
+                if let Some(seat) = self.seat_mut(app) {
+                    seat.standing = standing;
+                }
+                self.inform(now, app);
             }
             Order::Leave { app } => self.dismiss(now, app, None),
             Order::Focus(app) => self.tell_core(now, Event::Focus { app }),
@@ -297,7 +310,7 @@ impl Engine {
         match action {
             Action::Dispatch { app, group, reserved, .. } => {
                 // Whether it is alone is told to those who listen, so that others can come and go.
-                self.limit(now, app);
+                self.inform(now, app);
                 match self.seat_mut(app).map(|seat| seat.grant(now, group, reserved)) {
                     Some(Ok(())) => {}
                     Some(Err(fault)) => self.dismiss(now, app, Some(fault)),
@@ -352,12 +365,12 @@ impl Engine {
         self.let_go(seat, fault);
     }
 
-    /// Tells a client how long groups may be. Who is alone is in nobody's way: longer groups cost it
-    /// less, and somebody who comes waits for those that it was granted, once.
-    fn limit(&mut self, now: Time, app: AppId) {
+    /// Tells a client how it stands, and how long groups may be. Who is alone is in nobody's way: longer
+    /// groups cost it less, and somebody who comes waits for those that it was granted, once.
+    fn inform(&mut self, now: Time, app: AppId) {
         let alone = self.seats.iter().flatten().nth(1).is_none();
         let times = if alone { ALONE } else { 1 };
-        if let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.limit(times)) {
+        if let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.inform(times)) {
             self.dismiss(now, app, Some(fault));
         }
     }

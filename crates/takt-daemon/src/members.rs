@@ -3,7 +3,9 @@
 use takt_core::analysis::frames::{Demand, is_schedulable};
 use takt_core::service::{Reservation, Reserve, Service};
 use takt_core::{AppId, AppParams, Priority, Span, Stride};
+use takt_ipc::Standing;
 use takt_ipc::message::Hello;
+use takt_ipc::socket::Peer;
 
 use crate::config::{Admission, AppSettings, Settings};
 
@@ -16,6 +18,8 @@ pub struct Member {
     pub name: String,
     /// Its process.
     pub pid: u32,
+    /// Its user.
+    pub uid: u32,
     /// Frames per second it is to have, in millihertz.
     pub fps_mhz: u32,
     /// What it was admitted with.
@@ -43,6 +47,32 @@ pub struct Terms {
     pub etpf: Option<Span>,
     /// Longest group.
     pub max_slice: Option<Span>,
+    /// Whether it waits for its release after a swap.
+    pub paced: Option<bool>,
+}
+
+impl Member {
+    /// How it stands.
+    pub fn standing(&self) -> Standing {
+        Standing { paced: self.paced, protected: self.protected }
+    }
+
+    /// Its process and user.
+    pub fn peer(&self) -> Peer {
+        Peer { pid: self.pid, uid: self.uid }
+    }
+}
+
+impl From<&AppSettings> for Terms {
+    fn from(settings: &AppSettings) -> Self {
+        Self {
+            priority: settings.priority,
+            fps_mhz: settings.fps_mhz,
+            etpf: settings.etpf,
+            max_slice: settings.max_slice,
+            paced: settings.fps_mhz.map(|_| true),
+        }
+    }
 }
 
 impl From<&Hello> for Terms {
@@ -52,34 +82,40 @@ impl From<&Hello> for Terms {
             fps_mhz: hello.fps_mhz,
             etpf: hello.etpf_ns.map(Span::from_ns),
             max_slice: hello.max_slice_ns.map(Span::from_ns),
+            paced: hello.fps_mhz.map(|_| true),
         }
     }
 }
 
 impl Terms {
+    /// With those of `other` for what is missing.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            priority: self.priority.or(other.priority),
+            fps_mhz: self.fps_mhz.or(other.fps_mhz),
+            etpf: self.etpf.or(other.etpf),
+            max_slice: self.max_slice.or(other.max_slice),
+            paced: self.paced.or(other.paced),
+        }
+    }
+
     /// The same where the configuration has nothing to say.
     #[must_use]
-    pub fn under(&self, fixed: Option<&AppSettings>) -> Self {
-        let Some(fixed) = fixed else {
-            return *self;
-        };
-        Self {
-            priority: fixed.priority.or(self.priority),
-            fps_mhz: fixed.fps_mhz.or(self.fps_mhz),
-            etpf: fixed.etpf.or(self.etpf),
-            max_slice: fixed.max_slice.or(self.max_slice),
-        }
+    pub fn under(self, fixed: Option<&AppSettings>) -> Self {
+        fixed.map_or(self, |fixed| Self::from(fixed).or(self))
     }
 
     /// With the defaults for what is missing; a priority that nobody named stays as it is.
     #[must_use]
     pub fn complete(self, settings: &Settings) -> Self {
-        Self {
-            priority: self.priority,
-            fps_mhz: self.fps_mhz.or_else(|| Some(settings.core.refresh.mhz())),
-            etpf: self.etpf.or(Some(Span::ZERO)),
-            max_slice: self.max_slice.or(Some(settings.max_slice)),
-        }
+        self.or(Self {
+            priority: None,
+            fps_mhz: Some(settings.core.refresh.mhz()),
+            etpf: Some(Span::ZERO),
+            max_slice: Some(settings.max_slice),
+            paced: Some(false),
+        })
     }
 }
 
@@ -122,7 +158,8 @@ impl Members {
     }
 
     /// Puts an app on the list, or says why not.
-    pub fn admit(&mut self, hello: &Hello, pid: u32, settings: &Settings) -> Result<&Member, String> {
+    pub fn admit(&mut self, hello: &Hello, peer: Peer, settings: &Settings) -> Result<&Member, String> {
+        check_name(&hello.name)?;
         let Some(slot) = self.slots.iter().position(Option::is_none) else {
             return Err(format!("all {} places are taken", self.slots.len()));
         };
@@ -138,7 +175,7 @@ impl Members {
         let service = service(etpf, stride, settings);
         let params = AppParams { priority: Priority(priority), stride, etpf, service };
         let (protected, mut admission) = self.judge(app, &params, settings);
-        if !protected && etpf > Span::ZERO && settings.admission == Admission::Refuse {
+        if is_refused(protected, etpf, settings) {
             return Err(admission);
         }
         if priority != wanted {
@@ -147,13 +184,14 @@ impl Members {
         let member = Member {
             app,
             name: hello.name.clone(),
-            pid,
+            pid: peer.pid,
+            uid: peer.uid,
             fps_mhz,
             params,
             max_slice: terms.max_slice.unwrap_or(settings.max_slice),
             admission,
             protected,
-            paced: terms.fps_mhz.is_some(),
+            paced: terms.paced.unwrap_or(false),
             asked,
         };
         Ok(self.slots[slot].insert(member))
@@ -162,14 +200,17 @@ impl Members {
     /// Remembers what a member asks for now; what is missing stays as it was.
     pub fn ask_again(&mut self, app: AppId, asked: Terms) {
         if let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) {
-            member.paced |= asked.fps_mhz.is_some();
-            member.asked = Terms {
-                priority: asked.priority.or(member.asked.priority),
-                fps_mhz: asked.fps_mhz.or(member.asked.fps_mhz),
-                etpf: asked.etpf.or(member.asked.etpf),
-                max_slice: asked.max_slice.or(member.asked.max_slice),
-            };
+            member.asked = asked.or(member.asked);
         }
+    }
+
+    /// Why a member may not have terms that it asks for itself, if so: whoever was let in under others
+    /// gets no more than whoever comes now.
+    pub fn refusal(&self, app: AppId, terms: Terms, settings: &Settings) -> Option<String> {
+        let mut changed = self.clone();
+        let member = changed.change(app, terms, settings).ok()?;
+        let refused = is_refused(member.protected, member.params.etpf, settings);
+        refused.then(|| member.admission.clone())
     }
 
     /// Changes a member's terms, or says why not.
@@ -191,6 +232,7 @@ impl Members {
         member.fps_mhz = fps_mhz;
         member.params = params;
         member.max_slice = terms.max_slice.unwrap_or(member.max_slice);
+        member.paced = terms.paced.unwrap_or(member.paced);
         (member.protected, member.admission) = (protected, admission);
         Ok(member)
     }
@@ -254,6 +296,22 @@ fn demand(params: &AppParams) -> Demand {
     Demand { stride: params.stride, etpf: params.etpf, phase: 0 }
 }
 
+/// Whether an app is turned away rather than scheduled without a guarantee.
+fn is_refused(protected: bool, etpf: Span, settings: &Settings) -> bool {
+    !protected && etpf > Span::ZERO && settings.admission == Admission::Refuse
+}
+
+/// Names are shown on terminals and written to logs, line by line.
+fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        Err("it has no name".to_owned())
+    } else if name.chars().any(char::is_control) {
+        Err(format!("its name {name:?} has control characters; give it another one"))
+    } else {
+        Ok(())
+    }
+}
+
 fn checked_etpf(etpf: Span) -> Result<Span, String> {
     if etpf > ETPF_MAX {
         Err("it asks for more than a minute of GPU time per frame".to_owned())
@@ -270,24 +328,51 @@ mod tests {
         Hello { name: name.to_owned(), priority, etpf_ns: Some(etpf_us * 1000), ..Hello::default() }
     }
 
+    fn peer(pid: u32) -> Peer {
+        Peer { pid, uid: 1000 }
+    }
+
+    #[test]
+    fn names_do_not_steer_terminals() {
+        let mut members = Members::new(1);
+        for bad in ["", "a\nb", "\u{1b}[2J", "a\u{9b}1m"] {
+            let refused = members.admit(&hello(bad, None, 0), peer(1), &Settings::default());
+            assert!(refused.expect_err("refused").contains("name"), "{bad:?}");
+        }
+        assert!(members.admit(&hello("Tacho 1 é", None, 0), peer(1), &Settings::default()).is_ok());
+    }
+
+    #[test]
+    fn what_is_refused_at_the_door_is_refused_later() {
+        let settings = Settings { admission: Admission::Refuse, ..Settings::default() };
+        let mut members = Members::new(2);
+        members.admit(&hello("a", Some(9), 9_000), peer(1), &settings).expect("admitted");
+        members.admit(&hello("b", Some(1), 0), peer(2), &settings).expect("it reserves nothing");
+        let etpf = |us| Terms { etpf: Some(Span::from_us(us)), ..Terms::default() };
+        let refused = members.refusal(AppId(1), etpf(9_000), &settings).expect("too much");
+        assert!(refused.starts_with("not protected"), "{refused}");
+        assert_eq!(members.refusal(AppId(1), etpf(1_000), &settings), None);
+        assert_eq!(members.refusal(AppId(1), etpf(9_000), &Settings::default()), None);
+    }
+
     #[test]
     fn what_cannot_be_guaranteed_is_not_promised() {
         let mut members = Members::new(3);
         let settings = Settings::default();
-        let first = members.admit(&hello("a", Some(9), 9_000), 1, &settings).expect("admitted");
+        let first = members.admit(&hello("a", Some(9), 9_000), peer(1), &settings).expect("admitted");
         assert!(first.protected, "{first:?}");
-        let second = members.admit(&hello("b", Some(9), 9_000), 2, &settings).expect("admitted");
+        let second = members.admit(&hello("b", Some(9), 9_000), peer(2), &settings).expect("admitted");
         assert!(!second.protected);
         assert_eq!(second.params.priority, Priority(8));
         assert!(second.admission.contains("priority 9 is taken"), "{}", second.admission);
         let more = Terms { priority: Some(20), ..Terms::default() };
         assert!(members.change(AppId(1), more, &settings).expect("changed").protected);
         let refusing = Settings { admission: Admission::Refuse, ..settings };
-        let refused = members.admit(&hello("c", Some(1), 9_000), 3, &refusing).expect_err("too much");
+        let refused = members.admit(&hello("c", Some(1), 9_000), peer(3), &refusing).expect_err("too much");
         assert!(refused.starts_with("not protected"), "{refused}");
-        assert!(members.admit(&hello("c", None, 0), 3, &refusing).is_ok(), "it reserves nothing");
+        assert!(members.admit(&hello("c", None, 0), peer(3), &refusing).is_ok(), "it reserves nothing");
         assert_eq!(
-            members.admit(&hello("d", None, 0), 4, &refusing).expect_err("full"),
+            members.admit(&hello("d", None, 0), peer(4), &refusing).expect_err("full"),
             "all 3 places are taken"
         );
     }
@@ -296,9 +381,9 @@ mod tests {
     fn a_promise_that_cannot_be_kept_any_more_is_taken_back() {
         let settings = Settings::default();
         let mut members = Members::new(2);
-        members.admit(&hello("a", Some(1), 9_000), 1, &settings).expect("admitted");
+        members.admit(&hello("a", Some(1), 9_000), peer(1), &settings).expect("admitted");
         assert_eq!(members.judge_again(&settings), []);
-        members.admit(&hello("b", Some(2), 9_000), 2, &settings).expect("admitted");
+        members.admit(&hello("b", Some(2), 9_000), peer(2), &settings).expect("admitted");
         assert_eq!(members.judge_again(&settings), [AppId(0)]);
         assert!(!members.get(AppId(0)).expect("there").protected);
         members.remove(AppId(1));
@@ -311,10 +396,10 @@ mod tests {
         let settings = Settings::parse("[[app]]\nname='a'\npriority=5\nfps=30").expect("fine");
         let mut members = Members::new(2);
         let asks = Hello { fps_mhz: Some(60_000), ..hello("a", Some(99), 0) };
-        let member = members.admit(&asks, 1, &settings).expect("admitted");
+        let member = members.admit(&asks, peer(1), &settings).expect("admitted");
         assert_eq!((member.params.priority.0, member.fps_mhz), (5, 30_000));
         let odd = Hello { fps_mhz: Some(45_000), ..hello("b", None, 0) };
-        assert!(members.admit(&odd, 2, &settings).expect_err("odd").contains("does not divide"));
+        assert!(members.admit(&odd, peer(2), &settings).expect_err("odd").contains("does not divide"));
         assert_eq!(members.find("a").map(|member| member.app), Some(AppId(0)));
         assert_eq!(members.find("0").map(|member| member.app), Some(AppId(0)));
         assert_eq!(members.find("7"), None);
@@ -326,7 +411,7 @@ mod tests {
         let text = "[timegraph]\nturns = 'following'\nenforcement = 'apriori'";
         let settings = Settings::parse(text).expect("fine");
         let mut members = Members::new(1);
-        let member = members.admit(&hello("a", None, 1_000), 1, &settings).expect("admitted");
+        let member = members.admit(&hello("a", None, 1_000), peer(1), &settings).expect("admitted");
         let service = member.params.service;
         assert_eq!(service.turns, Turns::Following);
         assert!(
@@ -339,9 +424,10 @@ mod tests {
     fn what_an_app_asks_for_later_is_remembered() {
         let settings = Settings::default();
         let mut members = Members::new(1);
-        assert!(!members.admit(&hello("a", Some(9), 0), 1, &settings).expect("admitted").paced);
-        members.ask_again(AppId(0), Terms { fps_mhz: Some(30_000), ..Terms::default() });
-        let member = members.get(AppId(0)).expect("there");
+        assert!(!members.admit(&hello("a", Some(9), 0), peer(1), &settings).expect("admitted").paced);
+        let more = Terms::from(&Hello { fps_mhz: Some(30_000), ..Hello::default() });
+        members.ask_again(AppId(0), more);
+        let member = members.change(AppId(0), more, &settings).expect("changed");
         assert!(member.paced);
         assert_eq!((member.asked.priority, member.asked.fps_mhz), (Some(9), Some(30_000)));
     }
@@ -350,8 +436,8 @@ mod tests {
     fn terms_that_contradict_others_change_nothing() {
         let settings = Settings::default();
         let mut members = Members::new(2);
-        members.admit(&hello("a", Some(1), 0), 1, &settings).expect("admitted");
-        members.admit(&hello("b", Some(2), 0), 2, &settings).expect("admitted");
+        members.admit(&hello("a", Some(1), 0), peer(1), &settings).expect("admitted");
+        members.admit(&hello("b", Some(2), 0), peer(2), &settings).expect("admitted");
         let before = members.get(AppId(0)).cloned();
         let taken = Terms { priority: Some(2), etpf: Some(Span::from_ms(1)), ..Terms::default() };
         assert_eq!(members.change(AppId(0), taken, &settings), Err("priority 2 belongs to b".to_owned()));

@@ -5,6 +5,7 @@
 //! others less and less; one that behaves for a while is forgiven.
 
 use takt_core::{Span, Time};
+use takt_ipc::socket::Peer;
 
 /// The first pause.
 const FIRST: Span = Span::from_ms(1_000);
@@ -18,9 +19,16 @@ const OFFENDERS_MAX: usize = 256;
 /// A process that did something wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Offender {
-    pid: u32,
+    peer: Peer,
     faults: u32,
     until: Time,
+}
+
+impl Offender {
+    /// Whether it is that one. Where the system does not tell the process, all of its user's are one.
+    fn is(&self, peer: Peer) -> bool {
+        self.peer.pid == peer.pid && (peer.pid != 0 || self.peer.uid == peer.uid)
+    }
 }
 
 /// Everybody who did something wrong lately.
@@ -32,21 +40,21 @@ pub struct Quarantine {
 
 impl Quarantine {
     /// The process did something wrong; how long it may not come back.
-    pub fn blame(&mut self, pid: u32, now: Time) -> Span {
+    pub fn blame(&mut self, peer: Peer, now: Time) -> Span {
         self.offenders.retain(|offender| now < offender.until + MEMORY);
-        let before = self.offenders.iter().position(|offender| offender.pid == pid);
+        let before = self.offenders.iter().position(|offender| offender.is(peer));
         let faults = before.map_or(0, |at| self.offenders.remove(at).faults);
         let pause = FIRST.times(1 << faults.min(DOUBLINGS_MAX));
         if self.offenders.len() == OFFENDERS_MAX {
             self.offenders.remove(0);
         }
-        self.offenders.push(Offender { pid, faults: faults.saturating_add(1), until: now + pause });
+        self.offenders.push(Offender { peer, faults: faults.saturating_add(1), until: now + pause });
         pause
     }
 
     /// How long the process may not come back.
-    pub fn pause(&self, pid: u32, now: Time) -> Option<Span> {
-        let offender = self.offenders.iter().find(|offender| offender.pid == pid)?;
+    pub fn pause(&self, peer: Peer, now: Time) -> Option<Span> {
+        let offender = self.offenders.iter().find(|offender| offender.is(peer))?;
         Some(offender.until.since(now)).filter(|pause| *pause > Span::ZERO)
     }
 }
@@ -59,27 +67,42 @@ mod tests {
         Time::from_us(seconds * 1_000_000)
     }
 
+    fn process(pid: u32) -> Peer {
+        Peer { pid, uid: 1000 }
+    }
+
+    #[test]
+    fn processes_that_cannot_be_seen_are_told_apart_by_user() {
+        let mut quarantine = Quarantine::default();
+        let hidden = |uid| Peer { pid: 0, uid };
+        quarantine.blame(hidden(1), s(1));
+        assert!(quarantine.pause(hidden(1), s(1)).is_some());
+        assert_eq!(quarantine.pause(hidden(2), s(1)), None);
+        quarantine.blame(Peer { pid: 7, uid: 1 }, s(1));
+        assert!(quarantine.pause(Peer { pid: 7, uid: 2 }, s(1)).is_some(), "it is another user now");
+    }
+
     #[test]
     fn pauses_grow_end_and_are_forgiven() {
         let mut quarantine = Quarantine::default();
-        assert_eq!(quarantine.pause(1, s(10)), None);
-        assert_eq!(quarantine.blame(1, s(10)), Span::from_ms(1_000));
-        assert_eq!(quarantine.pause(1, s(10)), Some(Span::from_ms(1_000)));
-        assert_eq!(quarantine.pause(2, s(10)), None, "nobody else");
-        assert_eq!(quarantine.pause(1, s(11)), None, "over");
-        assert_eq!(quarantine.blame(1, s(12)), Span::from_ms(2_000));
-        let longest = (0..100).map(|n| quarantine.blame(1, s(20 + n))).max();
+        assert_eq!(quarantine.pause(process(1), s(10)), None);
+        assert_eq!(quarantine.blame(process(1), s(10)), Span::from_ms(1_000));
+        assert_eq!(quarantine.pause(process(1), s(10)), Some(Span::from_ms(1_000)));
+        assert_eq!(quarantine.pause(process(2), s(10)), None, "nobody else");
+        assert_eq!(quarantine.pause(process(1), s(11)), None, "over");
+        assert_eq!(quarantine.blame(process(1), s(12)), Span::from_ms(2_000));
+        let longest = (0..100).map(|n| quarantine.blame(process(1), s(20 + n))).max();
         assert_eq!(longest, Some(Span::from_ms(64_000)));
-        assert_eq!(quarantine.blame(1, s(1_000)), Span::from_ms(1_000), "forgiven");
+        assert_eq!(quarantine.blame(process(1), s(1_000)), Span::from_ms(1_000), "forgiven");
     }
 
     #[test]
     fn crowds_are_remembered_as_far_as_there_is_room() {
         let mut quarantine = Quarantine::default();
         for pid in 0..10_000 {
-            quarantine.blame(pid, s(1));
+            quarantine.blame(process(pid), s(1));
         }
         assert_eq!(quarantine.offenders.len(), OFFENDERS_MAX);
-        assert!(quarantine.pause(9_999, s(1)).is_some());
+        assert!(quarantine.pause(process(9_999), s(1)).is_some());
     }
 }

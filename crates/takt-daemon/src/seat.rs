@@ -11,7 +11,7 @@ use takt_core::{AppId, Cost, Event, GroupId, Hold, Span, Time};
 use takt_ipc::region::{Region, Replies, Requests};
 use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
-use takt_ipc::{Malformed, Reply, Request};
+use takt_ipc::{Malformed, Reply, Request, Standing};
 
 use crate::doubt::{Class, Doubt};
 use crate::ear::Ear;
@@ -48,6 +48,9 @@ pub struct Seat {
     pub max_slice: Span,
     /// What it was told about that.
     limit: Option<Span>,
+    /// How it stands, and what it was told about that.
+    pub standing: Standing,
+    stands: Standing,
     /// Groups that were granted and are not finished.
     granted: [Option<Granted>; IN_FLIGHT_MAX],
     /// It was told something and sleeps perhaps.
@@ -121,12 +124,19 @@ impl Seat {
             doubt: Doubt::default(),
             max_slice: Span::FOREVER,
             limit: None,
+            standing: Standing::default(),
+            stands: Standing::default(),
             granted: [None; IN_FLIGHT_MAX],
             told: false,
             noise: 0,
             window_ends: Time::ZERO,
         };
         Ok((seat, ends))
+    }
+
+    /// It was told when it was welcomed how it stands.
+    pub fn welcomed(&mut self, standing: Standing) {
+        (self.standing, self.stands) = (standing, standing);
     }
 
     /// It has reserved so much per frame, so no group may take longer than what is left of that.
@@ -201,13 +211,21 @@ impl Seat {
         self.tell(Reply::Grant { group: local(group), credit })
     }
 
-    /// Tells the client how long its groups may be: so many times as long as among others.
-    pub fn limit(&mut self, times: u64) -> Result<(), Fault> {
-        let slice = self.max_slice.times(times);
-        if self.limit.replace(slice) == Some(slice) {
+    /// Tells the client what is new to it: how it stands, and how long its groups may be, which is so
+    /// many times as long as among others. One that sleeps for long is not told everything in between,
+    /// but what is so when it is granted something.
+    pub fn inform(&mut self, times: u64) -> Result<(), Fault> {
+        if self.replies.is_crowded() {
             return Ok(());
         }
-        self.tell(Reply::Limit { slice })
+        let slice = self.max_slice.times(times);
+        if self.limit.replace(slice) != Some(slice) {
+            self.tell(Reply::Limit { slice })?;
+        }
+        if std::mem::replace(&mut self.stands, self.standing) != self.standing {
+            self.tell(Reply::Standing(self.standing))?;
+        }
+        Ok(())
     }
 
     /// Tells the client something; it is woken by [`Self::wake`].

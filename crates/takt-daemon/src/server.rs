@@ -17,7 +17,7 @@ use std::time::Duration;
 use rtrb::Consumer;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-use takt_core::{Adjustable, AppId, Span, Stats, policy};
+use takt_core::{Adjustable, AppId, Refresh, Span, Stats, policy};
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::socket::{Peer, Received};
 
@@ -64,6 +64,8 @@ pub struct Server {
     /// Who listens to the display, if anybody does.
     follower: Option<Follower>,
     policy: String,
+    /// When the display refreshes, as it tells; its rate may differ a little from the configured one.
+    grid: Refresh,
     /// What the core runs with: from the file, or set by hand since.
     adjustable: Adjustable,
     scheduler: Option<std::thread::JoinHandle<Engine>>,
@@ -107,6 +109,7 @@ impl Server {
             members: Members::new(settings.core.apps_max as usize),
             quarantine: Quarantine::default(),
             policy: settings.policy.clone(),
+            grid: core.refresh,
             adjustable: core.adjustable(),
             settings: Settings { core, ..settings },
             place,
@@ -260,26 +263,26 @@ impl Server {
         if let Some(app) = self.sessions[index].app {
             return self.renew(index, app, hello);
         }
-        let pid = self.sessions[index].peer.pid;
-        if let Some(pause) = self.quarantine.pause(pid, clock::now()) {
+        let peer = self.sessions[index].peer;
+        if let Some(pause) = self.quarantine.pause(peer, clock::now()) {
             return self.hang_up(
                 index,
                 "it was let go for a fault; it may come back later".to_owned(),
                 Some(pause),
             );
         }
-        let member = match self.members.admit(hello, pid, &self.settings) {
+        let member = match self.members.admit(hello, peer, &self.settings) {
             Ok(member) => member,
             Err(reason) => return self.refuse(index, reason),
         };
         let (app, admission) = (member.app, member.admission.clone());
-        let (params, max_slice, paced) = (member.params, member.max_slice, member.paced);
-        let Ok((seat, ends)) = Seat::new(app) else {
+        let (params, max_slice, standing) = (member.params, member.max_slice, member.standing());
+        let Ok((mut seat, ends)) = Seat::new(app) else {
             self.members.remove(app);
             return self.refuse(index, "the daemon has no memory or descriptors left".to_owned());
         };
         let welcome =
-            Message::Welcome(Welcome { app: app.0, admission, paced, spin_us: self.settings.spin_us });
+            Message::Welcome(Welcome { app: app.0, admission, standing, spin_us: self.settings.spin_us });
         let fds = [ends.region.as_fd(), ends.doorbell.as_fd(), self.heart.as_fd()];
         let session = &mut self.sessions[index];
         if session.connection.send(&welcome, &fds).is_err() {
@@ -288,6 +291,7 @@ impl Server {
             return;
         }
         session.app = Some(app);
+        seat.welcomed(standing);
         self.meet(app);
         self.order(Order::Join { seat: Box::new(seat), params, max_slice });
         if let Some(member) = self.members.get(app) {
@@ -318,12 +322,7 @@ impl Server {
     }
 
     fn scene(&self) -> Scene<'_> {
-        Scene {
-            members: &self.members,
-            policy: &self.policy,
-            refresh: self.settings.core.refresh,
-            stats: self.stats,
-        }
+        Scene { members: &self.members, policy: &self.policy, refresh: self.grid, stats: self.stats }
     }
 
     fn order(&mut self, order: Order) {
@@ -352,7 +351,7 @@ impl Server {
             let who = Who::of(&member);
             match fault.map(|fault| fault.to_string()) {
                 Some(fault) => {
-                    let span = self.quarantine.blame(member.pid, clock::now());
+                    let span = self.quarantine.blame(member.peer(), clock::now());
                     self.journal.tell(&Entry::Fault {
                         who,
                         fault: &fault,
@@ -421,5 +420,17 @@ mod tests {
             }
         };
         assert!(error.to_string().starts_with("the scheduling loop has ended"), "{error}");
+    }
+
+    #[test]
+    fn deadlines_are_judged_by_the_display() {
+        let path = std::env::temp_dir().join(format!("takt-display-{}", std::process::id()));
+        let mut server = Server::start(path, Settings::default()).expect("a daemon");
+        let display = Refresh::from_mhz(59_940).expect("a rate").with_origin(clock::now());
+        server.follow(display);
+        assert_eq!(server.scene().refresh, display);
+        let changes = server.apply(Settings::default());
+        assert!(changes.is_empty(), "the file is the same: {changes:?}");
+        assert_eq!(server.scene().refresh, display, "and so is the display");
     }
 }

@@ -275,7 +275,7 @@ fn other_terms_are_given_but_not_without_end() {
         app.connection.send(&Message::Hello(more.clone()), &[]).expect("sent");
     }
     let first = app.connection.receive().expect("whole").expect("an answer");
-    assert!(matches!(&first.message, Message::Welcome(welcome) if welcome.paced), "{first:?}");
+    assert!(matches!(&first.message, Message::Welcome(welcome) if welcome.standing.paced), "{first:?}");
     assert!(first.fds.is_empty(), "it has them");
     let refused = (1..100).any(|_| {
         let answer = app.connection.receive().expect("whole").expect("an answer");

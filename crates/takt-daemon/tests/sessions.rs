@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use takt_core::{GroupKind, Span};
 use takt_daemon::clock;
+use takt_daemon::config::Settings;
+use takt_ipc::Standing;
 use takt_ipc::client::join;
 use takt_ipc::message::Hello;
 use takt_ipc::session::{Pass, Session};
@@ -174,4 +176,48 @@ fn a_frame_that_comes_sooner_is_not_slept_through() {
     assert_eq!(daemon.ask(r#"{"ask": "set", "app": "slow", "fps": 60}"#)["answer"], "apps");
     let next = session.pace(swap).expect("it still has one");
     assert!(next < first, "{next:?} is no sooner than {first:?}");
+}
+
+#[test]
+fn apps_are_told_how_they_stand() {
+    let daemon = Daemon::start("standing", "");
+    let hello = Hello { name: "dial".to_owned(), priority: Some(5), ..Hello::default() };
+    let session = Session::new(daemon.path.clone(), hello, silent);
+    session.join();
+    let await_standing = |paced, protected| {
+        let until = Instant::now() + PATIENCE;
+        while session.welcome().expect("scheduled").standing != (Standing { paced, protected }) {
+            assert!(Instant::now() < until, "{:?}", session.welcome());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    await_standing(false, false);
+    assert_eq!(daemon.ask(r#"{"ask": "set", "app": "dial", "etpf_ms": 9}"#)["answer"], "apps");
+    await_standing(false, true);
+    assert_eq!(daemon.ask(r#"{"ask": "set", "app": "dial", "fps": 30}"#)["answer"], "apps");
+    await_standing(true, true);
+    assert!(!session.is_free_running());
+    // Somebody more important takes the time.
+    let more = Hello { etpf_ns: Some(15_000_000), ..support::hello("more", 9) };
+    let other = join(&daemon.path, &more, PATIENCE).expect("joined");
+    assert!(other.welcome.standing.protected);
+    await_standing(true, false);
+    drop(other);
+    await_standing(true, true);
+    // With its section in the file, the rate it was given goes as well.
+    let section = Settings::parse("[[app]]\nname = 'dial'\netpf_ms = 2").expect("settings");
+    daemon.with(move |server| server.apply(section));
+    await_standing(false, true);
+}
+
+#[test]
+fn whoever_does_not_read_is_told_what_counts_later() {
+    let daemon = Daemon::start("later", "");
+    let mut app = daemon.join("idle", 5);
+    for n in 0..300 {
+        let text = format!(r#"{{"ask": "set", "app": "idle", "etpf_ms": {}}}"#, n % 2);
+        assert_eq!(daemon.ask(&text)["answer"], "apps");
+    }
+    submit(&mut app, 0, GroupKind::Draw);
+    assert_eq!(await_reply(&mut app, granted), 0, "it is still scheduled");
 }

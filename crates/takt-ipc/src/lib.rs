@@ -46,8 +46,8 @@ pub mod vblank;
 pub mod vigil;
 pub mod wake;
 
-pub use record::{Malformed, Reply, Request};
+pub use record::{Malformed, Reply, Request, Standing};
 pub use ring::{Corrupt, Full};
 
 /// Version of everything in this crate that both sides must agree on.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;

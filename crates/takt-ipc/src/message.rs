@@ -6,7 +6,7 @@
 //! skips it. A field that comes twice, is cut off or has the wrong length makes the message
 //! [`Invalid`].
 
-use crate::VERSION;
+use crate::{Standing, VERSION};
 
 /// Longest message.
 pub const MESSAGE_MAX: usize = 64 * 1024;
@@ -68,17 +68,10 @@ pub struct Welcome {
     pub app: u32,
     /// Whether its deadlines are guaranteed, or why not, for people.
     pub admission: String,
-    /// Whether it is to wait for its release after a swap.
-    pub paced: bool,
+    /// How it stands; the ring tells when that changes.
+    pub standing: Standing,
     /// How long it may look for a reply before it falls asleep, in microseconds.
     pub spin_us: u32,
-}
-
-impl Welcome {
-    /// Whether its deadlines are guaranteed.
-    pub fn is_protected(&self) -> bool {
-        self.admission.starts_with("protected")
-    }
 }
 
 /// Why bytes are no message.
@@ -123,7 +116,8 @@ mod field {
     pub(super) const PACED: u16 = 8;
     pub(super) const AGAIN: u16 = 9;
     pub(super) const SPIN: u16 = 10;
-    pub(super) const COUNT: usize = 11;
+    pub(super) const PROTECTED: u16 = 11;
+    pub(super) const COUNT: usize = 12;
 }
 
 impl Message {
@@ -143,7 +137,8 @@ impl Message {
                 Encoder::new(kind::WELCOME)
                     .text(&welcome.admission, TEXT_MAX)
                     .optional(field::APP, Some(welcome.app.to_le_bytes()))
-                    .optional(field::PACED, welcome.paced.then_some([]))
+                    .optional(field::PACED, welcome.standing.paced.then_some([]))
+                    .optional(field::PROTECTED, welcome.standing.protected.then_some([]))
                     .optional(field::SPIN, Some(welcome.spin_us.to_le_bytes()))
                     .bytes
             }
@@ -193,7 +188,10 @@ impl Message {
                     .optional(field::APP)?
                     .map(u32::from_le_bytes)
                     .ok_or(Invalid::Missing(field::APP))?,
-                paced: fields.optional::<0>(field::PACED)?.is_some(),
+                standing: Standing {
+                    paced: fields.optional::<0>(field::PACED)?.is_some(),
+                    protected: fields.optional::<0>(field::PROTECTED)?.is_some(),
+                },
                 spin_us: fields.optional(field::SPIN)?.map_or(0, u32::from_le_bytes),
             })),
             kind::REFUSED => Ok(Self::Refused {
@@ -300,8 +298,9 @@ mod tests {
                 max_slice_ns: long.map(|long| long / 5),
             })
         });
-        let welcome = (".*", any::<u32>(), any::<bool>()).prop_map(|(admission, app, paced)| {
-            Message::Welcome(Welcome { app, admission, paced, spin_us: app / 3 })
+        let welcome = (".*", any::<u32>(), any::<[bool; 2]>()).prop_map(|(admission, app, standing)| {
+            let standing = Standing { paced: standing[0], protected: standing[1] };
+            Message::Welcome(Welcome { app, admission, standing, spin_us: app / 3 })
         });
         prop_oneof![
             hello,

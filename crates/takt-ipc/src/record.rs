@@ -63,6 +63,17 @@ pub enum Reply {
     },
     /// The client is not scheduled any more: it runs on without asking.
     Farewell,
+    /// How the client stands from now on.
+    Standing(Standing),
+}
+
+/// What the daemon does for a client; others come and go, and it changes with them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Standing {
+    /// Whether it is to wait for its release after a swap.
+    pub paced: bool,
+    /// Whether its deadlines are guaranteed.
+    pub protected: bool,
 }
 
 /// Why words are no record.
@@ -83,6 +94,9 @@ pub enum Malformed {
     /// More frames than fit into a group.
     #[error("{0} frames are more than end in one command group")]
     Frames(u64),
+    /// No way to stand.
+    #[error("{0} says nothing about how an app stands")]
+    Standing(u64),
     /// Words that the kind does not use are not zero.
     #[error("words beyond the record are not zero")]
     Excess,
@@ -94,6 +108,11 @@ const GRANT: u64 = 1;
 const RELEASE: u64 = 2;
 const LIMIT: u64 = 3;
 const FAREWELL: u64 = 4;
+const STANDING: u64 = 5;
+
+/// Bits of a standing.
+const PACED: u64 = 1;
+const PROTECTED: u64 = 2;
 
 /// Stands for a span without bound.
 const UNBOUNDED: u64 = u64::MAX;
@@ -139,6 +158,9 @@ impl Reply {
             Self::Release { at } => record([RELEASE, at.as_ns(), 0, 0]),
             Self::Limit { slice } => record([LIMIT, encode_span(slice), 0, 0]),
             Self::Farewell => record([FAREWELL, 0, 0, 0]),
+            Self::Standing(Standing { paced, protected }) => {
+                record([STANDING, u64::from(paced) * PACED | u64::from(protected) * PROTECTED, 0, 0])
+            }
         }
     }
 
@@ -150,6 +172,10 @@ impl Reply {
             RELEASE => (Self::Release { at: decode_time(a)? }, 1),
             LIMIT => (Self::Limit { slice: decode_span(a)? }, 1),
             FAREWELL => (Self::Farewell, 0),
+            STANDING if a & !(PACED | PROTECTED) != 0 => return Err(Malformed::Standing(a)),
+            STANDING => {
+                (Self::Standing(Standing { paced: a & PACED != 0, protected: a & PROTECTED != 0 }), 1)
+            }
             other => return Err(Malformed::Kind(other)),
         };
         if words[1 + used..].iter().any(|word| *word != 0) { Err(Malformed::Excess) } else { Ok(reply) }
@@ -248,6 +274,7 @@ mod tests {
         assert_eq!(decode(COMPLETE, 0, u64::MAX, 0, 0), Err(Malformed::Time(u64::MAX)));
         assert_eq!(decode(SUBMIT, 0, 0, 0, 1), Err(Malformed::Excess));
         assert_eq!(decode(COMPLETE, 0, 0, 0, 33), Err(Malformed::Frames(33)));
+        assert_eq!(Reply::decode(&[STANDING, 4, 0, 0, 0, 0, 0, 0]), Err(Malformed::Standing(4)));
         assert_eq!(Reply::decode(&[RELEASE, 0, 1, 0, 0, 0, 0, 0]), Err(Malformed::Excess));
     }
 }

@@ -85,6 +85,12 @@ impl<S: AsRef<Shared>> Writer<S> {
         Self { shared, position: 0 }
     }
 
+    /// Whether more than half of the ring waits to be read.
+    pub fn is_crowded(&self) -> bool {
+        let read = self.shared.as_ref().read.position.load(Ordering::Acquire);
+        self.position.wrapping_sub(read) > CAPACITY / 2
+    }
+
     /// Writes a record, or says why not.
     pub fn push(&mut self, words: &Words) -> Result<(), Full> {
         let shared = self.shared.as_ref();
@@ -190,10 +196,12 @@ mod tests {
             assert_eq!(writer.push(&words(n)), Ok(()));
         }
         assert_eq!(writer.push(&words(999)), Err(Full::Full));
+        assert!(writer.is_crowded());
         for n in 0..u64::from(CAPACITY) {
             assert_eq!(reader.pop(), Ok(Some(words(n))));
         }
         assert_eq!(reader.pop(), Ok(None));
+        assert!(!writer.is_crowded());
         assert_eq!(writer.push(&words(1)), Ok(()));
     }
 

@@ -108,9 +108,11 @@ impl Session {
         self.lock().end_renewal(hello, renewal.life, answer)
     }
 
-    /// What the daemon said when it welcomed us; none if nobody schedules.
+    /// What the daemon said when it welcomed us, and how we stand now; none if nobody schedules.
     pub fn welcome(&self) -> Option<Welcome> {
-        self.lock().welcome().cloned()
+        let mut link = self.lock();
+        link.listen_now();
+        link.welcome().cloned()
     }
 
     /// The last thing that was said of the connection.
@@ -183,7 +185,7 @@ impl Session {
 
     /// Whether frames begin when the program likes, while it is scheduled.
     pub fn is_free_running(&self) -> bool {
-        self.lock().welcome().is_some_and(|welcome| !welcome.paced)
+        self.lock().welcome().is_some_and(|welcome| !welcome.standing.paced)
     }
 
     /// Whether a pass counts still, or was given back. It is about to be used.

@@ -196,6 +196,7 @@ fn open(flags: SocketFlags) -> Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Standing;
     use crate::message::{Hello, Welcome};
     use crate::region::Region;
     use std::path::PathBuf;
@@ -233,8 +234,9 @@ mod tests {
         assert_eq!(received.message, hello);
 
         let (region, fd) = Region::create().expect("memfd");
+        let standing = Standing { paced: true, protected: true };
         let welcome =
-            Message::Welcome(Welcome { app: 3, admission: "protected".into(), paced: true, spin_us: 7 });
+            Message::Welcome(Welcome { app: 3, admission: "protected".into(), standing, spin_us: 7 });
         daemon.send(&welcome, &[fd.as_fd()]).expect("send");
         let received = client.receive().expect("whole").expect("there");
         assert_eq!(received.message, welcome);

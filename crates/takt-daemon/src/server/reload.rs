@@ -79,7 +79,7 @@ impl Server {
         }
         let grid = anchored(&rate, clock::now());
         self.settings.core.refresh = grid;
-        self.order(Order::Refresh(grid));
+        self.follow(grid);
         if !same_rate {
             changes.push(format!("refresh_hz = {}", f64::from(rate.mhz()) / 1000.0));
         }
@@ -168,7 +168,11 @@ impl Server {
         let now = clock::now();
         let last = self.sessions[index].renewed;
         let too_soon = last.is_some_and(|last| now.since(last) < RENEWAL_PAUSE);
-        let changed = if too_soon { Err(TOO_SOON.to_owned()) } else { self.change(app, terms) };
+        let refusal = match too_soon {
+            true => Some(TOO_SOON.to_owned()),
+            false => self.members.refusal(app, terms, &self.settings),
+        };
+        let changed = refusal.map_or_else(|| self.change(app, terms), Err);
         let message = match changed {
             Err(reason) => Message::Refused { reason, again_ms: None },
             Ok(()) => {
@@ -179,7 +183,7 @@ impl Server {
                 Message::Welcome(Welcome {
                     app: app.0,
                     admission: member.map(|member| member.admission.clone()).unwrap_or_default(),
-                    paced: member.is_some_and(|member| member.paced),
+                    standing: member.map(Member::standing).unwrap_or_default(),
                     spin_us: self.settings.spin_us,
                 })
             }
@@ -191,8 +195,9 @@ impl Server {
     /// Changes an app's terms everywhere, or says why not.
     pub(super) fn change(&mut self, app: AppId, terms: Terms) -> Result<(), String> {
         let member = self.members.change(app, terms, &self.settings)?;
-        let (params, max_slice) = (member.params, member.max_slice);
+        let (params, max_slice, standing) = (member.params, member.max_slice, member.standing());
         self.order(Order::Change { app, params });
+        self.order(Order::Standing { app, standing });
         if terms.max_slice.is_some() {
             self.order(Order::Limit { app, max_slice });
         }
@@ -203,13 +208,19 @@ impl Server {
         Ok(())
     }
 
+    /// Everything goes by this grid from now on.
+    pub(super) fn follow(&mut self, grid: Refresh) {
+        self.grid = grid;
+        self.order(Order::Refresh(grid));
+    }
+
     /// Takes over what the display tells.
     pub(super) fn follow_display(&mut self) {
         match self.follower.as_ref().and_then(Follower::news) {
             None => {}
             Some(Ok(grid)) => {
                 self.journal.tell(&Entry::Display { refresh_hz: f64::from(grid.mhz()) / 1000.0 });
-                self.order(Order::Refresh(grid));
+                self.follow(grid);
             }
             Some(Err(error)) => {
                 // The grid stays as it is and runs on the clock.
@@ -224,6 +235,8 @@ impl Server {
         for app in self.members.judge_again(&self.settings) {
             if let Some(member) = self.members.get(app) {
                 self.journal.tell(&changed(member));
+                let standing = member.standing();
+                self.order(Order::Standing { app, standing });
             }
         }
         self.keep_awake();

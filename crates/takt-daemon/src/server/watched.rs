@@ -86,7 +86,7 @@ impl Server {
         let us = |span: Span| span.as_ns() as f64 / 1000.0;
         Answer::Daemon(DaemonAnswer {
             policy: self.policy.clone(),
-            refresh_hz: f64::from(self.settings.core.refresh.mhz()) / 1000.0,
+            refresh_hz: f64::from(self.grid.mhz()) / 1000.0,
             decisions: self.stats.runs,
             granted: self.stats.dispatched,
             turns: self.turns.count,

@@ -127,10 +127,18 @@ impl Listener {
         if spin.is_zero() || !self.receiver.spin(spin) {
             self.receiver.sleep(nap);
         }
-        self.take()
+        self.look()
     }
 
-    /// Takes the replies that are there.
+    /// Takes the replies that are there; if there are none, finds out why.
+    pub(super) fn look(&mut self) -> Heard {
+        match self.take() {
+            Heard::Replies(replies) if replies.is_empty() => self.look_around(),
+            heard => heard,
+        }
+    }
+
+    /// Takes the replies that are there, if any.
     pub(super) fn take(&mut self) -> Heard {
         let mut replies = Vec::new();
         loop {
@@ -140,7 +148,7 @@ impl Listener {
                 Err(broken) => return Heard::Nonsense(broken),
             }
         }
-        if replies.is_empty() { self.look_around() } else { Heard::Replies(replies) }
+        Heard::Replies(replies)
     }
 
     /// Why nothing came.
@@ -174,7 +182,7 @@ impl Link {
         }
     }
 
-    /// What the daemon said when it welcomed us, if it schedules us.
+    /// What the daemon said when it welcomed us, if it schedules us; how we stand is kept up to date.
     pub(super) fn welcome(&self) -> Option<&Welcome> {
         self.on.as_ref().map(|on| &on.welcome)
     }
@@ -246,7 +254,7 @@ impl Link {
 
     /// When the next frame may begin, if that is up to the daemon.
     pub(super) fn released(&mut self, life: u64) -> Waiting<Time> {
-        match self.of(life).filter(|on| on.welcome.paced) {
+        match self.of(life).filter(|on| on.welcome.standing.paced) {
             None => Waiting::Over(None),
             Some(on) => on.release.map_or(Waiting::NotYet, |at| Waiting::Over(Some(at))),
         }
@@ -321,6 +329,7 @@ impl Link {
             }
             Reply::Release { at } => on.release = Some(at),
             Reply::Limit { slice } => on.slice = Some(slice),
+            Reply::Standing(standing) => on.welcome.standing = standing,
             Reply::Farewell => {
                 self.parting = Some(Arc::clone(&on.connection));
                 self.lose("the daemon has let this program go");

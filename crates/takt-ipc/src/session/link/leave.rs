@@ -140,10 +140,14 @@ impl Link {
         }
     }
 
-    /// Takes replies that are there already, where one is waited for in passing.
+    /// Takes replies that are there already, unless somebody listens; notices if none will come. Only
+    /// where one is waited for.
     fn listen_once(&mut self) {
-        if self.on.as_ref().is_some_and(|on| on.ahead.is_some()) {
-            self.listen_now();
+        if self.on.as_ref().is_some_and(|on| on.ahead.is_some())
+            && let Some(mut listener) = self.begin_listening()
+        {
+            let heard = listener.look();
+            self.end_listening(listener, heard);
         }
     }
 
