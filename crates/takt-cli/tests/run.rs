@@ -214,6 +214,25 @@ fn processes_that_fork_before_they_draw_are_both_seen() {
 }
 
 #[test]
+fn a_forked_child_draws_and_exits_like_any_other() {
+    let program = trap("fork_draws", &GL);
+    // A child inherits none of a renderer's threads.
+    let run = |command: &mut Command| {
+        let output = command.envs(SOFTWARE).env("LP_NUM_THREADS", "0").output().expect("it starts");
+        (text(&output.stdout), output.status.code(), text(&output.stderr))
+    };
+    let alone = run(&mut Command::new(&program));
+    for way in ["vendor", "preload"] {
+        let table = products().join(format!("fork-draws-{way}.csv"));
+        let with = run(takt().args(["--hook", way, "--measure"]).arg(&table).arg("--").arg(&program));
+        assert_eq!((&with.0, &with.1), (&alone.0, &alone.1), "{way}: {}", with.2);
+        assert_eq!(with.2.matches("the process was forked").count(), 1, "{way}: {}", with.2);
+        let swaps = column(&table, "kind").iter().filter(|kind| *kind == "swap").count();
+        assert_eq!(swaps, 60, "{way}: those of the parent");
+    }
+}
+
+#[test]
 fn threads_share_objects() {
     same("threads", &trap("threads", &GL), &[]);
 }

@@ -9,7 +9,7 @@ use takt_ipc::message::{Hello, Message};
 use takt_ipc::socket::Listener;
 
 mod support;
-use support::daemon::{Daemon, PATIENCE, alone, assert_same, environment};
+use support::daemon::{Daemon, PATIENCE, alone, assert_same, ended, environment};
 use support::{GL, products, takt, takt_command, text, trap};
 
 /// Runs a program that asks the daemon at `socket` for leave.
@@ -42,6 +42,35 @@ fn every_trap_runs_as_it_does_alone() {
         // A busy machine may starve the daemon; but neither side may find fault with the other.
         assert!(!said.contains("nonsense") && !said.contains("let this program go"), "{name}: {said}");
     }
+}
+
+#[test]
+fn a_forked_child_that_draws_leaves_its_parent_scheduled() {
+    let log = products().join("forked.log");
+    std::fs::remove_file(&log).unwrap_or_default();
+    let log_argument = log.display().to_string();
+    let daemon = Daemon::with("forked", &["--log", &log_argument, "--log-json"]);
+    let program = trap_as("fork_draws", "forked");
+    // A child inherits none of a renderer's threads.
+    let threads = ("LP_NUM_THREADS", "0");
+    let mut command = Command::new(&program);
+    let alone = environment(&mut command).envs([threads]).output().expect("the program starts");
+    let output = ended(daemon.run(&[], &program, &[]).envs([threads]), "a fork");
+    assert_same(&output, &alone, "a fork");
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("the process was forked").count(), 1, "{said}");
+    for blame in ["nonsense", "let this program go", "does not read what it is asked"] {
+        assert!(!said.contains(blame), "{said}");
+    }
+    let log = std::fs::read_to_string(&log).expect("a log");
+    assert_eq!(log.matches("\"event\":\"fault\"").count(), 0, "{log}");
+}
+
+#[test]
+fn what_nobody_hears_stops_nobody() {
+    let program = trap_as("unheard", "unheard");
+    let output = scheduled(&products().join("nobody.socket"), &program, &[]);
+    assert_same(&output, &alone(&program, &[]), "unheard");
 }
 
 /// Valgrind hides parts of a process that nobody but the C library should look for.

@@ -1,19 +1,33 @@
 //! Nothing that goes wrong here may reach the program.
 //!
 //! Hooks run their own part inside [`shielded`]: a panic ends there, is said once on standard
-//! error, and switches all looking off; from then on calls only pass.
+//! error, and switches all looking off; from then on calls only pass. So they do in a process that
+//! was forked from the one that is watched: the threads of ours are not there, locks may be held
+//! for ever, and what is shared with a daemon is the original's.
 
-use std::panic::{self, AssertUnwindSafe};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{mem, ptr};
 
 static SWITCHED_OFF: AtomicBool = AtomicBool::new(false);
+
+/// This is a copy of the process that is watched, and nobody was told yet.
+static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Runs Takt's part of a call. None if it is switched off, or failed.
 #[inline]
 pub fn shielded<T>(part: impl FnOnce() -> T) -> Option<T> {
     if SWITCHED_OFF.load(Ordering::Relaxed) {
+        passes();
         return None;
     }
+    attempted(part)
+}
+
+/// Runs what the program depends on, even if Takt is switched off. None if it failed.
+#[inline]
+pub fn attempted<T>(part: impl FnOnce() -> T) -> Option<T> {
     match panic::catch_unwind(AssertUnwindSafe(part)) {
         Ok(value) => Some(value),
         Err(_) => {
@@ -23,12 +37,25 @@ pub fn shielded<T>(part: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
+/// A call passes. Where a fork is the reason, it is said now: while a process is being copied
+/// nobody may speak, and most copies have nothing to do with GL.
+#[cold]
+fn passes() {
+    if FORKED.load(Ordering::Relaxed) && FORKED.swap(false, Ordering::Relaxed) {
+        say(&off("the process was forked, and only the original is measured"));
+    }
+}
+
 /// From now on calls only pass.
 #[cold]
 pub fn switch_off(reason: &str) {
     if !SWITCHED_OFF.swap(true, Ordering::Relaxed) {
-        say(&format!("switched off, the program runs on without it: {reason}"));
+        say(&off(reason));
     }
+}
+
+fn off(reason: &str) -> String {
+    format!("switched off, the program runs on without it: {reason}")
 }
 
 /// Whether calls only pass.
@@ -36,9 +63,71 @@ pub fn is_switched_off() -> bool {
     SWITCHED_OFF.load(Ordering::Relaxed)
 }
 
+/// Copies of this process are let alone from now on.
+pub(crate) fn stay_in_this_process() {
+    static ONCE: Once = Once::new();
+    // SAFETY: the function takes no arguments and stays loaded, as this library does.
+    ONCE.call_once(|| unsafe {
+        // Without memory for it, a copy finds out by its number when it hands work over.
+        libc::pthread_atfork(None, None, Some(forked));
+    });
+}
+
+/// Other threads may have held any lock when the process was copied; nothing may wait here.
+extern "C" fn forked() {
+    let was_on = !SWITCHED_OFF.swap(true, Ordering::Relaxed);
+    FORKED.store(was_on, Ordering::Relaxed);
+}
+
+/// Errors of ours are said in our way, from now on. To be called where this library has a copy of
+/// the standard library to itself.
+pub(crate) fn speak_for_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| panic::set_hook(Box::new(|info: &PanicHookInfo<'_>| say(&info.to_string()))));
+}
+
 /// Tells the user. The program's own standard error is all there is; so this must stay rare.
-#[expect(clippy::print_stderr, reason = "there is no other way to be heard from inside a program")]
+///
+/// Neither a lock that a forked process may find held nor a pipe that nobody reads may stop the
+/// program.
 pub fn say(text: &str) {
-    // Broken standard error is no reason to panic inside of someone else's program.
-    let _unheard = panic::catch_unwind(|| eprintln!("takt: {text}"));
+    let line = format!("takt: {text}\n");
+    without_broken_pipe(|| {
+        let mut rest = line.as_bytes();
+        while !rest.is_empty() {
+            // SAFETY: so many bytes are there.
+            let written = unsafe { libc::write(libc::STDERR_FILENO, rest.as_ptr().cast(), rest.len()) };
+            match usize::try_from(written) {
+                Ok(written) if written > 0 => rest = rest.get(written..).unwrap_or_default(),
+                Err(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
+                // Whoever cannot be told is not.
+                _ => break,
+            }
+        }
+    });
+}
+
+/// Keeps SIGPIPE, by which most programs die, from them if it is ours.
+fn without_broken_pipe(write: impl FnOnce()) {
+    // SAFETY: plain data without invariants; the calls below fill it in.
+    let mut pipe: libc::sigset_t = unsafe { mem::zeroed() };
+    let (mut before, mut pending) = (pipe, pipe);
+    // SAFETY: the set is ours.
+    unsafe { libc::sigemptyset(&raw mut pipe) };
+    // SAFETY: as above.
+    unsafe { libc::sigaddset(&raw mut pipe, libc::SIGPIPE) };
+    // SAFETY: as above.
+    unsafe { libc::sigpending(&raw mut pending) };
+    // SAFETY: as above.
+    let theirs = unsafe { libc::sigismember(&raw const pending, libc::SIGPIPE) } == 1;
+    // SAFETY: both sets are ours.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const pipe, &raw mut before) };
+    write();
+    if !theirs {
+        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: set and time are ours; takes the signal if there is one, and waits for none.
+        unsafe { libc::sigtimedwait(&raw const pipe, ptr::null_mut(), &raw const now) };
+    }
+    // SAFETY: puts back what was there.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
 }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::entry::{self, COUNT, Finder, Id, Ptr};
-use crate::guard::say;
+use crate::guard::{self, say};
 use crate::quiet;
 
 /// What each export jumps to: a hook, or the driver's function.
@@ -32,6 +32,7 @@ pub const fn replaces_error(name: &str) -> bool {
 
 #[cold]
 fn resolve(id: Id) -> Ptr {
+    guard::speak_for_panics();
     entry::set_finder(find);
     let mut name = id.name().as_bytes().to_vec();
     name.push(0);
@@ -41,7 +42,8 @@ fn resolve(id: Id) -> Ptr {
         say(&format!("the program calls {}, which this system does not have", id.name()));
         missing as Ptr
     } else {
-        CStr::from_bytes_with_nul(&name).map_or(real, |name| offer(name, real))
+        let offered = guard::attempted(|| CStr::from_bytes_with_nul(&name).map(|name| offer(name, real)));
+        offered.and_then(Result::ok).unwrap_or(real)
     };
     TARGETS[id as usize].store(target, Ordering::Release);
     target
@@ -92,7 +94,8 @@ pub unsafe extern "C" fn get_proc_address(name: *const c_char) -> Ptr {
         return real;
     }
     // SAFETY: not null, and a string.
-    offer_found(unsafe { CStr::from_ptr(name) }, real)
+    let name = unsafe { CStr::from_ptr(name) };
+    guard::attempted(|| offer_found(name, real)).unwrap_or(real)
 }
 
 /// The real function of a name: of the libraries that are loaded, or by `eglGetProcAddress`.

@@ -117,7 +117,10 @@ impl Settings {
 /// The settings of this process.
 pub fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
-    SETTINGS.get_or_init(Settings::read)
+    SETTINGS.get_or_init(|| {
+        guard::stay_in_this_process();
+        Settings::read()
+    })
 }
 
 /// `takt run` has checked what it passes on; whatever else is there is not ours.

@@ -17,7 +17,7 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use crate::entry::{self, Finder, Ptr};
-use crate::guard::say;
+use crate::guard::{self, say};
 use crate::offscreen::{self, GetPlatformDisplay};
 
 /// Beside the library: a [`Note`].
@@ -130,6 +130,7 @@ pub unsafe fn main(version: u32, exports: *const Exports, vendor: Ptr, imports: 
     let get_platform_display = imports.get_platform_display;
     let driver = Driver { get_proc_address, get_platform_display, set_egl_error };
     if DRIVER.set(driver).is_ok() {
+        guard::speak_for_panics();
         stay_loaded();
         entry::set_finder(get_proc_address);
         imports.get_proc_address = Some(self::get_proc_address);
@@ -159,7 +160,8 @@ pub fn restore_egl_error(error: i32) {
 /// What libEGL calls to get a display, where windows are to be done without.
 unsafe extern "C" fn offscreen_display(platform: u32, native: Ptr, _attributes: *const isize) -> Ptr {
     let get = DRIVER.get().and_then(|driver| driver.get_platform_display);
-    get.map_or(ptr::null_mut(), |get| offscreen::display(get, platform, native))
+    let display = get.and_then(|get| guard::attempted(|| offscreen::display(get, platform, native)));
+    display.unwrap_or(ptr::null_mut())
 }
 
 /// What libEGL and libGLdispatch call to find entry points.
@@ -173,7 +175,8 @@ unsafe extern "C" fn get_proc_address(name: *const c_char) -> Ptr {
         return real;
     }
     // SAFETY: a name ends with a zero byte.
-    entry::offer(unsafe { CStr::from_ptr(name) }, real)
+    let name = unsafe { CStr::from_ptr(name) };
+    guard::attempted(|| entry::offer(name, real)).unwrap_or(real)
 }
 
 /// Loads a driver. One that is described but not installed is passed over in silence, as libEGL

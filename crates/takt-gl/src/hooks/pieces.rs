@@ -1,10 +1,10 @@
 //! Draws that are handed over in pieces where they are too long.
 
 use super::submit;
-use crate::clock;
 use crate::entry::{Ptr, real};
 use crate::monitor::{Drawing, Source, current};
 use crate::slice::{Piece, Slicer};
+use crate::{clock, guard};
 
 /// What a call draws, and how a piece of that is drawn.
 macro_rules! drawn {
@@ -75,18 +75,24 @@ fn draw(drawing: Drawing, call: impl Fn(&Drawing)) {
 /// each of them.
 #[cold]
 fn in_pieces(mut slicer: Slicer, call: impl Fn(&Drawing)) {
-    while let Some(piece) = slicer.next_piece() {
+    while let Some(piece) = next(&mut slicer) {
         current::with(|state| state.begin_piece(&mut slicer, &piece));
         let mut spent_ns = one(&slicer, &piece, &call);
-        while let Some(piece) = slicer.more() {
+        while let Some(piece) = guard::shielded(|| slicer.more()).flatten() {
             current::with(|state| state.more_of_piece(&slicer, &piece));
             spent_ns += one(&slicer, &piece, &call);
         }
         current::with(|state| state.end_piece(&mut slicer, spent_ns));
         // SAFETY: a context is current; flushing never fails and is allowed at any time.
         unsafe { real::glFlush() };
-        slicer.settle();
+        guard::shielded(|| slicer.settle());
     }
+}
+
+/// The next piece; where its size cannot be told, as much as there is.
+fn next(slicer: &mut Slicer) -> Option<Piece> {
+    let sized = guard::shielded(|| slicer.next_piece());
+    sized.unwrap_or_else(|| guard::attempted(|| slicer.rest()).flatten())
 }
 
 /// Draws a piece; how long that took.

@@ -48,7 +48,8 @@ macro_rules! creating {
         $(
             #[expect(non_snake_case, reason = "names of the registry")]
             unsafe extern "C" fn $name(display: Ptr, kind: u32, attributes: Ptr) -> Ptr {
-                if crate::measure::is_waited_for_when_made(display as usize) {
+                let waits = || crate::measure::is_waited_for_when_made(display as usize);
+                if crate::guard::shielded(waits) == Some(true) {
                     flushed(End::Read);
                 }
                 // SAFETY: the program's own call.

@@ -99,6 +99,10 @@ impl Reaper {
 
 /// Before a process ends, drivers take their displays apart; nothing may wait for a fence then.
 extern "C" fn at_exit() {
+    // In a process that was forked there is nobody to wait for, and nothing to be said.
+    if guard::is_switched_off() {
+        return;
+    }
     guard::shielded(|| {
         if let Some(Some(reaper)) = REAPER.get() {
             reaper.drain(None);

@@ -95,6 +95,13 @@ impl Slicer {
         Some(piece)
     }
 
+    /// The same where nobody is to be asked any more: as much as there is, with nothing to go by.
+    pub fn rest(&mut self) -> Option<Piece> {
+        self.scheduled = false;
+        self.number += 1;
+        self.cut.next(1.0)
+    }
+
     /// The current group may take that long.
     pub fn granted(&mut self, credit: Span) {
         self.credit = credit;
