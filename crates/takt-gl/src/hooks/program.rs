@@ -19,17 +19,15 @@ super::noted! {
             source.compiled.clone_from(&source.text);
         }
     };
-    glAttachShader(program: u32, shader: u32) => |state| attach(state, program, shader, true);
-    glDetachShader(program: u32, shader: u32) => |state| attach(state, program, shader, false);
+    glAttachShader(program: u32, shader: u32) => |state| state.shared.lock().attach_shader(program, shader);
+    glDetachShader(program: u32, shader: u32) => |state| state.shared.lock().detach_shader(program, shader);
+    glDeleteShader(shader: u32) => |state| state.shared.lock().delete_shader(shader);
     glLinkProgram(program: u32) => |state| state.link_program(program);
     glProgramBinary(program: u32, _format: u32, _data: Ptr, _bytes: i32) => |state| unlink(state, program);
     glProgramBinaryOES(program: u32, _format: u32, _data: Ptr, _bytes: i32) => |state| unlink(state, program);
     glUniformBlockBinding(program: u32, index: u32, _binding: u32) => |state| state.bind_block(program, index);
     glUseProgram(program: u32) => |state| state.use_program(program);
-    // A program in use stays what it is until another one is used; so only its name goes.
-    glDeleteProgram(program: u32) => |state| {
-        state.shared.lock().programs.delete(program);
-    };
+    glDeleteProgram(program: u32) => |state| state.shared.lock().delete_program(program);
 }
 
 /// Hooks with results.
@@ -54,24 +52,13 @@ pub(super) mod special {
         current::with(|state| {
             let mut shared = state.shared.lock();
             // A name that is used again is another program.
-            shared.programs.delete(program);
+            shared.delete_program(program);
             shared.programs.bind(program);
         });
         program
     }
 
     crate::hooks::offered!(glCreateShader glCreateProgram);
-}
-
-fn attach(state: &State, program: u32, shader: u32, on: bool) {
-    let program = state.shared.lock().programs.get(program).cloned();
-    if let Some(program) = program {
-        let shaders = &mut program.lock().unwrap_or_else(PoisonError::into_inner).shaders;
-        shaders.retain(|attached| *attached != shader);
-        if on {
-            shaders.push(shader);
-        }
-    }
 }
 
 /// A binary says nothing about its sources.

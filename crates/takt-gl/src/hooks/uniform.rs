@@ -7,6 +7,7 @@ use takt_predict::glsl::UniformData;
 use super::given::vectors;
 use crate::entry::Ptr;
 use crate::monitor::context::State;
+use crate::monitor::program::Linked;
 
 super::noted! {
     glUniform1f(location: i32, x: f32) => |state| set(state, None, location, UniformData::Floats(&[x]));
@@ -181,6 +182,11 @@ super::noted! {
 
 /// Sets a uniform of a program; without one, of the program in use.
 fn set(state: &State, program: Option<u32>, location: i32, data: UniformData<'_>) {
+    with_program(state, program, location, |linked| linked.set(location, data));
+}
+
+/// Has a look at a program for a call about a uniform of it.
+fn with_program(state: &State, program: Option<u32>, location: i32, look: impl FnOnce(&mut Linked)) {
     let found = match program {
         None => state.program.clone(),
         Some(name) => state.shared.lock().programs.get(name).cloned().map(|program| (name, program)),
@@ -188,7 +194,7 @@ fn set(state: &State, program: Option<u32>, location: i32, data: UniformData<'_>
     if let Some((name, program)) = found.filter(|_| location >= 0) {
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(linked) = program.read(name, &state.extensions()) {
-            linked.set(location, data);
+            look(linked);
         }
     }
 }
@@ -208,6 +214,10 @@ fn matrix(
     let by_columns = |matrix: &[f32]| -> Vec<f32> {
         (0..columns * rows).map(|at| matrix[at % rows * columns + at / rows]).collect()
     };
-    let turned: Vec<f32> = data.chunks_exact(columns * rows).flat_map(by_columns).collect();
-    set(state, program, location, UniformData::Floats(&turned));
+    with_program(state, program, location, |linked| {
+        // What GL does not take it has not read either, and it need not be there.
+        let taken = &data[..linked.taken(location, data.len())];
+        let turned: Vec<f32> = taken.chunks_exact(columns * rows).flat_map(by_columns).collect();
+        linked.set(location, UniformData::Floats(&turned));
+    });
 }

@@ -33,6 +33,10 @@ pub struct Source {
     pub text: String,
     /// What was compiled.
     pub compiled: String,
+    /// Programs that it is attached to.
+    pub programs: u32,
+    /// Its name was given up; it goes when no program has it any more.
+    pub deleted: bool,
 }
 
 /// A program object.
@@ -87,7 +91,15 @@ pub struct SamplerUnit {
 
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    Uniform(UniformSlot, usize),
+    Uniform {
+        slot: UniformSlot,
+        /// Components of it that come before.
+        start: usize,
+        /// Components from here to its end.
+        room: usize,
+        /// Whether GL cuts what is too long for it, in place of refusing that.
+        array: bool,
+    },
     Sampler(usize),
 }
 
@@ -173,19 +185,36 @@ impl Linked {
             return;
         };
         let components = components(active.kind);
+        let array = base.len() < active.name.len();
         for element in 0..active.length.min(UNIFORMS_MAX.saturating_sub(self.places.len())) {
             let found = match element {
                 0 => uniform_location(program, base),
                 _ => uniform_location(program, &format!("{base}[{element}]")),
             };
             if let Some(location) = found {
-                self.places.insert(location, Place::Uniform(slot, element * components));
+                let (start, room) = (element * components, (active.length - element) * components);
+                self.places.insert(location, Place::Uniform { slot, start, room, array });
             }
+        }
+    }
+
+    /// Of so many components that a call has for a uniform, those that GL reads, as far as that is
+    /// known.
+    pub fn taken(&self, location: i32, count: usize) -> usize {
+        match self.places.get(&location) {
+            Some(Place::Uniform { room, array, .. }) if *array || count <= *room => count.min(*room),
+            _ => 0,
         }
     }
 
     /// `glUniform*`.
     pub fn set(&mut self, location: i32, data: UniformData<'_>) {
+        let count = match &data {
+            UniformData::Floats(values) => values.len(),
+            UniformData::Ints(values) => values.len(),
+            UniformData::Uints(values) => values.len(),
+        };
+        let taken = self.taken(location, count) > 0;
         let place = self.places.get(&location);
         let number = match &data {
             UniformData::Ints([number, ..]) => Some(i64::from(*number)),
@@ -199,7 +228,9 @@ impl Linked {
             self.variant = None;
         }
         match (place, data) {
-            (Some(Place::Uniform(slot, start)), data) => self.program.set_uniform(*slot, *start, data),
+            (Some(Place::Uniform { slot, start, .. }), data) if taken => {
+                self.program.set_uniform(*slot, *start, data);
+            }
             (Some(Place::Sampler(at)), UniformData::Ints([unit, ..])) => {
                 self.samplers[*at].unit = u32::try_from(*unit).unwrap_or(0);
             }

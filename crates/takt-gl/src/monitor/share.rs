@@ -25,6 +25,60 @@ pub struct Shared {
     pub shaders: BTreeMap<u32, Source>,
 }
 
+impl Shared {
+    /// `glAttachShader`.
+    pub fn attach_shader(&mut self, program: u32, shader: u32) {
+        let (program, source) = (self.programs.get(program), self.shaders.get_mut(&shader));
+        if let Some((program, source)) = program.zip(source) {
+            let shaders = &mut program.lock().unwrap_or_else(PoisonError::into_inner).shaders;
+            if !shaders.contains(&shader) {
+                shaders.push(shader);
+                source.programs += 1;
+            }
+        }
+    }
+
+    /// `glDetachShader`.
+    pub fn detach_shader(&mut self, program: u32, shader: u32) {
+        let program = self.programs.get(program).cloned();
+        let detached = program.is_some_and(|program| {
+            let shaders = &mut program.lock().unwrap_or_else(PoisonError::into_inner).shaders;
+            let place = shaders.iter().position(|attached| *attached == shader);
+            place.map(|place| shaders.remove(place)).is_some()
+        });
+        if detached {
+            self.leave_program(shader);
+        }
+    }
+
+    /// `glDeleteShader`.
+    pub fn delete_shader(&mut self, shader: u32) {
+        self.shaders.entry(shader).and_modify(|source| source.deleted = true);
+        self.drop_if_unused(shader);
+    }
+
+    /// `glDeleteProgram`. Where it is in use it stays what it is until another one is used, but it
+    /// has no name by which it could be linked again; so its shaders are left by it.
+    pub fn delete_program(&mut self, program: u32) {
+        let Some(program) = self.programs.delete(program) else {
+            return;
+        };
+        let shaders = std::mem::take(&mut program.lock().unwrap_or_else(PoisonError::into_inner).shaders);
+        shaders.into_iter().for_each(|shader| self.leave_program(shader));
+    }
+
+    fn leave_program(&mut self, shader: u32) {
+        self.shaders.entry(shader).and_modify(|source| source.programs = source.programs.saturating_sub(1));
+        self.drop_if_unused(shader);
+    }
+
+    fn drop_if_unused(&mut self, shader: u32) {
+        if self.shaders.get(&shader).is_some_and(|source| source.deleted && source.programs == 0) {
+            self.shaders.remove(&shader);
+        }
+    }
+}
+
 /// A share group.
 #[derive(Default, Debug)]
 pub struct ShareGroup(Mutex<Shared>);
@@ -68,6 +122,31 @@ impl<T> Names<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sources_go_with_the_last_program_that_has_their_shaders() {
+        let group = ShareGroup::default();
+        let mut shared = group.lock();
+        for name in [1, 2, 3] {
+            shared.shaders.insert(name, Source::default());
+        }
+        shared.programs.bind(7);
+        shared.programs.bind(8);
+        for (program, shader) in [(7, 1), (7, 1), (8, 1), (7, 2), (7, 99), (99, 3)] {
+            shared.attach_shader(program, shader);
+        }
+        for name in [1, 2, 3, 99] {
+            shared.delete_shader(name);
+        }
+        assert_eq!(shared.shaders.keys().copied().collect::<Vec<_>>(), [1, 2], "3 was nowhere");
+        shared.detach_shader(7, 1);
+        shared.detach_shader(7, 1);
+        assert!(shared.shaders.contains_key(&1), "another program has it");
+        shared.delete_program(8);
+        assert!(!shared.shaders.contains_key(&1));
+        shared.delete_program(7);
+        assert!(shared.shaders.is_empty());
+    }
 
     #[test]
     fn a_deleted_object_lives_on_where_it_is_bound() {
