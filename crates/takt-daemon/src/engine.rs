@@ -24,9 +24,6 @@ const NOTES_MAX: usize = 1 << 16;
 /// Places in that queue that are kept for clients that are let go.
 const NOTES_SPARE: usize = 1 << 12;
 
-/// How many times as long as among others groups of an app may be that is alone.
-const ALONE: u64 = 8;
-
 /// What the loop is told to do by the rest of the daemon.
 #[derive(Debug)]
 pub enum Order {
@@ -249,6 +246,7 @@ impl Engine {
                 let seat = place.insert(seat);
                 seat.reserve(params.etpf);
                 seat.max_slice = max_slice;
+                self.tell_who_is_alone();
                 self.inform(now, app);
                 self.tell_core(now, Event::Join { app, params, phase: 0 });
             }
@@ -309,7 +307,7 @@ impl Engine {
     fn act(&mut self, now: Time, action: Action) {
         match action {
             Action::Dispatch { app, group, reserved, .. } => {
-                // Whether it is alone is told to those who listen, so that others can come and go.
+                // What it could not be told before.
                 self.inform(now, app);
                 match self.seat_mut(app).map(|seat| seat.grant(now, group, reserved)) {
                     Some(Ok(())) => {}
@@ -351,6 +349,7 @@ impl Engine {
             return;
         };
         seat.unheard();
+        self.tell_who_is_alone();
         // Its places on the GPU are free for others at once.
         while let Some(group) = seat.take_granted() {
             self.tell_core(now, Event::Complete { group, finished: now, cost: Cost::default(), frames: 0 });
@@ -365,14 +364,18 @@ impl Engine {
         self.let_go(seat, fault);
     }
 
-    /// Tells a client how it stands, and how long groups may be. Who is alone is in nobody's way: longer
-    /// groups cost it less, and somebody who comes waits for those that it was granted, once.
+    /// Tells a client how it stands, and how long groups may be.
     fn inform(&mut self, now: Time, app: AppId) {
-        let alone = self.seats.iter().flatten().nth(1).is_none();
-        let times = if alone { ALONE } else { 1 };
-        if let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.inform(times)) {
+        if let Some(Err(fault)) = self.seat_mut(app).map(Seat::inform) {
             self.dismiss(now, app, Some(fault));
         }
+    }
+
+    /// Lets clients see whether they are alone. Who is alone is in nobody's way: longer groups cost it
+    /// less, and somebody who comes waits for what it has handed over, once.
+    fn tell_who_is_alone(&self) {
+        let alone = self.seats.iter().flatten().nth(1).is_none();
+        self.seats.iter().flatten().for_each(|seat| seat.set_alone(alone));
     }
 
     fn let_go(&mut self, seat: Box<Seat>, fault: Option<Fault>) {

@@ -44,7 +44,7 @@ pub struct Seat {
     next: u64,
     reserved: Reserved,
     doubt: Doubt,
-    /// How long its groups may be while somebody else is there.
+    /// How long its groups may be.
     pub max_slice: Span,
     /// What it was told about that.
     limit: Option<Span>,
@@ -211,14 +211,13 @@ impl Seat {
         self.tell(Reply::Grant { group: local(group), credit })
     }
 
-    /// Tells the client what is new to it: how it stands, and how long its groups may be, which is so
-    /// many times as long as among others. One that sleeps for long is not told everything in between,
-    /// but what is so when it is granted something.
-    pub fn inform(&mut self, times: u64) -> Result<(), Fault> {
+    /// Tells the client what is new to it: how it stands, and how long its groups may be. One that
+    /// sleeps for long is not told everything in between, but what is so when it is granted something.
+    pub fn inform(&mut self) -> Result<(), Fault> {
         if self.replies.is_crowded() {
             return Ok(());
         }
-        let slice = self.max_slice.times(times);
+        let slice = self.max_slice;
         if self.limit.replace(slice) != Some(slice) {
             self.tell(Reply::Limit { slice })?;
         }
@@ -226,6 +225,11 @@ impl Seat {
             self.tell(Reply::Standing(self.standing))?;
         }
         Ok(())
+    }
+
+    /// Lets the client see whether it is the only one.
+    pub fn set_alone(&self, alone: bool) {
+        self.region.solitude().set(alone);
     }
 
     /// Tells the client something; it is woken by [`Self::wake`].

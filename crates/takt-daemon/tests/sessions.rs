@@ -221,3 +221,32 @@ fn whoever_does_not_read_is_told_what_counts_later() {
     submit(&mut app, 0, GroupKind::Draw);
     assert_eq!(await_reply(&mut app, granted), 0, "it is still scheduled");
 }
+
+#[test]
+fn who_is_alone_may_form_longer_groups_until_somebody_comes() {
+    let daemon = Daemon::start("alone", "max_slice_ms = 2");
+    let session = session(&daemon);
+    assert!(session.is_alone());
+    assert_eq!(session.slice(), Span::from_ms(32));
+    let pass = session.ask_to_fill(Span::ZERO, session.slice()).expect("scheduled");
+    assert!(pass.alone && session.look(Some(&pass)) == (true, true));
+    let other = daemon.join("other", 6);
+    await_that(|| !session.is_alone());
+    assert_eq!(session.slice(), Span::from_ms(2), "without having heard of anything");
+    assert_eq!(session.look(Some(&pass)), (true, false), "it has its leave still");
+    end(&session, pass);
+    let pass = session.ask_to_fill(Span::ZERO, session.slice()).expect("scheduled");
+    assert!(!pass.alone);
+    end(&session, pass);
+    drop(other);
+    await_that(|| session.is_alone());
+    assert_eq!(session.slice(), Span::from_ms(32));
+}
+
+fn await_that(is_so: impl Fn() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < until, "it takes too long");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

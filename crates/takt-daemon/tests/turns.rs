@@ -110,6 +110,23 @@ impl Rig {
 }
 
 #[test]
+fn clients_see_whether_others_are_there() {
+    let mut rig = Rig::new(2);
+    let alone = |app: &App| app.receiver.region().solitude().is_alone();
+    let first = rig.join(0, 1);
+    assert!(alone(&first));
+    let mut second = rig.join(1, 2);
+    assert!(!alone(&first) && !alone(&second));
+    second.complete(7, rig.now);
+    rig.turn();
+    assert!(rig.fault().is_some(), "a group that was never granted");
+    assert!(alone(&first) && !alone(&second));
+    rig.office.orders.push(Order::Leave { app: first.id }).expect("room");
+    let third = rig.join(2, 3);
+    assert!(alone(&third));
+}
+
+#[test]
 fn groups_are_granted_by_priority_and_completions_let_others_in() {
     let mut rig = Rig::new(1);
     let mut low = rig.join(0, 1);

@@ -90,9 +90,10 @@ pub fn give_back_unused() {
     }
 }
 
-/// Whether a pass counts still, or was given back because nothing was done with it.
-pub fn is_held(pass: &Pass) -> bool {
-    session().is_none_or(|session| session.is_held(pass))
+/// Whether a pass counts still, or was given back because nothing was done with it; and whether the
+/// program is scheduled, and nobody else is.
+pub fn look(pass: Option<&Pass>) -> (bool, bool) {
+    session().map_or((true, false), |session| session.look(pass))
 }
 
 /// The group of a pass is with the driver; none if the pass was given back.
@@ -112,6 +113,11 @@ pub fn pace(swap: Pass) {
     if let Some(session) = session() {
         session.pace(swap);
     }
+}
+
+/// Whether the program is scheduled, and nobody else is.
+pub fn is_alone() -> bool {
+    session().is_some_and(Session::is_alone)
 }
 
 /// The longest group that is to be formed.

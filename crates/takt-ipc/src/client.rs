@@ -216,6 +216,11 @@ impl Receiver {
         self.region.bell().sleep(timeout, || !self.replies.is_empty());
     }
 
+    /// What says whether this client is the only one.
+    pub fn region(&self) -> Region {
+        self.region.clone()
+    }
+
     /// How long ago the daemon was last seen alive.
     pub fn silent_for(&self, now: Time) -> Span {
         self.pulse.silent_for(now)

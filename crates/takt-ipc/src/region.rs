@@ -11,6 +11,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat,
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::ring::{Reader, Shared, Writer};
+use crate::sync::{AtomicU32, Ordering};
 use crate::wake::Bell;
 
 /// What lies in the region, in this order.
@@ -20,14 +21,34 @@ pub struct Layout {
     requests: Shared,
     replies: Shared,
     bell: Bell,
+    solitude: Solitude,
 }
 
 const _: () = {
     assert!(std::mem::offset_of!(Layout, requests) == 0);
     assert!(std::mem::offset_of!(Layout, replies) == 16_512);
     assert!(std::mem::offset_of!(Layout, bell) == 33_024);
-    assert!(size_of::<Layout>() == 33_088);
+    assert!(std::mem::offset_of!(Layout, solitude) == 33_088);
+    assert!(size_of::<Layout>() == 33_152);
 };
+
+/// Whether the client is the only one. The daemon writes it when that changes, and the client looks
+/// at it all the time: somebody who comes need not wait for what the client would still like to do.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Solitude(AtomicU32);
+
+impl Solitude {
+    /// The client is alone, or not.
+    pub fn set(&self, alone: bool) {
+        self.0.store(alone.into(), Ordering::Relaxed);
+    }
+
+    /// Whether the client is alone.
+    pub fn is_alone(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+}
 
 /// What may lie in memory that others write to.
 ///
@@ -37,7 +58,7 @@ const _: () = {
 /// has.
 pub(crate) unsafe trait Shareable: Sync {}
 
-// SAFETY: rings and a bell, which are atomics.
+// SAFETY: rings, a bell and a word, which are atomics.
 unsafe impl Shareable for Layout {}
 
 /// A mapping of some `T`.
@@ -115,6 +136,11 @@ impl Region {
         &self.0.get().bell
     }
 
+    /// Whether the client is the only one.
+    pub fn solitude(&self) -> &Solitude {
+        &self.0.get().solitude
+    }
+
     /// The daemon's ends. To be called once, before the client has the region.
     pub fn daemon_ends(&self) -> (Reader<Requests>, Writer<Replies>) {
         (Reader::new(Requests(self.clone())), Writer::new(Replies(self.clone())))
@@ -161,6 +187,17 @@ mod tests {
         replies.push(&[2; 8]).expect("room");
         assert_eq!(requests.pop(), Ok(Some([1; 8])));
         assert_eq!(answers.pop(), Ok(Some([2; 8])));
+    }
+
+    #[test]
+    fn a_client_sees_whether_it_is_alone() {
+        let (daemon, fd) = Region::create().expect("memfd");
+        let client = Region::open(fd.as_fd()).expect("mapped");
+        assert!(!client.solitude().is_alone(), "unless it was told so");
+        daemon.solitude().set(true);
+        assert!(client.solitude().is_alone());
+        daemon.solitude().set(false);
+        assert!(!client.solitude().is_alone());
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub struct Pass {
     pub credit: Span,
     /// Frames that ended inside of it, once it was handed over.
     pub frames: u32,
+    /// Whether nobody else was scheduled when it came.
+    pub alone: bool,
 }
 
 /// How long to sleep at once, at most: the daemon may die meanwhile.
@@ -59,6 +61,9 @@ const UNUSED: Span = Span::from_ms(100);
 
 /// How long it may between two frames, and how long leave that was asked for ahead may.
 const UNUSED_BETWEEN: Span = Span::from_ms(2);
+
+/// How many times as long as among others groups may be while nobody else is scheduled.
+const ALONE: u64 = 16;
 
 /// The connection to the daemon, as it comes and goes.
 pub struct Session {
@@ -153,7 +158,7 @@ impl Session {
     fn await_leave(&self, number: u64, life: u64, estimate: Span, fills: bool) -> Option<Pass> {
         let began = clock::now();
         let awake = self.lock().patience();
-        let granted = self.wait(awake, |link| {
+        let (granted, alone) = self.wait(awake, |link| {
             let granted = link.granted(number, life, fills);
             let waited = clock::now().since(began);
             if matches!(granted, Waiting::Over(_)) {
@@ -164,7 +169,7 @@ impl Session {
             }
             granted
         })?;
-        Some(Pass { number, life, fills, credit: estimate.max(granted), frames: 0 })
+        Some(Pass { number, life, fills, credit: estimate.max(granted), frames: 0, alone })
     }
 
     /// Gives leave back that has gone unused for too long; to be called now and then, and every few
@@ -190,7 +195,14 @@ impl Session {
 
     /// Whether a pass counts still, or was given back. It is about to be used.
     pub fn is_held(&self, pass: &Pass) -> bool {
-        !pass.fills || self.lock().is_open(pass.number, pass.life)
+        self.look(Some(pass)).0
+    }
+
+    /// The same if there is a pass, and whether nobody else is scheduled.
+    pub fn look(&self, pass: Option<&Pass>) -> (bool, bool) {
+        let mut link = self.lock();
+        let held = pass.is_none_or(|pass| !pass.fills || link.is_open(pass.number, pass.life));
+        (held, link.is_alone())
     }
 
     /// A frame ended inside of the group of a pass, which goes on.
@@ -239,6 +251,11 @@ impl Session {
                 Waiting::NotYet => {}
             }
         }
+    }
+
+    /// Whether nobody else is scheduled, so that nobody waits for long groups.
+    pub fn is_alone(&self) -> bool {
+        self.lock().is_alone()
     }
 
     /// The longest group that is to be formed.

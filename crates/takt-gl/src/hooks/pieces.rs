@@ -4,7 +4,7 @@ use super::submit;
 use crate::entry::{Ptr, real};
 use crate::monitor::{Drawing, Source, current};
 use crate::slice::{Piece, Slicer};
-use crate::{clock, guard};
+use crate::{clock, gate, guard};
 
 /// What a call draws, and how a piece of that is drawn.
 macro_rules! drawn {
@@ -85,7 +85,12 @@ fn in_pieces(mut slicer: Slicer, call: impl Fn(&Drawing)) {
         current::with(|state| state.end_piece(&mut slicer, spent_ns));
         // SAFETY: a context is current; flushing never fails and is allowed at any time.
         unsafe { real::glFlush() };
-        guard::shielded(|| slicer.settle());
+        guard::shielded(|| {
+            slicer.settle();
+            if slicer.is_scheduled() {
+                slicer.limit(gate::slice());
+            }
+        });
     }
 }
 

@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often to look for the end of a group that nobody learns from.
 const NAP: Duration = Duration::from_micros(100);
+/// The same where nobody else is scheduled.
+const NAP_ALONE: Duration = Duration::from_millis(1);
 
 /// How long to wait for it at once where leave depends on it.
 const AWAITED_NS: u64 = 200_000;
@@ -235,7 +237,7 @@ fn look_for(fence: &Fence, inserted_ns: u64) -> Option<Seen> {
     loop {
         let ns = if gate::is_awaited() { AWAITED_NS } else { 0 };
         if ns == 0 {
-            thread::sleep(NAP);
+            thread::sleep(if gate::is_alone() { NAP_ALONE } else { NAP });
         }
         let passed = fence.wait(ns);
         let at_ns = clock::now_ns();

@@ -202,6 +202,9 @@ impl State {
         if waits && self.builder.is_between_frames() && self.leave.gathering.has_time(at_ns) {
             return false;
         }
+        if end == End::Flush && self.leave.gathering.coasts() {
+            return false;
+        }
         if end == End::Target && self.goes_on_elsewhere(at_ns) {
             return false;
         }
@@ -264,7 +267,7 @@ impl State {
             _ => Submission::Flush,
         };
         let switch = self.switch();
-        self.models.as_ref().map(|models| {
+        self.asked_models().map(|models| {
             let predicted = models.lock().unwrap_or_else(PoisonError::into_inner).submit(submission, switch);
             (Arc::downgrade(models), predicted)
         })
@@ -324,9 +327,14 @@ impl State {
         }
     }
 
+    /// Who predicts, if anybody is asked.
+    fn asked_models(&self) -> Option<&Arc<Mutex<Models>>> {
+        self.models.as_ref().filter(|_| !self.leave.gathering.coasts())
+    }
+
     /// What the current group is predicted to cost at most.
     pub(super) fn pending(&self) -> Span {
-        let models = self.models.as_ref();
+        let models = self.asked_models();
         models.map_or(Span::ZERO, |models| models.lock().unwrap_or_else(PoisonError::into_inner).pending())
     }
 
@@ -384,7 +392,7 @@ impl State {
             | Work::Buffer { bytes } => self.builder.copy(bytes),
             Work::Clear { .. } | Work::Resolve(_) => {}
         }
-        if let Some(models) = &self.models {
+        if let Some(models) = self.asked_models() {
             models.lock().unwrap_or_else(PoisonError::into_inner).work(work);
         }
     }

@@ -71,6 +71,20 @@ impl Drawing {
 }
 
 impl State {
+    /// A draw of a frame that is like the one before. False if it is not, because its program was
+    /// never measured.
+    pub(super) fn draw_unseen(&mut self, drawing: &Drawing) -> bool {
+        if let Some((_, program)) = &self.program {
+            let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+            let variant = program.known().map(Linked::variant);
+            if variant.is_some_and(|variant| !self.observers.was_measured(variant)) {
+                return false;
+            }
+        }
+        self.builder.draw(None, drawing.vertices());
+        true
+    }
+
     /// A draw is about to be made; whoever predicts gets it with everything it depends on. Its
     /// program, if that is known.
     pub fn draw(&mut self, drawing: &Drawing) -> Option<Variant> {

@@ -3,10 +3,13 @@
 //! A program whose frames begin when it likes, and take a fraction of a millisecond, would spend more
 //! time on asking and on fences than on its frames. So several of them go into one group, up to the
 //! credit that it was given and up to [`TOGETHER_NS`] by the clock, because a program that holds
-//! leave and does little with it keeps others waiting.
+//! leave and does little with it keeps others waiting. Where there are no others, that is no reason
+//! to end a group, until there are.
 //!
 //! Times of single frames are what models learn from. So the first frames, and one every
-//! [`SAMPLE_NS`], have a group each.
+//! [`SAMPLE_NS`], have a group each; where nobody else is scheduled, little depends on what they
+//! learn, and one every [`SAMPLE_ALONE_NS`] will do. Between these, frames are taken for what the last
+//! one was that somebody looked at: a context that [coasts](Gathering::coasts) asks its models nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,14 +19,19 @@ use takt_core::limits::FRAMES_PER_GROUP_MAX;
 
 /// Frames are gathered for this long at most.
 const TOGETHER_NS: u64 = 1_000_000;
+const TOGETHER_ALONE_NS: u64 = 16_000_000;
 /// How often a frame is measured by itself.
 const SAMPLE_NS: u64 = 100_000_000;
+const SAMPLE_ALONE_NS: u64 = 1_000_000_000;
 /// Frames that are measured by themselves before others are gathered, and after something new came.
 const FIRST: u32 = 8;
+const FIRST_ALONE: u32 = 3;
 /// A program that goes on so soon after the end of a group wants leave again at once.
 const PROMPT_NS: u64 = 300_000;
 /// So often in a row, and leave is asked for ahead.
 const PROMPT: u32 = 4;
+/// For so many frames nothing is taken for granted after a group took longer than it was granted.
+const OVERRUNS: u32 = 32;
 
 /// How a context's frames are gathered into groups.
 #[derive(Default, Debug)]
@@ -42,8 +50,10 @@ pub(super) struct Gathering {
     /// When the last frame ended, and how long the last two took.
     ended_ns: u64,
     lasted_ns: [u64; 2],
-    /// What the last frame was predicted to take, and what the last group began with.
+    /// What the end of the last frame was predicted to take with its swap, what all of that frame
+    /// was, and what the last group began with.
     cost: FrameCost,
+    whole: FrameCost,
     need: Span,
     /// When the last group ended with a frame, if nothing came since.
     left_ns: Option<u64>,
@@ -52,9 +62,15 @@ pub(super) struct Gathering {
     measured: u32,
     measured_ns: u64,
     /// The next group is a single frame.
+    single: bool,
+    /// Nobody else is scheduled.
     alone: bool,
+    /// What this frame does is not looked at.
+    coasting: bool,
     /// A group took longer than it was granted.
     overran: Arc<AtomicBool>,
+    /// Frames that are measured as often as among others, because one did.
+    overruns: u32,
 }
 
 /// What a frame is predicted to take.
@@ -114,6 +130,28 @@ pub(super) struct Plan {
 }
 
 impl Gathering {
+    /// Whether nobody else is scheduled.
+    pub(super) fn set_alone(&mut self, alone: bool) {
+        self.alone = alone;
+    }
+
+    /// Whether nobody else was when this was last looked at.
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    /// How long frames are gathered by the clock.
+    fn together_ns(&self) -> u64 {
+        if self.alone { TOGETHER_ALONE_NS } else { TOGETHER_NS }
+    }
+
+    /// Whether a frame should be measured by itself.
+    fn is_sample_due(&self, now_ns: u64) -> bool {
+        let seldom = self.alone && self.overruns == 0;
+        let every_ns = if seldom { SAMPLE_ALONE_NS } else { SAMPLE_NS };
+        now_ns.saturating_sub(self.measured_ns) >= every_ns
+    }
+
     /// Leave is about to be asked for, for a group that begins with commands that take `need`.
     pub(super) fn asks(&mut self, now_ns: u64, need: Span) {
         self.need = need;
@@ -137,7 +175,29 @@ impl Gathering {
 
     /// Whether what is known can share a group.
     pub(super) fn shares(&self) -> bool {
-        self.measured >= FIRST && !self.alone
+        let first = if self.alone { FIRST_ALONE } else { FIRST };
+        self.measured >= first && !self.single
+    }
+
+    /// Whether what this frame does is not looked at.
+    pub(super) fn coasts(&self) -> bool {
+        self.coasting
+    }
+
+    /// A frame begins, in a group of at most `slice`: it need not be looked at if it will be like the
+    /// one before, and nobody else is there.
+    pub(super) fn begin_frame(&mut self, slice: Span) {
+        self.coasting = self.alone && self.shares() && self.whole.most <= slice;
+    }
+
+    /// What follows is to be looked at.
+    pub(super) fn stop_coasting(&mut self) {
+        self.coasting = false;
+    }
+
+    /// What the last frame was predicted to take.
+    pub(super) fn frame_cost(&self) -> FrameCost {
+        self.whole
     }
 
     /// Drawing goes elsewhere after work that was predicted to take that, and the group goes on.
@@ -158,10 +218,13 @@ impl Gathering {
     /// What a group takes into which as many frames go as may be; nothing if frames go apart.
     pub(super) fn wanted(&self) -> Span {
         if !self.shares() {
-            return self.cost.most;
+            // Nobody has to do without what is not used.
+            let apart = if self.alone { Span::from_ns(TOGETHER_ALONE_NS) } else { Span::ZERO };
+            return self.cost.most.max(apart);
         }
-        let count = (TOGETHER_NS / self.lasts_ns().max(1)).clamp(1, FRAMES_PER_GROUP_MAX.into());
-        self.cost.times(count)
+        let count = (self.together_ns() / self.lasts_ns().max(1)).clamp(1, FRAMES_PER_GROUP_MAX.into());
+        let frame = if self.alone { self.whole } else { self.cost };
+        frame.times(count)
     }
 
     /// The same for a group that is not there yet: enough to begin with as well.
@@ -177,32 +240,35 @@ impl Gathering {
     /// A frame is about to end that was predicted to take `cost`, of the `credit` that is left. With
     /// `news`, it contains something that must be measured.
     pub(super) fn plan(&mut self, now_ns: u64, cost: FrameCost, credit: Span, news: bool) -> Plan {
-        if news || self.overran.swap(false, Relaxed) {
+        let overran = self.overran.swap(false, Relaxed);
+        if news || (overran && !self.alone) {
             self.measured = 0;
         }
+        self.overruns = if overran { OVERRUNS } else { self.overruns.saturating_sub(1) };
         let lasts_ns = self.lasts_ns();
         let so_far_ns = now_ns.saturating_sub(self.began_ns);
         let frame = cost.with(self.parts);
         // Whether so many frames more would fit, too.
         let fit = |more: u32| {
-            let time = so_far_ns.saturating_add(lasts_ns.saturating_mul(more.into())) <= TOGETHER_NS;
+            let time = so_far_ns.saturating_add(lasts_ns.saturating_mul(more.into())) <= self.together_ns();
             let credit = cost.likely + frame.times(more.into()) <= credit;
             time && credit && self.frames + more < FRAMES_PER_GROUP_MAX
         };
         let is_known = self.shares() && lasts_ns > 0;
-        let is_due = now_ns.saturating_sub(self.measured_ns) >= SAMPLE_NS;
-        let ends = !is_known || is_due || !fit(1);
+        let ends = !is_known || self.is_sample_due(now_ns) || !fit(1);
         Plan { ends, ask_ahead: self.prompt >= PROMPT && (ends || !fit(2)) }
     }
 
-    /// The frame has ended; its swap began at `began_ns`.
-    pub(super) fn end_frame(&mut self, began_ns: u64, now_ns: u64, cost: FrameCost) {
+    /// The frame has ended, of which `cost` is the end; its swap began at `began_ns`. All of it was
+    /// predicted to take `whole`.
+    pub(super) fn end_frame(&mut self, began_ns: u64, now_ns: u64, cost: FrameCost, whole: Span) {
         if self.contained == Span::ZERO {
             self.first_ns = began_ns;
         }
         self.frames += 1;
         self.contained += cost.likely;
         self.cost = cost.with(std::mem::take(&mut self.parts));
+        self.whole = self.cost.with(whole.saturating_sub(self.cost.most));
         let lasted_ns = if self.ended_ns > 0 { now_ns.saturating_sub(self.ended_ns) } else { 0 };
         self.lasted_ns = [self.lasted_ns[1], lasted_ns];
         self.ended_ns = now_ns;
@@ -211,28 +277,33 @@ impl Gathering {
     /// The group ended, with a frame.
     pub(super) fn end_with_frame(&mut self, now_ns: u64) {
         self.left_ns = Some(now_ns);
-        if self.frames == 1 && !self.in_parts {
+        if self.frames == 1 && !self.in_parts && !self.coasting {
             self.measured = self.measured.saturating_add(1);
             self.measured_ns = now_ns;
-            self.alone = false;
+            self.single = false;
         } else {
-            self.alone = now_ns.saturating_sub(self.measured_ns) >= SAMPLE_NS;
+            self.single = self.is_sample_due(now_ns);
         }
+    }
+
+    /// How long a group must take at least to be taken for one that took too long.
+    fn overrun_least(&self) -> Span {
+        Span::from_ns(if self.alone { 2 * TOGETHER_ALONE_NS } else { 0 })
     }
 
     /// Whether there is time left for more in the group.
     pub(super) fn has_time(&self, now_ns: u64) -> bool {
-        now_ns.saturating_sub(self.began_ns) < TOGETHER_NS
+        now_ns.saturating_sub(self.began_ns) < self.together_ns()
     }
 
     /// What is to be known about the group when its end is seen, if it has several frames or parts
     /// of them.
     pub(super) fn gathered(&self, credit: Option<Span>, ends_with_frame: bool) -> Option<Gathered> {
-        let several = self.frames > u32::from(ends_with_frame) || self.in_parts;
+        let several = self.frames > u32::from(ends_with_frame) || self.in_parts || self.coasting;
         several.then(|| Gathered {
             since_ns: self.first_ns,
             predicted: self.contained,
-            credit: credit.unwrap_or(Span::FOREVER),
+            credit: credit.unwrap_or(Span::FOREVER).max(self.overrun_least()),
             overran: self.overran.clone(),
         })
     }
@@ -262,7 +333,7 @@ mod tests {
             let cost = cost(cost_us);
             let credit = Span::from_us(credit_us).saturating_sub(gathering.contained());
             let plan = gathering.plan(now_ns, cost, credit, false);
-            gathering.end_frame(now_ns, now_ns, cost);
+            gathering.end_frame(now_ns, now_ns, cost, cost.most);
             ahead += u32::from(plan.ask_ahead);
             if plan.ends {
                 groups.push((gathering.frames, ahead));
@@ -306,7 +377,7 @@ mod tests {
             gathering.begin(now_ns);
             let plan = gathering.plan(now_ns + 50_000, cost(20), Span::from_ms(1), false);
             assert_eq!(plan, Plan { ends: true, ask_ahead: false });
-            gathering.end_frame(now_ns + 50_000, now_ns + 90_000, cost(20));
+            gathering.end_frame(now_ns + 50_000, now_ns + 90_000, cost(20), cost(20).most);
             gathering.end_with_frame(now_ns + 90_000);
         }
     }
@@ -318,7 +389,7 @@ mod tests {
         gathering.begin(0);
         let plan = |gathering: &mut Gathering| gathering.plan(0, cost(20), Span::from_ms(1), false);
         assert!(!plan(&mut gathering).ends);
-        gathering.end_frame(1, 2, cost(20));
+        gathering.end_frame(1, 2, cost(20), cost(20).most);
         let gathered = gathering.gathered(Some(Span::from_ms(1)), false).expect("a frame and a part");
         assert_eq!(gathered.cost_ns(5_000, 900_000), 20_000, "what was predicted");
         assert_eq!(gathered.cost_ns(50_000, 900_000), 50_000, "what the last one took");
@@ -326,5 +397,57 @@ mod tests {
         assert_eq!(gathered.cost_ns(3_000_000, 3_000_000), 3_000_000);
         assert!(plan(&mut gathering).ends);
         assert_eq!(gathering.measured, 0);
+    }
+
+    #[test]
+    fn where_nobody_else_is_there_frames_share_longer_groups_unseen() {
+        let mut gathering = Gathering::default();
+        let slice = Span::from_ms(16);
+        let (mut now_ns, mut open, mut groups, mut seen) = (1_000_000_000, false, Vec::new(), 0);
+        for frame in 0..1_000 {
+            let alone = frame < 800;
+            gathering.set_alone(alone);
+            if !open {
+                gathering.asks(now_ns, Span::ZERO);
+                gathering.begin(now_ns);
+                open = true;
+            }
+            now_ns += 3_000_000;
+            let cost = cost(2_000);
+            let credit = slice.saturating_sub(gathering.contained());
+            let plan = gathering.plan(now_ns, cost, credit, false);
+            gathering.end_frame(now_ns, now_ns, cost, cost.most);
+            seen += u32::from(!gathering.coasts());
+            assert!(alone || frame == 800 || !gathering.coasts());
+            if plan.ends {
+                let single = gathering.gathered(None, true).is_none();
+                groups.push((alone, gathering.frames, single));
+                gathering.end_with_frame(now_ns);
+                open = false;
+            }
+            gathering.begin_frame(slice);
+        }
+        let (among, before): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(alone, ..)| !alone);
+        assert!(before[..3].iter().all(|group| *group == (true, 1, true)), "{before:?}");
+        let long = before.iter().filter(|(_, frames, _)| *frames == 5).count();
+        assert!(long >= 155, "800 frames: {before:?}");
+        let samples = before[3..].iter().filter(|(.., single)| *single).count();
+        assert!((1..=3).contains(&samples), "2.4 s: {samples}");
+        assert!(among[1..].iter().all(|(_, frames, _)| *frames == 1), "{among:?}");
+        assert!(among[1..].iter().filter(|(.., single)| *single).count() >= 5, "they are measured again");
+        assert!((200..220).contains(&seen), "{seen}");
+    }
+
+    #[test]
+    fn frames_that_are_longer_than_a_group_may_be_are_looked_at() {
+        let mut gathering = Gathering { measured: FIRST, ..Gathering::default() };
+        gathering.set_alone(true);
+        gathering.end_frame(1, 2, cost(20), Span::from_ms(17));
+        gathering.begin_frame(Span::from_ms(16));
+        assert!(!gathering.coasts());
+        gathering.begin_frame(Span::from_ms(17));
+        assert!(gathering.coasts());
+        gathering.stop_coasting();
+        assert!(!gathering.coasts());
     }
 }

@@ -52,9 +52,19 @@ impl Leave {
         self.pass.take().and_then(gate::hand_over)
     }
 
-    /// Forgets a pass that was given back because nothing was done with it.
+    /// Forgets a pass that was given back because nothing was done with it, and looks whether somebody
+    /// else is there.
     pub(super) fn check(&mut self) {
-        self.pass.take_if(|pass| !gate::is_held(pass));
+        let (held, alone) = gate::look(self.pass.as_ref());
+        self.pass.take_if(|_| !held);
+        self.gathering.set_alone(alone);
+    }
+
+    /// Whether the current group is longer than it may be now, or nobody knows, because somebody has
+    /// come.
+    fn is_in_the_way(&self) -> bool {
+        let long = self.gathering.coasts() || self.pass.is_some_and(|pass| pass.alone);
+        long && !self.gathering.is_alone()
     }
 
     /// A pass came, or nobody gives any.
@@ -78,8 +88,19 @@ impl State {
     /// command begins another one. True if it did.
     pub fn make_room(&mut self) -> bool {
         self.leave.check();
+        if self.leave.is_in_the_way() {
+            return self.make_way();
+        }
         let full = self.leave.credit().is_some_and(|credit| self.pending() >= credit);
         full && self.submit(End::Limit)
+    }
+
+    /// Hands the current group over, and looks at everything that follows. True if there was
+    /// something.
+    pub(super) fn make_way(&mut self) -> bool {
+        let handed_over = self.submit(End::Limit);
+        self.leave.gathering.stop_coasting();
+        handed_over
     }
 
     /// Asks for leave for the current group, which has its first command, unless it has leave.
@@ -96,6 +117,7 @@ impl State {
             return;
         }
         let leave = &mut self.leave;
+        leave.gathering.set_alone(gate::is_alone());
         leave.gathering.asks(clock::now_ns(), need);
         let estimate = leave.rest().max(leave.gathering.wanted()).min(gate::slice());
         leave.granted(gate::ask(need, need.max(estimate)));
@@ -125,7 +147,7 @@ mod tests {
             let asked = leave.rest().max(Span::from_us(10));
             assert!(asked <= Span::from_us(1_500), "{asked:?}");
             let credit = asked + Span::from_us(200);
-            leave.granted(Some(Pass { number: 0, life: 0, fills: false, credit, frames: 0 }));
+            leave.granted(Some(Pass { number: 0, life: 0, fills: false, credit, frames: 0, alone: false }));
             leave.contains(Span::from_us(1_500));
             assert!(leave.end_group().is_some());
             leave.end_frame();

@@ -8,6 +8,7 @@ use takt_core::Span;
 use super::context::State;
 use super::draw::{Drawing, Source};
 use super::program::Linked;
+use super::swap::flush;
 use crate::gate;
 use crate::group::End;
 use crate::measure;
@@ -56,6 +57,13 @@ impl Observers {
         self.resolves = true;
     }
 
+    /// Whether a program was measured.
+    pub(super) fn was_measured(&mut self, program: Variant) -> bool {
+        let measured = self.measured == Some(program) || slice::is_measured(program);
+        self.measured = Some(program).filter(|_| measured);
+        measured
+    }
+
     /// The program listens to the driver's messages.
     pub fn debugged(&mut self, on: bool) {
         self.debugged = on;
@@ -65,6 +73,16 @@ impl Observers {
 impl State {
     /// A draw is about to be made: notes it, and asks for leave or says how to cut it.
     pub fn about_to_draw(&mut self, drawing: &Drawing) -> Option<Box<Slicer>> {
+        if self.leave.gathering.coasts() {
+            if self.draw_unseen(drawing) {
+                self.ask();
+                self.begins();
+                return None;
+            }
+            if self.make_way() {
+                flush();
+            }
+        }
         let slice = if gate::is_wanted() { gate::slice() } else { Span::FOREVER };
         let cuts = slice < Span::FOREVER;
         let before = (cuts && !self.builder.is_empty()).then(|| self.pending());
@@ -85,12 +103,12 @@ impl State {
         before: Option<Span>,
     ) -> Option<Slicer> {
         let predicted = self.pending().saturating_sub(before.unwrap_or(Span::ZERO));
-        let measured = self.observers.measured == Some(program) || slice::is_measured(program);
-        self.observers.measured = Some(program).filter(|_| measured);
-        if !measured && !self.follow.programs.contains(&program) {
+        if !self.observers.was_measured(program) && !self.follow.programs.contains(&program) {
             self.follow.programs.push(program);
         }
-        let believed = slice::is_short_program(program) && predicted.as_ns() < slice.as_ns() / 2;
+        // Where nobody waits for a draw, it need not be tried out piece by piece.
+        let tried = self.leave.gathering.is_alone() || slice::is_short_program(program);
+        let believed = tried && predicted.as_ns() < slice.as_ns() / 2;
         if believed || !measure::is_possible(self.display()) {
             return None;
         }

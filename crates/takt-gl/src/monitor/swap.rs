@@ -39,6 +39,9 @@ impl State {
 
     /// Drawing goes elsewhere: true if the group goes on all the same, because all of it is known.
     pub(super) fn goes_on_elsewhere(&mut self, now_ns: u64) -> bool {
+        if self.leave.gathering.coasts() {
+            return true;
+        }
         let leave = &self.leave;
         let room = leave.has_pass() && leave.gathering.shares() && leave.gathering.has_time(now_ns);
         if !room || self.builder.is_empty() || self.follow.is_news() || !gathers() {
@@ -55,6 +58,7 @@ impl State {
 
     fn before_swap_apart(&mut self) -> Swapping {
         self.submit(End::BeforeSwap);
+        self.leave.gathering.stop_coasting();
         self.about_to_swap();
         let pass = self.ask_to_swap();
         self.swap_begins();
@@ -64,9 +68,13 @@ impl State {
     fn before_swap_within(&mut self) -> Swapping {
         self.about_to_swap();
         self.leave.check();
-        let mut cost = self.predicted_swap();
+        let coasts = self.leave.gathering.coasts();
+        let mut cost = if coasts { self.leave.gathering.frame_cost() } else { self.predicted_swap() };
         // What the draws take at most is within the credit already.
-        if self.leave.credit().is_some_and(|credit| cost.likely > credit) && self.submit(End::BeforeSwap) {
+        if !coasts
+            && self.leave.credit().is_some_and(|credit| cost.likely > credit)
+            && self.submit(End::BeforeSwap)
+        {
             cost = self.predicted_swap();
         }
         self.ask_for(cost.most);
@@ -97,8 +105,9 @@ impl State {
     fn swapped_within(&mut self, began_ns: u64, ends: bool, cost: FrameCost, ran_ns: Option<u64>) {
         let now_ns = clock::now_ns();
         self.leave.contains(cost.most);
+        let whole = self.leave.frame();
         self.leave.end_frame();
-        self.leave.gathering.end_frame(began_ns, now_ns, cost);
+        self.leave.gathering.end_frame(began_ns, now_ns, cost, whole);
         if let Some(pass) = self.leave.pass() {
             gate::end_frame(pass);
         }
@@ -106,6 +115,7 @@ impl State {
             // The models begin the next frame; of this one they will hear nothing.
             self.predict_group(End::Swap);
             self.builder.end_frame();
+            self.leave.gathering.begin_frame(gate::slice());
             return;
         }
         let mut at_ns = began_ns;
@@ -117,6 +127,7 @@ impl State {
         }
         self.leave.gathering.end_with_frame(now_ns);
         self.submit_since(End::Swap, at_ns);
+        self.leave.gathering.begin_frame(gate::slice());
         flush();
     }
 }
@@ -126,7 +137,7 @@ fn gathers() -> bool {
     gate::is_wanted() && settings().measure.is_none() && gate::is_free_running()
 }
 
-fn flush() {
+pub(super) fn flush() {
     // SAFETY: the context is current; flushing never fails and is allowed at any time.
     unsafe { real::glFlush() };
 }

@@ -102,6 +102,11 @@ impl Slicer {
         self.cut.next(1.0)
     }
 
+    /// Pieces are to be that long from now on.
+    pub fn limit(&mut self, slice: Span) {
+        self.slice = slice;
+    }
+
     /// The current group may take that long.
     pub fn granted(&mut self, credit: Span) {
         self.credit = credit;

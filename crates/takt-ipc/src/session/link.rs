@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 
-use super::Say;
+use super::{ALONE, Say};
 use crate::alive::can_run;
 use crate::client::{Broken, Joined, Joining, NotScheduled, Progress, Receiver, Sender, join, renew};
 use crate::message::{Hello, Message, Welcome};
+use crate::region::Region;
 use crate::socket::Connection;
 use crate::vigil::Vigil;
 use crate::{Reply, Request, clock};
@@ -58,6 +59,7 @@ struct On {
     /// The daemon's process.
     daemon: u32,
     sender: Sender,
+    region: Region,
     /// None while somebody listens.
     receiver: Option<Receiver>,
     welcome: Welcome,
@@ -77,6 +79,14 @@ struct On {
     stray_frames: u32,
     release: Option<Time>,
     slice: Option<Span>,
+}
+
+impl On {
+    /// Whether somebody needs leave that has not come yet.
+    fn is_waited_for(&self) -> bool {
+        let ahead = self.ahead.as_ref().is_some_and(Ahead::is_awaited);
+        self.asked - self.answered > u64::from(ahead)
+    }
 }
 
 /// Whether to go on waiting.
@@ -260,8 +270,14 @@ impl Link {
         }
     }
 
+    /// Whether nobody else is scheduled, and no thread of the program waits for leave.
+    pub(super) fn is_alone(&self) -> bool {
+        self.on.as_ref().is_some_and(|on| on.region.solitude().is_alone() && !on.is_waited_for())
+    }
+
     pub(super) fn slice(&self) -> Span {
-        self.on.as_ref().and_then(|on| on.slice).unwrap_or(Span::FOREVER)
+        let slice = self.on.as_ref().and_then(|on| on.slice).unwrap_or(Span::FOREVER);
+        if self.is_alone() { slice.times(ALONE) } else { slice }
     }
 
     /// Whether the limit is known, or will never be.
@@ -396,6 +412,7 @@ impl Link {
             daemon: connection.peer().map_or(0, |peer| peer.pid),
             connection: Arc::new(connection),
             sender,
+            region: receiver.region(),
             receiver: Some(receiver),
             vigil: Vigil::new(Span::from_us(welcome.spin_us.min(SPIN_MAX_US).into())),
             welcome,

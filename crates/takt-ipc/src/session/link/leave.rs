@@ -25,6 +25,11 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
+    /// Whether it has not been granted yet.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.granted.is_none()
+    }
+
     /// That group was granted.
     pub(super) fn hear(&mut self, number: u64) {
         if number == self.number {
@@ -34,8 +39,15 @@ impl Ahead {
 }
 
 impl Link {
-    /// The time granted to a group, if it was; with `fills`, it is open from now on.
-    pub(in crate::session) fn granted(&mut self, number: u64, life: u64, fills: bool) -> Waiting<Span> {
+    /// The time granted to a group, if it was, and whether nobody else is there; with `fills`, it is
+    /// open from now on.
+    pub(in crate::session) fn granted(
+        &mut self,
+        number: u64,
+        life: u64,
+        fills: bool,
+    ) -> Waiting<(Span, bool)> {
+        let alone = self.is_alone();
         let Some(on) = self.of(life) else {
             return Waiting::Over(None);
         };
@@ -46,7 +58,7 @@ impl Link {
             let frames = std::mem::take(&mut on.stray_frames);
             on.open.insert(number, Open { since: clock::now(), idle_since: None, frames });
         }
-        Waiting::Over(Some(credit))
+        Waiting::Over(Some((credit, alone)))
     }
 
     /// Asks for leave that nobody needs yet, unless that was done already.
