@@ -30,7 +30,7 @@ use crate::measure::{self, Stamped, Stamper, Submitted, Waiter};
 use crate::predict::{self, Models, Predicted};
 use crate::settings::settings;
 use crate::slice::Follow;
-use crate::{clock, frames, gate, gl, guard, vendor};
+use crate::{clock, frames, gate, gl, guard, heap, vendor};
 
 /// A context.
 #[derive(Debug)]
@@ -177,6 +177,9 @@ impl State {
                 let judge = predict::judge(&driver.renderer, &driver.version);
                 self.stamper = Stamper::new(judge, &driver.extensions);
                 self.waiter = measure::waiter(self.display, self.handle, driver.newer);
+            }
+            if driver.software {
+                heap::keep_what_is_freed();
             }
             self.driver = Some(driver);
         }
