@@ -51,6 +51,7 @@ impl Loop {
 
     /// Runs until told to stop.
     pub fn run(mut self) -> Engine {
+        self.engine.heart().belongs_here();
         while !self.engine.is_stopped() {
             let ear = &self.ear;
             let began = clock::now();

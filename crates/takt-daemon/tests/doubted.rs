@@ -169,13 +169,12 @@ impl World {
 
 #[test]
 fn a_wrong_estimate_is_found_out_and_costs_nobody_a_deadline() {
-    for predicted in [Span::from_ms(159), Span::FOREVER] {
+    for (predicted, doubts) in [(Span::from_ms(159), 5), (Span::FOREVER, 7)] {
         let mut world = World::new(predicted, Span::from_us(500), true);
         world.run(10);
         let (dial, other) = (&world.apps[DIAL], &world.apps[OTHER]);
-        println!("{predicted:?}: {} revisions, then {} frames", world.revisions(), other.ran);
         assert!(other.ran > 1_000, "it runs as soon as it was measured: {}", other.ran);
-        assert!((1..12).contains(&world.revisions()), "and is not doubted again");
+        assert_eq!(world.revisions(), doubts, "and is not doubted again");
         assert!(dial.ran >= 599 && dial.missed == 0, "{} frames, {} missed", dial.ran, dial.missed);
         world.replay();
     }
@@ -187,9 +186,8 @@ fn a_true_estimate_is_believed_once_it_was_confirmed() {
     let mut world = World::new(long, long, true);
     world.run(30);
     let missed = world.apps[DIAL].missed;
-    println!("{missed} deadlines missed before it was confirmed");
     assert_eq!(world.apps[OTHER].ran, 2, "one is no confirmation");
-    assert!(missed <= 2 * 10, "as many as these two take: {missed}");
+    assert_eq!(missed, 18, "as many as these two take");
     world.run(60);
     assert_eq!(world.apps[OTHER].ran, 2, "never again, as long as no such gap comes");
     assert_eq!(world.apps[DIAL].missed, missed);

@@ -38,7 +38,7 @@ fn frames_are_granted_released_and_judged() {
             let at = await_reply(&mut app, release);
             std::thread::sleep(Duration::from_nanos(at.since(clock::now()).as_ns()));
         }
-        assert!(app.receiver.silent_for(clock::now()) < Span::from_ms(5_000), "it beats");
+        assert!(app.receiver.pulse().silent_for(clock::now()) < Span::from_ms(5_000), "it beats");
         // Notes are read now and then; the figures follow.
         let until = Instant::now() + PATIENCE;
         loop {

@@ -1,12 +1,36 @@
-//! Whether another process can run at all.
+//! Whether another process can run at all, and what its threads do.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use takt_core::Span;
 
 /// Whether the process exists and nobody has stopped it, as far as the system tells: where it does
 /// not (another name space, no `/proc`), the answer is yes.
 pub fn can_run(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
+    let stat = std::fs::read_to_string(process(pid).join("stat"));
     stat.ok().as_deref().and_then(state).is_none_or(|state| !STOPPED.contains(&state))
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Doing {
+    /// It runs, or would if it had a processor.
+    pub runnable: bool,
+    /// For how long it has run since it began, where the system counts that.
+    pub ran: Option<Span>,
+}
+
+/// What a thread of a process does, if the system tells.
+pub fn doing(pid: u32, thread: u32) -> Option<Doing> {
+    let folder = process(pid).join("task").join(thread.to_string());
+    let state = state(&std::fs::read_to_string(folder.join("stat")).ok()?)?;
+    let ran = std::fs::read_to_string(folder.join("schedstat")).ok();
+    let ran = ran.and_then(|text| text.split(' ').next()?.parse().ok()).map(Span::from_ns);
+    Some(Doing { runnable: state == 'R', ran })
+}
+
+fn process(pid: u32) -> PathBuf {
+    Path::new("/proc").join(pid.to_string())
 }
 
 /// States of processes that do nothing until somebody else lets them: stopped by a signal or by a
@@ -27,6 +51,34 @@ mod tests {
         assert_eq!(state("1 (a) T (b)) S 1 2"), Some('S'));
         assert_eq!(state("1 (a"), None);
         assert_eq!(state(""), None);
+    }
+
+    #[test]
+    fn threads_sleep_and_run() {
+        let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let (go_on, wait) = std::sync::mpsc::sync_channel::<()>(1);
+        let thread = std::thread::Builder::new().name("looked-at".to_owned()).spawn(move || {
+            let id = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+            tell.send(id).expect("somebody listens");
+            wait.recv().expect("somebody says so");
+            // Runs until somebody says so again.
+            while wait.try_recv().is_err() {
+                std::hint::spin_loop();
+            }
+        });
+        let id = told.recv().expect("it says so");
+        let look = || doing(std::process::id(), id).expect("our own thread");
+        while look().runnable {
+            std::thread::yield_now();
+        }
+        let before = look().ran;
+        go_on.send(()).expect("it waits");
+        while !look().runnable || (before.is_some() && look().ran <= before) {
+            std::thread::yield_now();
+        }
+        go_on.send(()).expect("it runs");
+        thread.expect("a thread").join().expect("no panic");
+        assert_eq!(doing(std::process::id(), u32::MAX), None);
     }
 
     #[test]

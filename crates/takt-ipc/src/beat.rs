@@ -16,6 +16,8 @@ use crate::region::{Mapping, Shareable, sealed};
 #[derive(Debug)]
 struct Page {
     beat: AtomicU64,
+    /// The thread that beats, as the system numbers it; zero if nobody has said.
+    thread: AtomicU64,
 }
 
 // SAFETY: one atomic.
@@ -36,6 +38,12 @@ impl Heart {
         // From here on nobody can map it for writing.
         fcntl_add_seals(&fd, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
         Ok(Self { page, fd })
+    }
+
+    /// From now on this thread beats; whoever waits for a beat can ask the system what it does.
+    pub fn belongs_here(&self) {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        self.page.get().thread.store(thread.into(), Ordering::Release);
     }
 
     /// Alive at `now`.
@@ -60,9 +68,19 @@ impl Pulse {
         Ok(Self(Mapping::new(fd, ProtFlags::READ)?))
     }
 
-    /// How long ago the daemon was last seen alive; nothing if `now` is before that.
+    /// When the daemon was last seen alive.
+    pub fn last(&self) -> Time {
+        Time::from_ns(self.0.get().beat.load(Ordering::Acquire))
+    }
+
+    /// How long ago that was; nothing if `now` is before it.
     pub fn silent_for(&self, now: Time) -> Span {
-        now.since(Time::from_ns(self.0.get().beat.load(Ordering::Acquire)))
+        now.since(self.last())
+    }
+
+    /// The thread that beats, if that is known.
+    pub fn thread(&self) -> Option<u32> {
+        u32::try_from(self.0.get().thread.load(Ordering::Acquire)).ok().filter(|thread| *thread > 0)
     }
 }
 
@@ -77,6 +95,10 @@ mod tests {
         heart.beat(Time::from_us(10));
         assert_eq!(pulse.silent_for(Time::from_us(25)), Span::from_us(15));
         assert_eq!(pulse.silent_for(Time::from_us(5)), Span::ZERO);
+        assert_eq!(pulse.thread(), None);
+        heart.belongs_here();
+        let here = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        assert_eq!((pulse.thread(), pulse.last()), (Some(here), Time::from_us(10)));
         let writable = ProtFlags::READ | ProtFlags::WRITE;
         assert!(Mapping::<Page>::new(heart.as_fd(), writable).is_err(), "sealed");
         assert!(rustix::io::write(heart.as_fd(), &[0; 8]).is_err(), "sealed");

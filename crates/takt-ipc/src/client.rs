@@ -8,8 +8,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use takt_core::{Span, Time};
-
 use crate::beat::Pulse;
 use crate::message::{Hello, Message, Welcome};
 use crate::record::{Malformed, Reply, Request};
@@ -221,8 +219,8 @@ impl Receiver {
         self.region.clone()
     }
 
-    /// How long ago the daemon was last seen alive.
-    pub fn silent_for(&self, now: Time) -> Span {
-        self.pulse.silent_for(now)
+    /// The daemon's signs of life.
+    pub fn pulse(&self) -> &Pulse {
+        &self.pulse
     }
 }

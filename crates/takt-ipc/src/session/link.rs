@@ -1,6 +1,8 @@
 //! The connection to the daemon, as it comes and goes.
 
 mod leave;
+mod listener;
+mod suspicion;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -10,14 +12,15 @@ use std::time::Duration;
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 
 use super::{ALONE, Say};
-use crate::alive::can_run;
-use crate::client::{Broken, Joined, Joining, NotScheduled, Progress, Receiver, Sender, join, renew};
+use crate::client::{Joined, Joining, NotScheduled, Progress, Receiver, Sender, join, renew};
 use crate::message::{Hello, Message, Welcome};
 use crate::region::Region;
 use crate::socket::Connection;
 use crate::vigil::Vigil;
 use crate::{Reply, Request, clock};
 use leave::{Ahead, Open};
+pub(super) use listener::{Heard, Listener};
+use suspicion::Look;
 
 /// How long the daemon may take to admit us at the start, before anything was drawn: it is another
 /// process on the same machine. Later nobody waits for that.
@@ -26,13 +29,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const JOINING_MAX: Span = Span::from_ms(5_000);
 /// How often to look whether the daemon is back.
 const RETRY: Span = Span::from_ms(1_000);
-/// The daemon beats every 10 ms. If it has been silent for longer, and the system says that it
-/// cannot run, we go on without it: with the nap of whoever listens, that is one frame at 60 Hz.
-const SUSPICIOUS: Span = Span::from_ms(11);
 /// Longest time to stay awake for a reply, whatever the daemon says.
 const SPIN_MAX_US: u32 = 1_000;
-/// How long the daemon may be silent before we go on without it, whatever the system says.
-const SILENCE: Span = Span::from_ms(50);
 
 /// Everything that is known about the connection.
 pub(super) struct Link {
@@ -62,6 +60,8 @@ struct On {
     region: Region,
     /// None while somebody listens.
     receiver: Option<Receiver>,
+    /// The first look at a daemon that is silent.
+    first: Option<Look>,
     welcome: Welcome,
     /// How long to stay awake for grants.
     vigil: Vigil,
@@ -107,72 +107,6 @@ impl Renewal {
     /// Asks, and waits for the answer.
     pub(super) fn ask(&self) -> Result<Welcome, NotScheduled> {
         renew(&self.connection, &self.hello, PATIENCE)
-    }
-}
-
-/// Somebody who sleeps until there is a reply.
-pub(super) struct Listener {
-    receiver: Receiver,
-    connection: Arc<Connection>,
-    daemon: u32,
-    life: u64,
-}
-
-/// What came of listening.
-pub(super) enum Heard {
-    Replies(Vec<Reply>),
-    /// The daemon writes nonsense.
-    Nonsense(Broken),
-    /// The daemon is gone.
-    Gone,
-    /// Somebody stopped the daemon.
-    Stopped,
-    /// The daemon has not been alive for too long.
-    Silence(Span),
-}
-
-impl Listener {
-    /// Waits for replies: awake for `spin`, then asleep for `nap` at most.
-    pub(super) fn listen(&mut self, nap: Duration, spin: Duration) -> Heard {
-        if spin.is_zero() || !self.receiver.spin(spin) {
-            self.receiver.sleep(nap);
-        }
-        self.look()
-    }
-
-    /// Takes the replies that are there; if there are none, finds out why.
-    pub(super) fn look(&mut self) -> Heard {
-        match self.take() {
-            Heard::Replies(replies) if replies.is_empty() => self.look_around(),
-            heard => heard,
-        }
-    }
-
-    /// Takes the replies that are there, if any.
-    pub(super) fn take(&mut self) -> Heard {
-        let mut replies = Vec::new();
-        loop {
-            match self.receiver.next_reply() {
-                Ok(Some(reply)) => replies.push(reply),
-                Ok(None) => break,
-                Err(broken) => return Heard::Nonsense(broken),
-            }
-        }
-        Heard::Replies(replies)
-    }
-
-    /// Why nothing came.
-    fn look_around(&self) -> Heard {
-        let silent = self.receiver.silent_for(clock::now());
-        if self.connection.is_hung_up() {
-            Heard::Gone
-        } else if silent > SILENCE {
-            Heard::Silence(silent)
-        } else if silent > SUSPICIOUS && !can_run(self.daemon) {
-            Heard::Stopped
-        } else {
-            Heard::Replies(Vec::new())
-        }
     }
 }
 
@@ -290,7 +224,8 @@ impl Link {
         let life = self.life;
         let on = self.on.as_mut()?;
         let receiver = on.receiver.take()?;
-        Some(Listener { receiver, connection: Arc::clone(&on.connection), daemon: on.daemon, life })
+        let connection = Arc::clone(&on.connection);
+        Some(Listener { receiver, first: on.first, connection, daemon: on.daemon, life })
     }
 
     /// How long to stay awake for a grant.
@@ -311,6 +246,7 @@ impl Link {
             return;
         };
         on.receiver = Some(listener.receiver);
+        on.first = listener.first;
         match heard {
             Heard::Replies(replies) => {
                 for reply in replies {
@@ -320,6 +256,7 @@ impl Link {
             Heard::Nonsense(broken) => self.lose(&format!("the daemon writes nonsense ({broken})")),
             Heard::Gone => self.lose("the daemon is gone"),
             Heard::Stopped => self.lose("the daemon was stopped"),
+            Heard::Hangs => self.lose("the daemon hangs"),
             Heard::Silence(span) => {
                 self.lose(&format!("the daemon has been silent for {} ms", span.as_ns() / 1_000_000));
             }
@@ -414,6 +351,7 @@ impl Link {
             sender,
             region: receiver.region(),
             receiver: Some(receiver),
+            first: None,
             vigil: Vigil::new(Span::from_us(welcome.spin_us.min(SPIN_MAX_US).into())),
             welcome,
             granted: BTreeMap::new(),

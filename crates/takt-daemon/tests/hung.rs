@@ -1,0 +1,118 @@
+//! A loop that hangs in the middle of a decision, and a program that waits for it.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use takt_core::policy::{Context, Fifo, Policy};
+use takt_core::{AppId, AppParams, Config, Execution, GroupKind, Lane, Priority, Service, Span, Stride};
+use takt_daemon::clock;
+use takt_daemon::engine::{Engine, Order};
+use takt_daemon::seat::Seat;
+use takt_daemon::thread::Loop;
+use takt_ipc::message::{Hello, Message, Welcome};
+use takt_ipc::session::Session;
+use takt_ipc::socket::Listener;
+
+/// Decides nothing until it is told to, asleep or awake.
+#[derive(Debug)]
+struct Stuck {
+    awake: bool,
+    over: Arc<AtomicBool>,
+}
+
+impl Policy for Stuck {
+    fn name(&self) -> &'static str {
+        "stuck"
+    }
+
+    fn choose(&mut self, _: &Context, _: &mut [Lane]) -> Option<usize> {
+        while !self.over.load(Ordering::Acquire) {
+            if self.awake {
+                std::hint::spin_loop();
+            } else {
+                // Woken up by nobody but the end of the test.
+                std::thread::park();
+            }
+        }
+        None
+    }
+}
+
+fn silent(_: &str) {}
+
+fn params() -> AppParams {
+    let (priority, service) = (Priority(1), Service::default());
+    AppParams { priority, stride: Stride::ONE, etpf: Span::ZERO, service }
+}
+
+/// A program that waits for leave when the loop hangs; what it says.
+fn waits_for_a_loop_that_hangs(name: &str, awake: bool) -> String {
+    let path = std::env::temp_dir().join(format!("takt-hung-{name}-{}", std::process::id()));
+    let listener = Listener::bind(&path).expect("bound");
+    let config = Config { apps_max: 2, execution: Execution::AnyOrder, ..Config::default() };
+    let (engine, mut office) = Engine::new(config, Box::new(Fifo)).expect("an engine");
+    let heart = engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
+    let scheduling = Loop::new(engine, Span::ZERO).expect("a loop");
+    let waker = scheduling.waker();
+    let running = std::thread::Builder::new().name("loop".to_owned()).spawn(move || scheduling.run());
+    let running = running.expect("a thread");
+    let hello = Hello { name: name.to_owned(), ..Hello::default() };
+    let session = Session::new(path.clone(), hello, silent);
+    let connection = std::thread::scope(|scope| {
+        let joining = scope.spawn(|| session.join());
+        let connection = loop {
+            match listener.accept().expect("a socket") {
+                Some((connection, _)) => break connection,
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        assert!(connection.wait(Duration::from_secs(30)).expect("a socket"));
+        assert!(
+            matches!(connection.receive(), Ok(Some(received)) if matches!(received.message, Message::Hello(_)))
+        );
+        let (seat, ends) = Seat::new(AppId(0)).expect("shared memory");
+        let welcome = Welcome { admission: "fine".to_owned(), ..Welcome::default() };
+        let fds = [ends.region.as_fd(), ends.doorbell.as_fd(), heart.as_fd()];
+        connection.send(&Message::Welcome(welcome), &fds).expect("sent");
+        let order = Order::Join { seat: Box::new(seat), params: params(), max_slice: Span::from_ms(1) };
+        office.orders.push(order).expect("room");
+        waker.wake();
+        joining.join().expect("no panic");
+        connection
+    });
+    // On a busy machine it may have given up already, which is as good.
+    if let Some(pass) = session.ask(GroupKind::Swap, Span::from_us(100)) {
+        session.complete(pass, clock::now(), Span::from_us(50));
+    }
+    let over = Arc::new(AtomicBool::new(false));
+    office.orders.push(Order::Policy(Box::new(Stuck { awake, over: Arc::clone(&over) }))).expect("room");
+    waker.wake();
+    // Until it is stuck, or while it is, leave may still come or not; in the end none does.
+    while let Some(pass) = session.ask(GroupKind::Swap, Span::from_us(100)) {
+        session.complete(pass, clock::now(), Span::from_us(50));
+    }
+    let said = session.said();
+    over.store(true, Ordering::Release);
+    running.thread().unpark();
+    office.orders.push(Order::Stop).expect("room");
+    waker.wake();
+    running.join().expect("no panic");
+    drop(connection);
+    std::fs::remove_file(&path).unwrap_or_default();
+    said
+}
+
+#[test]
+fn programs_go_on_when_the_loop_sleeps_where_it_should_not() {
+    let said = waits_for_a_loop_that_hangs("asleep", false);
+    // Where the program itself was kept from looking, time tells.
+    assert!(said.contains("the daemon hangs; the program runs on") || said.contains("silent for"), "{said}");
+}
+
+#[test]
+fn programs_go_on_when_the_loop_runs_in_circles() {
+    let said = waits_for_a_loop_that_hangs("awake", true);
+    assert!(said.contains("the daemon hangs; the program runs on") || said.contains("silent for"), "{said}");
+}
