@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 mod support;
+use support::daemon::Daemon;
 use support::server::Server;
 use support::{GL, SOFTWARE, app, column, products, takt, text, trap};
 
@@ -54,6 +55,21 @@ fn windows_are_done_without_and_keep_their_sizes() {
     assert_eq!(run(takt().args(["--offscreen", "--"]).arg(&program)), alone);
     let fixed = run(takt().args(["--offscreen=64x32", "--"]).arg(&program)).0;
     assert_eq!(fixed.matches("size 64 32").count(), 3, "{fixed}");
+}
+
+#[test]
+fn only_what_is_shown_follows_its_window() {
+    let (server, daemon) = (Server::x11(), Daemon::start("surfaces"));
+    let program = trap("surfaces", &GL);
+    let run = |command: &mut Command| {
+        let output = command.envs(server.variables.iter().map(|(name, value)| (name, value))).output();
+        let output = output.expect("it starts");
+        (text(&output.stdout), output.status.code())
+    };
+    let alone = run(&mut Command::new(&program));
+    assert!(alone.0.contains("other: shown 0") && alone.0.contains("210x156"), "{alone:?}");
+    assert_eq!(run(takt().args(["--offscreen", "--"]).arg(&program)), alone);
+    assert_eq!(run(&mut daemon.run(&["--offscreen"], &program, &[])), alone, "scheduled");
 }
 
 #[test]

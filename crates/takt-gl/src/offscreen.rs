@@ -8,10 +8,10 @@
 use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::entry::{Ptr, real};
-use crate::monitor::current;
+use crate::entry::{Id, Ptr, real};
+use crate::monitor::{client_memory, current, surface};
 use crate::settings::settings;
-use crate::{gl, quiet};
+use crate::{gl, guard, quiet};
 
 const PLATFORM_SURFACELESS: u32 = 0x31DD;
 const PLATFORM_DEVICE: u32 = 0x313F;
@@ -44,7 +44,33 @@ struct Window {
     /// What there is.
     pbuffer: usize,
     native: usize,
+    /// The window system that it belongs to, if that is known.
+    platform: Option<u32>,
     size: [i32; 2],
+}
+
+/// How a program names a window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Given {
+    /// By itself: `eglCreateWindowSurface`.
+    Itself(Ptr),
+    /// As its platform wants it: X11 by a pointer to it, Wayland by itself.
+    ByPlatform(Ptr),
+}
+
+impl Stands {
+    /// Which window system a window belongs to. Displays of several may be one in truth; what a
+    /// Wayland window points to tells it from those of X11 then.
+    fn platform(&self, display: usize, window: usize) -> Option<u32> {
+        let known = |platform: u32| {
+            self.displays.iter().any(|(ours, of, _)| (*ours, *of) == (display, platform)).then_some(platform)
+        };
+        match (known(PLATFORM_X11), known(PLATFORM_WAYLAND)) {
+            (Some(_), Some(wayland)) if wayland_size(window).is_some() => Some(wayland),
+            (Some(x11), _) => Some(x11),
+            (None, wayland) => wayland,
+        }
+    }
 }
 
 static STANDS: Mutex<Stands> = Mutex::new(Stands { displays: Vec::new(), windows: Vec::new() });
@@ -76,7 +102,7 @@ pub(crate) fn display(get: GetPlatformDisplay, platform: u32, native: Ptr) -> Pt
     }
     if !display.is_null() {
         let mut stands = stands();
-        stands.displays.retain(|(known, ..)| *known != display as usize);
+        stands.displays.retain(|(ours, of, _)| (*ours, *of) != (display as usize, platform));
         stands.displays.push((display as usize, platform, native as usize));
     }
     display
@@ -113,13 +139,20 @@ pub(crate) fn config_attribute(display: Ptr, what: i32, said: i32) -> i32 {
 }
 
 /// A pbuffer in place of a window.
-pub(crate) fn create(display: Ptr, config: Ptr, native: usize) -> Ptr {
-    let size = window_size(display, native).unwrap_or(UNKNOWN_SIZE);
+pub(crate) fn create(display: Ptr, config: Ptr, window: Given) -> Ptr {
+    let (Given::Itself(handle) | Given::ByPlatform(handle)) = window;
+    let platform = stands().platform(display as usize, handle as usize);
+    let native = match (window, platform) {
+        (Given::ByPlatform(pointer), Some(PLATFORM_X11)) => word_at(pointer as usize).unwrap_or(0),
+        _ => handle as usize,
+    };
+    let size = window_size(display, platform, native).unwrap_or(UNKNOWN_SIZE);
     let pbuffer = pbuffer(display, config, size);
     if !pbuffer.is_null() {
         let handle = pbuffer as usize;
         let (display, config) = (display as usize, config as usize);
-        stands().windows.push(Window { display, config, handle, pbuffer: handle, native, size });
+        let window = Window { display, config, handle, pbuffer: handle, native, platform, size };
+        stands().windows.push(window);
     }
     pbuffer
 }
@@ -128,16 +161,6 @@ fn pbuffer(display: Ptr, config: Ptr, [width, height]: [i32; 2]) -> Ptr {
     let mut attributes = [gl::EGL_WIDTH, width, gl::EGL_HEIGHT, height, gl::EGL_NONE];
     // SAFETY: EGL checks display and configuration; the list has its end.
     unsafe { real::eglCreatePbufferSurface(display, config, attributes.as_mut_ptr().cast()) }
-}
-
-/// The window behind what `eglCreatePlatformWindowSurface` gets: X11 hands over a pointer to it.
-pub(crate) fn native_window(window: Ptr) -> usize {
-    let is_x11 = stands().displays.iter().any(|(_, platform, _)| *platform == PLATFORM_X11);
-    if is_x11 && !window.is_null() {
-        // SAFETY: where EGL_PLATFORM_X11 is used, this is a pointer to a window.
-        return unsafe { window.cast::<usize>().read_unaligned() };
-    }
-    window as usize
 }
 
 /// What there is in place of a surface that the program knows.
@@ -158,44 +181,55 @@ pub(crate) fn destroyed(surface: Ptr) -> Ptr {
     actual
 }
 
-/// After a swap of the current surface: follows the size of its window.
+/// After the current surface was shown: follows the size of its window.
 pub(crate) fn follow(display: Ptr, surface: Ptr) {
     let found = stands().windows.iter().find(|window| window.handle == surface as usize).copied();
     let Some(window) = found else {
         return;
     };
-    let Some(size) = window_size(display, window.native).filter(|size| *size != window.size) else {
+    let size = window_size(display, window.platform, window.native);
+    let Some(size) = size.filter(|size| *size != window.size) else {
         return;
     };
-    let larger = quiet::egl(|| pbuffer(display, window.config as Ptr, size));
-    if larger.is_null() {
+    let (old, config) = (window.pbuffer as Ptr, window.config as Ptr);
+    let new = quiet::egl(|| pbuffer(display, config, size));
+    if new.is_null() {
         return;
     }
     // SAFETY: may be called at any time.
     let context = unsafe { real::eglGetCurrentContext() };
-    // SAFETY: the context is current here, and the surface is new.
-    if quiet::egl(|| unsafe { real::eglMakeCurrent(display, larger, larger, context) }) == 0 {
+    let read = read_surface().filter(|read| *read != old).unwrap_or(new);
+    // SAFETY: the context is current here, and the surfaces are new or current.
+    if quiet::egl(|| unsafe { real::eglMakeCurrent(display, new, read, context) }) == 0 {
+        // SAFETY: nobody knows the new pbuffer.
+        quiet::egl(|| unsafe { real::eglDestroySurface(display, new) });
         return;
     }
     if let Some(window) = stands().windows.iter_mut().find(|window| window.handle == surface as usize) {
-        (window.pbuffer, window.size) = (larger as usize, size);
+        (window.pbuffer, window.size) = (new as usize, size);
     }
     // SAFETY: nobody else knows the old pbuffer; the program only knows its number.
-    quiet::egl(|| unsafe { real::eglDestroySurface(display, window.pbuffer as Ptr) });
-    current::surface_created(window.display, larger as usize, 0);
-    current::bound(window.display, larger as usize, context as usize);
+    quiet::egl(|| unsafe { real::eglDestroySurface(display, old) });
+    guard::shielded(|| {
+        current::surface_destroyed(window.display, window.pbuffer);
+        current::surface_created(window.display, new as usize, surface::samples(display, config));
+        current::bound(window.display, new as usize, context as usize);
+    });
+}
+
+/// What pixels are read from in this thread.
+fn read_surface() -> Option<Ptr> {
+    const READ: i32 = 0x305A;
+    // SAFETY: may be called at any time.
+    let surface = Id::eglGetCurrentSurface.is_there().then(|| unsafe { real::eglGetCurrentSurface(READ) });
+    surface.filter(|surface| !surface.is_null())
 }
 
 /// The size that was asked for, or else the window's own.
-fn window_size(display: Ptr, native: usize) -> Option<[i32; 2]> {
+fn window_size(display: Ptr, platform: Option<u32>, native: usize) -> Option<[i32; 2]> {
     if let Some(Some([width, height])) = settings().offscreen {
         return Some([width.cast_signed(), height.cast_signed()]);
     }
-    let platform = stands()
-        .displays
-        .iter()
-        .find(|(known, ..)| *known == display as usize)
-        .map(|(_, platform, _)| *platform);
     match platform? {
         PLATFORM_X11 => x11_size(x11_display(display)?, native),
         PLATFORM_WAYLAND => wayland_size(native),
@@ -262,25 +296,70 @@ fn x11_size(display: Ptr, window: usize) -> Option<[i32; 2]> {
     Some([side(width)?, side(height)?])
 }
 
-/// The beginning of what `wl_egl_window_create` makes: its version, then width and height.
+/// What lies there in the program's memory, if anything does.
+fn word_at(address: usize) -> Option<usize> {
+    let mut bytes = Vec::new();
+    client_memory::read(address, size_of::<usize>(), &mut bytes)
+        .then(|| bytes.try_into().ok().map(usize::from_ne_bytes))
+        .flatten()
+}
+
+/// What `wl_egl_window_create` makes begins with its version, then come width and height.
 fn wayland_size(window: usize) -> Option<[i32; 2]> {
-    #[repr(C)]
-    struct WaylandWindow {
-        version: isize,
-        size: [i32; 2],
-    }
-    if window == 0 {
-        return None;
-    }
-    // SAFETY: the window that the program handed to EGL; drivers read these fields as well.
-    let window = unsafe { (window as *const WaylandWindow).read_unaligned() };
     // Before version 3 there was no version, and a width stood here.
-    (window.version == 3 && window.size.iter().all(|side| *side > 0)).then_some(window.size)
+    let version = word_at(window)?;
+    let side = |at: usize| {
+        let mut bytes = Vec::new();
+        let there = client_memory::read(window + size_of::<usize>() + at * size_of::<i32>(), 4, &mut bytes);
+        let side = bytes.try_into().ok().filter(|_| there).map(i32::from_ne_bytes);
+        side.filter(|side| *side > 0)
+    };
+    (version == 3).then_some(())?;
+    Some([side(0)?, side(1)?])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As `wl_egl_window_create` makes them.
+    #[repr(C)]
+    struct WaylandWindow {
+        version: usize,
+        size: [i32; 2],
+    }
+
+    #[test]
+    fn windows_are_told_apart_where_displays_are_one() {
+        let window = WaylandWindow { version: 3, size: [300, 200] };
+        let older = WaylandWindow { version: 640, size: [480, 0] };
+        let [wayland, older] = [&raw const window as usize, &raw const older as usize];
+        let x11 = 0x0040_0003_usize;
+        let pointer = &raw const x11 as usize;
+        let stands = |platforms: &[u32]| Stands {
+            displays: platforms.iter().map(|platform| (1, *platform, 9)).collect(),
+            windows: Vec::new(),
+        };
+        for both in [[PLATFORM_X11, PLATFORM_WAYLAND], [PLATFORM_WAYLAND, PLATFORM_X11]] {
+            let stands = stands(&both);
+            assert_eq!(stands.platform(1, wayland), Some(PLATFORM_WAYLAND));
+            for window in [x11, pointer, older, 0, usize::MAX] {
+                assert_eq!(stands.platform(1, window), Some(PLATFORM_X11), "{window:x}");
+            }
+            assert_eq!(stands.platform(2, wayland), None, "another display");
+        }
+        assert_eq!(stands(&[PLATFORM_WAYLAND]).platform(1, older), Some(PLATFORM_WAYLAND));
+        assert_eq!(stands(&[PLATFORM_X11]).platform(1, wayland), Some(PLATFORM_X11));
+    }
+
+    #[test]
+    fn sizes_are_read_where_there_are_any() {
+        let window = WaylandWindow { version: 3, size: [300, 200] };
+        assert_eq!(wayland_size(&raw const window as usize), Some([300, 200]));
+        for nowhere in [0, 16, 0x0040_0003, usize::MAX - 8] {
+            assert_eq!(wayland_size(nowhere), None, "{nowhere:x}");
+        }
+    }
 
     #[test]
     fn windows_become_pbuffers_in_what_is_asked_for() {

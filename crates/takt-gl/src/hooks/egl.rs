@@ -4,8 +4,10 @@ use crate::entry::{Ptr, real};
 use crate::group::End;
 use crate::hooks::given;
 use crate::monitor::context::State;
+use crate::monitor::surface::samples;
 use crate::monitor::{Swapping, current};
-use crate::{clock, gate, gl, guard, measure, offscreen, quiet};
+use crate::offscreen::{self, Given};
+use crate::{clock, gate, gl, guard, measure, quiet};
 
 super::offered!(
     eglCreateContext eglDestroyContext eglMakeCurrent eglReleaseThread eglTerminate
@@ -13,6 +15,7 @@ super::offered!(
     eglCreatePbufferSurface eglCreatePixmapSurface eglCreatePlatformPixmapSurface eglCreatePlatformPixmapSurfaceEXT
     eglDestroySurface eglChooseConfig eglGetConfigAttrib eglQuerySurface eglSurfaceAttrib
     eglSwapBuffers eglSwapBuffersWithDamageKHR eglSwapBuffersWithDamageEXT
+    eglSwapBuffersRegionNOK eglSwapBuffersRegion2NOK eglPostSubBufferNV eglCopyBuffers
 );
 
 #[expect(non_snake_case, reason = "names of the registry")]
@@ -77,14 +80,7 @@ unsafe extern "C" fn eglTerminate(display: Ptr) -> u32 {
 fn surface(display: Ptr, config: Ptr, surface: Ptr) -> Ptr {
     if !surface.is_null() {
         guard::shielded(|| {
-            let mut samples = 0_i32;
-            quiet::egl(|| {
-                // SAFETY: EGL has just made a surface of these; there is room for one number.
-                unsafe {
-                    real::eglGetConfigAttrib(display, config, gl::EGL_SAMPLES, (&raw mut samples).cast())
-                }
-            });
-            let samples = u32::try_from(samples).unwrap_or(0);
+            let samples = samples(display, config);
             current::surface_created(display as usize, surface as usize, samples);
         });
     }
@@ -103,7 +99,10 @@ macro_rules! surfaces {
 
 /// What there is in place of a surface that the program knows.
 fn actual(surface: Ptr) -> Ptr {
-    if offscreen::is_wanted() { offscreen::actual(surface) } else { surface }
+    if offscreen::is_wanted() {
+        return guard::attempted(|| offscreen::actual(surface)).unwrap_or(surface);
+    }
+    surface
 }
 
 macro_rules! windows {
@@ -111,8 +110,8 @@ macro_rules! windows {
         #[expect(non_snake_case, reason = "names of the registry")]
         unsafe extern "C" fn $name(display: Ptr, config: Ptr, window: Ptr, attributes: Ptr) -> Ptr {
             if offscreen::is_wanted() {
-                let native: fn(Ptr) -> usize = $native;
-                return surface(display, config, offscreen::create(display, config, native(window)));
+                let created = guard::attempted(|| offscreen::create(display, config, $native(window)));
+                return surface(display, config, created.unwrap_or(std::ptr::null_mut()));
             }
             // SAFETY: the program's own call.
             surface(display, config, unsafe { real::$name(display, config, window, attributes) })
@@ -120,15 +119,10 @@ macro_rules! windows {
     )* };
 }
 
-/// Platforms hand over a pointer to an X11 window, but a Wayland window itself.
-fn pointed_to(window: Ptr) -> usize {
-    offscreen::native_window(window)
-}
-
 windows! {
-    eglCreateWindowSurface, |window| window as usize;
-    eglCreatePlatformWindowSurface, pointed_to;
-    eglCreatePlatformWindowSurfaceEXT, pointed_to;
+    eglCreateWindowSurface, Given::Itself;
+    eglCreatePlatformWindowSurface, Given::ByPlatform;
+    eglCreatePlatformWindowSurfaceEXT, Given::ByPlatform;
 }
 
 surfaces! {
@@ -140,7 +134,10 @@ surfaces! {
 
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn eglDestroySurface(display: Ptr, surface: Ptr) -> u32 {
-    let surface = if offscreen::is_wanted() { offscreen::destroyed(surface) } else { surface };
+    let surface = match offscreen::is_wanted() {
+        true => guard::attempted(|| offscreen::destroyed(surface)).unwrap_or(surface),
+        false => surface,
+    };
     // SAFETY: the program's own call.
     let done = unsafe { real::eglDestroySurface(display, surface) };
     if done != 0 {
@@ -155,7 +152,11 @@ unsafe extern "C" fn eglChooseConfig(display: Ptr, asked: Ptr, configs: Ptr, roo
         // SAFETY: the program's own call.
         return unsafe { real::eglChooseConfig(display, asked, configs, room, count) };
     }
-    let mut attributes = offscreen::attributes(given::attributes(asked));
+    let changed = guard::attempted(|| offscreen::attributes(given::attributes(asked)));
+    let Some(mut attributes) = changed else {
+        // SAFETY: the program's own call.
+        return unsafe { real::eglChooseConfig(display, asked, configs, room, count) };
+    };
     // SAFETY: the program's own call, but for a list of our own, which has its end.
     unsafe { real::eglChooseConfig(display, attributes.as_mut_ptr().cast(), configs, room, count) }
 }
@@ -168,8 +169,9 @@ unsafe extern "C" fn eglGetConfigAttrib(display: Ptr, config: Ptr, what: i32, va
         let value = value.cast::<i32>();
         // SAFETY: the driver has just written there.
         let said = unsafe { value.read() };
+        let answer = guard::attempted(|| offscreen::config_attribute(display, what, said));
         // SAFETY: as above.
-        unsafe { value.write(offscreen::config_attribute(display, what, said)) };
+        unsafe { value.write(answer.unwrap_or(said)) };
     }
     done
 }
@@ -194,11 +196,11 @@ fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
     // Where it failed, the group that was given leave ends all the same.
     if done != 0 || !matches!(swapping, Swapping::Apart(None)) {
         current::with(|state| state.swapped(swapping, began_ns));
-        if offscreen::is_wanted() {
-            guard::shielded(|| offscreen::follow(display, surface));
-            if offscreen::is_window(surface) {
-                current::with(State::bound_backlog);
-            }
+    }
+    if done != 0 && offscreen::is_wanted() {
+        guard::attempted(|| offscreen::follow(display, surface));
+        if guard::shielded(|| offscreen::is_window(surface)) == Some(true) {
+            current::with(State::bound_backlog);
         }
     }
     if let Swapping::Apart(Some(pass)) = swapping {
@@ -227,4 +229,41 @@ unsafe extern "C" fn eglSwapBuffersWithDamageEXT(display: Ptr, surface: Ptr, rec
     swap(display, surface, |surface| unsafe {
         real::eglSwapBuffersWithDamageEXT(display, surface, rects, count)
     })
+}
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglSwapBuffersRegionNOK(display: Ptr, surface: Ptr, count: i32, rects: Ptr) -> u32 {
+    // SAFETY: the program's own call.
+    swap(display, surface, |surface| unsafe { real::eglSwapBuffersRegionNOK(display, surface, count, rects) })
+}
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglSwapBuffersRegion2NOK(display: Ptr, surface: Ptr, count: i32, rects: Ptr) -> u32 {
+    // SAFETY: the program's own call.
+    swap(display, surface, |surface| unsafe {
+        real::eglSwapBuffersRegion2NOK(display, surface, count, rects)
+    })
+}
+
+/// A part of a frame is shown: whoever shows frames in this way shows nothing in another.
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglPostSubBufferNV(
+    display: Ptr,
+    surface: Ptr,
+    x: i32,
+    y: i32,
+    width: i32,
+    height: i32,
+) -> u32 {
+    // SAFETY: the program's own call.
+    swap(display, surface, |surface| unsafe {
+        real::eglPostSubBufferNV(display, surface, x, y, width, height)
+    })
+}
+
+/// The same for frames that are shown by copies of them.
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglCopyBuffers(display: Ptr, surface: Ptr, target: Ptr) -> u32 {
+    // SAFETY: the program's own call.
+    swap(display, surface, |surface| unsafe { real::eglCopyBuffers(display, surface, target) })
 }

@@ -6,7 +6,7 @@
 
 pub mod block;
 pub mod buffer;
-mod client_memory;
+pub(crate) mod client_memory;
 pub mod context;
 pub mod current;
 mod draw;

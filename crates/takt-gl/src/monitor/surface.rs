@@ -84,3 +84,13 @@ impl Surface {
         with(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
+
+/// Samples per pixel of surfaces with that configuration.
+pub(crate) fn samples(display: Ptr, config: Ptr) -> u32 {
+    let mut samples = 0_i32;
+    quiet::egl(|| {
+        // SAFETY: EGL checks display and configuration; there is room for one number.
+        unsafe { real::eglGetConfigAttrib(display, config, gl::EGL_SAMPLES, (&raw mut samples).cast()) }
+    });
+    u32::try_from(samples).unwrap_or(0)
+}
