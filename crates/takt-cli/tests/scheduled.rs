@@ -22,9 +22,11 @@ fn scheduled(socket: &Path, program: &Path, arguments: &[&str]) -> Output {
 #[test]
 fn every_trap_runs_as_it_does_alone() {
     let daemon = Daemon::start("traps");
-    let cases: [(&str, &[&str]); 9] = [
+    let cases: [(&str, &[&str]); 11] = [
         ("scene", &[]),
+        ("copies", &[]),
         ("errors", &[]),
+        ("huge", &[]),
         ("page_end", &[]),
         ("forks", &[]),
         ("threads", &[]),
@@ -42,6 +44,28 @@ fn every_trap_runs_as_it_does_alone() {
         // A busy machine may starve the daemon; but neither side may find fault with the other.
         assert!(!said.contains("nonsense") && !said.contains("let this program go"), "{name}: {said}");
     }
+}
+
+#[test]
+fn copies_ask_for_leave_where_they_matter() {
+    let daemon = Daemon::start("copies");
+    let program = trap_as("copies", "copies");
+    let granted = || {
+        let mut command = takt_command("list");
+        let output =
+            command.args(["--json", "-", "--socket"]).arg(&daemon.socket).output().expect("takt starts");
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an answer");
+        answer["daemon"]["granted"].as_u64().expect("a number")
+    };
+    let output = scheduled(&daemon.socket, &program, &["little"]);
+    assert_same(&output, &alone(&program, &["little"]), "a little");
+    let little = granted();
+    assert!(little < 10, "a clear asks, what is too short does not: {little}");
+    let output = scheduled(&daemon.socket, &program, &[]);
+    assert_same(&output, &alone(&program, &[]), "a lot");
+    let (lot, said) = (granted() - little, text(&output.stderr));
+    // Where a busy machine starved the daemon, the program rightly went on without it.
+    assert!(lot >= 20 || said.contains("silent"), "thirty groups that only copy: {lot}, {said}");
 }
 
 #[test]

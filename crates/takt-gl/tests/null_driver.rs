@@ -251,6 +251,9 @@ fn play(call: &Call) {
         }
         Call::Swap => {
             call!(eglSwapBuffers(handle(1), handle(1)));
+            call!(eglPostSubBufferNV(handle(1), handle(1), 0, 0, 1, 1));
+            call!(eglSwapBuffersRegionNOK(handle(1), handle(1), 0, null_mut()));
+            call!(eglCopyBuffers(handle(1), handle(1), null_mut()));
         }
         Call::Flush => call!(glFlush()),
         Call::Buffer { target, name, bytes, data } => {
@@ -268,6 +271,9 @@ fn play(call: &Call) {
             call!(glDeleteBuffers(2, list));
             call!(glDeleteTextures(1, list));
             call!(glDeleteFramebuffers(1, list));
+            call!(glDetachShader(name, name));
+            call!(glDeleteShader(name));
+            call!(glDeleteProgram(name));
         }
         Call::Array { index, components, kind, stride, pointer } => {
             call!(glVertexAttribPointer(index, components, kind, 0, stride, handle(pointer)));
@@ -301,7 +307,9 @@ fn play(call: &Call) {
             call!(glDrawArraysInstanced(mode, first, count, instances))
         }
         Call::Elements { mode, count, kind, pointer } => {
-            call!(glDrawElements(mode, count, kind, handle(pointer)))
+            call!(glDrawElements(mode, count, kind, handle(pointer)));
+            call!(glDrawRangeElementsBaseVertexEXT(mode, 0, 9, count, kind, handle(pointer), count));
+            call!(glMultiDrawElementsIndirectEXT(mode, kind, handle(pointer), count, count));
         }
         Call::Clear { mask } => call!(glClear(mask)),
     }

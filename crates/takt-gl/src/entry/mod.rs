@@ -28,7 +28,8 @@ macro_rules! declare {
         /// Names by number; sorted.
         pub const NAMES: &[&str] = &[$(stringify!($name)),*];
 
-        const IDS: [Id; COUNT] = [$(Id::$name),*];
+        /// Entry points by number.
+        pub(crate) const IDS: [Id; COUNT] = [$(Id::$name),*];
 
         /// Types of the entry points.
         #[allow(non_camel_case_types, missing_docs, reason = "names of the registry")]

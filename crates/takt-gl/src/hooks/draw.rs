@@ -14,7 +14,7 @@ macro_rules! worked {
         $(
             #[expect(non_snake_case, reason = "names of the registry")]
             unsafe extern "C" fn $name($($arg: $ty),*) {
-                super::submit::make_room();
+                $crate::hooks::submit::make_room();
                 current::with(|$state| {
                     $note;
                     $state.ask();
@@ -26,20 +26,58 @@ macro_rules! worked {
                 current::with(|state| state.builder.spent(clock::now_ns().saturating_sub(began_ns)));
             }
         )*
-        super::offered!($($name)*);
+        $crate::hooks::offered!($($name)*);
     };
 }
 
 worked! {
     glDrawElementsBaseVertex(mode: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32) =>
         |state| unplaced(state, mode, count, 1);
-    glDrawElementsInstancedBaseVertex(mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _base: i32) =>
+    glDrawElementsBaseVertexEXT(mode: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32) =>
+        |state| unplaced(state, mode, count, 1);
+    glDrawElementsBaseVertexOES(mode: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32) =>
+        |state| unplaced(state, mode, count, 1);
+    glDrawRangeElementsBaseVertex(
+        mode: u32, _start: u32, _end: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32
+    ) => |state| unplaced(state, mode, count, 1);
+    glDrawRangeElementsBaseVertexEXT(
+        mode: u32, _start: u32, _end: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32
+    ) => |state| unplaced(state, mode, count, 1);
+    glDrawRangeElementsBaseVertexOES(
+        mode: u32, _start: u32, _end: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32
+    ) => |state| unplaced(state, mode, count, 1);
+    glDrawElementsInstancedBaseVertex(
+        mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _base: i32
+    ) => |state| unplaced(state, mode, count, instances);
+    glDrawElementsInstancedBaseVertexEXT(
+        mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _base: i32
+    ) => |state| unplaced(state, mode, count, instances);
+    glDrawElementsInstancedBaseVertexOES(
+        mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _base: i32
+    ) => |state| unplaced(state, mode, count, instances);
+    glDrawArraysInstancedBaseInstanceEXT(mode: u32, _first: i32, count: i32, instances: i32, _base: u32) =>
         |state| unplaced(state, mode, count, instances);
+    glDrawElementsInstancedBaseInstanceEXT(
+        mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _base: u32
+    ) => |state| unplaced(state, mode, count, instances);
+    glDrawElementsInstancedBaseVertexBaseInstanceEXT(
+        mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _vertex: i32, _base: u32
+    ) => |state| unplaced(state, mode, count, instances);
     glDrawArraysIndirect(mode: u32, _indirect: Ptr) => |state| unplaced(state, mode, 0, 1);
     glDrawElementsIndirect(mode: u32, _kind: u32, _indirect: Ptr) => |state| unplaced(state, mode, 0, 1);
     glMultiDrawArraysEXT(mode: u32, _first: Ptr, _count: Ptr, _draws: i32) => |state| unplaced(state, mode, 0, 1);
+    glMultiDrawArraysIndirectEXT(mode: u32, _indirect: Ptr, _draws: i32, _stride: i32) =>
+        |state| unplaced(state, mode, 0, 1);
     glMultiDrawElementsEXT(mode: u32, _count: Ptr, _kind: u32, _indices: Ptr, _draws: i32) =>
         |state| unplaced(state, mode, 0, 1);
+    glMultiDrawElementsBaseVertexEXT(
+        mode: u32, _count: Ptr, _kind: u32, _indices: Ptr, _draws: i32, _bases: Ptr
+    ) => |state| unplaced(state, mode, 0, 1);
+    glMultiDrawElementsIndirectEXT(mode: u32, _kind: u32, _indirect: Ptr, _draws: i32, _stride: i32) =>
+        |state| unplaced(state, mode, 0, 1);
+    glDrawTransformFeedbackEXT(mode: u32, _id: u32) => |state| unplaced(state, mode, 0, 1);
+    glDrawTransformFeedbackInstancedEXT(mode: u32, _id: u32, instances: i32) =>
+        |state| unplaced(state, mode, 0, instances);
     glDispatchCompute(_x: u32, _y: u32, _z: u32) => |state| state.builder.unknown();
     glDispatchComputeIndirect(_indirect: isize) => |state| state.builder.unknown();
     glClear(mask: u32) => |state| state.clear(mask);
@@ -56,6 +94,74 @@ worked! {
     glBlitFramebufferNV(
         _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, _mask: u32, _filter: u32
     ) => |state| blit(state, [x, y, x2, y2]);
+    glBlitFramebufferLayerEXT(
+        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, _from: i32, x: i32, y: i32, x2: i32, y2: i32, _to: i32, _mask: u32,
+        _filter: u32
+    ) => |state| blit(state, [x, y, x2, y2]);
+    glBlitFramebufferLayersEXT(
+        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, _mask: u32, _filter: u32
+    ) => |state| blit(state, [x, y, x2, y2]);
+    glResolveMultisampleFramebufferAPPLE() => |state| state.builder.unknown();
+    glResolveDepthValuesNV() => |state| state.builder.unknown();
+    glClearTexImageEXT(_texture: u32, _level: i32, _format: u32, _kind: u32, _data: Ptr) =>
+        |state| state.builder.unknown();
+    glClearTexSubImageEXT(
+        _texture: u32, _level: i32, _x: i32, _y: i32, _z: i32, _width: i32, _height: i32, _depth: i32, _format: u32,
+        _kind: u32, _data: Ptr
+    ) => |state| state.builder.unknown();
+}
+
+/// Draws of extensions that hardly any program uses: that they are made is all that is noted.
+pub(super) mod rare {
+    use super::{Ptr, clock, current, real};
+
+    worked! {
+        glDrawTexfOES(_x: f32, _y: f32, _z: f32, _width: f32, _height: f32) => |state| state.builder.unknown();
+        glDrawTexfvOES(_coords: Ptr) => |state| state.builder.unknown();
+        glDrawTexiOES(_x: i32, _y: i32, _z: i32, _width: i32, _height: i32) => |state| state.builder.unknown();
+        glDrawTexivOES(_coords: Ptr) => |state| state.builder.unknown();
+        glDrawTexsOES(_x: i16, _y: i16, _z: i16, _width: i16, _height: i16) => |state| state.builder.unknown();
+        glDrawTexsvOES(_coords: Ptr) => |state| state.builder.unknown();
+        glDrawTexxOES(_x: i32, _y: i32, _z: i32, _width: i32, _height: i32) => |state| state.builder.unknown();
+        glDrawTexxvOES(_coords: Ptr) => |state| state.builder.unknown();
+        glDrawVkImageNV(
+            _image: u64, _sampler: u32, _x0: f32, _y0: f32, _x1: f32, _y1: f32, _z: f32, _s0: f32, _t0: f32, _s1: f32,
+            _t1: f32
+        ) => |state| state.builder.unknown();
+        glDrawMeshTasksNV(_first: u32, _count: u32) => |state| state.builder.unknown();
+        glDrawMeshTasksIndirectNV(_indirect: isize) => |state| state.builder.unknown();
+        glMultiDrawMeshTasksIndirectNV(_indirect: isize, _draws: i32, _stride: i32) => |state| state.builder.unknown();
+        glMultiDrawMeshTasksIndirectCountNV(_indirect: isize, _draws: isize, _most: i32, _stride: i32) =>
+            |state| state.builder.unknown();
+        glStencilFillPathNV(_path: u32, _fill: u32, _mask: u32) => |state| state.builder.unknown();
+        glStencilFillPathInstancedNV(
+            _paths: i32, _kind: u32, _names: Ptr, _base: u32, _fill: u32, _mask: u32, _transform: u32, _values: Ptr
+        ) => |state| state.builder.unknown();
+        glStencilStrokePathNV(_path: u32, _reference: i32, _mask: u32) => |state| state.builder.unknown();
+        glStencilStrokePathInstancedNV(
+            _paths: i32, _kind: u32, _names: Ptr, _base: u32, _reference: i32, _mask: u32, _transform: u32, _values: Ptr
+        ) => |state| state.builder.unknown();
+        glCoverFillPathNV(_path: u32, _cover: u32) => |state| state.builder.unknown();
+        glCoverFillPathInstancedNV(
+            _paths: i32, _kind: u32, _names: Ptr, _base: u32, _cover: u32, _transform: u32, _values: Ptr
+        ) => |state| state.builder.unknown();
+        glCoverStrokePathNV(_path: u32, _cover: u32) => |state| state.builder.unknown();
+        glCoverStrokePathInstancedNV(
+            _paths: i32, _kind: u32, _names: Ptr, _base: u32, _cover: u32, _transform: u32, _values: Ptr
+        ) => |state| state.builder.unknown();
+        glStencilThenCoverFillPathNV(_path: u32, _fill: u32, _mask: u32, _cover: u32) =>
+            |state| state.builder.unknown();
+        glStencilThenCoverFillPathInstancedNV(
+            _paths: i32, _kind: u32, _names: Ptr, _base: u32, _fill: u32, _mask: u32, _cover: u32, _transform: u32,
+            _values: Ptr
+        ) => |state| state.builder.unknown();
+        glStencilThenCoverStrokePathNV(_path: u32, _reference: i32, _mask: u32, _cover: u32) =>
+            |state| state.builder.unknown();
+        glStencilThenCoverStrokePathInstancedNV(
+            _paths: i32, _kind: u32, _names: Ptr, _base: u32, _reference: i32, _mask: u32, _cover: u32, _transform: u32,
+            _values: Ptr
+        ) => |state| state.builder.unknown();
+    }
 }
 
 /// A draw whose vertices are not followed.

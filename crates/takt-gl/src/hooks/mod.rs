@@ -23,14 +23,19 @@ mod vertex;
 use crate::entry::{Id, Ptr};
 use crate::settings::settings;
 
-/// Functions that call the driver and then note what it was asked to do. The name of a method of
-/// `State` before the arrow is called first.
+/// Functions that call the driver and then note what it was asked to do. What they copy, if anything,
+/// is stated before the arrow, and noted before the call.
 macro_rules! noted {
-    ($( $name:ident ( $($arg:ident : $ty:ty),* ) $($before:ident)? => |$state:ident| $note:expr; )*) => {
+    ($(
+        $name:ident ( $($arg:ident : $ty:ty),* ) $(copies |$before:ident| $work:expr)? => |$state:ident| $note:expr;
+    )*) => {
         $(
             #[expect(non_snake_case, reason = "names of the registry")]
             unsafe extern "C" fn $name($($arg: $ty),*) {
-                $($crate::monitor::current::with($crate::monitor::context::State::$before);)?
+                $($crate::monitor::current::with(|$before| {
+                    let work: Option<takt_predict::predictor::Work> = $work;
+                    work.into_iter().for_each(|work| $before.about_to_copy(work));
+                });)?
                 // SAFETY: the program's own call.
                 unsafe { $crate::entry::real::$name($($arg),*) };
                 $crate::monitor::current::with(|$state| $note);
@@ -59,11 +64,13 @@ use {noted, offered};
 
 /// What programs get in place of the driver's function.
 pub fn of(id: Id) -> Option<Ptr> {
-    if !settings().watches() {
-        return None;
-    }
-    let modules: [fn(Id) -> Option<Ptr>; 15] = [
+    if settings().watches() { hook(id) } else { None }
+}
+
+fn hook(id: Id) -> Option<Ptr> {
+    let modules: [fn(Id) -> Option<Ptr>; 17] = [
         draw::of,
+        draw::rare::of,
         egl::of,
         object::of,
         object::special::of,
@@ -76,8 +83,67 @@ pub fn of(id: Id) -> Option<Ptr> {
         submit::of,
         submit::fences::of,
         texture::of,
+        texture::images::of,
         uniform::of,
         vertex::of,
     ];
     modules.iter().find_map(|of| of(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{IDS, NAMES};
+
+    /// How names of entry points begin that give the GPU work.
+    const WORK: [&str; 22] = [
+        "eglCopyBuffers",
+        "eglPost",
+        "eglSwapBuffers",
+        "glBlitFramebuffer",
+        "glBufferData",
+        "glBufferStorageEXT",
+        "glBufferSubData",
+        "glClear",
+        "glCompressedTex",
+        "glCopy",
+        "glCoverFill",
+        "glCoverStroke",
+        "glDispatch",
+        "glDraw",
+        "glGenerateMipmap",
+        "glMultiDraw",
+        "glResolve",
+        "glStencilFill",
+        "glStencilStroke",
+        "glStencilThen",
+        "glTexImage",
+        "glTexSubImage",
+    ];
+
+    /// Those among them that do not, or not by themselves.
+    const IDLE: [(&str, &str); 6] = [
+        ("glClearColor", "a value for later"),
+        ("glClearDepth", "a value for later"),
+        ("glClearPixelLocalStorage", "memory inside of the GPU's tiles, not a pass over a target"),
+        ("glClearStencil", "a value for later"),
+        ("glCopyPath", "copies an outline, which the driver keeps"),
+        ("glDrawBuffers", "says where draws go"),
+    ];
+
+    #[test]
+    fn all_work_passes_a_hook() {
+        let of = |list: &[&str], name: &str| list.iter().any(|start| name.starts_with(start));
+        let idle = IDLE.map(|(start, _reason)| start);
+        for start in WORK.iter().chain(&idle) {
+            assert!(NAMES.iter().any(|name| name.starts_with(start)), "{start} names nothing");
+        }
+        for (name, id) in NAMES.iter().zip(IDS) {
+            assert_eq!(
+                of(&WORK, name) && !of(&idle, name),
+                of(&WORK, name) && hook(id).is_some(),
+                "{name} gives the GPU work exactly if it is hooked"
+            );
+        }
+    }
 }

@@ -20,20 +20,21 @@ super::noted! {
     glBindBufferRange(target: u32, index: u32, buffer: u32, offset: isize, size: isize) =>
         |state| state.bind_buffer_part(target, index, buffer, Some((offset, size)));
     glDeleteBuffers(n: i32, buffers: Ptr) => |state| state.delete_buffers(list(n, buffers));
-    glBufferData(target: u32, size: isize, data: Ptr, usage: u32) begins => |state| {
-        // What GL refuses it has not read either.
-        if is_usage(usage) {
-            fill(state, target, size, data);
-        }
-    };
-    glBufferStorageEXT(target: u32, size: isize, data: Ptr, _flags: u32) begins =>
-        |state| fill(state, target, size, data);
-    glBufferSubData(target: u32, offset: isize, size: isize, data: Ptr) begins =>
-        |state| part(state, target, offset, size, data);
-    glCopyBufferSubData(read: u32, write: u32, from: isize, to: isize, size: isize) begins => |state| {
-        state.work(Work::Copy { bytes: u64::try_from(size).unwrap_or(0) });
-        copy(state, [read, write], [from, to, size]);
-    };
+    glBufferData(target: u32, size: isize, data: Ptr, usage: u32)
+        copies |state| filled(state, target, size, data).filter(|_| is_usage(usage)) => |state| {
+            // What GL refuses it has not read either.
+            if is_usage(usage) {
+                fill(state, target, size, data);
+            }
+        };
+    glBufferStorageEXT(target: u32, size: isize, data: Ptr, _flags: u32)
+        copies |state| filled(state, target, size, data) => |state| fill(state, target, size, data);
+    glBufferSubData(target: u32, offset: isize, size: isize, data: Ptr)
+        copies |state| filled(state, target, size, data) => |state| part(state, target, offset, size, data);
+    glCopyBufferSubData(read: u32, write: u32, from: isize, to: isize, size: isize)
+        copies |_state| copied(size) => |state| copy(state, [read, write], [from, to, size]);
+    glCopyBufferSubDataNV(read: u32, write: u32, from: isize, to: isize, size: isize)
+        copies |_state| copied(size) => |state| copy(state, [read, write], [from, to, size]);
     glBindRenderbuffer(_target: u32, name: u32) => |state| state.renderbuffer = bind_renderbuffer(state, name);
     glRenderbufferStorage(_target: u32, format: u32, width: i32, height: i32) =>
         |state| storage(state, 0, format, [width, height]);
@@ -121,11 +122,17 @@ fn fill(state: &mut State, target: u32, size: isize, data: Ptr) {
     let (Some(buffer), Ok(length)) = (state.buffer(target), usize::try_from(size)) else {
         return;
     };
-    let data = bytes(size, data);
-    if data.is_some() {
-        state.work(Work::Buffer { bytes: length as u64 });
-    }
-    buffer.lock().replace(length, data, is_kept(target));
+    buffer.lock().replace(length, bytes(size, data), is_kept(target));
+}
+
+/// A buffer is filled, if there is one, and something to fill it with.
+fn filled(state: &mut State, target: u32, size: isize, data: Ptr) -> Option<Work> {
+    let bytes = u64::try_from(size).ok().filter(|_| !data.is_null())?;
+    state.buffer(target).map(|_| Work::Buffer { bytes })
+}
+
+fn copied(size: isize) -> Option<Work> {
+    u64::try_from(size).ok().map(|bytes| Work::Copy { bytes })
 }
 
 /// Whether draws may read what is put into buffers at this target, or copy it from there.
@@ -139,7 +146,6 @@ fn part(state: &mut State, target: u32, offset: isize, size: isize, data: Ptr) {
         return;
     };
     if let Some(data) = bytes(size, data) {
-        state.work(Work::Buffer { bytes: data.len() as u64 });
         buffer.lock().write(offset, data);
     }
 }

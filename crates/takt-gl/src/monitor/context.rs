@@ -12,6 +12,7 @@ use takt_predict::predictor::{Submission, Work};
 
 use super::block::Points;
 use super::buffer::Buffer;
+use super::copying::Unasked;
 use super::framebuffer::{Framebuffers, Target};
 use super::gather::FrameCost;
 use super::inputs::Copies;
@@ -87,6 +88,8 @@ pub struct State {
     pub builder: Builder,
     /// Leave for the current group, and how frames went so far.
     pub(super) leave: Leave,
+    /// Copies that need none.
+    pub(super) unasked: Unasked,
     /// What forbids to cut draws.
     pub observers: Observers,
     /// What the current group tells about draws.
@@ -144,6 +147,7 @@ impl State {
             surface: None,
             builder: Builder::default(),
             leave: Leave::default(),
+            unasked: Unasked::default(),
             observers: Observers::default(),
             follow: Follow::default(),
             driver: None,
@@ -257,6 +261,9 @@ impl State {
         let draws = self.leave.has_pass() && end != End::Swap;
         let contained = if draws { self.pending() } else { Span::ZERO };
         self.leave.contains(contained);
+        if gate::is_wanted() && !self.leave.has_pass() {
+            self.unasked.went(self.pending());
+        }
         let predicted = self.predict_group(end);
         let follow = std::mem::take(&mut self.follow);
         self.hand_over(end, at_ns, predicted, follow)

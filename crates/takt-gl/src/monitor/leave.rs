@@ -130,6 +130,7 @@ impl State {
         }
         let pass = gate::ask_to_swap(self.predicted_swap().most);
         self.leave.end_frame();
+        self.unasked.end_frame();
         self.leave.granted(pass);
         pass
     }

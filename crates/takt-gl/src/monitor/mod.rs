@@ -8,6 +8,7 @@ pub mod block;
 pub mod buffer;
 pub(crate) mod client_memory;
 pub mod context;
+mod copying;
 pub mod current;
 mod draw;
 pub mod framebuffer;

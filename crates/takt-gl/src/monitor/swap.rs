@@ -107,6 +107,7 @@ impl State {
         self.leave.contains(cost.most);
         let whole = self.leave.frame();
         self.leave.end_frame();
+        self.unasked.end_frame();
         self.leave.gathering.end_frame(began_ns, now_ns, cost, whole);
         if let Some(pass) = self.leave.pass() {
             gate::end_frame(pass);
