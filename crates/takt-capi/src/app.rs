@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use takt_core::{Span, Time};
 use takt_ipc::message::{Hello, NAME_MAX};
-use takt_ipc::session::Session;
+use takt_ipc::session::{Patience, Session};
 
 use crate::{Status, ms, shielded, span};
 
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn takt_register(params: *const Params, app: *mut *mut App
             params.fps,
             params.etpf_ms,
         )?;
-        let session = Session::new(socket, hello.clone(), |_| {});
+        let session = Session::new(socket, hello.clone(), |_| {}, Patience::of_environment());
         session.join();
         let status = standing(&session);
         let frames = Frames { hello, released: None, ended: 0, last_met: None };

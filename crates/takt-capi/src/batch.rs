@@ -75,8 +75,14 @@ pub unsafe extern "C" fn takt_end_batch(app: *mut App, batch: *const Batch, meas
         if batch.life == NO_LIFE {
             return Ok(Status::TAKT_UNSCHEDULED);
         }
-        let pass =
-            Pass { number: batch.number, life: batch.life, fills: false, credit: Span::ZERO, frames: 0 };
+        let pass = Pass {
+            number: batch.number,
+            life: batch.life,
+            fills: false,
+            credit: Span::ZERO,
+            frames: 0,
+            alone: false,
+        };
         app.session.complete(pass, now, cost);
         Ok(crate::app::standing(&app.session))
     })

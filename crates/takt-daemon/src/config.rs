@@ -43,6 +43,9 @@ pub struct File {
     /// To how much groups of apps that reserve nothing may be stretched where nobody would wait for
     /// that, in milliseconds. Default: no more than they ask for.
     pub max_stretch_ms: Option<f64>,
+    /// How long the end of a group may be overdue before its app is let go, in milliseconds. Default:
+    /// 500.
+    pub completion_timeout_ms: Option<f64>,
     /// How long clients look for a reply before they fall asleep, where replies have come that soon
     /// lately, in microseconds. Default: 50, and 0 on a single processor.
     pub spin_us: Option<u32>,
@@ -245,8 +248,13 @@ impl File {
         // As good as it gets: what is on the GPU already is one piece long.
         let blocking = self.max_blocking_ms.map_or(Ok(max_slice), blocking)?;
         let stretch = self.max_stretch_ms.map(|value| ms("max_stretch_ms", value)).transpose()?;
-        let defaults = Tuning::default();
-        let tuning = Tuning { blocking, stretch: stretch.unwrap_or(defaults.stretch), ..defaults };
+        let defaults = Config::default();
+        let completion_timeout = match self.completion_timeout_ms {
+            None => defaults.completion_timeout,
+            Some(value) => ms("completion_timeout_ms", value)?,
+        };
+        let tuning =
+            Tuning { blocking, stretch: stretch.unwrap_or(defaults.tuning.stretch), ..defaults.tuning };
         let mut apps: Vec<AppSettings> = Vec::new();
         for app in &self.app {
             let settings = app.check(&refresh)?;
@@ -264,7 +272,8 @@ impl File {
                 execution: Execution::AnyOrder,
                 singly: true,
                 tuning,
-                ..Config::default()
+                completion_timeout,
+                ..defaults
             },
             vsync,
             policy,
@@ -438,6 +447,8 @@ mod tests {
         assert_eq!(problem("mpcg = 0"), "mpcg = 0: use 1 to 64");
         assert_eq!(problem("max_blocking_ms = -1"), "max_blocking_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("max_stretch_ms = -1"), "max_stretch_ms = -1: use 0 to 60000 ms");
+        let overdue = problem("completion_timeout_ms = 1e6");
+        assert_eq!(overdue, "completion_timeout_ms = 1000000: use 0 to 60000 ms");
         assert_eq!(problem("spin_us = 1001"), "spin_us = 1001: use 0 to 1000");
         assert_eq!(problem("processor = 5000"), "processor = 5000: use 0 to 1023");
         assert_eq!(problem("wake_us = -1"), "wake_us = -1: use 0 to 10000, or inf");

@@ -12,7 +12,7 @@ use takt_daemon::engine::{Engine, Order};
 use takt_daemon::seat::Seat;
 use takt_daemon::thread::Loop;
 use takt_ipc::message::{Hello, Message, Welcome};
-use takt_ipc::session::Session;
+use takt_ipc::session::{Patience, Session};
 use takt_ipc::socket::Listener;
 
 /// Decides nothing until it is told to, asleep or awake.
@@ -59,7 +59,9 @@ fn waits_for_a_loop_that_hangs(name: &str, awake: bool) -> String {
     let running = std::thread::Builder::new().name("loop".to_owned()).spawn(move || scheduling.run());
     let running = running.expect("a thread");
     let hello = Hello { name: name.to_owned(), ..Hello::default() };
-    let session = Session::new(path.clone(), hello, silent);
+    // Silence alone is borne for longer than the test takes.
+    let patience = Patience { silence: Span::from_ms(60_000), ..Patience::default() };
+    let session = Session::new(path.clone(), hello, silent, patience);
     let connection = std::thread::scope(|scope| {
         let joining = scope.spawn(|| session.join());
         let connection = loop {

@@ -12,7 +12,7 @@ use takt_ipc::message::Message;
 use takt_ipc::socket::{Connection, Listener};
 
 mod support;
-use support::{Daemon, PATIENCE, ask, await_reply, complete, granted, hello, submit};
+use support::{Daemon, PATIENCE, ask, await_reply, complete, granted, hello, hold, submit};
 
 /// Runs `test` against a daemon.
 fn with_daemon(name: &str, settings: &str, test: impl FnOnce(&std::path::Path)) {
@@ -59,8 +59,7 @@ fn the_dead_make_room_at_once() {
     with_daemon("dead", "mpcg = 1\nloop_spin_us = 100", |path| {
         let mut dying = join(path, &hello("dying", 9), PATIENCE).expect("joined");
         let mut other = join(path, &hello("other", 1), PATIENCE).expect("joined");
-        submit(&mut dying, 0, GroupKind::Draw);
-        assert_eq!(await_reply(&mut dying, granted), 0);
+        hold(&mut dying, 0);
         submit(&mut other, 0, GroupKind::Draw);
         drop(dying.connection);
         assert_eq!(await_reply(&mut other, granted), 0);
@@ -158,7 +157,7 @@ fn a_socket_left_behind_is_replaced() {
 
 #[test]
 fn whoever_hangs_is_named_and_comes_back_after_a_pause() {
-    let daemon = Daemon::start("hangs", "mpcg = 1");
+    let daemon = Daemon::hasty("hangs", "mpcg = 1");
     let mut other = daemon.join("other", 1);
     let mut hanging = daemon.join("hanging", 9);
     submit(&mut hanging, 0, GroupKind::Draw);

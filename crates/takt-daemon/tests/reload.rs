@@ -6,12 +6,12 @@ use takt_daemon::config::Settings;
 use takt_ipc::Reply;
 
 mod support;
-use support::{Daemon, await_reply, complete, granted, submit};
+use support::{BEARS, Daemon, await_reply, complete, granted, submit};
 
 const APPS: &str = r#"{"ask": "apps"}"#;
 
 fn apply(daemon: &Daemon, text: &str) -> Vec<String> {
-    let settings = Settings::parse(text).expect("settings");
+    let settings = Settings::parse(&format!("{BEARS}{text}")).expect("settings");
     daemon.with(move |server| server.apply(settings))
 }
 

@@ -258,7 +258,7 @@ fn replayed(bytes: &[u8]) -> (Vec<Entry>, Replayed) {
 fn a_recorded_daemon_is_the_simulator() {
     let path = std::env::temp_dir().join(format!("takt-recorded-{}", std::process::id()));
     let file = Shared::default();
-    let settings = Settings::parse("mpcg = 2").expect("settings");
+    let settings = Settings::parse("mpcg = 2\ncompletion_timeout_ms = 60000").expect("settings");
     let mut server = Server::start(path.clone(), settings).expect("a daemon");
     server.record_to(file.clone()).expect("a thread");
     std::thread::scope(|scope| {
@@ -302,7 +302,8 @@ fn a_recorded_daemon_is_the_simulator() {
 #[test]
 fn a_tool_sees_what_happens_from_now_on() {
     let path = std::env::temp_dir().join(format!("takt-watched-{}", std::process::id()));
-    let mut server = Server::start(path.clone(), Settings::default()).expect("a daemon");
+    let settings = Settings::parse("completion_timeout_ms = 60000").expect("settings");
+    let mut server = Server::start(path.clone(), settings).expect("a daemon");
     let seen = std::thread::scope(|scope| {
         let tool = scope.spawn(|| {
             let mut app = join(&path, &hello("dial", 9), PATIENCE).expect("joined");

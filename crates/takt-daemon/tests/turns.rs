@@ -233,6 +233,84 @@ fn every_lie_costs_the_liar_alone() {
     }
 }
 
+/// Whoever ends what belongs to another, or what it has no leave for, loses its own place and gains
+/// nothing; whoever has leave keeps it, and those who wait for it wait on.
+#[test]
+fn leave_cannot_be_stolen() {
+    type Theft = (&'static str, fn(&mut App, Time), u64);
+    let thefts: [Theft; 4] = [
+        ("another's group", |thief, now| thief.complete(7, now), 7),
+        (
+            "another's group under its number",
+            |thief, now| {
+                thief.submit(7, 100, GroupKind::Draw);
+                thief.complete(7, now);
+            },
+            7,
+        ),
+        (
+            "a group that waits",
+            |thief, now| {
+                thief.submit(0, 100, GroupKind::Draw);
+                thief.complete(0, now);
+            },
+            0,
+        ),
+        (
+            "with a swap in front",
+            |thief, now| {
+                thief.submit(0, 0, GroupKind::Swap);
+                thief.submit(1, 0, GroupKind::Draw);
+                thief.complete(1, now);
+            },
+            1,
+        ),
+    ];
+    for (name, theft, group) in thefts {
+        let mut rig = Rig::new(1);
+        let (mut owner, mut next, mut thief) = (rig.join(0, 1), rig.join(1, 5), rig.join(2, 9));
+        owner.submit(7, 1_000_000, GroupKind::Draw);
+        rig.turn();
+        assert_eq!(owner.granted(), [7]);
+        next.submit(0, 100, GroupKind::Draw);
+        theft(&mut thief, rig.now);
+        (0..3).for_each(|_| rig.turn());
+        assert_eq!(rig.fault(), Some((thief.id, Fault::NotGranted(group))), "{name}");
+        assert_eq!((thief.granted(), next.granted()), (vec![], vec![]), "{name}: the GPU is taken");
+        // What it writes now is read by nobody, whoever has its place.
+        let heir = rig.join(2, 9);
+        thief.complete(0, rig.now);
+        rig.turn();
+        assert!(rig.engine.seat(heir.id).is_some() && next.granted().is_empty(), "{name}");
+        owner.complete(7, rig.now);
+        rig.turn();
+        assert_eq!(next.granted(), [0], "{name}: its turn has come");
+        assert_eq!(rig.fault(), None, "{name}");
+    }
+}
+
+/// A group that ends twice would free a place that another has by then.
+#[test]
+fn leave_is_used_once() {
+    let mut rig = Rig::new(1);
+    let (mut thief, mut other, mut next) = (rig.join(0, 9), rig.join(1, 5), rig.join(2, 1));
+    thief.submit(0, 100, GroupKind::Draw);
+    rig.turn();
+    assert_eq!(thief.granted(), [0]);
+    other.submit(0, 1_000_000, GroupKind::Draw);
+    thief.complete(0, rig.now);
+    rig.turn();
+    assert_eq!(other.granted(), [0]);
+    next.submit(0, 100, GroupKind::Draw);
+    thief.complete(0, rig.now);
+    (0..3).for_each(|_| rig.turn());
+    assert_eq!(rig.fault(), Some((thief.id, Fault::NotGranted(0))));
+    assert!(next.granted().is_empty(), "the other still has the GPU");
+    other.complete(0, rig.now);
+    rig.turn();
+    assert_eq!(next.granted(), [0]);
+}
+
 #[test]
 fn rubbish_in_the_ring_is_named() {
     let mut rig = Rig::new(1);

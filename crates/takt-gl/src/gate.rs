@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use takt_core::{GroupKind, Span, Time};
 use takt_ipc::message::Hello;
-use takt_ipc::session::Session;
+use takt_ipc::session::{Patience, Session};
 
 use crate::guard;
 use crate::settings::settings;
@@ -25,7 +25,7 @@ fn session() -> Option<&'static Session> {
         let settings = settings();
         let socket = settings.socket.clone()?;
         let hello = Hello { name: settings.app.clone(), ..settings.hello.clone() };
-        Some(Session::new(socket, hello, guard::say))
+        Some(Session::new(socket, hello, guard::say, Patience::of_environment()))
     };
     SESSION.get_or_init(begin).as_ref()
 }

@@ -13,6 +13,7 @@
 //! thread asks next gets it, and if none does, it is given back almost at once.
 
 mod link;
+mod patience;
 
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,6 +24,7 @@ use takt_core::{GroupKind, Span, Time};
 use crate::clock;
 use crate::message::{Hello, Welcome};
 use link::{Link, Waiting};
+pub use patience::Patience;
 
 /// Who is told what happens to the connection, one sentence at a time.
 pub type Say = fn(&str);
@@ -46,8 +48,6 @@ pub struct Pass {
 
 /// How long to sleep at once, at most: the daemon may die meanwhile.
 const NAP: Duration = Duration::from_millis(5);
-/// How long the daemon may take to say how long groups may be.
-const GREETING: Span = Span::from_ms(100);
 /// Longest sleep between two frames: the longest stride of the core at 60 Hz.
 const PACE_MAX: Span = Span::from_ms(4_000);
 
@@ -70,6 +70,7 @@ pub struct Session {
     link: Mutex<Link>,
     /// Whoever asks for other terms, one after the other: each is to get its own answer.
     renewing: Mutex<()>,
+    patience: Patience,
     /// Something came for somebody.
     news: Condvar,
 }
@@ -82,10 +83,11 @@ impl std::fmt::Debug for Session {
 
 impl Session {
     /// A session with the daemon at `socket`, which is joined when something is asked for.
-    pub const fn new(socket: PathBuf, hello: Hello, say: Say) -> Self {
+    pub const fn new(socket: PathBuf, hello: Hello, say: Say, patience: Patience) -> Self {
         Self {
-            link: Mutex::new(Link::new(socket, hello, say)),
+            link: Mutex::new(Link::new(socket, hello, say, patience)),
             renewing: Mutex::new(()),
+            patience,
             news: Condvar::new(),
         }
     }
@@ -93,7 +95,7 @@ impl Session {
     /// Joins, if that is due, and finds out how long groups may be.
     pub fn join(&self) {
         self.lock().connect();
-        let until = clock::now() + GREETING;
+        let until = clock::now() + self.patience.greeting;
         let heard = |link: &mut Link| match link.is_limited() || clock::now() > until {
             true => Waiting::Over(Some(())),
             false => Waiting::NotYet,

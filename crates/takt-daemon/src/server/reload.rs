@@ -44,8 +44,14 @@ impl Server {
         if self.settings.timegraph != before.timegraph {
             changes.push("timegraph".to_owned());
         }
-        if self.settings.processor != before.processor {
-            changes.push("processor holds after a restart".to_owned());
+        let timeout = |settings: &Settings| settings.core.completion_timeout;
+        for (differs, what) in [
+            (self.settings.processor != before.processor, "processor"),
+            (timeout(&self.settings) != timeout(&before), "completion_timeout_ms"),
+        ] {
+            if differs {
+                changes.push(format!("{what} holds after a restart"));
+            }
         }
         if self.settings.wake_us != before.wake_us {
             changes.push("wake_us".to_owned());

@@ -7,7 +7,7 @@ use std::sync::mpsc::{SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use takt_core::{Estimate, GroupId, GroupKind, Span};
+use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 use takt_daemon::clock;
 use takt_daemon::config::Settings;
 use takt_daemon::server::Server;
@@ -19,6 +19,9 @@ use takt_ipc::{Reply, Request};
 /// Long enough for any machine; nothing waits this long unless it is broken.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// For daemons that bear with clients that a busy machine keeps from reporting.
+pub(crate) const BEARS: &str = "completion_timeout_ms = 60000\n";
+
 type Job = Box<dyn FnOnce(&mut Server) + Send>;
 
 /// A daemon that ends with the test.
@@ -29,7 +32,13 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
+    /// One that bears with clients that a busy machine keeps from reporting.
     pub(crate) fn start(name: &str, settings: &str) -> Self {
+        Self::hasty(name, &format!("{BEARS}{settings}"))
+    }
+
+    /// One that bears no more than it is told to.
+    pub(crate) fn hasty(name: &str, settings: &str) -> Self {
         let path = std::env::temp_dir().join(format!("takt-live-{name}-{}", std::process::id()));
         let settings = Settings::parse(settings).expect("settings");
         let mut server = Server::start(path.clone(), settings).expect("a daemon");
@@ -96,7 +105,32 @@ pub(crate) fn hello(name: &str, priority: u32) -> Hello {
 }
 
 pub(crate) fn submit(app: &mut Joined, group: u64, kind: GroupKind) {
-    let estimate = Estimate::new(Span::from_us(100));
+    submit_long(app, group, kind, Span::from_us(100));
+}
+
+/// Comes back when the loop has read all that was asked for before, by whomever, and has answered.
+pub(crate) fn await_turn(app: &Joined) {
+    let until = Instant::now() + PATIENCE;
+    // It beats when a turn begins: one that began after what was asked, and that it began another.
+    for _ in 0..2 {
+        let asked = clock::now();
+        let beat = |now: Time| now - app.receiver.pulse().silent_for(now);
+        while beat(clock::now()) <= asked {
+            assert!(Instant::now() < until, "the loop does not turn");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// A group that keeps its place on the GPU until it ends: nothing is late that is predicted to take
+/// this long.
+pub(crate) fn hold(app: &mut Joined, group: u64) {
+    submit_long(app, group, GroupKind::Draw, Span::from_ms(60_000));
+    assert_eq!(await_reply(app, granted), group);
+}
+
+fn submit_long(app: &mut Joined, group: u64, kind: GroupKind, estimate: Span) {
+    let estimate = Estimate::new(estimate);
     app.sender.send(&Request::Submit { group: GroupId(group), kind, estimate }).expect("room");
 }
 

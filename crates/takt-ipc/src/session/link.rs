@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 
-use super::{ALONE, Say};
+use super::{ALONE, Patience, Say};
 use crate::client::{Joined, Joining, NotScheduled, Progress, Receiver, Sender, join, renew};
 use crate::message::{Hello, Message, Welcome};
 use crate::region::Region;
@@ -22,10 +22,7 @@ use leave::{Ahead, Open};
 pub(super) use listener::{Heard, Listener};
 use suspicion::Look;
 
-/// How long the daemon may take to admit us at the start, before anything was drawn: it is another
-/// process on the same machine. Later nobody waits for that.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// How long it may take later, while we run on.
+/// How long the daemon may take to admit us while we run on.
 const JOINING_MAX: Span = Span::from_ms(5_000);
 /// How often to look whether the daemon is back.
 const RETRY: Span = Span::from_ms(1_000);
@@ -45,6 +42,7 @@ pub(super) struct Link {
     /// What we ask for.
     hello: Hello,
     say: Say,
+    patience: Patience,
     /// The last thing that was said, so that it is said once.
     said: Option<String>,
     groups: u64,
@@ -101,17 +99,18 @@ pub(super) struct Renewal {
     connection: Arc<Connection>,
     hello: Hello,
     pub(super) life: u64,
+    patience: Duration,
 }
 
 impl Renewal {
     /// Asks, and waits for the answer.
     pub(super) fn ask(&self) -> Result<Welcome, NotScheduled> {
-        renew(&self.connection, &self.hello, PATIENCE)
+        renew(&self.connection, &self.hello, self.patience)
     }
 }
 
 impl Link {
-    pub(super) const fn new(socket: PathBuf, hello: Hello, say: Say) -> Self {
+    pub(super) const fn new(socket: PathBuf, hello: Hello, say: Say, patience: Patience) -> Self {
         Self {
             on: None,
             joining: None,
@@ -121,6 +120,7 @@ impl Link {
             socket,
             hello,
             say,
+            patience,
             said: None,
             groups: 0,
         }
@@ -150,6 +150,7 @@ impl Link {
             connection: Arc::clone(&on.connection),
             hello: Hello { priority, ..hello.clone() },
             life,
+            patience: self.patience.answer,
         })
     }
 
@@ -221,11 +222,11 @@ impl Link {
 
     /// Takes the receiver, unless somebody has it.
     pub(super) fn begin_listening(&mut self) -> Option<Listener> {
-        let life = self.life;
+        let (life, silence) = (self.life, self.patience.silence);
         let on = self.on.as_mut()?;
         let receiver = on.receiver.take()?;
         let connection = Arc::clone(&on.connection);
-        Some(Listener { receiver, first: on.first, connection, daemon: on.daemon, life })
+        Some(Listener { receiver, first: on.first, connection, daemon: on.daemon, life, silence })
     }
 
     /// How long to stay awake for a grant.
@@ -316,7 +317,7 @@ impl Link {
         let is_first = self.retry_at == Time::ZERO;
         self.retry_at = now + RETRY;
         if is_first {
-            match join(&self.socket, &self.hello, PATIENCE) {
+            match join(&self.socket, &self.hello, self.patience.answer) {
                 Ok(joined) => self.joined(joined),
                 Err(error) => self.not_joined(error, now),
             }

@@ -14,9 +14,6 @@ use crate::{Reply, clock};
 /// The daemon beats every 10 ms. If it has been silent for longer, and the system says that it
 /// cannot run, we go on without it: with the nap of whoever listens, that is one frame at 60 Hz.
 const SUSPICIOUS: Span = Span::from_ms(11);
-/// How long the daemon may be silent before we go on without it, whatever the system says: it may be
-/// late where a machine is busy.
-const SILENCE: Span = Span::from_ms(50);
 
 /// Somebody who sleeps until there is a reply.
 pub(in crate::session) struct Listener {
@@ -28,6 +25,9 @@ pub(in crate::session) struct Listener {
     pub(super) daemon: u32,
     /// The connection that it listens to.
     pub(super) life: u64,
+    /// How long the daemon may be silent before we go on without it, whatever the system says: it may
+    /// be late where a machine is busy.
+    pub(super) silence: Span,
 }
 
 /// What came of listening.
@@ -95,7 +95,7 @@ impl Listener {
             Heard::Stopped
         } else if self.hangs(now) {
             Heard::Hangs
-        } else if silent > SILENCE {
+        } else if silent > self.silence {
             Heard::Silence(silent)
         } else {
             Heard::Replies(Vec::new())
