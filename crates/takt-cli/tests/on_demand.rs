@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 mod support;
+use support::daemon::environment;
 use support::{GL, products, takt, takt_command, text};
 
 /// Long enough for any machine; nothing waits this long unless it is broken.
@@ -29,7 +30,7 @@ fn program(name: &str) -> PathBuf {
 
 /// `command` as a user whose sockets are in `home`.
 fn of_user(home: &Path, mut command: Command) -> Command {
-    command.envs([("LIBGL_ALWAYS_SOFTWARE", "1"), ("LP_NUM_THREADS", "1")]);
+    environment(&mut command);
     command.env("XDG_RUNTIME_DIR", home).env_remove("TAKT_SOCKET");
     command.env("TAKT_SYSTEM_SOCKET", home.join("system/control"));
     command
@@ -140,7 +141,7 @@ fn a_daemon_in_the_background_ends_when_nobody_needs_it() {
     std::fs::write(&config, "mpcg = 0").expect("written");
     let wrong = serve(&["--background", "--config", config.to_str().expect("UTF-8")]);
     assert!(text(&wrong.stderr).contains("takt.toml: mpcg = 0: use 1 to 64"), "{}", text(&wrong.stderr));
-    let started = serve(&["--background", "--idle-s", "1"]);
+    let started = serve(&["--background", "--idle-s", "5"]);
     assert!(started.status.success(), "{}", text(&started.stderr));
     assert!(text(&started.stdout).contains("takt/control.log"), "{}", text(&started.stdout));
     let until = Instant::now() + PATIENCE;

@@ -350,7 +350,8 @@ fn bad_input_is_refused_with_a_reason() {
 fn the_doctor_sees_what_is_hooked() {
     let program = trap("swaps", &GL);
     let mut command = takt_command("doctor");
-    let output = command.args(["--json", "-", "--"]).arg(&program).arg("only").output().expect("takt starts");
+    command.args(["--json", "-", "--seconds", "600", "--"]).arg(&program).arg("only");
+    let output = command.output().expect("takt starts");
     let findings: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let found = |topic: &str| {
         let finding = findings.as_array()?.iter().find(|finding| finding["topic"] == topic)?;

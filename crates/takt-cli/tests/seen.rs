@@ -4,53 +4,17 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 mod support;
-use support::{products, takt, takt_command, text};
+use support::daemon::{Daemon, await_that, end_of};
+use support::{app, products, takt_command, text};
 
-/// Long enough for any machine; nothing waits this long unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(90);
-
-/// A daemon that is killed when the test ends.
-struct Daemon {
-    process: Child,
-    socket: PathBuf,
-    log: PathBuf,
-}
-
-impl Daemon {
-    fn start(name: &str) -> Self {
-        let socket = products().join(format!("seen-{name}.socket"));
-        let log = products().join(format!("seen-{name}.jsonl"));
-        std::fs::remove_file(&socket).unwrap_or_default();
-        let mut command = takt_command("serve");
-        command.arg("--socket").arg(&socket).arg("--record").arg(&log).stderr(Stdio::null());
-        command.arg("--metrics").arg(format!("unix:{}", metrics(name).display()));
-        let process = command.spawn().expect("takt starts");
-        await_that("the daemon listens", || socket.exists());
-        Self { process, socket, log }
-    }
-
-    fn ask(&self, arguments: &[&str]) -> Output {
-        let mut command = takt_command(arguments[0]);
-        command.args(&arguments[1..]).arg("--socket").arg(&self.socket).output().expect("takt starts")
-    }
-
-    /// Ends it as Ctrl-C does; its log is complete then.
-    fn end(mut self) -> PathBuf {
-        interrupt(&self.process);
-        assert!(end_of(&mut self.process).success());
-        self.log.clone()
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        self.process.kill().unwrap_or_default();
-        self.process.wait().ok();
-    }
+/// A daemon that records what it does, and hands out its counters.
+fn recording(name: &str) -> (Daemon, PathBuf) {
+    let log = products().join(format!("seen-{name}.jsonl"));
+    let record = log.display().to_string();
+    let metrics = format!("unix:{}", metrics(name).display());
+    (Daemon::with(&format!("seen-{name}"), "", &["--record", &record, "--metrics", &metrics]), log)
 }
 
 /// Where a daemon hands out its counters.
@@ -58,60 +22,36 @@ fn metrics(name: &str) -> PathBuf {
     products().join(format!("seen-{name}.metrics"))
 }
 
-fn interrupt(process: &Child) {
-    let order = format!("kill -INT {}", process.id());
+/// Tells a process to end.
+fn signal(signal: &str, process: &Child) {
+    let order = format!("kill {signal} {}", process.id());
     assert!(Command::new("sh").args(["-c", &order]).status().expect("a shell starts").success());
 }
 
-/// The counters of a daemon, as Prometheus fetches them.
+/// The counters of a daemon, as Prometheus fetches them; it does not wait for slow visitors, and on a
+/// busy machine we may be one.
 fn counters(name: &str) -> String {
-    let mut visitor = UnixStream::connect(metrics(name)).expect("it answers");
-    visitor.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").expect("sent");
+    let fetch = || -> std::io::Result<String> {
+        let mut visitor = UnixStream::connect(metrics(name))?;
+        visitor.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")?;
+        let mut page = String::new();
+        visitor.read_to_string(&mut page)?;
+        Ok(page)
+    };
     let mut page = String::new();
-    visitor.read_to_string(&mut page).expect("a page");
+    await_that("counters are handed out", || {
+        page = fetch().unwrap_or_default();
+        !page.is_empty()
+    });
     let (head, body) = page.split_once("\r\n\r\n").expect("head and body");
     assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
     body.to_owned()
 }
 
-fn await_that(what: &str, is: impl Fn() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is() {
-        assert!(Instant::now() < until, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn end_of(process: &mut Child) -> std::process::ExitStatus {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        match process.try_wait().expect("our child") {
-            Some(status) => return status,
-            None => assert!(Instant::now() < until, "it does not end"),
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// One of the apps, built once.
-fn app(name: &str) -> PathBuf {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    let folder = Path::new(env!("CARGO_BIN_EXE_takt")).parent().expect("a folder");
-    BUILT.get_or_init(|| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--locked", "--package", "takt-apps", "--target-dir"]);
-        let built = cargo.arg(folder.parent().expect("a target folder")).status().expect("cargo starts");
-        assert!(built.success());
-    });
-    folder.join(name)
-}
-
 /// Starts an app under the daemon, unseen.
 fn start(daemon: &Daemon, options: &[&str], program: &str, arguments: &[&str]) -> Child {
-    let mut command = takt();
-    command.args(options).arg("--socket").arg(&daemon.socket).arg("--").arg(app(program));
-    command.args(["--platform", "off-screen"]).args(arguments);
-    command.envs([("LIBGL_ALWAYS_SOFTWARE", "1"), ("LP_NUM_THREADS", "1")]);
+    let arguments = [&["--platform", "off-screen"], arguments].concat();
+    let mut command = daemon.run(options, &app(program), &arguments);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("takt starts")
 }
 
@@ -121,19 +61,11 @@ fn replay(log: &Path, more: &[&str]) -> Output {
 
 #[test]
 fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
-    let daemon = Daemon::start("apps");
-    let mut dial = start(
-        &daemon,
-        &["--name", "dial", "--priority", "80", "--fps", "60", "--etpf-ms", "3"],
-        "takt-speedometer",
-        &["--frames", "90"],
-    );
-    let mut flood = start(
-        &daemon,
-        &["--name", "flood", "--priority", "3"],
-        "takt-flood",
-        &["--iterations", "1", "--frames", "300"],
-    );
+    let (daemon, log) = recording("apps");
+    let terms = ["--name", "dial", "--priority", "80", "--fps", "60", "--etpf-ms", "3"];
+    let mut dial = start(&daemon, &terms, "takt-speedometer", &[]);
+    let terms = ["--name", "flood", "--priority", "3"];
+    let mut flood = start(&daemon, &terms, "takt-flood", &["--iterations", "1"]);
     await_that("both are scheduled", || {
         let list = text(&daemon.ask(&["list"]).stdout);
         list.contains("dial") && list.contains("flood")
@@ -148,21 +80,31 @@ fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
     assert_eq!(picture["daemon"]["policy"], "frame-deadline", "{picture}");
     assert!(picture["daemon"]["turns"].as_u64().is_some_and(|turns| turns > 0), "{picture}");
     assert!(picture["timeline"]["span_ms"] == 500.0, "{picture}");
-    let mut menu = start(&daemon, &["--name", "menu", "--schedule"], "takt-menu", &["--frames", "10"]);
-    for app in [&mut dial, &mut flood, &mut menu] {
-        let status = end_of(app);
+    let counted = |app: &str, wanted: u64| {
+        await_that(&format!("frames of the {app} are counted"), || {
+            let (page, frames) = (counters("apps"), format!("takt_frames_total{{app=\"{app}\"}} "));
+            let count = page.lines().find_map(|line| line.strip_prefix(&frames)?.parse().ok());
+            count.is_some_and(|count: u64| count >= wanted)
+        });
+    };
+    counted("dial", 60);
+    counted("flood", 10);
+    let mut menu = start(&daemon, &["--name", "menu"], "takt-menu", &["--frames", "10"]);
+    // It may be gone by the time a tool could ask who is there.
+    await_that("the menu was scheduled", || {
+        std::fs::read_to_string(&log).is_ok_and(|log| log.contains("\"name\":\"menu\""))
+    });
+    // On a slow machine the others may leave it nothing.
+    for app in [&mut dial, &mut flood] {
+        signal("-TERM", app);
+        let status = end_of(app, "an app");
         assert!(status.success(), "{status}");
     }
-    await_that("frames of all are counted", || {
-        let page = counters("apps");
-        ["dial", "flood", "menu"].iter().all(|app| {
-            let frames = format!("takt_frames_total{{app=\"{app}\"}} ");
-            page.lines().any(|line| line.strip_prefix(&frames).is_some_and(|count| count != "0"))
-        })
-    });
+    assert!(end_of(&mut menu, "the menu").success());
+    counted("menu", 10);
     let rows = std::fs::read_to_string(&capture).expect("a table");
     assert!(rows.lines().skip(1).any(|row| row.starts_with("dial,") || row.starts_with("flood,")), "{rows}");
-    let log = daemon.end();
+    daemon.end();
     assert_equal(&log);
     assert_differences_are_found(&log);
 }
@@ -181,8 +123,8 @@ fn assert_equal(log: &Path) {
     let outcome: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
     assert_eq!(outcome["equal"], true, "{outcome}");
     assert_eq!(outcome["cut_off"], false, "{outcome}");
-    // Each frame is at least a swap that is granted.
-    assert!(outcome["actions"].as_u64().is_some_and(|actions| actions > 140), "{outcome}");
+    // Each frame of an app with a rate is at least a swap that is granted.
+    assert!(outcome["actions"].as_u64().is_some_and(|actions| actions > 60), "{outcome}");
 }
 
 /// A log that was changed is found out, with the line; one that was cut off is equal up to there.
@@ -220,15 +162,15 @@ fn assert_differences_are_found(log: &Path) {
 
 #[test]
 fn ctrl_c_leaves_a_whole_capture() {
-    let daemon = Daemon::start("capture");
+    let (daemon, _) = recording("capture");
     let file = products().join("seen-captured.jsonl");
     std::fs::remove_file(&file).unwrap_or_default();
     let mut command = takt_command("trace");
     command.arg("-o").arg(&file).arg("--socket").arg(&daemon.socket).stdout(Stdio::piped());
     let mut capture = command.stderr(Stdio::null()).spawn().expect("takt starts");
     await_that("something is captured", || std::fs::metadata(&file).is_ok_and(|file| file.len() > 0));
-    interrupt(&capture);
-    assert!(end_of(&mut capture).success());
+    signal("-INT", &capture);
+    assert!(end_of(&mut capture, "the capture").success());
     let lines = std::fs::read_to_string(&file).expect("a log");
     assert!(lines.starts_with("{\"record\":\"run\"") && lines.ends_with('\n'), "{lines}");
     // It began in the middle, so it cannot be played again; that is said.

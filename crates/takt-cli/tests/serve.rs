@@ -55,7 +55,10 @@ impl Daemon {
     }
 
     fn write(&self, config: &str) {
-        std::fs::write(self.folder.join("takt.toml"), config).expect("written");
+        // As a whole: a daemon that looks meanwhile must not find half of it.
+        let beside = self.folder.join("takt.toml.new");
+        std::fs::write(&beside, config).expect("written");
+        std::fs::rename(&beside, self.folder.join("takt.toml")).expect("our own folder");
     }
 
     fn signal(&self, signal: &str) {

@@ -17,10 +17,11 @@ fn cut(said: &str) -> Option<(u64, u64)> {
     Some((numbers.next()?, numbers.next()?))
 }
 
-/// On a starved machine the program rightly goes on without the daemon, and nothing is cut.
+/// The program was scheduled to the end, and some of its draws were cut.
 fn assert_cut(said: &str, name: &str) {
     let (draws, pieces) = cut(said).unwrap_or_default();
-    assert!(draws > 0 && pieces > draws || said.contains("unscheduled"), "{name}: {said}");
+    assert!(draws > 0 && pieces > draws, "{name}: {said}");
+    assert!(!said.contains("unscheduled"), "{name}: {said}");
 }
 
 #[test]
@@ -51,8 +52,6 @@ fn our_apps_show_the_same_in_pieces() {
 
 #[test]
 fn groups_of_several_pieces_show_the_same() {
-    let file = products().join("stretched.toml");
-    std::fs::write(&file, "max_stretch_ms = 20").expect("our own folder");
     let arguments = ["--iterations", "60", "--size", "160x96", "--frames", "12", "--fps", "0", "--validate"];
     let hash = |bytes: &[u8]| text(bytes).lines().find(|line| line.contains("hash")).map(str::to_owned);
     let whole = alone(&app("takt-flood"), &arguments);
@@ -62,15 +61,11 @@ fn groups_of_several_pieces_show_the_same() {
         assert_eq!(hash(&output.stdout), hash(&whole.stdout), "{said}");
         assert_cut(&said, "flood");
         let (draws, groups) = cut(&said).unwrap_or_default();
-        (groups as f64 / draws.max(1) as f64, said)
+        (groups as f64 / draws as f64, said)
     };
     let (single, _) = run(&Daemon::start("slicing-single"));
-    let options = ["--config", &file.display().to_string()];
-    let (several, said) = run(&Daemon::with("slicing-stretched", &options));
-    assert!(
-        several < single || said.contains("unscheduled"),
-        "{several} groups per draw, and {single}: {said}"
-    );
+    let (several, said) = run(&Daemon::with("slicing-stretched", "max_stretch_ms = 20", &[]));
+    assert!(several < single, "{several} groups per draw, and {single}: {said}");
 }
 
 #[test]
@@ -82,7 +77,7 @@ fn no_state_of_gl_gives_pieces_away() {
     let said = text(&output.stderr);
     assert_cut(&said, "slices");
     for reason in ["query in flight", "transform feedback", "shader writes to memory"] {
-        assert!(said.contains(reason) || said.contains("unscheduled"), "{reason}: {said}");
+        assert!(said.contains(reason), "{reason}: {said}");
     }
 }
 
@@ -131,7 +126,7 @@ fn pieces_are_numbered_and_can_be_switched_off() {
     let (said, pieces) = run("1");
     assert_cut(&said, "flood");
     assert!(pieces.windows(2).all(|two| two[1] <= 1 || two[1] == two[0] + 1), "{pieces:?}");
-    assert!(pieces.iter().any(|piece| *piece > 4) || said.contains("unscheduled"), "{pieces:?}");
+    assert!(pieces.iter().any(|piece| *piece > 4), "{pieces:?}");
     let (said, pieces) = run("0");
     assert_eq!(cut(&said), None, "{said}");
     assert!(pieces.iter().all(|piece| *piece == 0), "{pieces:?}");

@@ -13,7 +13,7 @@ use takt_gl::entry::{self, Ptr, kind};
 use takt_gl::{gl, measure, settings};
 
 /// How long a draw takes; so long that a busy machine hardly matters.
-const DRAW: Duration = Duration::from_millis(20);
+const DRAW: Duration = Duration::from_millis(50);
 const GPU_DISJOINT: u32 = 0x8FBB;
 
 /// The GPU and what the driver was asked for.
@@ -254,13 +254,13 @@ fn the_right_clock_measures_and_the_program_notices_nothing() {
     assert!(kinds[..8].iter().all(|clock| *clock == "fence"), "not decided yet: {kinds:?}");
     assert!(kinds[9..12].iter().all(|clock| *clock == "timer"), "{kinds:?}");
     let mut shown = right.iter().filter(|(clock, _)| clock == "timer").map(|(_, us)| *us);
-    assert!(shown.all(|us| us >= 20_000.0), "{right:?}");
+    assert!(shown.all(|us| us >= 50_000.0), "{right:?}");
     assert_eq!(with(|gpu| gpu.deleted), 0);
     assert!(with(|gpu| gpu.made) <= 6, "queries are used again");
 
     let wrong = clocks(c"wrong", 10, || ());
     assert!(wrong.iter().all(|(clock, _)| clock == "fence"), "{wrong:?}");
-    assert!(wrong.iter().all(|(_, us)| *us > 15_000.0), "{wrong:?}");
+    assert!(wrong.iter().all(|(_, us)| *us > 40_000.0), "{wrong:?}");
     assert_eq!(with(|gpu| gpu.deleted), with(|gpu| gpu.made), "what is of no use is gone");
 
     let jumps = clocks(c"right", 1, || {

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 
+use super::daemon::await_that;
 use super::products;
 
 /// A server of our own, which ends with the test.
@@ -62,12 +63,7 @@ impl Server {
             variables: vec![("XDG_RUNTIME_DIR", path), ("WAYLAND_DISPLAY", "takt".to_owned())],
         };
         let socket = folder.join("takt");
-        for _ in 0..500 {
-            if UnixStream::connect(&socket).is_ok() {
-                return server;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        panic!("weston made no socket within 10 s");
+        await_that("weston listens", || UnixStream::connect(&socket).is_ok());
+        server
     }
 }

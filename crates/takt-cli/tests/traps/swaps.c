@@ -1,5 +1,7 @@
-/* An app that never swaps, one that only swaps, a slow one, and some that die: by argument. */
+/* An app that never swaps, one that only swaps, some that run until their input ends, and some that
+ * die: by argument. */
 #include "trap.h"
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -7,6 +9,12 @@ static void caught(int number) {
     static const char text[] = "caught\n";
     if (write(1, text, sizeof text - 1) < 0) _exit(98);
     _exit(number);
+}
+
+/* Whether nothing comes any more from whoever started us. */
+static int is_over(void) {
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    return poll(&input, 1, 1) != 0;
 }
 
 int main(int count, char **arguments) {
@@ -19,12 +27,17 @@ int main(int count, char **arguments) {
         for (int at = 0; at < 3000; at++) glClear(GL_COLOR_BUFFER_BIT);
         say("never");
     } else if (!strcmp(what, "long")) {
-        for (int at = 0; at < 1500; at++) {
+        while (!is_over()) {
             glClear(GL_COLOR_BUFFER_BIT);
             eglSwapBuffers(display, surface);
-            usleep(1000);
         }
         say("long");
+    } else if (!strcmp(what, "unseen")) {
+        while (!is_over()) {
+            glClear(GL_COLOR_BUFFER_BIT);
+            glFlush();
+        }
+        say("unseen");
     } else if (!strcmp(what, "crash")) {
         glClear(GL_COLOR_BUFFER_BIT);
         glFlush();

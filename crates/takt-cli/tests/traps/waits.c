@@ -6,9 +6,11 @@
 
 #define FRAMES 8
 
-static GLuint linked;
+/* Uniforms are the program's, so threads that shared one would draw with each other's. */
+static _Thread_local GLuint linked;
 
 static void draw(int count) {
+    if (!linked) linked = program();
     use(linked, 0.1f * (float)count);
     glVertexAttribPointer(0, 2, GL_FLOAT, GL_FALSE, 0, TRIANGLE);
     glEnableVertexAttribArray(0);
@@ -201,7 +203,6 @@ static void carried(void) {
 int main(int count, char **arguments) {
     const char *how = count > 1 ? arguments[1] : "finish";
     start();
-    linked = program();
     if (!strcmp(how, "turns")) turns();
     else if (!strcmp(how, "shared")) shared();
     else if (!strcmp(how, "held")) held();
