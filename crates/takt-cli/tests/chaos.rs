@@ -354,6 +354,7 @@ fn resident_kb(process: &Child) -> u64 {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "for those who run it for long")]
 fn seventeen_apps_for_a_long_time_take_no_more_memory() {
     let seconds = number("TAKT_SOAK_S").unwrap_or_else(|| if is_slow() { 1_800 } else { 3 });
     let mut world = World::patient("soak");

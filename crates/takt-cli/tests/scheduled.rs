@@ -72,7 +72,7 @@ fn a_forked_child_that_draws_leaves_its_parent_scheduled() {
     let log = products().join("forked.log");
     std::fs::remove_file(&log).unwrap_or_default();
     let log_argument = log.display().to_string();
-    let daemon = Daemon::with("forked", &["--log", &log_argument, "--log-json"]);
+    let daemon = Daemon::with("forked", "", &["--log", &log_argument, "--log-json"]);
     let program = trap_as("fork_draws", "forked");
     // A child inherits none of a renderer's threads.
     let threads = ("LP_NUM_THREADS", "0");
@@ -224,7 +224,7 @@ fn a_frame_rate_is_kept_and_seen() {
 #[test]
 fn an_estimate_that_nobody_confirmed_holds_nobody_back_for_ever() {
     let log = products().join("doubted.jsonl");
-    let daemon = Daemon::with("doubted", &["--record", &log.display().to_string()]);
+    let daemon = Daemon::with("doubted", "", &["--record", &log.display().to_string()]);
     let dial = Hello {
         name: "dial".to_owned(),
         priority: Some(90),

@@ -179,10 +179,10 @@ fn nobody_is_blamed_for_who_had_the_slot_before() {
     drop(connection);
     daemon.await_answer(r#"{"ask": "apps"}"#, |answer| answer["is"] == serde_json::json!([]));
     let mut heir = Honest::join(&daemon);
-    let over = std::sync::atomic::AtomicBool::new(false);
+    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+            while !over.load(Ordering::Relaxed) {
                 rustix::io::write(&fds[1], &1u64.to_ne_bytes()).expect("rung");
             }
         });
@@ -191,7 +191,7 @@ fn nobody_is_blamed_for_who_had_the_slot_before() {
             heir.is_served();
             std::thread::sleep(Duration::from_millis(5));
         }
-        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        over.store(true, Ordering::Relaxed);
     });
     assert_eq!(daemon.ask(r#"{"ask": "apps"}"#)["is"].as_array().map(Vec::len), Some(1));
 }
@@ -201,12 +201,12 @@ fn nobody_is_blamed_for_who_had_the_slot_before() {
 fn questions_without_end_keep_nobody_from_leave() {
     let daemon = Daemon::start("questions", "");
     let ask = Message::Ask { text: r#"{"ask": "daemon"}"#.to_owned() };
-    let over = std::sync::atomic::AtomicBool::new(false);
+    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 let tool = Connection::connect(&daemon.path, PATIENCE).expect("connect");
-                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                while !over.load(Ordering::Relaxed) {
                     tool.send(&ask, &[]).expect("sent");
                     tool.receive().expect("whole").expect("there");
                 }
@@ -215,7 +215,7 @@ fn questions_without_end_keep_nobody_from_leave() {
         for _ in 0..200 {
             Honest::join(&daemon).is_served();
         }
-        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        over.store(true, Ordering::Relaxed);
     });
     daemon.await_answer(r#"{"ask": "apps"}"#, |answer| answer["is"] == serde_json::json!([]));
 }

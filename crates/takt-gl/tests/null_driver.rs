@@ -249,12 +249,7 @@ fn play(call: &Call) {
         Call::Destroy => {
             call!(eglDestroyContext(handle(1), handle(1)));
         }
-        Call::Swap => {
-            call!(eglSwapBuffers(handle(1), handle(1)));
-            call!(eglPostSubBufferNV(handle(1), handle(1), 0, 0, 1, 1));
-            call!(eglSwapBuffersRegionNOK(handle(1), handle(1), 0, null_mut()));
-            call!(eglCopyBuffers(handle(1), handle(1), null_mut()));
-        }
+        Call::Swap => swap(),
         Call::Flush => call!(glFlush()),
         Call::Buffer { target, name, bytes, data } => {
             call!(glBindBuffer(target, name));
@@ -265,16 +260,7 @@ fn play(call: &Call) {
             call!(glBufferSubData(target, offset, isize::from(bytes), memory));
         }
         Call::Point { index, name, offset, bytes, block } => bind(index, name, [offset, bytes], block),
-        Call::Delete { name } => {
-            let mut names = [name, name];
-            let list: Ptr = names.as_mut_ptr().cast();
-            call!(glDeleteBuffers(2, list));
-            call!(glDeleteTextures(1, list));
-            call!(glDeleteFramebuffers(1, list));
-            call!(glDetachShader(name, name));
-            call!(glDeleteShader(name));
-            call!(glDeleteProgram(name));
-        }
+        Call::Delete { name } => delete(name),
         Call::Array { index, components, kind, stride, pointer } => {
             call!(glVertexAttribPointer(index, components, kind, 0, stride, handle(pointer)));
         }
@@ -313,6 +299,24 @@ fn play(call: &Call) {
         }
         Call::Clear { mask } => call!(glClear(mask)),
     }
+}
+
+fn swap() {
+    call!(eglSwapBuffers(handle(1), handle(1)));
+    call!(eglPostSubBufferNV(handle(1), handle(1), 0, 0, 1, 1));
+    call!(eglSwapBuffersRegionNOK(handle(1), handle(1), 0, null_mut()));
+    call!(eglCopyBuffers(handle(1), handle(1), null_mut()));
+}
+
+fn delete(name: u32) {
+    let mut names = [name, name];
+    let list: Ptr = names.as_mut_ptr().cast();
+    call!(glDeleteBuffers(2, list));
+    call!(glDeleteTextures(1, list));
+    call!(glDeleteFramebuffers(1, list));
+    call!(glDetachShader(name, name));
+    call!(glDeleteShader(name));
+    call!(glDeleteProgram(name));
 }
 
 fn bind(index: u32, name: u32, [offset, bytes]: [isize; 2], block: u32) {

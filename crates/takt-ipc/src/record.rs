@@ -159,7 +159,7 @@ impl Reply {
             Self::Limit { slice } => record([LIMIT, encode_span(slice), 0, 0]),
             Self::Farewell => record([FAREWELL, 0, 0, 0]),
             Self::Standing(Standing { paced, protected }) => {
-                record([STANDING, u64::from(paced) * PACED | u64::from(protected) * PROTECTED, 0, 0])
+                record([STANDING, (u64::from(paced) * PACED) | (u64::from(protected) * PROTECTED), 0, 0])
             }
         }
     }

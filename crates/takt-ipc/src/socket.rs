@@ -132,6 +132,7 @@ impl Connection {
     /// Who is on the other side: whoever connected, or whoever listened.
     pub fn peer(&self) -> Result<Peer> {
         let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        #[expect(clippy::cast_possible_truncation, reason = "a dozen bytes")]
         let mut size = size_of_val(&peer) as libc::socklen_t;
         let (fd, level) = (self.0.as_raw_fd(), libc::SOL_SOCKET);
         // SAFETY: there is room for the answer, and its size is told.
