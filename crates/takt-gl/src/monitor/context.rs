@@ -226,7 +226,9 @@ impl State {
     /// The driver is about to be given work: the GPU notes when it gets there, if that is of use.
     #[inline]
     pub fn begins(&mut self) {
-        if let Some(stamper) = &mut self.stamper {
+        // Nobody learns from groups of frames that are not looked at, and on llvmpipe a stamp behind
+        // a frame is a scene of its own.
+        if let Some(stamper) = self.stamper.as_mut().filter(|_| !self.leave.gathering.coasts()) {
             stamper.begin();
         }
         if self.ran_ns.is_none() && self.software() {
