@@ -18,7 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// How a call ended. Negative: the caller made a mistake, and nothing was done.
+// Makes `params` ask for nothing, in the version of takt_params that this header has. NULL is ignored.
+#define takt_params_init(params) takt_params_init_sized((params), sizeof(struct takt_params))
+
+// How a call ended. Negative: nothing was done, as the caller made a mistake, or libtakt did
+// (TAKT_INTERNAL).
 typedef enum takt_status {
   // Done.
   TAKT_OK = 0,
@@ -28,9 +32,9 @@ typedef enum takt_status {
   TAKT_NULL = -1,
   // A number is out of range, or a text is no UTF-8 or too long.
   TAKT_INVALID = -2,
-  // A structure was not made by its initialiser.
+  // A structure was not made by its initialiser, or is of a later version than the library.
   TAKT_SIZE = -3,
-  // A mistake in libtakt; the app should be left.
+  // A mistake in libtakt, not of the caller; the app should be left.
   TAKT_INTERNAL = -4,
 } takt_status;
 
@@ -89,10 +93,12 @@ extern "C" {
 // Version of libtakt, such as "0.1.0". Never NULL; the text lives forever.
 const char *takt_version(void);
 
-// Makes `params` ask for nothing. NULL is ignored.
+// Makes `params`, of `size` bytes, ask for nothing. NULL is ignored. Use takt_params_init, which knows
+// the size that the program was compiled with.
 //
-// `params` is NULL or points to a takt_params.
-void takt_params_init(struct takt_params *params);
+// `params` is NULL or has room for `size` bytes.
+void takt_params_init_sized(struct takt_params *params,
+                            size_t size);
 
 // Registers an app and stores it in `*app`. TAKT_UNSCHEDULED also stores one: it becomes scheduled
 // as soon as there is a daemon that wants it.

@@ -10,7 +10,7 @@ use takt_core::{Span, Time};
 use takt_ipc::message::{Hello, NAME_MAX};
 use takt_ipc::session::{Patience, Session};
 
-use crate::{Status, ms, shielded, span};
+use crate::{Status, ms, shielded, sized, span};
 
 /// A registered app.
 pub struct App {
@@ -69,6 +69,29 @@ pub struct State {
     pub max_slice_ms: f64,
 }
 
+// SAFETY: its size comes first, the rest are numbers and pointers that are looked at with care.
+unsafe impl sized::Versioned for Params {
+    const SIZES: &'static [usize] = &[48];
+}
+
+// SAFETY: its size comes first; C programs read it and write nothing else.
+unsafe impl sized::Versioned for State {
+    const SIZES: &'static [usize] = &[32];
+}
+
+// Members are only ever added, at the end, with another size that is known.
+const _: () = assert!(size_of::<Params>() == 48 && size_of::<State>() == 32);
+
+/// Asks for nothing.
+const NOTHING: Params = Params {
+    size: size_of::<Params>(),
+    name: std::ptr::null(),
+    socket: std::ptr::null(),
+    priority: -1,
+    fps: 0.0,
+    etpf_ms: 0.0,
+};
+
 /// Most of what may be asked for.
 const FPS_MAX: f64 = 1_000.0;
 const ETPF_MAX_MS: f64 = 60_000.0;
@@ -99,25 +122,22 @@ pub(crate) unsafe fn known<'a>(app: *const App) -> Result<&'a App, Status> {
     unsafe { app.as_ref() }.ok_or(Status::TAKT_NULL)
 }
 
-/// Makes `params` ask for nothing. NULL is ignored.
+/// Makes `params`, of `size` bytes, ask for nothing. NULL is ignored. Use takt_params_init, which knows
+/// the size that the program was compiled with.
 ///
 /// # Safety
 ///
-/// `params` is NULL or points to a takt_params.
+/// `params` is NULL or has room for `size` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn takt_params_init(params: *mut Params) {
-    let nothing = Params {
-        size: size_of::<Params>(),
-        name: std::ptr::null(),
-        socket: std::ptr::null(),
-        priority: -1,
-        fps: 0.0,
-        etpf_ms: 0.0,
+pub unsafe extern "C" fn takt_params_init_sized(params: *mut Params, size: usize) {
+    let Some(params) = NonNull::new(params).filter(|_| size >= size_of::<usize>()) else {
+        return;
     };
-    if let Some(params) = NonNull::new(params) {
-        // SAFETY: there is room for one, by this function's contract.
-        unsafe { params.write(nothing) };
-    }
+    // SAFETY: there is room for it, by this function's contract.
+    unsafe { params.cast::<usize>().write(size) };
+    // A size that is not known is refused when the app is registered.
+    // SAFETY: there is as much room as it now says, by this function's contract.
+    let _known = unsafe { sized::write(params.as_ptr(), NOTHING) };
 }
 
 /// Registers an app and stores it in `*app`. TAKT_UNSCHEDULED also stores one: it becomes scheduled
@@ -132,11 +152,9 @@ pub unsafe extern "C" fn takt_register(params: *const Params, app: *mut *mut App
         let place = NonNull::new(app).ok_or(Status::TAKT_NULL)?;
         // SAFETY: there is room for a pointer, by this function's contract.
         unsafe { place.write(std::ptr::null_mut()) };
-        // SAFETY: valid or NULL, by this function's contract.
-        let params = unsafe { params.as_ref() }.ok_or(Status::TAKT_NULL)?;
-        if params.size != size_of::<Params>() {
-            return Err(Status::TAKT_SIZE);
-        }
+        let params = NonNull::new(params.cast_mut()).ok_or(Status::TAKT_NULL)?;
+        // SAFETY: valid, by this function's contract.
+        let params = unsafe { sized::read(params.as_ptr(), NOTHING) }?;
         // SAFETY: texts end with a zero byte, by this function's contract.
         let name = unsafe { text(params.name) };
         // SAFETY: as above.
@@ -201,10 +219,6 @@ pub unsafe extern "C" fn takt_query(app: *const App, state: *mut State) -> Statu
         // SAFETY: this function's contract.
         let app = unsafe { known(app) }?;
         let state = NonNull::new(state).ok_or(Status::TAKT_NULL)?;
-        // SAFETY: a takt_state whose size was set, by this function's contract.
-        if unsafe { (*state.as_ptr()).size } != size_of::<State>() {
-            return Err(Status::TAKT_SIZE);
-        }
         let welcome = app.session.welcome();
         let stands = welcome.as_ref().map(|welcome| welcome.standing).unwrap_or_default();
         let slice = app.session.slice();
@@ -218,8 +232,8 @@ pub unsafe extern "C" fn takt_query(app: *const App, state: *mut State) -> Statu
             frames: frames.ended,
             max_slice_ms: if slice < Span::FOREVER { ms(slice) } else { f64::INFINITY },
         };
-        // SAFETY: there is room for one.
-        unsafe { state.write(now) };
+        // SAFETY: a takt_state whose size was set, by this function's contract.
+        unsafe { sized::write(state.as_ptr(), now) }?;
         Ok(standing(&app.session))
     })
 }

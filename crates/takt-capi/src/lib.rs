@@ -6,7 +6,7 @@
 //!
 //! * [`app`]: registering, frame targets, leaving, asking how it goes.
 //! * [`batch`]: batches and frames.
-//! * [`status`]: how calls end.
+//! * [`status`]: how calls end; `sized`: structures of other versions.
 //!
 //! `include/takt.h` is generated from this crate; `docs/capi.md` is the manual.
 
@@ -14,6 +14,7 @@
 
 pub mod app;
 pub mod batch;
+mod sized;
 pub mod status;
 
 use std::ffi::c_char;

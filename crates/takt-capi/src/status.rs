@@ -2,7 +2,8 @@
 
 use std::ffi::{CStr, c_char};
 
-/// How a call ended. Negative: the caller made a mistake, and nothing was done.
+/// How a call ended. Negative: nothing was done, as the caller made a mistake, or libtakt did
+/// (TAKT_INTERNAL).
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
@@ -14,9 +15,9 @@ pub enum Status {
     TAKT_NULL = -1,
     /// A number is out of range, or a text is no UTF-8 or too long.
     TAKT_INVALID = -2,
-    /// A structure was not made by its initialiser.
+    /// A structure was not made by its initialiser, or is of a later version than the library.
     TAKT_SIZE = -3,
-    /// A mistake in libtakt; the app should be left.
+    /// A mistake in libtakt, not of the caller; the app should be left.
     TAKT_INTERNAL = -4,
 }
 
@@ -27,7 +28,9 @@ impl Status {
             Self::TAKT_UNSCHEDULED => c"nobody schedules, the program runs on; takt_message says why",
             Self::TAKT_NULL => c"a pointer is NULL that must not be",
             Self::TAKT_INVALID => c"a number is out of range, or a text is no UTF-8 or too long",
-            Self::TAKT_SIZE => c"initialise the structure with its function of libtakt first",
+            Self::TAKT_SIZE => {
+                c"initialise the structure first; if that was done, the library is older than the program"
+            }
             Self::TAKT_INTERNAL => c"a mistake in libtakt, please report it",
         }
     }

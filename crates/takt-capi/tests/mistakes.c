@@ -73,6 +73,21 @@ int main(void)
 	params.size--;
 	CHECK(takt_register(&params, &app) == TAKT_SIZE);
 	params.size++;
+	takt_params_init_sized(&params, 1); /* no room for anything */
+	CHECK(params.size == sizeof params && strcmp(params.name, "mistakes") == 0);
+
+	/* A program that was compiled with a later header has more room, which is not understood. */
+	{
+		struct {
+			takt_params params;
+			char later[16];
+		} more;
+
+		memset(&more, 'x', sizeof more);
+		takt_params_init_sized(&more.params, sizeof more);
+		CHECK(more.params.size == sizeof more && more.later[0] == 'x');
+		CHECK(takt_register(&more.params, &app) == TAKT_SIZE);
+	}
 
 	/* A good app, used badly. */
 	CHECK(takt_register(&params, &app) == TAKT_OK && app != NULL);
@@ -91,6 +106,7 @@ int main(void)
 	/* A rate that the display does not have: the terms stay, and the app is told why. */
 	CHECK(takt_set_frame_target(app, 45, 0) == TAKT_OK);
 	CHECK(takt_message(app, text, sizeof text) > sizeof text && strcmp(text, "the ter") == 0);
+	CHECK(takt_query(app, &state) == TAKT_OK && !state.guaranteed && !state.paced);
 	CHECK(takt_set_frame_target(app, 60, 2) == TAKT_OK);
 	CHECK(takt_query(app, &state) == TAKT_OK && state.guaranteed && state.paced);
 

@@ -4,9 +4,10 @@
 //! asks or reads slowly is cut off, and nobody else waits longer than that. It listens on this
 //! machine only.
 
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::time::Timespec;
 
 /// How long one visitor may take.
@@ -150,20 +152,17 @@ impl Listener {
 
     /// Serves whoever comes; a visitor who goes away is no concern of ours.
     fn serve(&self, page: &str) {
-        let served = match self {
-            Self::Unix(listener) => listener.accept().and_then(|(mut visitor, _)| {
-                visitor.set_nonblocking(false)?;
-                visitor.set_read_timeout(Some(PATIENCE))?;
-                visitor.set_write_timeout(Some(PATIENCE))?;
-                answer(&mut visitor, page)
-            }),
-            Self::Tcp(listener) => listener.accept().and_then(|(mut visitor, _)| {
-                visitor.set_nonblocking(false)?;
-                visitor.set_read_timeout(Some(PATIENCE))?;
-                visitor.set_write_timeout(Some(PATIENCE))?;
-                answer(&mut visitor, page)
-            }),
+        let visitor = match self {
+            Self::Unix(listener) => listener.accept().map(|(visitor, _)| OwnedFd::from(visitor)),
+            Self::Tcp(listener) => listener.accept().map(|(visitor, _)| OwnedFd::from(visitor)),
         };
+        let served = visitor.and_then(|visitor| {
+            for side in [Timeout::Recv, Timeout::Send] {
+                set_socket_timeout(&visitor, side, Some(PATIENCE))?;
+            }
+            // Both kinds are read and written as files are.
+            answer(&mut File::from(visitor), page)
+        });
         served.unwrap_or_default();
     }
 }
