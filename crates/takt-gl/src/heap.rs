@@ -1,21 +1,22 @@
-//! The program's heap, which is ours as well.
+//! Room in the program's heap.
 //!
-//! Renderers on the CPU allocate what a frame needs and free it when it was drawn. What is free at
-//! the end of the heap, glibc gives back to the system if it is more than 128 KiB, and the next frame
-//! faults it in again, page by page: a few hundred faults per frame, several per cent of its time.
-//! Whether something lies at the end that keeps it from doing so is chance, and what Takt allocates
-//! changes it, for better or worse.
-//!
-//! A program that has once freed a block which glibc had mapped by itself is assumed to do so again:
-//! from then on twice its size may stay free at the end. So one is freed here.
+//! What is noted here lies in the heap that the program and its driver use. glibc gives the top of
+//! that heap back to the kernel when enough of it is free, and whether something small lies in the
+//! way is chance. A driver that takes and frees a megabyte per frame, as llvmpipe does, then pays
+//! with page faults in every frame, a tenth of the frame in bad cases; and what is noted here
+//! changes the odds. glibc keeps more from the first time on that a large block was freed, because
+//! whoever frees one is likely to want it again. So one is taken and freed. Limits that the program
+//! has set itself stay as they are.
 
+use std::hint::black_box;
 use std::sync::Once;
 
-/// What is freed: twice that is more than scenes of llvmpipe need, and no burden to anybody.
-const BLOCK: usize = 4 << 20;
+/// glibc keeps twice as much.
+const BLOCK_BYTES: usize = 8 << 20;
 
-/// Lets what is freed stay with the program, up to twice [`BLOCK`].
-pub(crate) fn keep_what_is_freed() {
+/// Has the heap keep more of what was freed.
+pub fn make_room() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| drop(std::hint::black_box(Vec::<u8>::with_capacity(BLOCK))));
+    // Nobody touches the block, so that it costs no memory.
+    ONCE.call_once(|| drop(black_box(Vec::<u8>::with_capacity(BLOCK_BYTES))));
 }

@@ -17,7 +17,7 @@ pub mod gate;
 pub mod gl;
 pub mod group;
 pub mod guard;
-mod heap;
+pub mod heap;
 pub mod hooks;
 pub mod measure;
 pub mod monitor;

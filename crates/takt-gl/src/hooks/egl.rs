@@ -202,6 +202,8 @@ fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
         if guard::shielded(|| offscreen::is_window(surface)) == Some(true) {
             current::with(State::bound_backlog);
         }
+    } else {
+        current::with(State::not_swapped);
     }
     if let Swapping::Apart(Some(pass)) = swapping {
         guard::shielded(|| gate::pace(pass));

@@ -56,6 +56,13 @@ impl Account {
         self.last_completed_ns = self.last_completed_ns.max(at_ns);
         Timing { submitted_ns: submitted.at_ns, completed_ns: at_ns, cost_ns, together, in_calls_ns }
     }
+
+    /// A group was complete by then, for which a renderer on the CPU has worked so long: it is taken
+    /// to have begun as soon as it could, and to have worked without a break.
+    pub fn worked(&mut self, submitted: &Submitted, worked_ns: u64, by_ns: u64) -> Timing {
+        let start_ns = submitted.at_ns.max(self.last_completed_ns);
+        self.completed(submitted, Seen::at(start_ns.saturating_add(worked_ns).min(by_ns)))
+    }
 }
 
 #[cfg(test)]
@@ -97,6 +104,17 @@ mod tests {
         account.completed(&submitted(100, 0, false), Seen::at(150));
         let second = account.completed(&submitted(110, 0, false), Seen::at(150));
         assert_eq!((second.cost_ns, second.together), (0, true));
+    }
+
+    #[test]
+    fn whoever_looks_late_goes_by_the_work() {
+        let mut account = Account::default();
+        let timing = account.worked(&submitted(100, 30, true), 50, 500);
+        assert_eq!((timing.completed_ns, timing.cost_ns, timing.together), (150, 80, false));
+        let timing = account.worked(&submitted(120, 0, true), 40, 500);
+        assert_eq!((timing.completed_ns, timing.cost_ns), (190, 40), "it waited for the one before");
+        let timing = account.worked(&submitted(300, 0, true), 900, 500);
+        assert_eq!((timing.completed_ns, timing.cost_ns), (500, 200), "no longer than until it was seen");
     }
 
     #[test]

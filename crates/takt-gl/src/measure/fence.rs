@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::waiter::Waiter;
+use super::waiter::{self, Waiter};
 use crate::entry::{Id, Ptr, real};
 use crate::settings::settings;
 use crate::{gl, guard, quiet};
@@ -27,7 +27,11 @@ enum Kind {
         locks: bool,
     },
     /// Of GL, to be waited for in this context.
-    Context(Arc<Waiter>),
+    Context {
+        waiter: Arc<Waiter>,
+        /// Whether it is to be kept for a while: see [`Passed`].
+        fragile: bool,
+    },
 }
 
 /// How a wait ended.
@@ -48,8 +52,11 @@ static DISPLAYS: Mutex<Vec<(usize, Fences)>> = Mutex::new(Vec::new());
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fences {
     None,
-    /// Mesa up to 22 at least keeps its display locked while it waits for a fence.
-    Locking,
+    /// Mesa up to 22 at least keeps its display locked while it waits for a fence of EGL.
+    Locking {
+        /// Whether fences of GL can be waited for instead.
+        in_contexts: bool,
+    },
     Free,
     /// NVIDIA waits for the GPU where fences of EGL are made; those of GL it makes at once.
     InContexts,
@@ -66,7 +73,18 @@ pub(crate) fn is_possible(display: usize) -> bool {
 
 /// Whether fences of EGL are made only when the GPU has done everything before.
 pub(crate) fn is_waited_for_when_made(display: usize) -> bool {
-    fences(display) == Fences::InContexts
+    fences(display).are_of_contexts()
+}
+
+impl Fences {
+    /// Whether all fences are those of GL.
+    fn are_of_contexts(self) -> bool {
+        match self {
+            Self::None | Self::Free => false,
+            Self::Locking { in_contexts } => in_contexts && settings().fences_of_contexts,
+            Self::InContexts => true,
+        }
+    }
 }
 
 fn fences(display: usize) -> Fences {
@@ -92,11 +110,11 @@ fn ask(display: usize) -> Fences {
     if !has("EGL_KHR_fence_sync") {
         return Fences::None;
     }
-    let of_contexts = vendor.contains("NVIDIA") || settings().fences_of_contexts;
-    if of_contexts && has("EGL_KHR_surfaceless_context") {
+    let in_contexts = has("EGL_KHR_surfaceless_context");
+    if vendor.contains("NVIDIA") && in_contexts {
         Fences::InContexts
     } else if vendor.contains("Mesa") {
-        Fences::Locking
+        Fences::Locking { in_contexts }
     } else {
         Fences::Free
     }
@@ -105,9 +123,19 @@ fn ask(display: usize) -> Fences {
 /// A context to wait in for the fences of this one, where such fences are better; `newer` if it
 /// knows GL ES 3.
 pub(crate) fn waiter(display: usize, context: usize, newer: bool) -> Option<Arc<Waiter>> {
+    let better = newer && fences(display).are_of_contexts();
+    better.then(|| new_waiter(display, context)).flatten()
+}
+
+/// The same where waiting for fences of EGL would keep the program out of its display.
+pub(crate) fn waiter_beside(display: usize, context: usize, newer: bool) -> Option<Arc<Waiter>> {
+    let better = newer && fences(display) == Fences::Locking { in_contexts: true };
+    better.then(|| new_waiter(display, context)).flatten()
+}
+
+fn new_waiter(display: usize, context: usize) -> Option<Arc<Waiter>> {
     let calls = [Id::glFenceSync, Id::glClientWaitSync, Id::glDeleteSync];
-    let better = newer && fences(display) == Fences::InContexts && calls.into_iter().all(Id::is_there);
-    better.then(|| Waiter::new(display, context)).flatten()
+    calls.into_iter().all(Id::is_there).then(|| Waiter::new(display, context)).flatten()
 }
 
 fn text(display: usize, what: i32) -> String {
@@ -126,7 +154,9 @@ pub(crate) fn insert(display: usize, waiter: Option<&Arc<Waiter>>) -> Option<Fen
     if let Some(waiter) = waiter {
         // SAFETY: the context is current.
         let sync = unsafe { real::glFenceSync(gl::SYNC_GPU_COMMANDS_COMPLETE, 0) } as usize;
-        return (sync != 0).then(|| Fence { display, sync, kind: Kind::Context(waiter.clone()) });
+        let fragile = matches!(fences(display), Fences::Locking { .. });
+        let kind = Kind::Context { waiter: waiter.clone(), fragile };
+        return (sync != 0).then_some(Fence { display, sync, kind });
     }
     let fences = fences(display);
     if fences == Fences::None {
@@ -136,7 +166,7 @@ pub(crate) fn insert(display: usize, waiter: Option<&Arc<Waiter>>) -> Option<Fen
         // SAFETY: EGL checks the display; no attributes are given.
         unsafe { real::eglCreateSyncKHR(display as Ptr, gl::EGL_SYNC_FENCE, std::ptr::null_mut()) }
     });
-    let kind = Kind::Display { locks: fences == Fences::Locking };
+    let kind = Kind::Display { locks: matches!(fences, Fences::Locking { .. }) };
     (!sync.is_null()).then_some(Fence { display, sync: sync as usize, kind })
 }
 
@@ -159,8 +189,20 @@ impl Fence {
         matches!(self.kind, Kind::Display { locks: true })
     }
 
+    /// Whether it must not be taken away as soon as it was passed: see [`Passed`].
+    fn is_fragile(&self) -> bool {
+        matches!(self.kind, Kind::Display { locks: true } | Kind::Context { fragile: true, .. })
+    }
+
+    fn waiter(&self) -> Option<&Arc<Waiter>> {
+        match &self.kind {
+            Kind::Display { .. } => None,
+            Kind::Context { waiter, .. } => Some(waiter),
+        }
+    }
+
     fn wait_once(&self, ns: u64) -> Waited {
-        if let Kind::Context(waiter) = &self.kind {
+        if let Kind::Context { waiter, .. } = &self.kind {
             if !waiter.hold() {
                 return Waited::Lost;
             }
@@ -181,7 +223,7 @@ impl Fence {
 
     /// Takes the mark away.
     pub(crate) fn remove(self) {
-        if let Kind::Context(waiter) = &self.kind {
+        if let Kind::Context { waiter, .. } = &self.kind {
             if waiter.hold() {
                 // SAFETY: as above.
                 unsafe { real::glDeleteSync(self.sync as Ptr) };
@@ -210,8 +252,8 @@ const KEPT: usize = 8;
 impl Passed {
     /// Keeps a fence, and takes away the one of its display that is long behind.
     pub(crate) fn keep(&mut self, fence: Fence) {
-        // Others free theirs in time; and one in a context would keep that alive.
-        if !fence.locks() {
+        // Others free theirs in time.
+        if !fence.is_fragile() {
             return fence.remove();
         }
         if let Some(old) = self.add(fence) {
@@ -226,6 +268,30 @@ impl Passed {
         let mut kept = self.0.iter().enumerate().filter(of_display);
         let (oldest, _) = kept.next()?;
         if kept.count() >= KEPT { self.0.remove(oldest) } else { None }
+    }
+
+    /// Takes away what is kept in contexts that nobody needs any more, and those contexts with it.
+    pub(crate) fn release_forsaken(&mut self) {
+        let waiter_of = |fence: &Fence| fence.waiter().map(Arc::as_ptr);
+        let kept: Vec<_> = self.0.iter().filter_map(waiter_of).collect();
+        if kept.is_empty() {
+            return waiter::release_forsaken();
+        }
+        let is_forsaken = |fence: &Fence| {
+            let count =
+                |waiter: &Arc<Waiter>| kept.iter().filter(|kept| **kept == Arc::as_ptr(waiter)).count();
+            fence.waiter().is_some_and(|waiter| waiter.is_forsaken(count(waiter)))
+        };
+        // All of a context are told apart before the first of them goes.
+        let forsaken: Vec<bool> = self.0.iter().map(is_forsaken).collect();
+        for (fence, forsaken) in std::mem::take(&mut self.0).into_iter().zip(forsaken) {
+            if forsaken {
+                fence.remove();
+            } else {
+                self.0.push_back(fence);
+            }
+        }
+        waiter::release_forsaken();
     }
 
     /// The display is about to be terminated, and takes its fences away itself.

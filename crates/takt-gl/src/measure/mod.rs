@@ -10,7 +10,9 @@
 //! (`stamps`); that it is complete is known by its fence in any case.
 //!
 //! A software renderer works inside of the program's own calls as well; there the time that the
-//! driver spent in the calls of a group counts, too, and the processor time of its threads.
+//! driver spent in the calls of a group counts, too, and the processor time of its threads. It
+//! finishes frames inside of the call that shows them, so that the program's own thread sees their
+//! end (`showing`).
 
 mod account;
 mod disturbance;
@@ -18,8 +20,10 @@ mod fence;
 mod judge;
 mod late;
 mod processor;
+mod queue;
 mod reaper;
 mod rows;
+mod showing;
 mod source;
 mod stamps;
 mod waiter;
@@ -33,6 +37,7 @@ pub(crate) use disturbance::{is_switch_due, submits};
 pub(crate) use judge::Judge;
 pub(crate) use processor::own_ns;
 pub use rows::header;
+pub(crate) use showing::{Showing, is_seen_by_program, shown};
 pub use source::{Doubt, Source};
 pub use stamps::Stamped;
 pub(crate) use stamps::{GPU_DISJOINT, Stamper};
@@ -45,6 +50,7 @@ use crate::predict::{Models, Predicted};
 use crate::settings::settings;
 use crate::slice::Follow;
 use crate::{clock, gate, guard};
+use processor::RendererThreads;
 use reaper::Reaper;
 
 /// A group that was handed to the GPU.
@@ -72,28 +78,43 @@ pub struct Submitted {
 
 static REAPER: OnceLock<Option<Reaper>> = OnceLock::new();
 
+/// The threads of a renderer on the CPU.
+static RENDERER: RendererThreads = RendererThreads::new();
+
 /// Measures a group that is being submitted: call this where its last command is behind and
 /// whatever makes the driver start is still ahead.
 ///
 /// The context must be current in this thread, on this display.
 pub(crate) fn submit(display: usize, waiter: Option<&Arc<Waiter>>, submitted: Submitted) {
-    if std::process::id() != settings().process {
-        return guard::switch_off("the process was forked, and only the original is measured");
-    }
-    if !is_wanted() {
+    if is_forked() || !is_wanted() {
         return;
     }
     let reaper = REAPER.get_or_init(Reaper::start).as_ref();
     match reaper.zip(fence::insert(display, waiter)) {
-        Some((reaper, fence)) => reaper.hand_over(fence, submitted),
+        Some((reaper, fence)) => reaper.hand_over(fence, Box::new(submitted), clock::now_ns()),
         // Nobody will see it end.
         None => give_back(&submitted),
     }
 }
 
+/// Whether this is a copy of the process that is measured; then it is let alone from now on.
+fn is_forked() -> bool {
+    let forked = std::process::id() != settings().process;
+    if forked {
+        guard::switch_off("the process was forked, and only the original is measured");
+    }
+    forked
+}
+
 /// Where fences of a context are to be waited for, if not anywhere; `newer` if it knows GL ES 3.
 pub(crate) fn waiter(display: usize, context: usize, newer: bool) -> Option<Arc<Waiter>> {
     fence::waiter(display, context, newer)
+}
+
+/// The same where waiting for fences of EGL would keep the program out of its display, and nobody
+/// schedules.
+pub(crate) fn waiter_beside(display: usize, context: usize, newer: bool) -> Option<Arc<Waiter>> {
+    if gate::is_wanted() { None } else { fence::waiter_beside(display, context, newer) }
 }
 
 /// Whether groups are to be measured.

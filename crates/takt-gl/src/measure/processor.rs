@@ -5,32 +5,70 @@
 //! take no longer than the program's thread has run meanwhile.
 
 use std::fs;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The threads of the renderer; none if it works inside of calls alone.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct RendererThreads {
-    clocks: Vec<(libc::clockid_t, u64)>,
-    looks: u32,
+    clocks: OnceLock<Vec<libc::clockid_t>>,
+    looks: AtomicU32,
 }
 
 /// How often threads are looked for before it is clear that there are none.
 const LOOKS_MAX: u32 = 64;
 
 impl RendererThreads {
-    /// How long the busiest thread has worked since this was last asked, if that is known.
-    pub(crate) fn worked_ns(&mut self) -> Option<u64> {
-        if self.clocks.is_empty() {
-            if self.looks < LOOKS_MAX {
-                self.looks += 1;
-                self.clocks = find();
+    pub(crate) const fn new() -> Self {
+        Self { clocks: OnceLock::new(), looks: AtomicU32::new(0) }
+    }
+
+    /// Whether they were found.
+    pub(crate) fn is_known(&self) -> bool {
+        self.clocks.get().is_some()
+    }
+
+    /// How long each has run, if they were found.
+    pub(crate) fn reading(&self) -> Option<Reading> {
+        let clocks = self.clocks.get()?;
+        Some(Reading(clocks.iter().map(|clock| read(*clock)).collect()))
+    }
+
+    /// The same, but looks for them first if that is of use.
+    pub(crate) fn look(&self) -> Option<Reading> {
+        if !self.is_known() && self.looks.fetch_add(1, Ordering::Relaxed) < LOOKS_MAX {
+            let found = find();
+            if !found.is_empty() {
+                // Nobody else looks at the same time; if so, both found the same.
+                let _both = self.clocks.set(found);
             }
-            return None;
         }
-        let worked = self.clocks.iter_mut().map(|(clock, last_ns)| {
-            let now_ns = read(*clock);
-            now_ns.saturating_sub(std::mem::replace(last_ns, now_ns))
-        });
-        worked.max()
+        self.reading()
+    }
+}
+
+/// How long the renderer's threads had run at some time.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading(Vec<u64>);
+
+/// What the renderer's threads do from one reading to the next.
+#[derive(Default, Debug)]
+pub(crate) struct Worked {
+    last: Option<Reading>,
+}
+
+impl Worked {
+    /// How long the busiest thread has worked since the last reading, if there was any.
+    pub(crate) fn until(&mut self, reading: Option<Reading>) -> Option<u64> {
+        let reading = reading?;
+        let Some(Reading(last)) = &mut self.last else {
+            self.last = Some(reading);
+            return None;
+        };
+        // Threads that read at about the same time may hand it over in any order.
+        let since =
+            |(last, now): (&mut u64, u64)| now.saturating_sub(std::mem::replace(last, now.max(*last)));
+        last.iter_mut().zip(reading.0).map(since).max()
     }
 }
 
@@ -40,14 +78,14 @@ pub(crate) fn own_ns() -> u64 {
 }
 
 /// Mesa names its threads by the renderer.
-fn find() -> Vec<(libc::clockid_t, u64)> {
+fn find() -> Vec<libc::clockid_t> {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else {
         return Vec::new();
     };
     let clock = |task: fs::DirEntry| {
         let name = fs::read_to_string(task.path().join("comm")).ok()?;
         let thread: i32 = task.file_name().to_str()?.parse().ok()?;
-        name.starts_with("llvmpipe-").then(|| (clock_of(thread), read(clock_of(thread))))
+        name.starts_with("llvmpipe-").then(|| clock_of(thread))
     };
     tasks.flatten().filter_map(clock).collect()
 }
@@ -89,21 +127,32 @@ mod tests {
         });
         let renderer = renderer.unwrap();
         told.recv().unwrap();
-        let mut threads = RendererThreads::default();
-        assert_eq!(threads.worked_ns(), None, "found only now");
+        let (threads, mut worked) = (RendererThreads::new(), Worked::default());
+        assert!(threads.reading().is_none(), "nobody has looked");
+        assert_eq!(worked.until(threads.look()), None, "found only now");
         order.send(()).unwrap();
         told.recv().unwrap();
-        let worked_ns = threads.worked_ns().unwrap();
+        let worked_ns = worked.until(threads.reading()).unwrap();
         assert!(worked_ns >= 20_000_000, "{worked_ns}");
         std::thread::sleep(std::time::Duration::from_millis(30));
-        assert!(threads.worked_ns().unwrap() < 20_000_000, "it waits");
+        assert!(worked.until(threads.look()).unwrap() < 20_000_000, "it waits");
         drop(order);
         renderer.join().unwrap();
     }
 
     #[test]
     fn renderers_without_threads_have_no_such_clock() {
-        let mut threads = RendererThreads { clocks: Vec::new(), looks: LOOKS_MAX };
-        assert_eq!(threads.worked_ns(), None);
+        let threads = RendererThreads { clocks: OnceLock::new(), looks: AtomicU32::new(LOOKS_MAX) };
+        assert_eq!(Worked::default().until(threads.look()), None);
+    }
+
+    #[test]
+    fn the_busiest_thread_counts_and_no_work_counts_twice() {
+        let mut worked = Worked::default();
+        let mut until = |times: [u64; 2]| worked.until(Some(Reading(times.to_vec())));
+        assert_eq!(until([100, 100]), None);
+        assert_eq!(until([130, 110]), Some(30));
+        assert_eq!(until([120, 110]), Some(0), "an earlier reading that comes later");
+        assert_eq!(until([130, 150]), Some(40));
     }
 }

@@ -1,17 +1,19 @@
 //! The thread that waits for fences.
 
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use super::account::{Account, Seen, Timing};
 use super::fence::{Fence, Passed, Waited};
 use super::late::{Clock, Complete, Late, Settled};
-use super::processor::RendererThreads;
+use super::processor::Worked;
+use super::queue::Queue;
 use super::rows::Rows;
-use super::{REAPER, Submitted, waiter};
+use super::showing::Witness;
+use super::{REAPER, RENDERER, Submitted, waiter};
 use crate::group::Kind;
 use crate::predict::GroupCost;
 use crate::settings::settings;
@@ -42,13 +44,16 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// The way to the thread.
 #[derive(Debug)]
 pub(crate) struct Reaper {
-    queue: SyncSender<Message>,
+    queue: Arc<Queue<Message>>,
     overflowed: AtomicBool,
 }
 
+#[derive(Debug)]
 enum Message {
     /// A fence, what lies before it, and when it was inserted.
     Group(Fence, Box<Submitted>, u64),
+    /// A group that was seen to be complete, and its fence, if it has one.
+    Seen(Option<Fence>, Box<Submitted>, Witness),
     /// Answer when everything before this is done; a display may be about to be terminated.
     Drain(SyncSender<()>, Option<usize>),
 }
@@ -56,7 +61,8 @@ enum Message {
 impl Reaper {
     /// Starts the thread; none if that is impossible.
     pub(crate) fn start() -> Option<Self> {
-        let (queue, waiting) = sync_channel(WAITING_MAX);
+        let queue = Arc::new(Queue::new(WAITING_MAX));
+        let waiting = queue.clone();
         let started = without_signals(|| {
             let body = move || {
                 guard::shielded(|| run(&waiting));
@@ -72,19 +78,26 @@ impl Reaper {
         Some(Self { queue, overflowed: AtomicBool::new(false) })
     }
 
-    /// Has a group measured.
-    pub(crate) fn hand_over(&self, fence: Fence, submitted: Submitted) {
-        let message = Message::Group(fence, Box::new(submitted), clock::now_ns());
-        if let Err(
-            TrySendError::Full(Message::Group(fence, submitted, _))
-            | TrySendError::Disconnected(Message::Group(fence, submitted, _)),
-        ) = self.queue.try_send(message)
-        {
-            fence.remove();
-            super::give_back(&submitted);
-            if !self.overflowed.swap(true, Ordering::Relaxed) {
-                guard::say(&format!("more than {WAITING_MAX} groups wait for the GPU; some go unmeasured"));
-            }
+    /// Has a group measured, behind which a fence was inserted at that time.
+    pub(crate) fn hand_over(&self, fence: Fence, submitted: Box<Submitted>, inserted_ns: u64) {
+        self.kept(self.queue.push(Message::Group(fence, submitted, inserted_ns)));
+    }
+
+    /// Has a group written down and learnt from that is complete.
+    pub(crate) fn hand_over_seen(&self, fence: Option<Fence>, submitted: Box<Submitted>, witness: Witness) {
+        self.kept(self.queue.push_patiently(Message::Seen(fence, submitted, witness)));
+    }
+
+    fn kept(&self, pushed: Result<(), Message>) {
+        let (fence, submitted) = match pushed {
+            Err(Message::Group(fence, submitted, _)) => (Some(fence), submitted),
+            Err(Message::Seen(fence, submitted, _)) => (fence, submitted),
+            Ok(()) | Err(Message::Drain(..)) => return,
+        };
+        fence.into_iter().for_each(Fence::remove);
+        super::give_back(&submitted);
+        if !self.overflowed.swap(true, Ordering::Relaxed) {
+            guard::say(&format!("more than {WAITING_MAX} groups wait for the GPU; some go unmeasured"));
         }
     }
 
@@ -92,7 +105,7 @@ impl Reaper {
     /// terminated.
     pub(crate) fn drain(&self, ending: Option<usize>) {
         let (done, wait) = sync_channel(1);
-        if self.queue.try_send(Message::Drain(done, ending)).is_ok() {
+        if self.queue.push(Message::Drain(done, ending)).is_ok() {
             // Too late or too bad are no reason to keep the program waiting.
             let _unfinished = wait.recv_timeout(DRAIN);
         }
@@ -115,7 +128,7 @@ extern "C" fn at_exit() {
     });
 }
 
-fn run(waiting: &Receiver<Message>) {
+fn run(waiting: &Queue<Message>) {
     // Naps are short: by default they take half as long again. Where that cannot be, so be it.
     // SAFETY: takes a number.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000) };
@@ -123,30 +136,17 @@ fn run(waiting: &Receiver<Message>) {
     let mut rows = Rows::open();
     let mut late = Late::default();
     let mut passed = Passed::default();
-    let mut renderer = RendererThreads::default();
+    let mut worked = Worked::default();
     // The last look that found a fence passed.
     let mut seen_ns = 0;
     loop {
-        let message = match waiting.try_recv() {
-            Ok(message) => message,
-            Err(TryRecvError::Empty) => {
-                rows.write();
-                waiter::release_forsaken();
-                let look = match (gate::is_wanted(), gate::is_hasty()) {
-                    (false, _) => FOREVER,
-                    (true, false) => LOOK,
-                    (true, true) => LOOK_SOON,
-                };
-                match waiting.recv_timeout(look) {
-                    Ok(message) => message,
-                    Err(RecvTimeoutError::Timeout) => {
-                        gate::give_back_unused();
-                        continue;
-                    }
-                    Err(RecvTimeoutError::Disconnected) => return,
-                }
-            }
-            Err(TryRecvError::Disconnected) => return rows.write(),
+        let Some(message) = waiting.take().or_else(|| {
+            rows.write();
+            passed.release_forsaken();
+            waiting.take_within(look())
+        }) else {
+            gate::give_back_unused();
+            continue;
         };
         match message {
             Message::Drain(done, ending) => {
@@ -170,7 +170,7 @@ fn run(waiting: &Receiver<Message>) {
                             gate::complete(pass, timing.completed_ns, timing.cost_ns);
                         }
                         let learned = (!waits_for_timer(&submitted)).then(|| told(&submitted, &timing));
-                        let worked_ns = if submitted.software { renderer.worked_ns() } else { None };
+                        let worked_ns = submitted.software.then(|| worked.until(RENDERER.look())).flatten();
                         late.add(Complete { submitted, timing, worked_ns, learned });
                         settle(&mut late, &mut rows, false);
                     }
@@ -178,7 +178,27 @@ fn run(waiting: &Receiver<Message>) {
                 }
                 passed.keep(fence);
             }
+            Message::Seen(fence, submitted, Witness { at_ns, renderer }) => {
+                let worked_ns = worked.until(renderer);
+                let timing = match worked_ns {
+                    Some(worked_ns) => account.worked(&submitted, worked_ns, at_ns),
+                    None => account.completed(&submitted, Seen::at(at_ns)),
+                };
+                let learned = (!waits_for_timer(&submitted)).then(|| told(&submitted, &timing));
+                late.add(Complete { submitted, timing, worked_ns, learned });
+                settle(&mut late, &mut rows, false);
+                fence.into_iter().for_each(|fence| passed.keep(fence));
+            }
         }
+    }
+}
+
+/// How long to wait for something to do, before leave that goes unused is looked for.
+fn look() -> Duration {
+    match (gate::is_wanted(), gate::is_hasty()) {
+        (false, _) => FOREVER,
+        (true, false) => LOOK,
+        (true, true) => LOOK_SOON,
     }
 }
 

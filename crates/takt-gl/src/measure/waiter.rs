@@ -46,9 +46,10 @@ impl Waiter {
         })
     }
 
-    /// Whether nobody but this thread needs it any more.
-    fn is_forsaken(self: &Arc<Self>) -> bool {
-        Arc::strong_count(self) == 1
+    /// Whether nobody but this thread needs it any more, which has so many fences in it.
+    pub(crate) fn is_forsaken(self: &Arc<Self>, fences: usize) -> bool {
+        let held = HELD.with_borrow(|held| held.as_ref().is_some_and(|held| Arc::ptr_eq(held, self)));
+        Arc::strong_count(self) == fences + usize::from(held)
     }
 }
 
@@ -72,7 +73,7 @@ pub(crate) fn release() {
 
 /// The same if the program's context is gone, whose objects would live on.
 pub(crate) fn release_forsaken() {
-    if HELD.with_borrow(|held| held.as_ref().is_some_and(Waiter::is_forsaken)) {
+    if HELD.with_borrow(|held| held.as_ref().is_some_and(|held| Arc::strong_count(held) == 1)) {
         release();
     }
 }

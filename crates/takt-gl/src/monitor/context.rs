@@ -27,7 +27,7 @@ use super::vertex::Vertices;
 use crate::backlog::Backlog;
 use crate::entry::real;
 use crate::group::{Builder, End};
-use crate::measure::{self, Stamped, Stamper, Submitted, Waiter};
+use crate::measure::{self, Showing, Stamped, Stamper, Submitted, Waiter};
 use crate::predict::{self, Models, Predicted};
 use crate::settings::settings;
 use crate::slice::Follow;
@@ -99,6 +99,12 @@ pub struct State {
     stamper: Option<Stamper>,
     /// Where fences are waited for, if not anywhere.
     waiter: Option<Arc<Waiter>>,
+    /// Whether a frame has more than one group.
+    parted: bool,
+    /// The last group of the frame that is being shown, where this thread sees its end.
+    pub(super) showing: Option<Showing>,
+    /// When the frame that is shown was seen to be complete by this thread.
+    pub(super) shown_ns: Option<u64>,
     /// How long this thread had run when the group began, if that is of use.
     ran_ns: Option<u64>,
     /// GL tells once that its clock jumped; we asked, and the program was not told yet.
@@ -153,6 +159,9 @@ impl State {
             driver: None,
             stamper: None,
             waiter: None,
+            parted: false,
+            showing: None,
+            shown_ns: None,
             ran_ns: None,
             disjoint: false,
             models: None,
@@ -183,7 +192,7 @@ impl State {
                 self.waiter = measure::waiter(self.display, self.handle, driver.newer);
             }
             if driver.software {
-                heap::keep_what_is_freed();
+                heap::make_room();
             }
             self.driver = Some(driver);
         }
@@ -317,8 +326,24 @@ impl State {
         measure::submits(self.number);
         let submitted =
             Submitted { group, at_ns, software, predicted, pass, gathered, follow, stamped, disturbance };
-        measure::submit(self.display, self.waiter.as_ref(), submitted);
+        if let Some(at_ns) = self.shown_ns.take() {
+            measure::shown(submitted, at_ns);
+        } else if end == End::BeforeSwap && software && measure::is_seen_by_program() {
+            self.showing = Showing::begin(self.display, submitted);
+        } else {
+            self.part(end);
+            measure::submit(self.display, self.waiter.as_ref(), submitted);
+        }
         true
+    }
+
+    /// A group ends inside of a frame. The driver goes on with the next one meanwhile, so its end must
+    /// be waited for, and the program must not be kept from going on.
+    fn part(&mut self, end: End) {
+        if end == End::Target && !std::mem::replace(&mut self.parted, true) && self.waiter.is_none() {
+            let newer = self.driver.as_ref().is_some_and(|driver| driver.newer);
+            self.waiter = measure::waiter_beside(self.display, self.handle, newer);
+        }
     }
 
     /// Its display.

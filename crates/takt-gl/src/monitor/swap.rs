@@ -12,6 +12,7 @@ use super::gather::FrameCost;
 use crate::entry::real;
 use crate::gate::{self, Pass};
 use crate::group::End;
+use crate::measure::Showing;
 use crate::settings::settings;
 use crate::{clock, measure};
 
@@ -94,12 +95,21 @@ impl State {
     pub fn swapped(&mut self, swapping: Swapping, began_ns: u64) {
         match swapping {
             Swapping::Apart(_) => {
+                self.shown_ns = self.showing.take().and_then(Showing::end);
+                let complete = self.shown_ns.is_some();
                 self.submit_since(End::Swap, began_ns);
-                flush();
+                if !complete {
+                    flush();
+                }
             }
             Swapping::Within { ends, cost, ran_ns } => self.swapped_within(began_ns, ends, cost, ran_ns),
         }
         self.look_at_surface();
+    }
+
+    /// `eglSwapBuffers` failed.
+    pub fn not_swapped(&mut self) {
+        self.showing.take().and_then(Showing::end);
     }
 
     fn swapped_within(&mut self, began_ns: u64, ends: bool, cost: FrameCost, ran_ns: Option<u64>) {
