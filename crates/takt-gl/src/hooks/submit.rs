@@ -3,6 +3,7 @@
 //! A fence goes behind the group, then the program's own call makes the driver start.
 
 use crate::entry::{Ptr, real};
+use crate::gate;
 use crate::group::End;
 use crate::monitor::context::State;
 use crate::monitor::current;
@@ -16,8 +17,9 @@ pub(super) fn flushed(end: End) {
 }
 
 /// Hands the group to the driver if it contains as much as it was granted.
+#[inline]
 pub(super) fn make_room() {
-    if current::with(State::make_room) == Some(true) {
+    if gate::is_wanted() && current::with(State::make_room) == Some(true) {
         // SAFETY: a context is current; flushing never fails and is allowed at any time.
         unsafe { real::glFlush() };
     }

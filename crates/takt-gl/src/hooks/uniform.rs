@@ -193,7 +193,7 @@ fn with_program(state: &State, program: Option<u32>, location: i32, look: impl F
     };
     if let Some((name, program)) = found.filter(|_| location >= 0) {
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(linked) = program.read(name, &state.extensions()) {
+        if let Some(linked) = program.read(name, state.extensions()) {
             look(linked);
         }
     }

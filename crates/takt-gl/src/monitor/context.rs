@@ -125,7 +125,7 @@ type Ticket = (Weak<Mutex<Models>>, Predicted);
 /// What the driver says about itself.
 #[derive(Debug)]
 struct Driver {
-    extensions: Arc<Vec<String>>,
+    extensions: Vec<String>,
     software: bool,
     /// Whether it knows GL ES 3.
     newer: bool,
@@ -204,8 +204,8 @@ impl State {
     }
 
     /// Macros for extensions that shaders can ask about.
-    pub fn extensions(&self) -> Arc<Vec<String>> {
-        self.driver.as_ref().map(|driver| driver.extensions.clone()).unwrap_or_default()
+    pub fn extensions(&self) -> &[String] {
+        self.driver.as_ref().map_or(&[], |driver| &driver.extensions)
     }
 
     /// Hands what is pending to the GPU, as far as measuring is concerned: a fence goes behind it.
@@ -515,6 +515,11 @@ impl State {
         self.texture_at(self.active_unit, texture::binding(target))
     }
 
+    /// The size of the texture bound to a target of a unit.
+    pub fn texture_size_at(&self, unit: u32, target: u32) -> texture::Size {
+        self.textures.get(&(unit, target)).map(|image| image.size()).unwrap_or_default()
+    }
+
     /// The texture bound to a target of a unit.
     pub fn texture_at(&self, unit: u32, target: u32) -> Option<Arc<Image>> {
         self.textures.get(&(unit, target)).cloned()
@@ -535,8 +540,7 @@ impl State {
     pub fn use_program(&mut self, name: u32) {
         let program = self.shared.lock().programs.get(name).cloned();
         if let Some(program) = &program {
-            let extensions = self.extensions();
-            program.lock().unwrap_or_else(PoisonError::into_inner).read(name, &extensions);
+            program.lock().unwrap_or_else(PoisonError::into_inner).read(name, self.extensions());
         }
         self.program = program.map(|program| (name, program));
     }
@@ -571,7 +575,7 @@ impl State {
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
         program.linked(vertex, fragment, others);
         if self.program.as_ref().is_some_and(|(used, _)| *used == name) {
-            program.read(name, &self.extensions());
+            program.read(name, self.extensions());
         }
     }
 }
@@ -605,7 +609,7 @@ impl Driver {
             }
         }
         let newer = version.starts_with("OpenGL ES 3");
-        Self { extensions: Arc::new(extensions), software, newer, renderer, version }
+        Self { extensions, software, newer, renderer, version }
     }
 }
 

@@ -31,11 +31,13 @@ fn world() -> MutexGuard<'static, World> {
 #[inline]
 pub fn with<T>(look: impl FnOnce(&mut State) -> T) -> Option<T> {
     guard::shielded(|| {
-        let context =
-            CURRENT.try_with(|current| current.try_borrow().ok().and_then(|context| context.clone()));
-        let context = context.ok().flatten()?;
-        let mut state = context.lock();
-        Some(look(&mut state))
+        let looked = CURRENT.try_with(|current| {
+            // Only this thread can make another context current, and it is here.
+            let context = current.try_borrow().ok()?;
+            let mut state = context.as_ref()?.lock();
+            Some(look(&mut state))
+        });
+        looked.ok().flatten()
     })
     .flatten()
 }

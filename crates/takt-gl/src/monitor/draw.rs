@@ -7,7 +7,8 @@ use takt_predict::fragments::{Elements, Mode};
 use takt_predict::predictor::{DrawCall, DrawState};
 
 use super::context::State;
-use super::inputs::{self, Held};
+use super::few::Few;
+use super::inputs::{self, Held, Inputs};
 use super::program::Linked;
 use crate::entry::Ptr;
 use crate::predict::Models;
@@ -70,6 +71,9 @@ impl Drawing {
     }
 }
 
+/// Most programs read from no more textures than this.
+const TEXTURES: usize = 4;
+
 impl State {
     /// A draw of a frame that is like the one before. False if it is not, because its program was
     /// never measured.
@@ -94,8 +98,7 @@ impl State {
             return None;
         };
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
-        let extensions = self.extensions();
-        let known = program.read(name, &extensions).zip(mode(drawing.mode));
+        let known = program.read(name, self.extensions()).zip(mode(drawing.mode));
         let Some((linked, mode)) =
             known.filter(|_| drawing.vertices() > 0 && drawing.source != Source::Indirect)
         else {
@@ -130,17 +133,13 @@ impl State {
     }
 
     fn predict(&mut self, drawing: &Drawing, scene: &SceneKey, linked: &Linked, models: &mut Models) {
-        let textures: Vec<TextureSize> = linked
-            .samplers
-            .iter()
-            .map(|sampler| {
-                let image = self.texture_at(sampler.unit, sampler.target);
-                let size = image.map(|image| image.size()).unwrap_or_default();
-                TextureSize { width: size.width.max(1), height: size.height.max(1) }
-            })
-            .collect();
+        let sizes = linked.samplers.iter().map(|sampler| {
+            let size = self.texture_size_at(sampler.unit, sampler.target);
+            TextureSize { width: size.width.max(1), height: size.height.max(1) }
+        });
+        let textures = Few::<_, TEXTURES>::new(TextureSize { width: 1, height: 1 }, sizes);
         let SceneKey { raster, target, capabilities, mode, .. } = *scene;
-        let state = DrawState { raster, target, capabilities, textures: &textures };
+        let state = DrawState { raster, target, capabilities, textures: textures.as_slice() };
         let (vertices, copies, locations) = (&self.vertices, &mut self.copies, &linked.attributes);
         let held = Held::new(vertices.bound(), locations);
         let there = inputs::copy(drawing, vertices.bound(), locations, &held, copies);
@@ -155,7 +154,7 @@ impl State {
             index_buffer,
             count: u32::try_from(drawing.count).unwrap_or(0),
             instances: u32::try_from(drawing.instances).unwrap_or(0),
-            inputs: inputs.as_deref().unwrap_or(&[]),
+            inputs: inputs.as_ref().map_or(&[], Inputs::as_slice),
             state: &state,
             fragments: None,
         });

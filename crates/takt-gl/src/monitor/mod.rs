@@ -11,6 +11,7 @@ pub mod context;
 mod copying;
 pub mod current;
 mod draw;
+mod few;
 pub mod framebuffer;
 mod gather;
 mod inputs;
