@@ -1,9 +1,14 @@
 //! Draws that are cut into pieces show what they show in one piece.
 
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use takt_ipc::client::{self, Joined};
+use takt_ipc::message::Hello;
 
 mod support;
-use support::daemon::{Daemon, alone, assert_same, environment};
+use support::daemon::{Daemon, PATIENCE, alone, assert_same, environment};
 use support::server::Server;
 use support::{GL, app, column, is_slow_wanted, products, takt, text, trap};
 
@@ -24,9 +29,16 @@ fn assert_cut(said: &str, name: &str) {
     assert!(!said.contains("unscheduled"), "{name}: {said}");
 }
 
+/// Somebody for whom draws are cut. It asks for nothing.
+fn company(daemon: &Daemon) -> Joined {
+    let hello = Hello { name: "company".to_owned(), ..Hello::default() };
+    client::join(&daemon.socket, &hello, PATIENCE).expect("it may join")
+}
+
 #[test]
 fn our_apps_show_the_same_in_pieces() {
     let daemon = Daemon::start("slicing-apps");
+    let _company = company(&daemon);
     let apps: [(&str, &[&str]); 7] = [
         ("takt-speedometer", &[]),
         ("takt-tachometer", &[]),
@@ -56,6 +68,7 @@ fn groups_of_several_pieces_show_the_same() {
     let hash = |bytes: &[u8]| text(bytes).lines().find(|line| line.contains("hash")).map(str::to_owned);
     let whole = alone(&app("takt-flood"), &arguments);
     let run = |daemon: &Daemon| {
+        let _company = company(daemon);
         let output = daemon.run(&TINY, &app("takt-flood"), &arguments).output().expect("takt starts");
         let said = text(&output.stderr);
         assert_eq!(hash(&output.stdout), hash(&whole.stdout), "{said}");
@@ -71,6 +84,7 @@ fn groups_of_several_pieces_show_the_same() {
 #[test]
 fn no_state_of_gl_gives_pieces_away() {
     let daemon = Daemon::start("slicing-states");
+    let _company = company(&daemon);
     let program = trap("slices", &GL);
     let output = daemon.run(&TINY, &program, &[]).output().expect("takt starts");
     assert_same(&output, &alone(&program, &[]), "slices");
@@ -84,6 +98,7 @@ fn no_state_of_gl_gives_pieces_away() {
 #[test]
 fn a_benchmark_validates_its_scenes_in_pieces() {
     let (daemon, server) = (Daemon::start("slicing-benchmark"), Server::x11());
+    let _company = company(&daemon);
     let few = ["build", "texture", "shading:shading=phong", "bump:bump-render=normals", "loop", "function"];
     let scenes = if is_slow_wanted() { &[][..] } else { &few[..] };
     let validate = |command: &mut Command| {
@@ -100,8 +115,7 @@ fn a_benchmark_validates_its_scenes_in_pieces() {
         (lines, text(&output.stderr))
     };
     let (whole, _) = validate(&mut Command::new("glmark2-es2"));
-    // Alone, it may make pieces of eight times as long.
-    let options = ["--verbose", "--max-slice-ms", "0.125"];
+    let options = ["--verbose", "--max-slice-ms", "1"];
     let (pieces, said) = validate(&mut daemon.run(&options, "glmark2-es2".as_ref(), &[]));
     assert_eq!(pieces, whole, "{said}");
     assert!(whole.iter().filter(|line| line.contains("Success")).count() >= 4, "{whole:?}");
@@ -111,6 +125,7 @@ fn a_benchmark_validates_its_scenes_in_pieces() {
 #[test]
 fn pieces_are_numbered_and_can_be_switched_off() {
     let daemon = Daemon::start("slicing-off");
+    let _company = company(&daemon);
     let flood = app("takt-flood");
     let arguments = ["--iterations", "200", "--size", "320x240", "--frames", "4"];
     let run = |limit: &str| {
@@ -147,6 +162,7 @@ fn without_a_daemon_nothing_is_cut() {
 #[test]
 fn a_renderer_that_is_late_to_unlock_a_fence_finds_it_there() {
     let daemon = Daemon::start("slicing-unlock");
+    let _company = company(&daemon);
     let (program, late) = (trap("long_draws", &GL), trap("late_unlock", &["-shared", "-fPIC", "-ldl"]));
     let mut command = daemon.run(&[&TINY[..], &["--hook", "vendor"]].concat(), &program, &[]);
     let output = command.env("LD_PRELOAD", late).output().expect("takt starts");
@@ -154,4 +170,51 @@ fn a_renderer_that_is_late_to_unlock_a_fence_finds_it_there() {
     let said = text(&output.stderr);
     assert!(said.contains("late_unlock: "), "the renderer has no threads: {said}");
     assert_cut(&said, "long_draws");
+}
+
+/// What the app at slot 0 asked for since it joined, and since somebody else did, in milliseconds.
+fn asked_for(log: &Path) -> (Vec<f64>, Vec<f64>) {
+    let lines = std::fs::read_to_string(log).unwrap_or_default();
+    // The last line may be half written.
+    let records = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let (mut alone, mut among, mut joined) = (Vec::new(), Vec::new(), false);
+    for record in records {
+        match (record["record"].as_str(), record["app"].as_u64()) {
+            (Some("join"), Some(1)) => joined = true,
+            (Some("submit"), Some(0)) => {
+                let ms = record["predicted_ns"].as_f64().expect("a number") / 1e6;
+                if joined { among.push(ms) } else { alone.push(ms) }
+            }
+            _ => {}
+        }
+    }
+    (alone, among)
+}
+
+#[test]
+fn who_was_alone_makes_way_for_whoever_comes() {
+    let log = products().join("slicing-company.jsonl");
+    std::fs::remove_file(&log).unwrap_or_default();
+    let daemon = Daemon::with("slicing-company", &["--record", &log.display().to_string()]);
+    let arguments = ["--platform", "off-screen", "--size", "160x96", "--fps", "0", "--frames", "1000000"];
+    let mut command = daemon.run(&[], &app("takt-scene"), &arguments);
+    let mut scene = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("takt starts");
+    let until = Instant::now() + PATIENCE;
+    let wait = |enough: fn(&(Vec<f64>, Vec<f64>)) -> bool| loop {
+        let asked = asked_for(&log);
+        if enough(&asked) || Instant::now() > until {
+            return asked;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    wait(|(alone, _)| alone.len() >= 30);
+    let _company = company(&daemon);
+    let (alone, among) = wait(|(_, among)| among.len() >= 100);
+    scene.kill().expect("it runs");
+    scene.wait().expect("it ends");
+    let long = |asked: &[f64]| asked.iter().filter(|ms| **ms > 8.0).count();
+    assert!(long(&alone) >= 10, "groups of several frames: {alone:?}");
+    // One may be on its way, and one asked for ahead.
+    assert!(among.len() >= 100 && long(&among) <= 2, "{among:?}");
+    assert_eq!(long(&among[2..]), 0, "{among:?}");
 }
