@@ -16,10 +16,16 @@ done
 . scripts/bench-common.sh
 export LIBGL_ALWAYS_SOFTWARE=1 LP_NUM_THREADS=${LP_NUM_THREADS:-1}
 make_startup
+"$takt" serve --socket "$work/socket" 2>/dev/null &
+server=$!
+until [ -e "$work/socket" ]; do
+    kill -0 "$server" 2>/dev/null || { echo "$0: takt serve does not start" >&2; exit 1; }
+    sleep 0.1
+done
 
-ways=(true run-true alone run measure predict)
+ways=(true run-true alone run measure predict schedule)
 declare -A does=([true]='/bin/true, alone' [run-true]='/bin/true, `takt run`' [alone]='alone' [run]='`takt run`'
-    [measure]='`--measure`' [predict]='`--measure --mode bb+mars`')
+    [measure]='`--measure`' [predict]='`--measure --mode bb+mars`' [schedule]='`--schedule`, with a daemon that runs')
 start() {
     case $1 in
         true) /bin/true ;;
@@ -28,6 +34,7 @@ start() {
         run) "$takt" run -- "$work/startup" ;;
         measure) "$takt" run --measure "$work/m.csv" -- "$work/startup" ;;
         predict) "$takt" run --measure "$work/m.csv" --mode bb+mars -- "$work/startup" ;;
+        schedule) "$takt" run --schedule --socket "$work/socket" -- "$work/startup" 2>/dev/null ;;
     esac
 }
 # The first starts of all find nothing in memory.

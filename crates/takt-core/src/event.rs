@@ -43,15 +43,6 @@ pub enum Event {
         /// How long it is predicted to run.
         estimate: Estimate,
     },
-    /// A waiting group is predicted to run for another time than was said before.
-    Revise {
-        /// Whose it is.
-        app: AppId,
-        /// Which one.
-        group: GroupId,
-        /// How long it is predicted to run.
-        estimate: Estimate,
-    },
     /// The GPU finished a group. Unless it executes in [any order](crate::Execution::AnyOrder),
     /// every group dispatched before this one is finished, too.
     Complete {
@@ -67,14 +58,23 @@ pub enum Event {
     },
     /// The refresh grid was re-anchored or its rate changed.
     Refresh(Refresh),
-    /// Parameters of the scheduler change, with effect at once: groups that wait keep the lengths
-    /// that they were believed to have, and groups in flight their places.
-    Adjust(Adjustable),
     /// Another app's window has the input focus, or none has.
     Focus {
         /// Whose.
         app: Option<AppId>,
     },
+    /// A waiting group is predicted to run for another time than was said before.
+    Revise {
+        /// Whose it is.
+        app: AppId,
+        /// Which one.
+        group: GroupId,
+        /// How long it is predicted to run.
+        estimate: Estimate,
+    },
+    /// Parameters of the scheduler change, with effect at once: groups that wait keep the lengths
+    /// that they were believed to have, and groups in flight their places.
+    Adjust(Adjustable),
 }
 
 /// Something the outside must do or may want to know.

@@ -84,6 +84,7 @@ fn judge(ended: &str, facts: &str, groups: usize, has_display: bool) -> Vec<Find
         Finding::ok("renderer", format!("{} ({})", fact("renderer"), fact("version"))),
         Finding::ok("trial", format!("{groups} command groups were seen; {ended}")),
     ];
+    findings.push(extensions(&fact("extensions")));
     let source = fact("source");
     findings.push(match (fact("fences").as_str(), fact("software").as_str()) {
         ("yes", software) => {
@@ -101,6 +102,14 @@ fn judge(ended: &str, facts: &str, groups: usize, has_display: bool) -> Vec<Find
     findings
 }
 
+/// How many extensions the driver has, and whether the one that Takt uses is among them.
+fn extensions(all: &str) -> Finding {
+    const TIMERS: &str = "GL_EXT_disjoint_timer_query";
+    let all: Vec<&str> = all.split_ascii_whitespace().collect();
+    let with = if all.contains(&TIMERS) { "with" } else { "without" };
+    Finding::ok("extensions", format!("{} of GL, {with} {TIMERS}", all.len()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,9 +121,12 @@ mod tests {
         let findings = judge("it ended", facts, 7, true);
         assert!(findings.iter().all(|finding| finding.status == Status::Ok), "{findings:?}");
         assert!(findings[1].found.starts_with("7 command groups"));
-        assert!(findings[2].found.contains("not compared yet"), "{findings:?}");
+        assert!(findings[3].found.contains("not compared yet"), "{findings:?}");
+        let all = format!("{facts}extensions=GL_A GL_EXT_disjoint_timer_query\n");
+        let found = &judge("it ended", &all, 7, true)[2].found;
+        assert_eq!(found, "2 of GL, with GL_EXT_disjoint_timer_query");
         let decided = judge("it ended", &format!("{facts}source=timer queries (right)\n"), 7, true);
-        assert!(decided[2].found.starts_with("by timer queries (right), the processor time"), "{decided:?}");
+        assert!(decided[3].found.starts_with("by timer queries (right), the processor time"), "{decided:?}");
         assert_eq!(judge("it ended", "", 0, true)[0].status, Status::Problem);
         assert!(
             judge("it ended", "fences=no\n", 0, true).iter().any(|finding| finding.status == Status::Problem)

@@ -595,15 +595,18 @@ impl Driver {
             // SAFETY: a string that lives as long as the context.
             unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy().into_owned()
         };
-        let extensions = text(gl::EXTENSIONS).split_ascii_whitespace().map(str::to_owned).collect();
+        let extensions: Vec<String> =
+            text(gl::EXTENSIONS).split_ascii_whitespace().map(str::to_owned).collect();
         let renderer = text(gl::RENDERER);
         let version = text(gl::VERSION);
         let software = is_software(&renderer);
         if let Some(path) = &settings().facts {
             let word = |yes: bool| if yes { "yes" } else { "no" };
             let (fences, software) = (word(measure::is_possible(display)), word(software));
-            let facts =
-                format!("renderer={renderer}\nversion={version}\nfences={fences}\nsoftware={software}\n");
+            let facts = format!(
+                "renderer={renderer}\nversion={version}\nfences={fences}\nsoftware={software}\nextensions={}\n",
+                extensions.join(" ")
+            );
             if let Err(error) = std::fs::write(path, facts) {
                 guard::say(&format!("cannot write {}: {error}", path.display()));
             }
