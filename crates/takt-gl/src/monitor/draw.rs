@@ -7,9 +7,8 @@ use takt_predict::fragments::{Elements, Mode};
 use takt_predict::predictor::{DrawCall, DrawState};
 
 use super::context::State;
-use super::few::Few;
-use super::inputs::{self, Held, Inputs};
-use super::program::Linked;
+use super::inputs::{self, Held};
+use super::program::{Linked, SamplerUnit};
 use crate::entry::Ptr;
 use crate::predict::Models;
 use crate::slice::Variant;
@@ -71,9 +70,6 @@ impl Drawing {
     }
 }
 
-/// Most programs read from no more textures than this.
-const TEXTURES: usize = 4;
-
 impl State {
     /// A draw of a frame that is like the one before. False if it is not, because its program was
     /// never measured.
@@ -133,13 +129,13 @@ impl State {
     }
 
     fn predict(&mut self, drawing: &Drawing, scene: &SceneKey, linked: &Linked, models: &mut Models) {
-        let sizes = linked.samplers.iter().map(|sampler| {
+        let size = |sampler: &SamplerUnit| {
             let size = self.texture_size_at(sampler.unit, sampler.target);
             TextureSize { width: size.width.max(1), height: size.height.max(1) }
-        });
-        let textures = Few::<_, TEXTURES>::new(TextureSize { width: 1, height: 1 }, sizes);
+        };
+        let textures: Vec<TextureSize> = linked.samplers.iter().map(size).collect();
         let SceneKey { raster, target, capabilities, mode, .. } = *scene;
-        let state = DrawState { raster, target, capabilities, textures: textures.as_slice() };
+        let state = DrawState { raster, target, capabilities, textures: &textures };
         let (vertices, copies, locations) = (&self.vertices, &mut self.copies, &linked.attributes);
         let held = Held::new(vertices.bound(), locations);
         let there = inputs::copy(drawing, vertices.bound(), locations, &held, copies);
@@ -154,7 +150,7 @@ impl State {
             index_buffer,
             count: u32::try_from(drawing.count).unwrap_or(0),
             instances: u32::try_from(drawing.instances).unwrap_or(0),
-            inputs: inputs.as_ref().map_or(&[], Inputs::as_slice),
+            inputs: inputs.as_deref().unwrap_or(&[]),
             state: &state,
             fragments: None,
         });

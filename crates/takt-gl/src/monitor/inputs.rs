@@ -10,53 +10,27 @@ use takt_predict::fragments::{Attribute, BufferId, Elements, IndexFormat, Input}
 use super::buffer::{Buffer, Contents};
 use super::client_memory;
 use super::draw::{Drawing, Source};
-use super::few::Few;
 use super::vertex::{Array, VertexArray, Vertices};
 use crate::gl;
 
 /// Buffers that a draw reads, locked.
 #[derive(Debug)]
-pub(super) struct Held<'a> {
-    few: [Option<Locked<'a>>; FEW],
-    /// All others.
-    more: Vec<Locked<'a>>,
-}
-
-type Locked<'a> = (&'a Arc<Buffer>, MutexGuard<'a, Contents>);
-
-/// Most draws read from no more buffers and attributes than this.
-const FEW: usize = 4;
+pub(super) struct Held<'a>(Vec<(&'a Arc<Buffer>, MutexGuard<'a, Contents>)>);
 
 impl<'a> Held<'a> {
     /// Locks what the attributes at these locations and the indices need, each buffer once and in
     /// the order of their numbers, so that no two threads wait for each other.
     pub(super) fn new(array: &'a VertexArray, locations: &[Option<u32>]) -> Self {
-        let (mut few, mut count, mut more) = ([None; FEW], 0, Vec::new());
         let attributes = locations.iter().filter_map(|location| at(array, *location));
-        for buffer in attributes.filter_map(|array| array.buffer.as_ref()).chain(&array.elements) {
-            let is_same = |other: &&Arc<Buffer>| Arc::ptr_eq(other, buffer);
-            if few.iter().flatten().chain(&more).any(is_same) {
-                continue;
-            }
-            match few.get_mut(count) {
-                Some(place) => *place = Some(buffer),
-                None => more.push(buffer),
-            }
-            count += 1;
-        }
-        if more.is_empty() {
-            few[..count].sort_by_key(|buffer| buffer.map(|buffer| buffer.number()));
-        } else {
-            more.extend(std::mem::take(&mut few).into_iter().flatten());
-            more.sort_by_key(|buffer| buffer.number());
-        }
-        let lock = |buffer: &'a Arc<Buffer>| (buffer, buffer.lock());
-        Self { few: few.map(|buffer| buffer.map(lock)), more: more.into_iter().map(lock).collect() }
+        let mut buffers: Vec<&Arc<Buffer>> = attributes.filter_map(|array| array.buffer.as_ref()).collect();
+        buffers.extend(&array.elements);
+        buffers.sort_by_key(|buffer| buffer.number());
+        buffers.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        Self(buffers.into_iter().map(|buffer| (buffer, buffer.lock())).collect())
     }
 
     fn bytes(&self, wanted: &Arc<Buffer>) -> Option<(&[u8], BufferId)> {
-        let mut all = self.few.iter().flatten().chain(&self.more);
-        let (buffer, contents) = all.find(|(buffer, _)| Arc::ptr_eq(buffer, wanted))?;
+        let (buffer, contents) = self.0.iter().find(|(buffer, _)| Arc::ptr_eq(buffer, wanted))?;
         Some((contents.bytes()?, buffer.id(contents)))
     }
 }
@@ -147,17 +121,13 @@ pub(super) fn elements<'a>(
     }
 }
 
-/// One for each attribute.
-pub(super) type Inputs<'a> = Few<Input<'a>, FEW>;
-
 /// Where the attributes at these locations come from.
 pub(super) fn inputs<'a>(
     vertices: &'a Vertices,
     locations: &[Option<u32>],
     held: &'a Held<'_>,
     copies: &'a Copies,
-) -> Option<Inputs<'a>> {
-    let mut known = true;
+) -> Option<Vec<Input<'a>>> {
     let input = |(number, location): (usize, &Option<u32>)| {
         let Some(array) = at(vertices.bound(), *location) else {
             let place = location.and_then(|location| usize::try_from(location).ok());
@@ -176,16 +146,7 @@ pub(super) fn inputs<'a>(
         let attribute = Attribute { bytes, offset, stride, components, format };
         Some(Input::Array { attribute, buffer, divisor })
     };
-    let none = Input::Constant([0.0; 4]);
-    let inputs = Inputs::new(
-        none,
-        locations.iter().enumerate().map(|location| {
-            let input = input(location);
-            known &= input.is_some();
-            input.unwrap_or(none)
-        }),
-    );
-    known.then_some(inputs)
+    locations.iter().enumerate().map(input).collect()
 }
 
 fn index_format(kind: u32) -> Option<IndexFormat> {
@@ -241,24 +202,7 @@ mod tests {
         let (elements, index_buffer) = elements(&drawing, vertices.bound(), &held, &copies).unwrap();
         assert_eq!([elements.index(3), elements.index(4)], [Some(0), None]);
         assert_eq!(index_buffer.map(|(_, offset)| offset), Some(60));
-        assert_eq!(inputs(&vertices, &locations, &held, &copies).unwrap().as_slice().len(), 2);
-    }
-
-    #[test]
-    fn any_number_of_buffers_is_locked_in_order() {
-        for count in [1, FEW, FEW + 1, 2 * FEW] {
-            let buffers: Vec<_> = (0..count).map(|_| Arc::new(Buffer::new())).collect();
-            let mut vertices = Vertices::default();
-            for (location, buffer) in (0..).zip(buffers.iter().rev()) {
-                buffer.lock().replace(8, Some(&[0; 8]), true);
-                *vertices.attribute(location).unwrap() = Array { buffer: Some(buffer.clone()), ..array(0) };
-            }
-            let locations: Vec<_> = (0..u32::try_from(count).unwrap()).map(Some).collect();
-            let held = Held::new(vertices.bound(), &locations);
-            assert!(buffers.iter().all(|buffer| held.bytes(buffer).is_some()), "{count}");
-            let all: Vec<_> = held.few.iter().flatten().chain(&held.more).collect();
-            assert!(all.is_sorted_by_key(|(buffer, _)| buffer.number()) && all.len() == count, "{count}");
-        }
+        assert_eq!(inputs(&vertices, &locations, &held, &copies).unwrap().len(), 2);
     }
 
     #[test]

@@ -11,7 +11,6 @@ pub mod context;
 mod copying;
 pub mod current;
 mod draw;
-mod few;
 pub mod framebuffer;
 mod gather;
 mod inputs;
