@@ -91,7 +91,8 @@ impl State {
         if self.leave.is_in_the_way() {
             return self.make_way();
         }
-        let full = self.leave.credit().is_some_and(|credit| self.pending() >= credit);
+        let known = !self.leave.gathering.coasts();
+        let full = known && self.leave.credit().is_some_and(|credit| self.pending() >= credit);
         full && self.submit(End::Limit)
     }
 
