@@ -196,14 +196,14 @@ fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
     // Where it failed, the group that was given leave ends all the same.
     if done != 0 || !matches!(swapping, Swapping::Apart(None)) {
         current::with(|state| state.swapped(swapping, began_ns));
+    } else {
+        current::with(State::not_swapped);
     }
     if done != 0 && offscreen::is_wanted() {
         guard::attempted(|| offscreen::follow(display, surface));
         if guard::shielded(|| offscreen::is_window(surface)) == Some(true) {
             current::with(State::bound_backlog);
         }
-    } else {
-        current::with(State::not_swapped);
     }
     if let Swapping::Apart(Some(pass)) = swapping {
         guard::shielded(|| gate::pace(pass));
