@@ -195,7 +195,7 @@ fn asked_for(log: &Path) -> (Vec<f64>, Vec<f64>) {
 fn who_was_alone_makes_way_for_whoever_comes() {
     let log = products().join("slicing-company.jsonl");
     std::fs::remove_file(&log).unwrap_or_default();
-    let daemon = Daemon::with("slicing-company", &["--record", &log.display().to_string()]);
+    let daemon = Daemon::with("slicing-company", "", &["--record", &log.display().to_string()]);
     let arguments = ["--platform", "off-screen", "--size", "160x96", "--fps", "0", "--frames", "1000000"];
     let mut command = daemon.run(&[], &app("takt-scene"), &arguments);
     let mut scene = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("takt starts");
