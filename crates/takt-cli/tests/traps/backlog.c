@@ -5,16 +5,9 @@
 
 #define FRAMES 24
 
-static GLuint heavy(void) {
-    GLuint made = glCreateProgram();
-    glAttachShader(made, shader(GL_VERTEX_SHADER, "attribute vec2 at; void main() { gl_Position = vec4(at, 0.0, 1.0); }"));
-    glAttachShader(made, shader(GL_FRAGMENT_SHADER,
-        "precision highp float; void main() { float sum = gl_FragCoord.x;"
-        "for (int i = 0; i < 300; i++) sum = fract(sum * 1.7 + 0.3); gl_FragColor = vec4(sum); }"));
-    glBindAttribLocation(made, 0, "at");
-    glLinkProgram(made);
-    return made;
-}
+#define HEAVY                                                          \
+    "precision highp float; void main() { float sum = gl_FragCoord.x;" \
+    "for (int i = 0; i < 300; i++) sum = fract(sum * 1.7 + 0.3); gl_FragColor = vec4(sum); }"
 
 int main(void) {
     static const EGLint wanted[] = {EGL_SURFACE_TYPE, EGL_WINDOW_BIT, EGL_RENDERABLE_TYPE, EGL_OPENGL_ES2_BIT, EGL_NONE};
@@ -28,7 +21,7 @@ int main(void) {
     surface = eglCreateWindowSurface(display, config, (EGLNativeWindowType)0, NULL);
     context = new_context(EGL_NO_CONTEXT);
     if (!surface || !eglMakeCurrent(display, surface, surface, context)) die("eglMakeCurrent");
-    glUseProgram(heavy());
+    glUseProgram(program_of(PLAIN, HEAVY));
     glVertexAttribPointer(0, 2, GL_FLOAT, GL_FALSE, 0, all);
     glEnableVertexAttribArray(0);
     for (int frame = 0; frame < FRAMES; frame++) {

@@ -3,13 +3,9 @@
 
 int main(void) {
     start();
-    GLuint made = glCreateProgram();
-    glAttachShader(made, shader(GL_VERTEX_SHADER, "attribute vec2 at; void main() { gl_Position = vec4(at, 0.0, 1.0); }"));
-    glAttachShader(made, shader(GL_FRAGMENT_SHADER,
+    GLuint made = program_of(PLAIN,
         "precision mediump float; uniform float much; void main() { float sum = much;"
-        "for (int i = 0; i < 200; i++) sum = fract(sum * 1.7 + gl_FragCoord.x * 0.01); gl_FragColor = vec4(sum, 0.5, 0.0, 1.0); }"));
-    glBindAttribLocation(made, 0, "at");
-    glLinkProgram(made);
+        "for (int i = 0; i < 200; i++) sum = fract(sum * 1.7 + gl_FragCoord.x * 0.01); gl_FragColor = vec4(sum, 0.5, 0.0, 1.0); }");
     glUseProgram(made);
     glEnableVertexAttribArray(0);
     glVertexAttribPointer(0, 2, GL_FLOAT, GL_FALSE, 0, TRIANGLE);

@@ -58,17 +58,24 @@ static GLuint shader(GLenum kind, const char *source) {
     return made;
 }
 
-static GLuint program(void) {
+/* A program whose first attribute is called "at". */
+static GLuint program_of(const char *vertex, const char *fragment) {
     GLuint made = glCreateProgram();
-    glAttachShader(made, shader(GL_VERTEX_SHADER,
-        "attribute vec2 at; uniform mat4 turn; varying vec2 place;"
-        "void main() { place = at; gl_Position = turn * vec4(at, 0.0, 1.0); }"));
-    glAttachShader(made, shader(GL_FRAGMENT_SHADER,
-        "precision mediump float; varying vec2 place; uniform vec4 colour;"
-        "void main() { gl_FragColor = colour * vec4(place * 0.5 + 0.5, 1.0, 1.0); }"));
+    glAttachShader(made, shader(GL_VERTEX_SHADER, vertex));
+    glAttachShader(made, shader(GL_FRAGMENT_SHADER, fragment));
     glBindAttribLocation(made, 0, "at");
     glLinkProgram(made);
     return made;
+}
+
+/* Vertices where they are. */
+#define PLAIN "attribute vec2 at; void main() { gl_Position = vec4(at, 0.0, 1.0); }"
+
+static GLuint program(void) {
+    return program_of("attribute vec2 at; uniform mat4 turn; varying vec2 place;"
+                      "void main() { place = at; gl_Position = turn * vec4(at, 0.0, 1.0); }",
+                      "precision mediump float; varying vec2 place; uniform vec4 colour;"
+                      "void main() { gl_FragColor = colour * vec4(place * 0.5 + 0.5, 1.0, 1.0); }");
 }
 
 static void use(GLuint name, float turn) {

@@ -53,7 +53,6 @@ fn executes_in_order_without_preemption() {
 #[test]
 fn processes_hand_their_jobs_over_when_they_have_made_them() {
     let mut gpu = Gpu::new(&GpuSpec { model: GpuModel::AnyOrder, ..GpuSpec::default() });
-    let of = |app: u32, group, cost| Job { app: AppId(app), ..job(group, cost) };
     gpu.dispatch(Time::from_us(10), of(1, 1, 100));
     gpu.dispatch(Time::from_us(5), of(2, 2, 10));
     gpu.dispatch(Time::from_us(7), of(1, 3, 20));
