@@ -5,7 +5,7 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use takt_predict::profile::Profile;
@@ -147,7 +147,7 @@ impl Shelf {
     ///
     /// If they cannot be written.
     pub fn keep_rates(&self, rates: &ProgramRates) -> io::Result<()> {
-        replace(&self.rates_path(), &rates.to_text())
+        put(&self.rates_path(), &rates.to_text())
     }
 
     /// Programs whose sources were noted, by name, and files that are not what was noted. These are
@@ -190,7 +190,7 @@ impl Shelf {
     ///
     /// If it cannot be written.
     pub fn keep_profile(&self, text: String) -> io::Result<()> {
-        replace(&self.profile_path(), &store::seal(text))
+        put(&self.profile_path(), &store::seal(text))
     }
 
     /// Keeps models.
@@ -199,7 +199,7 @@ impl Shelf {
     ///
     /// If they cannot be written.
     pub fn keep_models(&self, models: &ShaderModels) -> io::Result<()> {
-        replace(&self.models_path(), &shaders::encode(models))
+        put(&self.models_path(), &shaders::encode(models))
     }
 }
 
@@ -212,22 +212,31 @@ fn read<T>(path: PathBuf, parse: impl FnOnce(&str) -> Result<T, String>) -> Resu
     parse(&text).map(Some).map_err(|reason| BadFile { path, reason })
 }
 
-/// Writes a file and its folder; the place holds the old or the new text, whatever happens.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+/// Writes a text and its folder; the place holds the old or the new one, whatever happens.
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    replace(path, |beside| fs::write(beside, text))
+}
+
+/// Has a file written beside its place, with its folder, and puts it there in one step: the place holds
+/// the old or the new file, whatever happens.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub fn replace(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(folder)?;
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(name);
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
+    let put = || -> io::Result<()> {
+        write(&beside)?;
+        File::open(&beside)?.sync_all()?;
         fs::rename(&beside, path)?;
         // The name itself must survive, too.
         File::open(folder)?.sync_all()
     };
-    write().inspect_err(|_error| {
+    put().inspect_err(|_error| {
         // Nothing is left behind; what went wrong first is what matters.
         let _gone = fs::remove_file(&beside);
     })

@@ -61,6 +61,13 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Answer> {
     }
     // Keys pressed in this terminal are not meant for it, and it keeps no folder from going.
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).current_dir("/");
+    // Nor is it whom a service manager waits to hear from, nor does it keep foreign files open.
+    for name in
+        ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
+    {
+        command.env_remove(name);
+    }
+    takt_ipc::inherit::nothing().context("cannot close what was inherited")?;
     command.stderr(open_log(&log).with_context(|| format!("cannot write {}", log.display()))?);
     let mut daemon = command.spawn().context("cannot start the daemon")?;
     wait(&mut daemon, &socket, &log)?;

@@ -152,3 +152,21 @@ fn a_daemon_in_the_background_ends_when_nobody_needs_it() {
     let gone = serve(&["--stop"]);
     assert!(text(&gone.stderr).contains("no daemon answers"), "{}", text(&gone.stderr));
 }
+
+#[test]
+fn a_daemon_in_the_background_inherits_nothing() {
+    let home = home("inherits");
+    let serve = takt_command("serve");
+    let mut shell = of_user(&home, Command::new("sh"));
+    shell.args(["-c", "exec 9</dev/null; exec \"$0\" serve --background"]).arg(serve.get_program());
+    shell.env("NOTIFY_SOCKET", "/nowhere").env("WATCHDOG_USEC", "1000000");
+    let started = shell.output().expect("sh starts");
+    let said = text(&started.stdout);
+    let pid = said.strip_prefix("process ").and_then(|rest| rest.split(',').next()).expect(&said);
+    assert!(!Path::new(&format!("/proc/{pid}/fd/9")).exists(), "what the shell had open");
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).expect("it runs");
+    let names: Vec<_> = environment.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    assert!(names.iter().any(|name| name.starts_with("XDG_RUNTIME_DIR=")));
+    assert!(!names.iter().any(|name| name.starts_with("NOTIFY_") || name.starts_with("WATCHDOG_")));
+    stop(&home);
+}

@@ -95,7 +95,7 @@ pub fn make(folder: &Path) -> Result<()> {
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             if !takt_ipc::find::is_trustworthy(folder) {
-                let what = format!("{} belongs to somebody else; give --socket", folder.display());
+                let what = format!("{} belongs to somebody else; name another place", folder.display());
                 return Err(Error::new(ErrorKind::PermissionDenied, what));
             }
             Ok(())

@@ -14,6 +14,7 @@
 //! * [`vblank`]: when displays refresh, as the kernel tells.
 //! * [`message`], [`socket`]: joining and leaving, parameters, questions and answers.
 //! * [`find`]: where daemons listen, and which one to turn to.
+//! * [`inherit`]: what programs that are started must not find open.
 //! * [`client`]: all of it, as an app needs it.
 //! * [`session`]: the same for an app that runs on when the daemon does not; [`clock`]: its time.
 //!
@@ -31,6 +32,8 @@ pub mod client;
 pub mod clock;
 #[cfg(not(loom))]
 pub mod find;
+#[cfg(not(loom))]
+pub mod inherit;
 pub mod message;
 pub mod record;
 #[cfg(not(loom))]

@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +16,8 @@ use takt_gl::settings;
 use super::Finding;
 use crate::hook::Hooking;
 
+/// Names that are tried for a folder.
+const TRIES: u32 = 100;
 /// How often the program is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -22,8 +26,7 @@ pub(super) fn findings(
     command: &[OsString],
     seconds: u32,
 ) -> anyhow::Result<Vec<Finding>> {
-    let folder = std::env::temp_dir().join(format!("takt-doctor-{}", std::process::id()));
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let folder = fresh_folder(&std::env::temp_dir())?;
     let (table, facts) = (folder.join("groups.csv"), folder.join("facts"));
     let outcome = run(hooking, command, seconds, (&table, &facts));
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
@@ -33,6 +36,17 @@ pub(super) fn findings(
     // A folder of ours in the user's temporary files; it stays only if it cannot go.
     let _left = fs::remove_dir_all(&folder);
     found
+}
+
+/// Makes a folder for the user alone. Among temporary files anybody may have put something under a
+/// name that can be guessed, so one that is there already is not used.
+fn fresh_folder(among: &Path) -> anyhow::Result<PathBuf> {
+    let mut tries = (0..TRIES).map(|n| among.join(format!("takt-doctor-{}-{n}", std::process::id())));
+    let made = tries.find_map(|folder| match fs::DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
+        made => Some(made.with_context(|| format!("cannot make {}", folder.display())).map(|()| folder)),
+    });
+    made.with_context(|| format!("remove takt-doctor-* from {}", among.display()))?
 }
 
 /// Runs the program until it ends or its time is over; says how it ended.
@@ -114,6 +128,19 @@ fn extensions(all: &str) -> Finding {
 mod tests {
     use super::*;
     use crate::doctor::Status;
+
+    #[test]
+    fn folders_of_others_are_not_used() {
+        let among = std::env::temp_dir().join(format!("takt-trial-{}", std::process::id()));
+        fs::create_dir(&among).expect("made");
+        let first = fresh_folder(&among).expect("made");
+        fs::remove_dir(&first).expect("removed");
+        std::os::unix::fs::symlink("/", &first).expect("a trap");
+        let second = fresh_folder(&among).expect("made");
+        assert_ne!(first, second);
+        assert!(second.symlink_metadata().expect("there").is_dir());
+        fs::remove_dir_all(&among).expect("removed");
+    }
 
     #[test]
     fn what_was_seen_is_judged() {

@@ -13,13 +13,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use takt_calibrate::store::replace;
+use takt_daemon::place;
 use takt_gl::vendor::{INNER_FILE, Note};
 
 use super::{LIBRARY, Vendor};
 
 /// Writes what is missing or stale; returns the list of descriptions for libEGL.
 pub(crate) fn write(library: &Path, vendors: &[Vendor]) -> anyhow::Result<OsString> {
-    let root = cache_folder().join("takt/hook");
+    let root = cache_folder(|name| env::var_os(name))?.join("takt/hook");
     let mut descriptions = Vec::new();
     for (number, vendor) in vendors.iter().enumerate() {
         let folder = root.join(format!("{number}-{}", vendor.name()));
@@ -73,31 +75,35 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes beside `path`, then puts it there in one step.
-fn replace(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let beside = PathBuf::from(name);
-    let done = write(&beside).and_then(|()| fs::rename(&beside, path));
-    if done.is_err() {
-        // Nothing is left behind; what went wrong first is what matters.
-        let _gone = fs::remove_file(&beside);
-    }
-    done
-}
-
-/// Where the user keeps what can be made again.
-fn cache_folder() -> PathBuf {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_CACHE_HOME")
+/// Where the user keeps what can be made again; without a home, in a folder among temporary files that
+/// nobody else can have put there: programs load what lies in it.
+fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> anyhow::Result<PathBuf> {
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let own = absolute("XDG_CACHE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        .or_else(|| absolute("XDG_RUNTIME_DIR"))
-        .unwrap_or_else(env::temp_dir)
+        .or_else(|| absolute("XDG_RUNTIME_DIR"));
+    if let Some(folder) = own {
+        return Ok(folder);
+    }
+    let user = rustix::process::geteuid().as_raw();
+    let folder = env::temp_dir().join(format!("takt-cache-{user}"));
+    place::make(&folder).context("there is no HOME, and no place in its stead; set XDG_CACHE_HOME")?;
+    Ok(folder)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_home_the_cache_is_nobody_elses() {
+        use std::os::unix::fs::MetadataExt;
+        let homely = |name: &str| (name == "HOME").then(|| OsString::from("/home/me"));
+        assert_eq!(cache_folder(homely).unwrap(), Path::new("/home/me/.cache"));
+        let folder = cache_folder(|_| None).unwrap();
+        let found = folder.symlink_metadata().unwrap();
+        assert_eq!((found.mode() & 0o777, found.uid()), (0o700, rustix::process::geteuid().as_raw()));
+    }
 
     #[test]
     fn a_stale_copy_is_replaced_and_a_fresh_one_kept() {
