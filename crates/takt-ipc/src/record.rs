@@ -1,8 +1,8 @@
 //! What the rings carry.
 //!
-//! A record is eight words. The first is the kind; the meaning of the others follows from that, and what a kind does not use is zero. Decoding checks every field, so what
-//! comes out is sensible in itself; whether it fits what happened before is the receiver's to
-//! judge.
+//! A record is eight words. The first is the kind; the meaning of the others follows from that, and
+//! what a kind does not use is zero. Decoding checks every field, so what comes out is sensible in
+//! itself; whether it fits what happened before is the receiver's to judge.
 
 use takt_core::limits::FRAMES_PER_GROUP_MAX;
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
