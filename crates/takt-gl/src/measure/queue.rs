@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long what is in no hurry waits at most.
-const SOON: Duration = Duration::from_millis(20);
+/// How long what is in no hurry waits at most: about a frame, since predictions learn from it.
+const SOON: Duration = Duration::from_millis(5);
 
 /// A queue for one reader, of limited length.
 #[derive(Debug)]
