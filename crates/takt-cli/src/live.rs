@@ -73,13 +73,25 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
     let misses = misses.as_array().map_or(&[][..], Vec::as_slice);
     if !output::is_stdout(args.json.as_deref()) {
         let mut said: String = misses.iter().map(|miss| format!("{}\n", text(miss, "sentence"))).collect();
+        let apps = ask(&path, &Ask::Apps)?;
         if misses.is_empty() {
-            said = format!("{} missed no such deadline in the last {MEMORY_S} s.\n", args.app);
+            said = none_missed(&apps, &args.app);
         }
-        said.push_str(&held(&ask(&path, &Ask::Apps)?, &args.app));
+        said.push_str(&held(&apps, &args.app));
         output::print(&said)?;
     }
     Ok(if misses.is_empty() { Answer::No } else { Answer::Yes })
+}
+
+/// A sentence about an app of which no missed deadline is known.
+fn none_missed(apps: &Value, app: &str) -> String {
+    let found = of(apps, "name", app).or_else(|| of(apps, "app", app));
+    if found.is_some_and(|found| found["paced"] == false) {
+        return format!(
+            "{app} has no frame rate, so no deadlines to miss; takt set {app} --fps gives it one.\n"
+        );
+    }
+    format!("{app} missed no such deadline in the last {MEMORY_S} s.\n")
 }
 
 /// A sentence about an app that waits for long, and what can be done about it.
@@ -108,7 +120,7 @@ pub(crate) fn ask(path: &Path, ask: &Ask) -> anyhow::Result<Value> {
     connection.send(&Message::Ask { text: serde_json::to_string(ask)? }, &[])?;
     let mut answer = String::new();
     loop {
-        let received = connection.receive().context("the daemon does not answer")?;
+        let received = connection.receive().with_context(|| silent(path))?;
         match received.context("the daemon hung up")?.message {
             Message::Answer { text, more } => {
                 answer.push_str(&text);
@@ -125,6 +137,14 @@ pub(crate) fn ask(path: &Path, ask: &Ask) -> anyhow::Result<Value> {
         bail!("{}", text(&answer, "is"));
     }
     Ok(answer["is"].take())
+}
+
+/// What to say of a daemon that takes a question and does not answer it.
+fn silent(path: &Path) -> String {
+    format!(
+        "the daemon at {} does not answer: is it stopped (kill -CONT), or the machine too busy?",
+        path.display()
+    )
 }
 
 fn describe(apps: &Value, summary: &Value) -> String {

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use takt_core::{AppId, AppParams, Event, Refresh, Span, Stats, Time};
+use takt_core::{Action, AppId, AppParams, Event, Refresh, Span, Stats, Time};
 use takt_trace::summary::Miss;
 use takt_trace::{AppMeta, Deduced, Meta, Metrics, Observer, Record, RunFacts, Summary};
 
@@ -56,13 +56,23 @@ impl Log {
         let metrics = Metrics::new(scene.meta(), from.since(Time::ZERO));
         let mut metrics = Deduced::new(listing(metrics));
         // Whoever is attached and did not join within the window was there when it began.
-        let joined: Vec<AppId> =
-            self.records.range(began..).filter_map(|(_, record)| joiner(record)).collect();
-        for member in scene.members.iter().filter(|member| !joined.contains(&member.app)) {
+        let window = self.records.range(began..).enumerate();
+        let mut joined =
+            vec![None; scene.members.iter().map(|member| member.app.index() + 1).max().unwrap_or(0)];
+        for (index, app) in window.clone().filter_map(|(index, (_, record))| Some((index, joiner(record)?))) {
+            if let Some(latest) = joined.get_mut(app.index()) {
+                *latest = Some(index);
+            }
+        }
+        for member in scene.members.iter().filter(|member| joined[member.app.index()].is_none()) {
             metrics.record(from, &join(member));
         }
-        for (at, record) in self.records.range(began..) {
-            metrics.record(*at, record);
+        for (index, (at, record)) in window {
+            // What became of frames of those who had the slot before is not held against anybody.
+            let before = |app: AppId| joined.get(app.index()).is_some_and(|latest| *latest > Some(index));
+            if !judged(record).is_some_and(before) {
+                metrics.record(*at, record);
+            }
         }
         let facts = RunFacts { seed: 0, event_hash: 0, stats: scene.stats, end: now };
         let mut summary = metrics.finish().finish(facts);
@@ -112,6 +122,15 @@ pub fn meta_of(member: &Member) -> AppMeta {
 fn joiner(record: &Record) -> Option<AppId> {
     match record {
         Record::In(Event::Join { app, .. }) => Some(*app),
+        _ => None,
+    }
+}
+
+/// Whose frame or deadline a record is about.
+fn judged(record: &Record) -> Option<AppId> {
+    match record {
+        Record::Out(Action::FrameDone(done)) => Some(done.app),
+        Record::Out(Action::Missed { app, .. }) => Some(*app),
         _ => None,
     }
 }

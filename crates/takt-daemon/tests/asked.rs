@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use takt_core::GroupKind;
-use takt_ipc::client::Joined;
-use takt_ipc::message::{Message, NAME_MAX};
+use takt_core::{GroupKind, Span};
+use takt_ipc::client::{Joined, join};
+use takt_ipc::message::{Hello, Message, NAME_MAX};
 use takt_ipc::socket::Connection;
 
 mod support;
-use support::{Daemon, PATIENCE, await_reply, complete, granted, submit};
+use support::{Daemon, PATIENCE, await_reply, complete, granted, submit, submit_long};
 
 const SUMMARY: &str = r#"{"ask": "summary", "window_s": 30}"#;
 /// More than the system keeps for a socket.
@@ -31,9 +31,31 @@ fn missed(summary: &Value) -> Option<u64> {
 }
 
 #[test]
+fn nobody_is_asked_about_misses_of_who_had_the_slot_before() {
+    let daemon = Daemon::start("before", "refresh_hz = 1000");
+    let paced = |name: &str| Hello { fps_mhz: Some(1_000_000), ..support::hello(name, 5) };
+    let why = |name: &str| daemon.ask(&format!(r#"{{"ask": "why", "app": "{name}"}}"#))["is"].clone();
+    let mut late = join(&daemon.path, &paced("late"), PATIENCE).expect("joined");
+    begin_frame(&mut late);
+    daemon.await_answer(SUMMARY, |answer| missed(answer).is_some_and(|missed| missed > 20));
+    assert!(why("late").as_array().is_some_and(|misses| misses.len() > 20));
+    drop(late);
+    daemon.await_answer(r#"{"ask": "apps"}"#, |answer| answer["is"] == serde_json::json!([]));
+    // It has done nothing yet, so no frame of its own can be late.
+    let heir = join(&daemon.path, &paced("heir"), PATIENCE).expect("joined");
+    assert_eq!(heir.welcome.app, 0, "the same slot");
+    assert_eq!(why("heir"), serde_json::json!([]));
+    let mut free = daemon.join("free", 7);
+    begin_frame(&mut free);
+    assert_eq!(why("free"), serde_json::json!([]), "without a frame rate it has no deadlines");
+}
+
+#[test]
 fn answers_may_be_long() {
     let daemon = Daemon::start("long", "refresh_hz = 1000");
-    let mut apps: Vec<_> = (0..64).map(|n| daemon.join(&name(n), n)).collect();
+    let paced = |n| Hello { fps_mhz: Some(1_000_000), ..support::hello(&name(n), n) };
+    let mut apps: Vec<_> =
+        (0..64).map(|n| join(&daemon.path, &paced(n), PATIENCE).expect("joined")).collect();
     let listed = daemon.ask(r#"{"ask": "apps"}"#);
     assert_eq!(listed["is"].as_array().map(Vec::len), Some(64));
     apps.iter_mut().for_each(begin_frame);
@@ -133,12 +155,14 @@ fn a_busy_tool_makes_room_for_nobody() {
 fn an_app_that_waits_behind_a_more_important_one_is_told_why_and_for_how_long() {
     let daemon = Daemon::start("behind", "mpcg = 1");
     let (mut high, mut low) = (daemon.join("high", 6), daemon.join("low", 5));
-    submit(&mut high, 0, GroupKind::Draw);
+    // Long enough that none of them is late, and keeps no place, before it is asked about.
+    let long = Span::from_ms(10_000);
+    submit_long(&mut high, 0, GroupKind::Draw, long);
     assert_eq!(await_reply(&mut high, granted), 0);
     submit(&mut low, 0, GroupKind::Draw);
     for group in 0..20 {
         // There is always more of it.
-        submit(&mut high, group + 1, GroupKind::Draw);
+        submit_long(&mut high, group + 1, GroupKind::Draw, long);
         complete(&mut high, group);
         assert_eq!(await_reply(&mut high, granted), group + 1);
     }

@@ -104,10 +104,14 @@ impl Server {
     }
 
     fn why(&self, who: &str, frame: Option<u64>) -> Answer {
-        let Some(app) = self.members.find(who).map(|member| member.app) else {
+        let Some(member) = self.members.find(who) else {
             return Answer::refused(format!("no app {who}; takt list shows them"));
         };
-        let mut misses = self.log.misses(clock::now(), KEPT, &self.scene(), app);
+        if !member.paced {
+            // Without a frame rate there are no deadlines.
+            return Answer::Misses(Vec::new());
+        }
+        let mut misses = self.log.misses(clock::now(), KEPT, &self.scene(), member.app);
         misses.retain(|miss| frame.is_none_or(|frame| miss.frame == frame));
         Answer::Misses(misses)
     }
