@@ -3,13 +3,15 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use takt_core::{GroupKind, Span};
+use takt_core::GroupKind;
+use takt_daemon::clock;
+use takt_ipc::Reply;
 use takt_ipc::client::{Joined, join};
 use takt_ipc::message::{Hello, Message, NAME_MAX};
 use takt_ipc::socket::Connection;
 
 mod support;
-use support::{Daemon, PATIENCE, await_reply, complete, granted, submit, submit_long};
+use support::{Daemon, PATIENCE, await_reply, complete, granted, submit};
 
 const SUMMARY: &str = r#"{"ask": "summary", "window_s": 30}"#;
 /// More than the system keeps for a socket.
@@ -38,13 +40,15 @@ fn nobody_is_asked_about_misses_of_who_had_the_slot_before() {
     let mut late = join(&daemon.path, &paced("late"), PATIENCE).expect("joined");
     begin_frame(&mut late);
     daemon.await_answer(SUMMARY, |answer| missed(answer).is_some_and(|missed| missed > 20));
-    assert!(why("late").as_array().is_some_and(|misses| misses.len() > 20));
+    assert!(why("late").as_array().is_some_and(|misses| !misses.is_empty()));
     drop(late);
     daemon.await_answer(r#"{"ask": "apps"}"#, |answer| answer["is"] == serde_json::json!([]));
-    // It has done nothing yet, so no frame of its own can be late.
+    let now_s = clock::now().as_ns() as f64 / 1e9;
     let heir = join(&daemon.path, &paced("heir"), PATIENCE).expect("joined");
     assert_eq!(heir.welcome.app, 0, "the same slot");
-    assert_eq!(why("heir"), serde_json::json!([]));
+    let misses = why("heir");
+    let own = |miss: &Value| miss["deadline_s"].as_f64() > Some(now_s);
+    assert!(misses.as_array().is_some_and(|misses| misses.iter().all(own)), "{misses}");
     let mut free = daemon.join("free", 7);
     begin_frame(&mut free);
     assert_eq!(why("free"), serde_json::json!([]), "without a frame rate it has no deadlines");
@@ -155,22 +159,35 @@ fn a_busy_tool_makes_room_for_nobody() {
 fn an_app_that_waits_behind_a_more_important_one_is_told_why_and_for_how_long() {
     let daemon = Daemon::start("behind", "mpcg = 1");
     let (mut high, mut low) = (daemon.join("high", 6), daemon.join("low", 5));
-    // Long enough that none of them is late, and keeps no place, before it is asked about.
-    let long = Span::from_ms(10_000);
-    submit_long(&mut high, 0, GroupKind::Draw, long);
+    submit(&mut high, 0, GroupKind::Draw);
     assert_eq!(await_reply(&mut high, granted), 0);
+    let (mut ours, mut theirs) = (0, 0);
     submit(&mut low, 0, GroupKind::Draw);
-    for group in 0..20 {
-        // There is always more of it.
-        submit_long(&mut high, group + 1, GroupKind::Draw, long);
-        complete(&mut high, group);
-        assert_eq!(await_reply(&mut high, granted), group + 1);
-    }
     let held = |answer: &Value| answer["is"][1]["held"].clone();
-    let answer = daemon.await_answer(r#"{"ask": "apps"}"#, |answer| held(answer)["why"] == "behind high");
-    let for_s = held(&answer)["for_s"].as_f64().expect("a time");
-    daemon.await_answer(r#"{"ask": "apps"}"#, |answer| held(answer)["for_s"].as_f64() > Some(for_s));
-    complete(&mut high, 20);
-    assert_eq!(await_reply(&mut low, granted), 0, "now it is its turn");
+    let mut crowd_until = |wanted: &dyn Fn(&Value) -> bool| {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            // There is always more of it.
+            submit(&mut high, ours + 1, GroupKind::Draw);
+            complete(&mut high, ours);
+            ours = await_reply(&mut high, granted);
+            // On a slow machine a group is late, and the other's turn has come; then it waits again.
+            while let Some(reply) = low.receiver.next_reply().expect("whole") {
+                if matches!(reply, Reply::Grant { .. }) {
+                    complete(&mut low, theirs);
+                    theirs += 1;
+                    submit(&mut low, theirs, GroupKind::Draw);
+                }
+            }
+            let held = held(&daemon.ask(r#"{"ask": "apps"}"#));
+            if wanted(&held) {
+                return held;
+            }
+            assert!(Instant::now() < until, "{held}");
+        }
+    };
+    let first = crowd_until(&|held| held["why"] == "behind high")["for_s"].as_f64().expect("a time");
+    crowd_until(&|held| held["for_s"].as_f64() > Some(first));
+    complete(&mut high, ours);
     daemon.await_answer(r#"{"ask": "apps"}"#, |answer| held(answer).is_null());
 }

@@ -129,7 +129,7 @@ pub(crate) fn hold(app: &mut Joined, group: u64) {
     assert_eq!(await_reply(app, granted), group);
 }
 
-pub(crate) fn submit_long(app: &mut Joined, group: u64, kind: GroupKind, estimate: Span) {
+fn submit_long(app: &mut Joined, group: u64, kind: GroupKind, estimate: Span) {
     let estimate = Estimate::new(estimate);
     app.sender.send(&Request::Submit { group: GroupId(group), kind, estimate }).expect("room");
 }
