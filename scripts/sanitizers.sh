@@ -3,9 +3,9 @@
 # gcc's address, undefined-behaviour and thread sanitizers in the programs, valgrind over programs and
 # Takt, sanitizers of the Rust compiler in Takt itself, and Miri on what it can run.
 # usage: scripts/sanitizers.sh [asan] [tsan] [valgrind] [rust] [miri]; without words, all of them.
-# What is not installed is skipped, and said. TAKT names the command to use; TOOLCHAIN the one whose
-# sanitizers and Miri are used, nightly unless told otherwise. Where it is not installed, the default
-# toolchain's address sanitizer is used.
+# What is not installed is skipped, and said; what takes longer than LIMIT_S (1200) has failed. TAKT
+# names the command to use; TOOLCHAIN the one whose sanitizers and Miri are used, nightly unless told
+# otherwise. Where it is not installed, the default toolchain's address sanitizer is used.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -15,8 +15,22 @@ parts=("$@")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
+limit=${LIMIT_S:-1200}
 export LIBGL_ALWAYS_SOFTWARE=1 LP_NUM_THREADS=1 XDG_CACHE_HOME="$work/cache"
 
+# Runs a command for so long at most, and says how it ended.
+bounded() { # PART WHAT LOG COMMAND...
+    local part=$1 what=$2 log=$3 began=$SECONDS code=0
+    timeout "$limit" "${@:4}" >"$log" 2>&1 || code=$?
+    if [ "$code" = 0 ]; then
+        echo "$part: ok: $what: $(grep -c '^test .* ok$' "$log" || true) tests in $((SECONDS - began)) s"
+        return
+    fi
+    [ "$code" != 124 ] || what="$what: it did not end within $limit s"
+    echo "$part: FAILED: $what"
+    tail -40 "$log"
+    failed=1
+}
 skip() { echo "$1: SKIPPED, $2"; }
 need_takt() {
     [ -x "$takt" ] || { echo "$0: there is no $takt; run 'make build', or name another with TAKT" >&2; exit 2; }
@@ -99,14 +113,8 @@ has_toolchain() { cargo "+$toolchain" --version >/dev/null 2>&1; }
 instrumented() { # KIND WHAT... : cargo and its arguments
     local kind=$1
     shift
-    if RUSTFLAGS=-Zsanitizer=$kind ASAN_OPTIONS=detect_leaks=0 CARGO_TARGET_DIR="$target/sanitizers-$kind" \
-        "$@" >"$work/rust.log" 2>&1; then
-        echo "rust: ok: $kind: $(grep -c '^test .* ok$' "$work/rust.log" || true) tests"
-    else
-        echo "rust: FAILED: $kind"
-        tail -40 "$work/rust.log"
-        failed=1
-    fi
+    bounded rust "$kind" "$work/rust.log" \
+        env RUSTFLAGS=-Zsanitizer="$kind" ASAN_OPTIONS=detect_leaks=0 CARGO_TARGET_DIR="$target/sanitizers-$kind" "$@"
 }
 
 rust() {
@@ -130,19 +138,16 @@ rust() {
 miri() {
     cargo "+$toolchain" miri --version >/dev/null 2>&1 ||
         { skip miri "it is not installed (rustup +$toolchain component add miri)"; return; }
-    # Miri runs a thousand times slower and knows no shared memory between processes; so small tests
-    # of what is plain code, and none that roll dice for long; loom takes threads apart instead.
+    # Miri runs a thousand times slower and knows no shared memory between processes, nor how one reads
+    # the memory of a program that may have gone; so tests of what is plain code, and none that roll dice
+    # for long. Loom takes threads apart in all ways, here they go one way, with every access looked at.
     export MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR="$target/miri" PROPTEST_CASES=2
     local tests
-    for tests in 'takt-ipc --lib -- ring::tests record::tests message::tests --skip two_threads' 'takt-core --lib -- time::tests refresh::tests'; do
+    for tests in 'takt-ipc --lib -- ring::tests record::tests message::tests' \
+        'takt-core --lib -- time::tests refresh::tests' \
+        'takt-gl --lib -- slice:: group:: monitor:: --skip monitor::client_memory --skip monitor::inputs'; do
         # shellcheck disable=SC2086 # words of their own
-        if cargo "+$toolchain" miri test --locked --package $tests >"$work/miri.log" 2>&1; then
-            echo "miri: ok: $tests: $(grep -c '^test .* ok$' "$work/miri.log" || true) tests"
-        else
-            echo "miri: FAILED: $tests"
-            tail -40 "$work/miri.log"
-            failed=1
-        fi
+        bounded miri "$tests" "$work/miri.log" cargo "+$toolchain" miri test --locked --package $tests
     done
 }
 
@@ -150,7 +155,7 @@ for part in "${parts[@]}"; do
     case $part in
         asan | tsan | rust | miri) (set +u; "$part"; exit "$failed") || failed=1 ;;
         valgrind) (valgrind_part; exit "$failed") || failed=1 ;;
-        *) sed -n '2,8s/^# //p' "$0" >&2; exit 2 ;;
+        *) sed -n '2,9s/^# //p' "$0" >&2; exit 2 ;;
     esac
 done
 exit "$failed"
