@@ -9,7 +9,9 @@ use takt_ipc::client::join;
 use takt_ipc::message::Hello;
 
 mod support;
-use support::{Daemon, PATIENCE, await_reply, await_turn, complete, granted, hello, hold, submit};
+use support::{
+    Daemon, PATIENCE, await_reply, await_turn, complete, granted, hello, hold, submit, submit_long,
+};
 
 const POLICIES: [&str; 9] =
     ["frame-deadline", "fifo", "frrs", "hpf", "timegraph", "germ", "runlist", "edf-cbs", "edf-cbs-hard"];
@@ -18,12 +20,14 @@ const POLICIES: [&str; 9] =
 fn next_after(policy: &str) -> &'static str {
     let daemon = Daemon::start(&format!("next-{policy}"), &format!("policy = '{policy}'\nmpcg = 1"));
     let mut other = daemon.join("other", 5);
+    // While it is the only one: some let nobody go whose group might be in the way of another.
+    hold(&mut other, 0);
     let mut low = daemon.join("low", 1);
     let mut high = daemon.join("high", 9);
-    hold(&mut other, 0);
-    submit(&mut low, 0, GroupKind::Draw);
+    // Whoever is next stays the only one, however long it takes to look.
+    submit_long(&mut low, 0);
     await_turn(&other);
-    submit(&mut high, 0, GroupKind::Draw);
+    submit_long(&mut high, 0);
     await_turn(&other);
     complete(&mut other, 0);
     let until = Instant::now() + PATIENCE;

@@ -105,7 +105,7 @@ pub(crate) fn hello(name: &str, priority: u32) -> Hello {
 }
 
 pub(crate) fn submit(app: &mut Joined, group: u64, kind: GroupKind) {
-    submit_long(app, group, kind, Span::from_us(100));
+    submit_predicted(app, group, kind, Span::from_us(100));
 }
 
 /// Comes back when the loop has read all that was asked for before, by whomever, and has answered.
@@ -124,12 +124,17 @@ pub(crate) fn await_turn(app: &Joined) {
 
 /// A group that keeps its place on the GPU until it ends: nothing is late that is predicted to take
 /// this long.
+pub(crate) fn submit_long(app: &mut Joined, group: u64) {
+    submit_predicted(app, group, GroupKind::Draw, Span::from_ms(60_000));
+}
+
+/// Such a group that has its place.
 pub(crate) fn hold(app: &mut Joined, group: u64) {
-    submit_long(app, group, GroupKind::Draw, Span::from_ms(60_000));
+    submit_long(app, group);
     assert_eq!(await_reply(app, granted), group);
 }
 
-fn submit_long(app: &mut Joined, group: u64, kind: GroupKind, estimate: Span) {
+fn submit_predicted(app: &mut Joined, group: u64, kind: GroupKind, estimate: Span) {
     let estimate = Estimate::new(estimate);
     app.sender.send(&Request::Submit { group: GroupId(group), kind, estimate }).expect("room");
 }
