@@ -38,8 +38,8 @@ pub fn real_time() -> Result<(), String> {
 }
 
 /// Claims all rights for the calling thread, which is to run on a processor of its own if one is
-/// named; returns those that were not granted.
-pub fn claim(processor: Option<usize>) -> Vec<Denied> {
+/// named, with processors that wake up at once if anybody cares; returns those that were not granted.
+pub fn claim(processor: Option<usize>, wake_us: Option<u32>) -> Vec<Denied> {
     let mut denied = Vec::new();
     let mut note = |what, result: Result<(), String>, remedy| {
         if let Err(error) = result {
@@ -68,10 +68,12 @@ pub fn claim(processor: Option<usize>) -> Vec<Denied> {
         let pinned = sched_setaffinity(None, &only).map_err(|error| error.to_string());
         note("its own processor", pinned, "name one in `processor` that is there and allowed");
     }
-    note(
-        "processors that wake up at once",
-        Awake::is_allowed().map_err(|error| error.to_string()),
-        "let the daemon write to /dev/cpu_dma_latency",
-    );
+    if wake_us.is_some() {
+        note(
+            "processors that wake up at once",
+            Awake::is_allowed().map_err(|error| error.to_string()),
+            "let the daemon write to /dev/cpu_dma_latency",
+        );
+    }
     denied
 }

@@ -96,10 +96,10 @@ impl Server {
         let heart = engine.heart().as_fd().try_clone_to_owned()?;
         let scheduling = Loop::new(engine, Span::from_us(settings.loop_spin_us.into()))?;
         let orders = Orders::new(office.orders, scheduling.waker());
-        let processor = settings.processor;
+        let (processor, wake_us) = (settings.processor, settings.wake_us);
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         let scheduler = std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || {
-            let denied = rights::claim(processor);
+            let denied = rights::claim(processor, wake_us);
             // Nobody reads any more if the server gave up meanwhile.
             tell.send(denied).unwrap_or_default();
             scheduling.run()

@@ -1,7 +1,6 @@
 //! A context and everything that its draws depend on.
 
 use std::collections::BTreeMap;
-use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -13,6 +12,7 @@ use takt_predict::predictor::{Submission, Work};
 use super::block::Points;
 use super::buffer::Buffer;
 use super::copying::Unasked;
+use super::driver::Driver;
 use super::framebuffer::{Framebuffers, Target};
 use super::gather::FrameCost;
 use super::inputs::Copies;
@@ -22,16 +22,15 @@ use super::program::Program;
 use super::raster::Raster;
 use super::share::ShareGroup;
 use super::surface::Surface;
-use super::texture::{self, Image};
+use super::texture::Image;
 use super::vertex::Vertices;
 use crate::backlog::Backlog;
-use crate::entry::real;
 use crate::group::{Builder, End};
 use crate::measure::{self, Showing, Stamped, Stamper, Submitted, Waiter};
 use crate::predict::{self, Models, Predicted};
 use crate::settings::settings;
 use crate::slice::Follow;
-use crate::{clock, frames, gate, gl, guard, heap, vendor};
+use crate::{clock, frames, gate, gl, heap, vendor};
 
 /// A context.
 #[derive(Debug)]
@@ -75,12 +74,12 @@ pub struct State {
     /// The program in use, with its name.
     pub program: Option<(u32, Arc<Mutex<Program>>)>,
     /// Buffers by target, except for elements, which belong to vertex arrays.
-    buffers: BTreeMap<u32, Arc<Buffer>>,
+    pub(super) buffers: BTreeMap<u32, Arc<Buffer>>,
     /// Buffers that uniform blocks read from.
     pub(super) uniform_buffers: Points,
     /// Textures by unit and target.
-    textures: BTreeMap<(u32, u32), Arc<Image>>,
-    active_unit: u32,
+    pub(super) textures: BTreeMap<(u32, u32), Arc<Image>>,
+    pub(super) active_unit: u32,
     /// `GL_RENDERBUFFER`.
     pub renderbuffer: Option<Arc<Image>>,
     surface: Option<Arc<Surface>>,
@@ -94,7 +93,7 @@ pub struct State {
     pub observers: Observers,
     /// What the current group tells about draws.
     pub(super) follow: Follow,
-    driver: Option<Driver>,
+    pub(super) driver: Option<Driver>,
     /// Time stamps around groups, where they are of use.
     stamper: Option<Stamper>,
     /// Where fences are waited for, if not anywhere.
@@ -121,18 +120,6 @@ pub struct State {
 
 /// What models said about a group, and who wants to learn.
 type Ticket = (Weak<Mutex<Models>>, Predicted);
-
-/// What the driver says about itself.
-#[derive(Debug)]
-struct Driver {
-    extensions: Vec<String>,
-    software: bool,
-    /// Whether it knows GL ES 3.
-    newer: bool,
-    /// `GL_RENDERER` and `GL_VERSION`.
-    renderer: String,
-    version: String,
-}
 
 impl State {
     fn new(number: u64, (display, handle): (usize, usize), shared: Arc<ShareGroup>) -> Self {
@@ -446,183 +433,7 @@ impl State {
             self.work(Work::Clear { buffers, target: self.predicted_target() });
         }
     }
-
-    /// `glBindBuffer`.
-    pub fn bind_buffer(&mut self, target: u32, name: u32) {
-        let buffer = self.shared.lock().buffers.bind(name);
-        match (target, buffer) {
-            (gl::ELEMENT_ARRAY_BUFFER, buffer) => self.vertices.current().elements = buffer,
-            (_, Some(buffer)) => {
-                self.buffers.insert(target, buffer);
-            }
-            (_, None) => {
-                self.buffers.remove(&target);
-            }
-        }
-    }
-
-    /// `glBindBufferBase` and `glBindBufferRange`, which bind to the target as well.
-    pub fn bind_buffer_part(&mut self, target: u32, index: u32, name: u32, part: Option<(isize, isize)>) {
-        if target == gl::UNIFORM_BUFFER {
-            let newer = self.driver.as_ref().is_some_and(|driver| driver.newer);
-            let buffer = self.shared.lock().buffers.bind(name);
-            if !newer || !self.uniform_buffers.bind(index, buffer, part) {
-                return;
-            }
-        }
-        self.bind_buffer(target, name);
-        if is_written_by_gpu(target) {
-            self.buffer(target).iter().for_each(|buffer| buffer.lock().give_up());
-        }
-    }
-
-    /// The buffer bound to a target.
-    pub fn buffer(&mut self, target: u32) -> Option<Arc<Buffer>> {
-        match target {
-            gl::ELEMENT_ARRAY_BUFFER => self.vertices.current().elements.clone(),
-            target => self.buffers.get(&target).cloned(),
-        }
-    }
-
-    /// `glDeleteBuffers`.
-    pub fn delete_buffers(&mut self, names: &[u32]) {
-        for name in names {
-            let Some(buffer) = self.shared.lock().buffers.delete(*name) else {
-                continue;
-            };
-            self.buffers.retain(|_, held| !Arc::ptr_eq(held, &buffer));
-            self.uniform_buffers.forget(&buffer);
-            self.vertices.forget(&buffer);
-        }
-    }
-
-    /// `glActiveTexture`.
-    pub fn active_texture(&mut self, unit: u32) {
-        self.active_unit = unit.wrapping_sub(gl::TEXTURE0);
-    }
-
-    /// `glBindTexture`.
-    pub fn bind_texture(&mut self, target: u32, name: u32) {
-        let key = (self.active_unit, target);
-        match self.shared.lock().textures.bind(name) {
-            Some(image) => self.textures.insert(key, image),
-            None => self.textures.remove(&key),
-        };
-    }
-
-    /// The texture that a call with this target is about.
-    pub fn texture(&self, target: u32) -> Option<Arc<Image>> {
-        self.texture_at(self.active_unit, texture::binding(target))
-    }
-
-    /// The size of the texture bound to a target of a unit.
-    pub fn texture_size_at(&self, unit: u32, target: u32) -> texture::Size {
-        self.textures.get(&(unit, target)).map(|image| image.size()).unwrap_or_default()
-    }
-
-    /// The texture bound to a target of a unit.
-    pub fn texture_at(&self, unit: u32, target: u32) -> Option<Arc<Image>> {
-        self.textures.get(&(unit, target)).cloned()
-    }
-
-    /// `glDeleteTextures`.
-    pub fn delete_textures(&mut self, names: &[u32]) {
-        for name in names {
-            let Some(image) = self.shared.lock().textures.delete(*name) else {
-                continue;
-            };
-            self.textures.retain(|_, held| !Arc::ptr_eq(held, &image));
-            self.framebuffers.forget(&image);
-        }
-    }
-
-    /// `glUseProgram`.
-    pub fn use_program(&mut self, name: u32) {
-        let program = self.shared.lock().programs.get(name).cloned();
-        if let Some(program) = &program {
-            program.lock().unwrap_or_else(PoisonError::into_inner).read(name, self.extensions());
-        }
-        self.program = program.map(|program| (name, program));
-    }
-
-    /// `glUniformBlockBinding`. A program that was not looked at yet is asked about when it is.
-    pub fn bind_block(&mut self, name: u32, index: u32) {
-        let program = self.shared.lock().programs.get(name).cloned();
-        if let Some(program) = program {
-            let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
-            program.known().into_iter().for_each(|linked| linked.blocks.rebind(name, index));
-        }
-    }
-
-    /// `glLinkProgram`.
-    pub fn link_program(&mut self, name: u32) {
-        let (program, vertex, fragment, others) = {
-            let shared = self.shared.lock();
-            let Some(program) = shared.programs.get(name).cloned() else {
-                return;
-            };
-            let attached = program.lock().unwrap_or_else(PoisonError::into_inner).shaders.clone();
-            let of = |stage: u32| {
-                let shaders = attached.iter().filter_map(|shader| shared.shaders.get(shader));
-                shaders.filter(|shader| shader.stage == stage).map(|shader| shader.compiled.clone()).next()
-            };
-            let others = attached.iter().filter_map(|shader| shared.shaders.get(shader));
-            let others =
-                others.filter(|shader| !matches!(shader.stage, gl::VERTEX_SHADER | gl::FRAGMENT_SHADER));
-            let others = others.count() > 0;
-            (program, of(gl::VERTEX_SHADER), of(gl::FRAGMENT_SHADER), others)
-        };
-        let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
-        program.linked(vertex, fragment, others);
-        if self.program.as_ref().is_some_and(|(used, _)| *used == name) {
-            program.read(name, self.extensions());
-        }
-    }
 }
 
 /// Colour and depth of a surface, roughly.
 const SURFACE_PIXEL_BYTES: u64 = 8;
-
-impl Driver {
-    /// Asks the current context.
-    fn ask(display: usize) -> Self {
-        let text = |what: u32| {
-            // SAFETY: the context is current.
-            let text = unsafe { real::glGetString(what) };
-            if text.is_null() {
-                return String::new();
-            }
-            // SAFETY: a string that lives as long as the context.
-            unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy().into_owned()
-        };
-        let extensions: Vec<String> =
-            text(gl::EXTENSIONS).split_ascii_whitespace().map(str::to_owned).collect();
-        let renderer = text(gl::RENDERER);
-        let version = text(gl::VERSION);
-        let software = is_software(&renderer);
-        if let Some(path) = &settings().facts {
-            let word = |yes: bool| if yes { "yes" } else { "no" };
-            let (fences, software) = (word(measure::is_possible(display)), word(software));
-            let facts = format!(
-                "renderer={renderer}\nversion={version}\nfences={fences}\nsoftware={software}\nextensions={}\n",
-                extensions.join(" ")
-            );
-            if let Err(error) = std::fs::write(path, facts) {
-                guard::say(&format!("cannot write {}: {error}", path.display()));
-            }
-        }
-        let newer = version.starts_with("OpenGL ES 3");
-        Self { extensions, software, newer, renderer, version }
-    }
-}
-
-/// Whether shaders write to buffers at the points of this target.
-fn is_written_by_gpu(target: u32) -> bool {
-    matches!(target, gl::TRANSFORM_FEEDBACK_BUFFER | gl::SHADER_STORAGE_BUFFER | gl::ATOMIC_COUNTER_BUFFER)
-}
-
-/// Whether a renderer of that name runs on the CPU.
-pub fn is_software(renderer: &str) -> bool {
-    let renderer = renderer.to_ascii_lowercase();
-    ["llvmpipe", "softpipe", "swrast", "swiftshader", "software"].iter().any(|name| renderer.contains(name))
-}

@@ -4,6 +4,7 @@
 //! because EGL lets programs move it between threads. Objects that contexts share are locked each
 //! on its own. Locks are taken in this order: context, share group, program, buffers by number.
 
+mod bindings;
 pub mod block;
 pub mod buffer;
 pub(crate) mod client_memory;
@@ -11,6 +12,7 @@ pub mod context;
 mod copying;
 pub mod current;
 mod draw;
+pub mod driver;
 pub mod framebuffer;
 mod gather;
 mod inputs;
