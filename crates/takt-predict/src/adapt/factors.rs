@@ -24,6 +24,10 @@ const FOLLOWING: f64 = 0.3;
 const ONE_SIGN: f64 = 0.6;
 /// Weight of an error in both means.
 const ERROR_WEIGHT: f64 = 0.2;
+/// Predicted time that stands behind a factor which is weighed: that it is right, before anything is
+/// known, and what it goes back to at most.
+const WEIGHT_NS_MIN: f64 = 1e6;
+const WEIGHT_NS_MAX: f64 = 100e6;
 /// Share of a measurement in the factor, by how many there were before; later ones are as above.
 const SETTLING: [f64; 10] = [1.0, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25];
 
@@ -36,6 +40,8 @@ pub struct CorrectionFactor {
     /// Mean relative error of late, and mean size of it.
     error: f64,
     error_size: f64,
+    /// Predicted time that stands behind the factor where it is weighed.
+    weight_ns: f64,
 }
 
 impl Default for CorrectionFactor {
@@ -47,7 +53,7 @@ impl Default for CorrectionFactor {
 impl CorrectionFactor {
     /// A factor that has learnt nothing yet.
     pub fn starting_at(value: f64) -> Self {
-        Self { value, samples: 0, error: 0.0, error_size: 0.0 }
+        Self { value, samples: 0, error: 0.0, error_size: 0.0, weight_ns: WEIGHT_NS_MIN }
     }
 
     /// The factor itself.
@@ -63,6 +69,21 @@ impl CorrectionFactor {
     /// The corrected time of a group.
     pub fn apply(self, parts: &Parts) -> f64 {
         parts.of_type_ns * self.value + parts.aux_ns
+    }
+
+    /// The same for a factor of groups that differ much: each counts as much as was predicted of it,
+    /// so that the factor is that of all their time. What gets in the way of a short group is many times
+    /// as long, and taken by itself would say that all others take many times as long as well.
+    pub fn weigh(&mut self, parts: &Parts, measured_ns: f64) {
+        let right = (measured_ns - parts.aux_ns) / parts.of_type_ns;
+        let behind = self.weight_ns + parts.of_type_ns;
+        let share = parts.of_type_ns / behind;
+        if !right.is_finite() || !(0.0..=1.0).contains(&share) {
+            return;
+        }
+        self.value += (right.clamp(FACTOR_MIN, FACTOR_MAX) - self.value) * share;
+        self.weight_ns = behind.min(WEIGHT_NS_MAX);
+        self.samples = self.samples.saturating_add(1);
     }
 
     /// Moves towards the factor that would have been right; once it has settled, a tenth of the

@@ -149,11 +149,12 @@ impl Adaption {
 
     /// Predicts a group from what the models say. With `switch`, a context switch is due first.
     pub fn predict(&self, key: &GroupKey, parts: &Parts, switch: Disturbance) -> Prediction {
-        let learnt = self.learnt(key);
+        let (learnt, seen) = self.learnt(key);
         let extra = if switch == Disturbance::ContextSwitch { self.switch_ns() } else { 0.0 };
         let value = learnt.factor.apply(parts);
         let (lower, upper) = if learnt.samples >= self.config.warm_up.saturating_mul(2) {
-            (value * learnt.spread.lower(), value * learnt.spread.upper())
+            let upper = learnt.spread.upper();
+            (value * learnt.spread.lower(), value * if seen { upper } else { upper.min(UNSEEN_MAX) })
         } else {
             self.margins(value)
         };
@@ -165,11 +166,11 @@ impl Adaption {
         self.switch.mean.mean.max(0.0)
     }
 
-    /// What is known about groups like this one.
-    fn learnt(&self, key: &GroupKey) -> Learnt {
+    /// What is known about groups like this one, and whether any of just that kind were seen.
+    fn learnt(&self, key: &GroupKey) -> (Learnt, bool) {
         let program = self.programs.peek(&(key.program, key.group_type));
         let scene = self.scenes.peek(key).filter(|learnt| learnt.samples >= SCENE_SAMPLES);
-        scene.or(program).copied().unwrap_or_default()
+        (scene.or(program).copied().unwrap_or_default(), scene.is_some() || !self.config.by_scene)
     }
 
     /// Learns from a finished group: what the models had said, and what was measured.
@@ -178,7 +179,7 @@ impl Adaption {
         match disturbance {
             Disturbance::Unknown => {}
             Disturbance::ContextSwitch => {
-                let learnt = self.learnt(key);
+                let (learnt, _) = self.learnt(key);
                 let excess_ns = measured_ns - learnt.factor.apply(parts);
                 self.switch.add(excess_ns, learnt.samples >= self.config.warm_up);
             }
@@ -186,7 +187,7 @@ impl Adaption {
                 // Of a short group it is only known that it is short, and that need not be learnt
                 // where it was said before.
                 let threshold_ns = self.config.threshold_ns;
-                let predicted_ns = self.learnt(key).factor.apply(parts);
+                let predicted_ns = self.learnt(key).0.factor.apply(parts);
                 if measured_ns > threshold_ns || predicted_ns > SHORT_SAID * threshold_ns {
                     self.learn_undisturbed(key, parts, measured_ns.max(threshold_ns));
                 }
@@ -202,11 +203,12 @@ impl Adaption {
         }
         // Where models see next to nothing, what was measured is many times that: true of this scene,
         // and absurd for others of the program, in which they see something.
-        if parts.of_type_ns >= TELLING * config.threshold_ns || !config.by_scene {
-            program.learn(parts, measured_ns, config);
-        }
         if !config.by_scene {
+            program.learn(parts, measured_ns, config);
             return;
+        }
+        if parts.of_type_ns >= TELLING * config.threshold_ns {
+            program.weigh(parts, measured_ns, config);
         }
         let start = *program;
         let (scene, found) = self.scenes.entry(key);
@@ -230,12 +232,22 @@ impl Adaption {
 
 impl Learnt {
     fn learn(&mut self, parts: &Parts, measured_ns: f64, config: &AdaptionConfig) {
+        self.scatter(parts, measured_ns, config);
+        self.factor.learn(parts, measured_ns);
+    }
+
+    /// The same for groups of many kinds.
+    fn weigh(&mut self, parts: &Parts, measured_ns: f64, config: &AdaptionConfig) {
+        self.scatter(parts, measured_ns, config);
+        self.factor.weigh(parts, measured_ns);
+    }
+
+    fn scatter(&mut self, parts: &Parts, measured_ns: f64, config: &AdaptionConfig) {
         // The scatter is that around the value that would have been predicted, so it is learnt
         // before the factor moves; and not while the factor still finds its place.
         if self.samples >= config.warm_up {
             self.spread.learn(measured_ns / self.factor.apply(parts), config);
         }
-        self.factor.learn(parts, measured_ns);
         self.samples = self.samples.saturating_add(1);
     }
 }
@@ -246,8 +258,11 @@ const SHORT_SAID: f64 = 1.5;
 const TELLING: f64 = 0.1;
 /// No GPU takes longer to switch; a group whose excess is larger met with something else.
 const SWITCH_NS_MAX: f64 = 10e6;
-/// Measurements after which a scene's own factor is used.
-const SCENE_SAMPLES: u32 = 2;
+/// How many times its prediction a group of a kind that was never seen may take at most: that others of
+/// its program scatter more, mostly shorter ones, tells little about it.
+const UNSEEN_MAX: f64 = 4.0;
+/// Measurements after which a scene's own factor is used: one of its own says more than all of others.
+const SCENE_SAMPLES: u32 = 1;
 
 #[cfg(test)]
 mod tests;

@@ -190,6 +190,23 @@ proptest! {
 }
 
 #[test]
+fn what_gets_in_the_way_of_short_groups_says_nothing_about_long_ones() {
+    let mut adaption = Adaption::new(AdaptionConfig::default());
+    let short = Parts { of_type_ns: 5_000.0, aux_ns: 0.0 };
+    for vertices in 0..200 {
+        // Others had the GPU for half a millisecond meanwhile.
+        adaption.learn(&key(3 + vertices % 5), &short, cost(500_000.0), Disturbance::None);
+    }
+    let long = Parts { of_type_ns: 10_000_000.0, aux_ns: 0.0 };
+    for vertices in 1000..1003 {
+        adaption.learn(&key(vertices), &long, cost(11_000_000.0), Disturbance::None);
+    }
+    let told = adaption.predict(&key(100_000), &long, Disturbance::None);
+    assert!(value(told) < 50_000_000.0, "{told:?}");
+    assert!(told.upper.span() < Span::from_ms(200), "{told:?}");
+}
+
+#[test]
 fn what_models_do_not_see_in_one_scene_says_nothing_about_others() {
     let mut adaption = Adaption::new(AdaptionConfig::default());
     let nothing = Parts { of_type_ns: 100.0, aux_ns: 0.0 };

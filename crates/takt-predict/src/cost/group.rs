@@ -12,6 +12,8 @@ pub enum GroupType {
     Swap,
     /// Moving bytes.
     Copy,
+    /// Clears, and nothing else.
+    Clear,
 }
 
 /// Cost of a group's commands in nanoseconds, by kind.
@@ -54,6 +56,8 @@ impl GroupCost {
             GroupType::Draw
         } else if self.copy > 0.0 {
             GroupType::Copy
+        } else if self.clear > 0.0 {
+            GroupType::Clear
         } else {
             GroupType::Other
         }
@@ -65,6 +69,7 @@ impl GroupCost {
             GroupType::Draw => self.draw,
             GroupType::Swap => self.swap,
             GroupType::Copy => self.copy,
+            GroupType::Clear => self.clear,
             GroupType::Other => 0.0,
         };
         let total = self.flush + self.clear + self.draw + self.swap + self.copy;

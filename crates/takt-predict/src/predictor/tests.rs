@@ -340,6 +340,25 @@ fn the_model_asked_for_comes_first_and_the_other_second() {
 }
 
 #[test]
+fn clears_and_swaps_that_cost_nothing_are_different_things() {
+    let mut profile = Profile { flush_ns: 500.0, ..Profile::default() };
+    profile.clear.pixel_ns = [0.125; 8];
+    let mut predictor = Predictor::new(Settings::default(), profile, None);
+    let target = Target::Default { pixels: 10_000_000, fast_clear: false };
+    let buffers = Buffers { color: true, depth: true, stencil: false };
+    for _ in 0..100 {
+        let (_, swap) = predictor.submit(Submission::Swap(target), Disturbance::None);
+        let measured =
+            Measured { cost: Cost::new(Span::from_us(100)), disturbance: Disturbance::None, fragments: None };
+        predictor.learn(&swap, &measured);
+        predictor.work(Work::Clear { buffers, target });
+        let most = predictor.pending(Disturbance::None).upper.span();
+        assert!(most < Span::from_ms(2), "{most:?}");
+        predictor.submit(Submission::Flush, Disturbance::None);
+    }
+}
+
+#[test]
 fn other_commands_count_where_they_belong() {
     let mut profile = profile();
     profile.clear.pixel_ns[1] = 0.5;
@@ -349,7 +368,7 @@ fn other_commands_count_where_they_belong() {
     let target = Target::Default { pixels: 100, fast_clear: false };
     predictor.work(Work::Clear { buffers: Buffers { color: true, ..Buffers::default() }, target });
     let (prediction, ticket) = predictor.submit(Submission::Finish, Disturbance::None);
-    assert_eq!((ns(prediction), ticket.group_type()), (2050, GroupType::Other));
+    assert_eq!((ns(prediction), ticket.group_type()), (2050, GroupType::Clear));
     predictor.work(Work::Upload { bytes: 10 });
     let (prediction, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
     assert_eq!((ns(prediction), ticket.group_type()), (1030, GroupType::Copy));
