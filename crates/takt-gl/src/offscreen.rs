@@ -212,7 +212,7 @@ pub(crate) fn follow(display: Ptr, surface: Ptr) {
     quiet::egl(|| unsafe { real::eglDestroySurface(display, old) });
     guard::shielded(|| {
         current::surface_destroyed(window.display, window.pbuffer);
-        current::surface_created(window.display, new as usize, surface::samples(display, config));
+        current::surface_created(window.display, new as usize, surface::samples(display, config), false);
         current::bound(window.display, new as usize, context as usize);
     });
 }

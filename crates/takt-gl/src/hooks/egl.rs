@@ -76,12 +76,12 @@ unsafe extern "C" fn eglTerminate(display: Ptr) -> u32 {
     done
 }
 
-/// Notes a new surface.
-fn surface(display: Ptr, config: Ptr, surface: Ptr) -> Ptr {
+/// Notes a new surface, and whether swaps show it.
+fn surface(display: Ptr, config: Ptr, surface: Ptr, shows: bool) -> Ptr {
     if !surface.is_null() {
         guard::shielded(|| {
             let samples = samples(display, config);
-            current::surface_created(display as usize, surface as usize, samples);
+            current::surface_created(display as usize, surface as usize, samples, shows);
         });
     }
     surface
@@ -92,7 +92,7 @@ macro_rules! surfaces {
         #[expect(non_snake_case, reason = "names of the registry")]
         unsafe extern "C" fn $name($display: Ptr, $config: Ptr $(, $arg: $ty)*) -> Ptr {
             // SAFETY: the program's own call.
-            surface($display, $config, unsafe { real::$name($display, $config $(, $arg)*) })
+            surface($display, $config, unsafe { real::$name($display, $config $(, $arg)*) }, false)
         }
     )* };
 }
@@ -111,10 +111,10 @@ macro_rules! windows {
         unsafe extern "C" fn $name(display: Ptr, config: Ptr, window: Ptr, attributes: Ptr) -> Ptr {
             if offscreen::is_wanted() {
                 let created = guard::attempted(|| offscreen::create(display, config, $native(window)));
-                return surface(display, config, created.unwrap_or(std::ptr::null_mut()));
+                return surface(display, config, created.unwrap_or(std::ptr::null_mut()), false);
             }
             // SAFETY: the program's own call.
-            surface(display, config, unsafe { real::$name(display, config, window, attributes) })
+            surface(display, config, unsafe { real::$name(display, config, window, attributes) }, true)
         }
     )* };
 }
@@ -190,11 +190,17 @@ unsafe extern "C" fn eglSurfaceAttrib(display: Ptr, surface: Ptr, what: i32, val
 
 /// Shows a frame, with leave and measured.
 fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
-    let swapping = current::with(State::before_swap).unwrap_or(Swapping::Apart(None));
+    show(display, surface, State::swap_does_nothing, call)
+}
+
+/// The same where `idle` says whether the call gives the GPU nothing to do.
+fn show(display: Ptr, surface: Ptr, idle: fn(&State) -> bool, call: impl FnOnce(Ptr) -> u32) -> u32 {
+    let none = Swapping::Apart { pass: None, idle: false };
+    let swapping = current::with(|state| state.before_swap(idle(state))).unwrap_or(none);
     let began_ns = clock::now_ns();
     let done = call(actual(surface));
     // Where it failed, the group that was given leave ends all the same.
-    if done != 0 || !matches!(swapping, Swapping::Apart(None)) {
+    if done != 0 || !matches!(swapping, Swapping::Apart { pass: None, .. }) {
         current::with(|state| state.swapped(swapping, began_ns));
     } else {
         current::with(State::not_swapped);
@@ -205,7 +211,7 @@ fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
             current::with(State::bound_backlog);
         }
     }
-    if let Swapping::Apart(Some(pass)) = swapping {
+    if let Swapping::Apart { pass: Some(pass), .. } = swapping {
         guard::shielded(|| gate::pace(pass));
     }
     done
@@ -267,5 +273,5 @@ unsafe extern "C" fn eglPostSubBufferNV(
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn eglCopyBuffers(display: Ptr, surface: Ptr, target: Ptr) -> u32 {
     // SAFETY: the program's own call.
-    swap(display, surface, |surface| unsafe { real::eglCopyBuffers(display, surface, target) })
+    show(display, surface, |_| false, |surface| unsafe { real::eglCopyBuffers(display, surface, target) })
 }

@@ -97,6 +97,17 @@ pub(crate) fn submit(display: usize, waiter: Option<&Arc<Waiter>>, submitted: Su
     }
 }
 
+/// Measures a group that gives the GPU nothing to do: it is over when everything before it is.
+pub(crate) fn submit_idle(submitted: Submitted) {
+    if is_forked() || !is_wanted() {
+        return;
+    }
+    match REAPER.get_or_init(Reaper::start) {
+        Some(reaper) => reaper.hand_over_idle(Box::new(submitted), clock::now_ns()),
+        None => give_back(&submitted),
+    }
+}
+
 /// Whether this is a copy of the process that is measured; then it is let alone from now on.
 fn is_forked() -> bool {
     let forked = std::process::id() != settings().process;

@@ -52,6 +52,8 @@ pub(crate) struct Reaper {
 enum Message {
     /// A fence, what lies before it, and when it was inserted.
     Group(Fence, Box<Submitted>, u64),
+    /// A group without work for the GPU, and when it was handed over.
+    Idle(Box<Submitted>, u64),
     /// A group that was seen to be complete, and its fence, if it has one.
     Seen(Option<Fence>, Box<Submitted>, Witness),
     /// Answer when everything before this is done; a display may be about to be terminated.
@@ -83,6 +85,11 @@ impl Reaper {
         self.kept(self.queue.push(Message::Group(fence, submitted, inserted_ns)));
     }
 
+    /// Has a group measured that is over when those before it are.
+    pub(crate) fn hand_over_idle(&self, submitted: Box<Submitted>, at_ns: u64) {
+        self.kept(self.queue.push(Message::Idle(submitted, at_ns)));
+    }
+
     /// Has a group written down and learnt from that is complete.
     pub(crate) fn hand_over_seen(&self, fence: Option<Fence>, submitted: Box<Submitted>, witness: Witness) {
         self.kept(self.queue.push_patiently(Message::Seen(fence, submitted, witness)));
@@ -92,6 +99,7 @@ impl Reaper {
         let (fence, submitted) = match pushed {
             Err(Message::Group(fence, submitted, _)) => (Some(fence), submitted),
             Err(Message::Seen(fence, submitted, _)) => (fence, submitted),
+            Err(Message::Idle(submitted, _)) => (None, submitted),
             Ok(()) | Err(Message::Drain(..)) => return,
         };
         fence.into_iter().for_each(Fence::remove);
@@ -165,10 +173,7 @@ fn run(waiting: &Queue<Message>) {
                 match seen {
                     Some(seen) => {
                         seen_ns = seen.at_ns;
-                        let timing = account.completed(&submitted, seen);
-                        if let Some(pass) = submitted.pass {
-                            gate::complete(pass, timing.completed_ns, timing.cost_ns);
-                        }
+                        let timing = completed(&mut account, &submitted, seen);
                         let learned = (!waits_for_timer(&submitted)).then(|| told(&submitted, &timing));
                         let worked_ns = submitted.software.then(|| worked.until(RENDERER.look())).flatten();
                         late.add(Complete { submitted, timing, worked_ns, learned });
@@ -177,6 +182,12 @@ fn run(waiting: &Queue<Message>) {
                     None => super::give_back(&submitted),
                 }
                 passed.keep(fence);
+            }
+            Message::Idle(submitted, at_ns) => {
+                let timing = completed(&mut account, &submitted, Seen::at(at_ns.max(seen_ns)));
+                let learned = Some(told(&submitted, &timing));
+                late.add(Complete { submitted, timing, worked_ns: None, learned });
+                settle(&mut late, &mut rows, false);
             }
             Message::Seen(fence, submitted, Witness { at_ns, renderer }) => {
                 let worked_ns = worked.until(renderer);
@@ -191,6 +202,15 @@ fn run(waiting: &Queue<Message>) {
             }
         }
     }
+}
+
+/// When a group ran that was seen to be complete, which the daemon is told.
+fn completed(account: &mut Account, submitted: &Submitted, seen: Seen) -> Timing {
+    let timing = account.completed(submitted, seen);
+    if let Some(pass) = submitted.pass {
+        gate::complete(pass, timing.completed_ns, timing.cost_ns);
+    }
+    timing
 }
 
 /// How long to wait for something to do, before leave that goes unused is looked for.

@@ -22,6 +22,7 @@ use super::program::Program;
 use super::raster::Raster;
 use super::share::ShareGroup;
 use super::surface::Surface;
+use super::swap::SwapEnd;
 use super::texture::Image;
 use super::vertex::Vertices;
 use crate::backlog::Backlog;
@@ -82,7 +83,7 @@ pub struct State {
     pub(super) active_unit: u32,
     /// `GL_RENDERBUFFER`.
     pub renderbuffer: Option<Arc<Image>>,
-    surface: Option<Arc<Surface>>,
+    pub(super) surface: Option<Arc<Surface>>,
     /// What the GPU is to do.
     pub builder: Builder,
     /// Leave for the current group, and how frames went so far.
@@ -102,8 +103,8 @@ pub struct State {
     parted: bool,
     /// The last group of the frame that is being shown, where this thread sees its end.
     pub(super) showing: Option<Showing>,
-    /// When the frame that is shown was seen to be complete by this thread.
-    pub(super) shown_ns: Option<u64>,
+    /// What is known of the end of the swap that is handed over.
+    pub(super) swap_end: Option<SwapEnd>,
     /// How long this thread had run when the group began, if that is of use.
     ran_ns: Option<u64>,
     /// GL tells once that its clock jumped; we asked, and the program was not told yet.
@@ -148,7 +149,7 @@ impl State {
             waiter: None,
             parted: false,
             showing: None,
-            shown_ns: None,
+            swap_end: None,
             ran_ns: None,
             disjoint: false,
             models: None,
@@ -313,8 +314,11 @@ impl State {
         measure::submits(self.number);
         let submitted =
             Submitted { group, at_ns, software, predicted, pass, gathered, follow, stamped, disturbance };
-        if let Some(at_ns) = self.shown_ns.take() {
+        let swap_end = self.swap_end.take();
+        if let Some(SwapEnd::Seen(at_ns)) = swap_end {
             measure::shown(submitted, at_ns);
+        } else if swap_end.is_some() {
+            measure::submit_idle(submitted);
         } else if end == End::BeforeSwap && software && measure::is_seen_by_program() {
             self.showing = Showing::begin(self.display, submitted);
         } else {

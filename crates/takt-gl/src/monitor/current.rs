@@ -61,8 +61,8 @@ pub fn destroyed(display: usize, handle: usize) {
 }
 
 /// `eglCreateWindowSurface` and others.
-pub fn surface_created(display: usize, handle: usize, samples: u32) {
-    let surface = Surface::new(display, handle);
+pub fn surface_created(display: usize, handle: usize, samples: u32, shows: bool) {
+    let surface = Surface::new(display, handle, shows);
     surface.set_samples(samples);
     world().surfaces.insert((display, handle), Arc::new(surface));
 }

@@ -124,12 +124,12 @@ impl State {
         leave.granted(gate::ask(need, need.max(estimate)));
     }
 
-    /// Asks for leave to swap; none where nobody schedules.
-    pub fn ask_to_swap(&mut self) -> Option<Pass> {
+    /// Asks for leave to swap; none where nobody schedules. With `idle`, that takes no time of the GPU.
+    pub fn ask_to_swap(&mut self, idle: bool) -> Option<Pass> {
         if !gate::is_wanted() {
             return None;
         }
-        let pass = gate::ask_to_swap(self.predicted_swap().most);
+        let pass = gate::ask_to_swap(if idle { Span::ZERO } else { self.predicted_swap().most });
         self.leave.end_frame();
         self.unasked.end_frame();
         self.leave.granted(pass);

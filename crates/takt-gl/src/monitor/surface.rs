@@ -19,6 +19,8 @@ pub struct Surface {
     pub display: usize,
     /// EGL's handle.
     pub handle: usize,
+    /// Whether a swap shows it. One of a pbuffer or pixmap has no effect, as EGL has it.
+    pub shows: bool,
     state: Mutex<Look>,
 }
 
@@ -32,8 +34,8 @@ struct Look {
 
 impl Surface {
     /// A surface that nobody has looked at.
-    pub fn new(display: usize, handle: usize) -> Self {
-        Self { display, handle, state: Mutex::default() }
+    pub fn new(display: usize, handle: usize, shows: bool) -> Self {
+        Self { display, handle, shows, state: Mutex::default() }
     }
 
     /// Its size as last seen.

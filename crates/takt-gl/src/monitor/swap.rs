@@ -19,8 +19,13 @@ use crate::{clock, measure};
 /// How a frame is about to end.
 #[derive(Clone, Copy, Debug)]
 pub enum Swapping {
-    /// The swap is a group of its own, which has this leave.
-    Apart(Option<Pass>),
+    /// The swap is a group of its own.
+    Apart {
+        /// Its leave.
+        pass: Option<Pass>,
+        /// It gives the GPU nothing to do.
+        idle: bool,
+    },
     /// The swap is part of a group.
     Within {
         /// The group ends with it.
@@ -32,10 +37,26 @@ pub enum Swapping {
     },
 }
 
+/// What is known of the end of a swap's group.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SwapEnd {
+    /// It was over by then, with everything before it.
+    Seen(u64),
+    /// It is over when everything before it is.
+    Before,
+}
+
 impl State {
-    /// `eglSwapBuffers` is about to be called: leave is there afterwards, if anybody gives any.
-    pub fn before_swap(&mut self) -> Swapping {
-        if gathers() { self.before_swap_within() } else { self.before_swap_apart() }
+    /// Whether a swap of what is drawn to has no effect. What a renderer on the CPU does in that call
+    /// is its own affair.
+    pub fn swap_does_nothing(&self) -> bool {
+        !self.software() && self.surface.as_ref().is_some_and(|surface| !surface.shows)
+    }
+
+    /// `eglSwapBuffers` is about to be called: leave is there afterwards, if anybody gives any. With
+    /// `idle`, it gives the GPU nothing to do.
+    pub fn before_swap(&mut self, idle: bool) -> Swapping {
+        if gathers() { self.before_swap_within() } else { self.before_swap_apart(idle) }
     }
 
     /// Drawing goes elsewhere: true if the group goes on all the same, because all of it is known.
@@ -57,13 +78,15 @@ impl State {
         true
     }
 
-    fn before_swap_apart(&mut self) -> Swapping {
+    fn before_swap_apart(&mut self, idle: bool) -> Swapping {
         self.submit(End::BeforeSwap);
         self.leave.gathering.stop_coasting();
         self.about_to_swap();
-        let pass = self.ask_to_swap();
-        self.swap_begins();
-        Swapping::Apart(pass)
+        let pass = self.ask_to_swap(idle);
+        if !idle {
+            self.swap_begins();
+        }
+        Swapping::Apart { pass, idle }
     }
 
     fn before_swap_within(&mut self) -> Swapping {
@@ -94,9 +117,10 @@ impl State {
     /// `eglSwapBuffers` is over, which began at that time.
     pub fn swapped(&mut self, swapping: Swapping, began_ns: u64) {
         match swapping {
-            Swapping::Apart(_) => {
-                self.shown_ns = self.showing.take().and_then(Showing::end);
-                let complete = self.shown_ns.is_some();
+            Swapping::Apart { idle, .. } => {
+                let shown = self.showing.take().and_then(Showing::end);
+                let complete = shown.is_some();
+                self.swap_end = shown.map(SwapEnd::Seen).or_else(|| idle.then_some(SwapEnd::Before));
                 self.submit_since(End::Swap, began_ns);
                 if !complete {
                     flush();
