@@ -56,21 +56,15 @@ impl Log {
         let metrics = Metrics::new(scene.meta(), from.since(Time::ZERO));
         let mut metrics = Deduced::new(listing(metrics));
         // Whoever is attached and did not join within the window was there when it began.
-        let window = self.records.range(began..).enumerate();
-        let mut joined =
-            vec![None; scene.members.iter().map(|member| member.app.index() + 1).max().unwrap_or(0)];
-        for (index, app) in window.clone().filter_map(|(index, (_, record))| Some((index, joiner(record)?))) {
-            if let Some(latest) = joined.get_mut(app.index()) {
-                *latest = Some(index);
-            }
-        }
-        for member in scene.members.iter().filter(|member| joined[member.app.index()].is_none()) {
+        let window = self.records.range(began..);
+        let joined: Vec<AppId> = window.clone().filter_map(|(_, record)| joiner(record)).collect();
+        for member in scene.members.iter().filter(|member| !joined.contains(&member.app)) {
             metrics.record(from, &join(member));
         }
-        for (index, (at, record)) in window {
+        for (at, record) in window {
             // What became of frames of those who had the slot before is not held against anybody.
-            let before = |app: AppId| joined.get(app.index()).is_some_and(|latest| *latest > Some(index));
-            if !judged(record).is_some_and(before) {
+            let own = |app| scene.members.get(app).is_none_or(|member| member.since <= *at);
+            if judged(record).is_none_or(own) {
                 metrics.record(*at, record);
             }
         }

@@ -2,11 +2,12 @@
 
 use takt_core::analysis::frames::{Demand, is_schedulable};
 use takt_core::service::{Reservation, Reserve, Service};
-use takt_core::{AppId, AppParams, Priority, Span, Stride};
+use takt_core::{AppId, AppParams, Priority, Span, Stride, Time};
 use takt_ipc::Standing;
 use takt_ipc::message::Hello;
 use takt_ipc::socket::Peer;
 
+use crate::clock;
 use crate::config::{Admission, AppSettings, Settings};
 
 /// A client that is or will be scheduled.
@@ -34,6 +35,8 @@ pub struct Member {
     pub paced: bool,
     /// What it asked for itself.
     pub asked: Terms,
+    /// When it was admitted.
+    pub since: Time,
 }
 
 /// What is to change about a member; what is missing stays.
@@ -193,6 +196,7 @@ impl Members {
             protected,
             paced: terms.paced.unwrap_or(false),
             asked,
+            since: clock::now(),
         };
         Ok(self.slots[slot].insert(member))
     }
