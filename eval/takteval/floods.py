@@ -16,7 +16,7 @@ MODES = ("native", "egl-priority", "takt", "takt-unsliced")
 # How long floods may delay the app; in mode takt-deadlines as long as no deadline is in danger.
 MAX_BLOCKING_MS = 0.5
 # How long pieces may be in mode takt-stretched, where no release is near.
-MAX_STRETCH_MS = 8
+MAX_STRETCH_MS = 4
 
 
 class Experiment:

@@ -6,6 +6,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,6 +72,7 @@ class Machine:
             "load": os.getloadavg()[0],
             "extra_env": self.extra_env,
             "real_time_rights": real_time(),
+            "processor_stalls_ms": stalls_ms(),
             "nvidia_smi": said(["nvidia-smi", "--query-gpu=name,driver_version,clocks.gr,clocks.mem,temperature.gpu",
                                 "--format=csv,noheader"], self.env()),
             "driver": read("/proc/driver/nvidia/version"),
@@ -103,6 +105,19 @@ def real_time():
         return True
     except OSError as error:
         return f"no: {error.strerror}"
+
+
+def stalls_ms(seconds=0.5, least_ms=0.2):
+    """How often and how long a program that never sleeps stands still, on the one processor it is on: nobody can
+    be faster than that. A virtual machine's processors stand still where its host has others to serve."""
+    begin = before = time.monotonic_ns()
+    gaps = []
+    while before - begin < seconds * 1e9:
+        now = time.monotonic_ns()
+        if now - before > least_ms * 1e6:
+            gaps.append(round((now - before) / 1e6, 2))
+        before = now
+    return {"count": len(gaps), "longest": max(gaps, default=0.0), "seconds": seconds}
 
 
 def said(command, env):

@@ -60,7 +60,8 @@ class Report:
         """Where figures come from."""
         runs = [f"`eval/run --budget {run['arguments']['budget']:.0f}"
                 + f" --only {run['arguments']['only']}" * bool(run["arguments"]["only"])
-                + f"`, commit `{run['environment']['commit']}`, {run['seconds']:.0f} s" for run in self.results.runs]
+                + f"`, commit `{run['environment']['commit']}`, {run['seconds']:.0f} s" + stood_still(run)
+                for run in self.results.runs]
         return ("Measured by [eval/run](../evaluation.md) on that machine: " + "; ".join(runs) +
                 ". This page was written by `eval/report`; \"?\" stands for what was not measured.")
 
@@ -76,3 +77,10 @@ class Report:
         """Notes whether something was shown; `good` is none where it was not measured."""
         word = "not measured" if good is None else "shown" if good else "**missed**"
         self.verdicts.append((what, wanted, found, word))
+
+
+def stood_still(run):
+    """How calm the processors of a run's machine were, if it has looked."""
+    stalls = run["environment"].get("processor_stalls_ms")
+    return "" if not stalls else (f" (a processor stood still {stalls['count']} times in {stalls['seconds']:g} s, for up to "
+                                  f"{stalls['longest']:.1f} ms)")

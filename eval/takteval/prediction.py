@@ -5,9 +5,9 @@ import gzip
 import itertools
 
 from takteval import load
-from takteval.crew import Crew, Failed, run
+from takteval.crew import Crew, Failed, Skipped, run
 from takteval.plan import LATER, SOON, Point
-from takteval.scenes import SCENES, check_set_up, glmark2, offscreen
+from takteval.scenes import SCENES, NoSetUp, check_set_up, glmark2, offscreen
 
 # Frames from which on a scene counts as steady: factors have been learned.
 STEADY_FRAME = 60
@@ -101,9 +101,21 @@ class Experiment:
             under = offscreen(self.machine, self.size) if windows else [self.machine.bin / "takt", "run"]
             out = run([*under, "--verbose", "--compare", table, "--", *command(seconds)], self.machine.env(),
                       seconds * 3 + 25)
-            check_set_up(out)
+            self.set_up(out, command)
             return figures(table)
         return Point("prediction", f"prediction-{name}", measure, rank, want_s=3, least_s=2, extra_s=1.5)
+
+    def set_up(self, out, command):
+        """Fails if the program could not set up its scene, unless it cannot do so without Takt either."""
+        try:
+            check_set_up(out)
+        except NoSetUp as failure:
+            alone = run(command(SEEN_S), self.machine.env(native_windows=True, size=self.size), 25)
+            try:
+                check_set_up(alone)
+            except NoSetUp:
+                raise Skipped(f"fails natively: {failure}") from None
+            raise
 
     def gears(self):
         def measure(folder, seconds):
