@@ -119,7 +119,8 @@ impl Judge {
 impl Pending {
     fn identify(&self) -> (GroupKey, Parts) {
         let group_type = self.cost.group_type();
-        let scene = Fingerprint::new(self.vertices, self.target, self.state);
-        (GroupKey { program: self.program, group_type, scene }, self.cost.parts(group_type))
+        let parts = self.cost.parts(group_type);
+        let scene = Fingerprint::new(self.vertices, self.target, self.state).of_size(parts.of_type_ns);
+        (GroupKey { program: self.program, group_type, scene }, parts)
     }
 }
