@@ -22,6 +22,10 @@ use crate::time::Span;
 /// the GPU cleared: about half a millisecond at 60 Hz.
 const GRACE_PARTS: i64 = 32;
 
+/// The part of a period that an app may be late and still find no group longer than was asked for:
+/// some 4 ms at 60 Hz. Threads that are woken late mostly come by then.
+const LATE_PARTS: i64 = 4;
+
 /// What the apps visited so far expect of those below them. Times count from the start of the
 /// current period.
 #[derive(Copy, Clone, Debug)]
@@ -34,8 +38,9 @@ pub(super) struct Clearance {
     until: Option<(i64, AppId)>,
     /// When somebody is no longer waited for.
     lapse: i64,
-    /// Whether somebody is in the middle of a frame, so that more of it can come at any time.
-    open: bool,
+    /// Whether somebody is in the middle of a frame, or late to begin one, so that work of it can come
+    /// at any time.
+    due: bool,
 }
 
 impl Clearance {
@@ -47,7 +52,7 @@ impl Clearance {
             ready_c: profile.offset(context.ready_c),
             until: None,
             lapse: i64::MAX,
-            open: false,
+            due: false,
         }
     }
 
@@ -58,10 +63,10 @@ impl Clearance {
     }
 
     /// How long a group of `lane` may be before it delays somebody too much; nothing beyond what it
-    /// asks for as long as a frame is open, whose next group may be a moment away.
+    /// asks for as long as a frame is open or late, whose next group may be a moment away.
     pub(super) fn room(&self, lane: &Lane) -> i64 {
         let bounded = lane.etpf == Span::ZERO;
-        if bounded && self.open {
+        if bounded && self.due {
             return 0;
         }
         self.until.filter(|_| bounded).map_or(i64::MAX, |(until, _)| until - self.ready_c)
@@ -77,7 +82,7 @@ impl Clearance {
         let Some(tolerated) = self.tolerated.filter(|_| lane.etpf > Span::ZERO) else {
             return;
         };
-        self.open |= is_open(lane);
+        self.due |= is_open(lane);
         let Some(expected) = self.expected(lane, context, profile) else {
             return;
         };
@@ -100,7 +105,9 @@ impl Clearance {
         }
         let refresh = &context.config.refresh;
         let release = profile.offset(refresh.incipient_arrival(lane.target, lane.stride));
-        let lapse = release + profile.offset(refresh.end(context.current)) / GRACE_PARTS;
+        let period = profile.offset(refresh.end(context.current));
+        let lapse = release + period / GRACE_PARTS;
+        self.due |= (release..release + period / LATE_PARTS).contains(&self.now);
         if open || lapse <= self.now {
             return None;
         }

@@ -107,6 +107,38 @@ fn best_effort_work_may_be_longer_where_nobody_waits_for_it() {
 }
 
 #[test]
+fn nothing_is_stretched_in_front_of_who_is_late() {
+    check(
+        "until 1800
+        blocking 50
+        stretch 400
+        A 9 etpf 100
+        B 1
+        @0 A 40 60s
+        @1 B 300 300 300 100 100 100 100",
+        expect![[r#"
+            0..40 A 40 for 0 within 40
+            0 hold A: no slot
+            1 hold B: no slot
+            40..100 A 60s for 0 within 60
+            40 hold B: behind A
+            100 A frame 0 met 0
+            100..400 B 300 for 0 within 400
+            100 hold B: no slot
+            400..700 B 300 for 0 within 400
+            700..1000 B 300 for 1 within 350
+            1000 B missed frame 0 for 0 ×1
+            1000 hold B: clears A
+            1031..1131 B 100 for 1 within 100
+            1031 hold B: no slot
+            1131..1231 B 100 for 1 within 100
+            1231..1331 B 100 for 1 within 100
+            1331..1431 B 100 for 1 within 400
+        "#]],
+    );
+}
+
+#[test]
 fn whoever_does_not_come_is_not_waited_for() {
     let script = format!("blocking 50\n{BEST_EFFORT}").replace("@1010", "@1040");
     check(
