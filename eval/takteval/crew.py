@@ -62,6 +62,10 @@ class Crew:
                 raise Failed(f"{what}: not within {patience_s:.0f} s")
             time.sleep(0.05)
 
+    def pids(self):
+        """Processes by name."""
+        return {name: process.pid for name, process in self._members.items()}
+
     def cpu_s(self, name):
         """Processor time that a program has used so far."""
         fields = Path(f"/proc/{self._members[name].pid}/stat").read_text().rpartition(")")[2].split()

@@ -103,7 +103,7 @@ class Experiment:
                 logs = [folder / f"flood-{number}.csv" for number in range(1, count + 1)]
                 for log in logs:
                     flood(log.stem, self.flood_command(length_ms, primitives, log))
-                with Monitor(self.machine) as monitor:
+                with Monitor(self.machine, crew) as monitor:
                     window = load.measured(crew, logs, WARM_UP_S, seconds)
                 killed = crew.stop(patience_s=min(5.0, 2 + 2 * count * length_ms * self.scale / 1000))
             if logged:

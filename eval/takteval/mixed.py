@@ -107,7 +107,7 @@ class Experiment:
                 load.measured(crew, logs, WARM_UP_S, 0.0, STARTING_S)
                 waiting = [log.stem for log in logs if not load.drawn(log)]
                 before_s = crew.cpu_s("daemon") if daemon else 0.0
-                with Monitor(self.machine) as monitor:
+                with Monitor(self.machine, crew) as monitor:
                     window = load.measured(crew, [], 0.0, seconds)
                 seen = {"cpu_percent": round(100 * (crew.cpu_s("daemon") - before_s) / window.seconds, 2),
                         "list": daemon.list()} if daemon else None

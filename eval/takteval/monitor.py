@@ -1,6 +1,10 @@
-"""What the driver's own tool says about the GPU while something is measured."""
+"""What the driver's own tool says about the GPU while something is measured, and what the system says about
+processors."""
 
+import os
 import subprocess
+import time
+from pathlib import Path
 
 EVERY_MS = 500
 
@@ -9,15 +13,19 @@ class Monitor:
     """`nvidia-smi`, where there is one, twice a second between `with` and its end.
 
     Its utilisation is the share of time, in its own sample periods, in which something ran on the GPU.
+    Of processes it notes how long their threads ran, and waited for a processor.
     """
 
-    def __init__(self, machine):
+    def __init__(self, machine, crew):
         self._env = machine.env()
+        self._crew = crew
+        self.processors = None
         self._wanted = machine.device == "nvidia"
         self._process = None
         self.percent, self.clock_mhz = [], []
 
     def __enter__(self):
+        self._before = times(self._crew.pids())
         if self._wanted:
             try:
                 self._process = subprocess.Popen(
@@ -29,6 +37,7 @@ class Monitor:
         return self
 
     def __exit__(self, *_):
+        self.processors = compared(self._before, times(self._crew.pids()))
         if self._process is None:
             return
         self._process.terminate()
@@ -46,9 +55,40 @@ class Monitor:
             self.clock_mhz.append(clock)
 
     def figures(self):
-        """Means; the first sample is about the time before, and left out. None if there are no others."""
+        """Means; the first sample is about the time before, and left out. Of processors alone if there are no others."""
         if len(self.percent) < 2:
-            return None
+            return {"processors": self.processors}
         mean = lambda values: round(sum(values[1:]) / (len(values) - 1), 1)
         return {"samples": len(self.percent) - 1, "utilisation_percent": mean(self.percent),
-                "clock_mhz": mean(self.clock_mhz)}
+                "clock_mhz": mean(self.clock_mhz), "processors": self.processors}
+
+
+def times(pids):
+    """What was used until now: by the clock, stolen by the host, and by the threads of processes, running and waiting."""
+    ticks = Path("/proc/stat").read_text().splitlines()[0].split()
+    used = {name: scheduled(pid) for name, pid in pids.items()}
+    return time.monotonic(), int(ticks[8]) / os.sysconf("SC_CLK_TCK") if len(ticks) > 8 else 0.0, used
+
+
+def scheduled(pid):
+    """Seconds for which threads of a process ran, and for which they could have run but had no processor."""
+    ran = waited = 0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            fields = task.read_text().split()
+            ran, waited = ran + int(fields[0]), waited + int(fields[1])
+        except (OSError, ValueError, IndexError):
+            # It has ended, or the system keeps no such account.
+            continue
+    return ran / 1e9, waited / 1e9
+
+
+def compared(before, after):
+    """Shares of the time between, in per cent of one processor."""
+    seconds = max(1e-9, after[0] - before[0])
+    share = lambda now, then: round(100 * (now - then) / seconds, 2)
+    return {"stolen_percent": share(after[1], before[1]),
+            "ran_percent": {name: share(used[0], before[2][name][0]) for name, used in after[2].items()
+                            if name in before[2]},
+            "waited_percent": {name: share(used[1], before[2][name][1]) for name, used in after[2].items()
+                               if name in before[2]}}
