@@ -117,7 +117,8 @@ def reality(report):
     grants, ends = live.delays_us()
     return ["The daemon's log of the mixed scenario became a scenario whose apps replay their own groups: when they "
             "asked, what they predicted, how long they made it and what it cost the GPU. The simulator then decided anew, "
-            "with the daemon's own parameters.",
+            "with the daemon's own parameters, for a GPU that serves apps in turn, for a millisecond each: so does this one "
+            "where groups of several processes are in flight, which therefore had equal shares of that time.",
             table(["app", "priority", "met, observed", "met, simulated", "difference"], rows),
             f"GPU busy: {busy[0]:.2f} % observed, {busy[1]:.2f} % simulated. Nine of ten delays from a grant to the "
             f"driver lay in {grants[0]:.0f} to {grants[1]:.0f} µs, from an end to the daemon in {ends[0]:.0f} to "

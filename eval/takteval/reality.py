@@ -94,16 +94,19 @@ class Live:
         """How long each group had the GPU, and how long its app took to make it after it was let go.
 
         A group is with the driver from when its app handed it over, or from the end of the app's group
-        before it, if that was later: that is what apps tell. Of that, it had the GPU when no group had it
-        that ended earlier.
+        before it, if that was later: that is what apps tell.
         """
-        taken = []
-        for group in sorted(self.finished(), key=lambda each: each["ended"]):
+        groups = sorted(self.finished(), key=lambda each: each["ended"])
+        for group in groups:
             told = group["told"] if group["told"] is not None else group["ended"] - group["let_go"]
             group["came"] = max(group["let_go"], group["ended"] - told)
-            group["cost"] = take(taken, group["came"], group["ended"])
+        (by_turns if self.takes_turns() else one_by_one)(groups)
         for groups in self.by_app.values():
             self.making(groups)
+
+    def takes_turns(self):
+        """Whether the GPU serves processes in turn, as live ones do, or each group to its end."""
+        return (self.config or {}).get("execution") == "any-order"
 
     @staticmethod
     def making(groups):
@@ -159,6 +162,31 @@ class Live:
         inside = self.inside()
         return (bounds([group["make"] for group in inside]),
                 bounds([group["heard"] - group["ended"] for group in inside]))
+
+
+def one_by_one(groups):
+    """Each group had the GPU when no group had it that ended earlier."""
+    taken = []
+    for group in groups:
+        group["cost"] = take(taken, group["came"], group["ended"])
+
+
+def by_turns(groups):
+    """Groups that were with the driver together had the GPU for equal shares of that time."""
+    moments = sorted(moment for at, group in enumerate(groups) if group["ended"] > group["came"]
+                     for moment in ((group["came"], True, at), (group["ended"], False, at)))
+    # What a group would have had that is there all the time.
+    had, before, together, since = 0.0, 0, 0, {}
+    for group in groups:
+        group["cost"] = 0
+    for now, comes, at in moments:
+        had += (now - before) / together if together else 0.0
+        before = now
+        together += 1 if comes else -1
+        if comes:
+            since[at] = had
+        else:
+            groups[at]["cost"] = had - since[at]
 
 
 def take(taken, begin, end):
@@ -229,8 +257,10 @@ def scenario(live, folder, *, finishes=True):
     """Writes a scenario and its recordings; the path of the scenario."""
     folder.mkdir(parents=True, exist_ok=True)
     _, ends = live.delays_us()
+    # Contexts of several processes have timeslices.
+    model = "runlist" if live.takes_turns() else live.config["execution"]
     text = [f'name = "live"\nduration_s = {int((live.end - live.start) / 1e9) + 1}\nwarm_up_s = 1\n', scheduler(live),
-            f'[gpu]\nmodel = "{live.config["execution"]}"\ncompletion_delay_us = {ends}\n']
+            f'[gpu]\nmodel = "{model}"\ncompletion_delay_us = {ends}\n']
     for app, facts in sorted(live.apps.items(), key=lambda pair: -pair[1]["priority"]):
         rows = recording(live.by_app[app], live.released[app], live.start, live.end, finishes)
         if rows is None:
