@@ -28,7 +28,7 @@ def page(report):
     policies = {"frame-deadline": "mixed-takt"} | {policy: f"mixed-{policy}" for policy in POLICIES}
     modes = {mode: f"mixed-{mode}" for mode in ("native", "egl-priority", "takt")}
     return ["Apps, rates and GPU times per frame are those of Table 4.1 in Schnitzer's thesis; surfaces were made as "
-            f"large as that takes here. `{MISPREDICTED}` is a map with some 300 draws per frame. Priorities 17 to 14 "
+            f"large as that takes here. `{MISPREDICTED}` is a map with some 300 draws per frame. Priorities 17 to 12 "
             "have reserved time. *Work* is frames times what they take alone. *GPU busy* is the share of time in which at "
             "least one group was with the driver and not finished, by fences; *granted* counts from the grant, so the "
             "time in which apps make commands as well; `nvidia-smi` samples by rules of its own.", loads,

@@ -57,6 +57,14 @@ impl Margins {
         (estimate.span() + self.fixed).scaled(self.upper_permille, 1000).max(self.group_min)
     }
 
+    /// The longest prediction of a group that is assumed not to exceed `conservative`.
+    pub fn predicted_within(&self, conservative: Span) -> Span {
+        if conservative >= Span::FOREVER {
+            return Span::FOREVER;
+        }
+        conservative.scaled(1000, self.upper_permille.max(1)).saturating_sub(self.fixed)
+    }
+
     /// `predO`: the time a group is assumed to need at least.
     pub fn optimistic(&self, estimate: Estimate) -> Span {
         estimate.span().saturating_sub(self.fixed).scaled(self.lower_permille, 1000)

@@ -154,6 +154,10 @@ impl Policy for FrameDeadline {
         self.horizon = (lcm + 2).min(LOOKAHEAD_MAX) as usize;
     }
 
+    fn chooses_freely(&self) -> bool {
+        true
+    }
+
     fn room(&self) -> Span {
         Span::from_ns(self.room.max(0).unsigned_abs())
     }

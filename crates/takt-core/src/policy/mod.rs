@@ -69,6 +69,11 @@ pub trait Policy: Send + core::fmt::Debug {
         false
     }
 
+    /// Whether a choice that is not followed changes nothing.
+    fn chooses_freely(&self) -> bool {
+        false
+    }
+
     /// How long the group that was picked last could have been, and still been picked.
     fn room(&self) -> Span {
         Span::ZERO

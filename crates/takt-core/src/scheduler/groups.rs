@@ -59,13 +59,15 @@ impl Scheduler {
         if self.config.execution == Execution::Preemptive {
             self.preempt();
         }
-        while self.waiting > 0 && self.has_place() {
+        while self.waiting > 0 && (self.has_place() || self.has_spare_place()) {
             self.untold = true;
             self.stats.runs += 1;
             let context = self.context();
             match self.policy.choose(&context, &mut self.lanes) {
-                Some(index) => self.dispatch(index, &context),
-                None => break,
+                Some(index) if self.has_place() || self.lanes[index].reserves_time() => {
+                    self.dispatch(index, &context);
+                }
+                Some(_) | None => break,
             }
         }
         if self.untold {
@@ -80,6 +82,18 @@ impl Scheduler {
     /// altogether, compile a shader say, and the others need not wait for that.
     pub(super) fn has_place(&self) -> bool {
         self.in_flight.len() < IN_FLIGHT_MAX && self.places() < self.config.mpcg as usize
+    }
+
+    /// Whether an app with reserved time waits that may have one place more than there are.
+    ///
+    /// A GPU that serves processes in turn begins with its group at once, and nothing is won by
+    /// letting it wait for one of the others to end.
+    fn has_spare_place(&self) -> bool {
+        self.config.execution == Execution::AnyOrder
+            && self.policy.chooses_freely()
+            && self.in_flight.len() < IN_FLIGHT_MAX
+            && self.places() == self.config.mpcg as usize
+            && self.lanes.iter().any(|lane| lane.head.is_some() && lane.reserves_time())
     }
 
     /// How many groups in flight keep a place.

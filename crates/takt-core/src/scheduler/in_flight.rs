@@ -5,11 +5,17 @@
 //! ends, but not before it can have reached the GPU. The chain hangs on a known instant, the end
 //! of the last completed group, and is rebuilt on every completion; errors do not accumulate. A
 //! group that overruns its prediction pushes the whole chain ahead of it while it does.
+//!
+//! A GPU that serves processes in turn executes in any order, and groups that are in flight
+//! together end together. But it is never idle as long as there is work, so all of it is done when
+//! it would be in order: an end that was predicted holds for whatever is left, however much of it
+//! has been done by then.
 
 use alloc::collections::VecDeque;
 
 use super::lane::Head;
 use crate::app::{AppId, GroupId};
+use crate::config::Execution;
 use crate::limits::IN_FLIGHT_MAX;
 use crate::time::{Span, Time};
 
@@ -49,6 +55,8 @@ pub(super) struct InFlight {
     idle_since: Time,
     conservative: Chain,
     optimistic: Chain,
+    /// Groups may end in any order.
+    any_order: bool,
 }
 
 /// Predicted ends of the first and of the last group of the chain.
@@ -59,12 +67,13 @@ struct Chain {
 }
 
 impl InFlight {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(execution: Execution) -> Self {
         Self {
             groups: VecDeque::with_capacity(IN_FLIGHT_MAX),
             idle_since: Time::ZERO,
             conservative: Chain::default(),
             optimistic: Chain::default(),
+            any_order: execution == Execution::AnyOrder,
         }
     }
 
@@ -112,7 +121,12 @@ impl InFlight {
     pub(super) fn remove(&mut self, position: usize, finished: Time) -> Option<Flying> {
         let flying = self.groups.remove(position)?;
         self.idle_since = self.idle_since.max(finished);
+        let all_done = (self.conservative.last, self.optimistic.last);
         self.rebuild();
+        if self.any_order {
+            self.conservative.last = self.conservative.last.min(all_done.0);
+            self.optimistic.last = self.optimistic.last.min(all_done.1);
+        }
         Some(flying)
     }
 
@@ -154,6 +168,9 @@ impl InFlight {
         }
         let seen_now = |chain: Chain, bound: fn(&Flying) -> Bound| {
             let heard_until = now - unheard;
+            if self.any_order {
+                return chain.last.max(heard_until);
+            }
             if heard_until <= chain.first {
                 return chain.last;
             }

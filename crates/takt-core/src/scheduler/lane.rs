@@ -41,6 +41,11 @@ pub struct Lane {
 }
 
 impl Lane {
+    /// Whether GPU time is reserved for its frames.
+    pub(super) fn reserves_time(&self) -> bool {
+        self.etpf > Span::ZERO
+    }
+
     pub(super) fn new(app: AppId, params: AppParams, target: Period) -> Self {
         Self {
             app,

@@ -130,7 +130,7 @@ impl Scheduler {
             lanes: Vec::with_capacity(config.apps_max as usize),
             focus: None,
             slots: (0..config.apps_max).map(|_| slot()).collect(),
-            in_flight: InFlight::new(),
+            in_flight: InFlight::new(config.execution),
             surplus: 0,
             waiting: 0,
             submissions: 0,
@@ -338,7 +338,8 @@ impl Scheduler {
         assert_eq!(waiting, self.waiting, "lanes with a waiting group are counted");
         let attached = self.slots.iter().filter(|slot| slot.lane.is_some()).count();
         assert_eq!(attached, self.lanes.len(), "one lane per attached slot");
-        let most = self.surplus.max(self.config.mpcg as usize);
+        let spare = usize::from(self.config.execution == Execution::AnyOrder);
+        let most = self.surplus.max(self.config.mpcg as usize + spare);
         assert!(self.places() <= most, "at most mpcg in flight");
         assert!(self.now < self.next_vsync, "the clock is inside the current period");
     }

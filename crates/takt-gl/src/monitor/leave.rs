@@ -120,7 +120,8 @@ impl State {
         let leave = &mut self.leave;
         leave.gathering.set_alone(gate::is_alone());
         leave.gathering.asks(clock::now_ns(), need);
-        let estimate = leave.rest().max(leave.gathering.wanted()).min(gate::slice());
+        let most = longest(need, gate::slice());
+        let estimate = leave.rest().max(leave.gathering.wanted()).min(most);
         leave.granted(gate::ask(need, need.max(estimate)));
     }
 
@@ -135,6 +136,12 @@ impl State {
         self.leave.granted(pass);
         pass
     }
+}
+
+/// How long a group may be that begins with so much: a slice; where that is more than a slice by
+/// itself, what follows within another one goes with it, and need not be switched to once more.
+fn longest(need: Span, slice: Span) -> Span {
+    if need > slice { need + slice } else { slice }
 }
 
 #[cfg(test)]

@@ -1,0 +1,79 @@
+//! A GPU that serves processes in turn: groups that are in flight together end together.
+
+use takt_core::policy::FrameDeadline;
+use takt_core::{
+    Action, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Margins,
+    Priority, Scheduler, Service, Span, Stride, Time,
+};
+
+const FLOODS: [AppId; 3] = [AppId(0), AppId(1), AppId(2)];
+const DIAL: AppId = AppId(3);
+
+fn at(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}
+
+/// Three apps that reserve nothing, and a more important one that does.
+fn scheduler(execution: Execution) -> Scheduler {
+    let config = Config { mpcg: 2, execution, margins: Margins::NONE, ..Config::default() };
+    let mut scheduler = Scheduler::new(config, Box::new(FrameDeadline::new()));
+    for app in FLOODS.into_iter().chain([DIAL]) {
+        let etpf = if app == DIAL { Span::from_ms(4) } else { Span::ZERO };
+        let priority = Priority(1 + app.0);
+        let params = AppParams { priority, stride: Stride::ONE, etpf, service: Service::default() };
+        scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
+    }
+    scheduler
+}
+
+fn submit(scheduler: &mut Scheduler, us: u64, app: AppId, ms: u64) -> Vec<(AppId, Time)> {
+    let (group, estimate) = (GroupId(u64::from(app.0)), Estimate::new(Span::from_ms(ms)));
+    scheduler.handle_event(at(us), Event::Submit { app, group, kind: GroupKind::Draw, estimate });
+    dispatched(scheduler)
+}
+
+fn complete(scheduler: &mut Scheduler, us: u64, app: AppId) -> Vec<(AppId, Time)> {
+    let (group, finished) = (GroupId(u64::from(app.0)), at(us));
+    scheduler.handle_event(finished, Event::Complete { group, finished, cost: Cost::default(), frames: 0 });
+    dispatched(scheduler)
+}
+
+/// Whose groups were let go, and when the GPU is free for them.
+fn dispatched(scheduler: &mut Scheduler) -> Vec<(AppId, Time)> {
+    scheduler.check_invariants();
+    let actions = std::iter::from_fn(|| scheduler.poll_action());
+    let apps = actions.filter_map(|action| match action {
+        Action::Dispatch { app, start, .. } => Some((app, start)),
+        _ => None,
+    });
+    apps.collect()
+}
+
+#[test]
+fn what_is_left_is_done_when_all_was_to_be() {
+    let two_then_one = |execution| {
+        let mut scheduler = scheduler(execution);
+        assert_eq!(submit(&mut scheduler, 0, FLOODS[0], 2), [(FLOODS[0], at(0))]);
+        assert_eq!(submit(&mut scheduler, 0, FLOODS[1], 2), [(FLOODS[1], at(2_000))]);
+        assert_eq!(submit(&mut scheduler, 0, FLOODS[2], 2), [], "all places are taken");
+        complete(&mut scheduler, 3_900, FLOODS[0])
+    };
+    // They had the GPU in turn, so there is no more than a tenth of a millisecond left.
+    assert_eq!(two_then_one(Execution::AnyOrder), [(FLOODS[2], at(4_000))]);
+    // The second one has only begun.
+    assert_eq!(two_then_one(Execution::InOrder), [(FLOODS[2], at(5_900))]);
+}
+
+#[test]
+fn reserved_time_needs_no_place() {
+    let full = |execution| {
+        let mut scheduler = scheduler(execution);
+        submit(&mut scheduler, 0, FLOODS[0], 2);
+        submit(&mut scheduler, 0, FLOODS[1], 2);
+        let dial = submit(&mut scheduler, 100, DIAL, 1);
+        let flood = submit(&mut scheduler, 200, FLOODS[2], 1);
+        (dial, flood)
+    };
+    assert_eq!(full(Execution::AnyOrder), (vec![(DIAL, at(4_000))], vec![]));
+    assert_eq!(full(Execution::InOrder), (vec![], vec![]));
+}
