@@ -14,7 +14,7 @@ SLICES_MS = (0.25, 0.5, 1, 2, 4)
 WARM_UP_S = 1.0
 MODES = ("native", "egl-priority", "takt", "takt-unsliced")
 # How long floods may delay the app; in mode takt-deadlines as long as no deadline is in danger.
-MAX_BLOCKING_MS = 0.5
+MAX_BLOCKING_MS = 0.3
 # How long pieces may be in mode takt-stretched, where no release is near.
 MAX_STRETCH_MS = 4
 

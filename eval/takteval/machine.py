@@ -5,6 +5,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -118,6 +119,15 @@ def stalls_ms(seconds=0.5, least_ms=0.2):
             gaps.append(round((now - before) / 1e6, 2))
         before = now
     return {"count": len(gaps), "longest": max(gaps, default=0.0), "seconds": seconds}
+
+
+def busy_stalls_ms(processors=8, seconds=3.0):
+    """The same of several processors that are all busy: the longest of all."""
+    code = f"from takteval.machine import stalls_ms; print(stalls_ms({seconds})['longest'])"
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
+    busy = [subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
+            for _ in range(max(1, min(processors, os.cpu_count() // 2)))]
+    return max(float(process.communicate()[0] or 0) for process in busy)
 
 
 def said(command, env):

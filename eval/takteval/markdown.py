@@ -12,3 +12,8 @@ def table(heads, rows):
 def number(value, digits=2, unit=""):
     """A number, or "?" where there is none."""
     return "?" if value is None else f"{value:.{digits}f}{unit}"
+
+
+def stolen(monitor):
+    """The time that the host took from this machine's processors, where somebody has looked."""
+    return number(((monitor or {}).get("processors") or {}).get("stolen_percent"), 0, " %")

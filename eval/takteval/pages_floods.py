@@ -2,10 +2,10 @@
 
 from takteval import frames, plots
 from takteval.floods import FPS, LENGTHS_MS, MAX_BLOCKING_MS, MAX_STRETCH_MS, MODES, SLICES_MS
-from takteval.markdown import number, table
+from takteval.markdown import number, stolen, table
 
 HEADS = ["floods", "mode", "FPS", "missed", "p50 ms", "p99 ms", "max ms", "floods' share of the rest", "clock MHz",
-         "measured"]
+         "stolen", "measured"]
 
 
 def page(report):
@@ -18,7 +18,9 @@ def page(report):
              f"flood draws as fast as it may. What counts as missed is in [Evaluation](../evaluation.md). EGL "
              f"priorities are high for the app and low for floods. Takt's longest piece is 1 ms unless said otherwise, "
              f"and floods may delay the app by {MAX_BLOCKING_MS} ms (`max_blocking_ms`). "
-             f"The clock is the mean of what `nvidia-smi` said meanwhile: a GPU with little to do lowers it.")
+             f"The clock is the mean of what `nvidia-smi` said meanwhile: a GPU with little to do lowers it. *Stolen* is the "
+             f"time for which processors of this virtual machine could have run and were not let by its host, in per cent of "
+             f"one.")
     return [loads, "## Alone", table(HEADS, [row(results, f"hero-alone-{mode}", mode, "none") for mode in
                                             ("native", "takt")]),
             *matrix(report), *slices(report), *depths(results), *blocking(results), *shapes(results)]
@@ -51,7 +53,7 @@ def matrix(report):
 
 
 # Ways to cut, by how points' names end, and what verdicts say about them.
-WAYS = {"": "", "-stretched": f" (pieces up to {MAX_STRETCH_MS} ms while no release is near)",
+WAYS = {"-stretched": f" (pieces up to {MAX_STRETCH_MS} ms while no release is near)", "": "",
         "-slice2": " (pieces up to 2 ms)", "-slice4": " (pieces up to 4 ms)"}
 
 
@@ -84,11 +86,12 @@ def row(results, name, mode, floods):
     figures = results.figures(name)
     if figures is None:
         why = "" if point is None else "failed" if "error" in point else "no time"
-        return [floods, mode, "?", "?", "?", "?", "?", "?", "?", why]
+        return [floods, mode, *["?"] * 8, why]
     periods = figures["frames"] + figures["skipped"]
     return [floods, mode, number(figures["fps"], 1), f"{figures['missed']} of {periods}", number(figures["p50_ms"]),
             number(figures["p99_ms"]), number(figures["max_ms"]), number(percent(shares(results, name)), 1, " %"),
-            number((figures.get("monitor") or {}).get("clock_mhz"), 0), f"{figures['window_s']:.0f} s"]
+            number((figures.get("monitor") or {}).get("clock_mhz"), 0), stolen(figures.get("monitor")),
+            f"{figures['window_s']:.0f} s"]
 
 
 def shares(results, name):

@@ -132,6 +132,10 @@ class Live:
         return {self.apps[app]["name"]: met / (met + missed) for app, (met, missed) in self.frames.items()
                 if met + missed}
 
+    def reserving(self):
+        """Names of apps with reserved time."""
+        return {facts["name"] for app, facts in self.apps.items() if self.terms.get(app, {}).get("etpf_ns", 0) > 0}
+
     def utilisation(self):
         """Share of time in which at least one group was with the driver and not finished."""
         return self.covered((group["came"], group["ended"]) for group in self.finished())

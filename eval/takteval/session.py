@@ -9,12 +9,14 @@ import traceback
 
 from takteval import crew, floods, mixed, overhead, plan, prediction, smoke
 from takteval.idle import Idle
-from takteval.machine import Machine
+from takteval.machine import Machine, busy_stalls_ms
 from takteval.screen import Screen
 
 EXPERIMENTS = ("smoke", "floods", "mixed", "overhead", "prediction")
 # Time to write and pack results.
 PACKING_S = 8.0
+# Exit code where processors stand still for too long.
+NOT_CALM = 3
 # Below this there is no time to show everything at length.
 SHORT_BUDGET_S = 400.0
 
@@ -36,6 +38,10 @@ class Session:
             signal.signal(number, self.stop)
         # Whatever hangs, what was measured until then is packed in time.
         signal.setitimer(signal.ITIMER_REAL, max(1.0, self.args.budget - PACKING_S + 1))
+        if self.args.calm and (longest := busy_stalls_ms()) > self.args.calm:
+            print(f"eval: busy processors stand still for up to {longest:.1f} ms here; --calm allows {self.args.calm:g}",
+                  file=sys.stderr)
+            return NOT_CALM
         machine = Machine(self.args.device, dict(pair.split("=", 1) for pair in self.args.env), self.args.config)
         machine.screen = Screen()
         try:
