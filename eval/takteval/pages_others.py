@@ -1,10 +1,15 @@
 """The pages about what Takt costs, and about predictions."""
 
+import json
+
 from takteval import plots
 from takteval.markdown import number, table
 from takteval.overhead import MODES
 from takteval.prediction import MARGIN_FACTOR, MARGIN_US
 
+# Constants that are shown.
+CONSTANTS = ("flush_ns", "draw_ns", "dispatch_upper_ns", "clear.pixel_ns.c", "clear.pixel_ns.cd", "upload.below_ns",
+             "upload.above_ns", "copy.above_ns", "msaa.4")
 # Above this share of its time a GPU is what a scene waits for.
 GPU_BOUND_PERCENT = 95
 
@@ -82,7 +87,36 @@ def prediction(report):
             f"makes of the upper estimate: {MARGIN_FACTOR:g} times {MARGIN_US:g} µs more.", "## Models",
             table(["model", "first frame", "steady, mean of scenes", "steady, worst scene", "without adaption",
                    "took longer than predicted", "than the upper estimate", "than reserved"], summary),
-            "## Scenes: mean relative error, steady", table(["scene", "groups", *models], rows)]
+            "## Scenes: mean relative error, steady", table(["scene", "groups", *models], rows), *calibration(report)]
+
+
+def calibration(report):
+    """What the GPU's clock and constants are, and how well models of shaders fit, as far as that was kept."""
+    profile = kept(report, "prediction-profile", "profile.json")
+    train = kept(report, "prediction-train", "train.json")
+    parts = []
+    if profile:
+        shown = [each for each in profile["constants"] if each["key"] in CONSTANTS]
+        parts += ["## Clock and constants", f"`takt profile` measures by {profile['source']}. A fence is looked at beside it: "
+                  "where both tell of different times for long work, fences are believed.",
+                  table(["constant", "value", "R²", "median error", "how"],
+                        [[f"`{each['key']}`", number(each["value"], 3), number((each["fit"] or {}).get("r_squared"), 3),
+                          number(100 * each["fit"]["error_p50"], 1, " %") if each["fit"] else "", each["note"] or ""]
+                         for each in shown])]
+    if train:
+        parts += ["## Models of shaders", f"`takt train --quick`: {train['shaders']} shaders made up, measured one by one; each "
+                  "model was also fitted without a part of them, and asked about that part. They only have to do for the first frame "
+                  "of a program that nobody has profiled: from then on, what was measured corrects them.",
+                  table(["model", "shaders", "R²", "R², unseen", "median error, unseen"],
+                        [[each["model"], each["runs"], number(each["r_squared"], 3), number(each["cross_r_squared"], 3),
+                          number(100 * each["cross_error_p50"], 1, " %")] for each in train["models"]])]
+    return parts
+
+
+def kept(report, point, name):
+    """A file that a point has left, if it is there."""
+    path = report.results.points.get(point, {}).get("raw")
+    return json.loads((path / name).read_text()) if path and (path / name).exists() else None
 
 
 def steady(figures, model):
