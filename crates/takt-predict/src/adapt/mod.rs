@@ -97,6 +97,8 @@ pub struct Adaption {
 struct Learnt {
     factor: CorrectionFactor,
     spread: Spread,
+    /// The most by which a group took longer than predicted, which fades.
+    excess_ns: f64,
     samples: u32,
 }
 
@@ -153,8 +155,12 @@ impl Adaption {
         let extra = if switch == Disturbance::ContextSwitch { self.switch_ns() } else { 0.0 };
         let value = learnt.factor.apply(parts);
         let (lower, upper) = if learnt.samples >= self.config.warm_up.saturating_mul(2) {
-            let upper = learnt.spread.upper();
-            (value * learnt.spread.lower(), value * if seen { upper } else { upper.min(UNSEEN_MAX) })
+            let spread = &learnt.spread;
+            let upper = value * if seen { spread.upper() } else { spread.upper().min(UNSEEN_MAX) };
+            (
+                value * spread.lower(),
+                upper.min(value + EXCESS_HEADROOM * learnt.excess_ns).max(value * quantile::LEAST.exp()),
+            )
         } else {
             self.margins(value)
         };
@@ -246,7 +252,9 @@ impl Learnt {
         // The scatter is that around the value that would have been predicted, so it is learnt
         // before the factor moves; and not while the factor still finds its place.
         if self.samples >= config.warm_up {
-            self.spread.learn(measured_ns / self.factor.apply(parts), config);
+            let predicted_ns = self.factor.apply(parts);
+            self.spread.learn(measured_ns / predicted_ns, config);
+            self.excess_ns = (measured_ns - predicted_ns).max(self.excess_ns * EXCESS_FADING);
         }
         self.samples = self.samples.saturating_add(1);
     }
@@ -258,6 +266,12 @@ const SHORT_SAID: f64 = 1.5;
 const TELLING: f64 = 0.1;
 /// No GPU takes longer to switch; a group whose excess is larger met with something else.
 const SWITCH_NS_MAX: f64 = 10e6;
+/// How far beyond the largest excess an upper estimate may lie. What gets in the way of groups, such as
+/// turns of other processes, is as long for short ones as for long ones, which times of short ones, taken
+/// as multiples of their predictions, do not know.
+const EXCESS_HEADROOM: f64 = 1.5;
+/// What is left of that excess after one more measurement.
+const EXCESS_FADING: f64 = 0.999;
 /// How many times its prediction a group of a kind that was never seen may take at most: that others of
 /// its program scatter more, mostly shorter ones, tells little about it.
 const UNSEEN_MAX: f64 = 4.0;

@@ -207,6 +207,21 @@ fn what_gets_in_the_way_of_short_groups_says_nothing_about_long_ones() {
 }
 
 #[test]
+fn upper_estimates_are_not_far_beyond_the_longest_delay() {
+    let mut adaption = Adaption::new(AdaptionConfig::default());
+    let [short, long] = [300_000.0, 2_000_000.0].map(|of_type_ns| Parts { of_type_ns, aux_ns: 0.0 });
+    for n in 0..200 {
+        // Now and then another process has the GPU for six milliseconds.
+        let ns = if n % 20 == 19 { 6_300_000.0 } else { 300_000.0 };
+        adaption.learn(&key(3), &short, cost(ns), Disturbance::None);
+    }
+    let told = adaption.predict(&key(3), &short, Disturbance::None);
+    assert!(told.upper.span() >= Span::from_us(6_000), "{told:?}");
+    let told = adaption.predict(&key(3), &long, Disturbance::None);
+    assert!(told.upper.span() <= told.value.span() + Span::from_us(9_500), "{told:?}");
+}
+
+#[test]
 fn what_models_do_not_see_in_one_scene_says_nothing_about_others() {
     let mut adaption = Adaption::new(AdaptionConfig::default());
     let nothing = Parts { of_type_ns: 100.0, aux_ns: 0.0 };
