@@ -23,7 +23,9 @@ class Machine:
         self.daemon_config = daemon_config
         self.bin, self.lib = ROOT / "bin", ROOT / "lib"
         if not (self.bin / "takt").exists():
-            raise SystemExit(f"eval: {self.bin}/takt is missing: make eval-bundle makes a folder to run this from")
+            print(f"eval: {self.bin}/takt is missing: make eval-bundle makes out/eval-bundle, to run this from",
+                  file=sys.stderr)
+            raise SystemExit(2)
         # Short, because the path of a socket must be.
         self.work = Path(tempfile.mkdtemp(prefix="takt-"))
         self.extra_env = extra_env

@@ -2,8 +2,8 @@
 
 import re
 
-from takteval import pages_floods, pages_mixed, pages_others
-from takteval.markdown import table
+from takteval import floods, mixed, pages_floods, pages_mixed, pages_others
+from takteval.markdown import stolen, table
 
 PAGES = {
     "floods": (pages_floods.page, "An app on time beside floods"),
@@ -12,6 +12,9 @@ PAGES = {
     "prediction": (pages_others.prediction, "Predictions"),
     "reality": (pages_mixed.reality, "The simulator against reality"),
 }
+SHOWN = "shown"
+# Figures in one line.
+BRIEFS = {"floods": floods.Experiment.brief, "mixed": mixed.Experiment.brief}
 
 
 class Report:
@@ -35,16 +38,27 @@ class Report:
         yield self.overview(links)
 
     def overview(self, links):
-        rows = [[what, wanted, found, verdict] for what, wanted, found, verdict in self.verdicts]
+        causes = [f"- **{what}**: {cause}" for what, _, _, word, cause in self.verdicts if cause and word != SHOWN]
         lost = [[name, point.get("error", point.get("skipped", "")).strip().splitlines()[-1][:160]]
                 for name, point in sorted(self.results.points.items()) if "figures" not in point]
         parts = [f"# Takt on {self.machine()}", "What was to be shown, and what was found.",
-                 table(["what", "wanted", "found", "verdict"], rows), "\n".join(links), self.environment(), self.how()]
+                 table(["what", "wanted", "found", "verdict"], [list(row[:4]) for row in self.verdicts]),
+                 "\n".join(["Why, and what would help:", "", *causes]) if causes else "", "\n".join(links),
+                 self.environment(), self.how()]
         if lost:
             parts += [f"## Points without figures ({len(lost)})", table(["point", "why"], lost)]
+        parts += self.superseded()
         path = self.out / f"{self.name}.md"
         path.write_text("\n\n".join(part for part in parts if part) + "\n")
         return path
+
+    def superseded(self):
+        """Earlier measurements of what must be shown, with older code or on other machines."""
+        rows = [[point["point"], f"`{self.results.runs[point['run']]['environment']['commit']}`",
+                 BRIEFS[point["experiment"]](point["figures"]), stolen(point["figures"].get("monitor"))]
+                for point in self.results.superseded if point["experiment"] in BRIEFS]
+        return ["## Superseded measurements", "The same points in the runs before, mostly with older code.",
+                table(["point", "commit", "found", "stolen"], rows)] if rows else []
 
     def machine(self):
         return re.split(r"[/(,]", self.results.runs[0]["environment"]["renderer"])[0].strip()
@@ -58,8 +72,9 @@ class Report:
 
     def how(self):
         """Where figures come from."""
+        option = lambda run, name: f" --{name} {run['arguments'].get(name)}" * bool(run["arguments"].get(name))
         runs = [f"`eval/run --budget {run['arguments']['budget']:.0f}"
-                + f" --only {run['arguments']['only']}" * bool(run["arguments"]["only"])
+                + "".join(option(run, name) for name in ("only", "skip", "seconds", "config", "calm"))
                 + f"`, commit `{run['environment']['commit']}`, {run['seconds']:.0f} s" + stood_still(run)
                 for run in self.results.runs]
         return ("Measured by [eval/run](../evaluation.md) on that machine: " + "; ".join(runs) +
@@ -73,10 +88,10 @@ class Report:
         (self.out / file).write_text(svg)
         return f"![{name}]({file})"
 
-    def verdict(self, what, wanted, found, good):
-        """Notes whether something was shown; `good` is none where it was not measured."""
-        word = "not measured" if good is None else "shown" if good else "**missed**"
-        self.verdicts.append((what, wanted, found, word))
+    def verdict(self, what, wanted, found, good, cause=""):
+        """Notes whether something was shown; `good` is none where it was not measured. `cause` says why not."""
+        word = "not measured" if good is None else SHOWN if good else "**missed**"
+        self.verdicts.append((what, wanted, found, word, cause))
 
 
 def stood_still(run):

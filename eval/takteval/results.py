@@ -7,11 +7,12 @@ from pathlib import Path
 
 
 class Results:
-    """Points of several runs by name; of those measured more than once, the longest, and of these the last."""
+    """Points of several runs by name; of those measured more than once, the last that was not short. What is left of
+    the others is in `superseded`."""
 
     def __init__(self, folders):
         self._unpacked = tempfile.TemporaryDirectory(prefix="takt-results-")
-        self.points, self.runs = {}, []
+        self.points, self.runs, self.superseded = {}, [], []
         for number, folder in enumerate(folders):
             self._add(self._open(folder, number))
         if not self.runs:
@@ -44,7 +45,9 @@ class Results:
             point["raw"] = folder / "raw" / point["experiment"] / point["point"]
             known = self.points.get(point["point"])
             if known is None or worth(point) >= worth(known):
-                self.points[point["point"]] = point
+                self.points[point["point"]], point = point, known
+            if point is not None and "figures" in point:
+                self.superseded.append(point)
 
     def figures(self, name):
         """Figures of a point, or nothing."""
@@ -59,6 +62,12 @@ class Results:
         return found[-1] if found else {}
 
 
+# What was measured for longer says no less than what was measured for longer still.
+LONG_S = 4
+
+
 def worth(point):
     """How much a measurement says."""
-    return round(point["figures"].get("window_s") or point["seconds"] or 0) if "figures" in point else -1
+    if "figures" not in point:
+        return -1
+    return min(LONG_S, round(point["figures"].get("window_s") or point["seconds"] or 0))

@@ -66,13 +66,13 @@ class Session:
 
     def measure_all(self, machine):
         points = self.points(machine)
+        if not points:
+            print(f"eval: no point begins with {self.args.only}; --list without --only shows them", file=sys.stderr)
+            return 2
         if self.args.list:
             for point, seconds in plan.outlook(points, self.left_s()):
                 print(f"{point.experiment:<12}{point.name:<40}{'no time' if seconds is None else f'{seconds:.0f} s'}")
             return 0
-        if not points:
-            print(f"eval: no point begins with {self.args.only}; --list shows them", file=sys.stderr)
-            return 2
         (self.out / "points").mkdir(parents=True, exist_ok=True)
         facts = machine.facts()
         self.say(f"{facts['renderer']}; commit {facts['commit']}; {len(points)} points in {self.args.budget:.0f} s")
@@ -85,6 +85,7 @@ class Session:
             self.go_through(points, run)
         except Stop as stop:
             self.say(f"stopped by {stop}; {len(points)} points are left")
+            self.leave_out(points)
         finally:
             # Whatever happened, what was measured is packed.
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -104,6 +105,14 @@ class Session:
             if points and all(other.experiment != point.experiment for other in points):
                 self.write(run)
                 self.pack_one(point.experiment)
+
+    def leave_out(self, points):
+        """Notes what was not measured because the run was stopped."""
+        for point in points:
+            file = self.out / "points" / f"{point.name}.json"
+            if not file.exists():
+                file.write_text(json.dumps({"experiment": point.experiment, "point": point.name, "about": point.about,
+                                            "seconds": None, "skipped": "the run was stopped"}, indent=1, default=str))
 
     def write(self, run):
         """What there is besides points."""
@@ -142,11 +151,19 @@ class Session:
         """What points of an experiment need; why they cannot run, or nothing."""
         try:
             known = next(filter(None, (prepared(folder, name) for folder in self.args.done + self.args.like)), None)
-            notes[name] = self.experiments[name].restore(known) if known else self.experiments[name].prepare()
+            notes[name] = self.restored(name, known) or self.experiments[name].prepare()
             return None
         except crew.Failed as failure:
             self.say(f"{name} cannot be prepared: {failure}")
             return f"could not be prepared: {failure}"
+
+    def restored(self, name, known):
+        """What an earlier run has found, if that is all that is needed."""
+        try:
+            return self.experiments[name].restore(known) if known else None
+        except KeyError as missing:
+            self.say(f"{name}: the earlier run does not know {missing}, so it is found out again")
+            return None
 
     def one(self, point, points, hindrance):
         """Measures a point, and writes down what came of it."""
