@@ -89,8 +89,9 @@ class Report:
         return f"![{name}]({file})"
 
     def verdict(self, what, wanted, found, good, cause=""):
-        """Notes whether something was shown; `good` is none where it was not measured. `cause` says why not."""
-        word = "not measured" if good is None else SHOWN if good else "**missed**"
+        """Notes whether something was shown; `good` is none where it was not measured, and may be a word of its own.
+        `cause` says why not."""
+        word = good if isinstance(good, str) else "not measured" if good is None else SHOWN if good else "**missed**"
         self.verdicts.append((what, wanted, found, word, cause))
 
 

@@ -48,7 +48,8 @@ def matrix(report):
     parts.append(report.plot("floods-responses", plots.curves(
         "Responses beside 5 floods of 100 ms draws",
         {mode: responses(results, f"hero-5x100ms-{mode}") for mode in MODES}
-        | {"alone": responses(results, "hero-alone-native")}, "ms")))
+        | {"takt-stretched": responses(results, "hero-5x100ms-takt-stretched"),
+           "alone": responses(results, "hero-alone-native")}, "ms")))
     return parts
 
 

@@ -6,6 +6,8 @@ from html import escape
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d00", "#6a51a3", "#7f8c8d")
 WIDTH, HEIGHT = 760, 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 40, 56
+# From one line of a legend to the next.
+LINE = 18
 
 
 def bars(title, groups, series, unit, *, log=False, line=None):
@@ -20,7 +22,8 @@ def bars(title, groups, series, unit, *, log=False, line=None):
     # Long names below narrow bars are tilted, and need room.
     tilted = max(map(len, groups)) * 7 > slot
     drop = 70 if tilted else 0
-    parts = [frame(title, unit, low, top, log), legend(series, drop)]
+    names, below = legend(series, drop)
+    parts = [frame(title, unit, low, top, log), names]
     width = slot * 0.8 / len(series)
     for at, group in enumerate(groups):
         middle = LEFT + slot * (at + 0.5)
@@ -37,7 +40,7 @@ def bars(title, groups, series, unit, *, log=False, line=None):
     if line:
         y = HEIGHT - BOTTOM - height(line)
         parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#c00" stroke-dasharray="4 3"/>')
-    return wrap(parts, drop)
+    return wrap(parts, drop + below)
 
 
 def curves(title, series, x_unit):
@@ -47,7 +50,8 @@ def curves(title, series, x_unit):
         return None
     low = min(values[0] for values in shown.values()) / 1.2
     top = max(values[-1] for values in shown.values()) * 1.2
-    parts = [frame(title, "share of frames, %", 0, 100, False), legend(shown)]
+    names, below = legend(shown)
+    parts = [frame(title, "share of frames, %", 0, 100, False), names]
     across = lambda value: LEFT + (WIDTH - LEFT - RIGHT) * math.log(value / low) / math.log(top / low)
     up = scale(0, 100, False)
     for power in range(math.floor(math.log10(low)), math.ceil(math.log10(top)) + 1):
@@ -62,7 +66,7 @@ def curves(title, series, x_unit):
         path = " ".join(f"{across(value):.1f},{HEIGHT - BOTTOM - up(share):.1f}" for value, share in points)
         parts.append(f'<polyline points="{path}" fill="none" stroke-width="1.8" '
                      f'stroke="{COLOURS[number % len(COLOURS)]}"/>')
-    return wrap(parts)
+    return wrap(parts, below)
 
 
 def scale(low, top, log):
@@ -94,13 +98,15 @@ def marks(low, top, log):
 
 
 def legend(series, drop=0):
-    parts, x = [], LEFT
+    """Names and their colours in as many lines as they need, and the room for those beyond the first."""
+    parts, x, y = [], LEFT, HEIGHT + drop - 14
     for number, name in enumerate(series):
-        y = HEIGHT + drop - 14
+        if x > LEFT and x + 14 + 7 * len(name) > WIDTH - RIGHT:
+            x, y = LEFT, y + LINE
         parts.append(f'<rect x="{x}" y="{y}" width="10" height="10" '
                      f'fill="{COLOURS[number % len(COLOURS)]}"/>{text(x + 14, y + 9, name, "start")}')
         x += 30 + 7 * len(name)
-    return "".join(parts)
+    return "".join(parts), y - (HEIGHT + drop - 14)
 
 
 def text(x, y, words, anchor, *, bold=False, tilted=False):

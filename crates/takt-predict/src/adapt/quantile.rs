@@ -127,9 +127,9 @@ const LOWER_DEVIATIONS: f64 = 2.92;
 const UPPER_DEVIATIONS: f64 = 3.87;
 /// How far beyond the largest measurement a bound may lie: half as much again.
 const HEADROOM: f64 = 0.405;
-/// How far bounds are from the middle at least: a hundredth. Where a GPU repeats itself to half a
+/// How far bounds are from the middle at least: a fiftieth. Where a GPU repeats itself to half a
 /// thousandth, closer ones are passed by chance, and nothing is won by them.
-pub(super) const LEAST: f64 = 0.01;
+pub(super) const LEAST: f64 = 0.02;
 /// How fast that one is forgotten: by a factor of e in a thousand measurements.
 const FADING: f64 = 1e-3;
 /// Perfect predictions still need steps.
