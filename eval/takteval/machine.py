@@ -1,6 +1,7 @@
 """Where things are, what programs need in their environment, and what machine this is."""
 
 import json
+import math
 import os
 import platform
 import shutil
@@ -128,8 +129,14 @@ def busy_stalls_ms(processors=8, seconds=3.0):
     code = f"from takteval.machine import stalls_ms; print(stalls_ms({seconds})['longest'])"
     env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
     busy = [subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
-            for _ in range(max(1, min(processors, os.cpu_count() // 2)))]
-    return max(float(process.communicate()[0] or 0) for process in busy)
+            for _ in range(max(1, min(processors, (os.cpu_count() or 2) // 2)))]
+    try:
+        # One that says nothing has failed, and nothing is known then.
+        return max(float(process.communicate()[0] or math.inf) for process in busy)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
 
 
 def said(command, env):

@@ -37,12 +37,11 @@ class Monitor:
         return self
 
     def __exit__(self, *_):
+        if self._process is not None:
+            self._process.terminate()
+            out, _ = self._process.communicate()
+            self.take(out)
         self.processors = compared(self._before, times(self._crew.pids()))
-        if self._process is None:
-            return
-        self._process.terminate()
-        out, _ = self._process.communicate()
-        self.take(out)
 
     def take(self, out):
         """Reads what it said; lines that are no figures say that it does not know."""
@@ -86,7 +85,8 @@ def scheduled(pid):
 def compared(before, after):
     """Shares of the time between, in per cent of one processor."""
     seconds = max(1e-9, after[0] - before[0])
-    share = lambda now, then: round(100 * (now - then) / seconds, 2)
+    # Threads that have ended take their times along.
+    share = lambda now, then: round(max(0.0, 100 * (now - then) / seconds), 2)
     return {"stolen_percent": share(after[1], before[1]),
             "ran_percent": {name: share(used[0], before[2][name][0]) for name, used in after[2].items()
                             if name in before[2]},

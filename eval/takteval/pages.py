@@ -74,7 +74,7 @@ class Report:
         """Where figures come from."""
         option = lambda run, name: f" --{name} {run['arguments'].get(name)}" * bool(run["arguments"].get(name))
         runs = [f"`eval/run --budget {run['arguments']['budget']:.0f}"
-                + "".join(option(run, name) for name in ("only", "skip", "seconds", "config", "calm"))
+                + "".join(option(run, name) for name in ("device", "only", "skip", "seconds", "config", "calm"))
                 + f"`, commit `{run['environment']['commit']}`, {run['seconds']:.0f} s" + stood_still(run)
                 for run in self.results.runs]
         return ("Measured by [eval/run](../evaluation.md) on that machine: " + "; ".join(runs) +

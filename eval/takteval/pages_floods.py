@@ -18,7 +18,8 @@ def page(report):
              f"flood draws as fast as it may. What counts as missed is in [Evaluation](../evaluation.md). EGL "
              f"priorities are high for the app and low for floods. Takt's longest piece is 1 ms unless said otherwise, "
              f"and floods may delay the app by {MAX_BLOCKING_MS} ms (`max_blocking_ms`). "
-             f"The clock is the mean of what `nvidia-smi` said meanwhile: a GPU with little to do lowers it. *Stolen* is the "
+             f"The clock is the mean of what `nvidia-smi` said meanwhile: a GPU with little to do lowers it. Ratios to *alone* and shares take the least "
+             f"of the app's median alone and its medians beside others, so that both are at the clock of a busy GPU. *Stolen* is the "
              f"time for which processors of this virtual machine could have run and were not let by its host, in per cent of "
              f"one.")
     return [loads, "## Alone", table(HEADS, [row(results, f"hero-alone-{mode}", mode, "none") for mode in
@@ -92,7 +93,7 @@ def row(results, name, mode, floods):
     return [floods, mode, number(figures["fps"], 1), f"{figures['missed']} of {periods}", number(figures["p50_ms"]),
             number(figures["p99_ms"]), number(figures["max_ms"]), number(percent(shares(results, name)), 1, " %"),
             number((figures.get("monitor") or {}).get("clock_mhz"), 0), stolen(figures.get("monitor")),
-            f"{figures['window_s']:.0f} s"]
+            results.measured(name)]
 
 
 def shares(results, name):

@@ -52,7 +52,9 @@ def overhead(report):
     return ["Each scene ran alone and for as long, natively, hooked, measured and scheduled, in rounds of turns; rates "
             "are means of rounds, without the start of each run. "
             "*GPU busy* is the share of time with work on the GPU while measured: a scene well below 100 % waits for "
-            "its processor, and what Takt adds there is processor time.", report.plot("overhead", chart),
+            f"its processor, and what Takt adds there is processor time. From {GPU_BOUND_PERCENT} % on it counts as bound by the "
+            "GPU. The app of our own ends each frame on the GPU before it begins the next one, so that no queue hides what asking "
+            "adds.", report.plot("overhead", chart),
             table(["scene", "native FPS", *MODES[1:], "GPU busy"], rows), *benches(report)]
 
 
@@ -91,7 +93,7 @@ def prediction(report):
     judge(report, measured, models)
     return ["Draw groups only. *First* is the first frame, before anything was learned; *steady* begins with the "
             f"{report.results.prepared('prediction').get('steady_from_frame', 60)}th frame. Errors are relative to "
-            "what was measured. Without adaption, what was learned on the way is left out. *Reserved* is what a daemon "
+            "what was measured; means are of scenes here, while the verdict counts all groups alike. Without adaption, what was learned on the way is left out. *Reserved* is what a daemon "
             f"makes of the upper estimate: {MARGIN_FACTOR:g} times {MARGIN_US:g} µs more.", "## Models",
             table(["model", "first frame", "steady, mean of scenes", "steady, worst scene", "without adaption",
                    "took longer than predicted", "than the upper estimate", "than reserved"], summary),
@@ -159,4 +161,4 @@ def judge(report, measured, models):
         what, wanted, f"{100 * mape:.2f} % in the mean of {len(steady)} scenes{beyond}; exceeded by "
         f"{100 * above('above_upper'):.2f} % of {groups} groups, by {100 * above('above_reserved'):.2f} % with the daemon's "
         f"margins ({SCHEDULED}, which schedules)", mape <= 0.02 and above("above_upper") <= 0.005,
-        "Bounding boxes see nothing of what is hidden: `sequence` and `ts` do better there.")
+        "Which models do better, scene by scene, is on the page of predictions.")

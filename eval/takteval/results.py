@@ -53,6 +53,12 @@ class Results:
         """Figures of a point, or nothing."""
         return self.points.get(name, {}).get("figures")
 
+    def measured(self, name):
+        """For how long a point was measured, and with which commit."""
+        point = self.points[name]
+        commit = self.runs[point["run"]]["environment"].get("commit") or "?"
+        return f"{point['figures']['window_s']:.0f} s, {commit[:7]}"
+
     def of(self, experiment):
         return {name: point for name, point in self.points.items() if point["experiment"] == experiment}
 

@@ -38,7 +38,7 @@ class Session:
             signal.signal(number, self.stop)
         # Whatever hangs, what was measured until then is packed in time.
         signal.setitimer(signal.ITIMER_REAL, max(1.0, self.args.budget - PACKING_S + 1))
-        if self.args.calm and (longest := busy_stalls_ms()) > self.args.calm:
+        if self.args.calm is not None and (longest := busy_stalls_ms()) > self.args.calm:
             print(f"eval: busy processors stand still for up to {longest:.1f} ms here; --calm allows {self.args.calm:g}",
                   file=sys.stderr)
             return NOT_CALM

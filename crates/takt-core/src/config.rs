@@ -62,7 +62,9 @@ impl Margins {
         if conservative >= Span::FOREVER {
             return Span::FOREVER;
         }
-        conservative.scaled(1000, self.upper_permille.max(1)).saturating_sub(self.fixed)
+        // Without a factor there is nothing to take out again.
+        let factor = if self.upper_permille == 0 { 1000 } else { self.upper_permille };
+        conservative.scaled(1000, factor).saturating_sub(self.fixed)
     }
 
     /// `predO`: the time a group is assumed to need at least.
@@ -94,7 +96,8 @@ impl Margins {
 pub struct Config {
     /// The display's refresh grid.
     pub refresh: Refresh,
-    /// Most groups dispatched and incomplete at once, `1..=`[`IN_FLIGHT_MAX`].
+    /// Most groups dispatched and incomplete at once, `1..=`[`IN_FLIGHT_MAX`]; where they end in any
+    /// order, an app with reserved time may have one more, and groups that are late do not count.
     pub mpcg: u32,
     /// Margins on predictions and delays.
     pub margins: Margins,
@@ -218,6 +221,20 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_margins_added_is_taken_out_again() {
+        let margins = Margins::default();
+        for us in [0, 1, 37, 900, 16_667, 4_000_000] {
+            let estimate = Span::from_us(us);
+            let again = margins.predicted_within(margins.conservative(Estimate::new(estimate)));
+            assert!(again <= estimate && again + Span::from_ns(1) >= estimate, "{again:?} of {estimate:?}");
+        }
+        assert_eq!(margins.predicted_within(Span::FOREVER), Span::FOREVER);
+        assert_eq!(margins.predicted_within(Span::ZERO), Span::ZERO);
+        let none = Margins { upper_permille: 0, ..Margins::NONE };
+        assert_eq!(none.predicted_within(Span::from_ms(4)), Span::from_ms(4));
+    }
 
     #[test]
     fn margins_follow_the_thesis() {

@@ -202,7 +202,7 @@ pub enum Hold {
         /// The least important app that was considered.
         app: AppId,
     },
-    /// As many groups as allowed (`mpcg`) are in flight.
+    /// As many groups as it may add to (`mpcg`) are in flight.
     NoSlot,
     /// Nothing finite is known about its length, so it fits nowhere.
     Unbounded,

@@ -79,6 +79,29 @@ fn late_groups_keep_no_place_where_groups_end_in_any_order() {
 }
 
 #[test]
+fn reserved_time_has_its_place_as_soon_as_one_is_late() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    scheduler.handle_event(at(3), Event::Leave { app: DIAL });
+    for (app, priority) in [(AppId(3), 7), (AppId(4), 8)] {
+        let etpf = Span::from_ms(1);
+        let params = AppParams {
+            priority: Priority(priority),
+            stride: Stride::ONE,
+            etpf,
+            service: Service::default(),
+        };
+        scheduler.handle_event(at(3), Event::Join { app, params, phase: 0 });
+    }
+    submit(&mut scheduler, at(4), AppId(3));
+    assert_eq!(dispatched(&mut scheduler), [AppId(3)], "beyond the two");
+    submit(&mut scheduler, at(5), AppId(4));
+    assert_eq!(dispatched(&mut scheduler), [], "one of them");
+    let seen = wait(&mut scheduler, at(100_000));
+    let first_late = at(3_000)..at(4_500);
+    assert!(seen.first().is_some_and(|(now, app)| *app == AppId(4) && first_late.contains(now)), "{seen:?}");
+}
+
+#[test]
 fn on_a_gpu_that_runs_in_order_all_wait_for_the_first() {
     let mut scheduler = scheduler(Execution::InOrder);
     assert_eq!(wait(&mut scheduler, at(100_000)), []);

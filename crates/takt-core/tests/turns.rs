@@ -65,6 +65,31 @@ fn what_is_left_is_done_when_all_was_to_be() {
 }
 
 #[test]
+fn an_end_that_is_over_was_none() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    submit(&mut scheduler, 0, FLOODS[0], 1);
+    submit(&mut scheduler, 0, FLOODS[1], 3);
+    submit(&mut scheduler, 0, FLOODS[2], 1);
+    // All was to be done after four milliseconds; how much of the second one is left, nobody knows.
+    assert_eq!(complete(&mut scheduler, 5_000, FLOODS[0]), [(FLOODS[2], at(8_000))]);
+}
+
+#[test]
+fn an_app_that_is_less_urgent_waits_for_its_turn() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    let slow = AppId(4);
+    let stride = Stride::new(4).expect("four");
+    let params =
+        AppParams { priority: Priority(9), stride, etpf: Span::from_ms(1), service: Service::default() };
+    scheduler.handle_event(at(0), Event::Join { app: slow, params, phase: 0 });
+    submit(&mut scheduler, 0, FLOODS[0], 2);
+    submit(&mut scheduler, 0, FLOODS[1], 2);
+    submit(&mut scheduler, 10, FLOODS[2], 1);
+    assert_eq!(submit(&mut scheduler, 20, slow, 1), [], "its deadline is far away");
+    assert_eq!(complete(&mut scheduler, 2_000, FLOODS[0]), [(FLOODS[2], at(4_000)), (slow, at(5_000))]);
+}
+
+#[test]
 fn reserved_time_needs_no_place() {
     let full = |execution| {
         let mut scheduler = scheduler(execution);

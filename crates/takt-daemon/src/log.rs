@@ -55,13 +55,10 @@ impl Log {
         let began = self.records.partition_point(|(at, _)| *at < from);
         let metrics = Metrics::new(scene.meta(), from.since(Time::ZERO));
         let mut metrics = Deduced::new(listing(metrics));
-        // Whoever is attached and did not join within the window was there when it began.
-        let window = self.records.range(began..);
-        let joined: Vec<AppId> = window.clone().filter_map(|(_, record)| joiner(record)).collect();
-        for member in scene.members.iter().filter(|member| !joined.contains(&member.app)) {
+        for member in scene.members.iter().filter(|member| member.since < from) {
             metrics.record(from, &join(member));
         }
-        for (at, record) in window {
+        for (at, record) in self.records.range(began..) {
             // What became of frames of those who had the slot before is not held against anybody.
             let own = |app| scene.members.get(app).is_none_or(|member| member.since <= *at);
             if judged(record).is_none_or(own) {
@@ -110,13 +107,6 @@ pub fn meta_of(member: &Member) -> AppMeta {
         priority: member.params.priority,
         fps_mhz: member.fps_mhz,
         jobs: None,
-    }
-}
-
-fn joiner(record: &Record) -> Option<AppId> {
-    match record {
-        Record::In(Event::Join { app, .. }) => Some(*app),
-        _ => None,
     }
 }
 

@@ -7,7 +7,6 @@ use takt_ipc::Standing;
 use takt_ipc::message::Hello;
 use takt_ipc::socket::Peer;
 
-use crate::clock;
 use crate::config::{Admission, AppSettings, Settings};
 
 /// A client that is or will be scheduled.
@@ -161,7 +160,13 @@ impl Members {
     }
 
     /// Puts an app on the list, or says why not.
-    pub fn admit(&mut self, hello: &Hello, peer: Peer, settings: &Settings) -> Result<&Member, String> {
+    pub fn admit(
+        &mut self,
+        now: Time,
+        hello: &Hello,
+        peer: Peer,
+        settings: &Settings,
+    ) -> Result<&Member, String> {
         check_name(&hello.name)?;
         let Some(slot) = self.slots.iter().position(Option::is_none) else {
             return Err(format!("all {} places are taken", self.slots.len()));
@@ -196,7 +201,7 @@ impl Members {
             protected,
             paced: terms.paced.unwrap_or(false),
             asked,
-            since: clock::now(),
+            since: now,
         };
         Ok(self.slots[slot].insert(member))
     }
@@ -340,18 +345,20 @@ mod tests {
     fn names_do_not_steer_terminals() {
         let mut members = Members::new(1);
         for bad in ["", "a\nb", "\u{1b}[2J", "a\u{9b}1m"] {
-            let refused = members.admit(&hello(bad, None, 0), peer(1), &Settings::default());
+            let refused = members.admit(Time::ZERO, &hello(bad, None, 0), peer(1), &Settings::default());
             assert!(refused.expect_err("refused").contains("name"), "{bad:?}");
         }
-        assert!(members.admit(&hello("Tacho 1 é", None, 0), peer(1), &Settings::default()).is_ok());
+        assert!(
+            members.admit(Time::ZERO, &hello("Tacho 1 é", None, 0), peer(1), &Settings::default()).is_ok()
+        );
     }
 
     #[test]
     fn what_is_refused_at_the_door_is_refused_later() {
         let settings = Settings { admission: Admission::Refuse, ..Settings::default() };
         let mut members = Members::new(2);
-        members.admit(&hello("a", Some(9), 9_000), peer(1), &settings).expect("admitted");
-        members.admit(&hello("b", Some(1), 0), peer(2), &settings).expect("it reserves nothing");
+        members.admit(Time::ZERO, &hello("a", Some(9), 9_000), peer(1), &settings).expect("admitted");
+        members.admit(Time::ZERO, &hello("b", Some(1), 0), peer(2), &settings).expect("it reserves nothing");
         let etpf = |us| Terms { etpf: Some(Span::from_us(us)), ..Terms::default() };
         let refused = members.refusal(AppId(1), etpf(9_000), &settings).expect("too much");
         assert!(refused.starts_with("not protected"), "{refused}");
@@ -363,20 +370,26 @@ mod tests {
     fn what_cannot_be_guaranteed_is_not_promised() {
         let mut members = Members::new(3);
         let settings = Settings::default();
-        let first = members.admit(&hello("a", Some(9), 9_000), peer(1), &settings).expect("admitted");
+        let first =
+            members.admit(Time::ZERO, &hello("a", Some(9), 9_000), peer(1), &settings).expect("admitted");
         assert!(first.protected, "{first:?}");
-        let second = members.admit(&hello("b", Some(9), 9_000), peer(2), &settings).expect("admitted");
+        let second =
+            members.admit(Time::ZERO, &hello("b", Some(9), 9_000), peer(2), &settings).expect("admitted");
         assert!(!second.protected);
         assert_eq!(second.params.priority, Priority(8));
         assert!(second.admission.contains("priority 9 is taken"), "{}", second.admission);
         let more = Terms { priority: Some(20), ..Terms::default() };
         assert!(members.change(AppId(1), more, &settings).expect("changed").protected);
         let refusing = Settings { admission: Admission::Refuse, ..settings };
-        let refused = members.admit(&hello("c", Some(1), 9_000), peer(3), &refusing).expect_err("too much");
+        let refused =
+            members.admit(Time::ZERO, &hello("c", Some(1), 9_000), peer(3), &refusing).expect_err("too much");
         assert!(refused.starts_with("not protected"), "{refused}");
-        assert!(members.admit(&hello("c", None, 0), peer(3), &refusing).is_ok(), "it reserves nothing");
+        assert!(
+            members.admit(Time::ZERO, &hello("c", None, 0), peer(3), &refusing).is_ok(),
+            "it reserves nothing"
+        );
         assert_eq!(
-            members.admit(&hello("d", None, 0), peer(4), &refusing).expect_err("full"),
+            members.admit(Time::ZERO, &hello("d", None, 0), peer(4), &refusing).expect_err("full"),
             "all 3 places are taken"
         );
     }
@@ -385,9 +398,9 @@ mod tests {
     fn a_promise_that_cannot_be_kept_any_more_is_taken_back() {
         let settings = Settings::default();
         let mut members = Members::new(2);
-        members.admit(&hello("a", Some(1), 9_000), peer(1), &settings).expect("admitted");
+        members.admit(Time::ZERO, &hello("a", Some(1), 9_000), peer(1), &settings).expect("admitted");
         assert_eq!(members.judge_again(&settings), []);
-        members.admit(&hello("b", Some(2), 9_000), peer(2), &settings).expect("admitted");
+        members.admit(Time::ZERO, &hello("b", Some(2), 9_000), peer(2), &settings).expect("admitted");
         assert_eq!(members.judge_again(&settings), [AppId(0)]);
         assert!(!members.get(AppId(0)).expect("there").protected);
         members.remove(AppId(1));
@@ -400,10 +413,12 @@ mod tests {
         let settings = Settings::parse("[[app]]\nname='a'\npriority=5\nfps=30").expect("fine");
         let mut members = Members::new(2);
         let asks = Hello { fps_mhz: Some(60_000), ..hello("a", Some(99), 0) };
-        let member = members.admit(&asks, peer(1), &settings).expect("admitted");
+        let member = members.admit(Time::ZERO, &asks, peer(1), &settings).expect("admitted");
         assert_eq!((member.params.priority.0, member.fps_mhz), (5, 30_000));
         let odd = Hello { fps_mhz: Some(45_000), ..hello("b", None, 0) };
-        assert!(members.admit(&odd, peer(2), &settings).expect_err("odd").contains("does not divide"));
+        assert!(
+            members.admit(Time::ZERO, &odd, peer(2), &settings).expect_err("odd").contains("does not divide")
+        );
         assert_eq!(members.find("a").map(|member| member.app), Some(AppId(0)));
         assert_eq!(members.find("0").map(|member| member.app), Some(AppId(0)));
         assert_eq!(members.find("7"), None);
@@ -415,7 +430,8 @@ mod tests {
         let text = "[timegraph]\nturns = 'following'\nenforcement = 'apriori'";
         let settings = Settings::parse(text).expect("fine");
         let mut members = Members::new(1);
-        let member = members.admit(&hello("a", None, 1_000), peer(1), &settings).expect("admitted");
+        let member =
+            members.admit(Time::ZERO, &hello("a", None, 1_000), peer(1), &settings).expect("admitted");
         let service = member.params.service;
         assert_eq!(service.turns, Turns::Following);
         assert!(
@@ -428,7 +444,9 @@ mod tests {
     fn what_an_app_asks_for_later_is_remembered() {
         let settings = Settings::default();
         let mut members = Members::new(1);
-        assert!(!members.admit(&hello("a", Some(9), 0), peer(1), &settings).expect("admitted").paced);
+        assert!(
+            !members.admit(Time::ZERO, &hello("a", Some(9), 0), peer(1), &settings).expect("admitted").paced
+        );
         let more = Terms::from(&Hello { fps_mhz: Some(30_000), ..Hello::default() });
         members.ask_again(AppId(0), more);
         let member = members.change(AppId(0), more, &settings).expect("changed");
@@ -440,8 +458,8 @@ mod tests {
     fn terms_that_contradict_others_change_nothing() {
         let settings = Settings::default();
         let mut members = Members::new(2);
-        members.admit(&hello("a", Some(1), 0), peer(1), &settings).expect("admitted");
-        members.admit(&hello("b", Some(2), 0), peer(2), &settings).expect("admitted");
+        members.admit(Time::ZERO, &hello("a", Some(1), 0), peer(1), &settings).expect("admitted");
+        members.admit(Time::ZERO, &hello("b", Some(2), 0), peer(2), &settings).expect("admitted");
         let before = members.get(AppId(0)).cloned();
         let taken = Terms { priority: Some(2), etpf: Some(Span::from_ms(1)), ..Terms::default() };
         assert_eq!(members.change(AppId(0), taken, &settings), Err("priority 2 belongs to b".to_owned()));

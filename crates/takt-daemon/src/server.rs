@@ -271,7 +271,7 @@ impl Server {
                 Some(pause),
             );
         }
-        let member = match self.members.admit(hello, peer, &self.settings) {
+        let member = match self.members.admit(clock::now(), hello, peer, &self.settings) {
             Ok(member) => member,
             Err(reason) => return self.refuse(index, reason),
         };

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use takt_core::{Action, Config, Execution, Scheduler, Time, policy};
+use takt_core::{Action, Config, Scheduler, Time, policy};
 
 use crate::record::{Observer, Record};
 use crate::rules::Rules;
@@ -105,11 +105,7 @@ impl Replay {
         let mut chosen = policy::by_name(policy)?;
         chosen.prepare(&config);
         Some(Self {
-            // The core itself checks places, which groups that are late do not keep.
-            rules: match config.execution {
-                Execution::AnyOrder => Rules::default(),
-                _ => Rules::new(config.clamped().mpcg),
-            },
+            rules: Rules::of(&config),
             scheduler: Scheduler::new(config, chosen),
             recent: VecDeque::with_capacity(CONTEXT),
             turns: 0,
@@ -234,7 +230,7 @@ mod tests {
     }
 
     fn config() -> Config {
-        Config { mpcg: 2, execution: Execution::AnyOrder, ..Config::default() }
+        Config { mpcg: 2, execution: takt_core::Execution::AnyOrder, ..Config::default() }
     }
 
     fn story() -> Vec<(Time, Record)> {

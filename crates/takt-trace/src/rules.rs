@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use takt_core::{Action, AppId, Event, GroupId, Refusal, Time};
+use takt_core::{Action, AppId, Config, Event, Execution, GroupId, Refusal, Time};
 
 use crate::record::{Observer, Record};
 
@@ -40,8 +40,17 @@ struct App {
 }
 
 impl Rules {
+    /// The rules of a core with these parameters. Where groups end in any order, the core itself checks
+    /// places, which groups that are late do not keep.
+    pub fn of(config: &Config) -> Self {
+        match config.execution {
+            Execution::AnyOrder => Self::default(),
+            _ => Self::new(config.clamped().mpcg),
+        }
+    }
+
     /// At most `mpcg` groups may be in flight.
-    pub fn new(mpcg: u32) -> Self {
+    fn new(mpcg: u32) -> Self {
         Self { mpcg: Some(mpcg), ..Self::default() }
     }
 

@@ -10,6 +10,10 @@
 //! * otherwise it comes when its next frame is released, or shortly after; an app that has not come
 //!   by then is no longer waited for.
 //!
+//! Nor does a group get more than it asks for ([`crate::Tuning::stretch`]) while a frame of such an
+//! app is open, or was released less than a quarter of a period ago and has not begun; an app that
+//! never comes costs others that.
+//!
 //! Apps with reservations are never held back by this, so what they are promised stays true.
 
 use super::Context;
@@ -58,14 +62,14 @@ impl Clearance {
 
     /// Whom a group of `lane` that takes `length` would delay too much.
     pub(super) fn delayed(&self, lane: &Lane, length: Span) -> Option<AppId> {
-        let (until, app) = self.until.filter(|_| lane.etpf == Span::ZERO)?;
+        let (until, app) = self.until.filter(|_| !lane.has_budget())?;
         (self.ready_c + length.as_signed_ns() > until).then_some(app)
     }
 
     /// How long a group of `lane` may be before it delays somebody too much; nothing beyond what it
     /// asks for as long as a frame is open or late, whose next group may be a moment away.
     pub(super) fn room(&self, lane: &Lane) -> i64 {
-        let bounded = lane.etpf == Span::ZERO;
+        let bounded = !lane.has_budget();
         if bounded && self.due {
             return 0;
         }
@@ -79,10 +83,15 @@ impl Clearance {
 
     /// Keeps the GPU clear for the next work of `lane`.
     pub(super) fn keep(&mut self, lane: &Lane, context: &Context, profile: &Profile) {
-        let Some(tolerated) = self.tolerated.filter(|_| lane.etpf > Span::ZERO) else {
+        if !lane.has_budget() {
+            return;
+        }
+        let release = profile.offset(context.config.refresh.incipient_arrival(lane.target, lane.stride));
+        let period = profile.offset(context.config.refresh.end(context.current));
+        self.due |= is_open(lane) || (release..release + period / LATE_PARTS).contains(&self.now);
+        let Some(tolerated) = self.tolerated else {
             return;
         };
-        self.due |= is_open(lane);
         let Some(expected) = self.expected(lane, context, profile) else {
             return;
         };
@@ -105,9 +114,7 @@ impl Clearance {
         }
         let refresh = &context.config.refresh;
         let release = profile.offset(refresh.incipient_arrival(lane.target, lane.stride));
-        let period = profile.offset(refresh.end(context.current));
-        let lapse = release + period / GRACE_PARTS;
-        self.due |= (release..release + period / LATE_PARTS).contains(&self.now);
+        let lapse = release + profile.offset(refresh.end(context.current)) / GRACE_PARTS;
         if open || lapse <= self.now {
             return None;
         }

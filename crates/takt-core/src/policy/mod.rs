@@ -69,7 +69,8 @@ pub trait Policy: Send + core::fmt::Debug {
         false
     }
 
-    /// Whether a choice that is not followed changes nothing.
+    /// Whether a choice that is not followed does no harm: the next one is made as if it had not been
+    /// asked for, but for targets that cannot be met any more.
     fn chooses_freely(&self) -> bool {
         false
     }

@@ -64,7 +64,7 @@ impl Scheduler {
             self.stats.runs += 1;
             let context = self.context();
             match self.policy.choose(&context, &mut self.lanes) {
-                Some(index) if self.has_place() || self.lanes[index].reserves_time() => {
+                Some(index) if self.has_place() || self.lanes[index].has_budget() => {
                     self.dispatch(index, &context);
                 }
                 Some(_) | None => break,
@@ -84,16 +84,17 @@ impl Scheduler {
         self.in_flight.len() < IN_FLIGHT_MAX && self.places() < self.config.mpcg as usize
     }
 
-    /// Whether an app with reserved time waits that may have one place more than there are.
+    /// Whether an app with reserved time waits that may have one place more than there are, if it is
+    /// its turn.
     ///
     /// A GPU that serves processes in turn begins with its group at once, and nothing is won by
     /// letting it wait for one of the others to end.
-    fn has_spare_place(&self) -> bool {
+    pub(super) fn has_spare_place(&self) -> bool {
         self.config.execution == Execution::AnyOrder
             && self.policy.chooses_freely()
             && self.in_flight.len() < IN_FLIGHT_MAX
             && self.places() == self.config.mpcg as usize
-            && self.lanes.iter().any(|lane| lane.head.is_some() && lane.reserves_time())
+            && self.lanes.iter().any(|lane| lane.head.is_some() && lane.has_budget())
     }
 
     /// How many groups in flight keep a place.
@@ -144,7 +145,7 @@ impl Scheduler {
     /// where more is of use to nobody else.
     fn stretched(&self, lane: &Lane, head: &Head) -> Span {
         let stretch = self.config.tuning.stretch;
-        if lane.etpf > Span::ZERO || head.kind != GroupKind::Draw || head.conservative >= stretch {
+        if lane.has_budget() || head.kind != GroupKind::Draw || head.conservative >= stretch {
             return head.conservative;
         }
         head.conservative.max(self.policy.room().min(stretch))

@@ -9,7 +9,8 @@
 //! A GPU that serves processes in turn executes in any order, and groups that are in flight
 //! together end together. But it is never idle as long as there is work, so all of it is done when
 //! it would be in order: an end that was predicted holds for whatever is left, however much of it
-//! has been done by then.
+//! has been done by then. Where that end is over and groups are not, it was wrong, and what is
+//! left counts as a chain again.
 
 use alloc::collections::VecDeque;
 
@@ -121,11 +122,11 @@ impl InFlight {
     pub(super) fn remove(&mut self, position: usize, finished: Time) -> Option<Flying> {
         let flying = self.groups.remove(position)?;
         self.idle_since = self.idle_since.max(finished);
-        let all_done = (self.conservative.last, self.optimistic.last);
+        let all_done = self.conservative.last;
         self.rebuild();
-        if self.any_order {
-            self.conservative.last = self.conservative.last.min(all_done.0);
-            self.optimistic.last = self.optimistic.last.min(all_done.1);
+        // An end that is over was none.
+        if self.any_order && all_done > finished {
+            self.conservative.last = self.conservative.last.min(all_done);
         }
         Some(flying)
     }
@@ -168,18 +169,19 @@ impl InFlight {
         }
         let seen_now = |chain: Chain, bound: fn(&Flying) -> Bound| {
             let heard_until = now - unheard;
-            if self.any_order {
-                return chain.last.max(heard_until);
-            }
-            if heard_until <= chain.first {
+            if heard_until <= if self.any_order { chain.last } else { chain.first } {
                 return chain.last;
             }
-            // The first group should have ended already; it has not, and the others come after it.
+            // The first group should have ended already, or all of them; they have not, and the others
+            // may come after it.
             let rest = self.groups.iter().skip(1).map(bound);
             rest.fold(heard_until, |free, next| free.max(next.arrives) + next.runs)
         };
         let conservative = seen_now(self.conservative, |flying| flying.conservative);
-        (conservative, seen_now(self.optimistic, |flying| flying.optimistic))
+        // A GPU that serves processes in turn begins with another one at once.
+        let optimistic =
+            if self.any_order { now } else { seen_now(self.optimistic, |flying| flying.optimistic) };
+        (conservative, optimistic)
     }
 
     /// When to stop waiting for the oldest group.

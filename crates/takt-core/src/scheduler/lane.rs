@@ -41,11 +41,6 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Whether GPU time is reserved for its frames.
-    pub(super) fn reserves_time(&self) -> bool {
-        self.etpf > Span::ZERO
-    }
-
     pub(super) fn new(app: AppId, params: AppParams, target: Period) -> Self {
         Self {
             app,
@@ -79,9 +74,14 @@ impl Lane {
         self.batches -= u32::from(kind.ends_batch());
     }
 
+    /// Whether it has GPU time of its own in each frame, promised or not.
+    pub fn has_budget(&self) -> bool {
+        self.etpf > Span::ZERO
+    }
+
     /// Whether anything is reserved for this app, now or in future frames.
     pub fn reserves(&self) -> bool {
-        self.etpf > Span::ZERO || self.front.remaining(self.etpf) > Span::ZERO
+        self.has_budget() || self.front.remaining(self.etpf) > Span::ZERO
     }
 }
 

@@ -57,7 +57,8 @@ pub struct Scheduler {
     /// Everything else about an app, by slot number.
     slots: Vec<Slot>,
     in_flight: InFlight,
-    /// Groups in flight when `mpcg` changed last: no more than that until the next dispatch.
+    /// Groups in flight when `mpcg` or the policy changed last: no more than that until the next
+    /// dispatch.
     surplus: usize,
     /// Lanes with a waiting group.
     waiting: usize,
@@ -196,6 +197,7 @@ impl Scheduler {
     pub fn replace_policy(&mut self, policy: Box<dyn Policy>) -> Box<dyn Policy> {
         let before = core::mem::replace(&mut self.policy, policy);
         self.introduce_policy();
+        self.surplus = self.places();
         self.undecided = true;
         before
     }
@@ -257,7 +259,7 @@ impl Scheduler {
             self.judge();
         }
         due |= self.has_work() && self.policy.timeout().is_some_and(|at| at <= self.now);
-        due |= self.waits_for_a_place() && self.has_place();
+        due |= self.waits_for_a_place() && (self.has_place() || self.has_spare_place());
         while self.in_flight.overdue_at(self.config.completion_timeout).is_some_and(|at| at <= self.now) {
             self.lose_oldest(LostBy::Timeout, self.now);
             due = true;
@@ -338,9 +340,10 @@ impl Scheduler {
         assert_eq!(waiting, self.waiting, "lanes with a waiting group are counted");
         let attached = self.slots.iter().filter(|slot| slot.lane.is_some()).count();
         assert_eq!(attached, self.lanes.len(), "one lane per attached slot");
-        let spare = usize::from(self.config.execution == Execution::AnyOrder);
+        let any_order = self.config.execution == Execution::AnyOrder;
+        let spare = usize::from(any_order && self.policy.chooses_freely());
         let most = self.surplus.max(self.config.mpcg as usize + spare);
-        assert!(self.places() <= most, "at most mpcg in flight");
+        assert!(self.places() <= most, "at most mpcg in flight, and one more with reserved time");
         assert!(self.now < self.next_vsync, "the clock is inside the current period");
     }
 }

@@ -190,11 +190,12 @@ unsafe extern "C" fn eglSurfaceAttrib(display: Ptr, surface: Ptr, what: i32, val
 
 /// Shows a frame, with leave and measured.
 fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
-    show(display, surface, State::swap_does_nothing, call)
+    let handle = actual(surface) as usize;
+    show(display, surface, |state| state.swap_does_nothing(handle), call)
 }
 
 /// The same where `idle` says whether the call gives the GPU nothing to do.
-fn show(display: Ptr, surface: Ptr, idle: fn(&State) -> bool, call: impl FnOnce(Ptr) -> u32) -> u32 {
+fn show(display: Ptr, surface: Ptr, idle: impl FnOnce(&State) -> bool, call: impl FnOnce(Ptr) -> u32) -> u32 {
     let none = Swapping::Apart { pass: None, idle: false };
     let swapping = current::with(|state| state.before_swap(idle(state))).unwrap_or(none);
     let began_ns = clock::now_ns();

@@ -103,7 +103,7 @@ pub(crate) fn submit_idle(submitted: Submitted) {
         return;
     }
     match REAPER.get_or_init(Reaper::start) {
-        Some(reaper) => reaper.hand_over_idle(Box::new(submitted), clock::now_ns()),
+        Some(reaper) => reaper.hand_over_idle(Box::new(submitted)),
         None => give_back(&submitted),
     }
 }

@@ -52,8 +52,8 @@ pub(crate) struct Reaper {
 enum Message {
     /// A fence, what lies before it, and when it was inserted.
     Group(Fence, Box<Submitted>, u64),
-    /// A group without work for the GPU, and when it was handed over.
-    Idle(Box<Submitted>, u64),
+    /// A group without work for the GPU.
+    Idle(Box<Submitted>),
     /// A group that was seen to be complete, and its fence, if it has one.
     Seen(Option<Fence>, Box<Submitted>, Witness),
     /// Answer when everything before this is done; a display may be about to be terminated.
@@ -86,8 +86,8 @@ impl Reaper {
     }
 
     /// Has a group measured that is over when those before it are.
-    pub(crate) fn hand_over_idle(&self, submitted: Box<Submitted>, at_ns: u64) {
-        self.kept(self.queue.push(Message::Idle(submitted, at_ns)));
+    pub(crate) fn hand_over_idle(&self, submitted: Box<Submitted>) {
+        self.kept(self.queue.push(Message::Idle(submitted)));
     }
 
     /// Has a group written down and learnt from that is complete.
@@ -99,7 +99,7 @@ impl Reaper {
         let (fence, submitted) = match pushed {
             Err(Message::Group(fence, submitted, _)) => (Some(fence), submitted),
             Err(Message::Seen(fence, submitted, _)) => (fence, submitted),
-            Err(Message::Idle(submitted, _)) => (None, submitted),
+            Err(Message::Idle(submitted)) => (None, submitted),
             Ok(()) | Err(Message::Drain(..)) => return,
         };
         fence.into_iter().for_each(Fence::remove);
@@ -183,8 +183,9 @@ fn run(waiting: &Queue<Message>) {
                 }
                 passed.keep(fence);
             }
-            Message::Idle(submitted, at_ns) => {
-                let timing = completed(&mut account, &submitted, Seen::at(at_ns.max(seen_ns)));
+            Message::Idle(submitted) => {
+                let seen = Seen::at(submitted.at_ns.max(seen_ns));
+                let timing = completed(&mut account, &submitted, seen);
                 let learned = Some(told(&submitted, &timing));
                 late.add(Complete { submitted, timing, worked_ns: None, learned });
                 settle(&mut late, &mut rows, false);

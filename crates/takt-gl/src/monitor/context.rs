@@ -318,7 +318,8 @@ impl State {
         if let Some(SwapEnd::Seen(at_ns)) = swap_end {
             measure::shown(submitted, at_ns);
         } else if swap_end.is_some() {
-            measure::submit_idle(submitted);
+            // That it took no time says nothing about swaps that show something.
+            measure::submit_idle(Submitted { predicted: None, ..submitted });
         } else if end == End::BeforeSwap && software && measure::is_seen_by_program() {
             self.showing = Showing::begin(self.display, submitted);
         } else {

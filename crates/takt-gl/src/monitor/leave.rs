@@ -13,7 +13,7 @@ use crate::group::End;
 pub(super) struct Leave {
     pass: Option<Pass>,
     /// What this frame has contained so far by prediction, and all of the one before. Not what was
-    /// granted: grants have margins, and each frame would ask for those of the one before as well.
+    /// granted: grants may be longer, and each frame would ask for what the one before had too much.
     frame: Span,
     frame_before: Span,
     /// Frames that go into one group.
@@ -149,10 +149,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_follows_a_long_command_goes_with_it() {
+        let [slice, short, long] = [1_000, 300, 1_600].map(Span::from_us);
+        assert_eq!([longest(short, slice), longest(slice, slice)], [slice, slice]);
+        assert_eq!(longest(long, slice), Span::from_us(2_600));
+        assert_eq!(longest(long, Span::FOREVER), Span::FOREVER);
+    }
+
+    #[test]
     fn what_a_frame_asks_for_does_not_grow() {
         let mut leave = Leave::default();
         for _ in 0..100 {
-            // What was asked for is granted with a margin, and the group contains less.
+            // More is granted than was asked for, and the group contains less.
             let asked = leave.rest().max(Span::from_us(10));
             assert!(asked <= Span::from_us(1_500), "{asked:?}");
             let credit = asked + Span::from_us(200);

@@ -47,10 +47,11 @@ pub(super) enum SwapEnd {
 }
 
 impl State {
-    /// Whether a swap of what is drawn to has no effect. What a renderer on the CPU does in that call
-    /// is its own affair.
-    pub fn swap_does_nothing(&self) -> bool {
-        !self.software() && self.surface.as_ref().is_some_and(|surface| !surface.shows)
+    /// Whether a swap of that surface has no effect. What a renderer on the CPU does in that call is its
+    /// own affair, and of other surfaces than the one that is drawn to nothing is known.
+    pub fn swap_does_nothing(&self, handle: usize) -> bool {
+        let surface = self.surface.as_ref();
+        !self.software() && surface.is_some_and(|surface| surface.handle == handle && !surface.shows)
     }
 
     /// `eglSwapBuffers` is about to be called: leave is there afterwards, if anybody gives any. With

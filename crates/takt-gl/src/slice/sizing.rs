@@ -20,7 +20,7 @@ const GROWTH: f64 = 2.0;
 const AIM: f64 = 0.8;
 const AIM_SETTLED: f64 = 0.95;
 
-/// How much of what was granted beyond a piece is used, since grants have margins; and from how much
+/// How much of what was granted beyond a piece is used, as pieces are not all alike; and from how much
 /// of a piece on it is worth it.
 const AIM_CREDIT: f64 = 0.9;
 const WORTH: f64 = 0.25;
@@ -123,7 +123,7 @@ mod tests {
     fn what_was_granted_beyond_a_piece_is_used() {
         let known = figures(100.0, SETTLED);
         assert!(is_settled(&known) && !is_settled(&figures(100.0, SETTLED - 1)));
-        assert_eq!(more(&known, 0.01, Span::from_us(1100), SLICE), None, "margins");
+        assert_eq!(more(&known, 0.01, Span::from_us(1100), SLICE), None, "hardly more");
         let share = more(&known, 0.01, Span::from_ms(4), SLICE).expect("much is left");
         assert!((share - 0.026).abs() < 1e-9, "{share}");
         assert_eq!(more(&known, 0.036, Span::from_ms(4), SLICE), None, "it is used up");

@@ -76,8 +76,10 @@ impl CorrectionFactor {
     /// as long, and taken by itself would say that all others take many times as long as well.
     pub fn weigh(&mut self, parts: &Parts, measured_ns: f64) {
         let right = (measured_ns - parts.aux_ns) / parts.of_type_ns;
-        let behind = self.weight_ns + parts.of_type_ns;
-        let share = parts.of_type_ns / behind;
+        // A single group does not count for more than a part of all.
+        let weight_ns = parts.of_type_ns.min(WEIGHT_NS_MAX / 10.0);
+        let behind = self.weight_ns + weight_ns;
+        let share = weight_ns / behind;
         if !right.is_finite() || !(0.0..=1.0).contains(&share) {
             return;
         }

@@ -1,9 +1,9 @@
 //! Learning from measured times.
 //!
 //! Models are wrong in the same way frame after frame, so what was measured corrects what is
-//! predicted next. [`Adaption`] keeps a correction factor per program and group type as in the
-//! thesis (section 3.6), and a second one per kind of scene, because one program may draw very
-//! different things. On top of the corrected value it tracks how far measurements scatter and
+//! predicted next. [`Adaption`] keeps a correction factor per kind of scene, as the thesis
+//! (section 3.6) does per program and group type, because one program may draw very different
+//! things; kinds that were never measured take that of all groups of their program. On top of the corrected value it tracks how far measurements scatter and
 //! turns that into a lower and an upper estimate.
 //!
 //! A group whose time was disturbed by a context switch teaches nothing about itself; it tells
@@ -157,10 +157,7 @@ impl Adaption {
         let (lower, upper) = if learnt.samples >= self.config.warm_up.saturating_mul(2) {
             let spread = &learnt.spread;
             let upper = value * if seen { spread.upper() } else { spread.upper().min(UNSEEN_MAX) };
-            (
-                value * spread.lower(),
-                upper.min(value + EXCESS_HEADROOM * learnt.excess_ns).max(value * quantile::LEAST.exp()),
-            )
+            (value * spread.lower(), upper.min(value * EXCESS_RELATIVE + learnt.excess_ns * EXCESS_HEADROOM))
         } else {
             self.margins(value)
         };
@@ -175,7 +172,7 @@ impl Adaption {
     /// What is known about groups like this one, and whether any of just that kind were seen.
     fn learnt(&self, key: &GroupKey) -> (Learnt, bool) {
         let program = self.programs.peek(&(key.program, key.group_type));
-        let scene = self.scenes.peek(key).filter(|learnt| learnt.samples >= SCENE_SAMPLES);
+        let scene = self.scenes.peek(key);
         (scene.or(program).copied().unwrap_or_default(), scene.is_some() || !self.config.by_scene)
     }
 
@@ -207,12 +204,12 @@ impl Adaption {
         if found == Found::Miss {
             *program = Learnt::default();
         }
-        // Where models see next to nothing, what was measured is many times that: true of this scene,
-        // and absurd for others of the program, in which they see something.
         if !config.by_scene {
             program.learn(parts, measured_ns, config);
             return;
         }
+        // Where models see next to nothing, what was measured is many times that: true of this scene,
+        // and absurd for others of the program, in which they see something.
         if parts.of_type_ns >= TELLING * config.threshold_ns {
             program.weigh(parts, measured_ns, config);
         }
@@ -254,7 +251,8 @@ impl Learnt {
         if self.samples >= config.warm_up {
             let predicted_ns = self.factor.apply(parts);
             self.spread.learn(measured_ns / predicted_ns, config);
-            self.excess_ns = (measured_ns - predicted_ns).max(self.excess_ns * EXCESS_FADING);
+            let excess_ns = (measured_ns - predicted_ns).clamp(0.0, EXCESS_NS_MAX);
+            self.excess_ns = excess_ns.max(self.excess_ns * (1.0 - quantile::FADING));
         }
         self.samples = self.samples.saturating_add(1);
     }
@@ -266,17 +264,17 @@ const SHORT_SAID: f64 = 1.5;
 const TELLING: f64 = 0.1;
 /// No GPU takes longer to switch; a group whose excess is larger met with something else.
 const SWITCH_NS_MAX: f64 = 10e6;
-/// How far beyond the largest excess an upper estimate may lie. What gets in the way of groups, such as
-/// turns of other processes, is as long for short ones as for long ones, which times of short ones, taken
-/// as multiples of their predictions, do not know.
+/// An upper estimate is no more than that part of its prediction, which models may err by, and that much
+/// of the largest excess. What gets in the way of groups, such as turns of other processes, is as long
+/// for short ones as for long ones, which times of short ones, taken as multiples of their predictions,
+/// do not know.
+const EXCESS_RELATIVE: f64 = 1.25;
 const EXCESS_HEADROOM: f64 = 1.5;
-/// What is left of that excess after one more measurement.
-const EXCESS_FADING: f64 = 0.999;
+/// A group that took longer was stopped, or the machine was.
+const EXCESS_NS_MAX: f64 = 10e9;
 /// How many times its prediction a group of a kind that was never seen may take at most: that others of
 /// its program scatter more, mostly shorter ones, tells little about it.
 const UNSEEN_MAX: f64 = 4.0;
-/// Measurements after which a scene's own factor is used: one of its own says more than all of others.
-const SCENE_SAMPLES: u32 = 1;
 
 #[cfg(test)]
 mod tests;

@@ -129,9 +129,9 @@ const UPPER_DEVIATIONS: f64 = 3.87;
 const HEADROOM: f64 = 0.405;
 /// How far bounds are from the middle at least: a fiftieth. Where a GPU repeats itself to half a
 /// thousandth, closer ones are passed by chance, and nothing is won by them.
-pub(super) const LEAST: f64 = 0.02;
+const LEAST: f64 = 0.02;
 /// How fast that one is forgotten: by a factor of e in a thousand measurements.
-const FADING: f64 = 1e-3;
+pub(super) const FADING: f64 = 1e-3;
 /// Perfect predictions still need steps.
 const DEVIATION_MIN: f64 = 1e-4;
 /// Ratios beyond e^20 are no ratios.

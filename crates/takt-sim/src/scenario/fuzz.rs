@@ -497,7 +497,7 @@ proptest! {
         let meta = crate::meta(&scenario);
         let mut metrics = takt_trace::Metrics::new(meta.clone(), scenario.warm_up);
         let mut trace = takt_trace::export::Perfetto::new(std::io::sink(), &meta).unwrap();
-        let mut rules = takt_trace::rules::Rules::new(scenario.config.clamped().mpcg);
+        let mut rules = takt_trace::rules::Rules::of(&scenario.config);
         let mut world = crate::World::new(&scenario, ((&mut metrics, &mut rules), &mut trace));
         world.run_until(Time::ZERO + scenario.duration);
         world.scheduler().check_invariants();
