@@ -66,8 +66,8 @@ class Session:
 
     def measure_all(self, machine):
         points = self.points(machine)
-        if not points:
-            print(f"eval: no point begins with {self.args.only}; --list without --only shows them", file=sys.stderr)
+        if mistake := self.mistake(machine):
+            print(f"eval: {mistake}", file=sys.stderr)
             return 2
         if self.args.list:
             for point, seconds in plan.outlook(points, self.left_s()):
@@ -92,6 +92,21 @@ class Session:
             self.write(run)
             self.pack(machine)
         return 1 if self.failed else 0
+
+    def mistake(self, machine):
+        """What is wrong with the arguments, if anything: a run that measures something else costs time."""
+        every = self.every(machine)
+        named = [("--only", name) for name in self.args.only.split(",")]
+        named += [("--skip", name) for name in self.args.skip.split(",")]
+        named += [("--seconds", name) for name, _ in plan.Lengths(self.args.seconds).rules if name != "must"]
+        for option, name in named:
+            if name and not any(point.begins([name]) for point in every):
+                return f"{option} {name}: no point begins so; --list alone shows them"
+        for option, folders in (("--done", self.args.done), ("--like", self.args.like)):
+            for folder in folders:
+                if not (folder / "run.json").exists():
+                    return f"{option} {folder}: there is no run.json; unpack results-*.tar.gz"
+        return None
 
     def go_through(self, points, run):
         """Measures all points; an experiment is packed with its last one."""
@@ -120,13 +135,19 @@ class Session:
         (self.out / "run.json").write_text(json.dumps(run, indent=1, default=str))
         (self.out / "summary.txt").write_text("\n".join(self.lines) + "\n")
 
-    def points(self, machine):
+    def every(self, machine):
+        """All points that there are."""
         small = self.args.device == "mesa"
         self.experiments = {"smoke": smoke.Experiment(machine), "floods": floods.Experiment(machine, small),
                             "mixed": mixed.Experiment(machine, small),
                             "overhead": overhead.Experiment(machine, small),
                             "prediction": prediction.Experiment(machine, small)}
-        every = [point for experiment in self.experiments.values() for point in experiment.points()]
+        return [point for experiment in self.experiments.values() for point in experiment.points()]
+
+    def points(self, machine):
+        """Those that were asked for, in their order."""
+        small = self.args.device == "mesa"
+        every = self.every(machine)
         for point in every:
             if point.rank == plan.MUST and self.args.budget >= SHORT_BUDGET_S:
                 point.least_s = point.want_s

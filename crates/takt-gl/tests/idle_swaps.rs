@@ -1,15 +1,18 @@
 //! Swaps that show nothing give the GPU nothing to do, and no fence goes behind them.
 //!
-//! The driver here counts fences, which are passed at once.
+//! The driver here counts fences, which are passed at once unless they are held.
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use takt_gl::entry::{self, Ptr, kind};
 use takt_gl::{gl, measure, settings};
 
 static FENCES: AtomicUsize = AtomicUsize::new(0);
+static HELD: AtomicBool = AtomicBool::new(false);
 
 const WINDOW: usize = 11;
 const PBUFFER: usize = 12;
@@ -51,7 +54,14 @@ unsafe extern "C" fn new_fence(_display: Ptr, _kind: u32, _list: Ptr) -> Ptr {
     std::ptr::without_provenance_mut(1 + FENCES.fetch_add(1, Ordering::Relaxed))
 }
 
-unsafe extern "C" fn passed(_display: Ptr, _fence: Ptr, _flags: i32, _ns: u64) -> i32 {
+unsafe extern "C" fn wait(_display: Ptr, _fence: Ptr, _flags: i32, ns: u64) -> i32 {
+    let end = Instant::now() + Duration::from_nanos(ns);
+    while HELD.load(Ordering::Relaxed) {
+        if Instant::now() >= end {
+            return gl::EGL_TIMEOUT_EXPIRED;
+        }
+        thread::sleep(Duration::from_micros(100));
+    }
     gl::EGL_CONDITION_SATISFIED
 }
 
@@ -66,7 +76,7 @@ unsafe extern "C" fn find(name: *const c_char) -> Ptr {
         b"eglQueryAPI" => es as Ptr,
         b"eglQueryString" => egl_text as Ptr,
         b"eglCreateSyncKHR" => new_fence as Ptr,
-        b"eglClientWaitSyncKHR" => passed as Ptr,
+        b"eglClientWaitSyncKHR" => wait as Ptr,
         b"glGetString" => text as Ptr,
         _ => nothing as Ptr,
     }
@@ -102,10 +112,18 @@ fn frames(surface: Ptr, show: impl Fn()) -> (usize, Vec<String>) {
 
 /// Why groups ended, as the table has it.
 fn ends() -> Vec<String> {
+    column("end")
+}
+
+fn column(name: &str) -> Vec<String> {
     let header = measure::header(&settings::settings().choice);
-    let place = header.split(',').position(|column| column.trim() == "end").expect("as this test writes it");
+    let place = header.split(',').position(|column| column.trim() == name).expect("as this test writes it");
     let table = std::fs::read_to_string(table()).unwrap_or_default();
     table.lines().map(|row| row.split(',').nth(place).expect("a whole row").to_owned()).collect()
+}
+
+fn numbers(name: &str) -> Vec<f64> {
+    column(name).iter().map(|cell| cell.parse().expect("a number")).collect()
 }
 
 fn table() -> std::path::PathBuf {
@@ -136,4 +154,19 @@ fn no_fence_goes_behind_a_swap_without_effect() {
     assert_eq!((fences, ends), (FRAMES, each_frame.iter().map(ToString::to_string).collect()), "a pbuffer");
     let (fences, ends) = frames(pbuffer, copy);
     assert_eq!((fences, ends.len()), (2 * FRAMES, 2 * FRAMES), "what is copied is work");
+
+    // It is over when what is before it is, and not before, and has taken no time of its own.
+    call!(eglMakeCurrent(handle(1), pbuffer, pbuffer, handle(1)));
+    HELD.store(true, Ordering::Relaxed);
+    call!(glDrawArrays(gl::TRIANGLES, 0, 3));
+    swap(pbuffer)();
+    thread::sleep(Duration::from_millis(30));
+    let held = Duration::from_millis(30).as_micros() as f64;
+    HELD.store(false, Ordering::Relaxed);
+    measure::drain(None);
+    let (took, completed) = (numbers("measured_us"), numbers("completed_us"));
+    let [.., draw, swap] = took[..] else { panic!("{took:?}") };
+    assert!(draw >= held && swap < held / 10.0, "{draw} {swap}");
+    let [.., draw, swap] = completed[..] else { panic!("{completed:?}") };
+    assert!(swap >= draw, "{draw} {swap}");
 }

@@ -3,8 +3,9 @@
 //! Models are wrong in the same way frame after frame, so what was measured corrects what is
 //! predicted next. [`Adaption`] keeps a correction factor per kind of scene, as the thesis
 //! (section 3.6) does per program and group type, because one program may draw very different
-//! things; kinds that were never measured take that of all groups of their program. On top of the corrected value it tracks how far measurements scatter and
-//! turns that into a lower and an upper estimate.
+//! things; kinds that were never measured take that of all groups of their program. On top of the
+//! corrected value it tracks how far measurements scatter and turns that into a lower and an upper
+//! estimate.
 //!
 //! A group whose time was disturbed by a context switch teaches nothing about itself; it tells
 //! what a switch costs (TimeGraph's preemption impact), and that is added when one is due.
