@@ -94,10 +94,9 @@ def verdict(report):
         return report.verdict(what, wanted, "?", None)
     # The first that does what is wanted, or else the usual one.
     mpcg = next((mpcg for mpcg, (_, good) in judged.items() if good), next(iter(judged)))
-    tuned = {mpcg: 100 * found["live"]["utilisation"] for mpcg in MPCG
-             if "live" in (found := report.results.figures(f"mixed-takt-mpcg{mpcg}") or {})}
-    if usual := report.results.figures("mixed-takt"):
-        tuned[2] = 100 * usual.get("live", {}).get("utilisation", 0)
+    # What was tuned has to keep its deadlines, too.
+    tuned = {each: 100 * report.results.figures(name)["live"]["utilisation"] for each, name in RECORDED.items()
+             if each in judged and judged[each][1]}
     best = max(tuned, key=tuned.get, default=mpcg)
     more = "" if best == mpcg else f"; {tuned[best]:.1f} % busy with mpcg {best}"
     good = judged[mpcg][1]

@@ -2,14 +2,19 @@
 //!
 //! The driver here counts fences, which are passed at once unless they are held.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use takt_gl::entry::{self, Ptr, kind};
+use takt_gl::entry::{self, Ptr};
 use takt_gl::{gl, measure, settings};
+
+mod answers;
+mod hooked;
+use answers::{es, nothing, one, success};
+use hooked::{call, column, numbers};
 
 static FENCES: AtomicUsize = AtomicUsize::new(0);
 static HELD: AtomicBool = AtomicBool::new(false);
@@ -17,22 +22,6 @@ static HELD: AtomicBool = AtomicBool::new(false);
 const WINDOW: usize = 11;
 const PBUFFER: usize = 12;
 const FRAMES: usize = 5;
-
-unsafe extern "C" fn nothing() -> usize {
-    0
-}
-
-unsafe extern "C" fn one() -> usize {
-    1
-}
-
-unsafe extern "C" fn success() -> usize {
-    0x3000
-}
-
-unsafe extern "C" fn es() -> usize {
-    0x30A0
-}
 
 unsafe extern "C" fn window() -> usize {
     WINDOW
@@ -82,18 +71,6 @@ unsafe extern "C" fn find(name: *const c_char) -> Ptr {
     }
 }
 
-macro_rules! call {
-    ($name:ident($($arg:expr),*)) => {{
-        let name = CString::new(stringify!($name)).expect("as this test writes it");
-        // SAFETY: a string.
-        let hook = entry::offer(&name, unsafe { find(name.as_ptr()) });
-        // SAFETY: a hook has the signature of its name.
-        let function: kind::$name = unsafe { std::mem::transmute(hook) };
-        // SAFETY: handles of this test, and room for what is written.
-        unsafe { function($($arg),*) }
-    }};
-}
-
 fn handle(number: usize) -> Ptr {
     std::ptr::without_provenance_mut(number)
 }
@@ -112,18 +89,7 @@ fn frames(surface: Ptr, show: impl Fn()) -> (usize, Vec<String>) {
 
 /// Why groups ended, as the table has it.
 fn ends() -> Vec<String> {
-    column("end")
-}
-
-fn column(name: &str) -> Vec<String> {
-    let header = measure::header(&settings::settings().choice);
-    let place = header.split(',').position(|column| column.trim() == name).expect("as this test writes it");
-    let table = std::fs::read_to_string(table()).unwrap_or_default();
-    table.lines().map(|row| row.split(',').nth(place).expect("a whole row").to_owned()).collect()
-}
-
-fn numbers(name: &str) -> Vec<f64> {
-    column(name).iter().map(|cell| cell.parse().expect("a number")).collect()
+    column(&table(), "end")
 }
 
 fn table() -> std::path::PathBuf {
@@ -164,7 +130,7 @@ fn no_fence_goes_behind_a_swap_without_effect() {
     let held = Duration::from_millis(30).as_micros() as f64;
     HELD.store(false, Ordering::Relaxed);
     measure::drain(None);
-    let (took, completed) = (numbers("measured_us"), numbers("completed_us"));
+    let (took, completed) = (numbers(&table(), "measured_us"), numbers(&table(), "completed_us"));
     let [.., draw, swap] = took[..] else { panic!("{took:?}") };
     assert!(draw >= held && swap < held / 10.0, "{draw} {swap}");
     let [.., draw, swap] = completed[..] else { panic!("{completed:?}") };

@@ -12,23 +12,10 @@ use proptest::prelude::*;
 use takt_gl::entry::{self, Ptr, kind};
 use takt_gl::{gl, guard, settings};
 
+mod answers;
+use answers::{es, nothing, one, success};
+
 const STATIC_DRAW: u32 = 0x88E4;
-
-unsafe extern "C" fn nothing() -> usize {
-    0
-}
-
-unsafe extern "C" fn one() -> usize {
-    1
-}
-
-unsafe extern "C" fn success() -> usize {
-    0x3000
-}
-
-unsafe extern "C" fn es() -> usize {
-    0x30A0
-}
 
 /// Every program is linked and has three uniforms.
 unsafe extern "C" fn program_state(_program: u32, what: u32, value: *mut i32) {

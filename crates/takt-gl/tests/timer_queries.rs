@@ -3,14 +3,19 @@
 //! The driver here has a GPU that is nothing but a clock: each draw keeps it busy for a while.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use takt_gl::entry::{self, Ptr, kind};
+use takt_gl::entry::{self, Ptr};
 use takt_gl::{gl, measure, settings};
+
+mod answers;
+mod hooked;
+use answers::{es, nothing, one, success};
+use hooked::{call, column, numbers};
 
 /// How long a draw takes; so long that a busy machine hardly matters.
 const DRAW: Duration = Duration::from_millis(50);
@@ -59,22 +64,6 @@ impl Gpu {
     fn is_passed(&self, name: usize) -> bool {
         self.passed_at.get(&name).is_some_and(|at| *at <= self.start.elapsed())
     }
-}
-
-unsafe extern "C" fn nothing() -> usize {
-    0
-}
-
-unsafe extern "C" fn one() -> usize {
-    1
-}
-
-unsafe extern "C" fn success() -> usize {
-    0x3000
-}
-
-unsafe extern "C" fn es() -> usize {
-    0x30A0
 }
 
 unsafe extern "C" fn text(what: u32) -> *const c_char {
@@ -179,18 +168,6 @@ unsafe extern "C" fn find(name: *const c_char) -> Ptr {
     }
 }
 
-macro_rules! call {
-    ($name:ident($($arg:expr),*)) => {{
-        let name = CString::new(stringify!($name)).expect("as this test writes it");
-        // SAFETY: a string.
-        let hook = entry::offer(&name, unsafe { find(name.as_ptr()) });
-        // SAFETY: a hook has the signature of its name.
-        let function: kind::$name = unsafe { std::mem::transmute(hook) };
-        // SAFETY: handles of this test, and room for what is written.
-        unsafe { function($($arg),*) }
-    }};
-}
-
 fn program_is_told_of_a_jump() -> bool {
     let mut disjoint = 7_i32;
     call!(glGetIntegerv(GPU_DISJOINT, (&raw mut disjoint).cast()));
@@ -222,18 +199,7 @@ fn clocks(renderer: &'static CStr, slow: u32, then: impl FnOnce()) -> Vec<(Strin
 }
 
 fn rows() -> Vec<(String, f64)> {
-    let table = std::fs::read_to_string(table()).unwrap_or_default();
-    let cells = |row: &str| row.split(',').map(str::to_owned).collect::<Vec<_>>();
-    let header = cells(&measure::header(&settings::settings().choice));
-    let place =
-        |name: &str| header.iter().position(|column| column.trim() == name).expect("as this test writes it");
-    let row = |row: &str| {
-        (
-            cells(row)[place("clock")].clone(),
-            cells(row)[place("measured_us")].parse().expect("as this test writes it"),
-        )
-    };
-    table.lines().map(row).collect()
+    column(&table(), "clock").into_iter().zip(numbers(&table(), "measured_us")).collect()
 }
 
 fn table() -> std::path::PathBuf {

@@ -86,8 +86,7 @@ impl Clearance {
         if !lane.has_budget() {
             return;
         }
-        let release = profile.offset(context.config.refresh.incipient_arrival(lane.target, lane.stride));
-        let period = profile.offset(context.config.refresh.end(context.current));
+        let (release, period) = release(lane, context, profile);
         self.due |= is_open(lane) || (release..release + period / LATE_PARTS).contains(&self.now);
         let Some(tolerated) = self.tolerated else {
             return;
@@ -112,15 +111,21 @@ impl Clearance {
             // Its own work delays it anyway.
             return Some(if context.newest == Some(lane.app) { self.ready_c } else { self.now });
         }
-        let refresh = &context.config.refresh;
-        let release = profile.offset(refresh.incipient_arrival(lane.target, lane.stride));
-        let lapse = release + profile.offset(refresh.end(context.current)) / GRACE_PARTS;
+        let (release, period) = release(lane, context, profile);
+        let lapse = release + period / GRACE_PARTS;
         if open || lapse <= self.now {
             return None;
         }
         self.lapse = self.lapse.min(lapse);
         Some(release.max(self.now))
     }
+}
+
+/// When the next frame of `lane` is released, and how long a period is.
+fn release(lane: &Lane, context: &Context, profile: &Profile) -> (i64, i64) {
+    let refresh = &context.config.refresh;
+    let release = profile.offset(refresh.incipient_arrival(lane.target, lane.stride));
+    (release, profile.offset(refresh.end(context.current)))
 }
 
 /// Whether a frame has begun that is not all there.
