@@ -32,6 +32,7 @@ class Session:
         self.out = args.out.resolve()
         self.failed = 0
         self.lines = []
+        self.experiments = {}
 
     def run(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
@@ -65,8 +66,9 @@ class Session:
             pass
 
     def measure_all(self, machine):
-        points = self.points(machine)
-        if mistake := self.mistake(machine):
+        self.experiments = self.experiments_on(machine)
+        points = self.points()
+        if mistake := self.mistake():
             print(f"eval: {mistake}", file=sys.stderr)
             return 2
         if self.args.list:
@@ -93,9 +95,9 @@ class Session:
             self.pack(machine)
         return 1 if self.failed else 0
 
-    def mistake(self, machine):
+    def mistake(self):
         """What is wrong with the arguments, if anything: a run that measures something else costs time."""
-        every = self.every(machine)
+        every = self.every()
         named = [("--only", name) for name in self.args.only.split(",")]
         named += [("--skip", name) for name in self.args.skip.split(",")]
         named += [("--seconds", name) for name, _ in plan.Lengths(self.args.seconds).rules if name != "must"]
@@ -135,19 +137,21 @@ class Session:
         (self.out / "run.json").write_text(json.dumps(run, indent=1, default=str))
         (self.out / "summary.txt").write_text("\n".join(self.lines) + "\n")
 
-    def every(self, machine):
-        """All points that there are."""
+    def experiments_on(self, machine):
+        """Made once: their points use what they prepare."""
         small = self.args.device == "mesa"
-        self.experiments = {"smoke": smoke.Experiment(machine), "floods": floods.Experiment(machine, small),
-                            "mixed": mixed.Experiment(machine, small),
-                            "overhead": overhead.Experiment(machine, small),
-                            "prediction": prediction.Experiment(machine, small)}
+        return {"smoke": smoke.Experiment(machine), "floods": floods.Experiment(machine, small),
+                "mixed": mixed.Experiment(machine, small), "overhead": overhead.Experiment(machine, small),
+                "prediction": prediction.Experiment(machine, small)}
+
+    def every(self):
+        """All points that there are."""
         return [point for experiment in self.experiments.values() for point in experiment.points()]
 
-    def points(self, machine):
+    def points(self):
         """Those that were asked for, in their order."""
         small = self.args.device == "mesa"
-        every = self.every(machine)
+        every = self.every()
         for point in every:
             if point.rank == plan.MUST and self.args.budget >= SHORT_BUDGET_S:
                 point.least_s = point.want_s
