@@ -49,6 +49,9 @@ pub struct GpuSpec {
     pub queue: u32,
     /// Cost of loading another app's context.
     pub switch: Span,
+    /// On a runlist: an uninterruptible group that outlasts its timeslice while others wait is seen to
+    /// end in its channel's next turn, as where the fence behind a draw is work of its own.
+    pub late_ends: bool,
     /// Delay from a decision to the group being in the queue.
     pub dispatch_delay: SpanRange,
     /// Delay from the end of a group to the scheduler hearing of it.
@@ -69,6 +72,7 @@ impl Default for GpuSpec {
             model: GpuModel::default(),
             queue: 64,
             switch: Span::ZERO,
+            late_ends: false,
             dispatch_delay: SpanRange::fixed(Span::ZERO),
             completion_delay: SpanRange::fixed(Span::ZERO),
             completion_poll: Span::ZERO,

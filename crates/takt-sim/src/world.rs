@@ -8,14 +8,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
 
 use takt_core::{
-    Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Scheduler, Span, Stats, Time, policy,
+    Action, AppId, AppParams, Cost, Event, Execution, GroupId, GroupKind, Period, Scheduler, Span, Stats,
+    Time, policy,
 };
 use takt_trace::{AppMeta, GpuRecord, JobsMeta, Meta, Observer, Record};
 
 use crate::client::{Client, State};
 use crate::gpu::{Channel, Gpu, GpuEvent, Job, Taken};
 use crate::hash::EventHash;
-use crate::model::{AppSpec, End, GpuModel, Pace, Scenario};
+use crate::model::{AppSpec, End, Pace, Scenario};
 use crate::rng::Rng;
 
 /// A run of a scenario.
@@ -135,7 +136,7 @@ impl<'a, O: Observer> World<'a, O> {
         let mut config = scenario.config;
         config.execution = scenario.gpu.model.execution();
         config.singly |=
-            scenario.gpu.model == GpuModel::AnyOrder && scenario.apps.iter().all(|app| app.synchronous);
+            config.execution == Execution::AnyOrder && scenario.apps.iter().all(|app| app.synchronous);
         config.apps_max = u32::try_from(scenario.apps.len()).unwrap_or(u32::MAX).max(1);
         let clients = (1..)
             .zip(&scenario.apps)
@@ -352,9 +353,13 @@ impl<'a, O: Observer> World<'a, O> {
             return;
         }
         let arrives = polled(self.now + self.rng.span(spec.completion_delay), spec.completion_poll);
-        let after = self.notices.back().map_or(Time::ZERO, |(at, _)| *at);
+        // Where apps have turns, each tells of its own groups; else one end is seen after the other.
+        let apart = spec.model.execution() == Execution::AnyOrder;
+        let own = self.notices.iter().rev().find(|(_, other)| !apart || other.app == job.app);
+        let arrives = arrives.max(own.map_or(Time::ZERO, |(at, _)| *at));
+        let later = self.notices.iter().position(|(at, _)| *at > arrives).unwrap_or(self.notices.len());
         let notice = Notice { app: job.app, group: job.group, finished: self.now, cost, switched };
-        self.notices.push_back((arrives.max(after), notice));
+        self.notices.insert(later, (arrives, notice));
         self.next[NOTICE] = self.notices[0].0;
     }
 

@@ -1,7 +1,8 @@
 //! A host that serves the channels of a runlist in turn, each for a timeslice.
 //!
 //! A channel has its turn until it drains or its timeslice ends; work that comes when it has just
-//! drained waits for its next turn. Nobody is interrupted for an idle GPU: at the end of a
+//! drained waits for its next turn. What costs nothing needs no turn: it is over with the work before
+//! it in its channel. Nobody is interrupted for an idle GPU: at the end of a
 //! timeslice without rivals the next one begins. A timeslice begins when the context is loaded.
 
 use std::collections::VecDeque;
@@ -11,8 +12,11 @@ use takt_core::service::Level;
 use takt_core::{AppId, Span, Time};
 
 use super::unit::Unit;
-use super::{GpuEvent, Job};
+use super::{GpuEvent, Job, Taken, insert_by_arrival};
 use crate::model::GpuSpec;
+
+/// What it costs to tell of the end of a job: next to nothing, but a turn.
+const FENCE: Span = Span::from_ns(1);
 
 /// How a channel is served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +48,12 @@ pub struct Host {
     turn: Option<Turn>,
     /// Jobs in all channels.
     queued: usize,
+    /// Those of them that cost nothing.
+    free: usize,
+    /// The end of a job that outlasts its timeslice is work for a turn of its own.
+    late_ends: bool,
+    /// Whose turn was found to be next when the timeslice of the job that runs was over.
+    next: Option<AppId>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -70,6 +80,9 @@ impl Host {
             runlist: Runlist::default(),
             turn: None,
             queued: 0,
+            free: 0,
+            late_ends: spec.late_ends,
+            next: None,
         }
     }
 
@@ -93,8 +106,7 @@ impl Host {
     }
 
     pub(super) fn dispatch(&mut self, arrives: Time, job: Job) {
-        let after = self.coming.back().map_or(Time::ZERO, |(time, _)| *time);
-        self.coming.push_back((arrives.max(after), job));
+        insert_by_arrival(&mut self.coming, 0, arrives, job);
     }
 
     pub(super) fn next_at(&self) -> Time {
@@ -114,6 +126,11 @@ impl Host {
     pub(super) fn step(&mut self, now: Time) -> Option<GpuEvent> {
         let executes_from = self.unit.stalled_until().max(now);
         if let Some(event) = self.unit.step(now) {
+            if let GpuEvent::Finished { job, started } = event
+                && let Some(taken) = self.end_later(job, started)
+            {
+                return Some(GpuEvent::Suspended(taken));
+            }
             match (event, &mut self.turn) {
                 (GpuEvent::Finished { job, .. }, _) => self.finished(now, job.app),
                 // No time of a turn passes in a stall.
@@ -129,18 +146,41 @@ impl Host {
             self.coming.pop_front();
             self.state(job.app).jobs.push_back(job);
             self.queued += 1;
+            self.free += usize::from(job.cost == Span::ZERO);
             return Some(GpuEvent::Queued(job));
         }
-        self.end_turn(now).or_else(|| self.serve(now))
+        self.pass_free(now).or_else(|| self.end_turn(now)).or_else(|| self.serve(now))
+    }
+
+    /// Ends a job that costs nothing and is the first in its channel.
+    fn pass_free(&mut self, now: Time) -> Option<GpuEvent> {
+        if self.free == 0 {
+            return None;
+        }
+        let first = self.channels.iter().filter_map(|state| state.jobs.front());
+        let job = *first.into_iter().find(|job| job.cost == Span::ZERO)?;
+        self.free -= 1;
+        self.finished(now, job.app);
+        Some(GpuEvent::Finished { job, started: now })
+    }
+
+    /// Leaves the end of a job to its channel's next turn, if this one should have been over by now and
+    /// others wait for theirs.
+    fn end_later(&mut self, job: Job, started: Time) -> Option<Taken> {
+        let jobs = &mut self.channels[job.app.index()].jobs;
+        let others = self.queued > jobs.len();
+        self.turn.take_if(|turn| self.late_ends && others && turn.ends == Time::NEVER)?;
+        let job = Job { cost: FENCE, ..job };
+        *jobs.front_mut()? = job;
+        Some(Taken { job, started: Some(started) })
     }
 
     fn finished(&mut self, now: Time, app: AppId) {
         let jobs = &mut self.channels[app.index()].jobs;
         jobs.pop_front();
         self.queued -= 1;
-        if jobs.is_empty() || self.turn.is_none_or(|turn| turn.ends <= now || turn.ends == Time::NEVER) {
-            self.turn = None;
-        }
+        let over = |turn: &Turn| jobs.is_empty() || turn.ends <= now || turn.ends == Time::NEVER;
+        self.turn.take_if(|turn| turn.app == app && over(turn));
     }
 
     /// Interrupts the job that runs if its timeslice is over and others wait.
@@ -154,6 +194,10 @@ impl Host {
         }
         if state.channel.uninterruptible {
             turn.ends = Time::NEVER;
+            if self.late_ends {
+                let channels = &self.channels;
+                self.next = self.runlist.advance(|app| !channels[app.index()].jobs.is_empty());
+            }
             return None;
         }
         let taken = self.unit.interrupt(now)?;
@@ -173,7 +217,9 @@ impl Host {
             Some(turn) => turn.app,
             None => {
                 let channels = &self.channels;
-                let app = self.runlist.advance(|app| !channels[app.index()].jobs.is_empty())?;
+                let pending = |app: AppId| !channels[app.index()].jobs.is_empty();
+                let chosen = self.next.take().filter(|app| pending(*app));
+                let app = chosen.or_else(|| self.runlist.advance(pending))?;
                 let timeslice = channels[app.index()].channel.timeslice;
                 self.turn = Some(Turn { app, ends: now + self.unit.loading(app) + timeslice });
                 app

@@ -17,6 +17,8 @@ mod unit;
 pub use host::{Channel, Host};
 pub use queue::Queue;
 
+use std::collections::VecDeque;
+
 use takt_core::{AppId, GroupId, Span, Time};
 
 use crate::model::{GpuModel, GpuSpec};
@@ -67,6 +69,16 @@ pub struct Taken {
     pub job: Job,
     /// Since when it executed, if it had begun.
     pub started: Option<Time>,
+}
+
+/// Puts a job among those after the first `fixed` that are on their way, by when it arrives. Those of
+/// one app stay in their order: a process hands over one after the other, whatever others do.
+#[inline]
+fn insert_by_arrival(jobs: &mut VecDeque<(Time, Job)>, fixed: usize, arrives: Time, job: Job) {
+    let own = jobs.iter().rev().find(|(_, other)| other.app == job.app);
+    let arrives = arrives.max(own.map_or(Time::ZERO, |(time, _)| *time));
+    let later = jobs.iter().skip(fixed).position(|(time, _)| *time > arrives);
+    jobs.insert(later.map_or(jobs.len(), |at| fixed + at), (arrives, job));
 }
 
 /// The GPU.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use takt_core::{GroupId, Time};
 
 use super::unit::Unit;
-use super::{GpuEvent, Job, Taken};
+use super::{GpuEvent, Job, Taken, insert_by_arrival};
 use crate::model::{GpuModel, GpuSpec};
 
 /// Executes in order.
@@ -32,11 +32,7 @@ impl Queue {
     #[inline]
     pub(super) fn dispatch(&mut self, arrives: Time, job: Job) {
         if self.any_order {
-            // Those of one app stay in their order: a process hands over one after the other.
-            let own = self.jobs.iter().rev().find(|(_, other)| other.app == job.app);
-            let arrives = arrives.max(own.map_or(Time::ZERO, |(time, _)| *time));
-            let later = self.jobs.iter().skip(self.queued).position(|(time, _)| *time > arrives);
-            return self.jobs.insert(later.map_or(self.jobs.len(), |at| self.queued + at), (arrives, job));
+            return insert_by_arrival(&mut self.jobs, self.queued, arrives, job);
         }
         let after = self.jobs.back().map_or(Time::ZERO, |(time, _)| *time);
         self.jobs.push_back((arrives.max(after), job));

@@ -327,3 +327,85 @@ fn turns_begin_when_the_context_is_loaded_and_stand_still_in_stalls() {
     "#]]
     .assert_eq(&play(&mut gpu));
 }
+
+#[test]
+fn an_end_may_be_work_for_a_turn_of_its_own() {
+    let stubborn = Channel { uninterruptible: true, ..channel(Level::High, 10) };
+    let spec = GpuSpec { switch: Span::from_us(2), late_ends: true, ..GpuSpec::default() };
+    let mut gpu = host(&[stubborn, stubborn, channel(Level::High, 10)], spec);
+    gpu.dispatch(Time::ZERO, of(0, 1, 20));
+    gpu.dispatch(Time::from_us(1), of(1, 2, 20));
+    // Too late to be next: that was decided at the end of the timeslice.
+    gpu.dispatch(Time::from_us(15), of(2, 3, 5));
+    expect_test::expect![[r#"
+        0 queued 1
+        1 queued 2
+        2 started 1
+        15 queued 3
+        22 suspended 1, 0 left
+        24 started 2
+        44 suspended 2, 0 left
+        46 started 3
+        51 finished 3
+        53 started 1
+        53 finished 1
+        55 started 2
+        55 finished 2
+    "#]]
+    .assert_eq(&play(&mut gpu));
+}
+
+#[test]
+fn an_end_that_nobody_waits_for_is_seen_at_once() {
+    let stubborn = Channel { uninterruptible: true, ..channel(Level::High, 10) };
+    let mut gpu = host(&[stubborn; 2], GpuSpec { late_ends: true, ..GpuSpec::default() });
+    gpu.dispatch(Time::ZERO, of(0, 1, 25));
+    gpu.dispatch(Time::from_us(25), of(1, 2, 5));
+    expect_test::expect![[r#"
+        0 queued 1
+        0 started 1
+        25 finished 1
+        25 queued 2
+        25 started 2
+        30 finished 2
+    "#]]
+    .assert_eq(&play(&mut gpu));
+}
+
+#[test]
+fn what_costs_nothing_needs_no_turn() {
+    let mut gpu = host(&[channel(Level::High, 10); 2], GpuSpec::default());
+    gpu.dispatch(Time::ZERO, of(0, 1, 8));
+    gpu.dispatch(Time::from_us(1), of(1, 2, 0));
+    gpu.dispatch(Time::from_us(2), of(0, 3, 0));
+    expect_test::expect![[r#"
+        0 queued 1
+        0 started 1
+        1 queued 2
+        1 finished 2
+        2 queued 3
+        8 finished 1
+        8 finished 3
+    "#]]
+    .assert_eq(&play(&mut gpu));
+}
+
+#[test]
+fn channels_get_their_work_in_any_order() {
+    let mut gpu = host(&[channel(Level::High, 10); 2], GpuSpec::default());
+    gpu.dispatch(Time::from_us(9), of(0, 1, 4));
+    gpu.dispatch(Time::from_us(2), of(1, 2, 4));
+    gpu.dispatch(Time::from_us(3), of(0, 3, 4));
+    expect_test::expect![[r#"
+        2 queued 2
+        2 started 2
+        6 finished 2
+        9 queued 1
+        9 queued 3
+        9 started 1
+        13 finished 1
+        13 started 3
+        17 finished 3
+    "#]]
+    .assert_eq(&play(&mut gpu));
+}

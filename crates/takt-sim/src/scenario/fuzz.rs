@@ -227,12 +227,13 @@ fn gpu() -> impl Strategy<Value = GpuSpec> {
     let stalls = proptest::collection::btree_map(at(), length, 0..3);
     let model = select(vec![GpuModel::InOrder, GpuModel::Preemptive, GpuModel::Runlist, GpuModel::AnyOrder]);
     let poll = prop_oneof![Just(Span::ZERO), interval()];
-    let costs = (model, span(), range(), range(), poll);
+    let costs = (model, span(), range(), range(), poll, any::<bool>());
     (1..=4096_u32, costs, clock, stalls, 0..=SHARE_ONE).prop_map(
         |(queue, costs, clock, stalls, lost_completion_ppm)| GpuSpec {
             model: costs.0,
             queue,
             switch: costs.1,
+            late_ends: costs.5,
             dispatch_delay: costs.2,
             completion_delay: costs.3,
             completion_poll: costs.4,
@@ -463,6 +464,7 @@ const KEYS: &[&str] = &[
     "swap_us",
     "model",
     "switch_us",
+    "late_ends",
     "focus",
     "service",
     "reserve_us",

@@ -238,6 +238,7 @@ impl Lower<'_, '_> {
             model: model?,
             queue: queue?,
             switch: switch?,
+            late_ends: raw.late_ends.as_ref().is_some_and(|flag| flag.value),
             dispatch_delay: dispatch?,
             completion_delay: completion?,
             completion_poll: poll?,

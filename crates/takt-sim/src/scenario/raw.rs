@@ -119,6 +119,9 @@ section! {
         queue: Option<Whole>,
         /// Cost of loading another app's context, in microseconds. Default: 0.
         switch_us: Option<Number>,
+        /// An uninterruptible group that outlasts its timeslice is seen to end in its channel's next
+        /// turn (runlist). Default: false.
+        late_ends: Option<Flag>,
         /// Delay from a decision to the group being in the queue, in microseconds: a number or
         /// [lo, hi]. Default: 0.
         dispatch_delay_us: Option<OneOrRange>,

@@ -101,6 +101,7 @@ impl Writer {
         self.key("model", quoted(name_of(MODELS, &gpu.model)));
         self.key("queue", gpu.queue);
         self.key("switch_us", us(gpu.switch));
+        self.key("late_ends", gpu.late_ends);
         self.key("dispatch_delay_us", range(gpu.dispatch_delay));
         self.key("completion_delay_us", range(gpu.completion_delay));
         self.key("completion_poll_us", us(gpu.completion_poll));
