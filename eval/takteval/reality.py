@@ -10,7 +10,13 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
+from takteval import turns
+
 KEPT = ("run", "app", "join", "submit", "dispatch", "gpu-queued", "complete", "release", "missed", "frame-done")
+
+
+# What the simulator plays before it counts.
+WARM_UP_S = 1
 
 
 def lines(path):
@@ -44,7 +50,7 @@ class Live:
         self.groups = {}
         self.by_app = defaultdict(list)
         self.released = defaultdict(list)
-        self.frames = defaultdict(lambda: [0, 0])
+        self.judged = defaultdict(list)
         for record in records:
             getattr(self, "on_" + record["record"].replace("-", "_"), lambda _: None)(record)
         self.costs()
@@ -83,15 +89,14 @@ class Live:
         self.released[record["app"]].append(record["release_ns"])
 
     def on_frame_done(self, record):
-        if self.start <= record["deadline_ns"] < self.end:
-            self.frames[record["app"]][0] += record["met"]
+        self.judged[record["app"]].append((record["deadline_ns"], int(record["met"]), 0))
 
     def on_missed(self, record):
-        if self.start <= record["deadline_ns"] < self.end:
-            self.frames[record["app"]][1] += record.get("count", 1)
+        self.judged[record["app"]].append((record["deadline_ns"], 0, record.get("count", 1)))
 
     def costs(self):
-        """How long each group had the GPU, and how long its app took to make it after it was let go.
+        """How long each group had the GPU if that executes one after the other, and how long its app took to make it
+        after it was let go.
 
         A group is with the driver from when its app handed it over, or from the end of the app's group
         before it, if that was later: that is what apps tell.
@@ -100,7 +105,7 @@ class Live:
         for group in groups:
             told = group["told"] if group["told"] is not None else group["ended"] - group["let_go"]
             group["came"] = max(group["let_go"], group["ended"] - told)
-        (by_turns if self.takes_turns() else one_by_one)(groups)
+        one_by_one(groups)
         for groups in self.by_app.values():
             self.making(groups)
 
@@ -127,10 +132,23 @@ class Live:
     def inside(self):
         return [group for group in self.groups.values() if "cost" in group and self.start <= group["ended"] < self.end]
 
-    def met(self):
-        """Share of deadlines met, by app."""
-        return {self.apps[app]["name"]: met / (met + missed) for app, (met, missed) in self.frames.items()
-                if met + missed}
+    def met(self, start=None, end=None):
+        """Share of deadlines met, by app; of those between two times of the window, if given."""
+        start, end = start or self.start, end or self.end
+        shares = {}
+        for app, judged in self.judged.items():
+            inside = [(met, missed) for deadline, met, missed in judged if start <= deadline < end]
+            met, missed = map(sum, zip(*inside)) if inside else (0, 0)
+            if met + missed:
+                shares[self.apps[app]["name"]] = met / (met + missed)
+        return shares
+
+    def halves_apart(self):
+        """How far the shares of the two halves of the window are apart, by app: nobody can foretell the whole more
+        closely than it agrees with itself."""
+        middle = (self.start + self.end) // 2
+        first, second = self.met(end=middle), self.met(start=middle)
+        return {app: abs(first[app] - second[app]) for app in first.keys() & second.keys()}
 
     def reserving(self):
         """Names of apps with reserved time."""
@@ -173,24 +191,6 @@ def one_by_one(groups):
     taken = []
     for group in groups:
         group["cost"] = take(taken, group["came"], group["ended"])
-
-
-def by_turns(groups):
-    """Groups that were with the driver together had the GPU for equal shares of that time."""
-    moments = sorted(moment for at, group in enumerate(groups) if group["ended"] > group["came"]
-                     for moment in ((group["came"], True, at), (group["ended"], False, at)))
-    # What a group would have had that is there all the time.
-    had, before, together, since = 0.0, 0, 0, {}
-    for group in groups:
-        group["cost"] = 0
-    for now, comes, at in moments:
-        had += (now - before) / together if together else 0.0
-        before = now
-        together += 1 if comes else -1
-        if comes:
-            since[at] = had
-        else:
-            groups[at]["cost"] = had - since[at]
 
 
 def take(taken, begin, end):
@@ -236,11 +236,13 @@ def recording(groups, releases, start, end, finishes):
                 releases.pop(0)
             began = releases[0] if releases and releases[0] <= group["asked"] else group["asked"]
         follows = groups[at + 1] if at + 1 < len(groups) else None
-        waits = finishes and group["kind"] == "draw" and follows is not None and follows["kind"] == "swap"
+        last = finishes and group["kind"] == "draw" and follows is not None and follows["kind"] == "swap"
+        waits = last or group["kind"] == "sync"
         kind = "sync" if waits else group["kind"]
         predicted = "" if group["predicted"] is None else us(group["predicted"])
         frame.append(f"{us(max(0, group['asked'] - began))},{kind},{us(group['cost'])},{predicted},{us(group['make'])}")
-        began = group["ended"] if waits else group["let_go"]
+        # What the simulator hears of an end, it tells the app as well.
+        began = group["heard"] if waits else group["let_go"]
         if group["kind"] == "swap":
             if start <= group["asked"] < end:
                 rows += frame
@@ -266,15 +268,21 @@ def scheduler(live):
     return "\n".join(["[scheduler]", *lines, ""])
 
 
-def scenario(live, folder, *, finishes=True):
-    """Writes a scenario and its recordings; the path of the scenario."""
+def scenario(live, folder, *, finishes=True, alone_ns=None):
+    """Writes a scenario and its recordings; its path, and what was seen of turns.
+
+    `alone_ns` is what a frame of each app costs alone: needed where processes have the GPU in turn.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    ends = evenly(group["heard"] - group["ended"] for group in live.inside())
-    # Contexts of several processes have timeslices.
-    model = "runlist" if live.takes_turns() else live.config["execution"]
-    text = [f'name = "live"\nduration_s = {int((live.end - live.start) / 1e9) + 1}\nwarm_up_s = 1\n', scheduler(live),
-            f'[gpu]\nmodel = "{model}"\ncompletion_delay_us = {ends}\n']
-    for app, facts in sorted(live.apps.items(), key=lambda pair: -pair[1]["priority"]):
+    gpu, seen, single = {"model": live.config["execution"]}, None, set()
+    if live.takes_turns() and alone_ns is not None:
+        seen = turns.attribute(live, alone_ns)
+        gpu, single = {"model": "runlist", "late_ends": True, "switch_us": round(seen.switch_ns / 1e3, 3)}, seen.single
+    gpu["completion_delay_us"] = evenly(group["heard"] - group["ended"] for group in live.inside())
+    text = [f'name = "live"\nduration_s = {duration_s(live)}\nwarm_up_s = {WARM_UP_S}\n', scheduler(live),
+            "[gpu]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in gpu.items())]
+    # In the order in which they joined, which is about that of their contexts.
+    for app, facts in sorted(live.apps.items()):
         rows = recording(live.by_app[app], live.released[app], live.start, live.end, finishes)
         if rows is None:
             continue
@@ -282,7 +290,12 @@ def scenario(live, folder, *, finishes=True):
         etpf_us = us(live.terms.get(app, {}).get("etpf_ns", 0))
         text.append(f'[[app]]\nname = "{facts["name"]}"\npriority = {facts["priority"]}\n'
                     f'fps = {facts["fps_mhz"] / 1000:g}\netpf_us = {etpf_us}\nsynchronous = true\n'
-                    f'recording = "{facts["name"]}.csv"\n')
+                    f'service = {{ uninterruptible = {json.dumps(app in single)} }}\nrecording = "{facts["name"]}.csv"\n')
     path = folder / "live.toml"
     path.write_text("\n".join(text))
-    return path
+    return path, seen
+
+
+def duration_s(live):
+    """How long the simulator plays what happened."""
+    return int((live.end - live.start) / 1e9) + WARM_UP_S
