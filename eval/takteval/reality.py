@@ -12,7 +12,7 @@ from pathlib import Path
 
 from takteval import turns
 
-KEPT = ("run", "app", "join", "submit", "dispatch", "gpu-queued", "complete", "release", "missed", "frame-done")
+KEPT = ("run", "app", "join", "submit", "revise", "dispatch", "gpu-queued", "complete", "release", "missed", "frame-done")
 
 
 # What the simulator plays before it counts.
@@ -71,6 +71,10 @@ class Live:
                  "predicted": record["predicted_ns"]}
         self.groups[record["group"]] = group
         self.by_app[record["app"]].append(group)
+
+    def on_revise(self, record):
+        """The daemon does not believe an estimate any more, which the simulator would for ever."""
+        self.groups[record["group"]]["predicted"] = record["predicted_ns"]
 
     def on_dispatch(self, record):
         self.groups[record["group"]]["let_go"] = record["at_ns"]
