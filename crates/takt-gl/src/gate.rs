@@ -120,6 +120,11 @@ pub fn is_alone() -> bool {
     session().is_some_and(Session::is_alone)
 }
 
+/// Whether the program is scheduled, and others are as well.
+pub fn has_company() -> bool {
+    session().is_some_and(|session| !session.is_alone())
+}
+
 /// The longest group that is to be formed.
 pub fn slice() -> Span {
     session().map_or(Span::FOREVER, Session::slice)

@@ -6,6 +6,8 @@ use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use takt_predict::adapt::Disturbance;
+
 use super::account::{Account, Seen, Timing};
 use super::fence::{Fence, Passed, Waited};
 use super::late::{Clock, Complete, Late, Settled};
@@ -252,13 +254,20 @@ fn learn(submitted: &Submitted, settled: &Settled) {
             ns: if pieces { ns } else { timing.cost_ns },
             fence_ns: if pieces { ns } else { settled.fence_ns },
             by_timer: settled.clock == Clock::Timer,
-            disturbance: settled.disturbance,
+            disturbance: beside_others(submitted, settled.disturbance),
             ends_frame: submitted.group.kind == Kind::Swap,
         };
         if let Some(models) = models.upgrade() {
             models.lock().unwrap_or_else(PoisonError::into_inner).learn(predicted, &cost);
         }
     }
+}
+
+/// The same where others may have had the GPU meanwhile. A renderer on the CPU is the program's own, and
+/// its time is that of its threads.
+fn beside_others(submitted: &Submitted, disturbance: Disturbance) -> Disturbance {
+    let shared = !submitted.software && gate::has_company();
+    if shared && disturbance == Disturbance::None { Disturbance::Company } else { disturbance }
 }
 
 /// When the fence was passed: at the last look, if it was there by then.

@@ -217,7 +217,8 @@ impl Models {
                 predictor.frame_measured();
             }
         }
-        if let Some(history) = self.history.as_mut().filter(|_| disturbance == Disturbance::None) {
+        let own = matches!(disturbance, Disturbance::None | Disturbance::Company);
+        if let Some(history) = self.history.as_mut().filter(|_| own) {
             history.learn(&predicted.commands, cost);
         }
     }

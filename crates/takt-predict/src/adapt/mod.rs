@@ -44,6 +44,8 @@ pub struct GroupKey {
 pub enum Disturbance {
     /// Nothing: the time is the group's own.
     None,
+    /// Groups of other processes were there as well, and the GPU may have served them in between.
+    Company,
     /// The GPU changed contexts just before it.
     ContextSwitch,
     /// Something else, such as a clock that changed; the time tells nothing at all.
@@ -187,13 +189,17 @@ impl Adaption {
                 let excess_ns = measured_ns - learnt.factor.apply(parts);
                 self.switch.add(excess_ns, learnt.samples >= self.config.warm_up);
             }
-            Disturbance::None => {
+            Disturbance::None | Disturbance::Company => {
                 // Of a short group it is only known that it is short, and that need not be learnt
                 // where it was said before.
                 let threshold_ns = self.config.threshold_ns;
                 let predicted_ns = self.learnt(key).0.factor.apply(parts);
                 if measured_ns > threshold_ns || predicted_ns > SHORT_SAID * threshold_ns {
-                    self.learn_undisturbed(key, parts, measured_ns.max(threshold_ns));
+                    let own_ns = match disturbance {
+                        Disturbance::Company => in_company(measured_ns, predicted_ns.max(threshold_ns)),
+                        _ => measured_ns,
+                    };
+                    self.learn_undisturbed(key, parts, own_ns.max(threshold_ns));
                 }
             }
         }
@@ -259,6 +265,20 @@ impl Learnt {
     }
 }
 
+/// How much of a time in company may be a group's own.
+///
+/// Turns of others are as long for a speck as for a wall, so a speck with one of them in it seems to take
+/// a thousand times as long as it does, and whatever looks like it would be said to. What does take so
+/// much longer does so each time, and is believed a few groups later; and no turns are as long as what
+/// is believed at once.
+fn in_company(measured_ns: f64, predicted_ns: f64) -> f64 {
+    if measured_ns > TURNS_NS_MAX { measured_ns } else { measured_ns.min(predicted_ns * COMPANY_MAX) }
+}
+
+/// In company, a group is believed to take so many times its prediction at most.
+const COMPANY_MAX: f64 = 8.0;
+/// Turns of others in a group do not add up to more.
+const TURNS_NS_MAX: f64 = 50e6;
 /// A group that is said to take no longer than so many times the threshold is said to be short.
 const SHORT_SAID: f64 = 1.5;
 /// A group of which models say less than this part of the threshold tells nothing about other scenes.

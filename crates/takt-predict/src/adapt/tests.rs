@@ -66,6 +66,35 @@ fn disturbed_times_teach_what_a_switch_costs_and_nothing_else() {
 }
 
 #[test]
+fn turns_of_others_in_a_speck_say_nothing_about_walls() {
+    let speck = Parts { of_type_ns: 5_000.0, aux_ns: 0.0 };
+    let wall = Parts { of_type_ns: 40_000.0, aux_ns: 0.0 };
+    let said_after = |disturbance| {
+        let mut adaption = Adaption::new(AdaptionConfig::default());
+        adaption.learn(&key(1000), &speck, cost(6_400_000.0), disturbance);
+        let upper = adaption.predict(&key(1000), &wall, Disturbance::None).upper;
+        upper.span().as_ns()
+    };
+    assert!(said_after(Disturbance::None) > 50_000_000, "alone, it did take that long");
+    assert!(said_after(Disturbance::Company) < 2_000_000, "{}", said_after(Disturbance::Company));
+}
+
+#[test]
+fn what_takes_long_each_time_is_believed_in_company_too() {
+    let parts = Parts { of_type_ns: 20_000.0, aux_ns: 0.0 };
+    let mut adaption = Adaption::new(AdaptionConfig::default());
+    let said = |adaption: &Adaption| value(adaption.predict(&key(1000), &parts, Disturbance::None));
+    for _ in 0..6 {
+        adaption.learn(&key(1000), &parts, cost(2_000_000.0), Disturbance::Company);
+    }
+    assert!(said(&adaption) > 1_500_000.0, "{}", said(&adaption));
+
+    let mut adaption = Adaption::new(AdaptionConfig::default());
+    adaption.learn(&key(1000), &parts, cost(100_000_000.0), Disturbance::Company);
+    assert!(said(&adaption) > 90_000_000.0, "no turns are that long: {}", said(&adaption));
+}
+
+#[test]
 fn a_switch_is_learnt_from_groups_whose_factor_has_settled() {
     let mut adaption = Adaption::new(AdaptionConfig::default());
     for _ in 0..20 {

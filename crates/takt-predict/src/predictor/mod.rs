@@ -317,7 +317,7 @@ impl Predictor {
 /// thought to have: places in the sequence must not move.
 fn explained(ticket: &Ticket, measured: &Measured) -> Option<f64> {
     match measured.disturbance {
-        Disturbance::None => ticket.explained(measured.cost.span().as_ns() as f64),
+        Disturbance::None | Disturbance::Company => ticket.explained(measured.cost.span().as_ns() as f64),
         Disturbance::ContextSwitch | Disturbance::Unknown => Some(ticket.fragments),
     }
 }
