@@ -164,11 +164,30 @@ fn describe(apps: &Value, summary: &Value) -> String {
             if_paced(share("met")),
             share("gpu_share"),
             app["etpf_ms"].to_string(),
-            text(app, "admission").to_owned(),
+            admission(app, figures),
         ]);
     }
     let policy = text(summary, "policy");
     format!("{}Policy {policy}; figures of the last {WINDOW_S} s.\n", table.render())
+}
+
+/// Whether its deadlines are guaranteed. What it reserves says so beforehand, but only for frames that
+/// use no more than that.
+fn admission(app: &Value, figures: &Value) -> String {
+    match over_reserved_ms(app, figures) {
+        Some(ms) if app["protected"] == true => format!(
+            "protected, but uses more than it reserved: up to {ms:.2} ms per frame instead of {}",
+            app["etpf_ms"]
+        ),
+        _ => text(app, "admission").to_owned(),
+    }
+}
+
+/// GPU time of the longest frame of an app lately, if that is more than it reserved.
+pub(crate) fn over_reserved_ms(app: &Value, figures: &Value) -> Option<f64> {
+    let reserved = app["etpf_ms"].as_f64().filter(|reserved| *reserved > 0.0)?;
+    let longest = figures["frame_gpu_us"]["max"].as_f64()? / 1000.0;
+    (longest > reserved).then_some(longest)
 }
 
 /// What the summary says of an app.
@@ -188,4 +207,28 @@ fn of<'a>(list: &'a Value, key: &str, wanted: &str) -> Option<&'a Value> {
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn whoever_uses_more_than_it_reserved_is_not_called_guaranteed() {
+        let app = |protected: bool, etpf_ms: f64| {
+            let admission = if protected { "protected: guaranteed" } else { "not protected: why" };
+            json!({ "name": "dial", "priority": 80, "etpf_ms": etpf_ms, "protected": protected,
+                "admission": admission })
+        };
+        let figures = json!({ "name": "dial", "priority": 80, "frame_gpu_us": { "max": 3412.0 } });
+        let said =
+            |app: Value| describe(&json!([app]), &json!({ "policy": "fifo", "apps": [figures.clone()] }));
+        let over = said(app(true, 3.0));
+        let row = "protected, but uses more than it reserved: up to 3.41 ms per frame instead of 3.0\n";
+        assert!(over.contains(row) && !over.contains("guaranteed"), "{over}");
+        assert!(said(app(true, 3.412)).contains("protected: guaranteed"), "it uses what it reserved");
+        assert!(said(app(false, 3.0)).contains("not protected: why"));
+        assert!(said(app(false, 0.0)).contains("not protected: why"), "it reserved nothing");
+    }
 }

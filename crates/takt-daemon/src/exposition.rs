@@ -59,7 +59,7 @@ impl Counted<'_> {
     fn scheduled(&self, page: &mut Page) {
         page.head("takt_apps", "gauge", "Apps that are scheduled now.");
         page.line("takt_apps", &[], &self.members.iter().count().to_string());
-        page.head("takt_app_protected", "gauge", "Whether the deadlines of an app are guaranteed.");
+        page.head("takt_app_protected", "gauge", "Whether what an app reserves guarantees its deadlines.");
         for member in self.members.iter() {
             let (slot, priority) = (member.app.0.to_string(), member.params.priority.0.to_string());
             let labels = [("app", member.name.as_str()), ("slot", &slot), ("priority", &priority)];

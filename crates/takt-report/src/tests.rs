@@ -99,6 +99,7 @@ fn app_summary(app: &takt_trace::AppMeta, done: &[FrameDone]) -> AppSummary {
         blocking_us: Quantiles { p50: 0.0, p99: 4100.0, max: 6300.0 },
         predicted_over_measured: 1.1,
         response_us: Quantiles { p50: 4000.0, p99: 15_900.0, max: 20_000.0 },
+        frame_gpu_us: Quantiles { p50: 3000.0, p99: 3600.0, max: 3700.0 },
         gpu_share: 0.3,
         under_predicted: 0.1,
         pd_fft,

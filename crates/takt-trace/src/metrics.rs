@@ -1,6 +1,7 @@
 //! The figures of a run, collected while it passes. Definitions: `docs/metrics.md`.
 
 use hdrhistogram::Histogram;
+use takt_core::limits::FRAMES_PER_GROUP_MAX;
 use takt_core::{Action, AppId, Estimate, Event, FrameDone, Span, Stats, Time};
 
 use crate::blame::Blame;
@@ -38,6 +39,11 @@ struct AppFigures {
     met: u64,
     missed: u64,
     response: Histogram<u64>,
+    /// What the frame that has not ended yet has used of the GPU.
+    frame_gpu: Span,
+    frames_gpu: Histogram<u64>,
+    /// To be compared with what was reserved, so without the histogram's rounding.
+    frame_gpu_max: Span,
     pd_fft: Vec<u64>,
     gpu_time: Span,
     groups: u64,
@@ -49,14 +55,17 @@ struct AppFigures {
 
 impl AppFigures {
     fn new(jobs: Option<Jobs>) -> Self {
-        let response = Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed"));
+        let histogram = || Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed"));
         Self {
             joined: None,
             attached: Span::ZERO,
             frames: 0,
             met: 0,
             missed: 0,
-            response,
+            response: histogram(),
+            frame_gpu: Span::ZERO,
+            frames_gpu: histogram(),
+            frame_gpu_max: Span::ZERO,
             pd_fft: vec![0; PD_FFT_BINS],
             gpu_time: Span::ZERO,
             groups: 0,
@@ -122,7 +131,8 @@ impl Metrics {
         Some(Run { app, started, ended: at, ran: Span::ZERO, predicted, reserved: Span::FOREVER })
     }
 
-    fn ended(&mut self, life: &Life) {
+    /// A group is done, and with it that many frames of its app.
+    fn ended(&mut self, life: &Life, frames: u32) {
         let from = self.from;
         let Some(app) = self.app(life.app) else {
             return;
@@ -134,11 +144,18 @@ impl Metrics {
             && run.ended > from
         {
             app.groups += 1;
+            app.frame_gpu += run.cost();
             app.under_predicted += u64::from(run.cost() > run.predicted.span());
             if run.predicted.span() < Span::FOREVER {
                 app.predicted += run.predicted.span();
                 app.measured += run.cost();
             }
+        }
+        if frames > 0 {
+            // Frames that share a group share its time.
+            let each = Span::from_ns(std::mem::take(&mut app.frame_gpu).as_ns() / u64::from(frames));
+            app.frames_gpu.record_n(each.as_ns(), frames.into()).unwrap_or_default();
+            app.frame_gpu_max = app.frame_gpu_max.max(each);
         }
     }
 
@@ -236,7 +253,6 @@ impl Metrics {
         let (meta, app) = (&self.meta.apps[index], &self.apps[index]);
         let deadlines = app.met + app.missed;
         let blocking = self.blocking.of(AppId(u32::try_from(index).unwrap_or(u32::MAX)));
-        let quantile = |q: f64| app.response.value_at_quantile(q) as f64 / 1000.0;
         AppSummary {
             name: meta.name.clone(),
             priority: meta.priority.0,
@@ -248,11 +264,8 @@ impl Metrics {
             met: if deadlines == 0 { 1.0 } else { app.met as f64 / deadlines as f64 },
             blocking_us_max: blocking.max,
             blocking_us: blocking,
-            response_us: Quantiles {
-                p50: quantile(0.5),
-                p99: quantile(0.99),
-                max: app.response.max() as f64 / 1000.0,
-            },
+            response_us: quantiles(&app.response),
+            frame_gpu_us: Quantiles { max: micros(app.frame_gpu_max), ..quantiles(&app.frames_gpu) },
             gpu_share: share(app.gpu_time, judged),
             predicted_over_measured: share(app.predicted, app.measured),
             under_predicted: if app.groups == 0 {
@@ -278,7 +291,7 @@ impl Observer for Metrics {
             self.ran(run);
         }
         if let Some(life) = &ended {
-            self.ended(life);
+            self.ended(life, frames_within(record) + u32::from(life.kind.ends_frame()));
         }
         self.blame.see(at, record, run, &self.lives, &self.roster);
         let from = self.from;
@@ -296,6 +309,7 @@ impl Observer for Metrics {
             Record::In(Event::Join { app, .. }) => {
                 if let Some(app) = self.app(*app) {
                     app.joined = Some(at.max(from));
+                    app.frame_gpu = Span::ZERO;
                 }
             }
             Record::Out(Action::Left { app, .. }) => {
@@ -308,6 +322,23 @@ impl Observer for Metrics {
             }
             _ => {}
         }
+    }
+}
+
+/// Frames that ended inside of the group whose end a record tells.
+fn frames_within(record: &Record) -> u32 {
+    match record {
+        Record::In(Event::Complete { frames, .. }) => (*frames).min(FRAMES_PER_GROUP_MAX),
+        _ => 0,
+    }
+}
+
+fn quantiles(histogram: &Histogram<u64>) -> Quantiles {
+    let us = |ns: u64| ns as f64 / 1000.0;
+    Quantiles {
+        p50: us(histogram.value_at_quantile(0.5)),
+        p99: us(histogram.value_at_quantile(0.99)),
+        max: us(histogram.max()),
     }
 }
 
@@ -357,4 +388,40 @@ pub(crate) fn micros(span: Span) -> f64 {
 
 fn share(part: Span, whole: Span) -> f64 {
     if whole == Span::ZERO { 0.0 } else { part.as_ns() as f64 / whole.as_ns() as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::meta;
+    use takt_core::{AppParams, Cost, GroupId, GroupKind, Period, Priority, Service, Stride};
+
+    #[test]
+    fn frames_use_what_their_groups_use_and_share_what_they_share() {
+        let (app, us) = (AppId(0), Time::from_us);
+        let mut metrics = Metrics::new(meta("test"), Span::ZERO);
+        let params = AppParams {
+            priority: Priority(1),
+            stride: Stride::ONE,
+            etpf: Span::from_us(300),
+            service: Service::default(),
+        };
+        metrics.record(us(0), &Record::In(Event::Join { app, params, phase: 0 }));
+        let mut execute = |number: u64, kind, cost_us: u64, frames| {
+            let (group, began) = (GroupId(number), us(1_000 * number));
+            let (finished, cost) = (began + Span::from_us(cost_us), Cost::new(Span::from_us(cost_us)));
+            let (target, start, reserved) = (Period(0), began, Span::FOREVER);
+            let estimate = Estimate::default();
+            metrics.record(began, &Record::In(Event::Submit { app, group, kind, estimate }));
+            metrics.record(began, &Record::Out(Action::Dispatch { app, group, target, start, reserved }));
+            metrics.record(finished, &Record::In(Event::Complete { group, finished, cost, frames }));
+        };
+        execute(0, GroupKind::Draw, 300, 0);
+        execute(1, GroupKind::Swap, 500, 3);
+        execute(2, GroupKind::Swap, 100, 0);
+        let end = us(3_000);
+        let summary = metrics.finish(RunFacts { seed: 0, event_hash: 0, stats: Stats::default(), end });
+        let frames = &summary.apps.iter().find(|app| app.gpu_share > 0.0).expect("it ran").frame_gpu_us;
+        assert_eq!((frames.p50.round(), frames.max), (200.0, 200.0), "800 µs for four, 100 for one");
+    }
 }

@@ -89,6 +89,8 @@ pub struct AppSummary {
     pub blocking_us: Quantiles,
     /// Time from incipient arrival to the end of the frame.
     pub response_us: Quantiles,
+    /// GPU time of a frame: of all groups since the frame before.
+    pub frame_gpu_us: Quantiles,
     /// Share of the GPU's time.
     pub gpu_share: f64,
     /// Predicted over measured time of all groups that were predicted with a bound; 0 if there are

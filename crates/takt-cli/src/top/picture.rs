@@ -48,7 +48,7 @@ pub(crate) struct Row {
     pub(crate) pid: u32,
     /// Importance.
     pub(crate) priority: u32,
-    /// Whether its deadlines are guaranteed.
+    /// Whether its deadlines are guaranteed, as long as its frames use no more than it reserved.
     pub(crate) protected: bool,
     /// Frames per second it is to have; none if nobody asked for any.
     pub(crate) fps_target: Option<f64>,
@@ -60,6 +60,8 @@ pub(crate) struct Row {
     pub(crate) gpu: f64,
     /// GPU time reserved per frame, in milliseconds.
     pub(crate) etpf_ms: f64,
+    /// GPU time of its longest frame, in milliseconds, if that is more than it reserved.
+    pub(crate) over_reserved_ms: Option<f64>,
     /// Longest group it may form, in milliseconds; none if it is never cut.
     pub(crate) max_slice_ms: Option<f64>,
     /// Predicted over measured time of its groups.
@@ -109,6 +111,7 @@ impl Row {
             met: figures["met"].as_f64().unwrap_or(1.0),
             gpu: number(figures, "gpu_share"),
             etpf_ms: number(app, "etpf_ms"),
+            over_reserved_ms: live::over_reserved_ms(app, figures),
             max_slice_ms: app["max_slice_ms"].as_f64(),
             predicted_over_measured: number(figures, "predicted_over_measured"),
             blocked_us_p50: number(blocked, "p50"),

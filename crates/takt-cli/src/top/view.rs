@@ -128,14 +128,17 @@ fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
         let long = long.map_or_else(String::new, |held_s| format!(" for {held_s:.0} s"));
         table.row(vec![
             row.priority.to_string(),
-            if row.protected { "*" } else { "" }.to_owned(),
+            mark(row).to_owned(),
             row.name.clone(),
             row.pid.to_string(),
             format!("{:.1}", row.fps),
             row.fps_target.map_or_else(|| "-".to_owned(), |fps| format!("{fps:.0}")),
             row.fps_target.map_or_else(|| "-".to_owned(), |_| percent(row.met)),
             percent(row.gpu),
-            format!("{:.1}", row.etpf_ms),
+            match row.over_reserved_ms {
+                Some(used_ms) => format!("{used_ms:.1} of {:.1}", row.etpf_ms),
+                None => format!("{:.1}", row.etpf_ms),
+            },
             if row.predicted_over_measured > 0.0 {
                 format!("{:.2}", row.predicted_over_measured)
             } else {
@@ -148,9 +151,19 @@ fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
         ]);
     }
     let text = table.render();
+    let is_broken = |row: &Row| row.protected && (row.met < 1.0 || row.over_reserved_ms.is_some());
     let tones = std::iter::once(Tone::Head)
-        .chain(rows.iter().map(|row| if row.protected && row.met < 1.0 { Tone::Alarm } else { Tone::Plain }));
+        .chain(rows.iter().map(|row| if is_broken(row) { Tone::Alarm } else { Tone::Plain }));
     text.lines().zip(tones).map(|(text, tone)| line(tone, text.to_owned())).collect()
+}
+
+/// Whether its deadlines are guaranteed, or would be if it used no more than it reserved.
+fn mark(row: &Row) -> &'static str {
+    match (row.protected, row.over_reserved_ms) {
+        (true, None) => "*",
+        (true, Some(_)) => "!",
+        (false, _) => "",
+    }
 }
 
 fn timeline(picture: &Picture, rows: &[Row], width: usize) -> Vec<Line> {
@@ -282,6 +295,16 @@ mod tests {
                 flood              ██████████████████████████████████████▇           ███████████████████████████████████████████████████████████████████████
             "#]],
         );
+    }
+
+    #[test]
+    fn whoever_uses_more_than_it_reserved_is_marked() {
+        let mut picture = picture();
+        (picture.apps[0].over_reserved_ms, picture.apps[0].met) = (Some(3.412), 1.0);
+        let lines = lines(&picture, 140, Sort::Priority);
+        let dial = &lines[3];
+        assert!(dial.text.starts_with("  80  !  dial ") && dial.text.contains("3.4 of 3.0"), "{dial:?}");
+        assert_eq!(dial.tone, Tone::Alarm);
     }
 
     #[test]
