@@ -68,19 +68,37 @@ pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
 
 pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
     let path = args.socket.path();
-    let misses = ask(&path, &Ask::Why { app: args.app.clone(), frame: args.frame })?;
-    output::json(args.json.as_deref(), &misses)?;
-    let misses = misses.as_array().map_or(&[][..], Vec::as_slice);
+    let known = ask(&path, &Ask::Why { app: args.app.clone(), frame: args.frame })?;
+    output::json(args.json.as_deref(), &known["misses"])?;
+    let misses = known["misses"].as_array().map_or(&[][..], Vec::as_slice);
     if !output::is_stdout(args.json.as_deref()) {
         let mut said: String = misses.iter().map(|miss| format!("{}\n", text(miss, "sentence"))).collect();
-        let apps = ask(&path, &Ask::Apps)?;
-        if misses.is_empty() {
-            said = none_missed(&apps, &args.app);
+        match known["left_s"].as_f64() {
+            Some(left_s) => said.push_str(&left(&args.app, left_s, misses.len())),
+            None => {
+                let apps = ask(&path, &Ask::Apps)?;
+                if misses.is_empty() {
+                    said = none_missed(&apps, &args.app);
+                }
+                said.push_str(&held(&apps, &args.app));
+            }
         }
-        said.push_str(&held(&apps, &args.app));
         output::print(&said)?;
     }
     Ok(if misses.is_empty() { Answer::No } else { Answer::Yes })
+}
+
+/// A sentence about an app that has left, of which so many missed deadlines are still known.
+fn left(app: &str, left_s: f64, misses: usize) -> String {
+    let known = match misses {
+        0 => "no such deadline that it missed is remembered",
+        1 => "this is from before",
+        _ => "these are from before",
+    };
+    format!(
+        "{app} left {left_s:.0} s ago; {known}. The daemon remembers {MEMORY_S} s; a log of takt serve --record \
+         has all of it, and takt replay LOG --figures --json - the causes.\n"
+    )
 }
 
 /// A sentence about an app of which no missed deadline is known.

@@ -102,6 +102,9 @@ fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
     }
     assert!(end_of(&mut menu, "the menu").success());
     counted("menu", 10);
+    let why = daemon.ask(&["why", "dial"]);
+    assert!(matches!(why.status.code(), Some(0 | 1)), "{}", text(&why.stderr));
+    assert!(text(&why.stdout).contains("dial left "), "{}", text(&why.stdout));
     let rows = std::fs::read_to_string(&capture).expect("a table");
     assert!(rows.lines().skip(1).any(|row| row.starts_with("dial,") || row.starts_with("flood,")), "{rows}");
     daemon.end();

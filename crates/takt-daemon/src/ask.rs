@@ -172,10 +172,19 @@ pub enum Answer {
     Apps(Vec<AppAnswer>),
     /// Figures and causes.
     Summary(Box<Summary>),
-    /// Missed deadlines with their causes, oldest first.
-    Misses(Vec<Miss>),
+    /// Missed deadlines of an app.
+    Misses(MissesAnswer),
     /// What the daemon itself does.
     Daemon(DaemonAnswer),
+}
+
+/// Deadlines that an app missed.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MissesAnswer {
+    /// How many seconds ago it left, if it has: then they are those from before.
+    pub left_s: Option<f64>,
+    /// With their causes, oldest first.
+    pub misses: Vec<Miss>,
 }
 
 /// What the daemon itself does, counted since its start.

@@ -55,10 +55,12 @@ impl Log {
         let began = self.records.partition_point(|(at, _)| *at < from);
         let metrics = Metrics::new(scene.meta(), from.since(Time::ZERO));
         let mut metrics = Deduced::new(listing(metrics));
-        for member in scene.members.iter().filter(|member| member.since < from) {
-            metrics.record(from, &join(member));
+        // Whose joining is not among the records any more.
+        let first = self.records.get(began).map_or(now, |(at, _)| *at);
+        for member in scene.members.iter().filter(|member| member.since < first) {
+            metrics.record(from.max(member.since), &join(member));
         }
-        for (at, record) in self.records.range(began..) {
+        for (at, record) in self.records.range(began..).take_while(|(at, _)| *at <= now) {
             // What became of frames of those who had the slot before is not held against anybody.
             let own = |app| scene.members.get(app).is_none_or(|member| member.since <= *at);
             if judged(record).is_none_or(own) {

@@ -159,6 +159,13 @@ impl Members {
         self.slots.get_mut(app.index())?.take()
     }
 
+    /// Puts somebody back who was on the list, in the place of whoever has its slot now.
+    pub fn put_back(&mut self, member: Member) {
+        if let Some(slot) = self.slots.get_mut(member.app.index()) {
+            *slot = Some(member);
+        }
+    }
+
     /// Puts an app on the list, or says why not.
     pub fn admit(
         &mut self,

@@ -24,6 +24,7 @@ use takt_ipc::socket::{Peer, Received};
 use crate::awake::Awake;
 use crate::clock;
 use crate::config::Settings;
+use crate::departed::Departed;
 use crate::engine::{Engine, Note, Order, Turns};
 use crate::feed::Feeds;
 use crate::journal::{Entry, Journal, Who};
@@ -51,6 +52,7 @@ pub struct Server {
     place: Place,
     sessions: Vec<Session>,
     members: Members,
+    departed: Departed,
     quarantine: Quarantine,
     orders: Orders,
     notes: Consumer<Note>,
@@ -107,6 +109,7 @@ impl Server {
         let denied = told.recv().unwrap_or_default();
         Ok(Self {
             members: Members::new(settings.core.apps_max as usize),
+            departed: Departed::default(),
             quarantine: Quarantine::default(),
             policy: settings.policy.clone(),
             grid: core.refresh,
@@ -361,6 +364,7 @@ impl Server {
                 }
                 None => self.journal.tell(&Entry::Left { who }),
             }
+            self.departed.add(clock::now(), member);
         }
         if let Some(index) = self.sessions.iter().position(|session| session.app == Some(app)) {
             self.sessions[index].app = None;

@@ -36,7 +36,8 @@ fn missed(summary: &Value) -> Option<u64> {
 fn nobody_is_asked_about_misses_of_who_had_the_slot_before() {
     let daemon = Daemon::start("before", "refresh_hz = 1000");
     let paced = |name: &str| Hello { fps_mhz: Some(1_000_000), ..support::hello(name, 5) };
-    let why = |name: &str| daemon.ask(&format!(r#"{{"ask": "why", "app": "{name}"}}"#))["is"].clone();
+    let why =
+        |name: &str| daemon.ask(&format!(r#"{{"ask": "why", "app": "{name}"}}"#))["is"]["misses"].clone();
     let mut late = join(&daemon.path, &paced("late"), PATIENCE).expect("joined");
     begin_frame(&mut late);
     daemon.await_answer(SUMMARY, |answer| missed(answer).is_some_and(|missed| missed > 20));
@@ -55,6 +56,31 @@ fn nobody_is_asked_about_misses_of_who_had_the_slot_before() {
 }
 
 #[test]
+fn whoever_has_left_is_still_explained() {
+    let daemon = Daemon::start("left", "refresh_hz = 1000");
+    let paced = |name: &str| Hello { fps_mhz: Some(1_000_000), ..support::hello(name, 5) };
+    let why = |name: &str| daemon.ask(&format!(r#"{{"ask": "why", "app": "{name}"}}"#))["is"].clone();
+    let mut late = join(&daemon.path, &paced("late"), PATIENCE).expect("joined");
+    begin_frame(&mut late);
+    daemon.await_answer(SUMMARY, |answer| missed(answer).is_some_and(|missed| missed > 20));
+    assert_eq!(why("late")["left_s"], Value::Null);
+    drop(late);
+    daemon.await_answer(r#"{"ask": "apps"}"#, |answer| answer["is"] == serde_json::json!([]));
+    let count = |known: &Value| known["misses"].as_array().map(Vec::len);
+    let known = why("late");
+    assert!(known["left_s"].as_f64().is_some_and(|left| left >= 0.0), "{known}");
+    assert!(count(&known) > Some(20), "{known}");
+    assert!(known["misses"].as_array().is_some_and(|all| all.iter().all(|miss| miss["app"] == "late")));
+    // Neither is anything of who has its slot now held against it.
+    let mut heir = join(&daemon.path, &paced("heir"), PATIENCE).expect("joined");
+    assert_eq!(heir.welcome.app, 0, "the same slot");
+    begin_frame(&mut heir);
+    daemon.await_answer(SUMMARY, |answer| missed(answer).is_some_and(|missed| missed > 20));
+    assert_eq!(count(&why("late")), count(&known));
+    assert_eq!(why("0")["left_s"], Value::Null, "the slot is that of who has it");
+}
+
+#[test]
 fn answers_may_be_long() {
     let daemon = Daemon::start("long", "refresh_hz = 1000");
     let paced = |n| Hello { fps_mhz: Some(1_000_000), ..support::hello(&name(n), n) };
@@ -67,12 +93,16 @@ fn answers_may_be_long() {
     assert!(summary.to_string().len() > LONG, "{}", summary.to_string().len());
 
     let why = daemon.ask(&format!(r#"{{"ask": "why", "app": "{}"}}"#, name(7)));
-    let misses = why["is"].as_array().expect("a list");
+    let misses = why["is"]["misses"].as_array().expect("a list");
     assert!(misses.len() > 600, "every one is listed: {}", misses.len());
     assert!(misses.iter().all(|miss| miss["app"] == name(7)));
     let frame = &misses[0]["frame"];
     let one = daemon.ask(&format!(r#"{{"ask": "why", "app": "7", "frame": {frame}}}"#));
-    assert!(one["is"].as_array().is_some_and(|misses| misses.iter().all(|miss| miss["frame"] == *frame)));
+    assert!(
+        one["is"]["misses"]
+            .as_array()
+            .is_some_and(|misses| misses.iter().all(|miss| miss["frame"] == *frame))
+    );
     let nobody = daemon.ask(r#"{"ask": "why", "app": "nobody"}"#);
     assert_eq!(nobody["is"], "no app nobody; takt list shows them");
 

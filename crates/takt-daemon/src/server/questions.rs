@@ -5,11 +5,11 @@ use takt_core::{Span, policy};
 use super::Server;
 use super::reload::differences;
 use super::session::Session;
-use crate::ask::{Answer, Ask};
+use crate::ask::{Answer, Ask, MissesAnswer};
 use crate::clock;
 use crate::engine::Order;
 use crate::journal::Entry;
-use crate::log::KEPT;
+use crate::log::{KEPT, Scene};
 
 /// Most bytes of answers that wait to be read, all together; some of the longest answers fit.
 const UNREAD_MAX: usize = 64 << 20;
@@ -104,16 +104,20 @@ impl Server {
     }
 
     fn why(&self, who: &str, frame: Option<u64>) -> Answer {
-        let Some(member) = self.members.find(who) else {
+        let now = clock::now();
+        let present = self.members.find(who).map(|member| (now, member));
+        let Some((until, member)) = present.or_else(|| self.departed.find(who)) else {
             return Answer::refused(format!("no app {who}; takt list shows them"));
         };
-        if !member.paced {
-            // Without a frame rate there are no deadlines.
-            return Answer::Misses(Vec::new());
-        }
-        let mut misses = self.log.misses(clock::now(), KEPT, &self.scene(), member.app);
+        let left_s = present.is_none().then(|| now.since(until).as_ns() as f64 / 1e9);
+        let members = &self.departed.as_of(until, &self.members);
+        // Without a frame rate there are no deadlines.
+        let mut misses = match member.paced {
+            true => self.log.misses(until, KEPT, &Scene { members, ..self.scene() }, member.app),
+            false => Vec::new(),
+        };
         misses.retain(|miss| frame.is_none_or(|frame| miss.frame == frame));
-        Answer::Misses(misses)
+        Answer::Misses(MissesAnswer { left_s, misses })
     }
 
     fn set(&mut self, who: &str, terms: &crate::ask::Terms) -> Answer {
