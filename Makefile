@@ -9,6 +9,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 TAKT := $(TARGET)/release/takt
 # Versions are those of Cargo.lock, everywhere.
 CARGO_FLAGS := --locked
+# `takt --version` and logs tell which build it was.
+export TAKT_COMMIT := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
 # Only the benches need these, so nothing else asks for them.
 BENCH_PACKAGES := valgrind
 SETUP := scripts/setup.sh $(BENCH_PACKAGES:%=--without %)

@@ -24,7 +24,7 @@ pub(crate) use programs::{
 ///
 /// Start with `takt demo`.
 #[derive(Parser, Debug)]
-#[command(name = "takt", version, max_term_width = 100)]
+#[command(name = "takt", version = crate::version::build(), max_term_width = 100)]
 #[command(after_help = "Exit codes: 0 yes or done, 1 the answer is no, 2 bad input.")]
 pub(crate) struct Args {
     #[command(subcommand)]

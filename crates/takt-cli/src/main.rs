@@ -30,6 +30,7 @@ mod table;
 mod task_file;
 mod top;
 mod train;
+mod version;
 
 use std::path::Path;
 use std::process::ExitCode;

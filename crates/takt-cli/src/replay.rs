@@ -11,7 +11,7 @@ use serde::Serialize;
 use takt_core::scheduler::Stats;
 use takt_core::{Priority, Span, Time};
 use takt_trace::export::json::{BadLine, Entry, Reader, put_record};
-use takt_trace::replay::{Difference, Replay, Replayed};
+use takt_trace::replay::{Difference, DifferenceKind, Replay, Replayed};
 use takt_trace::{AppMeta, Deduced, Metrics, Record, RunFacts, Summary};
 
 use crate::Answer;
@@ -20,6 +20,7 @@ use crate::capture::LiveTrace;
 use crate::output;
 use crate::sim::Trace;
 use crate::table::{Table, ms, percent};
+use crate::version;
 
 /// What came of it, as `--json` prints it.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -36,6 +37,8 @@ pub(crate) struct Outcome {
     cut_off: bool,
     /// The first difference.
     difference: Option<FirstDifference>,
+    /// The build of takt that wrote the log; null if it does not say.
+    made_by: Option<String>,
     /// What became of each app, if that was asked for.
     figures: Option<Summary>,
 }
@@ -49,6 +52,8 @@ pub(crate) struct FirstDifference {
     at_ns: u64,
     /// What.
     what: String,
+    /// That another build of takt wrote the log, or may have; null if it was this one.
+    other_build: Option<String>,
     /// The lines before it, oldest first.
     before: Vec<String>,
 }
@@ -100,14 +105,18 @@ fn play(path: &Path) -> anyhow::Result<Outcome> {
         if let Entry::Record(record) = entry
             && let Err(found) = replay.play(at, &record)
         {
-            difference = Some(first(reader.line(), &found));
+            difference = Some(first(reader.line(), &found, reader.build()));
             break;
         }
     }
     let Replayed { records, turns, actions, unfinished } = replay.finish();
     let equal = difference.is_none();
+    if equal && records == 0 {
+        bail!("{}: there is nothing to replay after its first line", path.display());
+    }
+    let made_by = reader.build().map(str::to_owned);
     let cut_off = equal && (unfinished || reader.is_cut_off());
-    Ok(Outcome { equal, records, turns, actions, cut_off, difference, figures: None })
+    Ok(Outcome { equal, records, turns, actions, cut_off, difference, made_by, figures: None })
 }
 
 /// What became of each app of a log, from `warm_up` after the first one came.
@@ -171,12 +180,34 @@ fn table(summary: &Summary) -> String {
     )
 }
 
-fn first(line: u64, difference: &Difference) -> FirstDifference {
+fn first(line: u64, difference: &Difference, made_by: Option<&str>) -> FirstDifference {
+    // What is missing is missing in every build.
+    let decided = !matches!(difference.kind, DifferenceKind::Gap(_));
     FirstDifference {
         line,
         at_ns: difference.at.as_ns(),
         what: difference.kind.to_string(),
+        other_build: decided.then(|| other_build(made_by)).flatten(),
         before: difference.before.iter().map(|(at, record)| text(*at, record)).collect(),
+    }
+}
+
+/// That a log was written by another build, whose core may have decided otherwise, or may have been.
+fn other_build(made_by: Option<&str>) -> Option<String> {
+    let this = version::build();
+    match made_by {
+        None => Some(format!(
+            "The log does not say which build of takt wrote it; this is {this}, and another one's core may \
+             have decided otherwise."
+        )),
+        Some(other) if other != this => Some(format!(
+            "The log was written by takt {other}, and this is {this}: its core may have decided otherwise."
+        )),
+        Some(_) if !version::is_exact() => Some(format!(
+            "The log was written by a takt {this}, which may be another build than this one: neither is that \
+             of a commit."
+        )),
+        Some(_) => None,
     }
 }
 
@@ -199,8 +230,9 @@ fn describe(path: &Path, outcome: &Outcome) -> String {
         }
         Some(difference) => {
             let before: String = difference.before.iter().map(|line| format!("  {line}\n")).collect();
+            let other = difference.other_build.as_ref().map_or_else(String::new, |said| format!("{said}\n"));
             format!(
-                "{path}, line {}: different, after {actions} actions: {}.\nBefore that:\n{before}",
+                "{path}, line {}: different, after {actions} actions: {}.\n{other}Before that:\n{before}",
                 difference.line, difference.what
             )
         }

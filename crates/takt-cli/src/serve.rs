@@ -15,7 +15,7 @@ use takt_daemon::server::Server;
 use takt_daemon::watch::Watch;
 
 use crate::args::ServeArgs;
-use crate::{Answer, background, live, load, output};
+use crate::{Answer, background, live, load, output, version};
 
 /// A scheduling loop that has not turned for this long hangs.
 const HUNG: Span = Span::from_ms(2_000);
@@ -48,7 +48,8 @@ fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
         .with_context(|| format!("cannot serve {}", path.display()))?
         .with_journal(journal);
     if let Some(path) = &args.record {
-        server.record_to(output::create(path)?).with_context(|| output::cannot_write(path))?;
+        let recording = server.record_to(output::create(path)?, version::build());
+        recording.with_context(|| output::cannot_write(path))?;
     }
     if let Some(address) = &args.metrics {
         server

@@ -58,7 +58,7 @@ fn packages_work_where_they_are_put() {
         command
     };
     let version = text(&done(takt().arg("--version")).stdout);
-    assert_eq!(version, format!("takt {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(version.starts_with(concat!("takt ", env!("CARGO_PKG_VERSION"))), "{version}");
     let run = done(takt().args(["run", "--verbose", "--", "true"]));
     assert!(text(&run.stderr).contains("deb-root/usr/lib/takt/libEGL_takt.so"), "{}", text(&run.stderr));
     pages_are_there(&target);

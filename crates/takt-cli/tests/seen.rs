@@ -164,6 +164,44 @@ fn assert_differences_are_found(log: &Path) {
 }
 
 #[test]
+fn a_difference_may_be_that_of_another_build() {
+    let (daemon, log) = recording("build");
+    await_that("something happens", || {
+        std::fs::read_to_string(&log).is_ok_and(|log| log.contains("\"record\":\"turn\""))
+    });
+    daemon.end();
+    let whole = std::fs::read_to_string(&log).expect("a log");
+    let (head, rest) = whole.split_once('\n').expect("a line");
+    let head: serde_json::Value = serde_json::from_str(head).expect("JSON");
+    let version = text(&takt_command("--version").output().expect("takt starts").stdout);
+    assert_eq!(format!("takt {}", head["build"].as_str().expect("a build")), version.trim());
+    let forged = products().join("seen-build-forged.jsonl");
+    let said = |build: Option<&str>, rest: &str| {
+        let mut head = head.clone();
+        head["build"] = build.into();
+        std::fs::write(&forged, format!("{head}\n{rest}")).expect("written");
+        let output = replay(&forged, &[]);
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    let (code, equal) = said(Some("0.0.1 (0123456789ab)"), rest);
+    assert_eq!(code, Some(0), "what is equal is equal: {equal}");
+    let at_ns = u64::MAX / 2;
+    let wrong = format!("{rest}{{\"at_ns\":{at_ns},\"record\":\"vsync\",\"period\":7}}\n");
+    let (code, other) = said(Some("0.0.1 (0123456789ab)"), &wrong);
+    assert_eq!(code, Some(1), "{other}");
+    assert!(other.contains("written by takt 0.0.1 (0123456789ab), and this is "), "{other}");
+    let (code, unsaid) = said(None, &wrong);
+    assert_eq!(code, Some(1), "{unsaid}");
+    assert!(unsaid.contains("does not say which build of takt wrote it"), "{unsaid}");
+    let gap = format!("{rest}{{\"at_ns\":{at_ns},\"record\":\"gap\",\"records\":3}}\n");
+    let (code, gap) = said(None, &gap);
+    assert!(code == Some(1) && !gap.contains("build of takt"), "no build has what is missing: {gap}");
+    let (code, nothing) = said(None, "");
+    assert_eq!(code, Some(2), "{nothing}");
+    assert!(nothing.contains("nothing to replay"), "{nothing}");
+}
+
+#[test]
 fn ctrl_c_leaves_a_whole_capture() {
     let (daemon, _) = recording("capture");
     let file = products().join("seen-captured.jsonl");

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use takt_core::{AppId, Config, Time};
+use takt_core::{AppId, Time};
 use takt_ipc::message::{Message, TEXT_MAX};
 use takt_ipc::socket::Connection;
 use takt_trace::export::json;
@@ -36,10 +36,10 @@ impl Feeds {
         &mut self,
         out: impl Write + Send + 'static,
         meta: &Meta,
-        config: &Config,
+        start: json::Start<'_>,
     ) -> io::Result<()> {
         let mut feed = Feed::new(FileWriter::start(out)?);
-        json::put_head(&mut feed.pending, meta, Some(config));
+        json::put_head(&mut feed.pending, meta, Some(start));
         self.file = Some(feed);
         Ok(())
     }
@@ -221,7 +221,7 @@ impl Out for FileWriter {
 mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
-    use takt_core::Refresh;
+    use takt_core::{Config, Refresh};
     use takt_trace::export::json::{Entry, Reader};
 
     /// Takes nothing until it is told to.
@@ -239,6 +239,14 @@ mod tests {
 
     fn meta() -> Meta {
         Meta { scenario: "live".into(), policy: "fifo".into(), refresh: Refresh::HZ_60, apps: Vec::new() }
+    }
+
+    /// Feeds that write everything to `out`.
+    fn recording(out: impl Write + Send + 'static) -> Feeds {
+        let mut feeds = Feeds::default();
+        let start = json::Start { config: &Config::default(), build: "this" };
+        feeds.record_to(out, &meta(), start).expect("a thread");
+        feeds
     }
 
     #[test]
@@ -286,8 +294,7 @@ mod tests {
     #[test]
     fn a_file_has_everything_in_the_end() {
         let file = Shared::default();
-        let mut feeds = Feeds::default();
-        feeds.record_to(file.clone(), &meta(), &Config::default()).expect("a thread");
+        let mut feeds = recording(file.clone());
         let app =
             AppMeta { name: "häuser".into(), priority: takt_core::Priority(1), fps_mhz: 0, jobs: None };
         feeds.meet(Time::ZERO, AppId(0), &app);
@@ -315,8 +322,7 @@ mod tests {
                 Ok(())
             }
         }
-        let mut feeds = Feeds::default();
-        feeds.record_to(Full, &meta(), &Config::default()).expect("a thread");
+        let mut feeds = recording(Full);
         feeds.record(Time::ZERO, &Record::Turn);
         assert_eq!(feeds.finish().expect_err("full").kind(), ErrorKind::StorageFull);
     }

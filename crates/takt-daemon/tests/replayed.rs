@@ -260,7 +260,7 @@ fn a_recorded_daemon_is_the_simulator() {
     let file = Shared::default();
     let settings = Settings::parse("mpcg = 2\ncompletion_timeout_ms = 60000").expect("settings");
     let mut server = Server::start(path.clone(), settings).expect("a daemon");
-    server.record_to(file.clone()).expect("a thread");
+    server.record_to(file.clone(), "this").expect("a thread");
     std::thread::scope(|scope| {
         let clients = scope.spawn(|| {
             let mut first = join(&path, &hello("first", 9), PATIENCE).expect("joined");

@@ -27,10 +27,11 @@ pub(super) struct Monitor {
 
 impl Server {
     /// Writes all that happens to `out`, from the very start: to be called before anything is
-    /// served. Such a log can be [replayed](takt_trace::replay).
-    pub fn record_to(&mut self, out: impl Write + Send + 'static) -> std::io::Result<()> {
+    /// served. Such a log can be [replayed](takt_trace::replay); `build` says by whom best.
+    pub fn record_to(&mut self, out: impl Write + Send + 'static, build: &str) -> std::io::Result<()> {
         let meta = self.scene().meta();
-        self.feeds.record_to(out, &meta, &self.settings.core.clamped())
+        let config = &self.settings.core.clamped();
+        self.feeds.record_to(out, &meta, json::Start { config, build })
     }
 
     /// Hands out counters at `address`, about the time from now on.

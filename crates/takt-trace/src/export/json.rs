@@ -31,10 +31,18 @@ use crate::record::{AppMeta, Meta, Observer, Record};
 /// Version of the format, in the first line; grows when a reader would have to change.
 pub const VERSION: u32 = 1;
 
-/// Appends the line that describes a run; `config` if its records are there from the very start of
-/// the core, so that it can be [replayed](crate::replay).
-pub fn put_head(lines: &mut Vec<u8>, meta: &Meta, config: Option<&Config>) {
-    put(lines, &Head::new(VERSION, meta, config));
+/// How a core was started whose records are there from then on.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// Its parameters.
+    pub config: &'a Config,
+    /// The build of Takt that it belongs to: another one's core may decide otherwise.
+    pub build: &'a str,
+}
+
+/// Appends the line that describes a run; with `start` it can be [replayed](crate::replay).
+pub fn put_head(lines: &mut Vec<u8>, meta: &Meta, start: Option<Start<'_>>) {
+    put(lines, &Head::new(VERSION, meta, start));
 }
 
 /// Appends the line of a record.
@@ -67,13 +75,8 @@ pub struct Json<W> {
 impl<W: Write> Json<W> {
     /// Writes the line that describes the run to `out`.
     pub fn new(out: W, meta: &Meta) -> io::Result<Self> {
-        Self::with_config(out, meta, None)
-    }
-
-    /// The same with the core's parameters, as [`put_head`] does.
-    pub fn with_config(out: W, meta: &Meta, config: Option<&Config>) -> io::Result<Self> {
         let mut json = Self { out: Sink::new(out), line: Vec::new() };
-        put_head(&mut json.line, meta, config);
+        put_head(&mut json.line, meta, None);
         json.put();
         json.out.check()?;
         Ok(json)
@@ -252,13 +255,17 @@ mod tests {
         let mut config = Config { mpcg: 3, singly: true, ..Config::default() };
         config.tuning.blocking = Span::from_us(70);
         let mut lines = Vec::new();
-        put_head(&mut lines, &meta("fifo"), Some(&config));
+        put_head(&mut lines, &meta("fifo"), Some(Start { config: &config, build: "0.1.0 (abc)" }));
         put_app(&mut lines, Time::ZERO, app, &meta("fifo").apps[1]);
         for (at, record) in &records {
             put_record(&mut lines, *at, record);
         }
         let mut reader = Reader::new(&lines[..]).unwrap();
         assert_eq!((reader.meta(), reader.config()), (&meta("fifo"), Some(&config)));
+        assert_eq!(reader.build(), Some("0.1.0 (abc)"));
+        // As logs were before they said so.
+        let older = String::from_utf8(lines.clone()).unwrap().replacen(",\"build\":\"0.1.0 (abc)\"", "", 1);
+        assert_eq!(Reader::new(older.as_bytes()).unwrap().build(), None);
         let first = reader.next_entry().unwrap();
         assert_eq!(first, Some((Time::ZERO, Entry::App(app, meta("fifo").apps[1].clone()))));
         for (at, record) in records {

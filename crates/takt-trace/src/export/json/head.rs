@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use takt_core::config::{Adjustable, Execution, Margins, Tuning};
 use takt_core::{Config, Period, Priority, Refresh, Span, Time};
 
+use super::Start;
 use super::params::{ReserveLine, finite, forever};
 use crate::record::{AppMeta, Meta};
 
@@ -19,6 +20,9 @@ pub(super) struct Head {
     /// Only if the records are there from the very start of the scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     config: Option<ConfigLine>,
+    /// The build of Takt whose core it is; logs of old ones do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) build: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -129,7 +133,7 @@ impl MarginsLine {
 }
 
 impl Head {
-    pub(super) fn new(version: u32, meta: &Meta, config: Option<&Config>) -> Self {
+    pub(super) fn new(version: u32, meta: &Meta, start: Option<Start<'_>>) -> Self {
         let apps = meta.apps.iter().enumerate();
         Self {
             record: "run".to_owned(),
@@ -146,7 +150,8 @@ impl Head {
                     fps_mhz: app.fps_mhz,
                 })
                 .collect(),
-            config: config.map(ConfigLine::of),
+            config: start.map(|start| ConfigLine::of(start.config)),
+            build: start.map(|start| start.build.to_owned()),
         }
     }
 

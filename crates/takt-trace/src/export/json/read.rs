@@ -19,6 +19,7 @@ pub struct Reader<R> {
     input: R,
     meta: Meta,
     config: Option<Config>,
+    build: Option<String>,
     line: Vec<u8>,
     number: u64,
     last: Time,
@@ -56,8 +57,9 @@ impl<R: BufRead> Reader<R> {
         if head.version != VERSION {
             return Err(bad(format!("version {}; this takt reads version {VERSION}", head.version)));
         }
+        let build = head.build.clone();
         let (meta, config) = head.say().map_err(bad)?;
-        Ok(Self { input, meta, config, line, number: 1, last: Time::ZERO, cut_off: false })
+        Ok(Self { input, meta, config, build, line, number: 1, last: Time::ZERO, cut_off: false })
     }
 
     /// What the numbers in the records stand for.
@@ -68,6 +70,11 @@ impl<R: BufRead> Reader<R> {
     /// The core's parameters, if the records are there from its very start.
     pub fn config(&self) -> Option<&Config> {
         self.config.as_ref()
+    }
+
+    /// The build of Takt whose core it was, if the log says so.
+    pub fn build(&self) -> Option<&str> {
+        self.build.as_deref()
     }
 
     /// Number of the line that was read last.
