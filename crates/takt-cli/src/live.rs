@@ -69,10 +69,14 @@ pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
 pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
     let path = args.socket.path();
     let known = ask(&path, &Ask::Why { app: args.app.clone(), frame: args.frame })?;
-    output::json(args.json.as_deref(), &known["misses"])?;
-    let misses = known["misses"].as_array().map_or(&[][..], Vec::as_slice);
+    let all = known["misses"].as_array().map_or(&[][..], Vec::as_slice);
+    let misses = if args.all || args.frame.is_some() { all } else { after_start(all, &known["first_met"]) };
+    output::json(args.json.as_deref(), &misses)?;
     if !output::is_stdout(args.json.as_deref()) {
         let mut said: String = misses.iter().map(|miss| format!("{}\n", text(miss, "sentence"))).collect();
+        if misses.len() < all.len() {
+            said.push_str(&left_out(&args.app, all.len() - misses.len()));
+        }
         match known["left_s"].as_f64() {
             Some(left_s) => said.push_str(&left(&args.app, left_s, misses.len())),
             None => {
@@ -86,6 +90,22 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
         output::print(&said)?;
     }
     Ok(if misses.is_empty() { Answer::No } else { Answer::Yes })
+}
+
+/// The misses from the first frame on that was in time; all of them if there are no others.
+fn after_start<'a>(misses: &'a [Value], first_met: &Value) -> &'a [Value] {
+    let first = first_met.as_u64().unwrap_or_default();
+    let start = misses.iter().take_while(|miss| miss["frame"].as_u64() < Some(first)).count();
+    if start == misses.len() { misses } else { &misses[start..] }
+}
+
+/// A sentence about misses that are not listed.
+fn left_out(app: &str, misses: usize) -> String {
+    let were = if misses == 1 { "deadline was" } else { "deadlines were" };
+    format!(
+        "{misses} more {were} missed before the first frame of {app} that was in time, while it started; \
+         --all lists these, too.\n"
+    )
 }
 
 /// A sentence about an app that has left, of which so many missed deadlines are still known.
@@ -231,6 +251,18 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_was_late_while_an_app_started_is_left_out_unless_nothing_else_was() {
+        let misses: Vec<Value> = [0, 0, 1, 4, 7].iter().map(|frame| json!({ "frame": frame })).collect();
+        let frames = |misses: &[Value], first_met: Value| -> Vec<u64> {
+            after_start(misses, &first_met).iter().filter_map(|miss| miss["frame"].as_u64()).collect()
+        };
+        assert_eq!(frames(&misses, json!(2)), [4, 7]);
+        assert_eq!(frames(&misses, json!(0)), [0, 0, 1, 4, 7]);
+        assert_eq!(frames(&misses, Value::Null), [0, 0, 1, 4, 7], "it was never in time");
+        assert_eq!(frames(&misses[..3], json!(2)), [0, 0, 1], "nothing else was late");
+    }
 
     #[test]
     fn whoever_uses_more_than_it_reserved_is_not_called_guaranteed() {

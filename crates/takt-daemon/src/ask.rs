@@ -183,6 +183,8 @@ pub enum Answer {
 pub struct MissesAnswer {
     /// How many seconds ago it left, if it has: then they are those from before.
     pub left_s: Option<f64>,
+    /// Its first frame that met its deadline, if one did: before that, it started.
+    pub first_met: Option<u64>,
     /// With their causes, oldest first.
     pub misses: Vec<Miss>,
 }

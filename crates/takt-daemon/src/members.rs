@@ -2,7 +2,7 @@
 
 use takt_core::analysis::frames::{Demand, is_schedulable};
 use takt_core::service::{Reservation, Reserve, Service};
-use takt_core::{AppId, AppParams, Priority, Span, Stride, Time};
+use takt_core::{AppId, AppParams, FrameDone, Priority, Span, Stride, Time};
 use takt_ipc::Standing;
 use takt_ipc::message::Hello;
 use takt_ipc::socket::Peer;
@@ -36,6 +36,8 @@ pub struct Member {
     pub asked: Terms,
     /// When it was admitted.
     pub since: Time,
+    /// Its first frame that met its deadline: what was late before that was so because it started.
+    pub first_met: Option<u64>,
 }
 
 /// What is to change about a member; what is missing stays.
@@ -154,6 +156,15 @@ impl Members {
         self.iter().find(|member| member.name == who).or(slot)
     }
 
+    /// A frame was finished.
+    pub fn finished(&mut self, at: Time, done: &FrameDone) {
+        let member = self.slots.get_mut(done.app.index()).and_then(Option::as_mut);
+        // It may be one of whoever had the slot before.
+        if let Some(member) = member.filter(|member| done.met && member.since <= at) {
+            member.first_met.get_or_insert(done.frame);
+        }
+    }
+
     /// Takes a member off the list.
     pub fn remove(&mut self, app: AppId) -> Option<Member> {
         self.slots.get_mut(app.index())?.take()
@@ -209,6 +220,7 @@ impl Members {
             paced: terms.paced.unwrap_or(false),
             asked,
             since: now,
+            first_met: None,
         };
         Ok(self.slots[slot].insert(member))
     }

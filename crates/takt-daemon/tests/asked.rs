@@ -81,6 +81,45 @@ fn whoever_has_left_is_still_explained() {
 }
 
 #[test]
+fn the_first_frame_in_time_is_known() {
+    let daemon = Daemon::start("first", "");
+    let paced = Hello { fps_mhz: Some(60_000), ..support::hello("dial", 5) };
+    let mut app = join(&daemon.path, &paced, PATIENCE).expect("joined");
+    let mut frame = |group: u64, after: Duration| {
+        submit(&mut app, group, GroupKind::Swap);
+        await_reply(&mut app, granted);
+        std::thread::sleep(after);
+        complete(&mut app, group);
+        let release = |reply| match reply {
+            Reply::Release { at } => Some(at),
+            _ => None,
+        };
+        let at = await_reply(&mut app, release);
+        std::thread::sleep(Duration::from_nanos(at.since(clock::now()).as_ns()));
+    };
+    let known = || daemon.ask(r#"{"ask": "why", "app": "dial"}"#)["is"].clone();
+    // It compiles its shaders.
+    frame(0, Duration::from_millis(100));
+    assert_eq!(known()["first_met"], Value::Null);
+    let until = Instant::now() + PATIENCE;
+    let mut group = 1;
+    // On a busy machine some more may be late.
+    let first = loop {
+        frame(group, Duration::ZERO);
+        group += 1;
+        if let Some(first) = known()["first_met"].as_u64() {
+            break first;
+        }
+        assert!(Instant::now() < until, "{}", known());
+    };
+    assert!((1..group).contains(&first), "{first} of {group}");
+    frame(group, Duration::ZERO);
+    assert_eq!(known()["first_met"], first, "the first one stays");
+    let misses = known()["misses"].clone();
+    assert!(misses.as_array().is_some_and(|misses| misses.iter().any(|miss| miss["frame"] == 0)), "{misses}");
+}
+
+#[test]
 fn answers_may_be_long() {
     let daemon = Daemon::start("long", "refresh_hz = 1000");
     let paced = |n| Hello { fps_mhz: Some(1_000_000), ..support::hello(&name(n), n) };

@@ -264,6 +264,9 @@ pub(crate) struct WhyArgs {
     /// Only this frame, counted from 0 since it joined.
     #[arg(long)]
     pub(crate) frame: Option<u64>,
+    /// Also those that it missed while it started: before its first frame that was in time.
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Write the misses with their causes as JSON; - is standard output, without the sentences.
     #[arg(long, value_name = "F")]
     pub(crate) json: Option<PathBuf>,

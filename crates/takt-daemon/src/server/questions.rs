@@ -117,7 +117,7 @@ impl Server {
             false => Vec::new(),
         };
         misses.retain(|miss| frame.is_none_or(|frame| miss.frame == frame));
-        Answer::Misses(MissesAnswer { left_s, misses })
+        Answer::Misses(MissesAnswer { left_s, first_met: member.first_met, misses })
     }
 
     fn set(&mut self, who: &str, terms: &crate::ask::Terms) -> Answer {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use takt_core::{Span, Time};
+use takt_core::{Action, Span, Time};
 use takt_trace::export::json;
 use takt_trace::totals::Totals;
 use takt_trace::{Deduced, Observer, Record};
@@ -110,6 +110,9 @@ impl Server {
     pub(super) fn happened(&mut self, at: Time, record: Record) {
         self.feeds.record(at, &record);
         self.waits.record(at, &record);
+        if let Record::Out(Action::FrameDone(done)) = &record {
+            self.members.finished(at, done);
+        }
         self.monitor.iter_mut().for_each(|monitor| monitor.totals.record(at, &record));
         self.log.add(at, record);
     }
