@@ -42,8 +42,6 @@ struct AppFigures {
     /// What the frame that has not ended yet has used of the GPU.
     frame_gpu: Span,
     frames_gpu: Histogram<u64>,
-    /// To be compared with what was reserved, so without the histogram's rounding.
-    frame_gpu_max: Span,
     pd_fft: Vec<u64>,
     gpu_time: Span,
     groups: u64,
@@ -65,7 +63,6 @@ impl AppFigures {
             response: histogram(),
             frame_gpu: Span::ZERO,
             frames_gpu: histogram(),
-            frame_gpu_max: Span::ZERO,
             pd_fft: vec![0; PD_FFT_BINS],
             gpu_time: Span::ZERO,
             groups: 0,
@@ -155,7 +152,6 @@ impl Metrics {
             // Frames that share a group share its time.
             let each = Span::from_ns(std::mem::take(&mut app.frame_gpu).as_ns() / u64::from(frames));
             app.frames_gpu.record_n(each.as_ns(), frames.into()).unwrap_or_default();
-            app.frame_gpu_max = app.frame_gpu_max.max(each);
         }
     }
 
@@ -265,7 +261,7 @@ impl Metrics {
             blocking_us_max: blocking.max,
             blocking_us: blocking,
             response_us: quantiles(&app.response),
-            frame_gpu_us: Quantiles { max: micros(app.frame_gpu_max), ..quantiles(&app.frames_gpu) },
+            frame_gpu_us: quantiles(&app.frames_gpu),
             gpu_share: share(app.gpu_time, judged),
             predicted_over_measured: share(app.predicted, app.measured),
             under_predicted: if app.groups == 0 {
@@ -422,6 +418,6 @@ mod tests {
         let end = us(3_000);
         let summary = metrics.finish(RunFacts { seed: 0, event_hash: 0, stats: Stats::default(), end });
         let frames = &summary.apps.iter().find(|app| app.gpu_share > 0.0).expect("it ran").frame_gpu_us;
-        assert_eq!((frames.p50.round(), frames.max), (200.0, 200.0), "800 µs for four, 100 for one");
+        assert_eq!((frames.p50.round(), frames.max.round()), (200.0, 200.0), "800 µs for four, 100 for one");
     }
 }

@@ -60,7 +60,7 @@ pub(crate) struct Row {
     pub(crate) gpu: f64,
     /// GPU time reserved per frame, in milliseconds.
     pub(crate) etpf_ms: f64,
-    /// GPU time of its longest frame, in milliseconds, if that is more than it reserved.
+    /// GPU time of its frames in the median, in milliseconds, if that is more than it reserved.
     pub(crate) over_reserved_ms: Option<f64>,
     /// Longest group it may form, in milliseconds; none if it is never cut.
     pub(crate) max_slice_ms: Option<f64>,
