@@ -1,4 +1,6 @@
-"""Tables and numbers for pages."""
+"""Tables, numbers and verdicts for pages."""
+
+SHOWN, IN_PART = "shown", "in part"
 
 
 def table(heads, rows):

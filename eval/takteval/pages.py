@@ -2,17 +2,16 @@
 
 import re
 
-from takteval import floods, mixed, pages_floods, pages_mixed, pages_others
-from takteval.markdown import stolen, table
+from takteval import floods, mixed, pages_floods, pages_mixed, pages_others, pages_reality
+from takteval.markdown import SHOWN, stolen, table
 
 PAGES = {
     "floods": (pages_floods.page, "An app on time beside floods"),
     "mixed": (pages_mixed.page, "Seventeen live apps"),
     "overhead": (pages_others.overhead, "What Takt costs"),
     "prediction": (pages_others.prediction, "Predictions"),
-    "reality": (pages_mixed.reality, "The simulator against reality"),
+    "reality": (pages_reality.page, "The simulator against reality"),
 }
-SHOWN = "shown"
 # Figures in one line.
 BRIEFS = {"floods": floods.Experiment.brief, "mixed": mixed.Experiment.brief}
 

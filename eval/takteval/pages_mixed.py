@@ -1,23 +1,12 @@
-"""The pages about seventeen live apps, and about their simulation."""
+"""The page about seventeen live apps."""
 
-import json
-import subprocess
-import tempfile
-from collections import defaultdict
-from pathlib import Path
-from statistics import quantiles
-
-from takteval import plots, reality as live_runs
-from takteval.daemon import LOG
+from takteval import plots
 from takteval.markdown import number, stolen, table
 from takteval.mixed import MISPREDICTED, MISPREDICTIONS, POLICIES
-from takteval.pages_others import IN_PART
 
 MPCG = range(1, 11)
 # Runs of the scenario of which the daemon's log is kept, by groups in flight.
 RECORDED = {2: "mixed-takt", 3: "mixed-takt-mpcg3"}
-# Runs of the simulator for each of them.
-SEEDS = 5
 
 
 def page(report):
@@ -118,120 +107,3 @@ def judge(figures):
     busy = 100 * figures.get("live", {}).get("utilisation", 0)
     good = high == 100 and middle >= 99.9 and busy >= 97 and figures["window_s"] >= 19
     return f"{high:.2f} %, {middle:.2f} %, {busy:.1f} % busy", good
-
-
-def reality(report):
-    """Plays the recorded runs in the simulator."""
-    what, wanted = "simulator against reality", "met rates within 1 %, utilisation within 2 %"
-    parts, found, verdicts, seen = [], [], [], []
-    for mpcg, name in RECORDED.items():
-        played = play(report, name)
-        if played is None:
-            continue
-        if isinstance(played, str):
-            found.append(f"with mpcg {mpcg}, {played}")
-            verdicts.append(False)
-            continue
-        found.append(f"with mpcg {mpcg}, met rates of apps with reserved time {played.worst(True):.2f} % off at worst, of "
-                     f"others {played.worst(False):.2f} % (the halves of the run are {played.apart():.1f} % apart), "
-                     f"utilisation {played.busy[0]:.2f} % observed, {played.busy[1]:.2f} % simulated")
-        verdicts.append(played.verdict())
-        seen += played.seen(mpcg)
-        parts += [f"## {mpcg} groups in flight", table(
-            ["app", "priority", "met, observed", "its halves apart", "met, simulated", "difference"], played.rows()),
-            f"GPU busy: {played.busy[0]:.2f} % observed, {played.busy[1]:.2f} % simulated. {played.remark}"]
-    if not found:
-        report.verdict(what, wanted, "no recording, or no takt command", None)
-        return None
-    good = all(verdicts) and (IN_PART if IN_PART in verdicts else True)
-    report.verdict(what, wanted, "; ".join(found), good, "" if good is not IN_PART else
-                   "Apps without reserved time want more than is left; by which of their frames just end in time, the two "
-                   "halves of a run differ more than the simulator does from the whole.")
-    return ["The daemon's log of the mixed scenario became a scenario whose apps replay their own groups: when they "
-            "asked, what they predicted, how long they made it and what it cost the GPU. The simulator then decided anew, "
-            f"with the daemon's own parameters; the mean of {SEEDS} runs is told. Met is by the daemon's log here; other "
-            "pages judge by what apps noted themselves.",
-            "The simulated GPU serves processes in turn, as this one does ([how](../evaluation.md#turns)). What a frame costs "
-            "is what it was found to cost alone; what a change of processes costs follows from the log. Busy is a GPU "
-            "while a group is with its driver, so changes count.", *parts, *served(seen)]
-
-
-def served(seen):
-    """What the logs say about turns."""
-    if not seen:
-        return []
-    return ["## How the GPU serves processes",
-            table(["mpcg", "what", "times", "a quarter below", "median", "a quarter above"], seen),
-            "A short group, which ends within its timeslice of a millisecond, ends later than the end it waited for by what it "
-            "costs alone and what it costs to change to its process. Two groups that each outlast a timeslice, and have the GPU "
-            "for themselves, end together, whatever they cost: neither is interrupted, but the fence behind the first is "
-            "executed only after the second has worked, and the fence behind the second after one more change."]
-
-
-class Played:
-    """A recorded run, and what the simulator made of it."""
-
-    def __init__(self, live, simulated, busy, turns):
-        self.live, self.simulated, self.busy, self.turns = live, simulated, busy, turns
-        self.observed, self.apart_by_app, self.reserving = live.met(), live.halves_apart(), live.reserving()
-        grants, ends = live.delays_us()
-        silent = sorted({facts["name"] for facts in live.apps.values()} - simulated.keys())
-        left_out = f" Left out, because no whole frame of it was recorded: {', '.join(silent)}." if silent else ""
-        self.remark = (f"Nine of ten delays from a grant to the driver lay in {grants[0]:.0f} to {grants[1]:.0f} µs, "
-                       f"from an end to the daemon in {ends[0]:.0f} to {ends[1]:.0f} µs.{left_out}")
-
-    def seen(self, mpcg):
-        """Rows about turns."""
-        kinds = {} if self.turns is None else {"a change of processes": self.turns.changes_ns,
-                                               "ends of two long groups apart": self.turns.apart_ns}
-        quarters = lambda times: [number(each / 1e3, 0, " µs") for each in quantiles(times, n=4)]
-        return [[mpcg, what, len(times), *quarters(times)] for what, times in kinds.items() if len(times) > 3]
-
-    def difference(self, app):
-        seen = self.observed.get(app)
-        return None if seen is None else 100 * (self.simulated[app] - seen)
-
-    def worst(self, reserved):
-        """The largest difference of apps with reserved time, or of the others."""
-        return max((abs(self.difference(app) or 0.0) for app in self.simulated if (app in self.reserving) == reserved),
-                   default=0.0)
-
-    def apart(self):
-        return 100 * max(self.apart_by_app.values(), default=0.0)
-
-    def verdict(self):
-        """Nobody can foretell apps in overload more closely than they agree with themselves."""
-        if self.worst(True) > 1 or abs(self.busy[0] - self.busy[1]) > 2 or self.worst(False) > max(1, self.apart()):
-            return False
-        return True if self.worst(False) <= 1 else IN_PART
-
-    def rows(self):
-        priority = {facts["name"]: facts["priority"] for facts in self.live.apps.values()}
-        percent = lambda share: number(share and 100 * share, 2, " %")
-        return [[app, priority[app], percent(self.observed.get(app)), percent(self.apart_by_app.get(app)), percent(self.simulated[app]),
-                 number(self.difference(app), 2)]
-                for app in sorted(self.simulated, key=lambda name: -priority[name])]
-
-
-def play(report, name):
-    """One recorded run. Nothing if there is no recording; why not, if it cannot be played."""
-    point, figures = report.results.points.get(name, {}), report.results.figures(name)
-    log = point["raw"] / f"{LOG}.gz" if figures else None
-    if not figures or "live" not in figures or not log.exists() or report.takt is None:
-        return None
-    alone_ns = {app: facts["frame_ms"] * 1e6 for app, facts in report.results.runs[point["run"]]["prepared"]["mixed"].items()}
-    with tempfile.TemporaryDirectory(prefix="takt-live-") as folder:
-        live = live_runs.Live(live_runs.lines(log), *figures["live"]["window_ns"])
-        (path, turns), trace = live_runs.scenario(live, Path(folder), alone_ns=alone_ns), Path(folder) / "trace.jsonl"
-        met = defaultdict(list)
-        for seed in range(1, SEEDS + 1):
-            done = subprocess.run([report.takt, "sim", path, "--seed", str(seed), "--json", "-", "--trace", trace],
-                                  capture_output=True, text=True, check=False)
-            if done.returncode:
-                return f"takt sim: {done.stderr.strip()[:200]}"
-            for app in json.loads(done.stdout)["apps"]:
-                met[app["name"]].append(app["met"])
-        window = (int(live_runs.WARM_UP_S * 1e9), int(live_runs.duration_s(live) * 1e9))
-        again = live_runs.Live(live_runs.lines(trace), *window)
-    simulated = {app: sum(shares) / len(shares) for app, shares in met.items()}
-    return Played(live, simulated, [100 * live.utilisation(), 100 * again.utilisation()], turns)

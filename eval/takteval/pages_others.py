@@ -3,7 +3,7 @@
 import json
 
 from takteval import plots
-from takteval.markdown import number, table
+from takteval.markdown import IN_PART, number, table
 from takteval.overhead import MODES
 from takteval.prediction import MARGIN_FACTOR, MARGIN_US, SCHEDULED
 from takteval.scenes import SCENES
@@ -12,7 +12,6 @@ from takteval.scenes import SCENES
 CONSTANTS = ("flush_ns", "draw_ns", "dispatch_upper_ns", "clear.pixel_ns.c", "clear.pixel_ns.cd", "upload.below_ns",
              "upload.above_ns", "copy.above_ns", "msaa.4")
 # A verdict on less than all that was to be shown.
-IN_PART = "in part"
 # Above this share of its time a GPU is what a scene waits for.
 GPU_BOUND_PERCENT = 95
 

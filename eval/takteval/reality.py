@@ -7,14 +7,14 @@ the simulator then predicts is held against what was observed.
 
 import gzip
 import json
+import math
 from collections import defaultdict
 from pathlib import Path
+from statistics import stdev
 
 from takteval import turns
 
 KEPT = ("run", "app", "join", "submit", "revise", "dispatch", "gpu-queued", "complete", "release", "missed", "frame-done")
-
-
 # What the simulator plays before it counts.
 WARM_UP_S = 1
 
@@ -47,7 +47,7 @@ class Live:
     def __init__(self, records, start_ns, end_ns):
         self.start, self.end = start_ns, end_ns
         self.policy, self.config, self.apps, self.terms = None, None, {}, {}
-        self.groups = {}
+        self.groups, self.revised = {}, 0
         self.by_app = defaultdict(list)
         self.released = defaultdict(list)
         self.judged = defaultdict(list)
@@ -75,6 +75,7 @@ class Live:
     def on_revise(self, record):
         """The daemon does not believe an estimate any more, which the simulator would for ever."""
         self.groups[record["group"]]["predicted"] = record["predicted_ns"]
+        self.revised += 1
 
     def on_dispatch(self, record):
         self.groups[record["group"]]["let_go"] = record["at_ns"]
@@ -138,7 +139,7 @@ class Live:
 
     def met(self, start=None, end=None):
         """Share of deadlines met, by app; of those between two times of the window, if given."""
-        start, end = start or self.start, end or self.end
+        start, end = self.start if start is None else start, self.end if end is None else end
         shares = {}
         for app, judged in self.judged.items():
             inside = [(met, missed) for deadline, met, missed in judged if start <= deadline < end]
@@ -147,12 +148,14 @@ class Live:
                 shares[self.apps[app]["name"]] = met / (met + missed)
         return shares
 
-    def halves_apart(self):
-        """How far the shares of the two halves of the window are apart, by app: nobody can foretell the whole more
-        closely than it agrees with itself."""
-        middle = (self.start + self.end) // 2
-        first, second = self.met(end=middle), self.met(start=middle)
-        return {app: abs(first[app] - second[app]) for app in first.keys() & second.keys()}
+    def met_errors(self, parts=10):
+        """Standard errors of these shares, from as many parts of the window."""
+        length = (self.end - self.start) // parts
+        found = defaultdict(list)
+        for begin in range(self.start, self.start + parts * length, length):
+            for app, share in self.met(begin, begin + length).items():
+                found[app].append(share)
+        return {app: stdev(shares) / math.sqrt(len(shares)) for app, shares in found.items() if len(shares) > 1}
 
     def reserving(self):
         """Names of apps with reserved time."""
@@ -294,7 +297,7 @@ def scenario(live, folder, *, finishes=True, alone_ns=None):
         etpf_us = us(live.terms.get(app, {}).get("etpf_ns", 0))
         text.append(f'[[app]]\nname = "{facts["name"]}"\npriority = {facts["priority"]}\n'
                     f'fps = {facts["fps_mhz"] / 1000:g}\netpf_us = {etpf_us}\nsynchronous = true\n'
-                    f'service = {{ uninterruptible = {json.dumps(app in single)} }}\nrecording = "{facts["name"]}.csv"\n')
+                    f'service = {{ uninterruptible = {json.dumps(app in single)}, timeslice_us = {us(turns.TIMESLICE_NS)} }}\nrecording = "{facts["name"]}.csv"\n')
     path = folder / "live.toml"
     path.write_text("\n".join(text))
     return path, seen

@@ -1,9 +1,9 @@
 """What groups cost a GPU that serves processes in turn.
 
-An NVIDIA H200 gives each process a timeslice of a millisecond. A draw is not interrupted: where it outlasts the
-timeslice, the next process has its turn after it, and the fence behind the draw is executed when its own process has
-its turn again. So groups that are in flight together are worked on one after the other and then seen to end together,
-and what each of them cost does not follow from their ends alone. What a frame costs alone was found out before.
+The logs of an NVIDIA H200 fit a GPU that gives each process a timeslice of a millisecond and does not interrupt draws:
+where one outlasts the timeslice, the next process has its turn after it, and the fence behind the draw is executed when
+its own process has its turn again. So groups that are in flight together are worked on one after the other and then seen
+to end together, and what each of them cost does not follow from their ends. What a frame costs alone was found before.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,14 @@ from itertools import pairwise
 from statistics import median
 
 TIMESLICE_NS = 1_000_000
-# What ends within its timeslice whatever happens, so that its own end is seen when it ends.
+# What ends within its timeslice with time to spare, so that its own end is seen when it ends.
 SHORT_NS = 0.8 * TIMESLICE_NS
-# No group costs less.
-LEAST_NS = 5_000
+# A swap that takes no longer has had no turn: it shows nothing.
+SWAP_NS = 100_000
+
+
+class NoTurns(Exception):
+    """A log does not tell how the GPU served processes."""
 
 
 @dataclass
@@ -31,33 +35,29 @@ class Turns:
     @property
     def switch_ns(self):
         """What it costs to change to another process."""
-        return max(0, median(self.changes_ns)) if self.changes_ns else 0
+        return max(0, median(self.changes_ns))
 
 
 def attribute(live, alone_ns):
     """Sets what each group cost, where `alone_ns` is what a frame of each app costs; returns what was seen of turns.
 
-    What that one group costs is known. Apps with several draw more, and more different things: what each of their
-    groups cost is worked out, and must come to what their frames cost together.
+    A frame of one group costs what it costs alone. Of frames of several, each has the part that was predicted.
     """
     frames = {app: [working(frame) for frame in whole_frames(groups)] for app, groups in live.by_app.items()}
     known = {app: alone_ns[live.apps[app]["name"]] for app in frames}
-    single = {app for app, each in frames.items() if each and median(map(len, each)) == 1}
-    for app in single:
-        for frame in frames[app]:
-            together = sum(map(span, frame))
+    for group in live.finished():
+        group["cost"] = 0
+    for app, each in frames.items():
+        for frame in each:
+            together = sum(map(said, frame))
             for group in frame:
-                group["cost"] = known[app] * span(group) / together
+                group["cost"] = known[app] * said(group) / together
+    single = {app for app, each in frames.items() if each and median(map(len, each)) == 1}
     groups = sorted(working(live.finished()), key=lambda group: (group["came"], group["ended"]))
     costs = {app: known[app] for app in single}
     turns = Turns(single, after_others(groups, costs), ends_apart(groups, costs))
-    follow(groups, single, turns.switch_ns)
-    for app in frames.keys() - single:
-        found = [sum(group["cost"] for group in frame) for frame in frames[app]]
-        factor = known[app] * len(found) / max(1, sum(found))
-        for frame in frames[app]:
-            for group in frame:
-                group["cost"] *= factor
+    if not turns.changes_ns:
+        raise NoTurns("no app whose frames are one short group waited for others")
     return turns
 
 
@@ -65,7 +65,7 @@ def whole_frames(groups):
     """Groups of an app by frame, where all that became of them is known."""
     frame = []
     for group in groups:
-        if "cost" not in group:
+        if "ended" not in group or "let_go" not in group:
             frame = []
             continue
         frame.append(group)
@@ -76,11 +76,16 @@ def whole_frames(groups):
 
 def working(groups):
     """Those that had work for the GPU."""
-    return [group for group in groups if span(group) > 0]
+    return [group for group in groups if span(group) > (SWAP_NS if group["kind"] == "swap" else 0)]
 
 
 def span(group):
     return group["ended"] - group["came"]
+
+
+def said(group):
+    """What was predicted of a group; nothing is said to be nothing at all."""
+    return max(1, group["predicted"] or 0)
 
 
 def after_others(groups, known):
@@ -91,33 +96,14 @@ def after_others(groups, known):
 
 
 def ends_apart(groups, known):
+    """`groups` are in the order in which they came. Who comes after the first end does not matter, or pairs would be
+    chosen by what they are to show."""
     apart, over = [], 0
     after = [group["came"] for group in groups[2:]] + [float("inf")]
     for (first, second), next_came in zip(pairwise(groups), after):
-        last, long = max(first["ended"], second["ended"]), lambda group: known.get(group["app"], 0) > TIMESLICE_NS
-        if over <= first["came"] and last <= next_came and second["came"] < first["ended"] and long(first) and long(second):
+        earlier = min(first["ended"], second["ended"])
+        alone = over <= first["came"] and second["came"] < first["ended"] and earlier <= next_came
+        if alone and all(known.get(group["app"], 0) > TIMESLICE_NS for group in (first, second)):
             apart.append(abs(first["ended"] - second["ended"]))
         over = max(over, first["ended"])
     return apart
-
-
-def follow(groups, single, switch_ns):
-    """Works out what the others cost: the GPU works on groups in the order in which they came."""
-    free, last, in_flight = 0, None, []
-    for at, group in enumerate(groups):
-        begin = max(group["came"], free) + (switch_ns if last not in (None, group["app"]) else 0)
-        in_flight = [other for other in in_flight if other["ended"] > group["came"]]
-        if group["app"] not in single:
-            done = group["ended"]
-            ends_between = lambda other: other["app"] != group["app"] and begin < other["ended"] < group["ended"]
-            # What came before it had only its end left, and what came after it was all done after it.
-            for other in filter(ends_between, in_flight):
-                done = min(done, other["ended"] - switch_ns)
-            for other in groups[at + 1:]:
-                if other["came"] >= group["ended"]:
-                    break
-                if ends_between(other):
-                    done = min(done, other["ended"] - switch_ns - (other["cost"] if other["app"] in single else 0))
-            group["cost"] = max(LEAST_NS, done - begin)
-        free, last = begin + group["cost"], group["app"]
-        in_flight.append(group)

@@ -275,11 +275,13 @@ mod tests {
             json!({ "name": "dial", "priority": 80, "etpf_ms": etpf_ms, "protected": protected,
                 "admission": admission })
         };
-        let figures = json!({ "name": "dial", "priority": 80, "frame_gpu_us": { "p50": 3412.0, "max": 9000.0 } });
+        let figures =
+            json!({ "name": "dial", "priority": 80, "frame_gpu_us": { "p50": 3412.0, "max": 9000.0 } });
         let said =
             |app: Value| describe(&json!([app]), &json!({ "policy": "fifo", "apps": [figures.clone()] }));
         let over = said(app(true, 3.0));
-        let row = "protected, but uses more than it reserved: half of its frames 3.41 ms or more instead of 3.0\n";
+        let row =
+            "protected, but uses more than it reserved: half of its frames 3.41 ms or more instead of 3.0\n";
         assert!(over.contains(row) && !over.contains("guaranteed"), "{over}");
         assert!(said(app(true, 3.41)).contains("protected: guaranteed"), "it uses what it reserved");
         assert!(said(app(false, 3.0)).contains("not protected: why"));

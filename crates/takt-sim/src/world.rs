@@ -348,7 +348,8 @@ impl<'a, O: Observer> World<'a, O> {
     /// A completion sets out for the scheduler, unless it gets lost.
     fn notice(&mut self, job: Job, cost: Cost) {
         let spec = &self.scenario.gpu;
-        let switched = self.served.replace(job.app) != Some(job.app);
+        // What cost nothing changed no context.
+        let switched = cost.span() > Span::ZERO && self.served.replace(job.app) != Some(job.app);
         if self.rng.chance(spec.lost_completion_ppm) {
             return;
         }

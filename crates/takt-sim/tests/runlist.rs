@@ -13,7 +13,7 @@ use takt_sim::model::{
 };
 use takt_sim::rng::Rng;
 use takt_sim::task_sets::TaskSets;
-use takt_sim::{World, meta};
+use takt_sim::{World, meta, run, scenario};
 use takt_trace::{GpuRecord, Log, Metrics, Record, RunFacts, Summary};
 
 /// How many random sets a test plays.
@@ -285,4 +285,19 @@ fn the_policy_does_on_a_preemptive_gpu_what_the_runlist_of_a_gpu_does() {
             }
         }
     }
+}
+
+#[test]
+fn what_costs_nothing_waits_for_nobody() {
+    let text = "name = \"t\"\nduration_s = 1\n[gpu]\nmodel = \"runlist\"\n\
+         [[app]]\nname = \"dial\"\npriority = 2\nfps = 60\ndraws = [{ us = 1000 }]\nswap_us = 0\n\
+         [[app]]\nname = \"film\"\npriority = 1\nfps = 60\ndraws = [{ us = 3000 }]\nswap_us = 0\n";
+    let scenario = scenario::parse("t", text, &[], &|_| Err(String::new())).expect("it makes sense");
+    let mut metrics = Metrics::new(meta(&scenario), Span::ZERO);
+    let outcome = run(&scenario, &mut metrics);
+    let (stats, end) = (outcome.stats, outcome.end);
+    let summary = metrics.finish(RunFacts { seed: 1, event_hash: outcome.event_hash, stats, end });
+    let [dial, film] = &summary.apps[..] else { unreachable!("two apps") };
+    assert_eq!((dial.met, film.met), (1.0, 1.0));
+    assert_eq!(dial.blocking_us.max, 0.0, "its swap is over with its draw");
 }

@@ -157,8 +157,8 @@ impl Blame {
                 account.submitted += u64::from(kind.ends_frame());
             }
             Record::Gpu(GpuRecord::Started { app, group }) => self.running = Some((app, group, at)),
-            Record::Gpu(GpuRecord::Finished { app, .. }) => {
-                self.running = None;
+            Record::Gpu(GpuRecord::Finished { app, group, .. }) => {
+                self.running.take_if(|(_, running, _)| *running == group);
                 let still_here = roster.member(app).is_some_and(|member| member.is_present());
                 let account = self.account(app);
                 if !still_here && let Some(since) = account.present_since.take() {

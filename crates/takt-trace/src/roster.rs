@@ -36,6 +36,13 @@ impl Member {
         self.waiting.front().copied()
     }
 
+    /// The first of its groups runs.
+    fn start(&mut self) {
+        self.waiting.pop_front();
+        self.dispatched = self.dispatched.saturating_sub(1);
+        self.running += 1;
+    }
+
     /// Whether it has groups that are not finished.
     pub(crate) fn is_present(&self) -> bool {
         self.running > 0 || !self.waiting.is_empty()
@@ -80,12 +87,7 @@ impl Roster {
                 // A group that was taken back when it was done is dispatched, but does not wait.
                 member.dispatched = member.waiting.len().min(member.dispatched + 1);
             }
-            Record::Gpu(GpuRecord::Started { app, .. }) => {
-                let member = self.at(app);
-                member.waiting.pop_front();
-                member.dispatched = member.dispatched.saturating_sub(1);
-                member.running += 1;
-            }
+            Record::Gpu(GpuRecord::Started { app, .. }) => self.at(app).start(),
             Record::Out(Action::Ranked { app, priority }) => {
                 if let Some(params) = &mut self.at(app).params {
                     params.priority = priority;
@@ -101,8 +103,12 @@ impl Roster {
                     member.dispatched = member.dispatched.saturating_sub(1);
                 }
             }
-            Record::Gpu(GpuRecord::Finished { app, .. }) => {
+            Record::Gpu(GpuRecord::Finished { app, started, .. }) => {
                 let member = self.at(app);
+                if member.running == 0 && started == at {
+                    // It cost nothing, so it ended without a start.
+                    member.start();
+                }
                 member.running = member.running.saturating_sub(1);
             }
             Record::Gap { .. } => {

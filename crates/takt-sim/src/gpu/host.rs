@@ -1,8 +1,9 @@
 //! A host that serves the channels of a runlist in turn, each for a timeslice.
 //!
 //! A channel has its turn until it drains or its timeslice ends; work that comes when it has just
-//! drained waits for its next turn. What costs nothing needs no turn: it is over with the work before
-//! it in its channel. Nobody is interrupted for an idle GPU: at the end of a
+//! drained waits for its next turn. What costs nothing needs no turn, and no GPU: it is over with the
+//! work before it in its channel. With late ends, the end of a job that outlasts its timeslice is such work, and
+//! needs one. Nobody is interrupted for an idle GPU: at the end of a
 //! timeslice without rivals the next one begins. A timeslice begins when the context is loaded.
 
 use std::collections::VecDeque;
@@ -15,7 +16,8 @@ use super::unit::Unit;
 use super::{GpuEvent, Job, Taken, insert_by_arrival};
 use crate::model::GpuSpec;
 
-/// What it costs to tell of the end of a job: next to nothing, but a turn.
+/// What it costs to tell of the end of a job, and the least that is left of one that is interrupted:
+/// next to nothing, but a turn.
 const FENCE: Span = Span::from_ns(1);
 
 /// How a channel is served.
@@ -157,8 +159,8 @@ impl Host {
         if self.free == 0 {
             return None;
         }
-        let first = self.channels.iter().filter_map(|state| state.jobs.front());
-        let job = *first.into_iter().find(|job| job.cost == Span::ZERO)?;
+        let mut first = self.channels.iter().filter_map(|state| state.jobs.front());
+        let job = *first.find(|job| job.cost == Span::ZERO)?;
         self.free -= 1;
         self.finished(now, job.app);
         Some(GpuEvent::Finished { job, started: now })
@@ -168,8 +170,9 @@ impl Host {
     /// others wait for theirs.
     fn end_later(&mut self, job: Job, started: Time) -> Option<Taken> {
         let jobs = &mut self.channels[job.app.index()].jobs;
-        let others = self.queued > jobs.len();
-        self.turn.take_if(|turn| self.late_ends && others && turn.ends == Time::NEVER)?;
+        // The end itself is not put off again.
+        let late = self.late_ends && job.cost != FENCE && self.queued > jobs.len();
+        self.turn.take_if(|turn| late && turn.ends == Time::NEVER)?;
         let job = Job { cost: FENCE, ..job };
         *jobs.front_mut()? = job;
         Some(Taken { job, started: Some(started) })
@@ -200,7 +203,8 @@ impl Host {
             }
             return None;
         }
-        let taken = self.unit.interrupt(now)?;
+        let mut taken = self.unit.interrupt(now)?;
+        taken.job.cost = taken.job.cost.max(FENCE);
         if let Some(first) = state.jobs.front_mut() {
             *first = taken.job;
         }
@@ -218,8 +222,8 @@ impl Host {
             None => {
                 let channels = &self.channels;
                 let pending = |app: AppId| !channels[app.index()].jobs.is_empty();
-                let chosen = self.next.take().filter(|app| pending(*app));
-                let app = chosen.or_else(|| self.runlist.advance(pending))?;
+                debug_assert!(self.next.is_none_or(pending), "nothing ends while another job runs");
+                let app = self.next.take().or_else(|| self.runlist.advance(pending))?;
                 let timeslice = channels[app.index()].channel.timeslice;
                 self.turn = Some(Turn { app, ends: now + self.unit.loading(app) + timeslice });
                 app

@@ -409,3 +409,31 @@ fn channels_get_their_work_in_any_order() {
     "#]]
     .assert_eq(&play(&mut gpu));
 }
+
+#[test]
+fn next_to_nothing_is_not_nothing() {
+    // A nanosecond at a slower clock is less than that: what is left of the first job when it is
+    // interrupted.
+    let clock = vec![ClockChange { at: Time::ZERO, permille: 900 }];
+    let spec = GpuSpec { switch: Span::from_us(2), clock, ..GpuSpec::default() };
+    let mut gpu = host(&[channel(Level::High, 10); 3], spec);
+    gpu.dispatch(Time::ZERO, Job { cost: Span::from_ns(9_001), ..of(0, 1, 0) });
+    gpu.dispatch(Time::ZERO, of(1, 2, 1));
+    gpu.dispatch(Time::from_us(17), of(2, 3, 0));
+    let played = play(&mut gpu);
+    for job in 1..=3 {
+        assert_eq!(played.matches(&format!("finished {job}\n")).count(), 1, "{job} in {played}");
+    }
+}
+
+#[test]
+fn an_end_is_put_off_once() {
+    let clock = vec![ClockChange { at: Time::ZERO, permille: 1 }];
+    let spec = GpuSpec { late_ends: true, clock, ..GpuSpec::default() };
+    let stubborn =
+        Channel { uninterruptible: true, timeslice: Span::from_ns(500), ..channel(Level::High, 1) };
+    let mut gpu = host(&[stubborn; 2], spec);
+    gpu.dispatch(Time::ZERO, of(0, 1, 5));
+    gpu.dispatch(Time::ZERO, of(1, 2, 5));
+    assert_eq!(play(&mut gpu).matches("finished").count(), 2);
+}
