@@ -56,7 +56,9 @@ class Report:
         rows = [[point["point"], f"`{self.results.runs[point['run']]['environment']['commit']}`",
                  BRIEFS[point["experiment"]](point["figures"]), stolen(point["figures"].get("monitor"))]
                 for point in self.results.superseded if point["experiment"] in BRIEFS]
-        return ["## Superseded measurements", "The same points in the runs before, mostly with older code.",
+        return ["## Superseded measurements", "The same points in other runs, mostly with older code. A host that takes processors away can only do harm: of "
+                "what must be shown, the last run counts in which it stole less than a tenth of a processor, or in which nothing "
+                "was late all the same.",
                 table(["point", "commit", "found", "stolen"], rows)] if rows else []
 
     def machine(self):

@@ -167,4 +167,5 @@ def judge(results, point, factor, alone):
             and ("x100ms" not in point or (share or 0) >= 0.8))
     pieces = WAYS[point.partition("-takt")[2]]
     return (f"{takt['fps']:.1f} FPS, {takt['missed']} missed in {takt['frames']} frames, p99 "
-            f"{takt['p99_ms'] / alone:.2f} × alone, floods {number(percent(share), 1)} %{pieces}"), good
+            f"{takt['p99_ms'] / alone:.2f} × alone, floods {number(percent(share), 1)} %{pieces} "
+            f"[{results.measured(point)}]"), good

@@ -92,10 +92,11 @@ def verdict(report):
     tuned = {each: 100 * report.results.figures(name)["live"]["utilisation"] for each, name in RECORDED.items()
              if each in judged and judged[each][1]}
     best = max(tuned, key=tuned.get, default=mpcg)
-    more = "" if best == mpcg else f"; {tuned[best]:.1f} % busy with mpcg {best}"
+    measured = lambda each: f"mpcg {each} [{report.results.measured(RECORDED[each])}]"
+    more = "" if best == mpcg else f"; {tuned[best]:.1f} % busy with {measured(best)}"
     good = judged[mpcg][1]
     return report.verdict(
-        what, wanted, f"{judged[mpcg][0]} with mpcg {mpcg}{more}", good and tuned.get(best, 0) >= 99,
+        what, wanted, f"{judged[mpcg][0]} with {measured(mpcg)}{more}", good and tuned.get(best, 0) >= 99,
         "" if not good else "The GPU waits where all groups in flight are being made, and where what is set aside for apps "
         "without reserved time is not used: their estimates include turns of each other.")
 

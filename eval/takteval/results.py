@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 class Results:
-    """Points of several runs by name; of those measured more than once, the last that was not short. What is left of
-    the others is in `superseded`."""
+    """Points of several runs by name; of those measured more than once, the last that was not short, and of those that must
+    be shown, the last on a calm machine, or on any if nothing was late. What is left of the others is in `superseded`."""
 
     def __init__(self, folders):
         self._unpacked = tempfile.TemporaryDirectory(prefix="takt-results-")
@@ -72,8 +72,30 @@ class Results:
 LONG_S = 4
 
 
+# From here on a host takes so much of a processor that programs stand still for milliseconds.
+STOLEN_PERCENT = 10
+# What must be shown is measured for so long, and a single miss of apps that are so important counts.
+SHOWN_S = 19
+IMPORTANT = 12
+
+
 def worth(point):
     """How much a measurement says."""
     if "figures" not in point:
-        return -1
-    return min(LONG_S, round(point["figures"].get("window_s") or point["seconds"] or 0))
+        return -1, False
+    seconds = point["figures"].get("window_s") or point["seconds"] or 0
+    figures = point["figures"]
+    return min(LONG_S, round(seconds)), seconds < SHOWN_S or is_calm(figures) or is_clean(figures)
+
+
+def is_calm(figures):
+    """Whether the machine's host is known to have left its processors alone."""
+    stolen = ((figures.get("monitor") or {}).get("processors") or {}).get("stolen_percent")
+    return stolen is not None and stolen < STOLEN_PERCENT
+
+
+def is_clean(figures):
+    """Whether nothing was late: then it does not matter what the host did, which can only do harm."""
+    missed = figures.get("missed", 0) + sum(app["missed"] for app in figures.get("apps", {}).values()
+                                            if app["priority"] >= IMPORTANT)
+    return missed == 0 and (figures.get("p99_ms") or 0) <= 1.5 * (figures.get("p50_ms") or 0)
