@@ -10,6 +10,7 @@ import traceback
 from takteval import crew, floods, mixed, overhead, plan, prediction, smoke
 from takteval.idle import Idle
 from takteval.machine import Machine, busy_stalls_ms
+from takteval.results import worth
 from takteval.screen import Screen
 
 EXPERIMENTS = ("smoke", "floods", "mixed", "overhead", "prediction")
@@ -266,8 +267,8 @@ class Session:
 
 
 def is_measured(path):
-    """Whether an earlier run has figures of a point."""
-    return path.exists() and "figures" in json.loads(path.read_text())
+    """Whether an earlier run has figures of a point that the machine's host has not spoilt."""
+    return path.exists() and worth(json.loads(path.read_text()))[1]
 
 
 def prepared(folder, name):
