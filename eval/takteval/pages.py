@@ -37,7 +37,7 @@ class Report:
         yield self.overview(links)
 
     def overview(self, links):
-        causes = [f"- **{what}**: {cause}" for what, _, _, word, cause in self.verdicts if cause and word != SHOWN]
+        causes = [f"- **{what}**: {cause}" for what, _, _, _, cause in self.verdicts if cause]
         lost = [[name, point.get("error", point.get("skipped", "")).strip().splitlines()[-1][:160]]
                 for name, point in sorted(self.results.points.items()) if "figures" not in point]
         parts = [f"# Takt on {self.machine()}", "What was to be shown, and what was found.",

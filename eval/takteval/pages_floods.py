@@ -1,11 +1,13 @@
 """The page about floods."""
 
-from takteval import frames, plots
+from takteval import frames, lateness, plots
 from takteval.floods import FPS, LENGTHS_MS, MAX_BLOCKING_MS, MAX_STRETCH_MS, MODES, SLICES_MS
-from takteval.markdown import number, stolen, table
+from takteval.markdown import IN_PART, number, stolen, table
 
 HEADS = ["floods", "mode", "FPS", "missed", "p50 ms", "p99 ms", "max ms", "floods' share of the rest", "clock MHz",
          "stolen", "measured"]
+# Frames count as late that take so many times as long as alone.
+LATE = 1.25
 
 
 def page(report):
@@ -24,7 +26,7 @@ def page(report):
              f"one.")
     return [loads, "## Alone", table(HEADS, [row(results, f"hero-alone-{mode}", mode, "none") for mode in
                                             ("native", "takt")]),
-            *matrix(report), *slices(report), *depths(results), *blocking(results), *shapes(results)]
+            *matrix(report), *slices(report), *depths(results), *blocking(results), *shapes(results), *late(results)]
 
 
 def depths(results):
@@ -81,6 +83,24 @@ def shapes(results):
     rows = [row(results, "hero-5x100ms-takt", "cut by tiles", "5 × 100 ms"),
             row(results, "hero-5x100ms-takt-ranges", "2000 triangles, cut into ranges", "5 × 100 ms")]
     return ["## Tiles and ranges", table(HEADS, rows)]
+
+
+def late(results):
+    """Why frames took longer than alone, in all runs of what must be shown from the one that counts on."""
+    alone = at_full_clock(results, "p99_ms")
+    rows = []
+    for name in [f"hero-5x{length}ms-takt{way}" for length, way in ((100, ""), (100, "-stretched"), (1, ""))]:
+        for point in [results.points[name], *results.later(name)] if alone and results.figures(name) else []:
+            found = lateness.causes(point["raw"], LATE * alone * 1e6)
+            if found is not None:
+                rows.append([name, f"`{results.commit(point)}`", stolen(point["figures"].get("monitor")), sum(found.values()),
+                             *(found[cause] for cause in lateness.CAUSES)])
+    return ["## Why frames took longer", f"Frames that took more than {LATE:g} times as long as alone, from the daemon's log. *Its own "
+            f"thread stood still*: it asked {lateness.THREAD_NS / 1e6:g} ms after its frame was released, or handed over as long after "
+            "it was let go, instead of after a fifth of that; then floods are let in, which is its own time they take. *A flood's "
+            f"thread*: it handed over {lateness.FLOOD_NS / 1e6:g} ms after it was let go. The daemon can answer for what is left: floods "
+            "that it let go too late before the frame, or that took longer than it was told.",
+            table(["point", "commit", "stolen", "frames", *lateness.CAUSES], rows)] if rows else []
 
 
 def row(results, name, mode, floods):
@@ -150,11 +170,16 @@ def verdicts(report):
         if not found:
             report.verdict(f"app + 5 floods of {length} ms", wanted, "?", None)
             continue
-        words, good = next(filter(lambda each: each[1], found), found[0])
+        words, good, counted = next(filter(lambda each: each[1], found), found[0])
         native = results.figures(f"{name}-native")
         words += f"; native {native['fps']:.1f} FPS, {native['missed']} missed, p99 {native['p99_ms']:.1f} ms" \
             if native else ""
-        report.verdict(f"app + 5 floods of {length} ms", wanted, words, good)
+        since = results.later(counted)
+        told = "; ".join(f"{results.commit(point)}, {stolen(point['figures'].get('monitor'))} stolen: {point['figures']['missed']} missed, "
+                         f"p99 {point['figures']['p99_ms']:.2f} ms" for point in since)
+        report.verdict(f"app + 5 floods of {length} ms", wanted, words, IN_PART if good and since else good, "" if not since else
+                       f"Later code was measured where the host took processors away ({told}); why frames were late there is on the "
+                       "[page](" + f"{report.name}-floods.md#why-frames-took-longer). A calm machine would tell.")
 
 
 def judge(results, point, factor, alone):
@@ -168,4 +193,4 @@ def judge(results, point, factor, alone):
     pieces = WAYS[point.partition("-takt")[2]]
     return (f"{takt['fps']:.1f} FPS, {takt['missed']} missed in {takt['frames']} frames, p99 "
             f"{takt['p99_ms'] / alone:.2f} × alone, floods {number(percent(share), 1)} %{pieces} "
-            f"[{results.measured(point)}]"), good
+            f"[{results.measured(point)}]"), good, point

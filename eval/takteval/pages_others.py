@@ -35,13 +35,14 @@ def overhead(report):
     what, wanted = "scheduled alone", "≥ 97 % of the native frame rate in every GPU-bound scene"
     if bound:
         worst = min(bound)
-        impossible = len(impossible_scenes(report.results))
+        impossible = sum("natively" in point.get("skipped", "") for point in points.values())
         known = sum("figures" in point for point in points.values())
+        whole = known + impossible > len(SCENES)
         report.verdict(what, wanted, f"{worst[0]:.1f} % at worst ({worst[1]}), {len(bound)} GPU-bound scenes; measured "
-                       f"{known} scenes of {len(SCENES) + 1}, {impossible} more cannot be set up by glmark2 there",
-                       False if worst[0] < 97 else True if known + impossible > len(SCENES) else IN_PART,
-                       "There was no time for the other scenes; what waits for each frame before it begins the next one pays "
-                       "for asking in each.")
+                       f"{known} scenes of {len(SCENES) + 1}, {impossible} more cannot be set up natively",
+                       False if worst[0] < 97 else True if whole else IN_PART, "" if whole else
+                       "Of the other scenes glmark2 could not set up most with hooks there, and it is not known yet whether it can "
+                       "without. What waits for each frame before it begins the next one pays for asking in each.")
     else:
         report.verdict(what, wanted, "no GPU-bound scene was measured", None)
     measured = {name: point["figures"] for name, point in points.items() if "figures" in point}
@@ -53,16 +54,14 @@ def overhead(report):
             "*GPU busy* is the share of time with work on the GPU while measured: a scene well below 100 % waits for "
             f"its processor, and what Takt adds there is processor time. From {GPU_BOUND_PERCENT} % on it counts as bound by the "
             "GPU. The app of our own ends each frame on the GPU before it begins the next one, so that no queue hides what asking "
-            "adds.", report.plot("overhead", chart),
+            f"adds. Measured with {commits(report.results, points.values())}.", report.plot("overhead", chart),
             table(["scene", "native FPS", *MODES[1:], "GPU busy"], rows), *benches(report)]
 
 
-def impossible_scenes(results):
-    """Scenes that glmark2 has said it cannot set up, in whichever experiment."""
-    fails = lambda point: "natively" in point.get("skipped", "") or "Set up failed" in point.get("error", "")
-    told = {name.partition("-")[2] for experiment in ("overhead", "prediction")
-            for name, point in results.of(experiment).items() if fails(point)}
-    return {scene for scene in told if "figures" not in results.points.get(f"overhead-{scene}", {})}
+def commits(results, points):
+    """With which code points were measured."""
+    found = sorted({results.commit(point) for point in points if "figures" in point})
+    return f"`{'`, `'.join(found)}`"
 
 
 def benches(report):
@@ -95,16 +94,18 @@ def prediction(report):
     for name, point in points.items():
         name = name.removeprefix("prediction-")
         cells = [steady(measured.get(name), model) for model in models]
-        rows.append([name, measured.get(name, {}).get("groups", "?"), *cells])
+        scheduled = measured.get(name, {}).get("models", {}).get(SCHEDULED, {}).get("steady", {}).get("above_upper")
+        rows.append([name, measured.get(name, {}).get("groups", "?"), number(scheduled and 100 * scheduled, 2, " %"), *cells])
     summary = [[model, *means(measured, model)] for model in models]
     judge(report, measured, models)
     return ["Draw groups only. *First* is the first frame, before anything was learned; *steady* begins with the "
             f"{report.results.prepared('prediction').get('steady_from_frame', 60)}th frame. Errors are relative to "
-            "what was measured; means are of scenes here, while the verdict counts all groups alike. Without adaption, what was learned on the way is left out. *Reserved* is what a daemon "
-            f"makes of the upper estimate: {MARGIN_FACTOR:g} times {MARGIN_US:g} µs more.", "## Models",
+            "what was measured; means are of scenes; only the verdict's share of groups above the upper estimate counts all groups alike. Without adaption, what was learned on the way is left out. *Reserved* is what a daemon "
+            f"makes of the upper estimate: {MARGIN_FACTOR:g} times {MARGIN_US:g} µs more. Measured with "
+            f"{commits(report.results, points.values())}.", "## Models",
             table(["model", "first frame", "steady, mean of scenes", "steady, worst scene", "without adaption",
                    "took longer than predicted", "than the upper estimate", "than reserved"], summary),
-            "## Scenes: mean relative error, steady", table(["scene", "groups", *models], rows), *calibration(report)]
+            "## Scenes: mean relative error, steady", table(["scene", "groups", f"above the upper estimate of {SCHEDULED}", *models], rows), *calibration(report)]
 
 
 def calibration(report):
@@ -162,10 +163,18 @@ def judge(report, measured, models):
     mape = sum(each["mape"] for each in steady.values()) / len(steady)
     groups = sum(each["groups"] for each in steady.values())
     above = lambda key: sum(each[key] * each["groups"] for each in steady.values() if each[key] is not None) / groups
-    far = [f"{scene} {100 * each['mape']:.1f} %" for scene, each in steady.items() if each["mape"] > 0.02]
-    beyond = f"; above 2 %: {', '.join(far)}" if far else ""
+    far = [scene for scene, each in steady.items() if each["mape"] > 0.02]
+    beyond = "; above 2 %: " + ", ".join(f"{scene} {100 * steady[scene]['mape']:.1f} %" for scene in far) if far else ""
+
+    def best(scene):
+        errors = {model: figures["steady"]["mape"] for model, figures in measured[scene]["models"].items()
+                  if figures["steady"]["mape"] is not None}
+        model = min(errors, key=errors.get)
+        return f"{scene}, {model} has {100 * errors[model]:.1f} %"
+
     return report.verdict(
         what, wanted, f"{100 * mape:.2f} % in the mean of {len(steady)} scenes{beyond}; exceeded by "
         f"{100 * above('above_upper'):.2f} % of {groups} groups, by {100 * above('above_reserved'):.2f} % with the daemon's "
         f"margins ({SCHEDULED}, which schedules)", mape <= 0.02 and above("above_upper") <= 0.005,
-        "Which models do better, scene by scene, is on the page of predictions.")
+        "" if not far else f"In {', '.join(map(best, far))}. What of these scenes is seen changes from frame to frame, and with it "
+        "what groups of one kind cost; kinds by what is seen would tell them apart.")

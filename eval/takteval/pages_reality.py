@@ -41,7 +41,7 @@ def page(report):
         report.verdict("simulator against reality", WANTED, "no recording, or no takt command", None)
         return None
     good = False if False in verdicts else IN_PART if IN_PART in verdicts else True
-    report.verdict("simulator against reality", WANTED, "; ".join(found), good,
+    report.verdict("simulator against reality", WANTED, "; ".join(found), good, "" if good is True else
                    "Apps without reserved time want more than is left, and which of their frames just end in time hangs on "
                    "little: what groups of several draws cost is not known one by one, nor after how many of their draws the "
                    "GPU changed to another process. The costs of draws, from time stamps around each, would tell.")

@@ -56,8 +56,15 @@ class Results:
     def measured(self, name):
         """For how long a point was measured, and with which commit."""
         point = self.points[name]
-        commit = self.runs[point["run"]]["environment"].get("commit") or "?"
-        return f"{point['figures']['window_s']:.0f} s, {commit[:7]}"
+        return f"{point['figures']['window_s']:.0f} s, {self.commit(point)}"
+
+    def later(self, name):
+        """What was measured of a point after what counts."""
+        return [point for point in self.superseded
+                if point["point"] == name and point["run"] > self.points[name]["run"]]
+
+    def commit(self, point):
+        return (self.runs[point["run"]]["environment"].get("commit") or "?")[:7]
 
     def of(self, experiment):
         return {name: point for name, point in self.points.items() if point["experiment"] == experiment}

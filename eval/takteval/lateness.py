@@ -1,0 +1,57 @@
+"""Why frames of the app beside floods took longer than alone, from its own log and the daemon's."""
+
+import csv
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+
+from takteval import reality
+from takteval.daemon import LOG
+
+# How long a thread may take for what it does in a tenth of that.
+THREAD_NS = 500_000
+# How long a flood may take to make what it has leave for.
+FLOOD_NS = 1_000_000
+# An end is seen later than it was.
+SEEN_NS = 50_000
+# Programs start for so long.
+STARTING_NS = 2_000_000_000
+
+ITS_THREAD = "its own thread stood still"
+A_FLOOD = "a flood's thread stood still"
+FLOODS = "floods were on the GPU"
+NOTHING = "nothing else was on the GPU"
+CAUSES = (ITS_THREAD, A_FLOOD, FLOODS, NOTHING)
+
+
+def causes(folder, limit_ns):
+    """How many frames took longer than a limit, by cause, without those of the first seconds; nothing if there is no log."""
+    if not (folder / f"{LOG}.gz").exists() or not (folder / "hero.csv").exists():
+        return None
+    live = reality.Live(reality.lines(folder / f"{LOG}.gz"), 0, math.inf)
+    app = next((app for app, facts in live.apps.items() if facts["name"] == "hero"), None)
+    drawn = [group for group in live.by_app.get(app, []) if "came" in group and group["kind"] != "swap"]
+    floods = sorted((group for group in live.finished() if group["app"] != app and group["kind"] != "swap"),
+                    key=lambda group: group["let_go"])
+    asked, released = [group["asked"] for group in drawn], sorted(live.released[app])
+    with open(folder / "hero.csv") as file:
+        frames = [(int(frame["begin_ns"]), int(frame["end_ns"])) for frame in csv.DictReader(file)]
+    counted = Counter()
+    for begin, end in frames:
+        at = bisect_left(asked, begin)
+        if begin > frames[0][0] + STARTING_NS and end - begin > limit_ns and at < len(drawn) and asked[at] < end:
+            before = bisect_right(released, begin)
+            counted[cause(drawn[at], released[before - 1] if before else begin, floods)] += 1
+    return counted
+
+
+def cause(group, release, floods):
+    """Why a group of the app, whose frame was released then, ended late."""
+    if group["asked"] - release > THREAD_NS or group["came"] - group["let_go"] > THREAD_NS:
+        # Floods that were let in meanwhile would not have been.
+        return ITS_THREAD
+    before = bisect_left(floods, group["let_go"], key=lambda flood: flood["let_go"])
+    beside = [flood for flood in floods[:before] if flood["ended"] > group["came"] + SEEN_NS]
+    if any(flood["came"] - flood["let_go"] > FLOOD_NS for flood in beside):
+        return A_FLOOD
+    return FLOODS if beside else NOTHING
