@@ -10,7 +10,10 @@ TAKT := $(TARGET)/release/takt
 # Versions are those of Cargo.lock, everywhere.
 CARGO_FLAGS := --locked
 # `takt --version` and logs tell which build it was.
-export TAKT_COMMIT := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
+ifeq ($(origin TAKT_COMMIT),undefined)
+TAKT_COMMIT := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
+endif
+export TAKT_COMMIT
 # Only the benches need these, so nothing else asks for them.
 BENCH_PACKAGES := valgrind
 SETUP := scripts/setup.sh $(BENCH_PACKAGES:%=--without %)

@@ -11,7 +11,6 @@ from takteval.scenes import SCENES
 # Constants that are shown.
 CONSTANTS = ("flush_ns", "draw_ns", "dispatch_upper_ns", "clear.pixel_ns.c", "clear.pixel_ns.cd", "upload.below_ns",
              "upload.above_ns", "copy.above_ns", "msaa.4")
-# A verdict on less than all that was to be shown.
 # Above this share of its time a GPU is what a scene waits for.
 GPU_BOUND_PERCENT = 95
 

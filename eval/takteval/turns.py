@@ -44,6 +44,9 @@ def attribute(live, alone_ns):
     A frame of one group costs what it costs alone. Of frames of several, each has the part that was predicted.
     """
     frames = {app: [working(frame) for frame in whole_frames(groups)] for app, groups in live.by_app.items()}
+    unknown = [facts["name"] for app, facts in live.apps.items() if app in frames and facts["name"] not in alone_ns]
+    if unknown:
+        raise NoTurns(f"nobody knows what frames of {', '.join(unknown)} cost alone")
     known = {app: alone_ns[live.apps[app]["name"]] for app in frames}
     for group in live.finished():
         group["cost"] = 0
@@ -63,15 +66,14 @@ def attribute(live, alone_ns):
 
 def whole_frames(groups):
     """Groups of an app by frame, where all that became of them is known."""
-    frame = []
+    frame, whole = [], True
     for group in groups:
-        if "ended" not in group or "let_go" not in group:
-            frame = []
-            continue
         frame.append(group)
+        whole &= "ended" in group and "let_go" in group
         if group["kind"] == "swap":
-            yield frame
-            frame = []
+            if whole:
+                yield frame
+            frame, whole = [], True
 
 
 def working(groups):

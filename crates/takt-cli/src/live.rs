@@ -69,9 +69,11 @@ pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
 pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
     let path = args.socket.path();
     let known = ask(&path, &Ask::Why { app: args.app.clone(), frame: args.frame })?;
-    let all = known["misses"].as_array().map_or(&[][..], Vec::as_slice);
+    let all = known["misses"].as_array();
+    let all =
+        all.context("the daemon answers something else; takt --version says whether it is of another build")?;
     let misses = if args.all || args.frame.is_some() { all } else { after_start(all, &known["first_met"]) };
-    output::json(args.json.as_deref(), &misses)?;
+    output::json(args.json.as_deref(), &all)?;
     if !output::is_stdout(args.json.as_deref()) {
         let mut said: String = misses.iter().map(|miss| format!("{}\n", text(miss, "sentence"))).collect();
         if misses.len() < all.len() {
@@ -214,7 +216,7 @@ fn describe(apps: &Value, summary: &Value) -> String {
 fn admission(app: &Value, figures: &Value) -> String {
     match over_reserved_ms(app, figures) {
         Some(ms) if app["protected"] == true => format!(
-            "protected, but uses more than it reserved: half of its frames {ms:.2} ms or more instead of {}",
+            "protected as long as it uses what it reserved, but half of its frames took {ms:.2} ms or more instead of {}",
             app["etpf_ms"]
         ),
         _ => text(app, "admission").to_owned(),
@@ -280,8 +282,7 @@ mod tests {
         let said =
             |app: Value| describe(&json!([app]), &json!({ "policy": "fifo", "apps": [figures.clone()] }));
         let over = said(app(true, 3.0));
-        let row =
-            "protected, but uses more than it reserved: half of its frames 3.41 ms or more instead of 3.0\n";
+        let row = "protected as long as it uses what it reserved, but half of its frames took 3.41 ms or more instead of 3.0\n";
         assert!(over.contains(row) && !over.contains("guaranteed"), "{over}");
         assert!(said(app(true, 3.41)).contains("protected: guaranteed"), "it uses what it reserved");
         assert!(said(app(false, 3.0)).contains("not protected: why"));

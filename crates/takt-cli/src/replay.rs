@@ -201,7 +201,8 @@ fn other_build(made_by: Option<&str>) -> Option<String> {
              have decided otherwise."
         )),
         Some(other) if other != this => Some(format!(
-            "The log was written by takt {other}, and this is {this}: its core may have decided otherwise."
+            "The log was written by takt {}, and this is {this}: its core may have decided otherwise.",
+            other.escape_debug()
         )),
         Some(_) if !version::is_exact() => Some(format!(
             "The log was written by a takt {this}, which may be another build than this one: neither is that \

@@ -37,6 +37,7 @@ impl Departed {
     /// Who was there at a time before, as far as is remembered.
     pub fn as_of(&self, then: Time, members: &Members) -> Members {
         let mut there = members.clone();
+        there.retain(|member| member.since <= then);
         for (_, member) in self.left.iter().filter(|(left, member)| member.since <= then && then <= *left) {
             there.put_back(member.clone());
         }
@@ -85,6 +86,7 @@ mod tests {
             departed.as_of(then, &members).iter().map(|member| member.name.clone()).collect()
         };
         assert_eq!(names(ms(10)), ["first", "stays"]);
+        assert_eq!(names(ms(15)), ["stays"], "nobody had that slot");
         assert_eq!(names(ms(30)), ["heir", "stays"]);
     }
 }

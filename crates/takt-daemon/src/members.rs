@@ -135,6 +135,13 @@ pub struct Members {
 }
 
 impl Members {
+    /// Forgets whoever is not meant.
+    pub(crate) fn retain(&mut self, meant: impl Fn(&Member) -> bool) {
+        for slot in &mut self.slots {
+            slot.take_if(|member| !meant(member));
+        }
+    }
+
     /// Nobody, with that many places.
     pub fn new(places: usize) -> Self {
         Self { slots: vec![None; places] }

@@ -232,12 +232,13 @@ fn whoever_does_not_read_is_told_what_counts_later() {
 fn who_is_alone_may_form_longer_groups_until_somebody_comes() {
     let daemon = Daemon::start("alone", "max_slice_ms = 2");
     let session = session(&daemon);
-    assert!(session.is_alone());
+    assert!(session.is_alone() && !session.has_company());
     assert_eq!(session.slice(), Span::from_ms(32));
     let pass = session.ask_to_fill(Span::ZERO, session.slice()).expect("scheduled");
     assert!(pass.alone && session.look(Some(&pass)) == (true, true));
     let other = daemon.join("other", 6);
     await_that(|| !session.is_alone());
+    assert!(session.has_company());
     assert_eq!(session.slice(), Span::from_ms(2), "without having heard of anything");
     assert_eq!(session.look(Some(&pass)), (true, false), "it has its leave still");
     end(&session, pass);
@@ -246,6 +247,7 @@ fn who_is_alone_may_form_longer_groups_until_somebody_comes() {
     end(&session, pass);
     drop(other);
     await_that(|| session.is_alone());
+    assert!(!session.has_company());
     assert_eq!(session.slice(), Span::from_ms(32));
 }
 

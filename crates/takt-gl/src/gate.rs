@@ -122,7 +122,7 @@ pub fn is_alone() -> bool {
 
 /// Whether the program is scheduled, and others are as well.
 pub fn has_company() -> bool {
-    session().is_some_and(|session| !session.is_alone())
+    session().is_some_and(Session::has_company)
 }
 
 /// The longest group that is to be formed.

@@ -260,6 +260,11 @@ impl Session {
         self.lock().is_alone()
     }
 
+    /// Whether others are scheduled as well, whose groups may be on the GPU.
+    pub fn has_company(&self) -> bool {
+        self.lock().has_company()
+    }
+
     /// The longest group that is to be formed.
     pub fn slice(&self) -> Span {
         self.lock().slice()

@@ -41,6 +41,8 @@ struct AppFigures {
     response: Histogram<u64>,
     /// What the frame that has not ended yet has used of the GPU.
     frame_gpu: Span,
+    /// Whether all of that frame is known.
+    whole_frames: bool,
     frames_gpu: Histogram<u64>,
     pd_fft: Vec<u64>,
     gpu_time: Span,
@@ -62,6 +64,7 @@ impl AppFigures {
             missed: 0,
             response: histogram(),
             frame_gpu: Span::ZERO,
+            whole_frames: false,
             frames_gpu: histogram(),
             pd_fft: vec![0; PD_FFT_BINS],
             gpu_time: Span::ZERO,
@@ -137,9 +140,9 @@ impl Metrics {
         if let Some(jobs) = &mut app.jobs {
             jobs.ended(life);
         }
-        if let Some(run) = Run::of(life)
-            && run.ended > from
-        {
+        let run = Run::of(life).filter(|run| run.ended > from);
+        let counts = run.is_some();
+        if let Some(run) = run {
             app.groups += 1;
             app.frame_gpu += run.cost();
             app.under_predicted += u64::from(run.cost() > run.predicted.span());
@@ -149,9 +152,11 @@ impl Metrics {
             }
         }
         if frames > 0 {
-            // Frames that share a group share its time.
+            // Frames that share a group share its time; the first one may have begun before all this.
             let each = Span::from_ns(std::mem::take(&mut app.frame_gpu).as_ns() / u64::from(frames));
-            app.frames_gpu.record_n(each.as_ns(), frames.into()).unwrap_or_default();
+            if std::mem::replace(&mut app.whole_frames, counts) {
+                app.frames_gpu.record_n(each.as_ns(), frames.into()).unwrap_or_default();
+            }
         }
     }
 
@@ -305,7 +310,7 @@ impl Observer for Metrics {
             Record::In(Event::Join { app, .. }) => {
                 if let Some(app) = self.app(*app) {
                     app.joined = Some(at.max(from));
-                    app.frame_gpu = Span::ZERO;
+                    (app.frame_gpu, app.whole_frames) = (Span::ZERO, at >= from);
                 }
             }
             Record::Out(Action::Left { app, .. }) => {
@@ -392,10 +397,10 @@ mod tests {
     use crate::sample::meta;
     use takt_core::{AppParams, Cost, GroupId, GroupKind, Period, Priority, Service, Stride};
 
-    #[test]
-    fn frames_use_what_their_groups_use_and_share_what_they_share() {
+    /// Median and maximum, after `warm_up`, of three frames of 800 µs together and two of 100.
+    fn frames_of(warm_up: Span) -> (f64, f64) {
         let (app, us) = (AppId(0), Time::from_us);
-        let mut metrics = Metrics::new(meta("test"), Span::ZERO);
+        let mut metrics = Metrics::new(meta("test"), warm_up);
         let params = AppParams {
             priority: Priority(1),
             stride: Stride::ONE,
@@ -415,9 +420,21 @@ mod tests {
         execute(0, GroupKind::Draw, 300, 0);
         execute(1, GroupKind::Swap, 500, 3);
         execute(2, GroupKind::Swap, 100, 0);
-        let end = us(3_000);
+        execute(3, GroupKind::Swap, 100, 0);
+        let end = us(4_000);
         let summary = metrics.finish(RunFacts { seed: 0, event_hash: 0, stats: Stats::default(), end });
         let frames = &summary.apps.iter().find(|app| app.gpu_share > 0.0).expect("it ran").frame_gpu_us;
-        assert_eq!((frames.p50.round(), frames.max.round()), (200.0, 200.0), "800 µs for four, 100 for one");
+        (frames.p50.round(), frames.max.round())
+    }
+
+    #[test]
+    fn frames_use_what_their_groups_use_and_share_what_they_share() {
+        assert_eq!(frames_of(Span::ZERO), (200.0, 200.0), "800 µs for four, 100 for one");
+    }
+
+    #[test]
+    fn frames_that_began_before_do_not_count() {
+        assert_eq!(frames_of(Span::from_us(1_200)), (100.0, 100.0));
+        assert_eq!(frames_of(Span::from_us(2_050)), (100.0, 100.0), "nor as none");
     }
 }

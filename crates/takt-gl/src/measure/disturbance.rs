@@ -1,8 +1,13 @@
 //! Whether a group's time is its own.
 //!
-//! A GPU that changes contexts before a group takes longer for it.
+//! A GPU that changes contexts before a group takes longer for it, and one that others use may serve them
+//! in the middle of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use takt_predict::adapt::Disturbance;
+
+use crate::gate;
 
 /// The context of the last group of this process, plus one.
 static LAST_CONTEXT: AtomicU64 = AtomicU64::new(0);
@@ -16,6 +21,13 @@ pub(crate) fn is_switch_due(context: u64) -> bool {
 /// A context submits a group.
 pub(crate) fn submits(context: u64) {
     LAST_CONTEXT.store(context + 1, Ordering::Relaxed);
+}
+
+/// Others may have the GPU meanwhile, if they are there when a group is submitted or when it has ended. A
+/// renderer on the CPU is the program's own, and its time is that of its threads.
+pub(crate) fn beside_others(disturbance: Disturbance, software: bool) -> Disturbance {
+    let shared = !software && gate::has_company();
+    if shared && disturbance == Disturbance::None { Disturbance::Company } else { disturbance }
 }
 
 #[cfg(test)]

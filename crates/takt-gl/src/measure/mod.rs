@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use takt_predict::adapt::Disturbance;
 
 pub use account::{Account, Seen, Timing};
-pub(crate) use disturbance::{is_switch_due, submits};
+pub(crate) use disturbance::{beside_others, is_switch_due, submits};
 pub(crate) use judge::Judge;
 pub(crate) use processor::own_ns;
 pub use rows::header;

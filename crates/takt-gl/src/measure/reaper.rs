@@ -6,8 +6,6 @@ use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use takt_predict::adapt::Disturbance;
-
 use super::account::{Account, Seen, Timing};
 use super::fence::{Fence, Passed, Waited};
 use super::late::{Clock, Complete, Late, Settled};
@@ -15,7 +13,7 @@ use super::processor::Worked;
 use super::queue::Queue;
 use super::rows::Rows;
 use super::showing::Witness;
-use super::{REAPER, RENDERER, Submitted, waiter};
+use super::{REAPER, RENDERER, Submitted, beside_others, waiter};
 use crate::group::Kind;
 use crate::predict::GroupCost;
 use crate::settings::settings;
@@ -254,20 +252,13 @@ fn learn(submitted: &Submitted, settled: &Settled) {
             ns: if pieces { ns } else { timing.cost_ns },
             fence_ns: if pieces { ns } else { settled.fence_ns },
             by_timer: settled.clock == Clock::Timer,
-            disturbance: beside_others(submitted, settled.disturbance),
+            disturbance: beside_others(settled.disturbance, submitted.software),
             ends_frame: submitted.group.kind == Kind::Swap,
         };
         if let Some(models) = models.upgrade() {
             models.lock().unwrap_or_else(PoisonError::into_inner).learn(predicted, &cost);
         }
     }
-}
-
-/// The same where others may have had the GPU meanwhile. A renderer on the CPU is the program's own, and
-/// its time is that of its threads.
-fn beside_others(submitted: &Submitted, disturbance: Disturbance) -> Disturbance {
-    let shared = !submitted.software && gate::has_company();
-    if shared && disturbance == Disturbance::None { Disturbance::Company } else { disturbance }
 }
 
 /// When the fence was passed: at the last look, if it was there by then.

@@ -310,7 +310,7 @@ impl State {
         let pass = self.leave.end_group();
         let stamped = self.stamp_end();
         let software = self.software();
-        let disturbance = self.switch();
+        let disturbance = measure::beside_others(self.switch(), software);
         measure::submits(self.number);
         let submitted =
             Submitted { group, at_ns, software, predicted, pass, gathered, follow, stamped, disturbance };

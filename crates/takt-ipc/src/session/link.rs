@@ -210,6 +210,11 @@ impl Link {
         self.on.as_ref().is_some_and(|on| on.region.solitude().is_alone() && !on.is_waited_for())
     }
 
+    /// Whether others are scheduled as well.
+    pub(super) fn has_company(&self) -> bool {
+        self.on.as_ref().is_some_and(|on| !on.region.solitude().is_alone())
+    }
+
     pub(super) fn slice(&self) -> Span {
         let slice = self.on.as_ref().and_then(|on| on.slice).unwrap_or(Span::FOREVER);
         if self.is_alone() { slice.times(ALONE) } else { slice }

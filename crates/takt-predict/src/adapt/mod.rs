@@ -269,16 +269,16 @@ impl Learnt {
 ///
 /// Turns of others are as long for a speck as for a wall, so a speck with one of them in it seems to take
 /// a thousand times as long as it does, and whatever looks like it would be said to. What does take so
-/// much longer does so each time, and is believed a few groups later; and no turns are as long as what
-/// is believed at once.
+/// much longer does so each time, and is believed a few groups later; of what is longer than usual turns
+/// are, the rest is believed at once.
 fn in_company(measured_ns: f64, predicted_ns: f64) -> f64 {
-    if measured_ns > TURNS_NS_MAX { measured_ns } else { measured_ns.min(predicted_ns * COMPANY_MAX) }
+    measured_ns.min((predicted_ns * COMPANY_MAX).max(measured_ns - TURNS_NS))
 }
 
 /// In company, a group is believed to take so many times its prediction at most.
 const COMPANY_MAX: f64 = 8.0;
-/// Turns of others in a group do not add up to more.
-const TURNS_NS_MAX: f64 = 50e6;
+/// What turns of others usually add up to at most, where the daemon decides who has them.
+const TURNS_NS: f64 = 50e6;
 /// A group that is said to take no longer than so many times the threshold is said to be short.
 const SHORT_SAID: f64 = 1.5;
 /// A group of which models say less than this part of the threshold tells nothing about other scenes.

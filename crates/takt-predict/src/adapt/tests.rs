@@ -90,8 +90,8 @@ fn what_takes_long_each_time_is_believed_in_company_too() {
     assert!(said(&adaption) > 1_500_000.0, "{}", said(&adaption));
 
     let mut adaption = Adaption::new(AdaptionConfig::default());
-    adaption.learn(&key(1000), &parts, cost(100_000_000.0), Disturbance::Company);
-    assert!(said(&adaption) > 90_000_000.0, "no turns are that long: {}", said(&adaption));
+    adaption.learn(&key(1000), &parts, cost(150_000_000.0), Disturbance::Company);
+    assert!(said(&adaption) > 90_000_000.0, "turns are not that long: {}", said(&adaption));
 }
 
 #[test]

@@ -437,3 +437,15 @@ fn an_end_is_put_off_once() {
     gpu.dispatch(Time::ZERO, of(1, 2, 5));
     assert_eq!(play(&mut gpu).matches("finished").count(), 2);
 }
+
+#[test]
+fn who_was_next_may_have_just_ended() {
+    let clock = vec![ClockChange { at: Time::ZERO, permille: 1 }];
+    let spec = GpuSpec { late_ends: true, clock, ..GpuSpec::default() };
+    let stubborn =
+        |level| Channel { uninterruptible: true, timeslice: Span::from_ns(500), ..channel(level, 1) };
+    let mut gpu = host(&[Level::High, Level::Medium, Level::Medium].map(stubborn), spec);
+    gpu.dispatch(Time::ZERO, of(0, 1, 5));
+    gpu.dispatch(Time::ZERO, of(2, 2, 5));
+    assert_eq!(play(&mut gpu).matches("finished").count(), 2);
+}
