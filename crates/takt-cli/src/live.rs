@@ -216,7 +216,7 @@ fn describe(apps: &Value, summary: &Value) -> String {
 fn admission(app: &Value, figures: &Value) -> String {
     match over_reserved_ms(app, figures) {
         Some(ms) if app["protected"] == true => format!(
-            "protected as long as it uses what it reserved, but half of its frames took {ms:.2} ms or more instead of {}",
+            "protected if it used what it reserved, but half of its frames took {ms:.2} ms or more instead of {}",
             app["etpf_ms"]
         ),
         _ => text(app, "admission").to_owned(),
@@ -282,7 +282,7 @@ mod tests {
         let said =
             |app: Value| describe(&json!([app]), &json!({ "policy": "fifo", "apps": [figures.clone()] }));
         let over = said(app(true, 3.0));
-        let row = "protected as long as it uses what it reserved, but half of its frames took 3.41 ms or more instead of 3.0\n";
+        let row = "protected if it used what it reserved, but half of its frames took 3.41 ms or more instead of 3.0\n";
         assert!(over.contains(row) && !over.contains("guaranteed"), "{over}");
         assert!(said(app(true, 3.41)).contains("protected: guaranteed"), "it uses what it reserved");
         assert!(said(app(false, 3.0)).contains("not protected: why"));
