@@ -87,7 +87,8 @@ class Experiment:
         points += [self.point(f"takt-mpcg{mpcg}", SOON, "takt", mpcg=mpcg, keep=mpcg == 5) for mpcg in (1, 5)]
         points += [self.point("takt-bounded", SOON, "takt", blocking_ms=1)]
         points += [self.point(policy, SOON, "takt", policy=policy) for policy in POLICIES[:7]]
-        points += [self.point(f"takt-{name}", SOON, "takt", factor=factor) for name, factor in MISPREDICTIONS.items()]
+        points += [self.point(f"takt-{name}", SOON, "takt", factor=factor, keep=factor == 1000)
+                   for name, factor in MISPREDICTIONS.items()]
         points += [self.point(f"takt-mpcg{mpcg}", LATER, "takt", mpcg=mpcg) for mpcg in (4, 10, 6, 7, 8, 9)]
         points += [self.point(policy, LATER, "takt", policy=policy) for policy in POLICIES[7:]]
         return points
