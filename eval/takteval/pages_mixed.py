@@ -1,5 +1,7 @@
 """The page about seventeen live apps."""
 
+from statistics import mean
+
 from takteval import plots
 from takteval.markdown import IN_PART, number, stolen, table
 from takteval.mixed import MISPREDICTED, MISPREDICTIONS, POLICIES
@@ -31,10 +33,10 @@ def page(report):
             "which processors of this virtual machine could have run and were not let by its host, in per cent of one.", loads,
             "## Native, EGL priorities, Takt", plot(report, "modes", modes), compared(results, "mode", modes),
             apps(results, modes),
-            "## Groups in flight (`mpcg`)", compared(results, "mpcg", depths),
+            "## Groups in flight (`mpcg`)", plot_busy(report, "mpcg", depths), compared(results, "mpcg", depths),
             "## How long apps without reserved time may delay others", compared(results, "`max_blocking_ms`", bounds),
             f"## Predictions of `{MISPREDICTED}` wrong", compared(results, "factor", wrong),
-            "## Policies", plot(report, "policies", policies), compared(results, "policy", policies)]
+            "## Policies", plot_each(report, "policies", policies), compared(results, "policy", policies)]
 
 
 def apps(results, modes):
@@ -52,7 +54,9 @@ def compared(results, head, points):
     """A column of met deadlines per priority, a row per point."""
     heads = [head, *(str(priority) for priority in range(17, 11, -1)), f"{MISPREDICTED} FPS", "10 to 1", "work",
              "GPU busy", "granted", "nvidia-smi", "clock MHz", "daemon's CPU", "stolen", "measured"]
-    return table(heads, [one(results, name, label) for label, name in points.items()])
+    commits = {results.commit(results.points[name]) for name in points.values() if results.figures(name)}
+    remark = "\n\nRows are of several commits, so some differences are those of the code." if len(commits) > 1 else ""
+    return table(heads, [one(results, name, label) for label, name in points.items()]) + remark
 
 
 def one(results, name, label):
@@ -79,6 +83,25 @@ def plot(report, name, points):
     groups = [str(priority) for priority in range(17, 0, -1)]
     series = {label: [met.get(int(group)) for group in groups] for label, met in by_priority.items()}
     return report.plot(f"mixed-{name}", plots.bars("Deadlines met, by priority", groups, series, "%"))
+
+
+def plot_each(report, name, points):
+    """The same with a group of bars for each of many points."""
+    figures = {label: found for label, point in points.items() if (found := report.results.figures(point))}
+    met = lambda found, least, most: [app["met_percent"] for app in found["apps"].values() if least <= app["priority"] <= most]
+    bars = {str(priority): (priority, priority) for priority in range(17, 11, -1)} | {"11 to 1, mean": (1, 11)}
+    series = {label: [mean(met(found, *span)) for found in figures.values()] for label, span in bars.items()}
+    return report.plot(f"mixed-{name}", plots.bars("Deadlines met, by priority", list(figures), series, "%")) if figures else ""
+
+
+def plot_busy(report, name, points):
+    """What the GPU did, and what came of it for the important ones."""
+    figures = {label: found for label, point in points.items() if (found := report.results.figures(point)) and "live" in found}
+    series = {"GPU busy": [100 * found["live"]["utilisation"] for found in figures.values()],
+              "work": [found["work_percent"] for found in figures.values()],
+              "met, least of 17 to 12": [min(app["met_percent"] for app in found["apps"].values() if app["priority"] >= 12)
+                                         for found in figures.values()]}
+    return report.plot(f"mixed-{name}", plots.bars("By groups in flight", list(figures), series, "%")) if figures else ""
 
 
 def verdict(report):
