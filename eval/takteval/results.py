@@ -1,6 +1,7 @@
 """What runs have left behind, put together."""
 
 import json
+import re
 import tarfile
 import tempfile
 from pathlib import Path
@@ -62,6 +63,11 @@ class Results:
         """What was measured of a point after what counts."""
         return [point for point in self.superseded
                 if point["point"] == name and point["run"] > self.points[name]["run"]]
+
+    def gpu(self):
+        """What the GPU of the first run is called, fit for a file's name."""
+        name = re.split(r"[/(,]", self.runs[0]["environment"]["renderer"])[0].strip().lower()
+        return re.sub(r"[^a-z0-9]+", "-", name.removeprefix("nvidia ")) or "gpu"
 
     def commit(self, point):
         return (self.runs[point["run"]]["environment"].get("commit") or "?")[:7]

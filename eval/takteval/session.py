@@ -74,7 +74,7 @@ class Session:
             return 2
         if self.args.list:
             for point, seconds in plan.outlook(points, self.left_s()):
-                print(f"{point.experiment:<12}{point.name:<40}{'no time' if seconds is None else f'{seconds:.0f} s'}")
+                self.say(f"{point.experiment:<12}{point.name:<40}{'no time' if seconds is None else f'{seconds:.0f} s'}")
             return 0
         (self.out / "points").mkdir(parents=True, exist_ok=True)
         facts = machine.facts()

@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Sim(SimArgs),
     /// Play scenarios under every policy and put the outcomes side by side.
     Policies(PoliciesArgs),
-    /// Tell before deployment whether reserved times can be guaranteed (exit 0 yes, 1 no).
+    /// Tell before deployment whether reserved times can be guaranteed (exit 0 yes, 1 no, or to nobody).
     Check(CheckArgs),
     /// Bound the response times of recurring tasks: set,verdict,R0,R1,... for each set of a file.
     Analyze(AnalyzeArgs),

@@ -92,7 +92,10 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Answer> {
         output::print(&describe(&verdict))?;
     }
     let servers_fit = verdict.servers.as_ref().is_none_or(|servers| servers.admitted);
-    Ok(if verdict.schedulable && servers_fit { Answer::Yes } else { Answer::No })
+    // That reservations fit together is of no use to apps whose frames do not fit into them.
+    let reserving = verdict.apps.iter().filter(|app| app.etpf_us > 0.0).count();
+    let some_covered = reserving == 0 || verdict.apps.iter().any(|app| app.covered);
+    Ok(if verdict.schedulable && servers_fit && some_covered { Answer::Yes } else { Answer::No })
 }
 
 /// The apps that are attached together at some time, with what they then ask for.
@@ -229,6 +232,9 @@ fn caveats(scenario: &Scenario) -> Vec<String> {
         out.push(format!("frames may arrive later than their release: {names}"));
     }
     let gpu = &scenario.gpu;
+    if gpu.model.execution() == Execution::AnyOrder {
+        out.push("the GPU does not execute groups in the order of their dispatch".to_owned());
+    }
     if gpu.dispatch_delay.hi > margins.dispatch_upper || gpu.completion_delay.hi > margins.completion_upper {
         out.push("dispatch or completion may take longer than the margins say".to_owned());
     }

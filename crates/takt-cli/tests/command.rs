@@ -85,9 +85,17 @@ fn the_seed_decides_everything_and_nothing_else_does() {
 
 #[test]
 fn check_answers_by_exit_code() {
-    let yes = takt(&["check", MIXED, "--json", "-"]);
+    let yes = takt(&["check", "scenarios/drive-cycle.toml", "--json", "-"]);
     assert_eq!(yes.status.code(), Some(0));
-    let verdict = json(&yes);
+    let otherwise = |verdict: &Value| verdict["caveats"].to_string().contains("order of their dispatch");
+    assert!(!otherwise(&json(&yes)));
+    let turns = takt(&["check", "scenarios/drive-cycle.toml", "--set", "gpu.model=runlist", "--json", "-"]);
+    assert!(otherwise(&json(&turns)), "what is assumed is not so");
+
+    // Reservations fit together, but no frame with all margins fits into its own.
+    let nobody = takt(&["check", MIXED, "--json", "-"]);
+    assert_eq!(nobody.status.code(), Some(1));
+    let verdict = json(&nobody);
     assert_eq!(verdict["schedulable"], true);
     assert!(verdict["slack_us"].as_f64().is_some_and(|slack| (10_066.0..10_067.0).contains(&slack)));
     assert_eq!(verdict["stagger"].as_array().map(Vec::len), Some(17));

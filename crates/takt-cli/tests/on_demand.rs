@@ -165,13 +165,14 @@ fn a_daemon_in_the_background_inherits_nothing() {
     let pid = said.strip_prefix("process ").and_then(|rest| rest.split(',').next()).expect(&said);
     // It may have opened something of its own by that number since.
     let ninth = std::fs::read_link(format!("/proc/{pid}/fd/9"));
+    let environment = std::fs::read(format!("/proc/{pid}/environ"));
+    stop(&home);
     assert!(
         ninth.is_err() || ninth.is_ok_and(|path| path != Path::new("/dev/null")),
         "what the shell had open"
     );
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).expect("it runs");
+    let environment = environment.expect("it ran");
     let names: Vec<_> = environment.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
     assert!(names.iter().any(|name| name.starts_with("XDG_RUNTIME_DIR=")));
     assert!(!names.iter().any(|name| name.starts_with("NOTIFY_") || name.starts_with("WATCHDOG_")));
-    stop(&home);
 }

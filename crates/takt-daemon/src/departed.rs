@@ -34,12 +34,15 @@ impl Departed {
         last(&|member| member.name == who).or_else(|| last(&|member| Some(member.app.0) == slot))
     }
 
-    /// Who was there at a time before, as far as is remembered.
+    /// Who was there at a time before, as far as is remembered; in slots that nobody had then, who had
+    /// them last: what they did to others is remembered for a while, too.
     pub fn as_of(&self, then: Time, members: &Members) -> Members {
         let mut there = members.clone();
         there.retain(|member| member.since <= then);
-        for (_, member) in self.left.iter().filter(|(left, member)| member.since <= then && then <= *left) {
-            there.put_back(member.clone());
+        for (_, member) in self.left.iter().rev().filter(|(_, member)| member.since <= then) {
+            if there.get(member.app).is_none() {
+                there.put_back(member.clone());
+            }
         }
         there
     }
@@ -86,7 +89,7 @@ mod tests {
             departed.as_of(then, &members).iter().map(|member| member.name.clone()).collect()
         };
         assert_eq!(names(ms(10)), ["first", "stays"]);
-        assert_eq!(names(ms(15)), ["stays"], "nobody had that slot");
+        assert_eq!(names(ms(15)), ["first", "stays"], "nobody else had that slot");
         assert_eq!(names(ms(30)), ["heir", "stays"]);
     }
 }
