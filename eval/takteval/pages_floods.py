@@ -21,7 +21,7 @@ def page(report):
              f"priorities are high for the app and low for floods. Takt's longest piece is 1 ms unless said otherwise, "
              f"and floods may delay the app by {MAX_BLOCKING_MS} ms (`max_blocking_ms`). "
              f"The clock is the mean of what `nvidia-smi` said meanwhile: a GPU with little to do lowers it. Ratios to *alone* and shares take the least "
-             f"of the app's median alone and its medians beside others, so that both are at the clock of a busy GPU. *Stolen* is the "
+             f"of the app's median alone and its medians beside others, so that both are at the clock of a busy GPU: {number(at_full_clock(results, 'p99_ms'))} ms here, p99. *Stolen* is the "
              f"time for which processors of this virtual machine could have run and were not let by its host, in per cent of "
              f"one.")
     return [loads, "## Alone", table(HEADS, [row(results, f"hero-alone-{mode}", mode, "none") for mode in

@@ -169,11 +169,11 @@ def judge(report, measured, models):
         errors = {model: figures["steady"]["mape"] for model, figures in measured[scene]["models"].items()
                   if figures["steady"]["mape"] is not None}
         model = min(errors, key=errors.get)
-        return f"{scene}, {model} has {100 * errors[model]:.1f} %"
+        return f"{scene} {100 * errors[model]:.1f} % ({model})"
 
     return report.verdict(
         what, wanted, f"{100 * mape:.2f} % in the mean of {len(steady)} scenes{beyond}; exceeded by "
-        f"{100 * above('above_upper'):.2f} % of {groups} groups, by {100 * above('above_reserved'):.2f} % with the daemon's "
+        f"{100 * above('above_upper'):.2f} % of {groups} groups of steady frames, by {100 * above('above_reserved'):.2f} % with the daemon's "
         f"margins ({SCHEDULED}, which schedules)", mape <= 0.02 and above("above_upper") <= 0.005,
-        "" if not far else f"In {', '.join(map(best, far))}. What of these scenes is seen changes from frame to frame, and with it "
+        "" if not far else f"The best there: {', '.join(map(best, far))}. What of these scenes is seen changes from frame to frame, and with it "
         "what groups of one kind cost; kinds by what is seen would tell them apart.")

@@ -5,7 +5,8 @@
 //! idled while it was ready. The cause is the first of these that applies:
 //!
 //! 1. a completion was lost or the GPU stalled meanwhile;
-//! 2. the app was let go in time and had not submitted the end of the frame by the deadline;
+//! 2. the app was let go in time and had not submitted the end of the frame by the deadline, or its
+//!    own groups, for which it may have waited, took most of the time;
 //! 3. its next group was held back by its length, or all the time for more important apps;
 //! 4. a less important group overran the time set aside for it;
 //! 5. otherwise, whatever took the largest share.
@@ -225,7 +226,13 @@ impl Blame {
         } else if shares.stalled > OVERRUN_MIN {
             Verdict::new(CauseKind::GpuStall, shares.stalled)
         } else if account.submitted <= frame && account.released <= release {
-            Verdict::new(CauseKind::SubmittedLate, deadline.since(release).saturating_sub(shares.own))
+            let time = deadline.since(release);
+            // Who waits for the GPU with most of its frame submits the rest late.
+            if shares.own.times(2) > time {
+                Verdict::new(CauseKind::OwnCost, shares.own)
+            } else {
+                Verdict::new(CauseKind::SubmittedLate, time.saturating_sub(shares.own))
+            }
         } else if let Some(verdict) = account.held_all_the_time(release, deadline) {
             Verdict { predicted: seen.next_group(app), ..verdict }
         } else if let Some(worst) = shares.worst_overrun {
