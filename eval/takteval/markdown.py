@@ -16,6 +16,10 @@ def number(value, digits=2, unit=""):
     return "?" if value is None else f"{value:.{digits}f}{unit}"
 
 
-def stolen(monitor):
+def stolen_percent(figures):
     """The time that the host took from this machine's processors, where somebody has looked."""
-    return number(((monitor or {}).get("processors") or {}).get("stolen_percent"), 0, " %")
+    return ((figures.get("monitor") or {}).get("processors") or {}).get("stolen_percent")
+
+
+def stolen(figures):
+    return number(stolen_percent(figures), 0, " %")

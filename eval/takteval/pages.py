@@ -1,7 +1,5 @@
 """Pages for docs/experiments: an overview with the verdicts, and a page per experiment."""
 
-import re
-
 from takteval import floods, mixed, pages_floods, pages_mixed, pages_others, pages_reality
 from takteval.markdown import SHOWN, stolen, table
 
@@ -30,7 +28,7 @@ class Report:
             if not body:
                 continue
             path = self.out / f"{self.name}-{name}.md"
-            text = "\n\n".join(part for part in [f"# {title}, on {self.machine()}", *body, self.how()] if part)
+            text = "\n\n".join(part for part in [f"# {title}, on {self.results.gpu()}", *body, self.how()] if part)
             path.write_text(text + "\n")
             links.append(f"- [{title}]({path.name})")
             yield path
@@ -40,7 +38,7 @@ class Report:
         causes = [f"- **{what}**: {cause}" for what, _, _, _, cause in self.verdicts if cause]
         lost = [[name, point.get("error", point.get("skipped", "")).strip().splitlines()[-1][:160]]
                 for name, point in sorted(self.results.points.items()) if "figures" not in point]
-        parts = [f"# Takt on {self.machine()}", "What was to be shown, and what was found.",
+        parts = [f"# Takt on {self.results.gpu()}", "What was to be shown, and what was found.",
                  table(["what", "wanted", "found", "verdict"], [list(row[:4]) for row in self.verdicts]),
                  "\n".join(["Why, and what would help:", "", *causes]) if causes else "", "\n".join(links),
                  self.environment(), self.how()]
@@ -54,15 +52,12 @@ class Report:
     def superseded(self):
         """Earlier measurements of what must be shown, with older code or on other machines."""
         rows = [[point["point"], f"`{self.results.runs[point['run']]['environment']['commit']}`",
-                 BRIEFS[point["experiment"]](point["figures"]), stolen(point["figures"].get("monitor"))]
+                 BRIEFS[point["experiment"]](point["figures"]), stolen(point["figures"])]
                 for point in self.results.superseded if point["experiment"] in BRIEFS]
         return ["## Superseded measurements", "The same points in other runs, mostly with older code. A host that takes processors away can only do harm: of "
                 "what must be shown, the last run counts in which it stole less than a tenth of a processor, or in which nothing "
                 "was late all the same.",
                 table(["point", "commit", "found", "stolen"], rows)] if rows else []
-
-    def machine(self):
-        return re.split(r"[/(,]", self.results.runs[0]["environment"]["renderer"])[0].strip()
 
     def environment(self):
         facts = self.results.runs[0]["environment"]

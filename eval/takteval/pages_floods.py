@@ -93,7 +93,7 @@ def late(results):
         for point in [results.points[name], *results.later(name)] if alone and results.figures(name) else []:
             found = lateness.causes(point["raw"], LATE * alone * 1e6)
             if found is not None:
-                rows.append([name, f"`{results.commit(point)}`", stolen(point["figures"].get("monitor")), sum(found.values()),
+                rows.append([name, f"`{results.commit(point)}`", stolen(point["figures"]), sum(found.values()),
                              *(found[cause] for cause in lateness.CAUSES)])
     return ["## Why frames took longer", f"Frames that took more than {LATE:g} times as long as alone, from the daemon's log. *Its own "
             f"thread stood still*: it asked {lateness.THREAD_NS / 1e6:g} ms after its frame was released, or handed over as long after "
@@ -112,7 +112,7 @@ def row(results, name, mode, floods):
     periods = figures["frames"] + figures["skipped"]
     return [floods, mode, number(figures["fps"], 1), f"{figures['missed']} of {periods}", number(figures["p50_ms"]),
             number(figures["p99_ms"]), number(figures["max_ms"]), number(percent(shares(results, name)), 1, " %"),
-            number((figures.get("monitor") or {}).get("clock_mhz"), 0), stolen(figures.get("monitor")),
+            number((figures.get("monitor") or {}).get("clock_mhz"), 0), stolen(figures),
             results.measured(name)]
 
 
@@ -175,7 +175,7 @@ def verdicts(report):
         words += f"; native {native['fps']:.1f} FPS, {native['missed']} missed, p99 {native['p99_ms']:.1f} ms" \
             if native else ""
         since = results.later(counted)
-        told = "; ".join(f"{results.commit(point)}, {stolen(point['figures'].get('monitor'))} stolen: {point['figures']['missed']} missed, "
+        told = "; ".join(f"{results.commit(point)}, {stolen(point['figures'])} stolen: {point['figures']['missed']} missed, "
                          f"p99 {point['figures']['p99_ms']:.2f} ms" for point in since)
         report.verdict(f"app + 5 floods of {length} ms", wanted, words, IN_PART if good and since else good, "" if not since else
                        f"Later code was measured where the host took processors away ({told}); why frames were late there is on the "

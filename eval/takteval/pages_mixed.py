@@ -71,7 +71,7 @@ def one(results, name, label):
             number(figures["apps"][MISPREDICTED]["fps"], 1), f"{sum(rest) / len(rest):.1f} %",
             number(figures["work_percent"], 1, " %"), share(live.get("utilisation")), share(live.get("granted")),
             number(monitor.get("utilisation_percent"), 1, " %"), number(monitor.get("clock_mhz"), 0),
-            number((figures["daemon"] or {}).get("cpu_percent"), 1, " %"), stolen(monitor), results.measured(name)]
+            number((figures["daemon"] or {}).get("cpu_percent"), 1, " %"), stolen(figures), results.measured(name)]
 
 
 def plot(report, name, points):
@@ -119,7 +119,7 @@ def verdict(report):
     more = "" if best == mpcg else f"; {tuned[best]:.1f} % busy with {measured(best)}"
     good = judged[mpcg][1] and tuned.get(best, 0) >= 99
     since = [(each, point) for each in {mpcg, best} for point in report.results.later(RECORDED[each])]
-    told = "; ".join(f"{report.results.commit(point)}, mpcg {each}, {stolen(point['figures'].get('monitor'))} stolen: "
+    told = "; ".join(f"{report.results.commit(point)}, mpcg {each}, {stolen(point['figures'])} stolen: "
                      f"{judge(point['figures'])[0]}" for each, point in since)
     return report.verdict(
         what, wanted, f"{judged[mpcg][0]} with {measured(mpcg)}{more}", IN_PART if good and since else good,

@@ -6,6 +6,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from takteval.markdown import stolen_percent
+
 
 class Results:
     """Points of several runs by name; of those measured more than once, the last that was not short, and of those that must
@@ -65,9 +67,12 @@ class Results:
                 if point["point"] == name and point["run"] > self.points[name]["run"]]
 
     def gpu(self):
-        """What the GPU of the first run is called, fit for a file's name."""
-        name = re.split(r"[/(,]", self.runs[0]["environment"]["renderer"])[0].strip().lower()
-        return re.sub(r"[^a-z0-9]+", "-", name.removeprefix("nvidia ")) or "gpu"
+        """What the GPU of the first run is called."""
+        return re.split(r"[/(,]", self.runs[0]["environment"]["renderer"])[0].strip()
+
+    def file_name(self):
+        """The same, fit for a file's name."""
+        return re.sub(r"[^a-z0-9]+", "-", self.gpu().lower().removeprefix("nvidia ")) or "gpu"
 
     def commit(self, point):
         return (self.runs[point["run"]]["environment"].get("commit") or "?")[:7]
@@ -103,7 +108,7 @@ def worth(point):
 
 def is_calm(figures):
     """Whether the machine's host is known to have left its processors alone."""
-    stolen = ((figures.get("monitor") or {}).get("processors") or {}).get("stolen_percent")
+    stolen = stolen_percent(figures)
     return stolen is not None and stolen < STOLEN_PERCENT
 
 

@@ -93,9 +93,9 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Answer> {
     }
     let servers_fit = verdict.servers.as_ref().is_none_or(|servers| servers.admitted);
     // That reservations fit together is of no use to apps whose frames do not fit into them.
-    let reserving = verdict.apps.iter().filter(|app| app.etpf_us > 0.0).count();
-    let some_covered = reserving == 0 || verdict.apps.iter().any(|app| app.covered);
-    Ok(if verdict.schedulable && servers_fit && some_covered { Answer::Yes } else { Answer::No })
+    let reserves = verdict.apps.iter().any(|app| app.etpf_us > 0.0);
+    let covers = verdict.apps.iter().any(|app| app.covered);
+    Ok(if verdict.schedulable && servers_fit && (covers || !reserves) { Answer::Yes } else { Answer::No })
 }
 
 /// The apps that are attached together at some time, with what they then ask for.

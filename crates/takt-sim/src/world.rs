@@ -14,7 +14,7 @@ use takt_core::{
 use takt_trace::{AppMeta, GpuRecord, JobsMeta, Meta, Observer, Record};
 
 use crate::client::{Client, State};
-use crate::gpu::{Channel, Gpu, GpuEvent, Job, Taken};
+use crate::gpu::{Channel, Gpu, GpuEvent, Job, Taken, insert_by_arrival};
 use crate::hash::EventHash;
 use crate::model::{AppSpec, End, Pace, Scenario};
 use crate::rng::Rng;
@@ -356,11 +356,8 @@ impl<'a, O: Observer> World<'a, O> {
         let arrives = polled(self.now + self.rng.span(spec.completion_delay), spec.completion_poll);
         // Where apps have turns, each tells of its own groups; else one end is seen after the other.
         let apart = spec.model.execution() == Execution::AnyOrder;
-        let own = self.notices.iter().rev().find(|(_, other)| !apart || other.app == job.app);
-        let arrives = arrives.max(own.map_or(Time::ZERO, |(at, _)| *at));
-        let later = self.notices.iter().position(|(at, _)| *at > arrives).unwrap_or(self.notices.len());
         let notice = Notice { app: job.app, group: job.group, finished: self.now, cost, switched };
-        self.notices.insert(later, (arrives, notice));
+        insert_by_arrival(&mut self.notices, 0, (arrives, notice), |other| !apart || other.app == job.app);
         self.next[NOTICE] = self.notices[0].0;
     }
 

@@ -397,7 +397,7 @@ mod tests {
     use crate::sample::meta;
     use takt_core::{AppParams, Cost, GroupId, GroupKind, Period, Priority, Service, Stride};
 
-    /// Median and maximum, after `warm_up`, of three frames of 800 µs together and two of 100.
+    /// Median and maximum, after `warm_up`, of four frames of 800 µs together and two of 100.
     fn frames_of(warm_up: Span) -> (f64, f64) {
         let (app, us) = (AppId(0), Time::from_us);
         let mut metrics = Metrics::new(meta("test"), warm_up);
@@ -429,7 +429,7 @@ mod tests {
 
     #[test]
     fn frames_use_what_their_groups_use_and_share_what_they_share() {
-        assert_eq!(frames_of(Span::ZERO), (200.0, 200.0), "800 µs for four, 100 for one");
+        assert_eq!(frames_of(Span::ZERO), (200.0, 200.0), "800 µs for four, 100 for each of two");
     }
 
     #[test]

@@ -108,7 +108,8 @@ impl Host {
     }
 
     pub(super) fn dispatch(&mut self, arrives: Time, job: Job) {
-        insert_by_arrival(&mut self.coming, 0, arrives, job);
+        // A process hands over one after the other, whatever others do.
+        insert_by_arrival(&mut self.coming, 0, (arrives, job), |other| other.app == job.app);
     }
 
     pub(super) fn next_at(&self) -> Time {
@@ -198,8 +199,7 @@ impl Host {
         if state.channel.uninterruptible {
             turn.ends = Time::NEVER;
             if self.late_ends {
-                let channels = &self.channels;
-                self.next = self.runlist.advance(|app| !channels[app.index()].jobs.is_empty());
+                self.next = self.advance();
             }
             return None;
         }
@@ -212,6 +212,12 @@ impl Host {
         Some(GpuEvent::Suspended(taken))
     }
 
+    /// The next entry of the runlist that has work.
+    fn advance(&mut self) -> Option<AppId> {
+        let channels = &self.channels;
+        self.runlist.advance(|app| !channels[app.index()].jobs.is_empty())
+    }
+
     /// Goes on in the turn, or with the next one.
     fn serve(&mut self, now: Time) -> Option<GpuEvent> {
         if self.queued == 0 || self.unit.free_at() > now {
@@ -220,12 +226,10 @@ impl Host {
         let app = match self.turn {
             Some(turn) => turn.app,
             None => {
-                let channels = &self.channels;
-                let pending = |app: AppId| !channels[app.index()].jobs.is_empty();
                 // Who was next may have been the one that has just ended.
-                let next = self.next.take().filter(|app| pending(*app));
-                let app = next.or_else(|| self.runlist.advance(pending))?;
-                let timeslice = channels[app.index()].channel.timeslice;
+                let next = self.next.take().filter(|app| !self.channels[app.index()].jobs.is_empty());
+                let app = next.or_else(|| self.advance())?;
+                let timeslice = self.channels[app.index()].channel.timeslice;
                 self.turn = Some(Turn { app, ends: now + self.unit.loading(app) + timeslice });
                 app
             }

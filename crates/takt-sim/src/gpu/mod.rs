@@ -71,14 +71,19 @@ pub struct Taken {
     pub started: Option<Time>,
 }
 
-/// Puts a job among those after the first `fixed` that are on their way, by when it arrives. Those of
-/// one app stay in their order: a process hands over one after the other, whatever others do.
+/// Puts something among what is on its way after the first `fixed`, by when it arrives; those that
+/// `stay` before it do, however late they are.
 #[inline]
-fn insert_by_arrival(jobs: &mut VecDeque<(Time, Job)>, fixed: usize, arrives: Time, job: Job) {
-    let own = jobs.iter().rev().find(|(_, other)| other.app == job.app);
-    let arrives = arrives.max(own.map_or(Time::ZERO, |(time, _)| *time));
-    let later = jobs.iter().skip(fixed).position(|(time, _)| *time > arrives);
-    jobs.insert(later.map_or(jobs.len(), |at| fixed + at), (arrives, job));
+pub(crate) fn insert_by_arrival<T>(
+    coming: &mut VecDeque<(Time, T)>,
+    fixed: usize,
+    (arrives, item): (Time, T),
+    stay: impl Fn(&T) -> bool,
+) {
+    let before = coming.iter().rev().find(|(_, other)| stay(other));
+    let arrives = arrives.max(before.map_or(Time::ZERO, |(time, _)| *time));
+    let later = coming.iter().skip(fixed).position(|(time, _)| *time > arrives);
+    coming.insert(later.map_or(coming.len(), |at| fixed + at), (arrives, item));
 }
 
 /// The GPU.

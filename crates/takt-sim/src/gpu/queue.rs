@@ -32,7 +32,10 @@ impl Queue {
     #[inline]
     pub(super) fn dispatch(&mut self, arrives: Time, job: Job) {
         if self.any_order {
-            return insert_by_arrival(&mut self.jobs, self.queued, arrives, job);
+            // A process hands over one after the other, whatever others do.
+            return insert_by_arrival(&mut self.jobs, self.queued, (arrives, job), |other| {
+                other.app == job.app
+            });
         }
         let after = self.jobs.back().map_or(Time::ZERO, |(time, _)| *time);
         self.jobs.push_back((arrives.max(after), job));
