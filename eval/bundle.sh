@@ -28,6 +28,7 @@ for program in glmark2-es2 es2gears_x11; do
 done
 cp -r /usr/share/glmark2 "$folder/share/"
 gcc -O2 -Wall -Wextra -shared -fPIC -o "$folder/native/libEGL.so" eval/native/pbuffer.c -Wl,--no-as-needed -lEGL
+gcc -O2 -Wall -Wextra -pthread -o "$folder/native/awake" eval/native/awake.c
 
 # Libraries that programs name, or load by name while they run.
 libraries() {

@@ -71,6 +71,7 @@ class Report:
         option = lambda run, name: f" --{name} {run['arguments'].get(name)}" * bool(run["arguments"].get(name))
         runs = [f"`eval/run --budget {run['arguments']['budget']:.0f}"
                 + "".join(option(run, name) for name in ("device", "only", "skip", "seconds", "config", "calm"))
+                + " --awake" * bool(run["arguments"].get("awake"))
                 + f"`, commit `{run['environment']['commit']}`, {run['seconds']:.0f} s" + stood_still(run)
                 for run in self.results.runs]
         return ("Measured by [eval/run](../evaluation.md) on that machine: " + "; ".join(runs) +

@@ -1,5 +1,6 @@
 """One run: prepares, measures point by point within the budget, packs what came out."""
 
+import contextlib
 import json
 import signal
 import sys
@@ -8,6 +9,7 @@ import time
 import traceback
 
 from takteval import crew, floods, mixed, overhead, plan, prediction, smoke
+from takteval.awake import awake
 from takteval.idle import Idle
 from takteval.machine import Machine, busy_stalls_ms
 from takteval.results import worth
@@ -40,6 +42,10 @@ class Session:
             signal.signal(number, self.stop)
         # Whatever hangs, what was measured until then is packed in time.
         signal.setitimer(signal.ITIMER_REAL, max(1.0, self.args.budget - PACKING_S + 1))
+        with awake() if self.args.awake else contextlib.nullcontext():
+            return self.run_on()
+
+    def run_on(self):
         if self.args.calm is not None and (longest := busy_stalls_ms()) > self.args.calm:
             print(f"eval: busy processors stand still for up to {longest:.1f} ms here; --calm allows {self.args.calm:g}",
                   file=sys.stderr)
