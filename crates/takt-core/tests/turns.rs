@@ -32,6 +32,12 @@ fn submit(scheduler: &mut Scheduler, us: u64, app: AppId, ms: u64) -> Vec<(AppId
     dispatched(scheduler)
 }
 
+fn swap(scheduler: &mut Scheduler, us: u64, app: AppId, cost: Span) -> Vec<AppId> {
+    let (group, estimate) = (GroupId(100 + u64::from(app.0)), Estimate::new(cost));
+    scheduler.handle_event(at(us), Event::Submit { app, group, kind: GroupKind::Swap, estimate });
+    dispatched(scheduler).into_iter().map(|(app, _)| app).collect()
+}
+
 fn complete(scheduler: &mut Scheduler, us: u64, app: AppId) -> Vec<(AppId, Time)> {
     let (group, finished) = (GroupId(u64::from(app.0)), at(us));
     scheduler.handle_event(finished, Event::Complete { group, finished, cost: Cost::default(), frames: 0 });
@@ -101,4 +107,32 @@ fn reserved_time_needs_no_place() {
     };
     assert_eq!(full(Execution::AnyOrder), (vec![(DIAL, at(4_000))], vec![]));
     assert_eq!(full(Execution::InOrder), (vec![], vec![]));
+}
+
+#[test]
+fn a_swap_that_leaves_nothing_to_do_waits_for_no_place_and_keeps_none() {
+    let full = |execution, cost| {
+        let mut scheduler = scheduler(execution);
+        submit(&mut scheduler, 0, FLOODS[0], 2);
+        submit(&mut scheduler, 0, FLOODS[1], 2);
+        let swap = swap(&mut scheduler, 100, FLOODS[2], cost);
+        (swap, complete(&mut scheduler, 3_900, FLOODS[0]), submit(&mut scheduler, 3_950, FLOODS[0], 2))
+    };
+    let next = vec![(FLOODS[0], at(4_000))];
+    assert_eq!(full(Execution::AnyOrder, Span::ZERO), (vec![FLOODS[2]], vec![], next));
+    // One that does something is work like any other, and where groups end in order it would only end
+    // behind those.
+    let waits = (vec![], vec![(FLOODS[2], at(4_000))], vec![]);
+    assert_eq!(full(Execution::AnyOrder, Span::from_us(1)), waits);
+    assert_eq!(full(Execution::InOrder, Span::ZERO).0, []);
+}
+
+#[test]
+fn a_swap_that_leaves_nothing_to_do_passes_what_protects_others() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    submit(&mut scheduler, 0, FLOODS[0], 12);
+    // The dial needs the rest of its period.
+    assert_eq!(submit(&mut scheduler, 10, FLOODS[1], 2), []);
+    assert_eq!(swap(&mut scheduler, 20, FLOODS[2], Span::ZERO), [FLOODS[2]]);
+    assert_eq!(submit(&mut scheduler, 30, DIAL, 4), [(DIAL, at(12_000))], "it has cost nobody anything");
 }

@@ -31,6 +31,7 @@ impl Scheduler {
             order: self.submissions,
             submitted: self.now,
             kind,
+            empty: is_empty(kind, estimate),
             preempted: false,
         };
         self.submissions += 1;
@@ -59,6 +60,9 @@ impl Scheduler {
         if self.config.execution == Execution::Preemptive {
             self.preempt();
         }
+        if self.serves_in_turn() {
+            self.let_empty_pass();
+        }
         while self.waiting > 0 && (self.has_place() || self.has_spare_place()) {
             self.untold = true;
             self.stats.runs += 1;
@@ -76,6 +80,27 @@ impl Scheduler {
         }
     }
 
+    /// Lets swaps go that leave the GPU nothing to do: they wait for no place and no turn, and nobody
+    /// waits for them.
+    fn let_empty_pass(&mut self) {
+        for index in 0..self.lanes.len() {
+            let passes = |lane: &Lane| lane.head.is_some_and(|head| head.empty);
+            while passes(&self.lanes[index]) && self.in_flight.len() < IN_FLIGHT_MAX {
+                self.untold = true;
+                let lane = &mut self.lanes[index];
+                lane.target = lane.target.max(self.current);
+                let context = self.context();
+                self.dispatch(index, &context);
+            }
+        }
+    }
+
+    /// Whether groups end in any order and no choice is binding, so that one more can go beside those
+    /// that were chosen.
+    pub(super) fn serves_in_turn(&self) -> bool {
+        self.config.execution == Execution::AnyOrder && self.policy.chooses_freely()
+    }
+
     /// Whether one more group may be in flight.
     ///
     /// Where groups end in any order, one that is late keeps no place: its app may do something else
@@ -90,8 +115,7 @@ impl Scheduler {
     /// A GPU that serves processes in turn begins with its group at once, and nothing is won by
     /// letting it wait for one of the others to end.
     pub(super) fn has_spare_place(&self) -> bool {
-        self.config.execution == Execution::AnyOrder
-            && self.policy.chooses_freely()
+        self.serves_in_turn()
             && self.in_flight.len() < IN_FLIGHT_MAX
             && self.places() == self.config.mpcg as usize
             && self.lanes.iter().any(|lane| lane.head.is_some() && lane.has_budget())
@@ -134,7 +158,9 @@ impl Scheduler {
             reserved,
         });
         if let Some(mut flying) = self.take_front(index) {
-            flying.conservative.runs = reserved;
+            // In order, even what does nothing ends behind the rest; in turn, it costs nobody anything.
+            let is_free = flying.head.empty && self.serves_in_turn();
+            flying.conservative.runs = if is_free { Span::ZERO } else { reserved };
             self.in_flight.push(flying);
             self.surplus = 0;
             self.stats.dispatched += 1;
@@ -328,6 +354,11 @@ impl Scheduler {
             }
         }
     }
+}
+
+/// Whether there is nothing for the GPU to do.
+pub(super) fn is_empty(kind: GroupKind, estimate: Estimate) -> bool {
+    kind == GroupKind::Swap && estimate.span() == Span::ZERO
 }
 
 /// What is left of `whole`; of something without an end, everything.

@@ -92,14 +92,19 @@ impl InFlight {
         self.groups.push_back(flying);
     }
 
-    /// How many groups keep a place: all that are not late.
+    /// How many groups keep a place.
     pub(super) fn places(&self, now: Time) -> usize {
-        self.groups.iter().filter(|flying| flying.late_from > now).count()
+        self.keepers(now).count()
     }
 
     /// When the next group will be late.
     pub(super) fn next_late(&self, now: Time) -> Option<Time> {
-        self.groups.iter().map(|flying| flying.late_from).filter(|at| *at > now).min()
+        self.keepers(now).map(|flying| flying.late_from).min()
+    }
+
+    /// Groups that keep a place: all that are not late, and have something to do.
+    fn keepers(&self, now: Time) -> impl Iterator<Item = &Flying> {
+        self.groups.iter().filter(move |flying| flying.late_from > now && !flying.head.empty)
     }
 
     pub(super) fn position(&self, group: GroupId) -> Option<usize> {

@@ -127,6 +127,8 @@ pub struct Head {
     pub submitted: Time,
     /// What it is to its frame.
     pub kind: GroupKind,
+    /// It ends a frame, and leaves the GPU nothing to do.
+    pub empty: bool,
     /// It was on the GPU before and was taken back.
     pub preempted: bool,
 }

@@ -340,8 +340,7 @@ impl Scheduler {
         assert_eq!(waiting, self.waiting, "lanes with a waiting group are counted");
         let attached = self.slots.iter().filter(|slot| slot.lane.is_some()).count();
         assert_eq!(attached, self.lanes.len(), "one lane per attached slot");
-        let any_order = self.config.execution == Execution::AnyOrder;
-        let spare = usize::from(any_order && self.policy.chooses_freely());
+        let spare = usize::from(self.serves_in_turn());
         let most = self.surplus.max(self.config.mpcg as usize + spare);
         assert!(self.places() <= most, "at most mpcg in flight, and one more with reserved time");
         assert!(self.now < self.next_vsync, "the clock is inside the current period");
