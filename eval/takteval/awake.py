@@ -9,7 +9,7 @@ PROGRAM = Path(__file__).resolve().parents[2] / "native" / "awake"
 
 @contextlib.contextmanager
 def awake():
-    """Keeps all processors of this machine busy with nothing, behind everything else."""
+    """Wakes all processors of this machine often enough, behind everything else."""
     with subprocess.Popen([PROGRAM], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as spinning:
         try:
             if not spinning.stdout.readline():
