@@ -281,14 +281,15 @@ def scenario(live, folder, *, finishes=True, alone_ns=None):
     `alone_ns` is what a frame of each app costs alone: needed where processes have the GPU in turn.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    gpu, seen, single = {"model": live.config["execution"]}, None, set()
+    gpu, seen = {"model": live.config["execution"]}, None
     if live.takes_turns() and alone_ns is not None:
         seen = turns.attribute(live, alone_ns)
-        gpu, single = {"model": "runlist", "late_ends": True, "switch_us": round(seen.switch_ns / 1e3, 3)}, seen.single
+        gpu = {"model": "runlist", "late_ends": True, "switch_us": round(seen.switch_ns / 1e3, 3)}
     gpu["completion_delay_us"] = evenly(group["heard"] - group["ended"] for group in live.inside())
     text = [f'name = "live"\nduration_s = {duration_s(live)}\nwarm_up_s = {WARM_UP_S}\n', scheduler(live),
             "[gpu]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in gpu.items())]
-    # In the order in which they joined, which is about that of their contexts.
+    # In the order in which they joined, which is about that of their contexts. What outlasts a timeslice is a draw that
+    # cannot be cut: groups of several draws are no longer than `max_slice`, which is about a timeslice.
     for app, facts in sorted(live.apps.items()):
         rows = recording(live.by_app[app], live.released[app], live.start, live.end, finishes)
         if rows is None:
@@ -297,7 +298,7 @@ def scenario(live, folder, *, finishes=True, alone_ns=None):
         etpf_us = us(live.terms.get(app, {}).get("etpf_ns", 0))
         text.append(f'[[app]]\nname = "{facts["name"]}"\npriority = {facts["priority"]}\n'
                     f'fps = {facts["fps_mhz"] / 1000:g}\netpf_us = {etpf_us}\nsynchronous = true\n'
-                    f'service = {{ uninterruptible = {json.dumps(app in single)}, timeslice_us = {us(turns.TIMESLICE_NS)} }}\nrecording = "{facts["name"]}.csv"\n')
+                    f'service = {{ uninterruptible = {json.dumps(seen is not None)}, timeslice_us = {us(turns.TIMESLICE_NS)} }}\nrecording = "{facts["name"]}.csv"\n')
     path = folder / "live.toml"
     path.write_text("\n".join(text))
     return path, seen

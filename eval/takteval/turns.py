@@ -25,8 +25,6 @@ class NoTurns(Exception):
 class Turns:
     """How a GPU was seen to serve processes."""
 
-    # Apps whose frames are one group each.
-    single: set
     # How much later than another's end and its own cost each short group ended that waited for that end.
     changes_ns: list
     # How far apart the ends were of two groups that had the GPU for themselves and each outlast a timeslice.
@@ -55,10 +53,10 @@ def attribute(live, alone_ns):
             together = sum(map(said, frame))
             for group in frame:
                 group["cost"] = known[app] * said(group) / together
-    single = {app for app, each in frames.items() if each and median(map(len, each)) == 1}
     groups = sorted(working(live.finished()), key=lambda group: (group["came"], group["ended"]))
-    costs = {app: known[app] for app in single}
-    turns = Turns(single, after_others(groups, costs), ends_apart(groups, costs))
+    # Of apps whose frames are one group each, what a group costs is known.
+    costs = {app: known[app] for app, each in frames.items() if each and median(map(len, each)) == 1}
+    turns = Turns(after_others(groups, costs), ends_apart(groups, costs))
     if not turns.changes_ns:
         raise NoTurns("no app whose frames are one short group waited for others")
     return turns
