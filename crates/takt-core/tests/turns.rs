@@ -33,13 +33,21 @@ fn submit(scheduler: &mut Scheduler, us: u64, app: AppId, ms: u64) -> Vec<(AppId
 }
 
 fn swap(scheduler: &mut Scheduler, us: u64, app: AppId, cost: Span) -> Vec<AppId> {
-    let (group, estimate) = (GroupId(100 + u64::from(app.0)), Estimate::new(cost));
+    let (group, estimate) = (swap_of(app), Estimate::new(cost));
     scheduler.handle_event(at(us), Event::Submit { app, group, kind: GroupKind::Swap, estimate });
     dispatched(scheduler).into_iter().map(|(app, _)| app).collect()
 }
 
+fn swap_of(app: AppId) -> GroupId {
+    GroupId(100 + u64::from(app.0))
+}
+
 fn complete(scheduler: &mut Scheduler, us: u64, app: AppId) -> Vec<(AppId, Time)> {
-    let (group, finished) = (GroupId(u64::from(app.0)), at(us));
+    complete_group(scheduler, us, GroupId(u64::from(app.0)))
+}
+
+fn complete_group(scheduler: &mut Scheduler, us: u64, group: GroupId) -> Vec<(AppId, Time)> {
+    let finished = at(us);
     scheduler.handle_event(finished, Event::Complete { group, finished, cost: Cost::default(), frames: 0 });
     dispatched(scheduler)
 }
@@ -135,4 +143,42 @@ fn a_swap_that_leaves_nothing_to_do_passes_what_protects_others() {
     assert_eq!(submit(&mut scheduler, 10, FLOODS[1], 2), []);
     assert_eq!(swap(&mut scheduler, 20, FLOODS[2], Span::ZERO), [FLOODS[2]]);
     assert_eq!(submit(&mut scheduler, 30, DIAL, 4), [(DIAL, at(12_000))], "it has cost nobody anything");
+}
+
+/// In which periods a flood is let go, while a game waits whose group never fits beside the dial.
+fn periods_of_a_flood(execution: Execution, periods: u64) -> Vec<u64> {
+    let mut scheduler = scheduler(execution);
+    let (flood, game) = (FLOODS[0], AppId(4));
+    let stride = Stride::new(2).expect("two");
+    let params = AppParams { priority: Priority(3), stride, etpf: Span::ZERO, service: Service::default() };
+    scheduler.handle_event(at(0), Event::Leave { app: FLOODS[2] });
+    scheduler.handle_event(at(0), Event::Join { app: game, params, phase: 0 });
+    assert_eq!(submit(&mut scheduler, 10, game, 16), []);
+    let mut found = Vec::new();
+    for period in 0..periods {
+        // The flood draws in the beginning of each period, the dial in its end.
+        let begin = period * 16_667 + 20;
+        scheduler.handle_timeout(at(begin));
+        let mut went: Vec<_> = dispatched(&mut scheduler).into_iter().map(|(app, _)| app).collect();
+        if period == 0 || found.last() == Some(&(period - 1)) {
+            went.extend(submit(&mut scheduler, begin, flood, 2).into_iter().map(|(app, _)| app));
+        }
+        went.extend(swap(&mut scheduler, begin + 12_000, DIAL, Span::from_ms(4)));
+        assert!(went.contains(&DIAL) && !went.contains(&game), "the game does not fit: {period} {went:?}");
+        if went.contains(&flood) {
+            found.push(period);
+            complete(&mut scheduler, begin + 12_100, flood);
+        }
+        complete_group(&mut scheduler, begin + 16_000, swap_of(DIAL));
+    }
+    found
+}
+
+#[test]
+fn nobody_waits_for_long_for_a_group_that_does_not_fit() {
+    // In the game's first frame, of two periods, and in each eighth time is kept free for it.
+    let kept_free = |period: &u64| period / 2 % 8 == 0;
+    let expected: Vec<u64> = [0].into_iter().chain((2..40).filter(|period| !kept_free(period))).collect();
+    assert_eq!(periods_of_a_flood(Execution::AnyOrder, 40), expected);
+    assert_eq!(periods_of_a_flood(Execution::InOrder, 40), [0], "there, time is kept free for ever");
 }

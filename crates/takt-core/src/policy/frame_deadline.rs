@@ -3,7 +3,8 @@
 //! * **Rules.** (A) A group that could make a more important app miss a deadline is not
 //!   dispatched. (B) Within A, the earliest target goes first, ties to the more important app.
 //!   The GPU idles on purpose when nothing is safe. Where blocking is limited, apps that reserve
-//!   nothing keep clear of the releases of those that do (ADR 0018).
+//!   nothing keep clear of the releases of those that do (ADR 0018). Where processes have the GPU in
+//!   turn, what is late, has nothing reserved and does not fit gives way (ADR 0036).
 //! * **Assumptions.** Groups run no longer than their conservative prediction; the frames of the
 //!   protected apps (the most important ones that pass [`crate::analysis`]) stay within their
 //!   `etpf` and arrive at their incipient arrival. Then no protected app misses a deadline,
@@ -17,6 +18,7 @@ use super::clearance::Clearance;
 use super::profile::{Profile, TooNarrow};
 use super::{Context, Policy};
 use crate::app::AppId;
+use crate::config::Execution;
 use crate::event::Hold;
 use crate::limits::LOOKAHEAD_MAX;
 use crate::refresh::{Period, lcm};
@@ -25,6 +27,9 @@ use crate::time::{Span, Time};
 
 /// Periods to look at first; the window grows only if that does not settle the question.
 const WINDOW_FIRST: usize = 8;
+
+/// In one of so many of its frames, time is kept free for a group that does not fit.
+const INSISTS_EVERY: u64 = 8;
 
 /// Frame-deadline scheduling with reservations.
 #[derive(Clone, Debug)]
@@ -123,6 +128,9 @@ impl FrameDeadline {
                 }
             }
             let lane = &lanes[index];
+            if gives_way(lane, context) {
+                continue;
+            }
             clearance.keep(lane, context, profile);
             profile.reserve(lane);
             if lane.reserves() && nearest.is_none_or(|(target, _)| lane.target < target) {
@@ -179,6 +187,22 @@ impl Policy for FrameDeadline {
             }
         }
     }
+}
+
+/// Whether time is kept free for the group that waits, although nothing is reserved for its app and it
+/// does not fit, to no avail: it is late already.
+///
+/// Where processes have the GPU in turn, the others go on meanwhile (ADR 0036). Now and then time is kept
+/// free all the same, or a group that would fit on a GPU without them might never do so.
+fn gives_way(lane: &Lane, context: &Context) -> bool {
+    let Some(head) =
+        lane.head.filter(|_| !lane.has_budget() && matches!(lane.hold, Some(Hold::Protects { .. })))
+    else {
+        return false;
+    };
+    let since = context.config.refresh.period_at(head.submitted);
+    let frames = context.current.0.saturating_sub(since.0) / lane.stride.periods();
+    context.config.execution == Execution::AnyOrder && !frames.is_multiple_of(INSISTS_EVERY)
 }
 
 /// The last of these lanes was preferred to those above it that would have fitted, too.

@@ -276,7 +276,7 @@ fn in_company(measured_ns: f64, predicted_ns: f64) -> f64 {
 }
 
 /// In company, a group is believed to take so many times its prediction at most.
-const COMPANY_MAX: f64 = 8.0;
+const COMPANY_MAX: f64 = 4.0;
 /// What turns of others usually add up to at most, where the daemon decides who has them.
 const TURNS_NS: f64 = 50e6;
 /// A group that is said to take no longer than so many times the threshold is said to be short.
