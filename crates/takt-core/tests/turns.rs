@@ -177,7 +177,7 @@ fn periods_of_a_flood(execution: Execution, periods: u64) -> Vec<u64> {
 #[test]
 fn nobody_waits_for_long_for_a_group_that_does_not_fit() {
     // In the game's first frame, of two periods, and in each eighth time is kept free for it.
-    let kept_free = |period: &u64| period / 2 % 8 == 0;
+    let kept_free = |period: &u64| (period / 2).is_multiple_of(8);
     let expected: Vec<u64> = [0].into_iter().chain((2..40).filter(|period| !kept_free(period))).collect();
     assert_eq!(periods_of_a_flood(Execution::AnyOrder, 40), expected);
     assert_eq!(periods_of_a_flood(Execution::InOrder, 40), [0], "there, time is kept free for ever");
