@@ -10,10 +10,16 @@ PROGRAM = Path(__file__).resolve().parents[2] / "native" / "awake"
 @contextlib.contextmanager
 def awake():
     """Wakes all processors of this machine often enough, behind everything else."""
-    with subprocess.Popen([PROGRAM], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as spinning:
+    try:
+        waking = subprocess.Popen([PROGRAM], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    except OSError as error:
+        raise SystemExit(f"eval: {PROGRAM}: {error.strerror}; --awake works from the bundle (make eval-bundle)") from None
+    with waking:
         try:
-            if not spinning.stdout.readline():
-                raise SystemExit(f"eval: {PROGRAM} ended with {spinning.wait()}, so processors cannot be kept awake")
+            if not waking.stdout.readline():
+                raise SystemExit(f"eval: {PROGRAM} ended with {waking.wait()}, so processors cannot be kept awake")
             yield
+            if waking.poll() is not None:
+                raise SystemExit(f"eval: {PROGRAM} ended with {waking.returncode} on the way: processors were not kept awake")
         finally:
-            spinning.kill()
+            waking.kill()

@@ -74,7 +74,9 @@ class Report:
                 + " --awake" * bool(run["arguments"].get("awake"))
                 + f"`, commit `{run['environment']['commit']}`, {run['seconds']:.0f} s" + stood_still(run)
                 for run in self.results.runs]
+        awake = any(run["arguments"].get("awake") for run in self.results.runs)
         return ("Measured by [eval/run](../evaluation.md) on that machine: " + "; ".join(runs) +
+                awake * ". With `--awake`, processors of the virtual machine were kept from halting for long, in all modes" +
                 ". This page was written by `eval/report`; \"?\" stands for what was not measured.")
 
     def plot(self, name, svg):

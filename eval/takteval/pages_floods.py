@@ -45,8 +45,8 @@ def matrix(report):
         groups = [f"{count} × {length} ms" for length in LENGTHS_MS]
         p99 = {mode: [figure(results, f"hero-{count}x{length}ms-{mode}", "p99_ms") for length in LENGTHS_MS]
                for mode in MODES}
-        parts += [report.plot(f"floods-{count}", plots.bars(f"99th percentile of responses beside {count} floods",
-                                                            groups, p99, "ms", log=True, line=1000 / FPS)),
+        parts += [report.plot(f"floods-{count}", plots.bars(f"99th percentile of responses beside {count} flood{'s' * (count > 1)}",
+                                                            groups, p99, "ms", log=True, line=(1000 / FPS, "a period"))),
                   table(HEADS, rows)]
     parts.append(report.plot("floods-responses", plots.curves(
         "Responses beside 5 floods of 100 ms draws",

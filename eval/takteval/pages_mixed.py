@@ -36,7 +36,9 @@ def page(report):
             "## Groups in flight (`mpcg`)", plot_busy(report, "mpcg", depths), compared(results, "mpcg", depths),
             "## How long apps without reserved time may delay others", compared(results, "`max_blocking_ms`", bounds),
             f"## Predictions of `{MISPREDICTED}` wrong", compared(results, "factor", wrong),
-            "## Policies", plot_each(report, "policies", policies), compared(results, "policy", policies)]
+            "## Policies", "Policies that let all apps with reserved time meet their deadlines differ in what is left to the "
+            "others, and in how long the GPU waits: *10 to 1*, *work* and *GPU busy*.",
+            plot_each(report, "policies", policies), compared(results, "policy", policies)]
 
 
 def apps(results, modes):

@@ -47,7 +47,7 @@ def overhead(report):
     measured = {name: point["figures"] for name, point in points.items() if "figures" in point}
     series = {mode: [figures["percent_of_native"][mode] for figures in measured.values()] for mode in MODES[1:]}
     groups = [name.removeprefix("overhead-") for name in measured]
-    chart = plots.bars("Frame rate, relative to native", groups, series, "%", line=97) if measured else None
+    chart = plots.bars("Frame rate, relative to native", groups, series, "%", line=(97, "97 %")) if measured else None
     return ["Each scene ran alone and for as long, natively, hooked, measured and scheduled, in rounds of turns; rates "
             "are means of rounds, without the start of each run. "
             "*GPU busy* is the share of time with work on the GPU while measured: a scene well below 100 % waits for "

@@ -20,7 +20,7 @@ WANTED = "met rates within 1 %, utilisation within 2 %"
 
 def page(report):
     """Plays the recorded runs in the simulator."""
-    parts, found, verdicts, seen = [], [], [], []
+    parts, found, verdicts, seen, apart = [], [], [], [], {}
     for mpcg, name in RECORDED.items():
         played = play(report, name)
         if played is None:
@@ -34,8 +34,11 @@ def page(report):
                      f"{played.busy[1]:.2f} % simulated{played.left_out()}")
         verdicts.append(played.verdict())
         seen += played.seen(mpcg)
+        for commit, points in played.apart():
+            apart[commit] = max(points, apart.get(commit, 0.0))
         parts += [f"## {mpcg} groups in flight",
-                  table(["app", "priority", "met, observed", "standard error", "met, simulated", "difference"], played.rows()),
+                  table(["app", "priority", "met, observed", "standard error", f"observed before{played.commit_before()}",
+                         "met, simulated", "difference"], played.rows()),
                   played.remark()]
     if not found:
         report.verdict("simulator against reality", WANTED, "no recording, or no takt command", None)
@@ -43,7 +46,7 @@ def page(report):
     good = False if False in verdicts else IN_PART if IN_PART in verdicts else True
     report.verdict("simulator against reality", WANTED, "; ".join(found), good, "" if good is True else
                    "Apps without reserved time want more than is left, and which of their frames just end in time hangs on "
-                   "little: what groups of several draws cost is not known one by one, nor after how many of their draws the "
+                   f"little{live_apart(apart)}: what groups of several draws cost is not known one by one, nor after how many of their draws the "
                    "GPU changed to another process. The costs of draws, from time stamps around each, would tell.")
     return ["The daemon's log of the mixed scenario became a scenario whose apps replay their own groups: when they "
             "asked, what they predicted, how long they made it and what it cost the GPU. The simulator then decided anew, "
@@ -52,6 +55,12 @@ def page(report):
             "The simulated GPU serves processes in turn, as this one does ([how](../evaluation.md#turns)). What a frame costs "
             "is what it was found to cost alone; what a change of processes costs follows from the log. Busy is a GPU "
             "while a group is with its driver, so changes count.", *parts, *served(seen)]
+
+
+def live_apart(apart):
+    """How far live runs are from those before them, by commit."""
+    told = [f"of {commit} up to {points:.1f} points" for commit, points in sorted(apart.items())]
+    return f" (live runs before differ from these, those {', those '.join(told)})" if told else ""
 
 
 def served(seen):
@@ -69,8 +78,10 @@ def served(seen):
 class Played:
     """A recorded run, and what the simulator made of it."""
 
-    def __init__(self, live, simulated, busy, turns):
+    def __init__(self, live, simulated, busy, turns, before=None):
         self.live, self.simulated, self.busy, self.turns = live, simulated, busy, turns
+        # Commit and met rates of the live run before this one.
+        self.before = before
         self.observed, self.errors, self.reserving = live.met(), live.met_errors(), live.reserving()
 
     def difference(self, app):
@@ -81,6 +92,15 @@ class Played:
         """The largest difference of apps with reserved time, or of the others."""
         differences = (self.difference(app) for app in self.simulated if (app in self.reserving) == reserved)
         return max((abs(each) for each in differences if each is not None), default=0.0)
+
+    def apart(self):
+        """How far apps were, in points, from what they met in the live run before, and its commit."""
+        commit, rates = self.before or (None, {})
+        return [(commit, 100 * abs(seen - rates[app])) for app, seen in self.observed.items()
+                if seen is not None and rates.get(app) is not None]
+
+    def commit_before(self):
+        return f" ({self.before[0]})" if self.before else ""
 
     def verdict(self):
         if self.worst(True) > 1 or abs(self.busy[0] - self.busy[1]) > 2:
@@ -114,7 +134,7 @@ class Played:
         priority = {facts["name"]: facts["priority"] for facts in self.live.apps.values()}
         percent = lambda share: number(share and 100 * share, 2, " %")
         return [[app, priority[app], percent(self.observed.get(app)), percent(self.errors.get(app)),
-                 percent(self.simulated[app]), number(self.difference(app), 2)]
+                 percent(self.before and self.before[1].get(app)), percent(self.simulated[app]), number(self.difference(app), 2)]
                 for app in sorted(self.simulated, key=lambda name: -priority[name])]
 
 
@@ -145,4 +165,6 @@ def play(report, name):
                 met[app["name"]].append(app["met"])
             busy.append(live_runs.Live(live_runs.lines(trace), *window).utilisation())
     simulated = {app: mean(shares) for app, shares in met.items()}
-    return Played(live, simulated, [100 * live.utilisation(), 100 * mean(busy)], turns)
+    before = report.results.before(name)
+    known = (report.results.commit(before), before["figures"]["live"]["met"]) if before and "live" in before["figures"] else None
+    return Played(live, simulated, [100 * live.utilisation(), 100 * mean(busy)], turns, known)

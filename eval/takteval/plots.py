@@ -11,11 +11,12 @@ LINE = 18
 
 
 def bars(title, groups, series, unit, *, log=False, line=None):
-    """Bars side by side: `series` gives for each name a value, or none, per group."""
+    """Bars side by side: `series` gives for each name a value, or none, per group; `line` is a value and what it is called."""
+    limit, called = line or (None, "")
     shown = [value for values in series.values() for value in values if value]
     if not shown:
         return None
-    top = max([*shown, line or 0]) * 1.1
+    top = max([*shown, limit or 0]) * 1.1
     low = min(shown) / 2 if log else 0.0
     height = scale(low, top, log)
     slot = (WIDTH - LEFT - RIGHT) / len(groups)
@@ -37,9 +38,10 @@ def bars(title, groups, series, unit, *, log=False, line=None):
             parts.append(f'<rect x="{left:.1f}" y="{HEIGHT - BOTTOM - up:.1f}" width="{width * 0.92:.1f}" '
                          f'height="{max(up, 0.5):.1f}" fill="{COLOURS[number % len(COLOURS)]}">'
                          f"<title>{escape(f'{group}, {name}: {values[at]:g} {unit}')}</title></rect>")
-    if line:
-        y = HEIGHT - BOTTOM - height(line)
+    if limit:
+        y = HEIGHT - BOTTOM - height(limit)
         parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#c00" stroke-dasharray="4 3"/>')
+        parts.append(text(LEFT + 4, y - 4, called, "start"))
     return wrap(parts, drop + below)
 
 

@@ -288,8 +288,8 @@ def scenario(live, folder, *, finishes=True, alone_ns=None):
     gpu["completion_delay_us"] = evenly(group["heard"] - group["ended"] for group in live.inside())
     text = [f'name = "live"\nduration_s = {duration_s(live)}\nwarm_up_s = {WARM_UP_S}\n', scheduler(live),
             "[gpu]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in gpu.items())]
-    # In the order in which they joined, which is about that of their contexts. What outlasts a timeslice is a draw that
-    # cannot be cut: groups of several draws are no longer than `max_slice`, which is about a timeslice.
+    # In the order in which they joined, which is about that of their contexts. What outlasts a timeslice is taken for
+    # one draw: groups of several are mostly no longer than `max_slice`, which is about a timeslice.
     for app, facts in sorted(live.apps.items()):
         rows = recording(live.by_app[app], live.released[app], live.start, live.end, finishes)
         if rows is None:

@@ -66,6 +66,12 @@ class Results:
         return [point for point in self.superseded
                 if point["point"] == name and point["run"] > self.points[name]["run"]]
 
+    def before(self, name):
+        """What was measured of a point at length just before what counts, if anything that no host has spoilt."""
+        earlier = [point for point in self.superseded if point["point"] == name and worth(point)[1]
+                   and point["run"] < self.points[name]["run"] and lasted(point) >= SHOWN_S]
+        return max(earlier, key=lambda point: point["run"], default=None)
+
     def gpu(self):
         """What the GPU of the first run is called."""
         return re.split(r"[/(,]", self.runs[0]["environment"]["renderer"])[0].strip()
@@ -101,9 +107,13 @@ def worth(point):
     """How much a measurement says."""
     if "figures" not in point:
         return -1, False
-    seconds = point["figures"].get("window_s") or point["seconds"] or 0
-    figures = point["figures"]
+    seconds, figures = lasted(point), point["figures"]
     return min(LONG_S, round(seconds)), seconds < SHOWN_S or is_calm(figures) or is_clean(figures)
+
+
+def lasted(point):
+    """For how many seconds a point was measured."""
+    return point["figures"].get("window_s") or point["seconds"] or 0
 
 
 def is_calm(figures):

@@ -42,7 +42,7 @@ class Session:
             signal.signal(number, self.stop)
         # Whatever hangs, what was measured until then is packed in time.
         signal.setitimer(signal.ITIMER_REAL, max(1.0, self.args.budget - PACKING_S + 1))
-        with awake() if self.args.awake else contextlib.nullcontext():
+        with awake() if self.args.awake and not self.args.list else contextlib.nullcontext():
             return self.run_on()
 
     def run_on(self):

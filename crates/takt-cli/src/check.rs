@@ -234,6 +234,7 @@ fn caveats(scenario: &Scenario) -> Vec<String> {
     let gpu = &scenario.gpu;
     if gpu.model.execution() == Execution::AnyOrder {
         out.push("the GPU does not execute groups in the order of their dispatch".to_owned());
+        out.push("swaps that are said to cost nothing are not waited for".to_owned());
     }
     if gpu.dispatch_delay.hi > margins.dispatch_upper || gpu.completion_delay.hi > margins.completion_upper {
         out.push("dispatch or completion may take longer than the margins say".to_owned());

@@ -1,9 +1,10 @@
 //! A GPU that serves processes in turn: groups that are in flight together end together.
 
+use takt_core::limits::QUEUE_MAX;
 use takt_core::policy::FrameDeadline;
 use takt_core::{
-    Action, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Margins,
-    Priority, Scheduler, Service, Span, Stride, Time,
+    Action, Adjustable, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind,
+    Margins, Priority, Scheduler, Service, Span, Stride, Time,
 };
 
 const FLOODS: [AppId; 3] = [AppId(0), AppId(1), AppId(2)];
@@ -15,7 +16,10 @@ fn at(us: u64) -> Time {
 
 /// Three apps that reserve nothing, and a more important one that does.
 fn scheduler(execution: Execution) -> Scheduler {
-    let config = Config { mpcg: 2, execution, margins: Margins::NONE, ..Config::default() };
+    scheduler_with(Config { mpcg: 2, execution, margins: Margins::NONE, ..Config::default() })
+}
+
+fn scheduler_with(config: Config) -> Scheduler {
     let mut scheduler = Scheduler::new(config, Box::new(FrameDeadline::new()));
     for app in FLOODS.into_iter().chain([DIAL]) {
         let etpf = if app == DIAL { Span::from_ms(4) } else { Span::ZERO };
@@ -137,34 +141,115 @@ fn a_swap_that_leaves_nothing_to_do_waits_for_no_place_and_keeps_none() {
 
 #[test]
 fn a_swap_that_leaves_nothing_to_do_passes_what_protects_others() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
-    submit(&mut scheduler, 0, FLOODS[0], 12);
-    // The dial needs the rest of its period.
-    assert_eq!(submit(&mut scheduler, 10, FLOODS[1], 2), []);
-    assert_eq!(swap(&mut scheduler, 20, FLOODS[2], Span::ZERO), [FLOODS[2]]);
-    assert_eq!(submit(&mut scheduler, 30, DIAL, 4), [(DIAL, at(12_000))], "it has cost nobody anything");
+    let config = Config { mpcg: 2, execution: Execution::AnyOrder, ..Config::default() };
+    let dial_beside = |swaps: bool| {
+        let mut scheduler = scheduler_with(config);
+        submit(&mut scheduler, 0, FLOODS[0], 10);
+        // The dial needs the rest of its period.
+        assert_eq!(submit(&mut scheduler, 10, FLOODS[1], 3), []);
+        let passed = if swaps { swap(&mut scheduler, 20, FLOODS[2], Span::ZERO) } else { Vec::new() };
+        (passed, submit(&mut scheduler, 30, DIAL, 2))
+    };
+    let (none, alone) = dial_beside(false);
+    let (passed, beside) = dial_beside(true);
+    assert_eq!((none, passed), (vec![], vec![FLOODS[2]]));
+    assert_eq!((alone.len(), &alone), (1, &beside), "it costs nobody anything, margins included");
 }
 
-/// In which periods a flood is let go, while a game waits whose group never fits beside the dial.
-fn periods_of_a_flood(execution: Execution, periods: u64) -> Vec<u64> {
-    let mut scheduler = scheduler(execution);
-    let (flood, game) = (FLOODS[0], AppId(4));
+#[test]
+fn a_swap_that_leaves_nothing_to_do_passes_where_blocking_is_limited() {
+    let mut config = Config { mpcg: 2, execution: Execution::AnyOrder, ..Config::default() };
+    config.tuning.blocking = Span::from_us(100);
+    let mut scheduler = scheduler_with(config);
+    assert_eq!(submit(&mut scheduler, 16_600, FLOODS[0], 2), [], "the dial is released soon");
+    assert_eq!(swap(&mut scheduler, 16_610, FLOODS[1], Span::ZERO), [FLOODS[1]]);
+}
+
+#[test]
+fn what_a_swap_is_said_to_cost_can_change() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    submit(&mut scheduler, 0, FLOODS[0], 2);
+    submit(&mut scheduler, 0, FLOODS[1], 2);
+    assert_eq!(swap(&mut scheduler, 10, FLOODS[2], Span::from_ms(1)), []);
+    let revise = Event::Revise { app: FLOODS[2], group: swap_of(FLOODS[2]), estimate: Estimate::default() };
+    scheduler.handle_event(at(20), revise);
+    assert_eq!(dispatched(&mut scheduler).len(), 1);
+}
+
+#[test]
+fn a_swap_that_was_queued_behind_its_draw_follows_it_at_once() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    submit(&mut scheduler, 0, FLOODS[0], 2);
+    submit(&mut scheduler, 0, FLOODS[1], 2);
+    assert_eq!(submit(&mut scheduler, 10, FLOODS[2], 2), []);
+    assert_eq!(swap(&mut scheduler, 10, FLOODS[2], Span::ZERO), [], "its draw comes first");
+    let went: Vec<_> = complete(&mut scheduler, 3_900, FLOODS[0]).into_iter().map(|(app, _)| app).collect();
+    assert_eq!(went, [FLOODS[2], FLOODS[2]]);
+}
+
+#[test]
+fn swaps_whose_end_is_never_told_keep_nobody_off_the_gpu() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    let (app, kind, estimate) = (FLOODS[2], GroupKind::Swap, Estimate::default());
+    for number in 0..QUEUE_MAX as u64 {
+        let group = GroupId(1000 + number);
+        scheduler.handle_event(at(number), Event::Submit { app, group, kind, estimate });
+        dispatched(&mut scheduler);
+    }
+    // One that is in nobody's way, and as many as there are places.
+    assert_eq!(scheduler.in_flight(), 3);
+    assert_eq!(submit(&mut scheduler, 100, DIAL, 4).len(), 1, "reserved time needs no place");
+    complete_group(&mut scheduler, 200, GroupId(1000));
+    scheduler.handle_timeout(at(10_000));
+    assert_eq!(submit(&mut scheduler, 10_000, FLOODS[0], 1).len(), 1, "what is late keeps no place");
+}
+
+#[test]
+fn a_swap_passes_while_more_is_in_flight_than_may_be() {
+    let mut scheduler =
+        scheduler_with(Config { mpcg: 4, execution: Execution::AnyOrder, ..Config::default() });
+    for app in FLOODS {
+        submit(&mut scheduler, 0, app, 1);
+    }
+    let fewer = scheduler.config().adjustable();
+    scheduler.handle_event(at(10), Event::Adjust(Adjustable { mpcg: 1, ..fewer }));
+    // `dispatched` checks that the scheduler does not contradict itself.
+    assert_eq!(swap(&mut scheduler, 20, FLOODS[0], Span::ZERO), [FLOODS[0]]);
+}
+
+/// In which periods a flood is let go, while games wait whose groups never fit beside the dial.
+fn periods_of_a_flood(config: Config, games: u32, periods: u64) -> Vec<u64> {
+    let mut scheduler = scheduler_with(config);
+    let flood = FLOODS[0];
     let stride = Stride::new(2).expect("two");
-    let params = AppParams { priority: Priority(3), stride, etpf: Span::ZERO, service: Service::default() };
-    scheduler.handle_event(at(0), Event::Leave { app: FLOODS[2] });
-    scheduler.handle_event(at(0), Event::Join { app: game, params, phase: 0 });
-    assert_eq!(submit(&mut scheduler, 10, game, 16), []);
+    for game in 0..games {
+        let (app, priority) = (AppId(4 + game), Priority(10 + game));
+        let params = AppParams { priority, stride, etpf: Span::ZERO, service: Service::default() };
+        scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
+    }
+    let dial = AppParams {
+        priority: Priority(100),
+        stride: Stride::ONE,
+        etpf: Span::from_ms(4),
+        service: Service::default(),
+    };
+    scheduler.handle_event(at(0), Event::Change { app: DIAL, params: dial });
     let mut found = Vec::new();
     for period in 0..periods {
-        // The flood draws in the beginning of each period, the dial in its end.
+        // Games ask one after the other, the flood in the beginning of each period, the dial in its end.
         let begin = period * 16_667 + 20;
         scheduler.handle_timeout(at(begin));
         let mut went: Vec<_> = dispatched(&mut scheduler).into_iter().map(|(app, _)| app).collect();
+        if period < u64::from(games) {
+            let game = AppId(4 + u32::try_from(period).expect("a few"));
+            assert_eq!(submit(&mut scheduler, begin, game, 16), []);
+        }
         if period == 0 || found.last() == Some(&(period - 1)) {
             went.extend(submit(&mut scheduler, begin, flood, 2).into_iter().map(|(app, _)| app));
         }
         went.extend(swap(&mut scheduler, begin + 12_000, DIAL, Span::from_ms(4)));
-        assert!(went.contains(&DIAL) && !went.contains(&game), "the game does not fit: {period} {went:?}");
+        assert!(went.iter().all(|app| [flood, DIAL].contains(app)), "games do not fit: {period} {went:?}");
+        assert!(went.contains(&DIAL));
         if went.contains(&flood) {
             found.push(period);
             complete(&mut scheduler, begin + 12_100, flood);
@@ -176,9 +261,20 @@ fn periods_of_a_flood(execution: Execution, periods: u64) -> Vec<u64> {
 
 #[test]
 fn nobody_waits_for_long_for_a_group_that_does_not_fit() {
-    // In the game's first frame, of two periods, and in each eighth time is kept free for it.
-    let kept_free = |period: &u64| (period / 2).is_multiple_of(8);
-    let expected: Vec<u64> = [0].into_iter().chain((2..40).filter(|period| !kept_free(period))).collect();
-    assert_eq!(periods_of_a_flood(Execution::AnyOrder, 40), expected);
-    assert_eq!(periods_of_a_flood(Execution::InOrder, 40), [0], "there, time is kept free for ever");
+    let config = |execution| Config { mpcg: 2, execution, margins: Margins::NONE, ..Config::default() };
+    for blocking in [Span::FOREVER, Span::from_ms(3)] {
+        let mut config = config(Execution::AnyOrder);
+        config.tuning.blocking = blocking;
+        // Until a game is late, and in two of sixteen periods, time is kept free for it.
+        let goes_on = |from: u64| (from..40).filter(|period| period % 16 >= 2);
+        let beside_one: Vec<u64> = [0].into_iter().chain(goes_on(2)).collect();
+        assert_eq!(periods_of_a_flood(config, 1, 40), beside_one);
+        let beside_eight = periods_of_a_flood(config, 8, 40).into_iter().filter(|period| *period >= 10);
+        assert!(beside_eight.eq(goes_on(10)), "all keep it free in the same periods");
+    }
+    assert_eq!(
+        periods_of_a_flood(config(Execution::InOrder), 1, 40),
+        [0],
+        "there, time is kept free for ever"
+    );
 }

@@ -69,7 +69,8 @@ fn whoever_has_left_is_still_explained() {
     let count = |known: &Value| known["misses"].as_array().map(Vec::len);
     let known = why("late");
     assert!(known["left_s"].as_f64().is_some_and(|left| left >= 0.0), "{known}");
-    assert!(count(&known) > Some(20), "{known}");
+    // Deadlines that pass while the daemon does not run are told at once, as one.
+    assert!(count(&known) > Some(0), "{known}");
     assert!(known["misses"].as_array().is_some_and(|all| all.iter().all(|miss| miss["app"] == "late")));
     // Neither is anything of who has its slot now held against it.
     let mut heir = join(&daemon.path, &paced("heir"), PATIENCE).expect("joined");

@@ -7,7 +7,8 @@
 //!   turn, what is late, has nothing reserved and does not fit gives way (ADR 0036).
 //! * **Assumptions.** Groups run no longer than their conservative prediction; the frames of the
 //!   protected apps (the most important ones that pass [`crate::analysis`]) stay within their
-//!   `etpf` and arrive at their incipient arrival. Then no protected app misses a deadline,
+//!   `etpf` and arrive at their incipient arrival; where processes have the GPU in turn, swaps that are
+//!   said to cost nothing cost nothing (ADR 0035). Then no protected app misses a deadline,
 //!   whatever the others do; `takt prove` tests exactly that.
 //! * **Source.** Schnitzer, dissertation 2019, ch. 4 (listing 4.3), with the corrections of
 //!   ADR 0004 (conditional clamp) and ADR 0005 (when the GPU is free).
@@ -28,8 +29,10 @@ use crate::time::{Span, Time};
 /// Periods to look at first; the window grows only if that does not settle the question.
 const WINDOW_FIRST: usize = 8;
 
-/// In one of so many of its frames, time is kept free for a group that does not fit.
-const INSISTS_EVERY: u64 = 8;
+/// In two of sixteen periods, time is kept free for groups that are late and do not fit: in two, because
+/// who begins in one may end in the next.
+const PAUSES_EVERY: u64 = 16;
+const PAUSE: u64 = 2;
 
 /// Frame-deadline scheduling with reservations.
 #[derive(Clone, Debug)]
@@ -189,20 +192,17 @@ impl Policy for FrameDeadline {
     }
 }
 
-/// Whether time is kept free for the group that waits, although nothing is reserved for its app and it
-/// does not fit, to no avail: it is late already.
+/// Whether no time is kept free for the group that waits: it does not fit, its app has reserved nothing,
+/// and its deadline is over, so that keeping others back is of use to nobody.
 ///
-/// Where processes have the GPU in turn, the others go on meanwhile (ADR 0036). Now and then time is kept
-/// free all the same, or a group that would fit on a GPU without them might never do so.
+/// That is so where processes have the GPU in turn (ADR 0036). In some periods time is kept free all the
+/// same, for all such groups at once: or one that would fit if others paused might never do so.
 fn gives_way(lane: &Lane, context: &Context) -> bool {
-    let Some(head) =
-        lane.head.filter(|_| !lane.has_budget() && matches!(lane.hold, Some(Hold::Protects { .. })))
-    else {
-        return false;
-    };
-    let since = context.config.refresh.period_at(head.submitted);
-    let frames = context.current.0.saturating_sub(since.0) / lane.stride.periods();
-    context.config.execution == Execution::AnyOrder && !frames.is_multiple_of(INSISTS_EVERY)
+    let too_long = matches!(lane.hold, Some(Hold::Protects { .. } | Hold::Clears { .. }));
+    let late = context.current > lane.due;
+    let insists = context.current.0 % PAUSES_EVERY < PAUSE;
+    let in_turn = context.config.execution == Execution::AnyOrder;
+    in_turn && lane.head.is_some() && !lane.has_budget() && too_long && late && !insists
 }
 
 /// The last of these lanes was preferred to those above it that would have fitted, too.

@@ -1,7 +1,7 @@
 //! Parameters and estimates change while groups wait.
 
 use super::Scheduler;
-use super::groups::is_empty;
+use super::groups::costs_nothing;
 
 use crate::app::{AppId, GroupId};
 use crate::config::Adjustable;
@@ -30,7 +30,7 @@ impl Scheduler {
         };
         waiting.head.conservative = self.config.margins.conservative(estimate);
         waiting.head.optimistic = self.config.margins.optimistic(estimate);
-        waiting.head.empty = is_empty(waiting.head.kind, estimate);
+        waiting.head.costs_nothing = costs_nothing(waiting.head.kind, estimate);
         self.lanes[index].head = queue.front().map(|front| front.head);
         self.account_again(index);
     }

@@ -37,14 +37,14 @@ impl Frames {
             // The first frame counts from here: time before the first submission was not wanted.
             self.wants = true;
             if lane.target < current + lane.stride.lead() {
-                lane.target = first_whole + lane.stride.lead();
+                lane.aim_at(first_whole + lane.stride.lead());
             }
             self.desired = lane.target;
             self.due = lane.target;
         } else if lane.head.is_none() {
             // While nothing was there, the reservation may have been put off; now it is.
             let planned = self.desired + lane.stride.periods() * u64::from(self.closing);
-            lane.target = planned.max(current);
+            lane.aim_at(planned.max(current));
         }
     }
 
@@ -53,19 +53,19 @@ impl Frames {
         let last = self.desired - before.periods();
         self.desired = (last + lane.stride.periods()).max(current);
         self.due = self.desired;
-        lane.target = self.desired + lane.stride.periods() * u64::from(self.closing);
+        lane.aim_at(self.desired + lane.stride.periods() * u64::from(self.closing));
     }
 
     /// The last group of the front frame was dispatched.
     pub(super) fn closed(&mut self, lane: &mut Lane, current: Period) {
         self.closing += 1;
-        lane.target = lane.target.max(current) + lane.stride.periods();
+        lane.aim_at(lane.target.max(current) + lane.stride.periods());
     }
 
     /// The last group of a frame was taken back before it ended: that frame is the front again.
     pub(super) fn reopened(&mut self, lane: &mut Lane) {
         self.closing = self.closing.saturating_sub(1);
-        lane.target = (lane.target - lane.stride.periods()).max(self.desired);
+        lane.aim_at((lane.target - lane.stride.periods()).max(self.desired));
     }
 
     /// The oldest frame finished.
@@ -85,7 +85,7 @@ impl Frames {
         self.desired = self.desired.max(finish) + lane.stride.periods();
         self.due = self.desired;
         // Later frames may be closing already; the front frame comes after them.
-        lane.target = self.desired + lane.stride.periods() * u64::from(self.closing);
+        lane.aim_at(self.desired + lane.stride.periods() * u64::from(self.closing));
         done
     }
 

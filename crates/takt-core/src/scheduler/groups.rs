@@ -31,7 +31,7 @@ impl Scheduler {
             order: self.submissions,
             submitted: self.now,
             kind,
-            empty: is_empty(kind, estimate),
+            costs_nothing: costs_nothing(kind, estimate),
             preempted: false,
         };
         self.submissions += 1;
@@ -60,16 +60,16 @@ impl Scheduler {
         if self.config.execution == Execution::Preemptive {
             self.preempt();
         }
-        if self.serves_in_turn() {
-            self.let_empty_pass();
-        }
+        self.let_free_pass();
         while self.waiting > 0 && (self.has_place() || self.has_spare_place()) {
             self.untold = true;
             self.stats.runs += 1;
             let context = self.context();
             match self.policy.choose(&context, &mut self.lanes) {
                 Some(index) if self.has_place() || self.lanes[index].has_budget() => {
-                    self.dispatch(index, &context);
+                    self.dispatch(index, &context, false);
+                    self.surplus = 0;
+                    self.let_free_pass();
                 }
                 Some(_) | None => break,
             }
@@ -80,17 +80,25 @@ impl Scheduler {
         }
     }
 
-    /// Lets swaps go that leave the GPU nothing to do: they wait for no place and no turn, and nobody
-    /// waits for them.
-    fn let_empty_pass(&mut self) {
+    /// Lets swaps go that leave the GPU nothing to do, where it serves processes in turn: they wait for
+    /// no place and no turn, and nobody waits for them (ADR 0035).
+    ///
+    /// One of each app at a time, and only while there is room for all that have something to do: who
+    /// swaps without end and never tells of an end is in nobody's way.
+    fn let_free_pass(&mut self) {
+        if !self.serves_in_turn() {
+            return;
+        }
+        let most = IN_FLIGHT_MAX.saturating_sub(self.config.mpcg as usize + 1);
         for index in 0..self.lanes.len() {
-            let passes = |lane: &Lane| lane.head.is_some_and(|head| head.empty);
-            while passes(&self.lanes[index]) && self.in_flight.len() < IN_FLIGHT_MAX {
-                self.untold = true;
-                let lane = &mut self.lanes[index];
+            let lane = &mut self.lanes[index];
+            let free = lane.head.is_some_and(|head| head.costs_nothing);
+            if free && self.in_flight.len() < most && !self.in_flight.has_free(lane.app) {
+                // No policy has looked at it.
                 lane.target = lane.target.max(self.current);
+                self.untold = true;
                 let context = self.context();
-                self.dispatch(index, &context);
+                self.dispatch(index, &context, true);
             }
         }
     }
@@ -144,7 +152,8 @@ impl Scheduler {
         }
     }
 
-    fn dispatch(&mut self, index: usize, context: &Context) {
+    /// The first waiting group of a lane goes to the GPU; where it is `free`, past all others.
+    fn dispatch(&mut self, index: usize, context: &Context, free: bool) {
         let lane = &self.lanes[index];
         let Some(front) = self.slots[lane.app.index()].queue.front() else {
             unreachable!("policies choose lanes with a waiting group");
@@ -158,11 +167,9 @@ impl Scheduler {
             reserved,
         });
         if let Some(mut flying) = self.take_front(index) {
-            // In order, even what does nothing ends behind the rest; in turn, it costs nobody anything.
-            let is_free = flying.head.empty && self.serves_in_turn();
-            flying.conservative.runs = if is_free { Span::ZERO } else { reserved };
+            flying.conservative.runs = reserved;
+            flying.free = free;
             self.in_flight.push(flying);
-            self.surplus = 0;
             self.stats.dispatched += 1;
         }
     }
@@ -198,6 +205,7 @@ impl Scheduler {
             conservative: Bound { arrives: self.now + margins.dispatch_upper, runs: head.conservative },
             optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
             late_from: Time::NEVER,
+            free: false,
         };
         if head.kind.ends_frame() {
             lane.front = slot.queue.front_ledger(per_group);
@@ -356,8 +364,8 @@ impl Scheduler {
     }
 }
 
-/// Whether there is nothing for the GPU to do.
-pub(super) fn is_empty(kind: GroupKind, estimate: Estimate) -> bool {
+/// Whether a group is a swap that leaves the GPU nothing to do.
+pub(super) fn costs_nothing(kind: GroupKind, estimate: Estimate) -> bool {
     kind == GroupKind::Swap && estimate.span() == Span::ZERO
 }
 

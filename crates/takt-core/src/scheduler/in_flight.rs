@@ -11,6 +11,8 @@
 //! it would be in order: an end that was predicted holds for whatever is left, however much of it
 //! has been done by then. Where that end is over and groups are not, it was wrong, and what is
 //! left counts as a chain again.
+//!
+//! Groups that leave the GPU nothing to do may go past the others there, and are no part of the chain.
 
 use alloc::collections::VecDeque;
 
@@ -33,6 +35,8 @@ pub(super) struct Flying {
     pub(super) optimistic: Bound,
     /// From when on nobody counts on it any more; set when it is dispatched.
     pub(super) late_from: Time,
+    /// It has nothing for the GPU to do, and went past those that have: it is in nobody's way.
+    pub(super) free: bool,
 }
 
 /// When a group reaches the GPU and how long it runs, by one kind of prediction.
@@ -84,7 +88,11 @@ impl InFlight {
 
     pub(super) fn push(&mut self, mut flying: Flying) {
         assert!(self.groups.len() < IN_FLIGHT_MAX, "places bound what is in flight");
-        let count = self.groups.len() + 1;
+        if flying.free {
+            self.groups.push_back(flying);
+            return;
+        }
+        let count = self.working().count() + 1;
         extend(&mut self.conservative, self.idle_since, flying.conservative, count);
         extend(&mut self.optimistic, self.idle_since, flying.optimistic, count);
         let due = self.conservative.last;
@@ -92,19 +100,24 @@ impl InFlight {
         self.groups.push_back(flying);
     }
 
-    /// How many groups keep a place.
+    /// How many groups keep a place: all that are not late, and have something to do.
     pub(super) fn places(&self, now: Time) -> usize {
-        self.keepers(now).count()
+        self.working().filter(|flying| flying.late_from > now).count()
     }
 
     /// When the next group will be late.
     pub(super) fn next_late(&self, now: Time) -> Option<Time> {
-        self.keepers(now).map(|flying| flying.late_from).min()
+        self.working().map(|flying| flying.late_from).filter(|at| *at > now).min()
     }
 
-    /// Groups that keep a place: all that are not late, and have something to do.
-    fn keepers(&self, now: Time) -> impl Iterator<Item = &Flying> {
-        self.groups.iter().filter(move |flying| flying.late_from > now && !flying.head.empty)
+    /// Whether a group of this app is in flight that is in nobody's way.
+    pub(super) fn has_free(&self, app: AppId) -> bool {
+        self.groups.iter().any(|flying| flying.free && flying.app == app)
+    }
+
+    /// The chain.
+    fn working(&self) -> impl Iterator<Item = &Flying> {
+        self.groups.iter().filter(|flying| !flying.free)
     }
 
     pub(super) fn position(&self, group: GroupId) -> Option<usize> {
@@ -112,10 +125,12 @@ impl InFlight {
     }
 
     /// The end that the group at `position` can have had, if `finished` is reported at `now`: not
-    /// before it was dispatched, nor before the group that ended last.
+    /// before it was dispatched, nor before the group of the chain that ended last.
     pub(super) fn plausible_end(&self, position: usize, finished: Time, now: Time) -> Time {
-        let dispatched = self.groups.get(position).map_or(Time::ZERO, |flying| flying.dispatched);
-        finished.max(dispatched).max(self.idle_since).min(now)
+        let earliest = self.groups.get(position).map_or(self.idle_since, |flying| {
+            if flying.free { flying.dispatched } else { flying.dispatched.max(self.idle_since) }
+        });
+        finished.max(earliest).min(now)
     }
 
     /// Takes the oldest group out; it ended at `finished`.
@@ -126,6 +141,9 @@ impl InFlight {
     /// Takes the group at `position` out; it ended at `finished`, whatever those before it do.
     pub(super) fn remove(&mut self, position: usize, finished: Time) -> Option<Flying> {
         let flying = self.groups.remove(position)?;
+        if flying.free {
+            return Some(flying);
+        }
         self.idle_since = self.idle_since.max(finished);
         let all_done = self.conservative.last;
         self.rebuild();
@@ -136,9 +154,9 @@ impl InFlight {
         Some(flying)
     }
 
-    /// The group that was dispatched last.
+    /// The group of the chain that was dispatched last.
     pub(super) fn newest(&self) -> Option<&Flying> {
-        self.groups.back()
+        self.groups.iter().rfind(|flying| !flying.free)
     }
 
     /// Takes the group that was dispatched last back; says how long it can have been on the GPU.
@@ -160,7 +178,7 @@ impl InFlight {
     }
 
     fn rebuild(&mut self) {
-        for (count, next) in self.groups.iter().enumerate() {
+        for (count, next) in self.groups.iter().filter(|flying| !flying.free).enumerate() {
             extend(&mut self.conservative, self.idle_since, next.conservative, count + 1);
             extend(&mut self.optimistic, self.idle_since, next.optimistic, count + 1);
         }
@@ -169,7 +187,7 @@ impl InFlight {
     /// When the GPU is free, conservatively and optimistically (`busy_until`); `now` if it is.
     /// Completions may be heard of as late as `unheard` after the fact.
     pub(super) fn free_at(&self, now: Time, unheard: Span) -> (Time, Time) {
-        if self.groups.is_empty() {
+        if self.working().next().is_none() {
             return (now, now);
         }
         let seen_now = |chain: Chain, bound: fn(&Flying) -> Bound| {
@@ -179,7 +197,7 @@ impl InFlight {
             }
             // The first group should have ended already, or all of them; they have not, and the others
             // may come after it.
-            let rest = self.groups.iter().skip(1).map(bound);
+            let rest = self.working().skip(1).map(bound);
             rest.fold(heard_until, |free, next| free.max(next.arrives) + next.runs)
         };
         let conservative = seen_now(self.conservative, |flying| flying.conservative);

@@ -26,6 +26,9 @@ pub struct Lane {
     pub in_flight: u32,
     /// The period whose end the next frame to be dispatched should meet (`target#`).
     pub target: Period,
+    /// What `target` was before it moved on because it could not be met any more: the period whose
+    /// end that frame should have met.
+    pub due: Period,
     /// The frame whose groups are dispatched next.
     pub front: Ledger,
     /// The first waiting group.
@@ -50,6 +53,7 @@ impl Lane {
             service: params.service,
             in_flight: 0,
             target,
+            due: target,
             front: Ledger::default(),
             head: None,
             waiting: 0,
@@ -57,6 +61,11 @@ impl Lane {
             hold: None,
             hold_told: None,
         }
+    }
+
+    /// The next frame to be dispatched should meet the end of this period.
+    pub(super) fn aim_at(&mut self, period: Period) {
+        (self.target, self.due) = (period, period);
     }
 
     /// Whether a whole batch waits, or as much of one as can wait.
@@ -127,8 +136,8 @@ pub struct Head {
     pub submitted: Time,
     /// What it is to its frame.
     pub kind: GroupKind,
-    /// It ends a frame, and leaves the GPU nothing to do.
-    pub empty: bool,
+    /// It is a swap that is said to leave the GPU nothing to do.
+    pub costs_nothing: bool,
     /// It was on the GPU before and was taken back.
     pub preempted: bool,
 }

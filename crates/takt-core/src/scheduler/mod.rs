@@ -306,7 +306,7 @@ impl Scheduler {
         self.next_judgement = self.next_vsync;
         let moved = |period: Period| refresh.period_ending_near(before.end(period));
         for lane in &mut self.lanes {
-            lane.target = moved(lane.target);
+            (lane.target, lane.due) = (moved(lane.target), moved(lane.due));
             self.slots[lane.app.index()].frames.rebase(moved);
         }
     }
@@ -342,7 +342,7 @@ impl Scheduler {
         assert_eq!(attached, self.lanes.len(), "one lane per attached slot");
         let spare = usize::from(self.serves_in_turn());
         let most = self.surplus.max(self.config.mpcg as usize + spare);
-        assert!(self.places() <= most, "at most mpcg in flight, and one more with reserved time");
+        assert!(self.places() <= most, "at most mpcg keep a place, and one more with reserved time");
         assert!(self.now < self.next_vsync, "the clock is inside the current period");
     }
 }

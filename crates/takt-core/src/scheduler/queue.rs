@@ -23,7 +23,7 @@ const VACANT: Waiting = Waiting {
         order: 0,
         submitted: Time::ZERO,
         kind: GroupKind::Draw,
-        empty: false,
+        costs_nothing: false,
         preempted: false,
     },
 };

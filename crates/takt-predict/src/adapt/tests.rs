@@ -80,6 +80,21 @@ fn turns_of_others_in_a_speck_say_nothing_about_walls() {
 }
 
 #[test]
+fn turns_of_others_now_and_then_make_no_estimate_that_never_fits() {
+    let mut adaption = Adaption::new(AdaptionConfig::default());
+    let mut longest = 0;
+    for number in 0..400 {
+        let measured_ns = if number % 10 == 0 { 30_000_000.0 } else { 1_000_000.0 };
+        adaption.learn(&key(1000), &PARTS, cost(measured_ns), Disturbance::Company);
+        if number >= 100 {
+            let upper = adaption.predict(&key(1000), &PARTS, Disturbance::None).upper;
+            longest = longest.max(upper.span().as_ns());
+        }
+    }
+    assert!(longest < 7_000_000, "{longest}");
+}
+
+#[test]
 fn what_takes_long_each_time_is_believed_in_company_too() {
     let parts = Parts { of_type_ns: 20_000.0, aux_ns: 0.0 };
     let mut adaption = Adaption::new(AdaptionConfig::default());
