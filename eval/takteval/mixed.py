@@ -160,5 +160,7 @@ class Experiment:
     def brief(figures):
         met = {app["priority"]: app["met_percent"] for app in figures["apps"].values()}
         rates = {name: app["fps"] for name, app in figures["apps"].items()}
+        busy = (figures.get("live") or {}).get("utilisation")
         return (f"met % 17-12: {' '.join(f'{met[at]:g}' for at in range(17, 11, -1))}; {MISPREDICTED} "
-                f"{rates[MISPREDICTED]:.1f} FPS; work {figures['work_percent']:.1f} % of the GPU")
+                f"{rates[MISPREDICTED]:.1f} FPS; work {figures['work_percent']:.1f} % of the GPU"
+                + (f", busy {100 * busy:.1f} %" if busy is not None else ""))

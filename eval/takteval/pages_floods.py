@@ -48,12 +48,27 @@ def matrix(report):
         parts += [report.plot(f"floods-{count}", plots.bars(f"99th percentile of responses beside {count} flood{'s' * (count > 1)}",
                                                             groups, p99, "ms", log=True, line=(1000 / FPS, "a period"))),
                   table(HEADS, rows)]
+    parts += [SEVERAL, WORDS, *one_run(results)]
     parts.append(report.plot("floods-responses", plots.curves(
         "Responses beside 5 floods of 100 ms draws",
         {mode: responses(results, f"hero-5x100ms-{mode}") for mode in MODES}
         | {"takt-stretched": responses(results, "hero-5x100ms-takt-stretched"),
            "alone": responses(results, "hero-alone-native")}, "ms")))
     return parts
+
+
+WORDS = ("One flood gets less of the rest than five: while its next piece is made, nobody else has one for the GPU. Floods that are not "
+         "cut hardly get anything where their draws are longer than what may delay the app, which is what `max_blocking_ms` "
+         "promises it; those of a second run once their estimate is doubted, and then delay it after all.")
+SEVERAL = "Rows are of several commits, so some differences are those of the code."
+
+
+def one_run(results):
+    """All modes as one run found them."""
+    names = {f"hero-5x{length}ms-{mode}": (mode, f"5 × {length} ms") for length in (100, 1) for mode in MODES[:3]}
+    found = results.together(names)
+    rows = [row(results, name, mode, floods, found[name]) for name, (mode, floods) in names.items()] if found else []
+    return ["All modes in turn, in the last run that measured all of them for 20 s:", table(HEADS, rows)] if rows else []
 
 
 # Ways to cut, by how points' names end, and what verdicts say about them.
@@ -67,7 +82,7 @@ def slices(report):
     rows = [row(results, name(ms), f"pieces up to {ms} ms", "5 × 100 ms") for ms in SLICES_MS]
     rows += [row(results, "hero-5x100ms-takt-stretched", f"up to {MAX_STRETCH_MS} ms while no release is near, else 1 ms",
                  "5 × 100 ms")]
-    share = {"floods' share, %": [percent(shares(results, name(ms))) for ms in SLICES_MS]}
+    share = {"floods' share, %": [percent(shares(results, results.points.get(name(ms), {}))) for ms in SLICES_MS]}
     return ["## How long a piece may be", "Short pieces let the app through sooner, and cost the floods more.",
             report.plot("floods-slices", plots.bars("Floods' share of the GPU time that the app leaves",
                                                     [f"{ms} ms" for ms in SLICES_MS], share, "%")), table(HEADS, rows)]
@@ -103,23 +118,25 @@ def late(results):
             table(["point", "commit", "stolen", "frames", *lateness.CAUSES], rows)] if rows else []
 
 
-def row(results, name, mode, floods):
-    point = results.points.get(name)
-    figures = results.figures(name)
+def row(results, name, mode, floods, point=None):
+    """A point as it counts, or as it was found in some run."""
+    point = point or results.points.get(name)
+    figures = (point or {}).get("figures")
     if figures is None:
         why = "" if point is None else "failed" if "error" in point else "no time"
         return [floods, mode, *["?"] * 8, why]
     periods = figures["frames"] + figures["skipped"]
     return [floods, mode, number(figures["fps"], 1), f"{figures['missed']} of {periods}", number(figures["p50_ms"]),
-            number(figures["p99_ms"]), number(figures["max_ms"]), number(percent(shares(results, name)), 1, " %"),
+            number(figures["p99_ms"]), number(figures["max_ms"]), number(percent(shares(results, point)), 1, " %"),
             number((figures.get("monitor") or {}).get("clock_mhz"), 0), stolen(figures),
-            results.measured(name)]
+            results.measured(point)]
 
 
-def shares(results, name):
-    """Floods' work, relative to a flood alone in the time that the app leaves; none if not known."""
-    point, figures = results.points.get(name, {}), results.figures(name)
-    if not figures or not figures["flood_draws_per_s"]:
+def shares(results, point):
+    """Floods' work, relative to a flood alone in the time that the app leaves; none if not known, as where a response
+    is longer than what was watched."""
+    figures = point.get("figures")
+    if not figures or not figures["flood_draws_per_s"] or point["about"]["draw_ms"] / 1e3 > figures["window_s"] / 5:
         return None
     about = point["about"]
     ranges = "-ranges" if about["primitives"] else ""
@@ -187,10 +204,10 @@ def judge(results, point, factor, alone):
     takt = results.figures(point)
     if not takt or not alone:
         return None
-    share = shares(results, point)
+    share = shares(results, results.points[point])
     good = (takt["missed"] == 0 and takt["frames"] >= 1200 and takt["fps"] > 59.9 and takt["p99_ms"] <= factor * alone
             and ("x100ms" not in point or (share or 0) >= 0.8))
     pieces = WAYS[point.partition("-takt")[2]]
     return (f"{takt['fps']:.1f} FPS, {takt['missed']} missed in {takt['frames']} frames, p99 "
             f"{takt['p99_ms'] / alone:.2f} × alone, floods {number(percent(share), 1)} %{pieces} "
-            f"[{results.measured(point)}]"), good, point
+            f"[{results.measured(results.points[point])}]"), good, point

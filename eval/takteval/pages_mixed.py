@@ -32,10 +32,11 @@ def page(report):
             "time in which apps make commands as well; `nvidia-smi` samples by rules of its own. *Stolen* is the time for "
             "which processors of this virtual machine could have run and were not let by its host, in per cent of one.", loads,
             "## Native, EGL priorities, Takt", plot(report, "modes", modes), compared(results, "mode", modes),
-            apps(results, modes),
+            *one_run(results, modes), apps(results, modes),
             "## Groups in flight (`mpcg`)", plot_busy(report, "mpcg", depths), compared(results, "mpcg", depths),
             "## How long apps without reserved time may delay others", compared(results, "`max_blocking_ms`", bounds),
-            f"## Predictions of `{MISPREDICTED}` wrong", compared(results, "factor", wrong),
+            f"## Predictions of `{MISPREDICTED}` wrong", f"Too short, they let `{MISPREDICTED}` begin what does not fit, and the least "
+            "important of those with reserved time pay for it; far too long, they keep it off the GPU until they are doubted.", compared(results, "factor", wrong),
             "## Policies", "Policies that let all apps with reserved time meet their deadlines differ in what is left to the "
             "others, and in how long the GPU waits: *10 to 1*, *work* and *GPU busy*.",
             plot_each(report, "policies", policies), compared(results, "policy", policies)]
@@ -52,17 +53,29 @@ def apps(results, modes):
                  [[name, app["priority"], app["target_fps"], *cells(name)] for name, app in names.items()])
 
 
+def one_run(results, modes):
+    """All modes as one run found them."""
+    found = results.together(set(modes.values()))
+    rows = [one(results, name, mode, found[name]) for mode, name in modes.items()] if found else []
+    return ["All modes in turn, in the last run that measured all of them for 20 s:", table(heads("mode"), rows)] if rows else []
+
+
+def heads(first):
+    return [first, *(str(priority) for priority in range(17, 11, -1)), f"{MISPREDICTED} FPS", "10 to 1", "work",
+            "GPU busy", "granted", "nvidia-smi", "clock MHz", "daemon's CPU", "stolen", "measured"]
+
+
 def compared(results, head, points):
     """A column of met deadlines per priority, a row per point."""
-    heads = [head, *(str(priority) for priority in range(17, 11, -1)), f"{MISPREDICTED} FPS", "10 to 1", "work",
-             "GPU busy", "granted", "nvidia-smi", "clock MHz", "daemon's CPU", "stolen", "measured"]
     commits = {results.commit(results.points[name]) for name in points.values() if results.figures(name)}
     remark = "\n\nRows are of several commits, so some differences are those of the code." if len(commits) > 1 else ""
-    return table(heads, [one(results, name, label) for label, name in points.items()]) + remark
+    return table(heads(head), [one(results, name, label) for label, name in points.items()]) + remark
 
 
-def one(results, name, label):
-    figures = results.figures(name)
+def one(results, name, label, point=None):
+    """A point as it counts, or as it was found in some run."""
+    point = point or results.points.get(name, {})
+    figures = point.get("figures")
     if not figures:
         return [label, *["?"] * 16]
     met = {app["priority"]: app["met_percent"] for app in figures["apps"].values()}
@@ -73,7 +86,7 @@ def one(results, name, label):
             number(figures["apps"][MISPREDICTED]["fps"], 1), f"{sum(rest) / len(rest):.1f} %",
             number(figures["work_percent"], 1, " %"), share(live.get("utilisation")), share(live.get("granted")),
             number(monitor.get("utilisation_percent"), 1, " %"), number(monitor.get("clock_mhz"), 0),
-            number((figures["daemon"] or {}).get("cpu_percent"), 1, " %"), stolen(figures), results.measured(name)]
+            number((figures["daemon"] or {}).get("cpu_percent"), 1, " %"), stolen(figures), results.measured(point)]
 
 
 def plot(report, name, points):
@@ -117,7 +130,7 @@ def verdict(report):
     tuned = {each: 100 * report.results.figures(name)["live"]["utilisation"] for each, name in RECORDED.items()
              if each in judged and judged[each][1]}
     best = max(tuned, key=tuned.get, default=mpcg)
-    measured = lambda each: f"mpcg {each} [{report.results.measured(RECORDED[each])}]"
+    measured = lambda each: f"mpcg {each} [{report.results.measured(report.results.points[RECORDED[each]])}]"
     more = "" if best == mpcg else f"; {tuned[best]:.1f} % busy with {measured(best)}"
     good = judged[mpcg][1] and tuned.get(best, 0) >= 99
     since = [(each, point) for each in {mpcg, best} for point in report.results.later(RECORDED[each])]

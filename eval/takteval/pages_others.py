@@ -53,8 +53,15 @@ def overhead(report):
             "*GPU busy* is the share of time with work on the GPU while measured: a scene well below 100 % waits for "
             f"its processor, and what Takt adds there is processor time. From {GPU_BOUND_PERCENT} % on it counts as bound by the "
             "GPU. The app of our own ends each frame on the GPU before it begins the next one, so that no queue hides what asking "
-            f"adds. Measured with {commits(report.results, points.values())}.", report.plot("overhead", chart),
+            f"adds. Measured with {commits(report.results, points.values())}, for {lengths(points.values(), len(MODES))} per mode and scene; a rate of "
+            "some 90 FPS is then told to one per cent.", report.plot("overhead", chart),
             table(["scene", "native FPS", *MODES[1:], "GPU busy"], rows), *benches(report)]
+
+
+def lengths(points, parts=1):
+    """For how long points were measured."""
+    found = sorted({round(point["seconds"] / parts, 1) for point in points if "figures" in point and point["seconds"]})
+    return " to ".join(f"{seconds:g}" for seconds in ([found[0], found[-1]] if len(found) > 1 else found)) + " s"
 
 
 def commits(results, points):
@@ -101,7 +108,7 @@ def prediction(report):
             f"{report.results.prepared('prediction').get('steady_from_frame', 60)}th frame. Errors are relative to "
             "what was measured; means are of scenes; only the verdict's share of groups above the upper estimate counts all groups alike. Without adaption, what was learned on the way is left out. *Reserved* is what a daemon "
             f"makes of the upper estimate: {MARGIN_FACTOR:g} times {MARGIN_US:g} µs more. Measured with "
-            f"{commits(report.results, points.values())}.", "## Models",
+            f"{commits(report.results, points.values())}, for {lengths(points.values())} per scene.", "## Models",
             table(["model", "first frame", "steady, mean of scenes", "steady, worst scene", "without adaption",
                    "took longer than predicted", "than the upper estimate", "than reserved"], summary),
             "## Scenes: mean relative error, steady", table(["scene", "groups", f"above the upper estimate of {SCHEDULED}", *models], rows), *calibration(report)]
@@ -114,14 +121,14 @@ def calibration(report):
     parts = []
     if profile:
         shown = [each for each in profile["constants"] if each["key"] in CONSTANTS]
-        parts += ["## Clock and constants", f"`takt profile` measures by {profile['source']}. A fence is looked at beside it: "
+        parts += ["## Clock and constants", f"With {commits(report.results, [report.results.points['prediction-profile']])}, `takt profile` measures by {profile['source']}. A fence is looked at beside it: "
                   "where both tell of different times for long work, fences are believed.",
                   table(["constant", "value", "R²", "median error", "how"],
                         [[f"`{each['key']}`", number(each["value"], 3), number((each["fit"] or {}).get("r_squared"), 3),
                           number(100 * each["fit"]["error_p50"], 1, " %") if each["fit"] else "", each["note"] or ""]
                          for each in shown])]
     if train:
-        parts += ["## Models of shaders", f"`takt train --quick`: {train['shaders']} shaders made up, measured one by one; each "
+        parts += ["## Models of shaders", f"`takt train --quick`, with {commits(report.results, [report.results.points['prediction-train']])}: {train['shaders']} shaders made up, measured one by one; each "
                   "model was also fitted without a part of them, and asked about that part. They only have to do for the first frame "
                   "of a program that nobody has profiled: from then on, what was measured corrects them.",
                   table(["model", "shaders", "R²", "R², unseen", "median error, unseen"],
@@ -163,6 +170,8 @@ def judge(report, measured, models):
     groups = sum(each["groups"] for each in steady.values())
     above = lambda key: sum(each[key] * each["groups"] for each in steady.values() if each[key] is not None) / groups
     far = [scene for scene, each in steady.items() if each["mape"] > 0.02]
+    over = [scene for scene, each in steady.items() if (each["above_upper"] or 0) > 0.005]
+    exceeded = " (more than 0.5 % in " + ", ".join(f"{scene} {100 * steady[scene]['above_upper']:.1f} %" for scene in over) + ")" if over else ""
     beyond = "; above 2 %: " + ", ".join(f"{scene} {100 * steady[scene]['mape']:.1f} %" for scene in far) if far else ""
 
     def best(scene):
@@ -173,7 +182,7 @@ def judge(report, measured, models):
 
     return report.verdict(
         what, wanted, f"{100 * mape:.2f} % in the mean of {len(steady)} scenes{beyond}; exceeded by "
-        f"{100 * above('above_upper'):.2f} % of {groups} groups of steady frames, by {100 * above('above_reserved'):.2f} % with the daemon's "
+        f"{100 * above('above_upper'):.2f} % of {groups} groups of steady frames{exceeded}, by {100 * above('above_reserved'):.2f} % with the daemon's "
         f"margins ({SCHEDULED}, which schedules)", mape <= 0.02 and above("above_upper") <= 0.005,
         "" if not far else f"The best there: {', '.join(map(best, far))}. What of these scenes is seen changes from frame to frame, and with it "
         "what groups of one kind cost; kinds by what is seen would tell them apart.")

@@ -39,7 +39,7 @@ def page(report):
         parts += [f"## {mpcg} groups in flight",
                   table(["app", "priority", "met, observed", "standard error", f"observed before{played.commit_before()}",
                          "met, simulated", "difference"], played.rows()),
-                  played.remark()]
+                  played.remark(), table(["what", "p50", "p99", "longest"], played.latencies())]
     if not found:
         report.verdict("simulator against reality", WANTED, "no recording, or no takt command", None)
         return None
@@ -118,6 +118,15 @@ class Played:
         return (f"GPU busy: {self.busy[0]:.2f} % observed, {self.busy[1]:.2f} % simulated. Nine of ten delays from a grant to the "
                 f"driver lay in {grants[0]:.0f} to {grants[1]:.0f} µs, from an end to the daemon in {ends[0]:.0f} to "
                 f"{ends[1]:.0f} µs.{revised}")
+
+    def latencies(self):
+        """Rows about ways to and from the daemon, of all groups."""
+        inside = self.live.inside()
+        ways = {"asked for to granted": [group["let_go"] - group["asked"] for group in inside],
+                "granted to with the driver": [group["came"] - group["let_go"] for group in inside],
+                "finished to heard of by the daemon": [group["heard"] - group["ended"] for group in inside]}
+        at = lambda times, share: number(sorted(times)[int(share * (len(times) - 1))] / 1e3, 0, " µs")
+        return [[way, at(times, 0.5), at(times, 0.99), at(times, 1)] for way, times in ways.items() if times]
 
     def seen(self, mpcg):
         """Rows about turns."""

@@ -56,15 +56,23 @@ class Results:
         """Figures of a point, or nothing."""
         return self.points.get(name, {}).get("figures")
 
-    def measured(self, name):
+    def measured(self, point):
         """For how long a point was measured, and with which commit."""
-        point = self.points[name]
         return f"{point['figures']['window_s']:.0f} s, {self.commit(point)}"
 
     def later(self, name):
         """What was measured of a point after what counts."""
         return [point for point in self.superseded
                 if point["point"] == name and point["run"] > self.points[name]["run"]]
+
+    def together(self, names):
+        """These points as the last run found them that measured all of them at length; nothing if none did."""
+        runs = {}
+        for point in [*self.points.values(), *self.superseded]:
+            if point["point"] in names and "figures" in point and lasted(point) >= SHOWN_S:
+                runs.setdefault(point["run"], {})[point["point"]] = point
+        whole = [run for run, points in runs.items() if len(points) == len(names)]
+        return runs[max(whole)] if whole else {}
 
     def before(self, name):
         """What was measured of a point at length just before what counts, if anything that no host has spoilt."""

@@ -217,6 +217,110 @@ fn a_swap_passes_while_more_is_in_flight_than_may_be() {
     assert_eq!(swap(&mut scheduler, 20, FLOODS[0], Span::ZERO), [FLOODS[0]]);
 }
 
+#[test]
+fn swaps_pass_however_many_places_there_are() {
+    for mpcg in [1, 2, 32, 62] {
+        let config =
+            Config { mpcg, execution: Execution::AnyOrder, margins: Margins::NONE, ..Config::default() };
+        let mut scheduler = scheduler_with(config);
+        for number in 0..u64::from(mpcg) {
+            let (group, estimate) = (GroupId(1000 + number), Estimate::new(Span::from_us(10)));
+            let kind = GroupKind::Draw;
+            scheduler.handle_event(at(0), Event::Submit { app: FLOODS[0], group, kind, estimate });
+        }
+        assert_eq!(dispatched(&mut scheduler).len(), mpcg as usize);
+        assert_eq!(submit(&mut scheduler, 1, FLOODS[1], 1), [], "all places are taken");
+        assert_eq!(swap(&mut scheduler, 2, FLOODS[2], Span::ZERO), [FLOODS[2]], "{mpcg}");
+    }
+}
+
+#[test]
+fn a_swap_whose_end_is_never_told_is_given_up_while_others_go_on() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    submit(&mut scheduler, 0, FLOODS[2], 2);
+    assert_eq!(swap(&mut scheduler, 10, FLOODS[2], Span::ZERO), [FLOODS[2]]);
+    let mut lost = Vec::new();
+    for ms in (2..2_000).step_by(2) {
+        // Its draw ends after half a second, and somebody else's all the time.
+        if ms == 500 {
+            complete(&mut scheduler, ms * 1_000, FLOODS[2]);
+        }
+        scheduler.handle_timeout(at(ms * 1_000));
+        while let Some(action) = scheduler.poll_action() {
+            if let Action::Lost { group, .. } = action {
+                lost.push((ms, group));
+            }
+        }
+        submit(&mut scheduler, ms * 1_000, FLOODS[0], 1);
+        complete(&mut scheduler, ms * 1_000 + 1_000, FLOODS[0]);
+    }
+    assert_eq!(lost, [(1_000, swap_of(FLOODS[2]))], "half a second after its draw");
+}
+
+#[test]
+fn a_swap_that_passes_asks_for_no_decisions() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    submit(&mut scheduler, 0, FLOODS[0], 10);
+    swap(&mut scheduler, 10, FLOODS[2], Span::ZERO);
+    assert_eq!(submit(&mut scheduler, 20, FLOODS[1], 5), [], "the dial needs the rest");
+    let runs = scheduler.stats().runs;
+    for us in 30..40 {
+        scheduler.handle_timeout(at(us));
+        assert_eq!(dispatched(&mut scheduler), []);
+    }
+    assert_eq!(scheduler.stats().runs, runs);
+}
+
+/// Lets a game wait with a group; whether a flood of 2 ms may go so much later.
+fn may_go_beside(scheduler: &mut Scheduler, us: u64, game: Estimate, later_us: u64) -> bool {
+    let (app, group) = (FLOODS[2], GroupId(u64::from(FLOODS[2].0)));
+    scheduler.handle_event(at(us), Event::Submit { app, group, kind: GroupKind::Draw, estimate: game });
+    assert_eq!(dispatched(scheduler), []);
+    !submit(scheduler, us + later_us, FLOODS[0], 2).is_empty()
+}
+
+const PERIOD_US: u64 = 16_667;
+
+/// The same where the third app has a frame in two periods, so that both leave it time it cannot use.
+fn scheduler_with_game() -> Scheduler {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    let stride = Stride::new(2).expect("two");
+    let params = AppParams { priority: Priority(3), stride, etpf: Span::ZERO, service: Service::default() };
+    scheduler.handle_event(at(0), Event::Change { app: FLOODS[2], params });
+    scheduler
+}
+
+#[test]
+fn an_app_is_not_late_in_its_first_frame() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    // Others are served for long before it draws.
+    for period in 0..=50 {
+        submit(&mut scheduler, period * PERIOD_US + 100, FLOODS[1], 1);
+        complete(&mut scheduler, period * PERIOD_US + 1_100, FLOODS[1]);
+    }
+    submit(&mut scheduler, 50 * PERIOD_US + 1_200, FLOODS[2], 13);
+    let lane = scheduler.lanes().iter().find(|lane| lane.app == FLOODS[2]).expect("it has joined");
+    assert!(lane.due >= scheduler.current_period(), "{lane:?}");
+}
+
+#[test]
+fn a_group_without_an_end_keeps_nobody_waiting() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    assert!(may_go_beside(&mut scheduler, 100, Estimate::new(Span::FOREVER), 500));
+}
+
+#[test]
+fn a_further_group_of_a_late_frame_is_late() {
+    let mut scheduler = scheduler_with_game();
+    submit(&mut scheduler, 100, FLOODS[2], 1);
+    complete(&mut scheduler, 1_100, FLOODS[2]);
+    // Period 4 is none of those in which time is kept free.
+    let us = 4 * PERIOD_US + 100;
+    scheduler.handle_timeout(at(us));
+    dispatched(&mut scheduler);
+    assert!(may_go_beside(&mut scheduler, us, Estimate::new(Span::from_ms(16)), 500));
+}
+
 /// In which periods a flood is let go, while games wait whose groups never fit beside the dial.
 fn periods_of_a_flood(config: Config, games: u32, periods: u64) -> Vec<u64> {
     let mut scheduler = scheduler_with(config);

@@ -107,7 +107,7 @@ impl Clearance {
             return (head.conservative < Span::FOREVER).then(|| profile.offset(head.submitted));
         }
         let open = is_open(lane);
-        if open && lane.in_flight > 0 {
+        if open && lane.is_on_gpu() {
             // Its own work delays it anyway.
             return Some(if context.newest == Some(lane.app) { self.ready_c } else { self.now });
         }

@@ -131,7 +131,7 @@ impl FrameDeadline {
                 }
             }
             let lane = &lanes[index];
-            if gives_way(lane, context) {
+            if gives_way(lane, context, at_most) {
                 continue;
             }
             clearance.keep(lane, context, profile);
@@ -192,17 +192,22 @@ impl Policy for FrameDeadline {
     }
 }
 
-/// Whether no time is kept free for the group that waits: it does not fit, its app has reserved nothing,
-/// and its deadline is over, so that keeping others back is of use to nobody.
+/// Whether no time is kept free for the group that waits: it does not fit into what is `at_most`
+/// available, its app has reserved nothing, and its deadline is over, so that keeping others back is of
+/// use to nobody; or nobody knows how long it is, so that it never goes.
 ///
 /// That is so where processes have the GPU in turn (ADR 0036). In some periods time is kept free all the
 /// same, for all such groups at once: or one that would fit if others paused might never do so.
-fn gives_way(lane: &Lane, context: &Context) -> bool {
-    let too_long = matches!(lane.hold, Some(Hold::Protects { .. } | Hold::Clears { .. }));
+fn gives_way(lane: &Lane, context: &Context, at_most: i64) -> bool {
+    let Some(head) = lane.head.filter(|_| !lane.has_budget()) else {
+        return false;
+    };
+    let held = matches!(lane.hold, Some(Hold::Protects { .. } | Hold::Clears { .. }));
+    let too_long = held || head.conservative.as_signed_ns() >= at_most;
     let late = context.current > lane.due;
     let insists = context.current.0 % PAUSES_EVERY < PAUSE;
-    let in_turn = context.config.execution == Execution::AnyOrder;
-    in_turn && lane.head.is_some() && !lane.has_budget() && too_long && late && !insists
+    let unbounded = head.conservative >= Span::FOREVER;
+    context.config.execution == Execution::AnyOrder && (unbounded || too_long && late && !insists)
 }
 
 /// The last of these lanes was preferred to those above it that would have fitted, too.

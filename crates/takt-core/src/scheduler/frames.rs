@@ -9,7 +9,7 @@ use super::lane::Lane;
 use crate::app::Stride;
 use crate::event::{Action, FrameDone};
 use crate::refresh::{Period, Refresh};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// The frame account of one app.
 #[derive(Copy, Clone, Default, Debug)]
@@ -36,15 +36,19 @@ impl Frames {
         if !self.wants {
             // The first frame counts from here: time before the first submission was not wanted.
             self.wants = true;
-            if lane.target < current + lane.stride.lead() {
-                lane.aim_at(first_whole + lane.stride.lead());
-            }
+            let too_soon = lane.target < current + lane.stride.lead();
+            lane.aim_at(if too_soon { first_whole + lane.stride.lead() } else { lane.target });
             self.desired = lane.target;
             self.due = lane.target;
         } else if lane.head.is_none() {
             // While nothing was there, the reservation may have been put off; now it is.
-            let planned = self.desired + lane.stride.periods() * u64::from(self.closing);
-            lane.aim_at(planned.max(current));
+            let planned = (self.desired + lane.stride.periods() * u64::from(self.closing)).max(current);
+            if lane.front.enqueued > Span::ZERO {
+                // One more group of the same frame: what that was due at is still so.
+                lane.target = planned;
+            } else {
+                lane.aim_at(planned);
+            }
         }
     }
 

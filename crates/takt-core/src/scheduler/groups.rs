@@ -89,11 +89,13 @@ impl Scheduler {
         if !self.serves_in_turn() {
             return;
         }
-        let most = IN_FLIGHT_MAX.saturating_sub(self.config.mpcg as usize + 1);
+        // Room for those that keep a place.
+        let kept = self.config.mpcg as usize + 1;
         for index in 0..self.lanes.len() {
+            let room = self.in_flight.len() + kept < IN_FLIGHT_MAX + self.places();
             let lane = &mut self.lanes[index];
-            let free = lane.head.is_some_and(|head| head.costs_nothing);
-            if free && self.in_flight.len() < most && !self.in_flight.has_free(lane.app) {
+            let free = lane.passing == 0 && lane.head.is_some_and(|head| head.costs_nothing);
+            if free && room && self.in_flight.len() < IN_FLIGHT_MAX {
                 // No policy has looked at it.
                 lane.target = lane.target.max(self.current);
                 self.untold = true;
@@ -169,6 +171,7 @@ impl Scheduler {
         if let Some(mut flying) = self.take_front(index) {
             flying.conservative.runs = reserved;
             flying.free = free;
+            self.lanes[index].passing += u32::from(free);
             self.in_flight.push(flying);
             self.stats.dispatched += 1;
         }
@@ -297,7 +300,7 @@ impl Scheduler {
             return;
         }
         for _ in 0..position {
-            self.lose_oldest(LostBy::Order, finished);
+            self.lose(0, LostBy::Order, finished);
         }
         let begun = self.in_flight.oldest_begun();
         if let Some(flying) = self.in_flight.pop(finished) {
@@ -321,9 +324,9 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn lose_oldest(&mut self, by: LostBy, finished: Time) {
+    pub(super) fn lose(&mut self, position: usize, by: LostBy, finished: Time) {
         let begun = self.in_flight.oldest_begun();
-        if let Some(flying) = self.in_flight.pop(finished) {
+        if let Some(flying) = self.in_flight.remove(position, finished) {
             self.stats.lost += 1;
             self.actions.push(Action::Lost { app: flying.app, group: flying.group, by });
             // Known to have ended by then if a later one did; after a time-out nothing is known.
@@ -341,6 +344,7 @@ impl Scheduler {
         };
         let lane = &mut self.lanes[index];
         lane.in_flight -= 1;
+        lane.passing -= u32::from(flying.free);
         let kind = flying.head.kind;
         let ended = Ended { finished: finished.unwrap_or(self.now), occupied, kind };
         self.policy.ended(self.now, &ended, lane);

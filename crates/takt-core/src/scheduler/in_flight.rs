@@ -110,11 +110,6 @@ impl InFlight {
         self.working().map(|flying| flying.late_from).filter(|at| *at > now).min()
     }
 
-    /// Whether a group of this app is in flight that is in nobody's way.
-    pub(super) fn has_free(&self, app: AppId) -> bool {
-        self.groups.iter().any(|flying| flying.free && flying.app == app)
-    }
-
     /// The chain.
     fn working(&self) -> impl Iterator<Item = &Flying> {
         self.groups.iter().filter(|flying| !flying.free)
@@ -143,6 +138,12 @@ impl InFlight {
         let flying = self.groups.remove(position)?;
         if flying.free {
             return Some(flying);
+        }
+        // A swap ends behind the draws of its app.
+        for behind in
+            self.groups.iter_mut().skip(position).filter(|other| other.free && other.app == flying.app)
+        {
+            behind.conservative.arrives = behind.conservative.arrives.max(finished);
         }
         self.idle_since = self.idle_since.max(finished);
         let all_done = self.conservative.last;
@@ -207,11 +208,21 @@ impl InFlight {
         (conservative, optimistic)
     }
 
-    /// When to stop waiting for the oldest group.
-    pub(super) fn overdue_at(&self, timeout: Span) -> Option<Time> {
-        let first = self.groups.front()?;
-        let runs = first.conservative.runs.min(UNKNOWN_RUNS_MAX);
-        Some(self.idle_since.max(first.conservative.arrives) + runs + timeout)
+    /// When to stop waiting for a group, and where it is: the first of the chain, or one that is in
+    /// nobody's way and has no work of its app before it.
+    pub(super) fn overdue_at(&self, timeout: Span) -> Option<(Time, usize)> {
+        let first = self.groups.iter().position(|flying| !flying.free);
+        let of_chain = first.map(|position| {
+            let first = &self.groups[position];
+            let runs = first.conservative.runs.min(UNKNOWN_RUNS_MAX);
+            (self.idle_since.max(first.conservative.arrives) + runs + timeout, position)
+        });
+        let of_free = self.groups.iter().enumerate().filter(|(position, flying)| {
+            let mut before = self.groups.iter().take(*position);
+            flying.free && !before.any(|other| !other.free && other.app == flying.app)
+        });
+        let of_free = of_free.map(|(position, flying)| (flying.conservative.arrives + timeout, position));
+        of_chain.into_iter().chain(of_free).min()
     }
 }
 

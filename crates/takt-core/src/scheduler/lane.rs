@@ -24,6 +24,8 @@ pub struct Lane {
     pub service: Service,
     /// How many of its groups are in flight.
     pub in_flight: u32,
+    /// How many of those went past all others, because they leave the GPU nothing to do.
+    pub passing: u32,
     /// The period whose end the next frame to be dispatched should meet (`target#`).
     pub target: Period,
     /// What `target` was before it moved on because it could not be met any more: the period whose
@@ -52,6 +54,7 @@ impl Lane {
             etpf: params.etpf,
             service: params.service,
             in_flight: 0,
+            passing: 0,
             target,
             due: target,
             front: Ledger::default(),
@@ -81,6 +84,11 @@ impl Lane {
     pub(super) fn went(&mut self, kind: GroupKind) {
         self.waiting -= 1;
         self.batches -= u32::from(kind.ends_batch());
+    }
+
+    /// Whether the GPU may be working for it.
+    pub fn is_on_gpu(&self) -> bool {
+        self.in_flight > self.passing
     }
 
     /// Whether it has GPU time of its own in each frame, promised or not.

@@ -148,7 +148,7 @@ impl Scheduler {
 
     /// Something happened at `now`.
     pub fn handle_event(&mut self, now: Time, event: Event) {
-        self.advance(now);
+        self.undecided |= self.advance(now);
         let refused = self.stats.refused;
         match event {
             Event::Join { app, params, phase } => self.join(app, params, phase),
@@ -183,7 +183,7 @@ impl Scheduler {
     /// When to call [`Self::handle_timeout`] if nothing happens before; `None` without apps.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
-        let overdue = self.in_flight.overdue_at(self.config.completion_timeout);
+        let overdue = self.in_flight.overdue_at(self.config.completion_timeout).map(|(at, _)| at);
         let vsync = (!self.lanes.is_empty()).then_some(self.next_vsync.min(self.next_judgement));
         // One that is over was served already, unless the decision is still to come.
         let ahead = |at: &Time| self.has_work() && (*at > self.now || self.undecided);
@@ -249,6 +249,7 @@ impl Scheduler {
 impl Scheduler {
     /// Moves the clock and does what became due; says whether anything did.
     fn advance(&mut self, now: Time) -> bool {
+        let waited = self.waits_for_a_place();
         self.now = self.now.max(now);
         let mut due = false;
         if self.now >= self.next_vsync {
@@ -259,9 +260,10 @@ impl Scheduler {
             self.judge();
         }
         due |= self.has_work() && self.policy.timeout().is_some_and(|at| at <= self.now);
-        due |= self.waits_for_a_place() && (self.has_place() || self.has_spare_place());
-        while self.in_flight.overdue_at(self.config.completion_timeout).is_some_and(|at| at <= self.now) {
-            self.lose_oldest(LostBy::Timeout, self.now);
+        due |= waited && (self.has_place() || self.has_spare_place());
+        let overdue = |this: &Self| this.in_flight.overdue_at(this.config.completion_timeout);
+        while let Some((_, position)) = overdue(self).filter(|(at, _)| *at <= self.now) {
+            self.lose(position, LostBy::Timeout, self.now);
             due = true;
         }
         due
@@ -269,8 +271,8 @@ impl Scheduler {
 
     /// Whether groups wait that could go as soon as one in flight is late.
     fn waits_for_a_place(&self) -> bool {
-        let full = self.in_flight.len() >= self.config.mpcg as usize;
-        full && self.waiting > 0 && self.config.execution == Execution::AnyOrder
+        let in_turn = self.config.execution == Execution::AnyOrder;
+        in_turn && self.waiting > 0 && self.places() >= self.config.mpcg as usize
     }
 
     /// Whether there is anything a policy could decide about.
