@@ -92,16 +92,19 @@ impl Scheduler {
         // Room for those that keep a place.
         let kept = self.config.mpcg as usize + 1;
         for index in 0..self.lanes.len() {
-            let room = self.in_flight.len() + kept < IN_FLIGHT_MAX + self.places();
-            let lane = &mut self.lanes[index];
-            let free = lane.passing == 0 && lane.head.is_some_and(|head| head.costs_nothing);
-            if free && room && self.in_flight.len() < IN_FLIGHT_MAX {
-                // No policy has looked at it.
-                lane.target = lane.target.max(self.current);
-                self.untold = true;
-                let context = self.context();
-                self.dispatch(index, &context, true);
+            let lane = &self.lanes[index];
+            if lane.passing > 0 || !lane.head.is_some_and(|head| head.costs_nothing) {
+                continue;
             }
+            let flying = self.in_flight.len();
+            if flying >= IN_FLIGHT_MAX || flying + kept >= IN_FLIGHT_MAX + self.places() {
+                return;
+            }
+            // No policy has looked at it.
+            self.lanes[index].target = lane.target.max(self.current);
+            self.untold = true;
+            let context = self.context();
+            self.dispatch(index, &context, true);
         }
     }
 
