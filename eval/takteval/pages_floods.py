@@ -57,9 +57,9 @@ def matrix(report):
     return parts
 
 
-WORDS = ("One flood gets less of the rest than five: while its next piece is made, nobody else has one for the GPU. Floods that are not "
-         "cut hardly get anything where their draws are longer than what may delay the app, which is what `max_blocking_ms` "
-         "promises it; those of a second run once their estimate is doubted, and then delay it after all.")
+WORDS = ("Floods that are not cut hardly get anything where their draws are longer than what may delay the app, which is what "
+         "`max_blocking_ms` promises it; the longest run once their estimate is doubted, and then delay it after all. Why cut "
+         "draws of a second leave much of the GPU unused where there is one flood only is not known.")
 SEVERAL = "Rows are of several commits, so some differences are those of the code."
 
 
