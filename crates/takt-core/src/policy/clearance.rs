@@ -36,6 +36,8 @@ const LATE_PARTS: i64 = 4;
 pub(super) struct Clearance {
     /// How long work may be delayed; none if that is not limited.
     tolerated: Option<i64>,
+    /// Whether groups may be longer than they ask to be.
+    stretches: bool,
     now: i64,
     ready_c: i64,
     /// By when the GPU must be free, and for whom.
@@ -52,6 +54,7 @@ impl Clearance {
         let blocking = context.config.tuning.blocking;
         Self {
             tolerated: (blocking < Span::FOREVER).then_some(blocking.as_signed_ns()),
+            stretches: context.config.tuning.stretch > Span::ZERO,
             now: profile.offset(context.now),
             ready_c: profile.offset(context.ready_c),
             until: None,
@@ -86,8 +89,10 @@ impl Clearance {
         if !lane.has_budget() {
             return;
         }
-        let (release, period) = release(lane, context, profile);
-        self.due |= is_open(lane) || (release..release + period / LATE_PARTS).contains(&self.now);
+        if self.stretches && !self.due {
+            let (release, period) = release(lane, context, profile);
+            self.due = is_open(lane) || (release..release + period / LATE_PARTS).contains(&self.now);
+        }
         let Some(tolerated) = self.tolerated else {
             return;
         };

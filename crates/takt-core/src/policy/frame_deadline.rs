@@ -89,6 +89,7 @@ impl FrameDeadline {
         let mut clearance = Clearance::new(context, profile);
         let mut best: Option<Best> = None;
         let mut nearest: Option<(Period, AppId)> = None;
+        let in_turn = context.config.execution == Execution::AnyOrder;
         // Reservations only grow in this loop, so what was available is an upper bound of what is.
         let mut at_most = i64::MAX;
 
@@ -131,7 +132,7 @@ impl FrameDeadline {
                 }
             }
             let lane = &lanes[index];
-            if gives_way(lane, context, at_most) {
+            if in_turn && gives_way(lane, context, at_most) {
                 continue;
             }
             clearance.keep(lane, context, profile);
@@ -192,12 +193,12 @@ impl Policy for FrameDeadline {
     }
 }
 
-/// Whether no time is kept free for the group that waits: it does not fit into what is `at_most`
+/// Whether no time is kept free for the group that waits, where processes have the GPU in turn: it does not fit into what is `at_most`
 /// available, its app has reserved nothing, and its deadline is over, so that keeping others back is of
 /// use to nobody; or nobody knows how long it is, so that it never goes.
 ///
-/// That is so where processes have the GPU in turn (ADR 0036). In some periods time is kept free all the
-/// same, for all such groups at once: or one that would fit if others paused might never do so.
+/// In some periods time is kept free all the same, for all such groups at once: or one that would fit if
+/// others paused might never do so (ADR 0036).
 fn gives_way(lane: &Lane, context: &Context, at_most: i64) -> bool {
     let Some(head) = lane.head.filter(|_| !lane.has_budget()) else {
         return false;
@@ -207,7 +208,7 @@ fn gives_way(lane: &Lane, context: &Context, at_most: i64) -> bool {
     let late = context.current > lane.due;
     let insists = context.current.0 % PAUSES_EVERY < PAUSE;
     let unbounded = head.conservative >= Span::FOREVER;
-    context.config.execution == Execution::AnyOrder && (unbounded || too_long && late && !insists)
+    unbounded || too_long && late && !insists
 }
 
 /// The last of these lanes was preferred to those above it that would have fitted, too.
