@@ -28,7 +28,8 @@ class Report:
             if not body:
                 continue
             path = self.out / f"{self.name}-{name}.md"
-            text = "\n\n".join(part for part in [f"# {title}, on {self.results.gpu()}", *body, self.how()] if part)
+            text = "\n\n".join(part for part in [f"# {title}, on {self.results.gpu()}", *body,
+                                              f"With which commands and code: [here]({self.name}.md#machine)."] if part)
             path.write_text(text + "\n")
             links.append(f"- [{title}]({path.name})")
             yield path
@@ -40,7 +41,7 @@ class Report:
                 for name, point in sorted(self.results.points.items()) if "figures" not in point]
         parts = [f"# Takt on {self.results.gpu()}", "What was to be shown, and what was found.",
                  table(["what", "wanted", "found", "verdict"], [list(row[:4]) for row in self.verdicts]),
-                 "\n".join(["Why, and what would help:", "", *causes]) if causes else "", "\n".join(links),
+                 "\n".join(["Why, and what would help:", "", *causes]) if causes else "", "## Pages", "\n".join(links),
                  self.environment(), self.how()]
         if lost:
             parts += [f"## Points without figures ({len(lost)})", table(["point", "why"], lost)]
@@ -69,15 +70,15 @@ class Report:
     def how(self):
         """Where figures come from."""
         option = lambda run, name: f" --{name} {run['arguments'].get(name)}" * bool(run["arguments"].get(name))
-        runs = [f"`eval/run --budget {run['arguments']['budget']:.0f}"
+        runs = [f"- `eval/run --budget {run['arguments']['budget']:.0f}"
                 + "".join(option(run, name) for name in ("device", "only", "skip", "seconds", "config", "calm"))
                 + " --awake" * bool(run["arguments"].get("awake"))
                 + f"`, commit `{run['environment']['commit']}`, {run['seconds']:.0f} s" + stood_still(run)
                 for run in self.results.runs]
         awake = any(run["arguments"].get("awake") for run in self.results.runs)
-        return ("Measured by [eval/run](../evaluation.md) on that machine: " + "; ".join(runs) +
-                awake * ". With `--awake`, processors of the virtual machine were kept from halting for long, in all modes" +
-                ". This page was written by `eval/report`; \"?\" stands for what was not measured.")
+        return ("Measured by [eval/run](../evaluation.md) on that machine:\n\n" + "\n".join(runs) + "\n\n" +
+                awake * "With `--awake`, processors of the virtual machine were kept from halting for long, in all modes. " +
+                "Pages were written by `eval/report`; \"?\" stands for what was not measured.")
 
     def plot(self, name, svg):
         """Keeps a plot; the line that shows it."""

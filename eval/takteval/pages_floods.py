@@ -21,7 +21,7 @@ def page(report):
              f"priorities are high for the app and low for floods. Takt's longest piece is 1 ms unless said otherwise, "
              f"and floods may delay the app by {MAX_BLOCKING_MS} ms (`max_blocking_ms`). "
              f"The clock is the mean of what `nvidia-smi` said meanwhile: a GPU with little to do lowers it. Ratios to *alone* and shares take the least "
-             f"of the app's median alone and its medians beside others, so that both are at the clock of a busy GPU: {number(at_full_clock(results, 'p99_ms'))} ms here, p99. *Stolen* is the "
+             f"of the app's median alone and its medians beside others, so that both are at the clock of a busy GPU: {number(at_full_clock(results, 'p99_ms'))} ms here, to which p99 is compared. *Stolen* is the "
              f"time for which processors of this virtual machine could have run and were not let by its host, in per cent of "
              f"one.")
     return [loads, "## Alone", table(HEADS, [row(results, f"hero-alone-{mode}", mode, "none") for mode in
@@ -57,9 +57,10 @@ def matrix(report):
     return parts
 
 
-WORDS = ("Floods that are not cut hardly get anything where their draws are longer than what may delay the app, which is what "
-         "`max_blocking_ms` promises it; the longest run once their estimate is doubted, and then delay it after all. Why cut "
-         "draws of a second leave much of the GPU unused where there is one flood only is not known.")
+WORDS = ("Floods that are not cut are held back where their draws are longer than what may delay the app, which is what "
+         "`max_blocking_ms` promises it, until their estimates are doubted; then they run, and delay it after all. So they get little, "
+         "and more where they are several. Why cut draws of a second leave much of the GPU unused where there is one flood only "
+         "is not known.")
 SEVERAL = "Rows are of several commits, so some differences are those of the code."
 
 

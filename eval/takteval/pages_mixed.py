@@ -27,7 +27,7 @@ def page(report):
     modes = {mode: f"mixed-{mode}" for mode in ("native", "egl-priority", "takt")}
     return ["Apps, rates and GPU times per frame are those of Table 4.1 in Schnitzer's thesis; surfaces were made as "
             f"large as that takes here, or as large as they may be: *found* says what came of it. `{MISPREDICTED}` is a map with some 300 draws per frame. Priorities 17 to 12 "
-            "have reserved time. *Work* is frames times what they take alone. *GPU busy* is the share of time in which at "
+            "have reserved time. *10 to 1* is the mean share of deadlines that the last ten meet. *Work* is frames times what they take alone. *GPU busy* is the share of time in which at "
             "least one group was with the driver and not finished, by fences; *granted* counts from the grant, so the "
             "time in which apps make commands as well; `nvidia-smi` samples by rules of its own. *Stolen* is the time for "
             "which processors of this virtual machine could have run and were not let by its host, in per cent of one.", loads,

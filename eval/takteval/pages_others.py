@@ -38,7 +38,7 @@ def overhead(report):
         known = sum("figures" in point for point in points.values())
         whole = known + impossible > len(SCENES)
         report.verdict(what, wanted, f"{worst[0]:.1f} % at worst ({worst[1]}), {len(bound)} GPU-bound scenes; measured "
-                       f"{known} scenes of {len(SCENES) + 1}, {impossible} more cannot be set up natively",
+                       f"{known} scenes of {len(SCENES) + 1}, the other {impossible} cannot be set up natively",
                        False if worst[0] < 97 else True if whole else IN_PART, "" if whole else
                        "Of the other scenes glmark2 could not set up most with hooks there, and it is not known yet whether it can "
                        "without. What waits for each frame before it begins the next one pays for asking in each.")
@@ -107,7 +107,7 @@ def prediction(report):
     return ["Draw groups only. *First* is the first frame, before anything was learned; *steady* begins with the "
             f"{report.results.prepared('prediction').get('steady_from_frame', 60)}th frame. Errors are relative to "
             "what was measured; means are of scenes; only the verdict's share of groups above the upper estimate counts all groups alike. Without adaption, what was learned on the way is left out. *Reserved* is what a daemon "
-            f"makes of the upper estimate: {MARGIN_FACTOR:g} times {MARGIN_US:g} µs more. Measured with "
+            f"makes of the upper estimate: {MARGIN_FACTOR:g} × (estimate + {MARGIN_US:g} µs). Measured with "
             f"{commits(report.results, points.values())}, for {lengths(points.values())} per scene.", "## Models",
             table(["model", "first frame", "steady, mean of scenes", "steady, worst scene", "without adaption",
                    "took longer than predicted", "than the upper estimate", "than reserved"], summary),
@@ -171,7 +171,7 @@ def judge(report, measured, models):
     above = lambda key: sum(each[key] * each["groups"] for each in steady.values() if each[key] is not None) / groups
     far = [scene for scene, each in steady.items() if each["mape"] > 0.02]
     over = [scene for scene, each in steady.items() if (each["above_upper"] or 0) > 0.005]
-    exceeded = " (more than 0.5 % in " + ", ".join(f"{scene} {100 * steady[scene]['above_upper']:.1f} %" for scene in over) + ")" if over else ""
+    exceeded = " (more than 0.5 % in " + ", ".join(f"{scene} {100 * steady[scene]['above_upper']:.2f} %" for scene in over) + ")" if over else ""
     beyond = "; above 2 %: " + ", ".join(f"{scene} {100 * steady[scene]['mape']:.1f} %" for scene in far) if far else ""
 
     def best(scene):

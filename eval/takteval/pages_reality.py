@@ -50,8 +50,9 @@ def page(report):
                    "GPU changed to another process. The costs of draws, from time stamps around each, would tell.")
     return ["The daemon's log of the mixed scenario became a scenario whose apps replay their own groups: when they "
             "asked, what they predicted, how long they made it and what it cost the GPU. The simulator then decided anew, "
-            f"with the daemon's own parameters; the mean of {SEEDS} runs is told. Met is by the daemon's log here; other "
-            "pages judge by what apps noted themselves. The standard error is that of ten parts of the live run.",
+            f"with the daemon's own parameters; the mean of {SEEDS} runs is told. Met is by the daemon's log here, to which a frame "
+            "is done when its swap is; other pages judge by what apps noted themselves, from the moment they begin to draw, and count "
+            "periods without a frame of theirs as missed. The standard error is that of ten parts of the live run.",
             "The simulated GPU serves processes in turn, as this one does ([how](../evaluation.md#turns)). What a frame costs "
             "is what it was found to cost alone; what a change of processes costs follows from the log. Busy is a GPU "
             "while a group is with its driver, so changes count.", *parts, *served(seen)]

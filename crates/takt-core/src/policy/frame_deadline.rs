@@ -193,9 +193,9 @@ impl Policy for FrameDeadline {
     }
 }
 
-/// Whether no time is kept free for the group that waits, where processes have the GPU in turn: it does not fit into what is `at_most`
-/// available, its app has reserved nothing, and its deadline is over, so that keeping others back is of
-/// use to nobody; or nobody knows how long it is, so that it never goes.
+/// Whether no time is kept free for the group that waits, where processes have the GPU in turn: it does
+/// not fit into what is `at_most` available, its app has reserved nothing, and its deadline is over, so
+/// that keeping others back is of use to nobody; or nobody knows how long it is, so that it never goes.
 ///
 /// In some periods time is kept free all the same, for all such groups at once: or one that would fit if
 /// others paused might never do so (ADR 0036).
