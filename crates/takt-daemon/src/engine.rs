@@ -120,6 +120,9 @@ pub struct Office {
     pub notes: Consumer<Note>,
 }
 
+/// A turn that is later than this tells that the loop stood still.
+const STOOD_STILL: Span = Span::from_ms(100);
+
 /// The scheduling loop, one turn at a time.
 #[derive(Debug)]
 pub struct Engine {
@@ -133,6 +136,8 @@ pub struct Engine {
     gap: u64,
     /// How long it is to stay awake from now on.
     spin: Option<Span>,
+    /// When it wanted its next turn at the latest.
+    due: Option<Time>,
     stopped: bool,
 }
 
@@ -152,6 +157,7 @@ impl Engine {
             turns: Turns::default(),
             gap: 0,
             spin: None,
+            due: None,
             stopped: false,
         };
         Ok((engine, Office { orders, notes }))
@@ -212,6 +218,7 @@ impl Engine {
     pub fn turn(&mut self, now: Time, mut joined: impl FnMut(&mut Seat)) -> Option<Time> {
         self.heart.beat(now);
         self.turns.count += 1;
+        self.catch_up(now);
         // What the core is asked, and when, is told in full, so that it can be asked again.
         self.note(now, Record::Turn);
         self.drive(now, |core| core.handle_timeout(now));
@@ -232,7 +239,16 @@ impl Engine {
         for seat in self.seats.iter_mut().flatten() {
             seat.wake();
         }
-        self.scheduler.poll_timeout()
+        self.due = self.scheduler.poll_timeout();
+        self.due
+    }
+
+    /// Where the loop stood still, because it was stopped or its machine was, clients have reported in time
+    /// what nobody read. That counts as of when this turn was due, or the core would give it up first.
+    fn catch_up(&mut self, now: Time) {
+        if let Some(due) = self.due.filter(|due| now.since(*due) > STOOD_STILL) {
+            (0..self.seats.len()).for_each(|slot| self.listen(due, slot));
+        }
     }
 
     fn obey(&mut self, now: Time, order: Order, joined: &mut impl FnMut(&mut Seat)) {

@@ -98,6 +98,12 @@ impl World {
         }
     }
 
+    /// Time passes without a turn of the loop; apps do what they would.
+    fn stand_still(&mut self, seconds: u64) {
+        self.now += Span::from_ms(1_000 * seconds);
+        self.act();
+    }
+
     /// Groups end and frames begin.
     fn act(&mut self) {
         let now = self.now;
@@ -191,5 +197,18 @@ fn a_true_estimate_is_believed_once_it_was_confirmed() {
     world.run(60);
     assert_eq!(world.apps[OTHER].ran, 2, "never again, as long as no such gap comes");
     assert_eq!(world.apps[DIAL].missed, missed);
+    world.replay();
+}
+
+#[test]
+fn nobody_pays_for_a_loop_that_stood_still() {
+    let mut world = World::new(Span::from_us(500), Span::from_us(500), true);
+    for _ in 0..3 {
+        world.run(2);
+        // `read_notes` finds who is let go.
+        world.stand_still(7);
+    }
+    world.run(2);
+    assert!(world.apps[DIAL].ran >= 4 * 2 * 59, "{}", world.apps[DIAL].ran);
     world.replay();
 }

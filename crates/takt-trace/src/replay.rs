@@ -23,6 +23,9 @@ pub struct Replay {
     scheduler: Scheduler,
     rules: Rules,
     recent: VecDeque<(Time, Record)>,
+    /// When the last turn was, and whether it is over.
+    turn: Time,
+    between: bool,
     turns: u64,
     actions: u64,
 }
@@ -108,6 +111,8 @@ impl Replay {
             rules: Rules::of(&config),
             scheduler: Scheduler::new(config, chosen),
             recent: VecDeque::with_capacity(CONTEXT),
+            turn: Time::ZERO,
+            between: false,
             turns: 0,
             actions: 0,
         })
@@ -118,8 +123,9 @@ impl Replay {
         self.rules.record(at, record);
         let same = match record {
             Record::In(event) => {
+                let over = if at > self.turn { self.end_turn() } else { Ok(()) };
                 self.scheduler.handle_event(at, *event);
-                Ok(())
+                over
             }
             Record::Out(action) => {
                 self.actions += 1;
@@ -162,8 +168,18 @@ impl Replay {
         }
     }
 
+    /// Nothing was left to be done in the turn that is over. What happens before the next one is decided
+    /// about then.
+    fn end_turn(&mut self) -> Result<(), DifferenceKind> {
+        if !std::mem::replace(&mut self.between, true) {
+            self.expect(None)?;
+        }
+        Ok(())
+    }
+
     fn turn(&mut self, at: Time) -> Result<(), DifferenceKind> {
-        self.expect(None)?;
+        self.end_turn()?;
+        (self.turn, self.between) = (at, false);
         self.turns += 1;
         let scheduler = AssertUnwindSafe(&self.scheduler);
         catch_unwind(|| scheduler.check_invariants())
