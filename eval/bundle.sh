@@ -55,7 +55,7 @@ vendor mesa
 cp -r eval "$folder/"
 find "$folder/eval" -name __pycache__ -prune -exec rm -rf {} +
 # Constants and models of GPUs that were measured before.
-cp -r eval/store "$folder/"
+mv "$folder/eval/store" "$folder/"
 cp scenarios/thesis-mixed.toml "$folder/scenarios/"
 git describe --always --dirty --abbrev=12 >"$folder/COMMIT"
 

@@ -23,3 +23,10 @@ def stolen_percent(figures):
 
 def stolen(figures):
     return number(stolen_percent(figures), 0, " %")
+
+
+def in_one_run(results, names, heads, row):
+    """A table of points as one run found them, which `row` makes of a name and its point."""
+    found = results.together(set(names))
+    return ["All of them in turn, in the last run that measured all for 20 s:",
+            table(heads, [row(name, found[name]) for name in names])] if found else []

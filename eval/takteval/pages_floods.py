@@ -2,7 +2,7 @@
 
 from takteval import frames, lateness, plots
 from takteval.floods import FPS, LENGTHS_MS, MAX_BLOCKING_MS, MAX_STRETCH_MS, MODES, SLICES_MS
-from takteval.markdown import IN_PART, number, stolen, table
+from takteval.markdown import IN_PART, in_one_run, number, stolen, table
 
 HEADS = ["floods", "mode", "FPS", "missed", "p50 ms", "p99 ms", "max ms", "floods' share of the rest", "clock MHz",
          "stolen", "measured"]
@@ -48,7 +48,9 @@ def matrix(report):
         parts += [report.plot(f"floods-{count}", plots.bars(f"99th percentile of responses beside {count} flood{'s' * (count > 1)}",
                                                             groups, p99, "ms", log=True, line=(1000 / FPS, "a period"))),
                   table(HEADS, rows)]
-    parts += [SEVERAL, WORDS, *one_run(results)]
+    names = [f"hero-{count}x{length}ms-{mode}" for count in (5, 1) for length in LENGTHS_MS for mode in MODES]
+    alone = shares(results, results.points.get("hero-1x1000ms-takt", {}))
+    parts += [results.several(names), WORDS + f" {UNKNOWN}" * (alone is not None and alone < LITTLE), *one_run(results)]
     parts.append(report.plot("floods-responses", plots.curves(
         "Responses beside 5 floods of 100 ms draws",
         {mode: responses(results, f"hero-5x100ms-{mode}") for mode in MODES}
@@ -59,17 +61,16 @@ def matrix(report):
 
 WORDS = ("Floods that are not cut are held back where their draws are longer than what may delay the app, which is what "
          "`max_blocking_ms` promises it, until their estimates are doubted; then they run, and delay it after all. So they get little, "
-         "and more where they are several. Why cut draws of a second leave much of the GPU unused where there is one flood only "
-         "is not known.")
-SEVERAL = "Rows are of several commits, so some differences are those of the code."
+         "and more where they are several.")
+UNKNOWN = "Why cut draws of a second leave so much of the GPU unused where there is one flood only is not known."
+# Of what is left, a flood that is cut should get more than this.
+LITTLE = 0.6
 
 
 def one_run(results):
     """All modes as one run found them."""
     names = {f"hero-5x{length}ms-{mode}": (mode, f"5 × {length} ms") for length in (100, 1) for mode in MODES[:3]}
-    found = results.together(names)
-    rows = [row(results, name, mode, floods, found[name]) for name, (mode, floods) in names.items()] if found else []
-    return ["All modes in turn, in the last run that measured all of them for 20 s:", table(HEADS, rows)] if rows else []
+    return in_one_run(results, names, HEADS, lambda name, point: row(results, name, *names[name], point))
 
 
 # Ways to cut, by how points' names end, and what verdicts say about them.

@@ -3,7 +3,7 @@
 from statistics import mean
 
 from takteval import plots
-from takteval.markdown import IN_PART, number, stolen, table
+from takteval.markdown import IN_PART, in_one_run, number, stolen, table
 from takteval.mixed import MISPREDICTED, MISPREDICTIONS, POLICIES
 
 MPCG = range(1, 11)
@@ -32,7 +32,8 @@ def page(report):
             "time in which apps make commands as well; `nvidia-smi` samples by rules of its own. *Stolen* is the time for "
             "which processors of this virtual machine could have run and were not let by its host, in per cent of one.", loads,
             "## Native, EGL priorities, Takt", plot(report, "modes", modes), compared(results, "mode", modes),
-            *one_run(results, modes), apps(results, modes),
+            *in_one_run(results, list(modes.values()), heads("mode"),
+                        lambda name, point: one(results, name, name.removeprefix("mixed-"), point)), apps(results, modes),
             "## Groups in flight (`mpcg`)", plot_busy(report, "mpcg", depths), compared(results, "mpcg", depths),
             "## How long apps without reserved time may delay others", compared(results, "`max_blocking_ms`", bounds),
             f"## Predictions of `{MISPREDICTED}` wrong", f"Too short, they let `{MISPREDICTED}` begin what does not fit, and the least "
@@ -53,13 +54,6 @@ def apps(results, modes):
                  [[name, app["priority"], app["target_fps"], *cells(name)] for name, app in names.items()])
 
 
-def one_run(results, modes):
-    """All modes as one run found them."""
-    found = results.together(set(modes.values()))
-    rows = [one(results, name, mode, found[name]) for mode, name in modes.items()] if found else []
-    return ["All modes in turn, in the last run that measured all of them for 20 s:", table(heads("mode"), rows)] if rows else []
-
-
 def heads(first):
     return [first, *(str(priority) for priority in range(17, 11, -1)), f"{MISPREDICTED} FPS", "10 to 1", "work",
             "GPU busy", "granted", "nvidia-smi", "clock MHz", "daemon's CPU", "stolen", "measured"]
@@ -67,9 +61,8 @@ def heads(first):
 
 def compared(results, head, points):
     """A column of met deadlines per priority, a row per point."""
-    commits = {results.commit(results.points[name]) for name in points.values() if results.figures(name)}
-    remark = "\n\nRows are of several commits, so some differences are those of the code." if len(commits) > 1 else ""
-    return table(heads(head), [one(results, name, label) for label, name in points.items()]) + remark
+    return "\n\n".join(filter(None, [table(heads(head), [one(results, name, label) for label, name in points.items()]),
+                                      results.several(points.values())]))
 
 
 def one(results, name, label, point=None):

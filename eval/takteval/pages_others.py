@@ -53,9 +53,16 @@ def overhead(report):
             "*GPU busy* is the share of time with work on the GPU while measured: a scene well below 100 % waits for "
             f"its processor, and what Takt adds there is processor time. From {GPU_BOUND_PERCENT} % on it counts as bound by the "
             "GPU. The app of our own ends each frame on the GPU before it begins the next one, so that no queue hides what asking "
-            f"adds. Measured with {commits(report.results, points.values())}, for {lengths(points.values(), len(MODES))} per mode and scene; a rate of "
-            "some 90 FPS is then told to one per cent.", report.plot("overhead", chart),
+            f"adds. Measured with {commits(report.results, points.values())}, for {lengths(points.values(), len(MODES))} per mode and scene"
+            f"{resolution(points.values())}.", report.plot("overhead", chart),
             table(["scene", "native FPS", *MODES[1:], "GPU busy"], rows), *benches(report)]
+
+
+def resolution(points):
+    """What a frame more or less is of the slowest scene's rate."""
+    frames = [point["figures"]["fps"]["native"] * point["seconds"] / len(MODES) for point in points
+              if point.get("figures") and point["seconds"]]
+    return f": one frame is {100 / min(frames):.1f} % of the slowest" if frames else ""
 
 
 def lengths(points, parts=1):

@@ -74,6 +74,11 @@ class Results:
         whole = [run for run, points in runs.items() if len(points) == len(names)]
         return runs[max(whole)] if whole else {}
 
+    def several(self, names):
+        """A remark, where points are of several commits."""
+        commits = {self.commit(self.points[name]) for name in names if self.figures(name)}
+        return "Rows are of several commits, so some differences are those of the code." if len(commits) > 1 else ""
+
     def before(self, name):
         """What was measured of a point at length just before what counts, if anything that no host has spoilt."""
         earlier = [point for point in self.superseded if point["point"] == name and worth(point)[1]
