@@ -17,6 +17,11 @@ MODES = ("native", "egl-priority", "takt", "takt-unsliced")
 MAX_BLOCKING_MS = 0.3
 # How long pieces may be in mode takt-stretched, where no release is near.
 MAX_STRETCH_MS = 4
+# Floods of another make: triangles enough to be cut into ranges of them, or sides so many times as long, for the same
+# time, so that there are more fragments and each is shorter.
+RANGES, WIDE = "ranges", "wide"
+PRIMITIVES = 2000
+WIDER = 4
 
 
 class Experiment:
@@ -53,28 +58,30 @@ class Experiment:
         points += [self.point(5, 10, mode) for mode in MODES[:3]] + [self.alone_point(10)]
         points += [self.point(1, 100, mode) for mode in MODES[:3]]
         points += [self.point(5, 100, "takt", slice_ms=ms) for ms in (0.25, 0.5)]
-        points += [self.point(5, 100, "takt", primitives=2000), self.alone_point(100, primitives=2000)]
+        points += [self.point(5, 100, "takt", make=RANGES), self.alone_point(100, make=RANGES)]
         points += [self.point(5, 1, "takt-deadlines")]
         points += [self.point(5, 1000, mode) for mode in MODES[:3]] + [self.alone_point(1000)]
         points += [self.point(1, length, mode, rank=LAST) for length in (1, 10, 1000) for mode in MODES[:3]]
         points += [self.point(5, 100, "takt", rank=LAST, mpcg=mpcg) for mpcg in (1, 4)]
+        for count, length in ((1, 1000), (5, 100)):
+            points += [self.point(count, length, "takt", rank=LAST, make=WIDE), self.alone_point(length, make=WIDE, rank=LAST)]
         points += [self.point(count, length, "takt-unsliced", rank=LAST) for count in (1, 5) for length in LENGTHS_MS
                    if (count, length) != (5, 100)]
         return points
 
-    def flood_command(self, length_ms, primitives, log):
+    def flood_command(self, length_ms, make, log):
         # What is behind a long draw would only be waited for at the end.
         in_flight = 1 if length_ms >= 1000 else 2
-        shape = ["--primitives", primitives] if primitives else []
-        return [self.machine.bin / "takt-flood", "--platform", "device", "--size", self.floods.size, "--iterations",
-                self.floods.loops(length_ms * self.scale), "--in-flight", in_flight, "--json", "--frame-log", log,
-                *shape]
+        floods = self.floods.wider(WIDER) if make == WIDE else self.floods
+        return [self.machine.bin / "takt-flood", "--platform", "device", "--size", floods.size, "--iterations",
+                floods.loops(length_ms * self.scale), "--in-flight", in_flight, "--json", "--frame-log", log,
+                *(["--primitives", PRIMITIVES] if make == RANGES else [])]
 
-    def alone_point(self, length_ms, primitives=None, rank=LATER):
+    def alone_point(self, length_ms, make=None, rank=LATER):
         """How much one flood gets done without anybody else: all of the GPU."""
         def measure(folder, seconds):
             with Crew(folder) as crew:
-                crew.start("flood-1", self.flood_command(length_ms, primitives, folder / "flood-1.csv"),
+                crew.start("flood-1", self.flood_command(length_ms, make, folder / "flood-1.csv"),
                            self.machine.env())
                 window = load.measured(crew, [folder / "flood-1.csv"], WARM_UP_S, seconds)
             work = frames.done(frames.read(folder / "flood-1.csv"), window)
@@ -82,13 +89,13 @@ class Experiment:
                 raise Failed("the flood finished no frame")
             return {"window_s": window.seconds, "draws_per_s": work / window.seconds,
                     "draw_ms": 1000 * window.seconds / work}
-        name = f"flood-alone-{length_ms}ms" + ("-ranges" if primitives else "")
-        about = {"mode": "native", "floods": 1, "draw_ms": length_ms, "primitives": primitives, "alone": True}
+        name = f"flood-alone-{length_ms}ms" + (f"-{make}" if make else "")
+        about = {"mode": "native", "floods": 1, "draw_ms": length_ms, "make": make, "alone": True}
         want_s = 12 if length_ms >= 1000 else 8 if rank == MUST else 5
         return Point("floods", name, measure, rank, want_s=want_s, least_s=4, extra_s=2, about=about)
 
-    def point(self, count, length_ms, mode, rank=LATER, *, slice_ms=1.0, mpcg=2, primitives=None, record=False):
-        about = {"mode": mode, "floods": count, "draw_ms": length_ms, "primitives": primitives,
+    def point(self, count, length_ms, mode, rank=LATER, *, slice_ms=1.0, mpcg=2, make=None, record=False):
+        about = {"mode": mode, "floods": count, "draw_ms": length_ms, "make": make,
                  "mpcg": mpcg if mode.startswith("takt") else None,
                  "slice_ms": {"takt": slice_ms, "takt-stretched": slice_ms, "takt-deadlines": slice_ms,
                               "takt-unsliced": 0}.get(mode)}
@@ -102,7 +109,7 @@ class Experiment:
                 crew.sleep(0.5)
                 logs = [folder / f"flood-{number}.csv" for number in range(1, count + 1)]
                 for log in logs:
-                    flood(log.stem, self.flood_command(length_ms, primitives, log))
+                    flood(log.stem, self.flood_command(length_ms, make, log))
                 with Monitor(self.machine, crew) as monitor:
                     window = load.measured(crew, logs, WARM_UP_S, seconds)
                 killed = crew.stop(patience_s=min(5.0, 2 + 2 * count * length_ms * self.scale / 1000))
@@ -116,7 +123,7 @@ class Experiment:
             return figures | {"flood_draws_per_s": [round(each / window.seconds, 4) for each in work]}
 
         name = f"hero-{count}x{length_ms}ms-{mode}" if count else f"hero-alone-{mode}"
-        name += f"-slice{slice_ms:g}" * (slice_ms != 1.0) + f"-mpcg{mpcg}" * (mpcg != 2) + "-ranges" * bool(primitives)
+        name += f"-slice{slice_ms:g}" * (slice_ms != 1.0) + f"-mpcg{mpcg}" * (mpcg != 2) + (f"-{make}" if make else "")
         # Floods of long draws take as long to start and to end.
         extra_s = 3.0 if length_ms < 1000 else 8.0
         want_s = 20 if rank == MUST else 5 if length_ms < 1000 else 8

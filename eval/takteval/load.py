@@ -11,6 +11,8 @@ FINISH = ["--platform", "device", "--finish"]
 # Bytes of a frame log without frames, and how long to wait for first frames.
 LOG_HEAD = 60
 STARTING_S = 4.0
+# How long frames are timed; the median is at the clock of a busy GPU then, not at that of one that has just been idle.
+TIMED_S = 0.8
 
 
 def flood(machine, size, ms):
@@ -47,6 +49,11 @@ class Floods:
         """As an earlier run has found it."""
         return cls(facts["size"], facts["ms_per_loop"], facts["base_ms"])
 
+    def wider(self, times):
+        """The same where sides are so many times as long: fragments share what a draw takes."""
+        size = "x".join(str(times * int(side)) for side in self.size.split("x"))
+        return Floods(size, self.ms_per_loop * times ** 2, self.base_ms)
+
     def loops(self, ms):
         return max(1, round((ms - self.base_ms) / self.ms_per_loop))
 
@@ -55,8 +62,8 @@ class Floods:
 
 
 def frame_ms(machine, command):
-    """How long a frame takes on an idle GPU."""
-    said = json.loads(run([*command, *FINISH, "--fps", "0", "--warm-up", "3", "--frames", "25", "--json"],
+    """How long a frame takes on a GPU that has nothing else to do, and has raised its clock."""
+    said = json.loads(run([*command, *FINISH, "--fps", "0", "--warm-up", "3", "--seconds", TIMED_S, "--json"],
                           machine.env(), 60))
     return said["response_us"]["p50"] / 1e3
 

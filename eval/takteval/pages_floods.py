@@ -141,8 +141,8 @@ def shares(results, point):
     if not figures or not figures["flood_draws_per_s"] or point["about"]["draw_ms"] / 1e3 > figures["window_s"] / 5:
         return None
     about = point["about"]
-    ranges = "-ranges" if about["primitives"] else ""
-    alone = results.figures(f"flood-alone-{about['draw_ms']}ms{ranges}")
+    make = f"-{about['make']}" if about["make"] else ""
+    alone = results.figures(f"flood-alone-{about['draw_ms']}ms{make}")
     hero_ms = at_full_clock(results, "p50_ms")
     if not alone or not hero_ms:
         return None
