@@ -11,7 +11,7 @@ from takteval.plan import LATER, MUST, SOON, Point
 
 # From when all apps have drawn a frame, for which they have so long.
 WARM_UP_S = 1.0
-STARTING_S = 6.0
+STARTING_S = 3.0
 # TimeGraph's four variants: predictable response time or high throughput, budgets looked at after or before.
 TIMEGRAPH = {f"timegraph-{turn}-{look}": {"turns": turns, "enforcement": enforcement}
              for turn, turns in (("prt", "single"), ("ht", "following"))

@@ -18,7 +18,7 @@ SCENES = {
     "effect2d-blur": "effect2d:kernel=1,1,1,1,1;1,1,1,1,1;1,1,1,1,1;",
     "shadow": "shadow",
     "conditionals-5-5": "conditionals:fragment-steps=5:vertex-steps=5",
-    "function-high-5": "function:fragment-complexity=medium:fragment-steps=5",
+    "function-medium-5": "function:fragment-complexity=medium:fragment-steps=5",
     "loop-dynamic": "loop:fragment-loop=false:fragment-steps=5:vertex-steps=5",
     "build-arrays": "build:use-vbo=false",
     "texture-nearest": "texture:texture-filter=nearest",
