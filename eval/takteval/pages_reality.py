@@ -1,26 +1,20 @@
 """The page about the simulator and what it makes of live runs."""
 
-import json
-import subprocess
-import tempfile
-from collections import defaultdict
-from pathlib import Path
-from statistics import mean, quantiles
+from statistics import median
 
-from takteval import reality as live_runs
 from takteval.daemon import LOG
 from takteval.markdown import IN_PART, number, table
 from takteval.pages_mixed import RECORDED
-from takteval.turns import NoTurns
+from takteval.playing import SEEDS, Played
+from takteval.reality import Live, lines
+from takteval.turns import Unplayable
 
-# Runs of the simulator for each live one.
-SEEDS = 5
 WANTED = "met rates within 1 %, utilisation within 2 %"
 
 
 def page(report):
     """Plays the recorded runs in the simulator."""
-    parts, found, verdicts, seen, apart = [], [], [], [], {}
+    parts, found, verdicts, seen, apart, moved = [], [], [], [], {}, 0.0
     for mpcg, name in RECORDED.items():
         played = play(report, name)
         if played is None:
@@ -33,12 +27,13 @@ def page(report):
                      f"others {played.worst(False):.2f} %, utilisation {played.busy[0]:.2f} % observed, "
                      f"{played.busy[1]:.2f} % simulated{played.left_out()}")
         verdicts.append(played.verdict())
-        seen += played.seen(mpcg)
+        seen.append(played.seen(mpcg))
+        moved = max(moved, *(100 * (most - least) for least, most in played.played.bounds.values()))
         for commit, points in played.apart():
             apart[commit] = max(points, apart.get(commit, 0.0))
         parts += [f"## {mpcg} groups in flight",
                   table(["app", "priority", "met, observed", "standard error", f"observed before{played.commit_before()}",
-                         "met, simulated", "difference"], played.rows()),
+                         "met, simulated", "from", "to", "difference"], played.rows()),
                   played.remark(), table(["what", "p50", "p99", "longest"], played.latencies())]
     if not found:
         report.verdict("simulator against reality", WANTED, "no recording, or no takt command", None)
@@ -46,16 +41,18 @@ def page(report):
     good = False if False in verdicts else IN_PART if IN_PART in verdicts else True
     report.verdict("simulator against reality", WANTED, "; ".join(found), good, "" if good is True else
                    "Apps without reserved time want more than is left, and which of their frames just end in time hangs on "
-                   f"little{live_apart(apart)}: what groups of several draws cost is not known one by one, nor after how many of their draws the "
-                   "GPU changed to another process. The costs of draws, from time stamps around each, would tell.")
+                   f"little{live_apart(apart)}. Not known are the order in which the GPU serves processes, which alone moves them by up to "
+                   f"{moved:.1f} points, what groups of several draws cost one by one, and after how many of their draws the GPU changed to "
+                   "another process. Time stamps around each draw would tell.")
     return ["The daemon's log of the mixed scenario became a scenario whose apps replay their own groups: when they "
             "asked, what they predicted, how long they made it and what it cost the GPU. The simulator then decided anew, "
-            f"with the daemon's own parameters; the mean of {SEEDS} runs is told. Met is by the daemon's log here, to which a frame "
+            f"with the daemon's own parameters, {SEEDS} times. Met is by the daemon's log here, to which a frame "
             "is done when its swap is; other pages judge by what apps noted themselves, from the moment they begin to draw, and count "
             "periods without a frame of theirs as missed. The standard error is that of ten parts of the live run.",
             "The simulated GPU serves processes in turn, as this one does ([how](../evaluation.md#turns)). What a frame costs "
-            "is what it was found to cost alone; what a change of processes costs follows from the log. Busy is a GPU "
-            "while a group is with its driver, so changes count.", *parts, *served(seen)]
+            "is what it was found to cost alone; what a change of processes costs is fitted (below). Busy is a GPU "
+            "while a group is with its driver, so changes count. In which order it serves processes is nowhere to be read, so each "
+            "run has another: the mean of runs is told, and what they range *from* and *to*.", *parts, *served(seen)]
 
 
 def live_apart(apart):
@@ -66,21 +63,20 @@ def live_apart(apart):
 
 def served(seen):
     """What the logs say about turns."""
-    if not seen:
-        return []
     return ["## How the GPU serves processes",
-            table(["mpcg", "what", "times", "5 %", "median", "95 %"], seen),
-            "A short group, which ends within its timeslice of a millisecond, ends later than the end it waited for by what it "
-            "costs alone and what it costs to change to its process. Two groups that each outlast a timeslice, and have the GPU "
-            "for themselves until one of them ends, end together, whatever they cost: as if neither were interrupted, and the "
-            "fence behind the first were executed only after the second has worked."]
+            table(["mpcg", "a change of processes", "pairs of long groups", "median of their ends apart"], seen),
+            "A change of processes costs what lets the simulated GPU get as much work done as the live one, which is the only "
+            "figure that is fitted. Two groups that each outlast a timeslice of a millisecond, and have the GPU for themselves "
+            "until one of them ends, end together, whatever they cost: as if neither were interrupted, and the fence behind the "
+            "first were executed only after the second has worked."] if seen else []
 
 
-class Played:
+class Compared:
     """A recorded run, and what the simulator made of it."""
 
-    def __init__(self, live, simulated, busy, turns, before=None):
-        self.live, self.simulated, self.busy, self.turns = live, simulated, busy, turns
+    def __init__(self, live, played, before=None):
+        self.live, self.played, self.simulated = live, played, played.met
+        self.busy = 100 * live.utilisation(), 100 * played.utilisation
         # Commit and met rates of the live run before this one.
         self.before = before
         self.observed, self.errors, self.reserving = live.met(), live.met_errors(), live.reserving()
@@ -130,21 +126,16 @@ class Played:
         return [[way, at(times, 0.5), at(times, 0.99), at(times, 1)] for way, times in ways.items() if times]
 
     def seen(self, mpcg):
-        """Rows about turns."""
-        kinds = {} if self.turns is None else {"a change of processes": self.turns.changes_ns,
-                                               "ends of two long groups apart": self.turns.apart_ns}
-        rows = []
-        for what, times in kinds.items():
-            if len(times) >= 20:
-                parts = quantiles(times, n=20)
-                rows.append([mpcg, what, len(times), *(number(parts[at] / 1e3, 0, " µs") for at in (0, 9, 18))])
-        return rows
+        """What is known about turns."""
+        apart = self.played.apart_ns
+        return [mpcg, number(self.played.change_ns / 1e3, 0, " µs"), len(apart),
+                number(median(apart) / 1e3, 0, " µs") if apart else "?"]
 
     def rows(self):
         priority = {facts["name"]: facts["priority"] for facts in self.live.apps.values()}
         percent = lambda share: number(share and 100 * share, 2, " %")
         return [[app, priority[app], percent(self.observed.get(app)), percent(self.errors.get(app)),
-                 percent(self.before and self.before[1].get(app)), percent(self.simulated[app]), number(self.difference(app), 2)]
+                 percent(self.before and self.before[1].get(app)), percent(self.simulated[app]), *map(percent, self.played.bounds[app]), number(self.difference(app), 2)]
                 for app in sorted(self.simulated, key=lambda name: -priority[name])]
 
 
@@ -157,24 +148,11 @@ def play(report, name):
     prepared = report.results.runs[point["run"]]["prepared"].get("mixed")
     if prepared is None:
         return "the run does not say what frames cost alone"
-    alone_ns = {app: facts["frame_ms"] * 1e6 for app, facts in prepared.items()}
-    with tempfile.TemporaryDirectory(prefix="takt-live-") as folder:
-        live = live_runs.Live(live_runs.lines(log), *figures["live"]["window_ns"])
-        try:
-            path, turns = live_runs.scenario(live, Path(folder), alone_ns=alone_ns)
-        except NoTurns as reason:
-            return str(reason)
-        trace, met, busy = Path(folder) / "trace.jsonl", defaultdict(list), []
-        window = (int(live_runs.WARM_UP_S * 1e9), int(live_runs.duration_s(live) * 1e9))
-        for seed in range(1, SEEDS + 1):
-            done = subprocess.run([report.takt, "sim", path, "--seed", str(seed), "--json", "-", "--trace", trace],
-                                  capture_output=True, text=True, check=False)
-            if done.returncode:
-                return f"takt sim: {done.stderr.strip()[:200]}"
-            for app in json.loads(done.stdout)["apps"]:
-                met[app["name"]].append(app["met"])
-            busy.append(live_runs.Live(live_runs.lines(trace), *window).utilisation())
-    simulated = {app: mean(shares) for app, shares in met.items()}
+    live = Live(lines(log), *figures["live"]["window_ns"])
+    try:
+        played = Played(report.takt, live, {app: facts["frame_ms"] * 1e6 for app, facts in prepared.items()})
+    except Unplayable as reason:
+        return str(reason)
     before = report.results.before(name)
     known = (report.results.commit(before), before["figures"]["live"]["met"]) if before and "live" in before["figures"] else None
-    return Played(live, simulated, [100 * live.utilisation(), 100 * mean(busy)], turns, known)
+    return Compared(live, played, known)

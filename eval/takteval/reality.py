@@ -148,6 +148,11 @@ class Live:
                 shares[self.apps[app]["name"]] = met / (met + missed)
         return shares
 
+    def done(self):
+        """How many frames of each app ended for deadlines in the window."""
+        return {self.apps[app]["name"]: sum(not missed and self.start <= deadline < self.end for deadline, _, missed in judged)
+                for app, judged in self.judged.items()}
+
     def met_errors(self, parts=10):
         """Standard errors of these shares, from as many parts of the window."""
         length = (self.end - self.start) // parts
@@ -275,22 +280,19 @@ def scheduler(live):
     return "\n".join(["[scheduler]", *lines, ""])
 
 
-def scenario(live, folder, *, finishes=True, alone_ns=None):
-    """Writes a scenario and its recordings; its path, and what was seen of turns.
-
-    `alone_ns` is what a frame of each app costs alone: needed where processes have the GPU in turn.
-    """
+def scenario(live, folder, *, finishes=True, change_ns=None, order=sorted):
+    """Writes a scenario and its recordings; its path. `change_ns` is what a change of processes costs a GPU that serves
+    them in turn, in the order into which `order` puts apps."""
     folder.mkdir(parents=True, exist_ok=True)
-    gpu, seen = {"model": live.config["execution"]}, None
-    if live.takes_turns() and alone_ns is not None:
-        seen = turns.attribute(live, alone_ns)
-        gpu = {"model": "runlist", "late_ends": True, "switch_us": round(seen.switch_ns / 1e3, 3)}
+    in_turn = change_ns is not None
+    gpu = {"model": "runlist", "late_ends": True, "switch_us": change_ns / 1e3} if in_turn else {"model": live.config["execution"]}
     gpu["completion_delay_us"] = evenly(group["heard"] - group["ended"] for group in live.inside())
     text = [f'name = "live"\nduration_s = {duration_s(live)}\nwarm_up_s = {WARM_UP_S}\n', scheduler(live),
             "[gpu]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in gpu.items())]
-    # In the order in which they joined, which is about that of their contexts. What outlasts a timeslice is taken for
-    # one draw: groups of several are mostly no longer than `max_slice`, which is about a timeslice.
-    for app, facts in sorted(live.apps.items()):
+    # What outlasts a timeslice is taken for one draw: groups of several are mostly no longer than `max_slice`, which is
+    # about a timeslice.
+    for app in order(live.apps):
+        facts = live.apps[app]
         rows = recording(live.by_app[app], live.released[app], live.start, live.end, finishes)
         if rows is None:
             continue
@@ -298,10 +300,10 @@ def scenario(live, folder, *, finishes=True, alone_ns=None):
         etpf_us = us(live.terms.get(app, {}).get("etpf_ns", 0))
         text.append(f'[[app]]\nname = "{facts["name"]}"\npriority = {facts["priority"]}\n'
                     f'fps = {facts["fps_mhz"] / 1000:g}\netpf_us = {etpf_us}\nsynchronous = true\n'
-                    f'service = {{ uninterruptible = {json.dumps(seen is not None)}, timeslice_us = {us(turns.TIMESLICE_NS)} }}\nrecording = "{facts["name"]}.csv"\n')
+                    f'service = {{ uninterruptible = {json.dumps(in_turn)}, timeslice_us = {us(turns.TIMESLICE_NS)} }}\nrecording = "{facts["name"]}.csv"\n')
     path = folder / "live.toml"
     path.write_text("\n".join(text))
-    return path, seen
+    return path
 
 
 def duration_s(live):

@@ -6,45 +6,30 @@ its own process has its turn again. So groups that are in flight together are wo
 to end together, and what each of them cost does not follow from their ends. What a frame costs alone was found before.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
 TIMESLICE_NS = 1_000_000
-# What ends within its timeslice with time to spare, so that its own end is seen when it ends.
-SHORT_NS = 0.8 * TIMESLICE_NS
 # A swap that takes no longer has had no turn: it shows nothing.
 SWAP_NS = 100_000
+# A change of processes costs no more than this, and is found out as precisely as that.
+CHANGE_NS, PRECISION_NS = 1_000_000, 1_000
 
 
-class NoTurns(Exception):
-    """A log does not tell how the GPU served processes."""
-
-
-@dataclass
-class Turns:
-    """How a GPU was seen to serve processes."""
-
-    # How much later than another's end and its own cost each short group ended that waited for that end.
-    changes_ns: list
-    # How far apart the ends were of two groups that had the GPU for themselves and each outlast a timeslice.
-    apart_ns: list
-
-    @property
-    def switch_ns(self):
-        """What it costs to change to another process."""
-        return max(0, median(self.changes_ns))
+class Unplayable(Exception):
+    """A log that the simulator cannot play again."""
 
 
 def attribute(live, alone_ns):
-    """Sets what each group cost, where `alone_ns` is what a frame of each app costs; returns what was seen of turns.
+    """Sets what each group cost, where `alone_ns` is what a frame of each app costs; how far apart the ends were of two
+    groups that had the GPU for themselves and each outlast a timeslice.
 
     A frame of one group costs what it costs alone. Of frames of several, each has the part that was predicted.
     """
     frames = {app: [working(frame) for frame in whole_frames(groups)] for app, groups in live.by_app.items()}
     unknown = [facts["name"] for app, facts in live.apps.items() if app in frames and facts["name"] not in alone_ns]
     if unknown:
-        raise NoTurns(f"nobody knows what frames of {', '.join(unknown)} cost alone")
+        raise Unplayable(f"nobody knows what frames of {', '.join(unknown)} cost alone")
     known = {app: alone_ns[live.apps[app]["name"]] for app in frames}
     for group in live.finished():
         group["cost"] = 0
@@ -55,11 +40,24 @@ def attribute(live, alone_ns):
                 group["cost"] = known[app] * said(group) / together
     groups = sorted(working(live.finished()), key=lambda group: (group["came"], group["ended"]))
     # Of apps whose frames are one group each, what a group costs is known.
-    costs = {app: known[app] for app, each in frames.items() if each and median(map(len, each)) == 1}
-    turns = Turns(after_others(groups, costs), ends_apart(groups, costs))
-    if not turns.changes_ns:
-        raise NoTurns("no app whose frames are one short group waited for others")
-    return turns
+    return ends_apart(groups, {app: known[app] for app, each in frames.items() if each and median(map(len, each)) == 1})
+
+
+def change_ns(live, alone_ns, simulated):
+    """What it costs to change to another process: as much as lets `simulated(change_ns)` get as much done as the live GPU."""
+    wanted = work(live, alone_ns)
+    if work(simulated(CHANGE_NS), alone_ns) >= wanted:
+        raise Unplayable("the GPU had time to spare, so what a change of processes costs made no difference")
+    low, high = 0, CHANGE_NS
+    while high - low > PRECISION_NS:
+        middle = (low + high) // 2
+        low, high = (middle, high) if work(simulated(middle), alone_ns) > wanted else (low, middle)
+    return (low + high) // 2
+
+
+def work(live, alone_ns):
+    """Frames that ended, by what they cost alone, as a share of the window."""
+    return sum(count * alone_ns[app] for app, count in live.done().items()) / (live.end - live.start)
 
 
 def whole_frames(groups):
@@ -86,13 +84,6 @@ def span(group):
 def said(group):
     """What was predicted of a group; nothing is said to be nothing at all."""
     return max(1, group["predicted"] or 0)
-
-
-def after_others(groups, known):
-    return [group["ended"] - before["ended"] - known[group["app"]]
-            for before, group in pairwise(sorted(groups, key=lambda each: each["ended"]))
-            if before["app"] != group["app"] and group["came"] < before["ended"]
-            and known.get(group["app"], SHORT_NS) < SHORT_NS]
 
 
 def ends_apart(groups, known):
