@@ -1,7 +1,7 @@
 """The page about floods."""
 
 from takteval import frames, lateness, plots
-from takteval.floods import FPS, LENGTHS_MS, MAX_BLOCKING_MS, MAX_STRETCH_MS, MODES, SLICES_MS
+from takteval.floods import FPS, LENGTHS_MS, MAX_BLOCKING_MS, MAX_STRETCH_MS, MODES, SLICES_MS, WIDE, WIDER
 from takteval.markdown import IN_PART, in_one_run, number, stolen, table
 
 HEADS = ["floods", "mode", "FPS", "missed", "p50 ms", "p99 ms", "max ms", "floods' share of the rest", "clock MHz",
@@ -49,8 +49,7 @@ def matrix(report):
                                                             groups, p99, "ms", log=True, line=(1000 / FPS, "a period"))),
                   table(HEADS, rows)]
     names = [f"hero-{count}x{length}ms-{mode}" for count in (5, 1) for length in LENGTHS_MS for mode in MODES]
-    alone = shares(results, results.points.get("hero-1x1000ms-takt", {}))
-    parts += [results.several(names), WORDS + f" {UNKNOWN}" * (alone is not None and alone < LITTLE), *one_run(results)]
+    parts += [results.several(names), WORDS, *one_run(results)]
     parts.append(report.plot("floods-responses", plots.curves(
         "Responses beside 5 floods of 100 ms draws",
         {mode: responses(results, f"hero-5x100ms-{mode}") for mode in MODES}
@@ -62,9 +61,6 @@ def matrix(report):
 WORDS = ("Floods that are not cut are held back where their draws are longer than what may delay the app, which is what "
          "`max_blocking_ms` promises it, until their estimates are doubted; then they run, and delay it after all. So they get little, "
          "and more where they are several.")
-UNKNOWN = "Why cut draws of a second leave so much of the GPU unused where there is one flood only is not known."
-# Of what is left, a flood that is cut should get more than this.
-LITTLE = 0.6
 
 
 def one_run(results):
@@ -99,7 +95,17 @@ def blocking(results):
 def shapes(results):
     rows = [row(results, "hero-5x100ms-takt", "cut by tiles", "5 × 100 ms"),
             row(results, "hero-5x100ms-takt-ranges", "2000 triangles, cut into ranges", "5 × 100 ms")]
-    return ["## Tiles and ranges", table(HEADS, rows)]
+    return ["## Tiles and ranges", table(HEADS, rows), *fragments(results)]
+
+
+def fragments(results):
+    """What cutting costs by how long fragments are; nothing if that was not measured."""
+    loads = [(count, length) for count, length in ((1, 1000), (5, 100)) if results.figures(f"hero-{count}x{length}ms-takt-{WIDE}")]
+    rows = [row(results, f"hero-{count}x{length}ms-takt{make}", words, f"{count} × {length} ms") for count, length in loads
+            for make, words in (("", "as above"), (f"-{WIDE}", f"{WIDER ** 2} times as many fragments, each as much shorter"))]
+    return ["## How long fragments are", "A piece takes no less time than one fragment, and few long fragments do not keep a GPU "
+            "busy. So pieces of long draws waste more of its time, unless draws are long because they have many fragments.",
+            table(HEADS, rows)] if rows else []
 
 
 def late(results):

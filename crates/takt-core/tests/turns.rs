@@ -122,6 +122,36 @@ fn reserved_time_needs_no_place() {
 }
 
 #[test]
+fn what_comes_later_keeps_clear_of_an_end_that_is_due() {
+    // The dial uses up its reserved time, and its deadline is after 16.7 ms.
+    let beside_the_dial = |execution, ms, swaps| {
+        let mut scheduler = scheduler(execution);
+        assert_eq!(submit(&mut scheduler, 8_000, DIAL, 4), [(DIAL, at(8_000))]);
+        if swaps {
+            swap(&mut scheduler, 8_010, DIAL, Span::ZERO);
+        }
+        let went = submit(&mut scheduler, 8_100, FLOODS[0], ms).len();
+        let later = complete(&mut scheduler, 12_000, DIAL).len();
+        (went, later)
+    };
+    for swaps in [false, true] {
+        assert_eq!(beside_the_dial(Execution::AnyOrder, 4, swaps), (1, 0), "both are done by then");
+        assert_eq!(beside_the_dial(Execution::AnyOrder, 6, swaps), (0, 1), "together they are not");
+    }
+    assert_eq!(beside_the_dial(Execution::InOrder, 6, false), (1, 0), "it is the dial's turn first");
+}
+
+#[test]
+fn an_end_that_is_due_keeps_nobody_back_who_is_more_important() {
+    let mut scheduler = scheduler(Execution::AnyOrder);
+    let (app, priority) = (AppId(4), Priority(9));
+    let params = AppParams { priority, stride: Stride::ONE, etpf: Span::ZERO, service: Service::default() };
+    scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
+    assert_eq!(submit(&mut scheduler, 8_000, DIAL, 4), [(DIAL, at(8_000))]);
+    assert_eq!(submit(&mut scheduler, 8_100, app, 9), [(app, at(12_000))]);
+}
+
+#[test]
 fn a_swap_that_leaves_nothing_to_do_waits_for_no_place_and_keeps_none() {
     let full = |execution, cost| {
         let mut scheduler = scheduler(execution);

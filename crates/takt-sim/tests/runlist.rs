@@ -301,3 +301,35 @@ fn what_costs_nothing_waits_for_nobody() {
     assert_eq!((dial.met, film.met), (1.0, 1.0));
     assert_eq!(dial.blocking_us.max, 0.0, "its swap is over with its draw");
 }
+
+/// An instrument whose groups use up its reserved time by what is predicted, beside longer groups, on a
+/// GPU that serves processes in turn: whatever comes while its group is on the GPU delays that.
+#[test]
+fn what_is_on_the_gpu_is_not_made_late_by_what_comes_later() {
+    let app = |name: &str, priority: u32, fps: u32, etpf_us: u32, us: u32| {
+        format!(
+            "[[app]]\nname = \"{name}\"\npriority = {priority}\nfps = {fps}\netpf_us = {etpf_us}\n\
+             synchronous = true\ncpu_us = [100, 500]\ndraws = [{{ us = {us}, sync = true }}]\nswap_us = 0\n\
+             service = {{ uninterruptible = true }}\n"
+        )
+    };
+    for (mpcg, game_us) in [(2, 7_000), (3, 7_000), (3, 8_500), (5, 8_500)] {
+        let text = format!(
+            "name = \"t\"\nduration_s = 20\nwarm_up_s = 1\n\
+             [scheduler]\nmpcg = {mpcg}\nmargins = {{ completion_upper_us = 300 }}\n\
+             [gpu]\nmodel = \"runlist\"\nlate_ends = true\nswitch_us = 160\ncompletion_delay_us = 20\n{}{}{}{}",
+            app("dial", 9, 60, 3_900, 3_300),
+            app("film", 8, 30, 4_000, 2_000),
+            app("game", 7, 60, 0, game_us),
+            app("toy", 6, 60, 0, 5_000),
+        );
+        let scenario = scenario::parse("t", &text, &[], &|_| Err(String::new())).expect("it makes sense");
+        let mut metrics = Metrics::new(meta(&scenario), Span::from_ms(1_000));
+        let outcome = run(&scenario, &mut metrics);
+        let (stats, end) = (outcome.stats, outcome.end);
+        let summary = metrics.finish(RunFacts { seed: 1, event_hash: outcome.event_hash, stats, end });
+        let met = |name| summary.apps.iter().find(|app| app.name == name).expect("the app exists").met;
+        assert_eq!((met("dial"), met("film")), (1.0, 1.0), "{mpcg} in flight, {game_us} µs");
+        assert!(met("game") > 0.3, "what fits still goes: {}", met("game"));
+    }
+}

@@ -4,7 +4,8 @@
 //!   dispatched. (B) Within A, the earliest target goes first, ties to the more important app.
 //!   The GPU idles on purpose when nothing is safe. Where blocking is limited, apps that reserve
 //!   nothing keep clear of the releases of those that do (ADR 0018). Where processes have the GPU in
-//!   turn, what is late, has nothing reserved and does not fit gives way (ADR 0036).
+//!   turn, what is late, has nothing reserved and does not fit gives way (ADR 0036), and what is on
+//!   the GPU counts until it ends, because what comes later delays it (ADR 0037).
 //! * **Assumptions.** Groups run no longer than their conservative prediction; the frames of the
 //!   protected apps (the most important ones that pass [`crate::analysis`]) stay within their
 //!   `etpf` and arrive at their incipient arrival; where processes have the GPU in turn, swaps that are
@@ -90,6 +91,7 @@ impl FrameDeadline {
         let mut best: Option<Best> = None;
         let mut nearest: Option<(Period, AppId)> = None;
         let in_turn = context.config.execution == Execution::AnyOrder;
+        let per_group = context.config.margins.per_group(context.config.mpcg);
         // Reservations only grow in this loop, so what was available is an upper bound of what is.
         let mut at_most = i64::MAX;
 
@@ -137,6 +139,9 @@ impl FrameDeadline {
             }
             clearance.keep(lane, context, profile);
             profile.reserve(lane);
+            if in_turn && lane.has_budget() {
+                profile.keep_end(lane, per_group);
+            }
             if lane.reserves() && nearest.is_none_or(|(target, _)| lane.target < target) {
                 nearest = Some((lane.target, lane.app));
             }

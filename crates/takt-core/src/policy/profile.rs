@@ -97,6 +97,11 @@ impl Profile {
         self.horizon.min(self.window + 1)
     }
 
+    /// Where a period is; the current one for those before it.
+    fn column(&self, period: Period) -> usize {
+        usize::try_from(period.0.saturating_sub(self.current.0)).unwrap_or(usize::MAX)
+    }
+
     /// The period that `offset_ns` after the start of the current period falls in, at most the
     /// last one of the horizon.
     pub(super) fn period_at(&self, offset_ns: i64) -> Period {
@@ -144,9 +149,7 @@ impl Profile {
         }
         self.empty = false;
         self.debt = None;
-        let Ok(first) = usize::try_from(lane.target.0.saturating_sub(self.current.0)) else {
-            return;
-        };
+        let first = self.column(lane.target);
         if first >= columns {
             return;
         }
@@ -158,6 +161,25 @@ impl Profile {
                 *later = (*later + etpf).min(FOREVER);
             }
         }
+    }
+
+    /// What `lane` has on the GPU must be over by the end of its period, `span` before it if nothing more
+    /// of that frame is expected: for GPUs on which work that comes later delays it.
+    pub(super) fn keep_end(&mut self, lane: &Lane, span: Span) {
+        let Some(due) = lane.on_gpu_due.filter(|due| *due >= self.current) else {
+            return;
+        };
+        let column = self.column(due);
+        if column >= self.columns() {
+            return;
+        }
+        let expected =
+            if column == self.column(lane.target) { lane.front.remaining(lane.etpf) } else { Span::ZERO };
+        // A moment at least, or its end would be none to walk from. It is here, whenever it is due.
+        let moment = i64::from(expected == Span::ZERO);
+        self.early[column] += span.saturating_sub(expected).as_signed_ns().max(moment);
+        self.empty = false;
+        self.debt = None;
     }
 
     /// How long the GPU may be busy, counted from the start of the current period, without

@@ -174,7 +174,11 @@ impl Scheduler {
         if let Some(mut flying) = self.take_front(index) {
             flying.conservative.runs = reserved;
             flying.free = free;
-            self.lanes[index].passing += u32::from(free);
+            let lane = &mut self.lanes[index];
+            lane.passing += u32::from(free);
+            if !free && self.config.execution == Execution::AnyOrder {
+                lane.on_gpu_due = Some(lane.on_gpu_due.map_or(flying.due, |due| due.min(flying.due)));
+            }
             self.in_flight.push(flying);
             self.stats.dispatched += 1;
         }
@@ -212,6 +216,7 @@ impl Scheduler {
             optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
             late_from: Time::NEVER,
             free: false,
+            due: lane.target,
         };
         if head.kind.ends_frame() {
             lane.front = slot.queue.front_ledger(per_group);
@@ -348,6 +353,9 @@ impl Scheduler {
         let lane = &mut self.lanes[index];
         lane.in_flight -= 1;
         lane.passing -= u32::from(flying.free);
+        if lane.on_gpu_due.is_some() {
+            lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation);
+        }
         let kind = flying.head.kind;
         let ended = Ended { finished: finished.unwrap_or(self.now), occupied, kind };
         self.policy.ended(self.now, &ended, lane);

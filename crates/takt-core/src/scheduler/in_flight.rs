@@ -20,6 +20,7 @@ use super::lane::Head;
 use crate::app::{AppId, GroupId};
 use crate::config::Execution;
 use crate::limits::IN_FLIGHT_MAX;
+use crate::refresh::Period;
 use crate::time::{Span, Time};
 
 /// A dispatched group.
@@ -37,6 +38,8 @@ pub(super) struct Flying {
     pub(super) late_from: Time,
     /// It has nothing for the GPU to do, and went past those that have: it is in nobody's way.
     pub(super) free: bool,
+    /// The period whose end it should meet.
+    pub(super) due: Period,
 }
 
 /// When a group reaches the GPU and how long it runs, by one kind of prediction.
@@ -113,6 +116,19 @@ impl InFlight {
     /// The chain.
     fn working(&self) -> impl Iterator<Item = &Flying> {
         self.groups.iter().filter(|flying| !flying.free)
+    }
+
+    /// The first period whose end a group of that app should meet.
+    pub(super) fn due(&self, app: AppId, generation: u32) -> Option<Period> {
+        let of_app = |flying: &&Flying| flying.app == app && flying.generation == generation;
+        self.working().filter(of_app).map(|flying| flying.due).min()
+    }
+
+    /// Periods have other numbers from now on.
+    pub(super) fn rebase(&mut self, moved: impl Fn(Period) -> Period) {
+        for flying in &mut self.groups {
+            flying.due = moved(flying.due);
+        }
     }
 
     pub(super) fn position(&self, group: GroupId) -> Option<usize> {

@@ -31,6 +31,9 @@ pub struct Lane {
     /// What `target` was before it moved on because it could not be met any more: the period whose
     /// end that frame should have met.
     pub due: Period,
+    /// The period whose end the first of its groups on the GPU should meet, where those that come later
+    /// delay it; none if there is none.
+    pub on_gpu_due: Option<Period>,
     /// The frame whose groups are dispatched next.
     pub front: Ledger,
     /// The first waiting group.
@@ -57,6 +60,7 @@ impl Lane {
             passing: 0,
             target,
             due: target,
+            on_gpu_due: None,
             front: Ledger::default(),
             head: None,
             waiting: 0,

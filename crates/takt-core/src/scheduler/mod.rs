@@ -307,8 +307,10 @@ impl Scheduler {
         self.enter_period();
         self.next_judgement = self.next_vsync;
         let moved = |period: Period| refresh.period_ending_near(before.end(period));
+        self.in_flight.rebase(moved);
         for lane in &mut self.lanes {
             (lane.target, lane.due) = (moved(lane.target), moved(lane.due));
+            lane.on_gpu_due = lane.on_gpu_due.map(moved);
             self.slots[lane.app.index()].frames.rebase(moved);
         }
     }
@@ -326,6 +328,9 @@ impl Scheduler {
             assert_eq!(slot.lane, Some(index), "slot and lane point at each other");
             assert_eq!(lane.head, slot.queue.front().map(|front| front.head), "head mirrors the queue");
             waiting += usize::from(lane.head.is_some());
+            let in_turn = self.config.execution == Execution::AnyOrder;
+            let due = self.in_flight.due(lane.app, slot.generation).filter(|_| in_turn);
+            assert_eq!(lane.on_gpu_due, due, "what is on the GPU, and by when it is due");
             let ends_batch = |waiting: &&queue::Waiting| waiting.head.kind.ends_batch();
             let batches = slot.queue.iter().filter(ends_batch).count();
             assert_eq!(
