@@ -372,6 +372,10 @@ pub(crate) struct ProveArgs {
     /// shows how well the others are off.
     #[arg(long)]
     pub(crate) silent: bool,
+    /// Play cases on a GPU that serves processes in turn, as live programs find it. That is outside of
+    /// what is guaranteed, too: it shows how near live programs come to it.
+    #[arg(long)]
+    pub(crate) in_turn: bool,
     /// Threads; the findings do not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: Option<u32>,

@@ -82,6 +82,7 @@ fn options(args: &ProveArgs) -> anyhow::Result<Options> {
         mpcg: args.mpcg,
         stagger: args.stagger,
         silent: args.silent,
+        in_turn: args.in_turn,
     })
 }
 

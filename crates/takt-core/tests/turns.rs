@@ -142,13 +142,22 @@ fn what_comes_later_keeps_clear_of_an_end_that_is_due() {
 }
 
 #[test]
-fn an_end_that_is_due_keeps_nobody_back_who_is_more_important() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
-    let (app, priority) = (AppId(4), Priority(9));
-    let params = AppParams { priority, stride: Stride::ONE, etpf: Span::ZERO, service: Service::default() };
-    scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
-    assert_eq!(submit(&mut scheduler, 8_000, DIAL, 4), [(DIAL, at(8_000))]);
-    assert_eq!(submit(&mut scheduler, 8_100, app, 9), [(app, at(12_000))]);
+fn an_end_that_is_due_keeps_nobody_back_who_is_more_urgent() {
+    let beside_the_dial = |ms| {
+        let mut scheduler = scheduler(Execution::AnyOrder);
+        let (app, priority) = (AppId(4), Priority(9));
+        let params =
+            AppParams { priority, stride: Stride::ONE, etpf: Span::ZERO, service: Service::default() };
+        scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
+        assert_eq!(submit(&mut scheduler, 8_000, DIAL, 4), [(DIAL, at(8_000))]);
+        let went = submit(&mut scheduler, 8_100, app, ms);
+        let later = complete(&mut scheduler, 12_000, DIAL);
+        (went, later)
+    };
+    // More important and due as soon, it goes, whatever becomes of the dial.
+    assert_eq!(beside_the_dial(7), (vec![(AppId(4), at(12_000))], vec![]));
+    // It is late in any case, so that it can wait for what is on the GPU.
+    assert_eq!(beside_the_dial(9), (vec![], vec![(AppId(4), at(12_000))]));
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::config::Execution;
 use crate::event::Hold;
 use crate::limits::LOOKAHEAD_MAX;
 use crate::refresh::{Period, lcm};
-use crate::scheduler::Lane;
+use crate::scheduler::{Head, Lane};
 use crate::time::{Span, Time};
 
 /// Periods to look at first; the window grows only if that does not settle the question.
@@ -91,9 +91,10 @@ impl FrameDeadline {
         let mut best: Option<Best> = None;
         let mut nearest: Option<(Period, AppId)> = None;
         let in_turn = context.config.execution == Execution::AnyOrder;
-        let per_group = context.config.margins.per_group(context.config.mpcg);
+        let margins = &context.config.margins;
         // Reservations only grow in this loop, so what was available is an upper bound of what is.
         let mut at_most = i64::MAX;
+        let owed = if in_turn { owed(lanes, context, profile) } else { None };
 
         for index in 0..lanes.len() {
             let lane = &mut lanes[index];
@@ -114,6 +115,10 @@ impl FrameDeadline {
                 } else if let Some(app) = clearance.delayed(lane, head.conservative) {
                     lane.hold = Some(Hold::Clears { app });
                     self.lapse = self.lapse.min(clearance.lapse());
+                } else if let Some(owed) = &owed
+                    && owed.is_broken_by(lane, ready_c, head)
+                {
+                    lane.hold = Some(Hold::Protects { app: owed.app });
                 } else if head.conservative.as_signed_ns() >= at_most {
                     lane.hold = nearest.map(|(_, app)| Hold::Protects { app });
                 } else {
@@ -140,7 +145,11 @@ impl FrameDeadline {
             clearance.keep(lane, context, profile);
             profile.reserve(lane);
             if in_turn && lane.has_budget() {
-                profile.keep_end(lane, per_group);
+                profile.keep_end(lane, margins.per_group(context.config.mpcg));
+                if owed.is_some() && lane.head.is_some() && matches!(lane.hold, Some(Hold::Protects { .. })) {
+                    // The GPU may be idle until it comes, which nobody has reserved time for.
+                    profile.keep(lane.target, margins.per_frame(context.config.mpcg));
+                }
             }
             if lane.reserves() && nearest.is_none_or(|(target, _)| lane.target < target) {
                 nearest = Some((lane.target, lane.app));
@@ -196,6 +205,35 @@ impl Policy for FrameDeadline {
             }
         }
     }
+}
+
+/// Work with reserved time that is on a GPU which serves processes in turn, and due first.
+///
+/// Whoever is less important is kept from making it late by the profile. This is about those who are
+/// more important and less urgent: had they waited in order, they would be behind it, too.
+#[derive(Copy, Clone)]
+struct Owed {
+    app: AppId,
+    due: Period,
+    /// By when all that is in flight must be over, from the start of the current period.
+    until: i64,
+}
+
+impl Owed {
+    /// Whether a group of `lane`, which is less urgent, would make it late.
+    fn is_broken_by(&self, lane: &Lane, ready: i64, head: Head) -> bool {
+        lane.target > self.due
+            && lane.app != self.app
+            && ready + head.conservative.as_signed_ns() >= self.until
+    }
+}
+
+/// The work that is due first, if there is any whose deadline is not over.
+fn owed(lanes: &[Lane], context: &Context, profile: &Profile) -> Option<Owed> {
+    let on_gpu = lanes.iter().filter(|lane| lane.has_budget());
+    let first = on_gpu.filter_map(|lane| Some((lane.on_gpu_due?, lane.app)));
+    let (due, app) = first.filter(|(due, _)| *due >= context.current).min_by_key(|(due, _)| *due)?;
+    Some(Owed { app, due, until: profile.offset(context.config.refresh.end(due)) })
 }
 
 /// Whether no time is kept free for the group that waits, where processes have the GPU in turn: it does

@@ -45,6 +45,8 @@ pub(super) struct Profile {
     window: usize,
     own: Vec<i64>,
     early: Vec<i64>,
+    /// Whether work that is on the GPU is due at the end of a period.
+    ends: Vec<bool>,
     empty: bool,
     debt: Option<i64>,
 }
@@ -63,6 +65,7 @@ impl Profile {
             window: 0,
             own: vec![0; COLUMNS],
             early: vec![0; COLUMNS],
+            ends: vec![false; COLUMNS],
             empty: true,
             debt: None,
         }
@@ -77,6 +80,7 @@ impl Profile {
         let columns = self.columns();
         self.own[..columns].fill(0);
         self.early[..columns].fill(0);
+        self.ends[..columns].fill(false);
         self.empty = true;
         self.debt = None;
     }
@@ -169,17 +173,20 @@ impl Profile {
         let Some(due) = lane.on_gpu_due.filter(|due| *due >= self.current) else {
             return;
         };
-        let column = self.column(due);
-        if column >= self.columns() {
-            return;
+        let of_frame = self.column(due) == self.column(lane.target);
+        let expected = if of_frame { lane.front.remaining(lane.etpf) } else { Span::ZERO };
+        self.keep(due, span.saturating_sub(expected));
+    }
+
+    /// Keeps so much time free before the end of a period, for work that is here already.
+    pub(super) fn keep(&mut self, period: Period, span: Span) {
+        let column = self.column(period);
+        if column < self.columns() {
+            self.early[column] = (self.early[column] + span.as_signed_ns()).min(FOREVER);
+            self.ends[column] = true;
+            self.empty = false;
+            self.debt = None;
         }
-        let expected =
-            if column == self.column(lane.target) { lane.front.remaining(lane.etpf) } else { Span::ZERO };
-        // A moment at least, or its end would be none to walk from. It is here, whenever it is due.
-        let moment = i64::from(expected == Span::ZERO);
-        self.early[column] += span.saturating_sub(expected).as_signed_ns().max(moment);
-        self.empty = false;
-        self.debt = None;
     }
 
     /// How long the GPU may be busy, counted from the start of the current period, without
@@ -210,7 +217,7 @@ impl Profile {
     fn walk(&self, mut debt: i64) -> i64 {
         for i in (0..self.window).rev() {
             let (own, early) = (self.own[i], self.early[i]);
-            if own + early > 0 {
+            if own + early > 0 || self.ends[i] {
                 // Work due at the end of i is done by then: time left over later cannot help it.
                 debt = debt.max(0);
             }
