@@ -1,9 +1,10 @@
-"""Why frames of the app beside floods took longer than alone, from its own log and the daemon's."""
+"""Why frames were late, from what apps and the daemon noted: of the app beside floods, and of seventeen apps."""
 
 import csv
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from itertools import pairwise
 
 from takteval import reality
 from takteval.daemon import LOG
@@ -22,6 +23,11 @@ A_FLOOD = "a flood's thread stood still"
 FLOODS = "floods were on the GPU"
 NOTHING = "nothing else was on the GPU"
 CAUSES = (ITS_THREAD, A_FLOOD, FLOODS, NOTHING)
+
+SEEN_LATE = "its end was seen late by a thread that stood still"
+OTHERS = "others were on the GPU"
+# An app that has finished its frame and an end that is seen of it are not further apart, or somebody stood still.
+APART_NS = 1_000_000
 
 
 def causes(folder, limit_ns):
@@ -55,3 +61,25 @@ def cause(group, release, floods):
     if any(flood["came"] - flood["let_go"] > FLOOD_NS for flood in beside):
         return A_FLOOD
     return FLOODS if beside else NOTHING
+
+
+def missed(live, priority):
+    """Frames of apps at least that important that were not done by their deadlines: the app, how much later than that
+    their work was seen to end, and why."""
+    found = []
+    for app, facts in live.apps.items():
+        deadlines = sorted(deadline for deadline, met, _ in live.judged[app] if not met and live.start <= deadline < live.end)
+        for group, follows in pairwise(live.by_app[app] if facts["priority"] >= priority else []):
+            at = bisect_right(deadlines, group.get("came", math.inf))
+            if group["kind"] != "swap" and at < len(deadlines) and deadlines[at] < group["ended"]:
+                found.append((facts["name"], group["ended"] - deadlines[at], blame(group, follows, deadlines[at], live)))
+    return found
+
+
+def blame(group, follows, deadline, live):
+    """Why a group was not done by its deadline. Its app asks for what follows when it has seen its end itself."""
+    if follows["asked"] < group["ended"] - APART_NS:
+        return SEEN_LATE
+    beside = [other for other in live.finished() if other["app"] != group["app"] and other["kind"] != "swap"
+              and other["came"] < deadline and other["ended"] > deadline - APART_NS]
+    return OTHERS if beside else ITS_THREAD

@@ -2,13 +2,18 @@
 
 from statistics import mean
 
-from takteval import plots
+from takteval import lateness, plots
+from takteval.daemon import LOG
 from takteval.markdown import IN_PART, in_one_run, number, stolen, table
 from takteval.mixed import MISPREDICTED, MISPREDICTIONS, POLICIES
+from takteval.reality import Live, lines
+from takteval.results import IMPORTANT
 
 MPCG = range(1, 11)
 # Runs of the scenario of which the daemon's log is kept, by groups in flight.
 RECORDED = {2: "mixed-takt", 3: "mixed-takt-mpcg3"}
+# All runs of which it is kept.
+KEPT = (*RECORDED.values(), "mixed-takt-mpcg5", "mixed-takt-endless")
 
 
 def page(report):
@@ -34,6 +39,7 @@ def page(report):
             "## Native, EGL priorities, Takt", plot(report, "modes", modes), compared(results, "mode", modes),
             *in_one_run(results, list(modes.values()), heads("mode"),
                         lambda name, point: one(results, name, name.removeprefix("mixed-"), point)), apps(results, modes),
+            *why(results),
             "## Groups in flight (`mpcg`)", plot_busy(report, "mpcg", depths), compared(results, "mpcg", depths),
             "## How long apps without reserved time may delay others", compared(results, "`max_blocking_ms`", bounds),
             f"## Predictions of `{MISPREDICTED}` wrong", f"Too short, they let `{MISPREDICTED}` begin what does not fit, and the least "
@@ -41,6 +47,22 @@ def page(report):
             "## Policies", "Policies that let all apps with reserved time meet their deadlines differ in what is left to the "
             "others, and in how long the GPU waits: *10 to 1*, *work* and *GPU busy*.",
             plot_each(report, "policies", policies), compared(results, "policy", policies)]
+
+
+def why(results):
+    """Why important apps missed deadlines, where the daemon's log was kept."""
+    rows = []
+    for name, points in {name: [results.before(name), results.points.get(name)] for name in KEPT}.items():
+        for point in filter(None, points):
+            log = point["raw"] / f"{LOG}.gz"
+            if "live" in point.get("figures", {}) and log.exists():
+                live = Live(lines(log), *point["figures"]["live"]["window_ns"])
+                rows += [[name, f"`{results.commit(point)}`", app, number(late_ns / 1e6, 1, " ms"), cause]
+                         for app, late_ns, cause in lateness.missed(live, IMPORTANT)]
+    return ["Work of apps with reserved time that was not done by its deadline, where the daemon's log was kept "
+            f"({', '.join(KEPT)}), and by how much. *A thread that stood still*: the app had finished its frame, and asked for its swap, "
+            "before the end was seen by the thread that looks for it. *Its own thread*: it had leave, and nothing else was on the GPU.",
+            table(["point", "commit", "app", "late by", "why"], rows)] if rows else []
 
 
 def apps(results, modes):
@@ -129,10 +151,13 @@ def verdict(report):
     since = [(each, point) for each in {mpcg, best} for point in report.results.later(RECORDED[each])]
     told = "; ".join(f"{report.results.commit(point)}, mpcg {each}, {stolen(point['figures'])} stolen: "
                      f"{judge(point['figures'])[0]}" for each, point in since)
+    before = report.results.before(RECORDED[mpcg])
+    found = "" if good or before is None else f"; the run before ({report.results.commit(before)}) found {judge(before['figures'])[0]}"
+    once = before is not None and judge(before["figures"])[1]
     return report.verdict(
-        what, wanted, f"{judged[mpcg][0]} with {measured(mpcg)}{more}", IN_PART if good and since else good,
+        what, wanted, f"{judged[mpcg][0]} with {measured(mpcg)}{more}{found}", IN_PART if good and since or not good and once else good,
         f"Later code was measured where the host took processors away ({told}). A calm machine would tell." if since else
-        "" if good else "The GPU waits where all groups in flight are being made.")
+        "" if good else f"What was late, and why, is on the [page]({report.name}-mixed.md#native-egl-priorities-takt).")
 
 
 def judge(figures):
