@@ -91,7 +91,6 @@ impl FrameDeadline {
         let mut best: Option<Best> = None;
         let mut nearest: Option<(Period, AppId)> = None;
         let in_turn = context.config.execution == Execution::AnyOrder;
-        let margins = &context.config.margins;
         // Reservations only grow in this loop, so what was available is an upper bound of what is.
         let mut at_most = i64::MAX;
         let owed = if in_turn { owed(lanes, context, profile) } else { None };
@@ -145,11 +144,7 @@ impl FrameDeadline {
             clearance.keep(lane, context, profile);
             profile.reserve(lane);
             if in_turn && lane.has_budget() {
-                profile.keep_end(lane, margins.per_group(context.config.mpcg));
-                if owed.is_some() && lane.head.is_some() && matches!(lane.hold, Some(Hold::Protects { .. })) {
-                    // The GPU may be idle until it comes, which nobody has reserved time for.
-                    profile.keep(lane.target, margins.per_frame(context.config.mpcg));
-                }
+                keep_in_turn(lane, context, owed.is_some(), profile);
             }
             if lane.reserves() && nearest.is_none_or(|(target, _)| lane.target < target) {
                 nearest = Some((lane.target, lane.app));
@@ -225,6 +220,17 @@ impl Owed {
         lane.target > self.due
             && lane.app != self.app
             && ready + head.conservative.as_signed_ns() >= self.until
+    }
+}
+
+/// Keeps time free for what `lane` has on a GPU that serves processes in turn, and for coming late where it
+/// may have to wait for what others have there.
+fn keep_in_turn(lane: &Lane, context: &Context, others: bool, profile: &mut Profile) {
+    let (margins, mpcg) = (&context.config.margins, context.config.mpcg);
+    profile.keep_end(lane, margins.per_group(mpcg));
+    if others && lane.head.is_some() && matches!(lane.hold, Some(Hold::Protects { .. })) {
+        // The GPU may be idle until it comes, which nobody has reserved time for.
+        profile.keep(lane.target, margins.per_frame(mpcg));
     }
 }
 
