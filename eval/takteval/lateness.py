@@ -64,8 +64,8 @@ def cause(group, release, floods):
 
 
 def missed(live, priority):
-    """Frames of apps at least that important that were not done by their deadlines: the app, how much later than that
-    their work was seen to end, and why."""
+    """Work of apps at least that important that was on the GPU at its deadline: the app, how much later it was seen to
+    end, and why."""
     found = []
     for app, facts in live.apps.items():
         deadlines = sorted(deadline for deadline, met, _ in live.judged[app] if not met and live.start <= deadline < live.end)
@@ -77,9 +77,11 @@ def missed(live, priority):
 
 
 def blame(group, follows, deadline, live):
-    """Why a group was not done by its deadline. Its app asks for what follows when it has seen its end itself."""
-    if follows["asked"] < group["ended"] - APART_NS:
+    """Why a group was not done by its deadline. Its app asks for its swap when it has seen its end itself."""
+    if follows["kind"] == "swap" and follows["asked"] < group["ended"] - APART_NS:
         return SEEN_LATE
+    if group["came"] - group["let_go"] > THREAD_NS:
+        return ITS_THREAD
     beside = [other for other in live.finished() if other["app"] != group["app"] and other["kind"] != "swap"
               and other["came"] < deadline and other["ended"] > deadline - APART_NS]
     return OTHERS if beside else ITS_THREAD

@@ -42,8 +42,8 @@ def page(report):
             *why(results),
             "## Groups in flight (`mpcg`)", plot_busy(report, "mpcg", depths), compared(results, "mpcg", depths),
             "## How long apps without reserved time may delay others", compared(results, "`max_blocking_ms`", bounds),
-            f"## Predictions of `{MISPREDICTED}` wrong", f"Too short, they let `{MISPREDICTED}` begin what does not fit, and the least "
-            "important of those with reserved time pay for it; far too long, they keep it off the GPU until they are doubted.", compared(results, "factor", wrong),
+            f"## Predictions of `{MISPREDICTED}` wrong", f"Too short, they let `{MISPREDICTED}` begin what does not fit, and apps with "
+            "reserved time pay for it; far too long, they keep it off the GPU until they are doubted.", compared(results, "factor", wrong),
             "## Policies", "Policies that let all apps with reserved time meet their deadlines differ in what is left to the "
             "others, and in how long the GPU waits: *10 to 1*, *work* and *GPU busy*.",
             plot_each(report, "policies", policies), compared(results, "policy", policies)]
@@ -59,8 +59,8 @@ def why(results):
                 live = Live(lines(log), *point["figures"]["live"]["window_ns"])
                 rows += [[name, f"`{results.commit(point)}`", app, number(late_ns / 1e6, 1, " ms"), cause]
                          for app, late_ns, cause in lateness.missed(live, IMPORTANT)]
-    return ["Work of apps with reserved time that was not done by its deadline, where the daemon's log was kept "
-            f"({', '.join(KEPT)}), and by how much. *A thread that stood still*: the app had finished its frame, and asked for its swap, "
+    return ["Work of apps with reserved time that was on the GPU at its deadline, where the daemon's log was kept "
+            f"({', '.join(KEPT)}), and how much later it was seen to end; each such frame can cost its app the next ones as well. *A thread that stood still*: the app had finished its frame, and asked for its swap, "
             "before the end was seen by the thread that looks for it. *Its own thread*: it had leave, and nothing else was on the GPU.",
             table(["point", "commit", "app", "late by", "why"], rows)] if rows else []
 

@@ -9,6 +9,8 @@ from takteval.playing import SEEDS, Played
 from takteval.reality import Live, lines
 from takteval.turns import Unplayable
 
+# From so many pairs of groups on, something is said about all of them.
+PAIRS = 20
 WANTED = "met rates within 1 %, utilisation within 2 %"
 
 
@@ -41,8 +43,8 @@ def page(report):
     good = False if False in verdicts else IN_PART if IN_PART in verdicts else True
     report.verdict("simulator against reality", WANTED, "; ".join(found), good, "" if good is True else
                    "Apps without reserved time want more than is left, and which of their frames just end in time hangs on "
-                   f"little{live_apart(apart)}. Not known are the order in which the GPU serves processes, which alone moves them by up to "
-                   f"{moved:.1f} points, what groups of several draws cost one by one, and after how many of their draws the GPU changed to "
+                   f"little{live_apart(apart)}. Not known are the order in which the GPU serves processes, which with other delays moves them "
+                   f"by up to {moved:.1f} points, what groups of several draws cost one by one, and after how many of their draws the GPU changed to "
                    "another process. Time stamps around each draw would tell.")
     return ["The daemon's log of the mixed scenario became a scenario whose apps replay their own groups: when they "
             "asked, what they predicted, how long they made it and what it cost the GPU. The simulator then decided anew, "
@@ -52,7 +54,7 @@ def page(report):
             "The simulated GPU serves processes in turn, as this one does ([how](../evaluation.md#turns)). What a frame costs "
             "is what it was found to cost alone; what a change of processes costs is fitted (below). Busy is a GPU "
             "while a group is with its driver, so changes count. In which order it serves processes is nowhere to be read, so each "
-            "run has another: the mean of runs is told, and what they range *from* and *to*.", *parts, *served(seen)]
+            "run has another, and other delays: the mean of runs is told, and what they range *from* and *to*.", *parts, *served(seen)]
 
 
 def live_apart(apart):
@@ -129,7 +131,7 @@ class Compared:
         """What is known about turns."""
         apart = self.played.apart_ns
         return [mpcg, number(self.played.change_ns / 1e3, 0, " µs"), len(apart),
-                number(median(apart) / 1e3, 0, " µs") if apart else "?"]
+                number(median(apart) / 1e3, 0, " µs") if len(apart) >= PAIRS else "?"]
 
     def rows(self):
         priority = {facts["name"]: facts["priority"] for facts in self.live.apps.values()}

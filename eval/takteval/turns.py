@@ -48,6 +48,8 @@ def change_ns(live, alone_ns, simulated):
     wanted = work(live, alone_ns)
     if work(simulated(CHANGE_NS), alone_ns) >= wanted:
         raise Unplayable("the GPU had time to spare, so what a change of processes costs made no difference")
+    if work(simulated(0), alone_ns) < wanted:
+        raise Unplayable("the live GPU got more done than one for which changes of processes are free")
     low, high = 0, CHANGE_NS
     while high - low > PRECISION_NS:
         middle = (low + high) // 2

@@ -372,8 +372,8 @@ pub(crate) struct ProveArgs {
     /// shows how well the others are off.
     #[arg(long)]
     pub(crate) silent: bool,
-    /// Play cases on a GPU that serves processes in turn, as live programs find it. That is outside of
-    /// what is guaranteed, too: it shows how near live programs come to it.
+    /// Play cases on a GPU that serves processes in turn, as live programs find it, but for what changing
+    /// between them costs. That is outside of what is guaranteed, too: it shows how near it comes.
     #[arg(long)]
     pub(crate) in_turn: bool,
     /// Threads; the findings do not depend on it.

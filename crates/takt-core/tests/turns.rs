@@ -142,6 +142,47 @@ fn what_comes_later_keeps_clear_of_an_end_that_is_due() {
 }
 
 #[test]
+fn a_frame_that_is_late_does_not_leave_the_next_one_alone() {
+    let beside_two_frames = |ms| {
+        let config =
+            Config { mpcg: 3, execution: Execution::AnyOrder, margins: Margins::NONE, ..Config::default() };
+        let mut scheduler = scheduler_with(config);
+        assert_eq!(submit(&mut scheduler, 12_000, DIAL, 4).len(), 1);
+        swap(&mut scheduler, 12_010, DIAL, Span::ZERO);
+        // It overruns, and the next frame, which is due after 33.3 ms, is there as well.
+        scheduler.handle_timeout(at(16_700));
+        let (group, kind) = (GroupId(50), GroupKind::Draw);
+        let estimate = Estimate::new(Span::from_ms(4));
+        scheduler.handle_event(at(16_800), Event::Submit { app: DIAL, group, kind, estimate });
+        assert_eq!(dispatched(&mut scheduler).len(), 1);
+        submit(&mut scheduler, 17_000, FLOODS[0], ms).len()
+    };
+    assert_eq!(beside_two_frames(13), 0, "that would be too late for it");
+    assert_eq!(beside_two_frames(2), 1);
+}
+
+#[test]
+fn no_group_is_stretched_beyond_an_end_that_is_due() {
+    let mut config =
+        Config { mpcg: 3, execution: Execution::AnyOrder, margins: Margins::NONE, ..Config::default() };
+    config.tuning.stretch = Span::from_ms(8);
+    let mut scheduler = scheduler_with(config);
+    // More important than the dial, and slower: its deadline is far away.
+    let (app, stride) = (AppId(4), Stride::new(4).expect("four"));
+    let params = AppParams { priority: Priority(9), stride, etpf: Span::ZERO, service: Service::default() };
+    scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
+    assert_eq!(submit(&mut scheduler, 8_000, DIAL, 4).len(), 1);
+    let (group, kind, estimate) = (GroupId(50), GroupKind::Draw, Estimate::new(Span::from_ms(1)));
+    scheduler.handle_event(at(8_100), Event::Submit { app, group, kind, estimate });
+    let granted = std::iter::from_fn(|| scheduler.poll_action()).find_map(|action| match action {
+        Action::Dispatch { reserved, .. } => Some(reserved),
+        _ => None,
+    });
+    let most = Span::from_us(16_667 - 12_000);
+    assert!(granted.is_some_and(|granted| granted > Span::from_ms(1) && granted < most), "{granted:?}");
+}
+
+#[test]
 fn an_end_that_is_due_keeps_nobody_back_who_is_more_urgent() {
     let beside_the_dial = |ms| {
         let mut scheduler = scheduler(Execution::AnyOrder);

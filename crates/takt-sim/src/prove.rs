@@ -14,7 +14,8 @@
 //! something a person can follow. So is an app of the set that is not served without a miss.
 //!
 //! The guarantee is about GPUs that execute in order. On request cases are played on one that serves
-//! processes in turn, as live programs find it, where it is an aim.
+//! processes in turn, as live programs find it, where it is an aim; to change between processes costs
+//! nothing there, and frames come whole.
 
 use std::sync::Arc;
 
@@ -215,9 +216,12 @@ pub fn draw(options: &Options, index: u64) -> Case {
 /// An app on a GPU that serves processes in turn. What is said to cost nothing costs nothing there, and
 /// what fences take is within what groups cost.
 fn serve_in_turn(app: &mut AppSpec, rng: &mut Rng) {
-    let service = &mut app.params.service;
-    service.timeslice = Span::from_us(rng.pick(&[100, 1_000, 2_000]).copied().unwrap_or(1_000));
-    service.uninterruptible = rng.chance(500_000);
+    let timeslice = Span::from_us(rng.pick(&[100, 1_000, 2_000]).copied().unwrap_or(1_000));
+    let uninterruptible = rng.chance(500_000);
+    let later = app.changes.iter_mut().map(|change| &mut change.params);
+    for params in std::iter::once(&mut app.params).chain(later) {
+        params.service = Service { timeslice, uninterruptible, ..params.service };
+    }
     if let Work::Recorded(groups) = &mut app.work {
         let honest = |group: &RecordedGroup| {
             let free = group.kind == GroupKind::Swap && group.predicted == Some(Span::ZERO);
@@ -576,8 +580,11 @@ mod tests {
 
     #[test]
     fn drawn_cases_keep_the_assumptions() {
-        for index in 0..400 {
-            let Case { scenario, protected, .. } = draw(&Options::default(), index);
+        let in_turn = Options { in_turn: true, ..Options::default() };
+        for (index, options) in
+            (0..400).flat_map(|index| [(index, Options::default()), (index, in_turn.clone())])
+        {
+            let Case { scenario, protected, .. } = draw(&options, index);
             let config = &scenario.config;
             let set: Vec<Demand> = scenario.apps[..protected]
                 .iter()
@@ -633,9 +640,9 @@ mod tests {
     #[test]
     fn in_turn_hardly_anything_breaks() {
         let options = Options { in_turn: true, ..Options::default() };
-        let broken = (0..1_500).filter(|index| check(&options, *index).violation.is_some());
-        let broken: Vec<_> = broken.collect();
-        assert!(broken.len() <= 1, "{broken:?}");
+        let broken: Vec<u64> =
+            (0..1_500).filter(|index| first_miss(&draw(&options, *index)).is_some()).collect();
+        assert_eq!(broken, [387]);
     }
 
     /// Frames that use their whole `etpf` without the one-time dispatch delay break the guarantee:

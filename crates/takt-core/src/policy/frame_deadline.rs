@@ -8,9 +8,10 @@
 //!   the GPU counts until it ends, because what comes later delays it (ADR 0037).
 //! * **Assumptions.** Groups run no longer than their conservative prediction; the frames of the
 //!   protected apps (the most important ones that pass [`crate::analysis`]) stay within their
-//!   `etpf` and arrive at their incipient arrival; where processes have the GPU in turn, swaps that are
-//!   said to cost nothing cost nothing (ADR 0035). Then no protected app misses a deadline,
-//!   whatever the others do; `takt prove` tests exactly that.
+//!   `etpf` and arrive at their incipient arrival; the GPU executes in order. Then no protected app
+//!   misses a deadline, whatever the others do; `takt prove` tests exactly that. Where processes have
+//!   the GPU in turn it is an aim (ADR 0037), and swaps that are said to cost nothing must cost nothing
+//!   (ADR 0035).
 //! * **Source.** Schnitzer, dissertation 2019, ch. 4 (listing 4.3), with the corrections of
 //!   ADR 0004 (conditional clamp) and ADR 0005 (when the GPU is free).
 //! * **Cost.** Linear in apps times the periods looked at, which are at most `lcm(strides) + 2`
@@ -93,10 +94,11 @@ impl FrameDeadline {
         let in_turn = context.config.execution == Execution::AnyOrder;
         // Reservations only grow in this loop, so what was available is an upper bound of what is.
         let mut at_most = i64::MAX;
-        let owed = if in_turn { owed(lanes, context, profile) } else { None };
+        let owed = if in_turn { Owed::among(lanes, context, profile) } else { Owed::default() };
 
         for index in 0..lanes.len() {
             let lane = &mut lanes[index];
+            let mut waits = false;
             if lane.head.is_none()
                 && let Some(lapse) = profile.give_up_hopeless_frames(lane, free_o)
             {
@@ -114,17 +116,19 @@ impl FrameDeadline {
                 } else if let Some(app) = clearance.delayed(lane, head.conservative) {
                     lane.hold = Some(Hold::Clears { app });
                     self.lapse = self.lapse.min(clearance.lapse());
-                } else if let Some(owed) = &owed
-                    && owed.is_broken_by(lane, ready_c, head)
+                } else if let Some(end) = owed.other_than(lane.app)
+                    && end.is_broken_by(lane, ready_c, head)
                 {
-                    lane.hold = Some(Hold::Protects { app: owed.app });
+                    // In order it would be behind that work, too.
+                    lane.hold = Some(Hold::Behind { app: end.app });
+                    waits = true;
                 } else if head.conservative.as_signed_ns() >= at_most {
                     lane.hold = nearest.map(|(_, app)| Hold::Protects { app });
                 } else {
                     let available = profile.available()? - ready_c;
                     at_most = available;
                     if head.conservative.as_signed_ns() < available {
-                        let room = (available - 1).min(clearance.room(lane));
+                        let room = (available - 1).min(clearance.room(lane)).min(owed.room(lane, ready_c));
                         best = Some(Best { index, target: lane.target, app: lane.app, room });
                         lane.hold = None;
                         hold_behind(&mut lanes[..=index]);
@@ -144,7 +148,7 @@ impl FrameDeadline {
             clearance.keep(lane, context, profile);
             profile.reserve(lane);
             if in_turn && lane.has_budget() {
-                keep_in_turn(lane, context, owed.is_some(), profile);
+                keep_in_turn(lane, context, waits, profile);
             }
             if lane.reserves() && nearest.is_none_or(|(target, _)| lane.target < target) {
                 nearest = Some((lane.target, lane.app));
@@ -202,44 +206,68 @@ impl Policy for FrameDeadline {
     }
 }
 
-/// Work with reserved time that is on a GPU which serves processes in turn, and due first.
+/// Work with reserved time that is on a GPU which serves processes in turn: what is due first, and what is
+/// due first of other apps.
 ///
 /// Whoever is less important is kept from making it late by the profile. This is about those who are
-/// more important and less urgent: had they waited in order, they would be behind it, too.
+/// more important and less urgent.
+#[derive(Copy, Clone, Default)]
+struct Owed([Option<End>; 2]);
+
+/// By when all that is in flight must be over.
 #[derive(Copy, Clone)]
-struct Owed {
+struct End {
     app: AppId,
     due: Period,
-    /// By when all that is in flight must be over, from the start of the current period.
+    /// The end of that period, from the start of the current one.
     until: i64,
 }
 
 impl Owed {
-    /// Whether a group of `lane`, which is less urgent, would make it late.
-    fn is_broken_by(&self, lane: &Lane, ready: i64, head: Head) -> bool {
-        lane.target > self.due
-            && lane.app != self.app
-            && ready + head.conservative.as_signed_ns() >= self.until
+    fn among(lanes: &[Lane], context: &Context, profile: &Profile) -> Self {
+        let end = |lane: &Lane| {
+            let due = lane.on_gpu_due.filter(|_| lane.has_budget())?;
+            Some(End { app: lane.app, due, until: profile.offset(context.config.refresh.end(due)) })
+        };
+        let mut owed = Self::default();
+        for end in lanes.iter().filter_map(end) {
+            let Self([first, second]) = &mut owed;
+            let sooner = |other: &Option<End>| other.is_none_or(|other| end.due < other.due);
+            if sooner(first) {
+                (*first, *second) = (Some(end), *first);
+            } else if sooner(second) {
+                *second = Some(end);
+            }
+        }
+        owed
+    }
+
+    fn other_than(&self, app: AppId) -> Option<&End> {
+        self.0.iter().flatten().find(|end| end.app != app)
+    }
+
+    /// How long a group of `lane` may be that begins at `ready`.
+    fn room(&self, lane: &Lane, ready: i64) -> i64 {
+        self.other_than(lane.app).map_or(i64::MAX, |end| (end.until - ready - 1).max(0))
     }
 }
 
-/// Keeps time free for what `lane` has on a GPU that serves processes in turn, and for coming late where it
-/// may have to wait for what others have there.
-fn keep_in_turn(lane: &Lane, context: &Context, others: bool, profile: &mut Profile) {
+impl End {
+    /// Whether a group of `lane` that is less urgent would make it late.
+    fn is_broken_by(&self, lane: &Lane, ready: i64, head: Head) -> bool {
+        lane.target > self.due && ready + head.conservative.as_signed_ns() >= self.until
+    }
+}
+
+/// Keeps time free for what `lane` has on a GPU that serves processes in turn, and for coming late if it
+/// `waits` for what others have there.
+fn keep_in_turn(lane: &Lane, context: &Context, waits: bool, profile: &mut Profile) {
     let (margins, mpcg) = (&context.config.margins, context.config.mpcg);
     profile.keep_end(lane, margins.per_group(mpcg));
-    if others && lane.head.is_some() && matches!(lane.hold, Some(Hold::Protects { .. })) {
+    if waits {
         // The GPU may be idle until it comes, which nobody has reserved time for.
         profile.keep(lane.target, margins.per_frame(mpcg));
     }
-}
-
-/// The work that is due first, if there is any whose deadline is not over.
-fn owed(lanes: &[Lane], context: &Context, profile: &Profile) -> Option<Owed> {
-    let on_gpu = lanes.iter().filter(|lane| lane.has_budget());
-    let first = on_gpu.filter_map(|lane| Some((lane.on_gpu_due?, lane.app)));
-    let (due, app) = first.filter(|(due, _)| *due >= context.current).min_by_key(|(due, _)| *due)?;
-    Some(Owed { app, due, until: profile.offset(context.config.refresh.end(due)) })
 }
 
 /// Whether no time is kept free for the group that waits, where processes have the GPU in turn: it does

@@ -45,7 +45,7 @@ pub(super) struct Profile {
     window: usize,
     own: Vec<i64>,
     early: Vec<i64>,
-    /// Whether work that is on the GPU is due at the end of a period.
+    /// Whether the end of a period counts, although nothing may be reserved before it.
     ends: Vec<bool>,
     empty: bool,
     debt: Option<i64>,
@@ -170,7 +170,7 @@ impl Profile {
     /// What `lane` has on the GPU must be over by the end of its period, `span` before it if nothing more
     /// of that frame is expected: for GPUs on which work that comes later delays it.
     pub(super) fn keep_end(&mut self, lane: &Lane, span: Span) {
-        let Some(due) = lane.on_gpu_due.filter(|due| *due >= self.current) else {
+        let Some(due) = lane.on_gpu_due else {
             return;
         };
         let of_frame = self.column(due) == self.column(lane.target);
@@ -178,7 +178,7 @@ impl Profile {
         self.keep(due, span.saturating_sub(expected));
     }
 
-    /// Keeps so much time free before the end of a period, for work that is here already.
+    /// Keeps so much time free before the end of a period, for work that is here or waits.
     pub(super) fn keep(&mut self, period: Period, span: Span) {
         let column = self.column(period);
         if column < self.columns() {

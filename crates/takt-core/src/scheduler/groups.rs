@@ -174,12 +174,12 @@ impl Scheduler {
         if let Some(mut flying) = self.take_front(index) {
             flying.conservative.runs = reserved;
             flying.free = free;
+            self.in_flight.push(flying);
             let lane = &mut self.lanes[index];
             lane.passing += u32::from(free);
-            if !free && self.config.execution == Execution::AnyOrder {
-                lane.on_gpu_due = Some(lane.on_gpu_due.map_or(flying.due, |due| due.min(flying.due)));
+            if self.config.execution == Execution::AnyOrder {
+                lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.current);
             }
-            self.in_flight.push(flying);
             self.stats.dispatched += 1;
         }
     }
@@ -354,7 +354,7 @@ impl Scheduler {
         lane.in_flight -= 1;
         lane.passing -= u32::from(flying.free);
         if lane.on_gpu_due.is_some() {
-            lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation);
+            lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.current);
         }
         let kind = flying.head.kind;
         let ended = Ended { finished: finished.unwrap_or(self.now), occupied, kind };

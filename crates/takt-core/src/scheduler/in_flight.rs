@@ -118,10 +118,10 @@ impl InFlight {
         self.groups.iter().filter(|flying| !flying.free)
     }
 
-    /// The first period whose end a group of that app should meet.
-    pub(super) fn due(&self, app: AppId, generation: u32) -> Option<Period> {
+    /// The first period from `current` on whose end a group of that app should meet.
+    pub(super) fn due(&self, app: AppId, generation: u32, current: Period) -> Option<Period> {
         let of_app = |flying: &&Flying| flying.app == app && flying.generation == generation;
-        self.working().filter(of_app).map(|flying| flying.due).min()
+        self.working().filter(of_app).map(|flying| flying.due).filter(|due| *due >= current).min()
     }
 
     /// Periods have other numbers from now on.

@@ -31,8 +31,8 @@ pub struct Lane {
     /// What `target` was before it moved on because it could not be met any more: the period whose
     /// end that frame should have met.
     pub due: Period,
-    /// The period whose end the first of its groups on the GPU should meet, where those that come later
-    /// delay it; none if there is none.
+    /// The first period, of those that are not over, whose end a group of it on the GPU should meet, where
+    /// groups that come later delay it.
     pub on_gpu_due: Option<Period>,
     /// The frame whose groups are dispatched next.
     pub front: Ledger,

@@ -284,6 +284,20 @@ impl Scheduler {
     fn enter_period(&mut self) {
         self.current = self.config.refresh.period_at(self.now);
         self.next_vsync = self.config.refresh.end(self.current);
+        // What is due at the end of a period that is over can be met no more; what is due later can.
+        let current = self.current;
+        self.look_at_ends(|due| due.is_some_and(|due| due < current));
+    }
+
+    /// Looks anew for what is due first on the GPU, in lanes where what is believed is doubtful.
+    fn look_at_ends(&mut self, doubtful: impl Fn(Option<Period>) -> bool) {
+        if self.config.execution != Execution::AnyOrder {
+            return;
+        }
+        for lane in self.lanes.iter_mut().filter(|lane| doubtful(lane.on_gpu_due)) {
+            let generation = self.slots[lane.app.index()].generation;
+            lane.on_gpu_due = self.in_flight.due(lane.app, generation, self.current);
+        }
     }
 
     /// Judges the deadlines of which everything must have been heard by now.
@@ -304,15 +318,15 @@ impl Scheduler {
     fn set_refresh(&mut self, refresh: Refresh) {
         let before = self.config.refresh;
         self.config.refresh = refresh;
-        self.enter_period();
-        self.next_judgement = self.next_vsync;
         let moved = |period: Period| refresh.period_ending_near(before.end(period));
         self.in_flight.rebase(moved);
         for lane in &mut self.lanes {
             (lane.target, lane.due) = (moved(lane.target), moved(lane.due));
-            lane.on_gpu_due = lane.on_gpu_due.map(moved);
             self.slots[lane.app.index()].frames.rebase(moved);
         }
+        self.enter_period();
+        self.next_judgement = self.next_vsync;
+        self.look_at_ends(|_| true);
     }
 }
 
@@ -329,7 +343,7 @@ impl Scheduler {
             assert_eq!(lane.head, slot.queue.front().map(|front| front.head), "head mirrors the queue");
             waiting += usize::from(lane.head.is_some());
             let in_turn = self.config.execution == Execution::AnyOrder;
-            let due = self.in_flight.due(lane.app, slot.generation).filter(|_| in_turn);
+            let due = self.in_flight.due(lane.app, slot.generation, self.current).filter(|_| in_turn);
             assert_eq!(lane.on_gpu_due, due, "what is on the GPU, and by when it is due");
             let ends_batch = |waiting: &&queue::Waiting| waiting.head.kind.ends_batch();
             let batches = slot.queue.iter().filter(ends_batch).count();
