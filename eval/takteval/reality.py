@@ -114,10 +114,6 @@ class Live:
         for groups in self.by_app.values():
             self.making(groups)
 
-    def takes_turns(self):
-        """Whether the GPU serves processes in turn, as live ones do, or each group to its end."""
-        return (self.config or {}).get("execution") == "any-order"
-
     @staticmethod
     def making(groups):
         """A group that followed another of its app at once was made while that one ran, in as much time as

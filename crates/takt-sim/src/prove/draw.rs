@@ -1,0 +1,338 @@
+//! Cases at random: schedulable sets, and apps below them that do their worst.
+
+use std::sync::Arc;
+
+use takt_core::analysis::frames::{Demand, cycle, headroom, is_schedulable, is_schedulable_staggered};
+use takt_core::{
+    AppParams, Config, Estimate, GroupKind, Margins, Priority, Refresh, Service, Span, Stride, Time,
+};
+
+use super::{Case, Options};
+use crate::model::{
+    AppSpec, End, GpuModel, GpuSpec, Pace, ParamChange, Prediction, RecordedGroup, Scenario, SpanRange, Work,
+};
+use crate::rng::Rng;
+
+/// Distance between the priorities of neighbours.
+const RANK_STEP: u32 = 10;
+
+/// Draws case number `index`.
+pub fn draw(options: &Options, index: u64) -> Case {
+    let mut rng = Rng::new(options.seed, index);
+    let config = draw_config(options, &mut rng);
+    let set = draw_set(options, &config, &mut rng);
+    let periods = 3 * cycle(&set) + 12;
+    let duration = config.refresh.period_span().times(periods);
+    let mut apps = draw_protected(&set, &config, &mut rng);
+    let silent = options.silent.then(|| rng.below(u32::try_from(set.len()).unwrap_or(1)) as usize);
+    if let Some(app) = silent.and_then(|silent| apps.get_mut(silent)) {
+        app.end = Some(End::Hang(Time::from_ns(rng.between(0, duration.as_ns()))));
+    }
+    apps.extend(draw_load(&config, duration, &mut rng));
+    let above = u32::try_from(apps.len()).unwrap_or(u32::MAX / RANK_STEP);
+    for (rank, app) in (0..).zip(&mut apps) {
+        app.params.priority = Priority((above - rank) * RANK_STEP);
+        for change in &mut app.changes {
+            // Moves within the gap to the next app, so that the ranking stays.
+            change.params.priority = Priority(app.params.priority.0 - rng.below(RANK_STEP));
+        }
+    }
+    let margins = &config.margins;
+    let dispatch_delay = match rng.between(0, 2) {
+        0 => SpanRange::fixed(margins.dispatch_upper),
+        1 => SpanRange::fixed(margins.dispatch_lower),
+        _ => SpanRange { lo: margins.dispatch_lower, hi: margins.dispatch_upper },
+    };
+    let completion_delay = match rng.between(0, 1) {
+        0 => SpanRange::fixed(margins.completion_upper),
+        _ => SpanRange { lo: Span::ZERO, hi: margins.completion_upper },
+    };
+    let mut gpu = GpuSpec { dispatch_delay, completion_delay, ..GpuSpec::default() };
+    if options.in_turn {
+        (gpu.model, gpu.late_ends) = (GpuModel::Runlist, rng.chance(500_000));
+        apps.iter_mut().for_each(|app| serve_in_turn(app, &mut rng));
+    }
+    let scenario = Scenario {
+        name: format!("prove-{}-{index}", options.seed),
+        description: format!("case {index} of seed {}, {} protected apps", options.seed, set.len()),
+        duration,
+        warm_up: Span::ZERO,
+        seed: rng.next_u64() >> 1,
+        policy: "frame-deadline".to_owned(),
+        config,
+        gpu,
+        apps,
+        focus: Vec::new(),
+    };
+    Case { scenario, protected: set.len(), silent }
+}
+
+/// An app on a GPU that serves processes in turn. What is said to cost nothing costs nothing there, and
+/// what fences take is within what groups cost.
+fn serve_in_turn(app: &mut AppSpec, rng: &mut Rng) {
+    let timeslice = Span::from_us(rng.pick(&[100, 1_000, 2_000]).copied().unwrap_or(1_000));
+    let uninterruptible = rng.chance(500_000);
+    let later = app.changes.iter_mut().map(|change| &mut change.params);
+    for params in std::iter::once(&mut app.params).chain(later) {
+        params.service = Service { timeslice, uninterruptible, ..params.service };
+    }
+    if let Work::Recorded(groups) = &mut app.work {
+        let honest = |group: &RecordedGroup| {
+            let free = group.kind == GroupKind::Swap && group.predicted == Some(Span::ZERO);
+            let cost = if free { Span::ZERO } else { group.cost.saturating_sub(FENCES) };
+            RecordedGroup { cost, ..*group }
+        };
+        *groups = groups.iter().map(honest).collect();
+    }
+}
+
+/// What fences behind a group take at most.
+const FENCES: Span = Span::from_us(1);
+
+/// Coarsest grain of all times of a case. Round numbers make groups end exactly on deadlines,
+/// which odd ones never do.
+const GRAIN: Span = Span::from_us(500);
+
+fn is_round(config: &Config) -> bool {
+    config.refresh.period_span().as_ns().is_multiple_of(GRAIN.as_ns())
+}
+
+/// The shortest time of a case with round numbers; others have none.
+fn grain(config: &Config) -> Span {
+    if is_round(config) { GRAIN } else { Span::ZERO }
+}
+
+/// Rounds down to the grain of the case.
+fn rounded(span: Span, config: &Config) -> Span {
+    if is_round(config) { Span::from_ns(span.as_ns() / GRAIN.as_ns() * GRAIN.as_ns()) } else { span }
+}
+
+fn draw_config(options: &Options, rng: &mut Rng) -> Config {
+    let refresh = [60_000, 60_000, 90_000, 59_940, 62_500];
+    let mhz = rng.pick(&refresh).copied().unwrap_or(60_000);
+    let mpcg = options.mpcg.unwrap_or_else(|| rng.pick(&[1, 2, 3, 5, 8, 16]).copied().unwrap_or(5));
+    let margins = match rng.between(0, 3) {
+        _ if mhz == 62_500 => Margins::NONE,
+        0 => Margins::default(),
+        1 => Margins::NONE,
+        _ => draw_margins(rng),
+    };
+    Config {
+        refresh: Refresh::from_mhz(mhz).unwrap_or(Refresh::HZ_60),
+        mpcg,
+        margins,
+        completion_timeout: Span::from_ms(500),
+        ..Config::default()
+    }
+}
+
+fn draw_margins(rng: &mut Rng) -> Margins {
+    let upper = rng.between(0, 300);
+    Margins {
+        fixed: Span::from_us(rng.between(0, 150)),
+        upper_permille: 1000 + rng.below(200),
+        lower_permille: 500 + rng.below(501),
+        dispatch_upper: Span::from_us(upper),
+        dispatch_lower: Span::from_us(rng.between(0, upper)),
+        completion_upper: Span::from_us(rng.between(0, 1) * rng.between(0, 300)),
+        group_min: Span::from_us(rng.between(1, 50)),
+    }
+}
+
+/// Least budget for which a frame of one group fits.
+fn etpf_min(config: &Config) -> Span {
+    let margins = &config.margins;
+    margins.conservative(Estimate::default())
+        + margins.per_group(config.mpcg)
+        + margins.per_frame(config.mpcg)
+        + Span::from_ns(2)
+}
+
+/// A schedulable set, often just below the limit.
+fn draw_set(options: &Options, config: &Config, rng: &mut Rng) -> Vec<Demand> {
+    let period = config.refresh.period_span();
+    let test = if options.stagger { is_schedulable_staggered } else { is_schedulable };
+    let count = rng.between(options.apps.0.into(), options.apps.1.into());
+    let shares: Vec<u64> = (0..count).map(|_| 1 + rng.between(0, 1000) * rng.between(0, 1000)).collect();
+    let total: u64 = shares.iter().sum();
+    let strides: Vec<Stride> =
+        (0..count).map(|_| rng.pick(&options.strides).copied().unwrap_or(Stride::ONE)).collect();
+    let phases: Vec<u32> = strides.iter().map(|stride| rng.below(stride.get())).collect();
+    let scaled = |permyriad: u64| -> Vec<Demand> {
+        let demand = |i: usize| {
+            let full = period.times(strides[i].periods()).as_ns();
+            let share = full / total * shares[i] + full % total * shares[i] / total;
+            let etpf = rounded(Span::from_ns(share / 10_000 * permyriad), config);
+            let etpf = etpf.max(etpf_min(config)).max(grain(config));
+            Demand { stride: strides[i], etpf, phase: phases[i] }
+        };
+        (0..strides.len()).map(demand).collect()
+    };
+    let mut limit = 0;
+    for step in [5_000, 2_500, 1_250, 625, 312, 156, 78, 39, 20, 10, 5, 3, 2, 1] {
+        if limit + step <= 10_000 && test(period, &scaled(limit + step)) {
+            limit += step;
+        }
+    }
+    let mut set = match rng.between(0, 2) {
+        0 => scaled(rng.between(limit / 2, limit)),
+        _ => scaled(limit),
+    };
+    while !test(period, &set) {
+        set.pop();
+    }
+    if rng.between(0, 1) == 0 {
+        fill_to_the_limit(period, &mut set, test, rng);
+        for demand in &mut set {
+            demand.etpf = rounded(demand.etpf, config).max(etpf_min(config));
+        }
+    }
+    set
+}
+
+/// Gives all that is left to one app.
+fn fill_to_the_limit(period: Span, set: &mut [Demand], test: fn(Span, &[Demand]) -> bool, rng: &mut Rng) {
+    let Some(&index) = rng.pick(&(0..set.len()).collect::<Vec<_>>()) else {
+        return;
+    };
+    if let Some(extra) = headroom(period, set, index, test) {
+        set[index].etpf += extra;
+    }
+}
+
+fn draw_protected(set: &[Demand], config: &Config, rng: &mut Rng) -> Vec<AppSpec> {
+    let mut apps = Vec::new();
+    for (number, demand) in (1..).zip(set) {
+        let mut groups = Vec::new();
+        for _ in 0..rng.between(1, 4) {
+            groups.extend(draw_frame(demand.etpf, config, rng));
+        }
+        let params = AppParams {
+            priority: Priority(0),
+            stride: demand.stride,
+            etpf: demand.etpf,
+            service: Service::default(),
+        };
+        let mut app = app(format!("protected-{number}"), params, groups, config);
+        app.phase = demand.phase;
+        apps.push(app);
+    }
+    apps
+}
+
+/// A frame that uses at most `etpf`, all delays included, and mostly all of it.
+fn draw_frame(etpf: Span, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> {
+    let margins = &config.margins;
+    let per_group = margins.per_group(config.mpcg);
+    let budget = etpf.saturating_sub(margins.per_frame(config.mpcg));
+    let least = margins.conservative(Estimate::default()) + per_group + Span::from_ns(2);
+    let least = least.max(grain(config));
+    let most = (budget.as_ns() / least.as_ns().max(1)).clamp(1, 40);
+    let count = match rng.between(0, 3) {
+        0 => 1,
+        1 => most,
+        _ => rng.between(1, most.min(6)),
+    };
+    let mut left = budget.saturating_sub(least.times(count));
+    let mut groups = Vec::new();
+    for number in 1..=count {
+        let last = number == count;
+        let part = rounded(Span::from_ns(rng.between(0, left.as_ns() / 2)), config);
+        let extra = if last { left } else { part };
+        left -= extra;
+        let room = least + extra;
+        let kind = if last { GroupKind::Swap } else { GroupKind::Draw };
+        groups.push(group_within(room.saturating_sub(per_group), kind, config, rng));
+    }
+    groups
+}
+
+/// A group whose conservative prediction is at most `room`, and that takes all of it or less.
+fn group_within(room: Span, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {
+    let margins = &config.margins;
+    let mut predicted = room.scaled(1000, margins.upper_permille).saturating_sub(margins.fixed);
+    while margins.conservative(Estimate::new(predicted)) > room && predicted > Span::ZERO {
+        predicted = predicted.saturating_sub(Span::from_ns(1));
+    }
+    let longest = margins.conservative(Estimate::new(predicted)).min(room);
+    let cost = match rng.between(0, 2) {
+        0 if !is_round(config) => {
+            Span::from_ns(rng.between(margins.group_min.as_ns().min(longest.as_ns()), longest.as_ns()))
+        }
+        _ => longest,
+    };
+    RecordedGroup { delay: Span::ZERO, kind, cost, predicted: Some(predicted), make: Span::ZERO }
+}
+
+fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Config) -> AppSpec {
+    AppSpec {
+        name,
+        params,
+        fps_mhz: config.refresh.mhz() / params.stride.get(),
+        phase: 0,
+        join: Time::ZERO,
+        end: None,
+        changes: Vec::new(),
+        submit_delay: SpanRange::fixed(Span::ZERO),
+        cpu: SpanRange::fixed(Span::ZERO),
+        work: Work::Recorded(Arc::from(groups)),
+        prediction: Prediction::default(),
+        phases: Vec::new(),
+        pace: Pace::Released,
+        synchronous: false,
+    }
+}
+
+/// Less important apps that do their worst.
+fn draw_load(config: &Config, duration: Span, rng: &mut Rng) -> Vec<AppSpec> {
+    let mut apps = Vec::new();
+    for number in 1..=rng.between(0, 6) {
+        let longest = rng.pick(&[200, 2_000, 20_000, 200_000]).copied().unwrap_or(200);
+        let mut groups = Vec::new();
+        for _ in 0..rng.between(1, 4) {
+            for _ in 0..rng.between(0, 12) {
+                groups.push(load_group(longest, GroupKind::Draw, config, rng));
+            }
+            groups.push(load_group(longest, GroupKind::Swap, config, rng));
+        }
+        let mut load = app(format!("load-{number}"), draw_params(config, rng), groups, config);
+        if rng.between(0, 2) == 0 {
+            load.pace = Pace::Unpaced;
+        }
+        let late = rounded(Span::from_us(rng.between(0, 20_000)), config);
+        load.submit_delay = SpanRange { lo: if is_round(config) { late } else { Span::ZERO }, hi: late };
+        load.join = Time::from_ns(rng.between(0, 2) * rng.between(0, duration.as_ns() / 3));
+        let after = |rng: &mut Rng| Time::from_ns(rng.between(load.join.as_ns(), duration.as_ns()));
+        for _ in 0..rng.between(0, 2) {
+            let at = after(rng);
+            load.changes.push(ParamChange { at, params: draw_params(config, rng) });
+        }
+        load.changes.sort_by_key(|change| change.at);
+        load.end = match rng.between(0, 5) {
+            0 => Some(End::Leave(after(rng))),
+            1 => Some(End::Crash { at: after(rng), notice: Span::from_us(rng.between(0, 50_000)) }),
+            2 => Some(End::Hang(after(rng))),
+            _ => None,
+        };
+        apps.push(load);
+    }
+    apps
+}
+
+/// Parameters of a less important app. The priority is set later; changes keep their rank.
+fn draw_params(config: &Config, rng: &mut Rng) -> AppParams {
+    let stride = Stride::new(1 + rng.below(4)).unwrap_or(Stride::ONE);
+    let etpf = match rng.between(0, 2) {
+        0 => Span::ZERO,
+        _ => Span::from_ns(rng.between(0, 2 * config.refresh.period_span().as_ns())),
+    };
+    AppParams { priority: Priority(0), stride, etpf, service: Service::default() }
+}
+
+fn load_group(longest_us: u64, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {
+    let room =
+        Span::from_us(rng.between(1, longest_us)).max(config.margins.conservative(Estimate::default()));
+    let mut group = group_within(room, kind, config, rng);
+    group.delay = rounded(Span::from_us(rng.between(0, 3) * rng.between(0, 500)), config);
+    group
+}

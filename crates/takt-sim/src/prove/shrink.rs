@@ -1,0 +1,82 @@
+//! Counterexamples that people can follow.
+
+use std::sync::Arc;
+
+use takt_core::{GroupKind, Span, Time};
+
+use super::{Case, first_miss};
+use crate::model::{AppSpec, Pace, SpanRange, Work};
+
+/// Makes a violating case simpler as long as it violates. Every step keeps the assumptions.
+pub(super) fn shrink(mut case: Case) -> Case {
+    while let Some(simpler) = simpler_cases(&case).into_iter().find(|simpler| first_miss(simpler).is_some()) {
+        case = simpler;
+    }
+    case
+}
+
+/// All cases that are one step simpler, boldest first.
+fn simpler_cases(case: &Case) -> Vec<Case> {
+    let mut simpler = Vec::new();
+    for index in 0..case.scenario.apps.len() {
+        let mut fewer = case.clone();
+        fewer.scenario.apps.remove(index);
+        fewer.protected -= usize::from(index < case.protected);
+        fewer.silent = case.silent.filter(|silent| *silent != index);
+        fewer.silent = fewer.silent.map(|silent| silent - usize::from(index < silent));
+        simpler.push(fewer);
+    }
+    if let Some((_, deadline)) = first_miss(case) {
+        let mut shorter = case.clone();
+        shorter.scenario.duration =
+            deadline.since(Time::ZERO) + case.scenario.config.refresh.period_span() + Span::from_us(1);
+        simpler.push(shorter);
+    }
+    for index in 0..case.scenario.apps.len() {
+        let mut edit = |change: &dyn Fn(&mut AppSpec)| {
+            let mut edited = case.clone();
+            change(&mut edited.scenario.apps[index]);
+            simpler.push(edited);
+        };
+        edit(&|app| app.changes.clear());
+        edit(&|app| app.end = None);
+        edit(&|app| app.pace = Pace::Released);
+        edit(&|app| app.join = Time::ZERO);
+        edit(&|app| app.submit_delay = SpanRange::fixed(Span::ZERO));
+        edit(&|app| app.work = fewer_groups(&app.work, GroupKind::ends_frame));
+        edit(&|app| app.work = fewer_groups(&app.work, |_| true));
+    }
+    simpler.retain(|simpler| simpler.protected > 0 && weight(simpler) < weight(case));
+    simpler
+}
+
+/// Drops what comes before the first group of the recording that `ends`, if anything is left.
+fn fewer_groups(work: &Work, ends: fn(GroupKind) -> bool) -> Work {
+    let Work::Recorded(groups) = work else {
+        return work.clone();
+    };
+    let cut = groups.iter().position(|group| ends(group.kind)).map_or(0, |position| position + 1);
+    match &groups[cut..] {
+        [] => work.clone(),
+        rest => Work::Recorded(Arc::from(rest)),
+    }
+}
+
+/// How much there is to understand in a case; shrinking always lowers it.
+pub(super) fn weight(case: &Case) -> u64 {
+    let app = |app: &AppSpec| {
+        let groups = match &app.work {
+            Work::Recorded(groups) => groups.len() as u64,
+            Work::Drawn { parts, .. } => parts.len() as u64,
+        };
+        let oddities = [
+            app.end.is_some(),
+            app.pace != Pace::Released,
+            app.join > Time::ZERO,
+            app.submit_delay.hi > Span::ZERO,
+        ];
+        1_000 + groups + 10 * (app.changes.len() as u64 + oddities.iter().filter(|odd| **odd).count() as u64)
+    };
+    let apps: u64 = case.scenario.apps.iter().map(app).sum();
+    apps * 1_000_000 + case.scenario.duration.as_us()
+}
