@@ -2,7 +2,7 @@
 
 mod support;
 use support::daemon::{Background, Daemon, alone, assert_same, ended};
-use support::{GL, app, text, trap};
+use support::{GL, app, products, text, trap};
 
 #[test]
 fn every_way_to_wait_comes_to_an_end() {
@@ -30,4 +30,22 @@ fn every_way_to_wait_comes_to_an_end() {
         // Losing patience would end any wait; it must not come to that.
         assert!(!said.contains("unscheduled"), "{way}: {said}");
     }
+}
+
+/// The program's own thread tells that what it has waited for is over, before it asks for anything
+/// else: a thread of ours would have to be woken for that, and may be late.
+#[test]
+fn a_starved_thread_of_ours_delays_nobody() {
+    let log = products().join("starved.jsonl");
+    let daemon = Daemon::with("starved", "", &["--record", &log.display().to_string()]);
+    let output = ended(&mut daemon.run(&[], &trap("starved", &GL), &["takt-reaper"]), "starved");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    daemon.end();
+    let log = std::fs::read_to_string(&log).expect("a log");
+    let is_of = |line: &str, kind: &str| line.contains(&format!(r#""record":"{kind}""#));
+    let kind_of = |line: &str| ["submit", "complete"].into_iter().find(|kind| is_of(line, kind));
+    let told: Vec<&str> = log.lines().filter_map(kind_of).collect();
+    let starved = &told[told.len().min(20)..];
+    assert!(starved.len() >= 20, "{told:?}");
+    assert!(starved.chunks_exact(2).all(|group| group == ["submit", "complete"]), "{told:?}");
 }

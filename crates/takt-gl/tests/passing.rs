@@ -18,6 +18,7 @@ use takt_gl::{guard, measure, settings};
 
 /// What Takt may ask for itself.
 const OWN: &[Id] = &[
+    Id::eglClientWaitSyncKHR,
     Id::eglCreateSyncKHR,
     Id::eglDestroySyncKHR,
     Id::eglGetConfigAttrib,

@@ -81,7 +81,7 @@ fn hook(id: Id) -> Option<Ptr> {
         query::of,
         raster::of,
         submit::of,
-        submit::fences::of,
+        submit::waits::of,
         texture::of,
         texture::images::of,
         uniform::of,

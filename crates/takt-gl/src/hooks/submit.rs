@@ -11,8 +11,7 @@ use crate::monitor::current;
 /// Ends the group and makes the driver start, where the program's call would not.
 pub(super) fn flushed(end: End) {
     if current::with(|state| state.submit(end)) == Some(true) {
-        // SAFETY: a context is current; flushing never fails and is allowed at any time.
-        unsafe { real::glFlush() };
+        flush();
     }
 }
 
@@ -20,9 +19,13 @@ pub(super) fn flushed(end: End) {
 #[inline]
 pub(super) fn make_room() {
     if gate::is_wanted() && current::with(State::make_room) == Some(true) {
-        // SAFETY: a context is current; flushing never fails and is allowed at any time.
-        unsafe { real::glFlush() };
+        flush();
     }
+}
+
+fn flush() {
+    // SAFETY: a context is current; flushing never fails and is allowed at any time.
+    unsafe { real::glFlush() };
 }
 
 fn ended(end: End) {
@@ -51,22 +54,36 @@ macro_rules! creating {
             #[expect(non_snake_case, reason = "names of the registry")]
             unsafe extern "C" fn $name(display: Ptr, kind: u32, attributes: Ptr) -> Ptr {
                 let waits = || crate::measure::is_waited_for_when_made(display as usize);
-                if crate::guard::shielded(waits) == Some(true) {
-                    flushed(End::Read);
+                let waits = crate::guard::shielded(waits) == Some(true);
+                if waits && current::with(|state| state.submit_to_wait(End::Read)) == Some(true) {
+                    flush();
                 }
                 // SAFETY: the program's own call.
-                unsafe { real::$name(display, kind, attributes) }
+                let fence = unsafe { real::$name(display, kind, attributes) };
+                if waits {
+                    current::with(State::waited);
+                }
+                fence
             }
         )*
-        /// Fences of EGL, which some drivers make only when the GPU is there.
-        pub(super) mod fences {
-            use super::*;
-            crate::hooks::offered!($($name)*);
-        }
     };
 }
 
 creating! { eglCreateSync eglCreateSyncKHR eglCreateSync64KHR }
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn glFinish() {
+    current::with(|state| state.submit_to_wait(End::Finish));
+    // SAFETY: the program's own call.
+    unsafe { real::glFinish() };
+    current::with(State::waited);
+}
+
+/// What waits for everything that a context was asked to do; fences of EGL are made so by some drivers.
+pub(super) mod waits {
+    use super::*;
+    crate::hooks::offered!(glFinish eglCreateSync eglCreateSyncKHR eglCreateSync64KHR);
+}
 
 /// `GL_QUERY_RESULT`, which is waited for.
 const QUERY_RESULT: u32 = 0x8866;
@@ -77,7 +94,6 @@ fn result(what: u32) -> Option<End> {
 
 submitting! {
     glFlush() => Some(End::Flush);
-    glFinish() => Some(End::Finish);
     glReadPixels(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, pixels: Ptr) => Some(End::Read);
     glReadnPixels(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, size: i32, data: Ptr) =>
         Some(End::Read);

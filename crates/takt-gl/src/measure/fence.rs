@@ -185,6 +185,16 @@ impl Fence {
         self.wait_once(left_ns)
     }
 
+    /// Looks whether the GPU is there already; from the program's thread, where the context is current
+    /// in which it was made.
+    pub(crate) fn is_passed(&self) -> bool {
+        let passed = match self.kind {
+            Kind::Display { .. } => quiet::egl(|| self.wait_once(0)),
+            Kind::Context { .. } => self.wait_in_context(0),
+        };
+        passed == Waited::Passed
+    }
+
     fn locks(&self) -> bool {
         matches!(self.kind, Kind::Display { locks: true })
     }
@@ -203,20 +213,21 @@ impl Fence {
 
     fn wait_once(&self, ns: u64) -> Waited {
         if let Kind::Context { waiter, .. } = &self.kind {
-            if !waiter.hold() {
-                return Waited::Lost;
-            }
-            // SAFETY: a context of the fence's share group is current, and nobody else knows it.
-            return match unsafe { real::glClientWaitSync(self.sync as Ptr, 0, ns) } {
-                gl::ALREADY_SIGNALED | gl::CONDITION_SATISFIED => Waited::Passed,
-                gl::TIMEOUT_EXPIRED => Waited::NotYet,
-                _ => Waited::Lost,
-            };
+            return if waiter.hold() { self.wait_in_context(ns) } else { Waited::Lost };
         }
         // SAFETY: EGL checks both handles.
         match unsafe { real::eglClientWaitSyncKHR(self.display as Ptr, self.sync as Ptr, 0, ns) } {
             gl::EGL_CONDITION_SATISFIED => Waited::Passed,
             gl::EGL_TIMEOUT_EXPIRED => Waited::NotYet,
+            _ => Waited::Lost,
+        }
+    }
+
+    fn wait_in_context(&self, ns: u64) -> Waited {
+        // SAFETY: a context of the fence's share group is current, and nobody else knows it.
+        match unsafe { real::glClientWaitSync(self.sync as Ptr, 0, ns) } {
+            gl::ALREADY_SIGNALED | gl::CONDITION_SATISFIED => Waited::Passed,
+            gl::TIMEOUT_EXPIRED => Waited::NotYet,
             _ => Waited::Lost,
         }
     }

@@ -10,9 +10,9 @@
 //! (`stamps`); that it is complete is known by its fence in any case.
 //!
 //! A software renderer works inside of the program's own calls as well; there the time that the
-//! driver spent in the calls of a group counts, too, and the processor time of its threads. It
-//! finishes frames inside of the call that shows them, so that the program's own thread sees their
-//! end (`showing`).
+//! driver spent in the calls of a group counts, too, and the processor time of its threads.
+//!
+//! Where the program waits for a group itself, its own thread sees the end (`witness`).
 
 mod account;
 mod disturbance;
@@ -23,10 +23,10 @@ mod processor;
 mod queue;
 mod reaper;
 mod rows;
-mod showing;
 mod source;
 mod stamps;
 mod waiter;
+mod witness;
 
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -37,11 +37,11 @@ pub(crate) use disturbance::{beside_others, is_switch_due, submits};
 pub(crate) use judge::Judge;
 pub(crate) use processor::own_ns;
 pub use rows::header;
-pub(crate) use showing::{Showing, is_seen_by_program, shown};
 pub use source::{Doubt, Source};
 pub use stamps::Stamped;
 pub(crate) use stamps::{GPU_DISJOINT, Stamper};
 pub(crate) use waiter::Waiter;
+pub(crate) use witness::{Witnessed, is_seen_when_shown, is_seen_when_waited_for, shown};
 
 use crate::gate::Pass;
 use crate::group::Group;
@@ -52,6 +52,7 @@ use crate::slice::Follow;
 use crate::{clock, gate, guard};
 use processor::RendererThreads;
 use reaper::Reaper;
+use witness::Witness;
 
 /// A group that was handed to the GPU.
 #[derive(Clone, Debug)]
@@ -103,6 +104,11 @@ pub(crate) fn submit_idle(submitted: Submitted) {
         return;
     }
     match REAPER.get_or_init(Reaper::start) {
+        // Somebody waits for its end, and there is nothing before it that is not over.
+        Some(reaper) if submitted.pass.is_some() && reaper.has_seen_all() => {
+            let at_ns = submitted.at_ns;
+            reaper.hand_over_seen(None, Box::new(submitted), Witness { at_ns, renderer: None });
+        }
         Some(reaper) => reaper.hand_over_idle(Box::new(submitted)),
         None => give_back(&submitted),
     }

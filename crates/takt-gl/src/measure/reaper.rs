@@ -1,8 +1,8 @@
 //! The thread that waits for fences.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::late::{Clock, Complete, Late, Settled};
 use super::processor::Worked;
 use super::queue::Queue;
 use super::rows::Rows;
-use super::showing::Witness;
+use super::witness::Witness;
 use super::{REAPER, RENDERER, Submitted, beside_others, waiter};
 use crate::group::Kind;
 use crate::predict::GroupCost;
@@ -44,8 +44,17 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// The way to the thread.
 #[derive(Debug)]
 pub(crate) struct Reaper {
-    queue: Arc<Queue<Message>>,
+    desk: Arc<Desk>,
     overflowed: AtomicBool,
+}
+
+/// What the thread shares with those who hand groups to it.
+#[derive(Debug)]
+struct Desk {
+    queue: Queue<Message>,
+    account: Mutex<Account>,
+    /// Groups whose end is left to the thread.
+    unseen: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -54,8 +63,9 @@ enum Message {
     Group(Fence, Box<Submitted>, u64),
     /// A group without work for the GPU.
     Idle(Box<Submitted>),
-    /// A group that was seen to be complete, and its fence, if it has one.
-    Seen(Option<Fence>, Box<Submitted>, Witness),
+    /// A group that was seen to be complete, and its fence, if it has one; and when it ran, if the
+    /// daemon was told.
+    Seen(Option<Fence>, Box<Submitted>, Witness, Option<Timing>),
     /// Answer when everything before this is done; a display may be about to be terminated.
     Drain(SyncSender<()>, Option<usize>),
 }
@@ -63,11 +73,15 @@ enum Message {
 impl Reaper {
     /// Starts the thread; none if that is impossible.
     pub(crate) fn start() -> Option<Self> {
-        let queue = Arc::new(Queue::new(WAITING_MAX));
-        let waiting = queue.clone();
+        let desk = Arc::new(Desk {
+            queue: Queue::new(WAITING_MAX),
+            account: Mutex::default(),
+            unseen: AtomicUsize::new(0),
+        });
+        let shared = desk.clone();
         let started = without_signals(|| {
             let body = move || {
-                guard::shielded(|| run(&waiting));
+                guard::shielded(|| run(&shared));
             };
             thread::Builder::new().name("takt-reaper".to_owned()).spawn(body)
         });
@@ -77,28 +91,49 @@ impl Reaper {
         }
         // SAFETY: the function takes no arguments and stays loaded, as this library does.
         unsafe { libc::atexit(at_exit) };
-        Some(Self { queue, overflowed: AtomicBool::new(false) })
+        Some(Self { desk, overflowed: AtomicBool::new(false) })
     }
 
     /// Has a group measured, behind which a fence was inserted at that time.
     pub(crate) fn hand_over(&self, fence: Fence, submitted: Box<Submitted>, inserted_ns: u64) {
-        self.kept(self.queue.push(Message::Group(fence, submitted, inserted_ns)));
+        self.leave(Message::Group(fence, submitted, inserted_ns));
     }
 
     /// Has a group measured that is over when those before it are.
     pub(crate) fn hand_over_idle(&self, submitted: Box<Submitted>) {
-        self.kept(self.queue.push(Message::Idle(submitted)));
+        self.leave(Message::Idle(submitted));
     }
 
-    /// Has a group written down and learnt from that is complete.
-    pub(crate) fn hand_over_seen(&self, fence: Option<Fence>, submitted: Box<Submitted>, witness: Witness) {
-        self.kept(self.queue.push_patiently(Message::Seen(fence, submitted, witness)));
+    fn leave(&self, message: Message) {
+        self.desk.unseen.fetch_add(1, Ordering::Relaxed);
+        let pushed = self.desk.queue.push(message);
+        if pushed.is_err() {
+            self.desk.saw_one();
+        }
+        self.kept(pushed);
+    }
+
+    /// Whether everything that was left to the thread is over, and the daemon was told.
+    pub(crate) fn has_seen_all(&self) -> bool {
+        self.desk.unseen.load(Ordering::Acquire) == 0
+    }
+
+    /// Has a group written down and learnt from that is complete. The daemon is told at once.
+    pub(crate) fn hand_over_seen(
+        &self,
+        fence: Option<Fence>,
+        mut submitted: Box<Submitted>,
+        witness: Witness,
+    ) {
+        let told = submitted.pass.is_some().then(|| self.desk.completed(&submitted, Seen::at(witness.at_ns)));
+        submitted.pass = None;
+        self.kept(self.desk.queue.push_patiently(Message::Seen(fence, submitted, witness, told)));
     }
 
     fn kept(&self, pushed: Result<(), Message>) {
         let (fence, submitted) = match pushed {
             Err(Message::Group(fence, submitted, _)) => (Some(fence), submitted),
-            Err(Message::Seen(fence, submitted, _)) => (fence, submitted),
+            Err(Message::Seen(fence, submitted, ..)) => (fence, submitted),
             Err(Message::Idle(submitted)) => (None, submitted),
             Ok(()) | Err(Message::Drain(..)) => return,
         };
@@ -113,7 +148,7 @@ impl Reaper {
     /// terminated.
     pub(crate) fn drain(&self, ending: Option<usize>) {
         let (done, wait) = sync_channel(1);
-        if self.queue.push(Message::Drain(done, ending)).is_ok() {
+        if self.desk.queue.push(Message::Drain(done, ending)).is_ok() {
             // Too late or too bad are no reason to keep the program waiting.
             let _unfinished = wait.recv_timeout(DRAIN);
         }
@@ -136,11 +171,29 @@ extern "C" fn at_exit() {
     });
 }
 
-fn run(waiting: &Queue<Message>) {
+impl Desk {
+    /// When a group ran that was seen to be complete, which the daemon is told.
+    fn completed(&self, submitted: &Submitted, seen: Seen) -> Timing {
+        let timing = self.account().completed(submitted, seen);
+        if let Some(pass) = submitted.pass {
+            gate::complete(pass, timing.completed_ns, timing.cost_ns);
+        }
+        timing
+    }
+
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn saw_one(&self) {
+        self.unseen.fetch_sub(1, Ordering::Release);
+    }
+}
+
+fn run(desk: &Desk) {
     // Naps are short: by default they take half as long again. Where that cannot be, so be it.
     // SAFETY: takes a number.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000) };
-    let mut account = Account::default();
     let mut rows = Rows::open();
     let mut late = Late::default();
     let mut passed = Passed::default();
@@ -148,10 +201,10 @@ fn run(waiting: &Queue<Message>) {
     // The last look that found a fence passed.
     let mut seen_ns = 0;
     loop {
-        let Some(message) = waiting.take().or_else(|| {
+        let Some(message) = desk.queue.take().or_else(|| {
             rows.write();
             passed.release_forsaken();
-            waiting.take_within(look())
+            desk.queue.take_within(look())
         }) else {
             gate::give_back_unused();
             continue;
@@ -173,7 +226,7 @@ fn run(waiting: &Queue<Message>) {
                 match seen {
                     Some(seen) => {
                         seen_ns = seen.at_ns;
-                        let timing = completed(&mut account, &submitted, seen);
+                        let timing = desk.completed(&submitted, seen);
                         let learned = (!waits_for_timer(&submitted)).then(|| told(&submitted, &timing));
                         let worked_ns = submitted.software.then(|| worked.until(RENDERER.look())).flatten();
                         late.add(Complete { submitted, timing, worked_ns, learned });
@@ -181,21 +234,23 @@ fn run(waiting: &Queue<Message>) {
                     }
                     None => super::give_back(&submitted),
                 }
+                desk.saw_one();
                 passed.keep(fence);
             }
             Message::Idle(submitted) => {
                 let seen = Seen::at(submitted.at_ns.max(seen_ns));
-                let timing = completed(&mut account, &submitted, seen);
+                let timing = desk.completed(&submitted, seen);
+                desk.saw_one();
                 let learned = Some(told(&submitted, &timing));
                 late.add(Complete { submitted, timing, worked_ns: None, learned });
                 settle(&mut late, &mut rows, false);
             }
-            Message::Seen(fence, submitted, Witness { at_ns, renderer }) => {
+            Message::Seen(fence, submitted, Witness { at_ns, renderer }, told_timing) => {
                 let worked_ns = worked.until(renderer);
-                let timing = match worked_ns {
-                    Some(worked_ns) => account.worked(&submitted, worked_ns, at_ns),
-                    None => account.completed(&submitted, Seen::at(at_ns)),
-                };
+                let timing = told_timing.unwrap_or_else(|| match worked_ns {
+                    Some(worked_ns) => desk.account().worked(&submitted, worked_ns, at_ns),
+                    None => desk.account().completed(&submitted, Seen::at(at_ns)),
+                });
                 let learned = (!waits_for_timer(&submitted)).then(|| told(&submitted, &timing));
                 late.add(Complete { submitted, timing, worked_ns, learned });
                 settle(&mut late, &mut rows, false);
@@ -203,15 +258,6 @@ fn run(waiting: &Queue<Message>) {
             }
         }
     }
-}
-
-/// When a group ran that was seen to be complete, which the daemon is told.
-fn completed(account: &mut Account, submitted: &Submitted, seen: Seen) -> Timing {
-    let timing = account.completed(submitted, seen);
-    if let Some(pass) = submitted.pass {
-        gate::complete(pass, timing.completed_ns, timing.cost_ns);
-    }
-    timing
 }
 
 /// How long to wait for something to do, before leave that goes unused is looked for.

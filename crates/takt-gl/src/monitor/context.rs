@@ -27,7 +27,7 @@ use super::texture::Image;
 use super::vertex::Vertices;
 use crate::backlog::Backlog;
 use crate::group::{Builder, End};
-use crate::measure::{self, Showing, Stamped, Stamper, Submitted, Waiter};
+use crate::measure::{self, Stamped, Stamper, Submitted, Waiter, Witnessed};
 use crate::predict::{self, Models, Predicted};
 use crate::settings::settings;
 use crate::slice::Follow;
@@ -101,8 +101,10 @@ pub struct State {
     waiter: Option<Arc<Waiter>>,
     /// Whether a frame has more than one group.
     parted: bool,
-    /// The last group of the frame that is being shown, where this thread sees its end.
-    pub(super) showing: Option<Showing>,
+    /// The group whose end this thread sees when the program's current call returns.
+    pub(super) witnessed: Option<Witnessed>,
+    /// The program is about to wait for everything.
+    waits: bool,
     /// What is known of the end of the swap that is handed over.
     pub(super) swap_end: Option<SwapEnd>,
     /// How long this thread had run when the group began, if that is of use.
@@ -148,7 +150,8 @@ impl State {
             stamper: None,
             waiter: None,
             parted: false,
-            showing: None,
+            witnessed: None,
+            waits: false,
             swap_end: None,
             ran_ns: None,
             disjoint: false,
@@ -213,6 +216,19 @@ impl State {
             return false;
         }
         self.submit_since(end, at_ns)
+    }
+
+    /// The same where the program's next call waits for everything that this context was asked to do.
+    pub fn submit_to_wait(&mut self, end: End) -> bool {
+        self.waits = true;
+        let submitted = self.submit(end);
+        self.waits = false;
+        submitted
+    }
+
+    /// That call is over.
+    pub fn waited(&mut self) {
+        self.witnessed.take().and_then(Witnessed::end);
     }
 
     /// The same for a swap, which software renderers do in the program's own thread.
@@ -320,8 +336,10 @@ impl State {
         } else if swap_end.is_some() {
             // That it took no time says nothing about swaps that show something.
             measure::submit_idle(Submitted { predicted: None, ..submitted });
-        } else if end == End::BeforeSwap && software && measure::is_seen_by_program() {
-            self.showing = Showing::begin(self.display, submitted);
+        } else if end == End::BeforeSwap && software && measure::is_seen_when_shown() {
+            self.witnessed = Witnessed::begin(self.display, None, submitted);
+        } else if self.waits && measure::is_seen_when_waited_for(&submitted) {
+            self.witnessed = Witnessed::begin(self.display, self.waiter.as_ref(), submitted);
         } else {
             self.part(end);
             measure::submit(self.display, self.waiter.as_ref(), submitted);

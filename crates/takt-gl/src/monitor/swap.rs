@@ -12,7 +12,7 @@ use super::gather::FrameCost;
 use crate::entry::real;
 use crate::gate::{self, Pass};
 use crate::group::End;
-use crate::measure::Showing;
+use crate::measure::Witnessed;
 use crate::settings::settings;
 use crate::{clock, measure};
 
@@ -119,7 +119,7 @@ impl State {
     pub fn swapped(&mut self, swapping: Swapping, began_ns: u64) {
         match swapping {
             Swapping::Apart { idle, .. } => {
-                let shown = self.showing.take().and_then(Showing::end);
+                let shown = self.witnessed.take().and_then(Witnessed::end);
                 let complete = shown.is_some();
                 self.swap_end = shown.map(SwapEnd::Seen).or_else(|| idle.then_some(SwapEnd::Before));
                 self.submit_since(End::Swap, began_ns);
@@ -134,7 +134,7 @@ impl State {
 
     /// `eglSwapBuffers` failed.
     pub fn not_swapped(&mut self) {
-        self.showing.take().and_then(Showing::end);
+        self.witnessed.take().and_then(Witnessed::end);
     }
 
     fn swapped_within(&mut self, began_ns: u64, ends: bool, cost: FrameCost, ran_ns: Option<u64>) {
