@@ -41,8 +41,10 @@ def bars(title, groups, series, unit, *, log=False, line=None):
     if limit:
         y = HEIGHT - BOTTOM - height(limit)
         parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#c00" stroke-dasharray="4 3"/>')
-        parts.append(text(LEFT + 4, y - 4, called, "start"))
-    return wrap(parts, drop + below)
+        parts.append(f'<g fill="#c00">{text(WIDTH - RIGHT, TOP - 8, called, "end")}</g>')
+    # Tilted names end below their bars, and begin left of the axis where they are long.
+    begins = [LEFT + slot * (at + 0.5) - 7 * len(group) for at, group in enumerate(groups)] if tilted else []
+    return wrap(parts, drop + below, max(0, round(-min(begins, default=0))))
 
 
 def curves(title, series, x_unit):
@@ -117,7 +119,8 @@ def text(x, y, words, anchor, *, bold=False, tilted=False):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(words)}</text>'
 
 
-def wrap(parts, drop=0):
-    height = HEIGHT + drop
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
-            f'font-size="12"><rect width="{WIDTH}" height="{height}" fill="#fff"/>{"".join(parts)}</svg>\n')
+def wrap(parts, drop=0, beside=0):
+    """The whole picture, with so much more room below and on the left."""
+    width, height = WIDTH + beside, HEIGHT + drop
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-beside} 0 {width} {height}" font-family="sans-serif" '
+            f'font-size="12"><rect x="{-beside}" width="{width}" height="{height}" fill="#fff"/>{"".join(parts)}</svg>\n')

@@ -116,10 +116,14 @@ SHOWN_S = 19
 IMPORTANT = 12
 
 
+# Why points were not tried, which says nothing about them.
+NO_TIME, STOPPED = "no time was left", "the run was stopped"
+
+
 def worth(point):
     """How much a measurement says."""
     if "figures" not in point:
-        return -1, False
+        return -2 if point.get("skipped") in (NO_TIME, STOPPED) else -1, False
     seconds, figures = lasted(point), point["figures"]
     return min(LONG_S, round(seconds)), seconds < SHOWN_S or is_calm(figures) or is_clean(figures)
 

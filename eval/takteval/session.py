@@ -12,7 +12,7 @@ from takteval import crew, floods, mixed, overhead, plan, prediction, smoke
 from takteval.awake import awake
 from takteval.idle import Idle
 from takteval.machine import Machine, busy_stalls_ms
-from takteval.results import worth
+from takteval.results import NO_TIME, STOPPED, worth
 from takteval.screen import Screen
 
 EXPERIMENTS = ("smoke", "floods", "mixed", "overhead", "prediction")
@@ -136,7 +136,7 @@ class Session:
             file = self.out / "points" / f"{point.name}.json"
             if not file.exists():
                 file.write_text(json.dumps({"experiment": point.experiment, "point": point.name, "about": point.about,
-                                            "seconds": None, "skipped": "the run was stopped"}, indent=1, default=str))
+                                            "seconds": None, "skipped": STOPPED}, indent=1, default=str))
 
     def write(self, run):
         """What there is besides points."""
@@ -207,13 +207,13 @@ class Session:
             if hindrance:
                 raise crew.Failed(hindrance)
             if seconds is None:
-                record["skipped"] = "no time was left"
+                record["skipped"] = NO_TIME
             else:
                 folder.mkdir(parents=True, exist_ok=True)
                 record["small_draw_ms"] = self.idle.await_it()
                 record["figures"] = point.measure(folder, seconds)
         except Stop:
-            record["skipped"] = "the run was stopped"
+            record["skipped"] = STOPPED
             raise
         except crew.Skipped as reason:
             record["skipped"] = str(reason)
