@@ -86,7 +86,7 @@ class Experiment:
     def points(self):
         points = [self.point("takt", MUST, "takt", keep=True), self.point("takt-mpcg3", MUST, "takt", mpcg=3, keep=True),
                   self.point("native", MUST), self.point("egl-priority", MUST)]
-        points += [self.point(f"takt-mpcg{mpcg}", SOON, "takt", mpcg=mpcg, keep=mpcg == 5) for mpcg in (1, 5)]
+        points += [self.point(f"takt-mpcg{mpcg}", SOON, "takt", mpcg=mpcg, keep=True) for mpcg in (1, 5)]
         points += [self.point("takt-bounded", SOON, "takt", blocking_ms=1)]
         points += [self.point(policy, SOON, "takt", policy=policy) for policy in POLICIES[:7]]
         points += [self.point(f"takt-{name}", SOON, "takt", factor=factor, keep=factor == 1000)

@@ -69,14 +69,17 @@ class Report:
 
     def how(self):
         """Where figures come from."""
-        option = lambda run, name: f" --{name} {run['arguments'].get(name)}" * bool(run["arguments"].get(name))
+        told = lambda value: ",".join(map(str, value)) if isinstance(value, list) else value
+        option = lambda run, name: f" --{name} {told(run['arguments'].get(name))}" * bool(run["arguments"].get(name))
         runs = [f"- `eval/run --budget {run['arguments']['budget']:.0f}"
-                + "".join(option(run, name) for name in ("device", "only", "skip", "seconds", "config", "calm"))
+                + "".join(option(run, name) for name in ("device", "only", "skip", "seconds", "config", "calm", "env", "like", "done"))
                 + " --awake" * bool(run["arguments"].get("awake"))
                 + f"`, commit `{run['environment']['commit']}`, {run['seconds']:.0f} s" + stood_still(run)
                 for run in self.results.runs]
         awake = any(run["arguments"].get("awake") for run in self.results.runs)
-        return ("Measured by [eval/run](../evaluation.md) on that machine:\n\n" + "\n".join(runs) + "\n\n" +
+        copied = sorted({self.results.commit(point) for point in self.results.points.values() if point.get("source")})
+        return ("Measured by [eval/run](../evaluation.md), each time on a fresh machine of that kind:\n\n" + "\n".join(runs) + "\n\n" +
+                bool(copied) * f"What is said to be of {', '.join(copied)} was taken from earlier pages, rounded as there. " +
                 awake * "With `--awake`, processors of the virtual machine were kept from halting for long, in all modes. " +
                 "Pages were written by `eval/report`; \"?\" stands for what was not measured.")
 

@@ -26,15 +26,30 @@ def page(report):
              f"one.")
     return [loads, "## Alone", table(HEADS, [row(results, f"hero-alone-{mode}", mode, "none") for mode in
                                             ("native", "takt")]),
-            *matrix(report), *slices(report), *depths(results), *blocking(results), *shapes(results), *late(results)]
+            *floods_alone(results), *matrix(report), *slices(report), *depths(results), *blocking(results), *shapes(results),
+            *late(results)]
+
+
+def floods_alone(results):
+    """What shares are of."""
+    found = {name.removeprefix("flood-alone-"): point for name, point in results.of("floods").items()
+             if name.startswith("flood-alone-") and "figures" in point}
+    rows = [[name, number(point["figures"]["draws_per_s"]), number(point["figures"]["draw_ms"]), results.measured(point)]
+            for name, point in found.items()]
+    return ["One flood alone, which shares are relative to:", table(["draws", "per second", "ms each", "measured"], rows)] if rows else []
+
+
+def rows_of(results, names):
+    """A table of points, each with its name, mode and floods, and a remark if they are of several commits."""
+    return [[row(results, *each) for each in names], results.several([name for name, *_ in names])]
 
 
 def depths(results):
-    rows = [row(results, "hero-5x100ms-takt" + f"-slice{ms}" * (ms != 1) + f"-mpcg{mpcg}" * (mpcg != 2),
-                f"{mpcg}, pieces up to {ms} ms", "5 × 100 ms")
-            for mpcg, ms in ((1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (3, 2))]
+    rows, remark = rows_of(results, [("hero-5x100ms-takt" + f"-slice{ms}" * (ms != 1) + f"-mpcg{mpcg}" * (mpcg != 2),
+                                      f"{mpcg}, pieces up to {ms} ms", "5 × 100 ms")
+                                     for mpcg, ms in ((1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (3, 2))])
     heads = [head if head != "mode" else "in flight (`mpcg`)" for head in HEADS]
-    return ["## How many pieces are in flight", "While one ends, the next has begun already.", table(heads, rows)]
+    return ["## How many pieces are in flight", "While one ends, the next has begun already.", table(heads, rows), remark]
 
 
 def matrix(report):
@@ -77,35 +92,37 @@ WAYS = {"-stretched": f" (pieces up to {MAX_STRETCH_MS} ms while no release is n
 def slices(report):
     results = report.results
     name = lambda ms: "hero-5x100ms-takt" + (f"-slice{ms}" if ms != 1 else "")
-    rows = [row(results, name(ms), f"pieces up to {ms} ms", "5 × 100 ms") for ms in SLICES_MS]
-    rows += [row(results, "hero-5x100ms-takt-stretched", f"up to {MAX_STRETCH_MS} ms while no release is near, else 1 ms",
-                 "5 × 100 ms")]
+    rows, remark = rows_of(results, [*((name(ms), f"pieces up to {ms} ms", "5 × 100 ms") for ms in SLICES_MS),
+                                     ("hero-5x100ms-takt-stretched",
+                                      f"up to {MAX_STRETCH_MS} ms while no release is near, else 1 ms", "5 × 100 ms")])
     share = {"floods' share, %": [percent(shares(results, results.points.get(name(ms), {}))) for ms in SLICES_MS]}
-    return ["## How long a piece may be", "Short pieces let the app through sooner, and cost the floods more.",
+    return ["## How long a piece may be", "Long pieces cost the floods less. How long they may delay the app is bounded by "
+            "`max_blocking_ms`, whatever their length.",
             report.plot("floods-slices", plots.bars("Floods' share of the GPU time that the app leaves",
-                                                    [f"{ms} ms" for ms in SLICES_MS], share, "%")), table(HEADS, rows)]
+                                                    [f"{ms} ms" for ms in SLICES_MS], share, "%")), table(HEADS, rows), remark]
 
 
 def blocking(results):
-    rows = [row(results, f"hero-5x{length}ms-{mode}", words, f"5 × {length} ms") for length in (100, 1)
-            for mode, words in (("takt", f"{MAX_BLOCKING_MS} ms"), ("takt-deadlines", "while no deadline is in danger"))]
-    return ["## How long floods may delay the app", table(HEADS, rows)]
+    rows, remark = rows_of(results, [(f"hero-5x{length}ms-{mode}", words, f"5 × {length} ms") for length in (100, 1) for mode, words in
+                                     (("takt", f"{MAX_BLOCKING_MS} ms"), ("takt-deadlines", "while no deadline is in danger"))])
+    return ["## How long floods may delay the app", table(HEADS, rows), remark]
 
 
 def shapes(results):
-    rows = [row(results, "hero-5x100ms-takt", "cut by tiles", "5 × 100 ms"),
-            row(results, "hero-5x100ms-takt-ranges", "2000 triangles, cut into ranges", "5 × 100 ms")]
-    return ["## Tiles and ranges", table(HEADS, rows), *fragments(results)]
+    rows, remark = rows_of(results, [("hero-5x100ms-takt", "cut by tiles", "5 × 100 ms"),
+                                     ("hero-5x100ms-takt-ranges", "2000 triangles, cut into ranges", "5 × 100 ms")])
+    return ["## Tiles and ranges", table(HEADS, rows), remark, *fragments(results)]
 
 
 def fragments(results):
     """What cutting costs by how long fragments are; nothing if that was not measured."""
     loads = [(count, length) for count, length in ((1, 1000), (5, 100)) if results.figures(f"hero-{count}x{length}ms-takt-{WIDE}")]
-    rows = [row(results, f"hero-{count}x{length}ms-takt{make}", words, f"{count} × {length} ms") for count, length in loads
-            for make, words in (("", "as above"), (f"-{WIDE}", f"{WIDER ** 2} times as many fragments, each as much shorter"))]
+    makes = (("", "as above"), (f"-{WIDE}", f"{WIDER ** 2} times as many fragments, each as much shorter"))
+    rows, remark = rows_of(results, [(f"hero-{count}x{length}ms-takt{make}", words, f"{count} × {length} ms")
+                                     for count, length in loads for make, words in makes])
     return ["## How long fragments are", "A piece takes no less time than one fragment, and few long fragments do not keep a GPU "
             "busy. So pieces of long draws waste more of its time, unless draws are long because they have many fragments.",
-            table(HEADS, rows)] if rows else []
+            table(HEADS, rows), remark] if rows else []
 
 
 def late(results):
@@ -196,6 +213,8 @@ def verdicts(report):
             report.verdict(f"app + 5 floods of {length} ms", wanted, "?", None)
             continue
         words, good, counted = next(filter(lambda each: each[1], found), found[0])
+        if good and counted != f"{name}-takt" and (plain := judge(results, f"{name}-takt", factor, alone)) and not plain[1]:
+            words += f"; with pieces of 1 ms throughout {plain[0]}"
         native = results.figures(f"{name}-native")
         words += f"; native {native['fps']:.1f} FPS, {native['missed']} missed, p99 {native['p99_ms']:.1f} ms" \
             if native else ""

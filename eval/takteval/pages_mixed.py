@@ -13,7 +13,7 @@ MPCG = range(1, 11)
 # Runs of the scenario of which the daemon's log is kept, by groups in flight.
 RECORDED = {2: "mixed-takt", 3: "mixed-takt-mpcg3"}
 # All runs of which it is kept.
-KEPT = (*RECORDED.values(), "mixed-takt-mpcg5", "mixed-takt-endless")
+KEPT = (*RECORDED.values(), "mixed-takt-mpcg1", "mixed-takt-mpcg5", "mixed-takt-endless")
 
 
 def page(report):
@@ -39,7 +39,7 @@ def page(report):
             "## Native, EGL priorities, Takt", plot(report, "modes", modes), compared(results, "mode", modes),
             *in_one_run(results, list(modes.values()), heads("mode"),
                         lambda name, point: one(results, name, name.removeprefix("mixed-"), point)), apps(results, modes),
-            *why(results),
+            *starved(results), *why(results),
             "## Groups in flight (`mpcg`)", plot_busy(report, "mpcg", depths), compared(results, "mpcg", depths),
             "## How long apps without reserved time may delay others", compared(results, "`max_blocking_ms`", bounds),
             f"## Predictions of `{MISPREDICTED}` wrong", f"Too short, they let `{MISPREDICTED}` begin what does not fit, and apps with "
@@ -47,6 +47,16 @@ def page(report):
             "## Policies", "Policies that let all apps with reserved time meet their deadlines differ in what is left to the "
             "others, and in how long the GPU waits: *10 to 1*, *work* and *GPU busy*.",
             plot_each(report, "policies", policies), compared(results, "policy", policies)]
+
+
+def starved(results):
+    """Who did not get to draw."""
+    waiting = {name: figures["without_first_frame"] for name, point in results.of("mixed").items()
+               if (figures := point.get("figures")) and figures.get("without_first_frame")}
+    told = "; ".join(f"{name.removeprefix('mixed-')}: {', '.join(apps)}" for name, apps in waiting.items())
+    return ["All apps together want more than twice the GPU's time. Natively all get a little; with priorities, the last get what is "
+            "left, which can be a frame in seconds" +
+            (f". Some had drawn nothing yet when counting began ({told})." if told else ".")]
 
 
 def why(results):
@@ -66,8 +76,10 @@ def why(results):
 
 
 def apps(results, modes):
-    """Rates and met deadlines of all apps."""
-    measured = {mode: figures["apps"] for mode, name in modes.items() if (figures := results.figures(name))}
+    """Rates and met deadlines of all apps, in one run if one has measured all modes."""
+    together = results.together(set(modes.values()))
+    found = lambda name: together[name]["figures"] if together else results.figures(name)
+    measured = {mode: figures["apps"] for mode, name in modes.items() if (figures := found(name))}
     names = next(iter(measured.values()), {})
     cells = lambda name: (cell for found in measured.values()
                           for cell in (number(found[name]["fps"], 1), f"{found[name]['met_percent']:.2f} %"))
@@ -155,9 +167,16 @@ def verdict(report):
     found = "" if good or before is None else f"; the run before ({report.results.commit(before)}) found {judge(before['figures'])[0]}"
     once = before is not None and judge(before["figures"])[1]
     return report.verdict(
-        what, wanted, f"{judged[mpcg][0]} with {measured(mpcg)}{more}{found}", IN_PART if good and since or not good and once else good,
+        what, wanted, f"{judged[mpcg][0]} with {measured(mpcg)}{more}{bounded(report.results)}{found}", IN_PART if good and since or not good and once else good,
         f"Later code was measured where the host took processors away ({told}). A calm machine would tell." if since else
         "" if good else f"What was late, and why, is on the [page]({report.name}-mixed.md#native-egl-priorities-takt).")
+
+
+def bounded(results):
+    """What the daemon's usual bound makes of it, if that was measured."""
+    figures = results.figures("mixed-takt-bounded")
+    return "" if not figures else (f"; all that while nothing but deadlines bounds how long others may delay them (`max_blocking_ms = inf`); with 1 ms, "
+                                   f"which is usual, {judge(figures)[0]} [{results.measured(results.points['mixed-takt-bounded'])}]")
 
 
 def judge(figures):

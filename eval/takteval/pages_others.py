@@ -53,16 +53,15 @@ def overhead(report):
             "*GPU busy* is the share of time with work on the GPU while measured: a scene well below 100 % waits for "
             f"its processor, and what Takt adds there is processor time. From {GPU_BOUND_PERCENT} % on it counts as bound by the "
             "GPU. The app of our own ends each frame on the GPU before it begins the next one, so that no queue hides what asking "
-            f"adds. Measured with {commits(report.results, points.values())}, for {lengths(points.values(), len(MODES))} per mode and scene"
+            f"adds. EGL priorities are not among the modes: who is alone comes before nobody. Measured with {commits(report.results, points.values())}, for {lengths(points.values(), len(MODES))} per mode and scene"
             f"{resolution(points.values())}.", report.plot("overhead", chart),
             table(["scene", "native FPS", *MODES[1:], "GPU busy"], rows), *benches(report)]
 
 
 def resolution(points):
-    """What a frame more or less is of the slowest scene's rate."""
-    frames = [point["figures"]["fps"]["native"] * point["seconds"] / len(MODES) for point in points
-              if point.get("figures") and point["seconds"]]
-    return f": one frame is {100 / min(frames):.1f} % of the slowest" if frames else ""
+    """What a frame per second more or less is of the slowest scene's rate: glmark2 tells whole ones."""
+    rates = [point["figures"]["fps"]["native"] for point in points if point.get("figures")]
+    return f"; a frame per second, which glmark2 rounds to, is {100 / min(rates):.1f} % of the slowest" if rates else ""
 
 
 def lengths(points, parts=1):
@@ -114,7 +113,7 @@ def prediction(report):
     return ["Draw groups only. *First* is the first frame, before anything was learned; *steady* begins with the "
             f"{report.results.prepared('prediction').get('steady_from_frame', 60)}th frame. Errors are relative to "
             "what was measured; means are of scenes; only the verdict's share of groups above the upper estimate counts all groups alike. Without adaption, what was learned on the way is left out. *Reserved* is what a daemon "
-            f"makes of the upper estimate: {MARGIN_FACTOR:g} × (estimate + {MARGIN_US:g} µs). Measured with "
+            f"makes of the upper estimate: {MARGIN_FACTOR:g} × (estimate + {MARGIN_US:g} µs). Scenes ran alone and unscheduled, so that modes make no difference. Measured with "
             f"{commits(report.results, points.values())}, for {lengths(points.values())} per scene.", "## Models",
             table(["model", "first frame", "steady, mean of scenes", "steady, worst scene", "without adaption",
                    "took longer than predicted", "than the upper estimate", "than reserved"], summary),

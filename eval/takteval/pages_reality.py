@@ -36,7 +36,7 @@ def page(report):
         parts += [f"## {mpcg} groups in flight",
                   table(["app", "priority", "met, observed", "standard error", f"observed before{played.commit_before()}",
                          "met, simulated", "from", "to", "difference"], played.rows()),
-                  played.remark(), table(["what", "p50", "p99", "longest"], played.latencies())]
+                  played.remark(), table(["what", "p50", "p99", "longest", "assumed at most", "longer than that"], played.latencies())]
     if not found:
         report.verdict("simulator against reality", WANTED, "no recording, or no takt command", None)
         return None
@@ -124,8 +124,14 @@ class Compared:
         ways = {"asked for to granted": [group["let_go"] - group["asked"] for group in inside],
                 "granted to with the driver": [group["came"] - group["let_go"] for group in inside],
                 "finished to heard of by the daemon": [group["heard"] - group["ended"] for group in inside]}
+        margins = self.live.config["margins"]
+        assumed = {"granted to with the driver": margins["dispatch_upper_ns"],
+                   "finished to heard of by the daemon": margins["completion_upper_ns"]}
         at = lambda times, share: number(sorted(times)[int(share * (len(times) - 1))] / 1e3, 0, " µs")
-        return [[way, at(times, 0.5), at(times, 0.99), at(times, 1)] for way, times in ways.items() if times]
+        beyond = lambda times, most: number(100 * sum(time > most for time in times) / len(times), 2, " %")
+        return [[way, at(times, 0.5), at(times, 0.99), at(times, 1),
+                 *([number(assumed[way] / 1e3, 0, " µs"), beyond(times, assumed[way])] if way in assumed else ["", ""])]
+                for way, times in ways.items() if times]
 
     def seen(self, mpcg):
         """What is known about turns."""
