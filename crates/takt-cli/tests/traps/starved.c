@@ -17,11 +17,16 @@ static void *spin(void *unused) {
     return NULL;
 }
 
-/* Has a thread run on the first processor alone, which another one of ours keeps busy. */
+/* Has a thread run on the first of our processors alone, which another one of ours keeps busy. */
 static void pin(pid_t thread, int policy) {
-    cpu_set_t first;
-    CPU_ZERO(&first);
-    CPU_SET(0, &first);
+    static cpu_set_t first;
+    if (!CPU_COUNT(&first)) {
+        cpu_set_t all;
+        if (sched_getaffinity(0, sizeof all, &all)) die("sched_getaffinity");
+        int at = 0;
+        while (!CPU_ISSET(at, &all)) at++;
+        CPU_SET(at, &first);
+    }
     if (sched_setaffinity(thread, sizeof first, &first)) die("sched_setaffinity");
     struct sched_param none = {0};
     if (sched_setscheduler(thread, policy, &none)) die("sched_setscheduler");
@@ -33,6 +38,7 @@ static void *keep_busy(void *unused) {
 }
 
 static void starve(const char *wanted) {
+    int found = 0;
     DIR *tasks = opendir("/proc/self/task");
     if (!tasks) die("opendir");
     for (struct dirent *task; (task = readdir(tasks));) {
@@ -40,10 +46,14 @@ static void starve(const char *wanted) {
         snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
         FILE *file = fopen(path, "r");
         if (!file) continue;
-        if (fgets(name, sizeof name, file) && !strncmp(name, wanted, strlen(wanted))) pin(atoi(task->d_name), SCHED_IDLE);
+        if (fgets(name, sizeof name, file) && !strncmp(name, wanted, strlen(wanted))) {
+            pin(atoi(task->d_name), SCHED_IDLE);
+            found++;
+        }
         fclose(file);
     }
     closedir(tasks);
+    if (!found) die("finding the thread");
 }
 
 int main(int count, char **arguments) {

@@ -3,10 +3,11 @@
 //! A fence goes behind the group, then the program's own call makes the driver start.
 
 use crate::entry::{Ptr, real};
-use crate::gate;
 use crate::group::End;
+use crate::measure::{self, Witnessed};
 use crate::monitor::context::State;
 use crate::monitor::current;
+use crate::{gate, guard};
 
 /// Ends the group and makes the driver start, where the program's call would not.
 pub(super) fn flushed(end: End) {
@@ -48,21 +49,35 @@ macro_rules! submitting {
     };
 }
 
+/// A fence of EGL is about to be made, which some drivers do only when the GPU is there.
+fn before_fence(display: Ptr) -> Option<Witnessed> {
+    if guard::shielded(|| measure::is_waited_for_when_made(display as usize)) != Some(true) {
+        return None;
+    }
+    let (submitted, witnessed) = current::with(|state| state.submit_to_wait(End::Read))?;
+    if submitted {
+        flush();
+    }
+    witnessed
+}
+
+/// The call is over that waits for a group.
+fn waited(witnessed: Option<Witnessed>) {
+    if let Some(witnessed) = witnessed {
+        // Even if all was switched off meanwhile, a daemon may wait for that.
+        guard::attempted(|| witnessed.waited());
+    }
+}
+
 macro_rules! creating {
     ($( $name:ident )*) => {
         $(
             #[expect(non_snake_case, reason = "names of the registry")]
             unsafe extern "C" fn $name(display: Ptr, kind: u32, attributes: Ptr) -> Ptr {
-                let waits = || crate::measure::is_waited_for_when_made(display as usize);
-                let waits = crate::guard::shielded(waits) == Some(true);
-                if waits && current::with(|state| state.submit_to_wait(End::Read)) == Some(true) {
-                    flush();
-                }
+                let witnessed = before_fence(display);
                 // SAFETY: the program's own call.
                 let fence = unsafe { real::$name(display, kind, attributes) };
-                if waits {
-                    current::with(State::waited);
-                }
+                waited(witnessed);
                 fence
             }
         )*
@@ -73,10 +88,10 @@ creating! { eglCreateSync eglCreateSyncKHR eglCreateSync64KHR }
 
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn glFinish() {
-    current::with(|state| state.submit_to_wait(End::Finish));
+    let witnessed = current::with(|state| state.submit_to_wait(End::Finish).1).flatten();
     // SAFETY: the program's own call.
     unsafe { real::glFinish() };
-    current::with(State::waited);
+    waited(witnessed);
 }
 
 /// What waits for everything that a context was asked to do; fences of EGL are made so by some drivers.

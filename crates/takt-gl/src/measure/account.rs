@@ -1,5 +1,7 @@
 //! The arithmetic of measured times.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::Submitted;
 
 /// When a group ran.
@@ -33,35 +35,48 @@ impl Seen {
     }
 }
 
-/// Follows what the GPU does, group by group.
-#[derive(Clone, Copy, Default, Debug)]
+/// Follows what the GPU does, group by group. Any thread may, and none waits for another.
+#[derive(Default, Debug)]
 pub struct Account {
-    last_completed_ns: u64,
+    last_completed_ns: AtomicU64,
 }
 
 impl Account {
     /// A group was seen complete, and was not at a look before. Groups come in the order of their
     /// submission.
-    pub fn completed(&mut self, submitted: &Submitted, seen: Seen) -> Timing {
+    pub fn completed(&self, submitted: &Submitted, seen: Seen) -> Timing {
         let at_ns = seen.at_ns;
-        let start_ns = submitted.at_ns.max(self.last_completed_ns);
+        let last_ns = self.last_completed_ns.fetch_max(at_ns, Ordering::Relaxed);
+        let start_ns = submitted.at_ns.max(last_ns);
         let in_calls_ns = if submitted.software { submitted.group.work.call_ns } else { 0 };
         let together = at_ns <= start_ns;
         let mut cost_ns = at_ns.saturating_sub(start_ns) + in_calls_ns;
         if let Some(gathered) = &submitted.gathered {
-            let last_ns = seen.not_before_ns.saturating_sub(start_ns) + in_calls_ns;
-            let since_ns = gathered.since_ns.max(self.last_completed_ns);
-            cost_ns = gathered.cost_ns(last_ns, at_ns.saturating_sub(since_ns) + in_calls_ns);
+            let least_ns = seen.not_before_ns.saturating_sub(start_ns) + in_calls_ns;
+            let since_ns = gathered.since_ns.max(last_ns);
+            cost_ns = gathered.cost_ns(least_ns, at_ns.saturating_sub(since_ns) + in_calls_ns);
         }
-        self.last_completed_ns = self.last_completed_ns.max(at_ns);
         Timing { submitted_ns: submitted.at_ns, completed_ns: at_ns, cost_ns, together, in_calls_ns }
     }
 
     /// A group was complete by then, for which a renderer on the CPU has worked so long: it is taken
     /// to have begun as soon as it could, and to have worked without a break.
-    pub fn worked(&mut self, submitted: &Submitted, worked_ns: u64, by_ns: u64) -> Timing {
-        let start_ns = submitted.at_ns.max(self.last_completed_ns);
+    pub fn worked(&self, submitted: &Submitted, worked_ns: u64, by_ns: u64) -> Timing {
+        let start_ns = submitted.at_ns.max(self.last_completed_ns.load(Ordering::Relaxed));
         self.completed(submitted, Seen::at(start_ns.saturating_add(worked_ns).min(by_ns)))
+    }
+}
+
+impl Timing {
+    /// A group without work for the GPU was over by then. That says nothing about what others do there.
+    pub fn idle(submitted: &Submitted, at_ns: u64) -> Self {
+        Self {
+            submitted_ns: submitted.at_ns,
+            completed_ns: at_ns,
+            cost_ns: 0,
+            together: true,
+            in_calls_ns: 0,
+        }
     }
 }
 
@@ -92,7 +107,7 @@ mod tests {
 
     #[test]
     fn an_idle_gpu_starts_at_submission_and_a_busy_one_at_the_last_completion() {
-        let mut account = Account::default();
+        let account = Account::default();
         assert_eq!(account.completed(&submitted(100, 7, false), Seen::at(150)).cost_ns, 50);
         assert_eq!(account.completed(&submitted(120, 7, false), Seen::at(190)).cost_ns, 40);
         assert_eq!(account.completed(&submitted(300, 7, false), Seen::at(310)).cost_ns, 10);
@@ -100,7 +115,7 @@ mod tests {
 
     #[test]
     fn groups_seen_at_one_look_take_no_time() {
-        let mut account = Account::default();
+        let account = Account::default();
         account.completed(&submitted(100, 0, false), Seen::at(150));
         let second = account.completed(&submitted(110, 0, false), Seen::at(150));
         assert_eq!((second.cost_ns, second.together), (0, true));
@@ -108,7 +123,7 @@ mod tests {
 
     #[test]
     fn whoever_looks_late_goes_by_the_work() {
-        let mut account = Account::default();
+        let account = Account::default();
         let timing = account.worked(&submitted(100, 30, true), 50, 500);
         assert_eq!((timing.completed_ns, timing.cost_ns, timing.together), (150, 80, false));
         let timing = account.worked(&submitted(120, 0, true), 40, 500);
@@ -118,8 +133,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_idle_leaves_others_their_time() {
+        let account = Account::default();
+        let idle = Timing::idle(&submitted(140, 0, false), 140);
+        assert_eq!((idle.completed_ns, idle.cost_ns), (140, 0));
+        assert_eq!(account.completed(&submitted(100, 0, false), Seen::at(150)).cost_ns, 50);
+    }
+
+    #[test]
     fn software_counts_the_time_in_calls() {
-        let mut account = Account::default();
+        let account = Account::default();
         assert_eq!(account.completed(&submitted(100, 30, true), Seen::at(150)).cost_ns, 80);
         assert_eq!(
             account.completed(&submitted(160, 30, true), Seen::at(155)).cost_ns,

@@ -232,7 +232,16 @@ impl Fence {
         }
     }
 
-    /// Takes the mark away.
+    /// Takes the mark away in the program's thread, where the context is current in which it was made.
+    pub(crate) fn remove_here(self) {
+        match self.kind {
+            Kind::Display { .. } => quiet::egl(|| self.remove()),
+            // SAFETY: the context is current, and nobody else knows the fence.
+            Kind::Context { .. } => unsafe { real::glDeleteSync(self.sync as Ptr) },
+        };
+    }
+
+    /// Takes the mark away. Only threads that run none of the program's code may call this.
     pub(crate) fn remove(self) {
         if let Kind::Context { waiter, .. } = &self.kind {
             if waiter.hold() {

@@ -15,6 +15,7 @@
 //! Where the program waits for a group itself, its own thread sees the end (`witness`).
 
 mod account;
+mod desk;
 mod disturbance;
 mod fence;
 mod judge;
@@ -22,6 +23,7 @@ mod late;
 mod processor;
 mod queue;
 mod reaper;
+mod reaping;
 mod rows;
 mod source;
 mod stamps;
@@ -41,7 +43,7 @@ pub use source::{Doubt, Source};
 pub use stamps::Stamped;
 pub(crate) use stamps::{GPU_DISJOINT, Stamper};
 pub(crate) use waiter::Waiter;
-pub(crate) use witness::{Witnessed, is_seen_when_shown, is_seen_when_waited_for, shown};
+pub(crate) use witness::{Witnessed, is_seen_when_shown, shown};
 
 use crate::gate::Pass;
 use crate::group::Group;
@@ -50,9 +52,9 @@ use crate::predict::{Models, Predicted};
 use crate::settings::settings;
 use crate::slice::Follow;
 use crate::{clock, gate, guard};
+use desk::Fenced;
 use processor::RendererThreads;
 use reaper::Reaper;
-use witness::Witness;
 
 /// A group that was handed to the GPU.
 #[derive(Clone, Debug)]
@@ -92,7 +94,10 @@ pub(crate) fn submit(display: usize, waiter: Option<&Arc<Waiter>>, submitted: Su
     }
     let reaper = REAPER.get_or_init(Reaper::start).as_ref();
     match reaper.zip(fence::insert(display, waiter)) {
-        Some((reaper, fence)) => reaper.hand_over(fence, Box::new(submitted), clock::now_ns()),
+        Some((reaper, fence)) => {
+            let inserted_ns = clock::now_ns();
+            reaper.hand_over(Fenced { fence, submitted: Box::new(submitted), inserted_ns });
+        }
         // Nobody will see it end.
         None => give_back(&submitted),
     }
@@ -104,11 +109,6 @@ pub(crate) fn submit_idle(submitted: Submitted) {
         return;
     }
     match REAPER.get_or_init(Reaper::start) {
-        // Somebody waits for its end, and there is nothing before it that is not over.
-        Some(reaper) if submitted.pass.is_some() && reaper.has_seen_all() => {
-            let at_ns = submitted.at_ns;
-            reaper.hand_over_seen(None, Box::new(submitted), Witness { at_ns, renderer: None });
-        }
         Some(reaper) => reaper.hand_over_idle(Box::new(submitted)),
         None => give_back(&submitted),
     }

@@ -101,10 +101,8 @@ pub struct State {
     waiter: Option<Arc<Waiter>>,
     /// Whether a frame has more than one group.
     parted: bool,
-    /// The group whose end this thread sees when the program's current call returns.
-    pub(super) witnessed: Option<Witnessed>,
-    /// The program is about to wait for everything.
-    waits: bool,
+    /// The last group of the frame that is being shown, where this thread sees its end.
+    pub(super) showing: Option<Witnessed>,
     /// What is known of the end of the swap that is handed over.
     pub(super) swap_end: Option<SwapEnd>,
     /// How long this thread had run when the group began, if that is of use.
@@ -150,8 +148,7 @@ impl State {
             stamper: None,
             waiter: None,
             parted: false,
-            witnessed: None,
-            waits: false,
+            showing: None,
             swap_end: None,
             ran_ns: None,
             disjoint: false,
@@ -203,32 +200,33 @@ impl State {
     /// True if there was something.
     pub fn submit(&mut self, end: End) -> bool {
         let at_ns = clock::now_ns();
+        !self.goes_on(end, at_ns) && self.submit_since(end, at_ns)
+    }
+
+    /// The same where the program's next call waits for everything that this context was asked to do;
+    /// and what to do after that call.
+    pub(crate) fn submit_to_wait(&mut self, end: End) -> (bool, Option<Witnessed>) {
+        let at_ns = clock::now_ns();
+        if self.goes_on(end, at_ns) {
+            return (false, None);
+        }
+        let Some((predicted, follow)) = self.end_group(end) else {
+            return (false, None);
+        };
+        let Some(submitted) = self.submitted(end, at_ns, predicted, follow) else {
+            return (false, None);
+        };
+        (true, Witnessed::before_wait(self.display, self.waiter.as_ref(), submitted))
+    }
+
+    /// Whether the current group goes on in spite of a submission point.
+    fn goes_on(&mut self, end: End, at_ns: u64) -> bool {
         // Frames that have ended are with the driver already, so there is nothing to be handed over
         // for somebody who waits for them.
         let waits = matches!(end, End::Flush | End::Finish | End::Read | End::Target);
-        if waits && self.builder.is_between_frames() && self.leave.gathering.has_time(at_ns) {
-            return false;
-        }
-        if end == End::Flush && self.leave.gathering.coasts() {
-            return false;
-        }
-        if end == End::Target && self.goes_on_elsewhere(at_ns) {
-            return false;
-        }
-        self.submit_since(end, at_ns)
-    }
-
-    /// The same where the program's next call waits for everything that this context was asked to do.
-    pub fn submit_to_wait(&mut self, end: End) -> bool {
-        self.waits = true;
-        let submitted = self.submit(end);
-        self.waits = false;
-        submitted
-    }
-
-    /// That call is over.
-    pub fn waited(&mut self) {
-        self.witnessed.take().and_then(Witnessed::end);
+        waits && self.builder.is_between_frames() && self.leave.gathering.has_time(at_ns)
+            || end == End::Flush && self.leave.gathering.coasts()
+            || end == End::Target && self.goes_on_elsewhere(at_ns)
     }
 
     /// The same for a swap, which software renderers do in the program's own thread.
@@ -268,10 +266,16 @@ impl State {
     }
 
     pub(super) fn submit_since(&mut self, end: End, at_ns: u64) -> bool {
+        let ended = self.end_group(end);
+        ended.is_some_and(|(predicted, follow)| self.hand_over(end, at_ns, predicted, follow))
+    }
+
+    /// The group ends: what models said about it, and what it tells about draws. None if there is none.
+    fn end_group(&mut self, end: End) -> Option<(Option<Ticket>, Follow)> {
         if self.builder.is_empty() && end != End::Swap {
             self.builder.end(self.number, end);
             self.stamper.iter_mut().for_each(Stamper::forget);
-            return false;
+            return None;
         }
         let draws = self.leave.has_pass() && end != End::Swap;
         let contained = if draws { self.pending() } else { Span::ZERO };
@@ -279,9 +283,7 @@ impl State {
         if gate::is_wanted() && !self.leave.has_pass() {
             self.unasked.went(self.pending());
         }
-        let predicted = self.predict_group(end);
-        let follow = std::mem::take(&mut self.follow);
-        self.hand_over(end, at_ns, predicted, follow)
+        Some((self.predict_group(end), std::mem::take(&mut self.follow)))
     }
 
     /// What the models say about the group, which ends.
@@ -312,9 +314,33 @@ impl State {
         predicted: Option<Ticket>,
         follow: Follow,
     ) -> bool {
-        let Some(mut group) = self.builder.end(self.number, end) else {
+        let Some(submitted) = self.submitted(end, at_ns, predicted, follow) else {
             return false;
         };
+        let swap_end = self.swap_end.take();
+        if let Some(SwapEnd::Seen(at_ns)) = swap_end {
+            measure::shown(submitted, at_ns);
+        } else if swap_end.is_some() {
+            // That it took no time says nothing about swaps that show something.
+            measure::submit_idle(Submitted { predicted: None, ..submitted });
+        } else if end == End::BeforeSwap && self.software() && measure::is_seen_when_shown() {
+            self.showing = Witnessed::before_show(self.display, submitted);
+        } else {
+            self.part(end);
+            measure::submit(self.display, self.waiter.as_ref(), submitted);
+        }
+        true
+    }
+
+    /// The group as it is handed over; none if there is none.
+    fn submitted(
+        &mut self,
+        end: End,
+        at_ns: u64,
+        predicted: Option<Ticket>,
+        follow: Follow,
+    ) -> Option<Submitted> {
+        let mut group = self.builder.end(self.number, end)?;
         if let Some(began_ns) = self.ran_ns.take() {
             // A call takes no longer than its thread runs, whatever the clock on the wall says.
             group.work.call_ns = group.work.call_ns.min(measure::own_ns().saturating_sub(began_ns));
@@ -328,23 +354,7 @@ impl State {
         let software = self.software();
         let disturbance = measure::beside_others(self.switch(), software);
         measure::submits(self.number);
-        let submitted =
-            Submitted { group, at_ns, software, predicted, pass, gathered, follow, stamped, disturbance };
-        let swap_end = self.swap_end.take();
-        if let Some(SwapEnd::Seen(at_ns)) = swap_end {
-            measure::shown(submitted, at_ns);
-        } else if swap_end.is_some() {
-            // That it took no time says nothing about swaps that show something.
-            measure::submit_idle(Submitted { predicted: None, ..submitted });
-        } else if end == End::BeforeSwap && software && measure::is_seen_when_shown() {
-            self.witnessed = Witnessed::begin(self.display, None, submitted);
-        } else if self.waits && measure::is_seen_when_waited_for(&submitted) {
-            self.witnessed = Witnessed::begin(self.display, self.waiter.as_ref(), submitted);
-        } else {
-            self.part(end);
-            measure::submit(self.display, self.waiter.as_ref(), submitted);
-        }
-        true
+        Some(Submitted { group, at_ns, software, predicted, pass, gathered, follow, stamped, disturbance })
     }
 
     /// A group ends inside of a frame. The driver goes on with the next one meanwhile, so its end must

@@ -119,7 +119,7 @@ impl State {
     pub fn swapped(&mut self, swapping: Swapping, began_ns: u64) {
         match swapping {
             Swapping::Apart { idle, .. } => {
-                let shown = self.witnessed.take().and_then(Witnessed::end);
+                let shown = self.showing.take().and_then(Witnessed::shown);
                 let complete = shown.is_some();
                 self.swap_end = shown.map(SwapEnd::Seen).or_else(|| idle.then_some(SwapEnd::Before));
                 self.submit_since(End::Swap, began_ns);
@@ -134,7 +134,7 @@ impl State {
 
     /// `eglSwapBuffers` failed.
     pub fn not_swapped(&mut self) {
-        self.witnessed.take().and_then(Witnessed::end);
+        self.showing.take().and_then(Witnessed::shown);
     }
 
     fn swapped_within(&mut self, began_ns: u64, ends: bool, cost: FrameCost, ran_ns: Option<u64>) {
