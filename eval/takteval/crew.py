@@ -107,8 +107,8 @@ def send(process, number):
         pass
 
 
-def run(command, env, timeout_s, folder=None):
-    """Runs a program to its end; its output, or `Failed`."""
+def run(command, env, timeout_s, folder=None, errors=False):
+    """Runs a program to its end; its output, with `errors` also what it says on standard error, or `Failed`."""
     shown = Path(str(command[0])).name
     process = subprocess.Popen([str(part) for part in command], env=env, cwd=folder, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
@@ -123,4 +123,4 @@ def run(command, env, timeout_s, folder=None):
             process.communicate()
     if process.returncode != 0:
         raise Failed(f"{shown} ended with {process.returncode}: {(err or out)[-400:].strip()}")
-    return out
+    return out + err if errors else out

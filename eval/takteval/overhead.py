@@ -98,16 +98,16 @@ class Experiment:
         """What a program says that runs alone in a mode."""
         timeout_s = length * 3 + 25
         if mode == "native":
-            return run(program, self.machine.env(native_windows=True, size=self.size), timeout_s)
+            return run(program, self.machine.env(native_windows=True, size=self.size), timeout_s, errors=True)
         under = offscreen(self.machine, self.size)
         if mode == "measured":
             under += ["--measure", folder / "groups.csv"]
         if mode != "scheduled":
-            return run([*under, "--", *program], self.machine.env(), timeout_s)
+            return run([*under, "--", *program], self.machine.env(), timeout_s, errors=True)
         with Crew(folder) as crew:
             daemon = Daemon(self.machine, crew, record=record)
             under += ["--schedule", "--socket", daemon.socket]
-            return run([*under, "--", *program], self.machine.env(), timeout_s)
+            return run([*under, "--", *program], self.machine.env(), timeout_s, errors=True)
 
     @staticmethod
     def brief(figures):

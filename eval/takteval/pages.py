@@ -37,7 +37,7 @@ class Report:
 
     def overview(self, links):
         causes = [f"- **{what}**: {cause}" for what, _, _, _, cause in self.verdicts if cause]
-        lost = [[name, point.get("error", point.get("skipped", "")).strip().splitlines()[-1][:160]]
+        lost = [[name, point.get("error", point.get("skipped", "")).strip().splitlines()[-1][:300]]
                 for name, point in sorted(self.results.points.items()) if "figures" not in point]
         parts = [f"# Takt on {self.results.gpu()}", "What was to be shown, and what was found.",
                  table(["what", "wanted", "found", "verdict"], [list(row[:4]) for row in self.verdicts]),

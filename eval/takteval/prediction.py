@@ -100,7 +100,7 @@ class Experiment:
             table = folder / "compare.csv"
             under = offscreen(self.machine, self.size) if windows else [self.machine.bin / "takt", "run"]
             out = run([*under, "--verbose", "--compare", table, "--", *command(seconds)], self.machine.env(),
-                      seconds * 3 + 25)
+                      seconds * 3 + 25, errors=True)
             self.set_up(out, command)
             return figures(table)
         return Point("prediction", f"prediction-{name}", measure, rank, want_s=3, least_s=2, extra_s=1.5)
@@ -110,12 +110,12 @@ class Experiment:
         try:
             check_set_up(out)
         except NoSetUp as failure:
-            alone = run(command(SEEN_S), self.machine.env(native_windows=True, size=self.size), 25)
+            alone = run(command(SEEN_S), self.machine.env(native_windows=True, size=self.size), 25, errors=True)
             try:
                 check_set_up(alone)
-            except NoSetUp:
-                raise Skipped(f"fails natively: {failure}") from None
-            raise
+            except NoSetUp as natively:
+                raise Skipped(f"fails natively: {natively}") from None
+            raise failure from None
 
     def gears(self):
         def measure(folder, seconds):

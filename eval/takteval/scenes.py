@@ -59,10 +59,12 @@ def glmark2(machine, scene, seconds, size, warm_up_s=None):
 
 
 def check_set_up(out):
-    """Fails if glmark2 says that it could not set up its scene, which is no error to it."""
+    """Fails if glmark2 says that it could not set up its scene, which is no error to it; with what it says of errors
+    otherwise, which is what compilers of shaders have told it."""
     for line in out.splitlines():
         if any(words in line for words in ("Set up failed", "Unsupported")):
-            raise NoSetUp(f"glmark2: {line.strip()[-200:]}")
+            errors = [other.strip() for other in out.splitlines() if "rror" in other and other != line]
+            raise NoSetUp("; ".join([f"glmark2: {line.strip()[-200:]}", *errors[:5]]))
 
 
 def rate(out):
