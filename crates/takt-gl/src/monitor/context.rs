@@ -207,16 +207,10 @@ impl State {
     /// and what to do after that call.
     pub(crate) fn submit_to_wait(&mut self, end: End) -> (bool, Option<Witnessed>) {
         let at_ns = clock::now_ns();
-        if self.goes_on(end, at_ns) {
-            return (false, None);
-        }
-        let Some((predicted, follow)) = self.end_group(end) else {
-            return (false, None);
-        };
-        let Some(submitted) = self.submitted(end, at_ns, predicted, follow) else {
-            return (false, None);
-        };
-        (true, Witnessed::before_wait(self.display, self.waiter.as_ref(), submitted))
+        let ended = if self.goes_on(end, at_ns) { None } else { self.end_group(end) };
+        let submitted = ended.and_then(|(predicted, follow)| self.submitted(end, at_ns, predicted, follow));
+        let (display, waiter) = (self.display, self.waiter.as_ref());
+        (submitted.is_some(), submitted.and_then(|group| Witnessed::before_wait(display, waiter, group)))
     }
 
     /// Whether the current group goes on in spite of a submission point.
@@ -229,7 +223,7 @@ impl State {
             || end == End::Target && self.goes_on_elsewhere(at_ns)
     }
 
-    /// The same for a swap, which software renderers do in the program's own thread.
+    /// A swap begins, which software renderers do in the program's own thread.
     pub fn swap_begins(&mut self) {
         self.stamper.iter_mut().for_each(Stamper::begin);
     }
