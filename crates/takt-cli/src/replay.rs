@@ -9,10 +9,10 @@ use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
 use takt_core::scheduler::Stats;
-use takt_core::{Priority, Span, Time};
+use takt_core::{Span, Time};
 use takt_trace::export::json::{BadLine, Entry, Reader, put_record};
 use takt_trace::replay::{Difference, DifferenceKind, Replay, Replayed};
-use takt_trace::{AppMeta, Deduced, Metrics, Record, RunFacts, Summary};
+use takt_trace::{Deduced, Metrics, Record, RunFacts, Summary, Tenants};
 
 use crate::Answer;
 use crate::args::ReplayArgs;
@@ -122,24 +122,21 @@ fn play(path: &Path) -> anyhow::Result<Outcome> {
 /// What became of each app of a log, from `warm_up` after the first one came.
 pub(crate) fn figures(path: &Path, warm_up: Duration) -> anyhow::Result<Summary> {
     let (mut meta, mut first) = (open(path)?.meta().clone(), None);
+    let known = meta.apps.len();
     let mut reader = open(path)?;
     while let Some((at, entry)) = reader.next_entry().map_err(|bad| wrong(path, &bad))? {
-        if let Entry::App(app, known) = entry {
+        if let Entry::App(_, app) = entry {
             first.get_or_insert(at);
-            let vacant = || AppMeta { name: String::new(), priority: Priority(0), fps_mhz: 0, jobs: None };
-            meta.apps.resize_with(meta.apps.len().max(app.index() + 1), vacant);
-            meta.apps[app.index()] = known;
+            meta.apps.push(app);
         }
     }
     let warm_up = Span::from_ns(u64::try_from(warm_up.as_nanos()).unwrap_or(u64::MAX));
     let from = first.unwrap_or_default() + warm_up;
-    let mut metrics = Deduced::new(Metrics::new(meta, from.since(Time::ZERO)));
-    let end = open(path)?.show(&mut metrics).map_err(|bad| wrong(path, &bad))?;
+    let metrics = Deduced::new(Metrics::new(meta, from.since(Time::ZERO)));
+    let mut tenants = Tenants::new(metrics, known);
+    let end = open(path)?.show(&mut tenants).map_err(|bad| wrong(path, &bad))?;
     let facts = RunFacts { seed: 0, event_hash: 0, stats: Stats::default(), end };
-    let mut summary = metrics.finish().finish(facts);
-    // Slots between those that were taken.
-    summary.apps.retain(|app| !app.name.is_empty());
-    Ok(summary)
+    Ok(tenants.finish().finish().finish(facts))
 }
 
 fn table(summary: &Summary) -> String {

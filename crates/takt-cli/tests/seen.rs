@@ -59,6 +59,26 @@ fn replay(log: &Path, more: &[&str]) -> Output {
     takt_command("replay").arg(log).args(more).output().expect("takt starts")
 }
 
+/// One after the other they have the same slot, and each has its own figures.
+#[test]
+fn figures_are_those_of_apps_not_of_slots() {
+    let (daemon, log) = recording("slots");
+    for (name, frames) in [("first", "20"), ("second", "30")] {
+        let mut app = start(&daemon, &["--name", name], "takt-menu", &["--frames", frames]);
+        assert!(end_of(&mut app, name).success());
+    }
+    daemon.end();
+    let output = replay(&log, &["--figures", "--warm-up", "0", "--json", "-"]);
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let frames = |name: &str| {
+        let apps = answer["figures"]["apps"].as_array().expect("apps");
+        let app = apps.iter().find(|app| app["name"] == name).unwrap_or_else(|| panic!("{name}: {answer}"));
+        app["frames"].as_u64().expect("a number")
+    };
+    // Warming up, the app draws a few more; one that ends as the program does may not be told.
+    assert!((19..30).contains(&frames("first")) && frames("second") >= 29, "{answer}");
+}
+
 #[test]
 fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
     let (daemon, log) = recording("apps");

@@ -14,6 +14,7 @@
 //! * [`replay`]: whether the core would do the same again.
 //! * [`rules`]: what must hold in every run.
 //! * [`summary`]: those figures, as `--json` prints them.
+//! * [`tenants`]: apps told apart that had the same slot.
 //! * [`totals`]: counters that only grow, for monitoring.
 
 #![forbid(unsafe_code)]
@@ -36,9 +37,11 @@ pub mod rules;
 #[cfg(test)]
 mod sample;
 pub mod summary;
+pub mod tenants;
 pub mod totals;
 
 pub use deduce::Deduced;
 pub use metrics::{Metrics, RunFacts};
 pub use record::{AppMeta, GpuRecord, JobsMeta, Log, Meta, Observer, Record, why_held};
 pub use summary::{AppSummary, Cause, CauseKind, Miss, Quantiles, Summary};
+pub use tenants::Tenants;

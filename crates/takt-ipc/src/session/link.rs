@@ -24,6 +24,8 @@ use suspicion::Look;
 
 /// How long the daemon may take to admit us while we run on.
 const JOINING_MAX: Span = Span::from_ms(5_000);
+/// What a program does whose daemon is gone.
+const UNSCHEDULED: &str = "the program runs on unscheduled";
 /// How often to look whether the daemon is back.
 const RETRY: Span = Span::from_ms(1_000);
 /// Longest time to stay awake for a reply, whatever the daemon says.
@@ -342,6 +344,8 @@ impl Link {
                 let again = Span::from_ns(u64::try_from(again.as_nanos()).unwrap_or(u64::MAX));
                 self.retry_at = now + again.max(RETRY);
             }
+            // That it is gone was said when it went.
+            NotScheduled::Absent { .. } if self.is_unscheduled_said() => return,
             NotScheduled::Absent { .. } | NotScheduled::Nonsense => {}
         }
         self.say(format!("not scheduled: {error}"));
@@ -396,7 +400,11 @@ impl Link {
         self.on = None;
         self.life += 1;
         self.retry_at = clock::now() + RETRY;
-        self.say(format!("{why}; the program runs on unscheduled"));
+        self.say(format!("{why}; {UNSCHEDULED}"));
+    }
+
+    fn is_unscheduled_said(&self) -> bool {
+        self.said.as_ref().is_some_and(|said| said.ends_with(UNSCHEDULED))
     }
 
     fn say(&mut self, text: String) {

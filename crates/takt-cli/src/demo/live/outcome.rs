@@ -166,12 +166,14 @@ impl Outcome {
 
     fn cells(&self, scheduled: bool, index: usize) -> Vec<String> {
         let mean = |value: &dyn Fn(&AppFigures) -> f64| self.mean(scheduled, |run| value(&run.apps[index]));
+        let or_none = |is_there: bool, cell: String| if is_there { cell } else { "-".to_owned() };
         let due = self.figures.roles[index].fps > 0.0;
         let met = mean(&|app| app.figures.met_share.unwrap_or(0.0));
+        let fps = mean(&|app| app.figures.fps);
         vec![
-            format!("{:.1}", mean(&|app| app.figures.fps)),
-            if due { percent(met) } else { "-".to_owned() },
-            ms(mean(&|app| app.figures.response_us.p99)),
+            format!("{fps:.1}"),
+            or_none(due, percent(met)),
+            or_none(fps > 0.0, ms(mean(&|app| app.figures.response_us.p99))),
             percent(mean(&|app| app.gpu_share)),
         ]
     }
