@@ -163,6 +163,7 @@ fn a_stopped_daemon_stops_nobody_and_takes_over_again() {
     let (shown, said) = program.end();
     assert!(shown.starts_with("long: error 0,"), "{shown}");
     assert_eq!(said.matches("unscheduled").count(), 1, "{said}");
+    assert!(!said.contains("is taken"), "it meets itself: {said}");
 }
 
 #[test]

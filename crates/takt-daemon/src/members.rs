@@ -38,6 +38,8 @@ pub struct Member {
     pub since: Time,
     /// Its first frame that met its deadline: what was late before that was so because it started.
     pub first_met: Option<u64>,
+    /// It is about to go: the scheduling loop lets it go before anybody comes in its place.
+    pub leaving: bool,
 }
 
 /// What is to change about a member; what is missing stays.
@@ -160,7 +162,8 @@ impl Members {
     /// The member of that name, or at that slot if it is a number.
     pub fn find(&self, who: &str) -> Option<&Member> {
         let slot = who.parse().ok().and_then(|slot| self.get(AppId(slot)));
-        self.iter().find(|member| member.name == who).or(slot)
+        let is_called = |member: &&Member| member.name == who;
+        self.staying().find(is_called).or_else(|| self.iter().find(is_called)).or(slot)
     }
 
     /// A frame was finished.
@@ -170,6 +173,18 @@ impl Members {
         if let Some(member) = member.filter(|member| done.met && member.since <= at) {
             member.first_met.get_or_insert(done.frame);
         }
+    }
+
+    /// A member is about to go: what it has is free for others.
+    pub fn leaves(&mut self, app: AppId) {
+        if let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) {
+            member.leaving = true;
+        }
+    }
+
+    /// Whoever is to stay.
+    fn staying(&self) -> impl Iterator<Item = &Member> {
+        self.iter().filter(|member| !member.leaving)
     }
 
     /// Takes a member off the list.
@@ -228,6 +243,7 @@ impl Members {
             asked,
             since: now,
             first_met: None,
+            leaving: false,
         };
         Ok(self.slots[slot].insert(member))
     }
@@ -254,7 +270,9 @@ impl Members {
         let fps_mhz = terms.fps_mhz.unwrap_or(member.fps_mhz);
         let stride: Stride = settings.core.refresh.stride_for(fps_mhz).map_err(|error| error.to_string())?;
         let priority = Priority(terms.priority.unwrap_or(member.params.priority.0));
-        if let Some(other) = self.iter().find(|other| other.app != app && other.params.priority == priority) {
+        if let Some(other) =
+            self.staying().find(|other| other.app != app && other.params.priority == priority)
+        {
             return Err(format!("priority {} belongs to {}", priority.0, other.name));
         }
         let etpf = checked_etpf(terms.etpf.unwrap_or(member.params.etpf))?;
@@ -297,7 +315,8 @@ impl Members {
         if params.etpf == Span::ZERO {
             return (false, "not protected: it reserves no GPU time (etpf 0)".to_owned());
         }
-        let above = self.iter().filter(|other| other.app != app && other.params.priority > params.priority);
+        let above =
+            self.staying().filter(|other| other.app != app && other.params.priority > params.priority);
         let set: Vec<Demand> = above.map(|other| &other.params).chain([params]).map(demand).collect();
         if is_schedulable(settings.core.refresh.period_span(), &set) {
             (true, "protected: its deadlines are guaranteed".to_owned())
@@ -309,7 +328,7 @@ impl Members {
 
     /// The priority nearest to the wanted one that nobody has, lower ones first.
     pub fn free_priority(&self, wanted: u32) -> Option<u32> {
-        let taken = |priority: &u32| self.iter().any(|member| member.params.priority.0 == *priority);
+        let taken = |priority: &u32| self.staying().any(|member| member.params.priority.0 == *priority);
         (0..=wanted)
             .rev()
             .find(|priority| !taken(priority))
@@ -418,6 +437,17 @@ mod tests {
             members.admit(Time::ZERO, &hello("d", None, 0), peer(4), &refusing).expect_err("full"),
             "all 3 places are taken"
         );
+    }
+
+    #[test]
+    fn whoever_comes_back_does_not_meet_itself() {
+        let settings = Settings::default();
+        let mut members = Members::new(2);
+        members.admit(Time::ZERO, &hello("a", Some(9), 9_000), peer(1), &settings).expect("admitted");
+        members.leaves(AppId(0));
+        let again = members.admit(Time::ZERO, &hello("a", Some(9), 9_000), peer(1), &settings);
+        let again = again.expect("admitted");
+        assert_eq!((again.app, again.params.priority, again.protected), (AppId(1), Priority(9), true));
     }
 
     #[test]

@@ -383,6 +383,7 @@ impl Server {
             !session.closing
         });
         for app in left {
+            self.members.leaves(app);
             self.order(Order::Leave { app });
         }
     }
