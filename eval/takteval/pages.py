@@ -78,7 +78,7 @@ class Report:
                 for run in self.results.runs]
         awake = any(run["arguments"].get("awake") for run in self.results.runs)
         copied = sorted({self.results.commit(point) for point in self.results.points.values() if point.get("source")})
-        return ("Measured by [eval/run](../evaluation.md), each time on a fresh machine of that kind:\n\n" + "\n".join(runs) + "\n\n" +
+        return ("Measured by [eval/run](../evaluation.md), on virtual machines of that kind:\n\n" + "\n".join(runs) + "\n\n" +
                 bool(copied) * f"What is said to be of {', '.join(copied)} was taken from earlier pages, rounded as there. " +
                 awake * "With `--awake`, processors of the virtual machine were kept from halting for long, in all modes. " +
                 "Pages were written by `eval/report`; \"?\" stands for what was not measured.")

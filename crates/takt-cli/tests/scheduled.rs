@@ -141,7 +141,7 @@ fn a_killed_daemon_stops_nobody_and_its_successor_takes_over() {
     daemon.signal("-KILL");
     drop(daemon);
     program.says("the daemon is gone; the program runs on unscheduled");
-    // It looks for another one meanwhile.
+    // It looks for another one each second, and must not say once more that there is none.
     std::thread::sleep(Duration::from_millis(1_500));
     let _successor = Daemon::start("killed");
     program.says("scheduled as");

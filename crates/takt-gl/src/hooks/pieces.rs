@@ -83,8 +83,7 @@ fn in_pieces(mut slicer: Slicer, call: impl Fn(&Drawing)) {
             spent_ns += one(&slicer, &piece, &call);
         }
         current::with(|state| state.end_piece(&mut slicer, spent_ns));
-        // SAFETY: a context is current; flushing never fails and is allowed at any time.
-        unsafe { real::glFlush() };
+        current::flush();
         guard::shielded(|| {
             slicer.settle();
             if slicer.is_scheduled() {

@@ -12,7 +12,7 @@ use crate::{gate, guard};
 /// Ends the group and makes the driver start, where the program's call would not.
 pub(super) fn flushed(end: End) {
     if current::with(|state| state.submit(end)) == Some(true) {
-        flush();
+        current::flush();
     }
 }
 
@@ -20,13 +20,8 @@ pub(super) fn flushed(end: End) {
 #[inline]
 pub(super) fn make_room() {
     if gate::is_wanted() && current::with(State::make_room) == Some(true) {
-        flush();
+        current::flush();
     }
-}
-
-fn flush() {
-    // SAFETY: a context is current; flushing never fails and is allowed at any time.
-    unsafe { real::glFlush() };
 }
 
 fn ended(end: End) {
@@ -56,7 +51,7 @@ fn before_fence(display: Ptr) -> Option<Witnessed> {
     }
     let (submitted, witnessed) = current::with(|state| state.submit_to_wait(End::Read))?;
     if submitted {
-        flush();
+        current::flush();
     }
     witnessed
 }

@@ -106,7 +106,9 @@ impl Desk {
 
     /// Leaves a kept group to the thread, if it was submitted before that: ends come in order.
     pub(super) fn take_older(&self, than_ns: u64) -> Option<Fenced> {
-        let older = self.witnessed().group.take_if(|group| group.inserted_ns < than_ns)?;
+        let mut witnessed = self.witnessed();
+        let older = witnessed.group.take_if(|group| group.inserted_ns < than_ns)?;
+        // Before another one can be kept.
         self.unseen.fetch_add(1, Ordering::Relaxed);
         Some(older)
     }

@@ -89,18 +89,26 @@ static RENDERER: RendererThreads = RendererThreads::new();
 ///
 /// The context must be current in this thread, on this display.
 pub(crate) fn submit(display: usize, waiter: Option<&Arc<Waiter>>, submitted: Submitted) {
+    if let Some((reaper, group)) = fenced(display, waiter, submitted) {
+        reaper.hand_over(group);
+    }
+}
+
+/// Puts a fence behind a group; none if nobody will see it end.
+fn fenced(
+    display: usize,
+    waiter: Option<&Arc<Waiter>>,
+    submitted: Submitted,
+) -> Option<(&'static Reaper, Fenced)> {
     if is_forked() || !is_wanted() {
-        return;
+        return None;
     }
     let reaper = REAPER.get_or_init(Reaper::start).as_ref();
-    match reaper.zip(fence::insert(display, waiter)) {
-        Some((reaper, fence)) => {
-            let inserted_ns = clock::now_ns();
-            reaper.hand_over(Fenced { fence, submitted: Box::new(submitted), inserted_ns });
-        }
-        // Nobody will see it end.
-        None => give_back(&submitted),
-    }
+    let Some((reaper, fence)) = reaper.zip(fence::insert(display, waiter)) else {
+        give_back(&submitted);
+        return None;
+    };
+    Some((reaper, Fenced { fence, submitted: Box::new(submitted), inserted_ns: clock::now_ns() }))
 }
 
 /// Measures a group that gives the GPU nothing to do: it is over when everything before it is.

@@ -11,8 +11,8 @@
 use std::sync::Arc;
 
 use super::desk::Fenced;
-use super::fence;
-use super::{REAPER, RENDERER, Submitted, Waiter, give_back, is_forked, is_wanted, reaper::Reaper};
+use super::reaper::Reaper;
+use super::{REAPER, RENDERER, Submitted, Waiter, fenced, is_wanted};
 use crate::{clock, gate};
 
 /// A group that the program's next call waits for, by its number.
@@ -38,30 +38,14 @@ impl Witnessed {
             super::submit(display, waiter, submitted);
             return None;
         }
-        Self::begin(display, waiter, submitted, true)
+        let (reaper, group) = fenced(display, waiter, submitted)?;
+        reaper.keep(group, true).map(Self)
     }
 
     /// The same where the call is `eglSwapBuffers` of a renderer on the CPU.
     pub(crate) fn before_show(display: usize, submitted: Submitted) -> Option<Self> {
-        Self::begin(display, None, submitted, false)
-    }
-
-    fn begin(
-        display: usize,
-        waiter: Option<&Arc<Waiter>>,
-        submitted: Submitted,
-        in_order: bool,
-    ) -> Option<Self> {
-        if is_forked() || !is_wanted() {
-            return None;
-        }
-        let reaper = REAPER.get_or_init(Reaper::start).as_ref();
-        let Some((reaper, fence)) = reaper.zip(fence::insert(display, waiter)) else {
-            give_back(&submitted);
-            return None;
-        };
-        let group = Fenced { fence, submitted: Box::new(submitted), inserted_ns: clock::now_ns() };
-        reaper.keep(group, in_order).map(Self)
+        let (reaper, group) = fenced(display, None, submitted)?;
+        reaper.keep(group, false).map(Self)
     }
 
     /// The call is over: if the group is, too, its end is told. The context must still be current.

@@ -8,7 +8,7 @@ use takt_core::Span;
 use takt_predict::predictor::Work;
 
 use super::context::State;
-use crate::entry::real;
+use super::current::flush;
 use crate::gate;
 
 /// What copies of a frame may take without leave, by prediction.
@@ -61,8 +61,7 @@ impl State {
     pub fn about_to_copy(&mut self, work: Work) {
         let due = gate::is_wanted() && self.unasked.is_due(bytes(&work));
         if due && self.make_room() {
-            // SAFETY: the context is current; flushing never fails and is allowed at any time.
-            unsafe { real::glFlush() };
+            flush();
         }
         self.work(work);
         if due && !self.leave.has_pass() && self.unasked.is_too_much(self.pending()) {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::context::{Context, State};
 use super::share::ShareGroup;
 use super::surface::Surface;
+use crate::entry::real;
 use crate::guard;
 
 thread_local! {
@@ -40,6 +41,12 @@ pub fn with<T>(look: impl FnOnce(&mut State) -> T) -> Option<T> {
         looked.ok().flatten()
     })
     .flatten()
+}
+
+/// Makes the driver start with what it was given. A context must be current in this thread.
+pub(crate) fn flush() {
+    // SAFETY: a context is current; flushing never fails and is allowed at any time.
+    unsafe { real::glFlush() };
 }
 
 /// Whether a watched context is current in this thread.

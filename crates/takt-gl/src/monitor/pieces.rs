@@ -6,9 +6,9 @@ use std::sync::PoisonError;
 use takt_core::Span;
 
 use super::context::State;
+use super::current::flush;
 use super::draw::{Drawing, Source};
 use super::program::Linked;
-use super::swap::flush;
 use crate::gate;
 use crate::group::End;
 use crate::measure;

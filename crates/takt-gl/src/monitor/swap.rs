@@ -8,8 +8,8 @@
 use takt_core::Span;
 
 use super::context::State;
+use super::current::flush;
 use super::gather::FrameCost;
-use crate::entry::real;
 use crate::gate::{self, Pass};
 use crate::group::End;
 use crate::measure::Witnessed;
@@ -171,9 +171,4 @@ impl State {
 /// Whether frames may share groups.
 fn gathers() -> bool {
     gate::is_wanted() && settings().measure.is_none() && gate::is_free_running()
-}
-
-pub(super) fn flush() {
-    // SAFETY: the context is current; flushing never fails and is allowed at any time.
-    unsafe { real::glFlush() };
 }
