@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use takt_core::policy::FrameDeadline;
 use takt_core::{
-    AppId, AppParams, Config, Estimate, Execution, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
+    AppId, AppParams, Config, Estimate, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
 };
 use takt_daemon::engine::{Engine, Office, Order};
 use takt_daemon::seat::Seat;
@@ -31,7 +31,7 @@ struct Client {
 
 /// Plays steps, and looks whether the honest client is granted a group in the end.
 pub fn ring(bytes: &[u8]) {
-    let config = Config { mpcg: 2, apps_max: 2, execution: Execution::AnyOrder, ..Config::default() };
+    let config = Config { mpcg: 2, apps_max: 2, gpu: Gpu::TURNS, ..Config::default() };
     let (engine, office) = Engine::new(config, Box::new(FrameDeadline::new())).expect("an engine");
     let mut world = World { engine, office, now: Time::from_us(1_000_000_000) };
     let mut hostile = world.join(HOSTILE, 9);
@@ -53,6 +53,7 @@ impl World {
             priority: Priority(priority),
             stride: Stride::ONE,
             etpf: Span::ZERO,
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         };
         let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");

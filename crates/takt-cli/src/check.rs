@@ -7,7 +7,7 @@ use serde::Serialize;
 use takt_core::analysis::cbs;
 use takt_core::analysis::frames::{self, Demand};
 use takt_core::service::Reservation;
-use takt_core::{AppParams, Execution, Span, Time};
+use takt_core::{AppParams, Span, Time};
 use takt_sim::Scenario;
 use takt_sim::demand::{frame_demand, may_overrun};
 use takt_sim::model::{AppSpec, End};
@@ -138,7 +138,7 @@ fn servers(scenario: &Scenario, apps: &Together<'_>) -> Option<Servers> {
         count: reserves.len(),
         share: reserves.iter().map(|(budget, within)| us(*budget) / us(*within)).sum(),
         admitted: servers.collect::<Option<Vec<_>>>().is_some_and(|servers| cbs::admits(&servers)),
-        preemptive: scenario.gpu.model.execution() == Execution::Preemptive,
+        preemptive: scenario.gpu.model == takt_sim::model::GpuModel::Preemptive,
     })
 }
 
@@ -232,7 +232,7 @@ fn caveats(scenario: &Scenario) -> Vec<String> {
         out.push(format!("frames may arrive later than their release: {names}"));
     }
     let gpu = &scenario.gpu;
-    if gpu.model.execution() == Execution::AnyOrder {
+    if gpu.is_time_shared() {
         out.push("the GPU does not execute groups in the order of their dispatch".to_owned());
         out.push("swaps that are said to cost nothing are not waited for".to_owned());
     }

@@ -1,5 +1,6 @@
 //! Apps, their parameters, and the command groups they submit.
 
+use crate::clock::Clock;
 use crate::limits::STRIDE_MAX;
 use crate::service::Service;
 use crate::time::Span;
@@ -64,7 +65,9 @@ pub struct AppParams {
     pub stride: Stride,
     /// GPU time demanded per frame; zero reserves nothing for future frames.
     pub etpf: Span,
-    /// What policies other than `frame-deadline` promise it.
+    /// What releases its frames.
+    pub clock: Clock,
+    /// Which server it has, and how policies treat it.
     pub service: Service,
 }
 

@@ -1,6 +1,8 @@
 //! Parameters of a scheduler.
 
-use crate::limits::{APPS_MAX, IN_FLIGHT_MAX};
+use crate::clock::DisplayId;
+use crate::gpu::Gpu;
+use crate::limits::{APPS_MAX, DISPLAYS_MAX, IN_FLIGHT_MAX};
 use crate::refresh::Refresh;
 use crate::service::{Enforcement, Reserve};
 use crate::time::{Estimate, Span};
@@ -85,7 +87,7 @@ impl Margins {
     }
 
     /// Longest time from the end of a group to the arrival of the next one that waited for its slot.
-    fn turnaround(&self) -> Span {
+    pub fn turnaround(&self) -> Span {
         self.completion_upper + self.dispatch_upper
     }
 }
@@ -94,8 +96,10 @@ impl Margins {
 /// [`Adjustable`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The display's refresh grid.
+    /// The refresh grid of the first display.
     pub refresh: Refresh,
+    /// The refresh grids of the other displays.
+    pub more_displays: [Refresh; DISPLAYS_MAX - 1],
     /// Most groups dispatched and incomplete at once, `1..=`[`IN_FLIGHT_MAX`]; where they end in any
     /// order, an app with reserved time may have one more, and groups that are late do not count.
     pub mpcg: u32,
@@ -106,7 +110,7 @@ pub struct Config {
     /// A group is given up this long after its conservative end: its completion was lost.
     pub completion_timeout: Span,
     /// What the GPU can do with groups that were dispatched.
-    pub execution: Execution,
+    pub gpu: Gpu,
     /// Apps ask for one group at a time and go on when it was dispatched, as live programs do; so no
     /// more of a batch ever waits than one group (`hpf`).
     pub singly: bool,
@@ -152,27 +156,16 @@ impl Default for Tuning {
     }
 }
 
-/// How a GPU treats dispatched groups.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub enum Execution {
-    /// In order, each to its end.
-    #[default]
-    InOrder,
-    /// In order, but a group can be taken back ([`crate::Action::Preempt`]) and goes on later.
-    Preemptive,
-    /// In an order of its own: a completion says nothing about groups dispatched before.
-    AnyOrder,
-}
-
 impl Default for Config {
     fn default() -> Self {
         Self {
             refresh: Refresh::HZ_60,
+            more_displays: [Refresh::HZ_60; DISPLAYS_MAX - 1],
             mpcg: 5,
             margins: Margins::default(),
             apps_max: 64,
             completion_timeout: Span::from_ms(500),
-            execution: Execution::InOrder,
+            gpu: Gpu::InOrder,
             singly: false,
             tuning: Tuning::default(),
         }
@@ -205,6 +198,30 @@ impl Config {
         let Adjustable { mpcg, margins, blocking, stretch } = adjustable;
         let tuning = Tuning { blocking, stretch, ..self.tuning };
         Self { mpcg, margins, tuning, ..self }.clamped()
+    }
+
+    /// The refresh grid of a display; the first one's for a number beyond [`DISPLAYS_MAX`].
+    pub fn display(&self, display: DisplayId) -> &Refresh {
+        match usize::from(display.0).checked_sub(1) {
+            Some(index) => self.more_displays.get(index).unwrap_or(&self.refresh),
+            None => &self.refresh,
+        }
+    }
+
+    /// How long a group of that estimate is assumed to keep the GPU at most, its switches included.
+    pub fn conservative(&self, estimate: Estimate) -> Span {
+        let length = self.margins.conservative(estimate);
+        length + self.gpu.switches(length)
+    }
+
+    /// Time to reserve for each group beyond that.
+    pub fn per_group(&self) -> Span {
+        self.gpu.per_group(&self.margins, self.mpcg)
+    }
+
+    /// Time to reserve once per frame.
+    pub fn per_frame(&self) -> Span {
+        self.gpu.per_frame(&self.margins, self.mpcg)
     }
 
     /// The same with every bound enforced.

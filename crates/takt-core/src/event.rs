@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::app::{AppId, AppParams, GroupId, GroupKind, Priority};
+use crate::clock::DisplayId;
 use crate::config::Adjustable;
 use crate::refresh::{Period, Refresh};
 use crate::time::{Cost, Estimate, Span, Time};
@@ -43,7 +44,7 @@ pub enum Event {
         /// How long it is predicted to run.
         estimate: Estimate,
     },
-    /// The GPU finished a group. Unless it executes in [any order](crate::Execution::AnyOrder),
+    /// The GPU finished a group. Unless it executes in [any order](crate::Gpu::TURNS),
     /// every group dispatched before this one is finished, too.
     Complete {
         /// Which one.
@@ -57,7 +58,12 @@ pub enum Event {
         frames: u32,
     },
     /// The refresh grid was re-anchored or its rate changed.
-    Refresh(Refresh),
+    Refresh {
+        /// Of which display.
+        display: DisplayId,
+        /// The grid from now on.
+        refresh: Refresh,
+    },
     /// Another app's window has the input focus, or none has.
     Focus {
         /// Whose.
@@ -90,7 +96,7 @@ pub enum Action {
         target: Period,
         /// When the GPU is expected to start it, by conservative prediction.
         start: Time,
-        /// Execution time reserved for it (`predC`).
+        /// Gpu time reserved for it (`predC`).
         reserved: Span,
     },
     /// Take this group, the last one dispatched, back from the GPU now; it waits again and goes
@@ -235,6 +241,8 @@ pub enum Hold {
 pub enum Refusal {
     /// The slot number is beyond the configured number of apps.
     NoSuchSlot,
+    /// There is no display of that number.
+    NoSuchDisplay,
     /// The slot is taken.
     SlotTaken,
     /// No app is attached at that slot.
@@ -274,6 +282,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchSlot => f.write_str("slot number beyond the configured number of apps"),
+            Self::NoSuchDisplay => f.write_str("no display of that number"),
             Self::SlotTaken => f.write_str("slot is taken"),
             Self::UnknownApp => f.write_str("no app is attached there"),
             Self::PriorityTaken { by, priority } => {

@@ -20,8 +20,10 @@ extern crate std;
 
 pub mod analysis;
 pub mod app;
+pub mod clock;
 pub mod config;
 pub mod event;
+pub mod gpu;
 pub mod limits;
 pub mod policy;
 pub mod refresh;
@@ -31,8 +33,10 @@ pub mod service;
 pub mod time;
 
 pub use app::{AppId, AppParams, GroupId, GroupKind, Priority, Stride};
-pub use config::{Adjustable, Config, Execution, Margins, Tuning};
+pub use clock::{Clock, DisplayId};
+pub use config::{Adjustable, Config, Margins, Tuning};
 pub use event::{Action, Event, FrameDone, Hold, LostBy, Refusal};
+pub use gpu::Gpu;
 pub use refresh::{Period, RateError, Refresh};
 pub use scheduler::{Lane, Scheduler, Stats};
 pub use service::Service;

@@ -3,6 +3,9 @@
 //! Reaching one is an event with a reason ([`crate::Refusal`]), never a panic and never a
 //! reallocation.
 
+/// Displays one scheduler can have.
+pub const DISPLAYS_MAX: usize = 4;
+
 /// Apps one scheduler can hold.
 pub const APPS_MAX: usize = 4096;
 

@@ -76,6 +76,13 @@ impl Refresh {
         Self { origin, ..self }
     }
 
+    /// The same rate with `period` starting at `at`, or as near to it as the clock's origin allows.
+    #[must_use]
+    pub const fn starting(self, period: Period, at: Time) -> Self {
+        let from_origin = self.start(period).as_ns() - self.origin.as_ns();
+        self.with_origin(Time::from_ns(at.as_ns().saturating_sub(from_origin)))
+    }
+
     /// Refresh rate in millihertz.
     pub const fn mhz(&self) -> u32 {
         self.mhz

@@ -3,8 +3,8 @@
 use takt_core::policy::{self, Policy};
 use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
-    Action, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Priority,
-    Scheduler, Service, Span, Stride, Time,
+    Action, AppId, AppParams, Config, Cost, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Scheduler,
+    Service, Span, Stride, Time,
 };
 
 const APPS: u32 = 12;
@@ -37,6 +37,7 @@ fn exercise(scheduler: &mut Scheduler) -> u64 {
                 priority: Priority(app.0),
                 stride,
                 etpf: Span::from_us(300),
+                clock: takt_core::Clock::default(),
                 service: service(app.0),
             };
             match round % 100 {
@@ -82,10 +83,10 @@ fn a_flood_of_refusals_is_counted_and_takes_no_memory() {
 
 #[test]
 fn nothing_is_allocated_after_construction() {
-    let executions = [Execution::InOrder, Execution::Preemptive, Execution::AnyOrder];
+    let executions = [Gpu::InOrder, Gpu::Preemptive, Gpu::TURNS];
     for (name, execution) in policy::NAMES.iter().flat_map(|name| executions.map(|kind| (name, kind))) {
         let policy: Box<dyn Policy> = policy::by_name(name).expect("listed policies exist");
-        let config = Config { apps_max: APPS, execution, ..Config::default() };
+        let config = Config { apps_max: APPS, gpu: execution, ..Config::default() };
         let mut scheduler = Scheduler::new(config, policy);
         let mut dispatched = 0;
         let memory = allocation_counter::measure(|| dispatched = exercise(&mut scheduler));

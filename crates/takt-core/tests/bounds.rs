@@ -10,7 +10,13 @@ use takt_core::{
 
 fn params(priority: u32, stride: u32) -> AppParams {
     let stride = Stride::new(stride).expect("a valid stride");
-    AppParams { priority: Priority(priority), stride, etpf: Span::ZERO, service: Service::default() }
+    AppParams {
+        priority: Priority(priority),
+        stride,
+        etpf: Span::ZERO,
+        clock: takt_core::Clock::default(),
+        service: Service::default(),
+    }
 }
 
 fn scheduler(apps_max: u32, mpcg: u32) -> Scheduler {
@@ -203,7 +209,7 @@ fn a_new_refresh_grid_keeps_distances() {
     scheduler.handle_timeout(Time::from_ms(100));
     let ahead = scheduler.lanes()[0].target.0.saturating_sub(scheduler.current_period().0);
     let refresh = Refresh::from_mhz(90_000).expect("a valid rate").with_origin(Time::from_ms(3));
-    scheduler.handle_event(Time::from_ms(100), Event::Refresh(refresh));
+    scheduler.handle_event(Time::from_ms(100), Event::Refresh { display: takt_core::DisplayId(0), refresh });
     actions(&mut scheduler);
     assert_eq!(scheduler.current_period(), refresh.period_at(Time::from_ms(100)));
     assert_eq!(scheduler.lanes()[0].target.0.saturating_sub(scheduler.current_period().0), ahead);

@@ -2,8 +2,8 @@
 
 use takt_core::policy::FrameDeadline;
 use takt_core::{
-    Action, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Priority,
-    Scheduler, Service, Span, Stride, Time,
+    Action, AppId, AppParams, Config, Cost, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Scheduler,
+    Service, Span, Stride, Time,
 };
 
 const STUCK: [AppId; 2] = [AppId(0), AppId(1)];
@@ -14,14 +14,15 @@ fn at(us: u64) -> Time {
 }
 
 /// Two groups of a millisecond are in flight when that of a more important app comes.
-fn scheduler(execution: Execution) -> Scheduler {
-    let config = Config { mpcg: 2, execution, ..Config::default() };
+fn scheduler(gpu: Gpu) -> Scheduler {
+    let config = Config { mpcg: 2, gpu, ..Config::default() };
     let mut scheduler = Scheduler::new(config, Box::new(FrameDeadline::new()));
     for (app, priority) in [(STUCK[0], 2), (STUCK[1], 1), (DIAL, 9)] {
         let params = AppParams {
             priority: Priority(priority),
             stride: Stride::ONE,
             etpf: Span::ZERO,
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         };
         scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
@@ -62,7 +63,7 @@ fn wait(scheduler: &mut Scheduler, until: Time) -> Vec<(Time, AppId)> {
 
 #[test]
 fn late_groups_keep_no_place_where_groups_end_in_any_order() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     let seen = wait(&mut scheduler, at(100_000));
     let [(now, DIAL)] = seen[..] else { panic!("{seen:?}") };
     // Twice as long as predicted, and two milliseconds more.
@@ -80,7 +81,7 @@ fn late_groups_keep_no_place_where_groups_end_in_any_order() {
 
 #[test]
 fn reserved_time_has_its_place_as_soon_as_one_is_late() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     scheduler.handle_event(at(3), Event::Leave { app: DIAL });
     for (app, priority) in [(AppId(3), 7), (AppId(4), 8)] {
         let etpf = Span::from_ms(1);
@@ -88,6 +89,7 @@ fn reserved_time_has_its_place_as_soon_as_one_is_late() {
             priority: Priority(priority),
             stride: Stride::ONE,
             etpf,
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         };
         scheduler.handle_event(at(3), Event::Join { app, params, phase: 0 });
@@ -103,6 +105,6 @@ fn reserved_time_has_its_place_as_soon_as_one_is_late() {
 
 #[test]
 fn on_a_gpu_that_runs_in_order_all_wait_for_the_first() {
-    let mut scheduler = scheduler(Execution::InOrder);
+    let mut scheduler = scheduler(Gpu::InOrder);
     assert_eq!(wait(&mut scheduler, at(100_000)), []);
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use takt_core::policy::{self, Context, FrameDeadline, Policy};
 use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
-    Action, Adjustable, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Lane,
+    Action, Adjustable, AppId, AppParams, Config, Cost, Estimate, Event, Gpu, GroupId, GroupKind, Lane,
     Margins, Priority, Refresh, Scheduler, Service, Span, Stride, Time,
 };
 
@@ -42,6 +42,7 @@ fn params() -> impl Strategy<Value = AppParams> {
         priority: Priority(priority),
         stride: Stride::new(stride).unwrap_or(Stride::ONE),
         etpf: Span::from_ns(etpf),
+        clock: takt_core::Clock::default(),
         service,
     })
 }
@@ -171,7 +172,8 @@ impl Driver {
             Op::CompleteNothing(id) => Some(complete(GroupId(u64::MAX - id), 0)),
             Op::Refresh(mhz, origin) => {
                 let refresh = Refresh::from_mhz(mhz).unwrap_or(Refresh::HZ_60);
-                Some(Event::Refresh(refresh.with_origin(Time::from_ns(origin))))
+                let refresh = refresh.with_origin(Time::from_ns(origin));
+                Some(Event::Refresh { display: takt_core::DisplayId(0), refresh })
             }
             Op::Revise(app, ago, length) => {
                 let estimate = Estimate::new(Span::from_ns(length));
@@ -191,7 +193,7 @@ impl Driver {
             if let Event::Complete { group, .. } = event
                 && let Some(position) = self.in_flight.iter().position(|flying| *flying == group)
             {
-                let any_order = self.scheduler.config().execution == Execution::AnyOrder;
+                let any_order = self.scheduler.config().gpu.is_time_shared();
                 self.in_flight.drain(if any_order { position } else { 0 }..=position);
             }
         }
@@ -251,8 +253,8 @@ proptest! {
         in_turn in any::<bool>(),
     ) {
         let margins = if exact { Margins::NONE } else { Margins::default() };
-        let execution = if in_turn { Execution::AnyOrder } else { Execution::InOrder };
-        let config = Config { execution, ..config(mpcg, margins) };
+        let execution = if in_turn { Gpu::TURNS } else { Gpu::InOrder };
+        let config = Config { gpu: execution, ..config(mpcg, margins) };
         let mut fast = Driver::new(config, Box::new(FrameDeadline::new()));
         let mut slow = Driver::new(config, Box::new(FrameDeadline::with_full_lookahead()));
         for op in &ops {
@@ -266,14 +268,14 @@ proptest! {
         ops in proptest::collection::vec(op(), 1..120),
         name in proptest::sample::select(policy::NAMES),
         execution in prop_oneof![
-            Just(Execution::InOrder),
-            Just(Execution::Preemptive),
-            Just(Execution::AnyOrder),
+            Just(Gpu::InOrder),
+            Just(Gpu::Preemptive),
+            Just(Gpu::TURNS),
         ],
         mpcg in 1u32..8,
     ) {
         let policy = policy::by_name(name).expect("listed policies exist");
-        let config = Config { execution, ..config(mpcg, Margins::default()) };
+        let config = Config { gpu: execution, ..config(mpcg, Margins::default()) };
         let mut driver = Driver::new(config, policy);
         for op in &ops {
             driver.apply(op);
@@ -290,8 +292,8 @@ proptest! {
         mpcg in 1u32..8,
         preemptive in any::<bool>(),
     ) {
-        let execution = if preemptive { Execution::Preemptive } else { Execution::AnyOrder };
-        let config = Config { execution, ..config(mpcg, Margins::default()) };
+        let execution = if preemptive { Gpu::Preemptive } else { Gpu::TURNS };
+        let config = Config { gpu: execution, ..config(mpcg, Margins::default()) };
         let mut driver = Driver::new(config, Box::new(Eager));
         for op in &ops {
             driver.apply(op);
@@ -307,11 +309,12 @@ fn a_frame_comes_back_whole() {
             priority: Priority(priority),
             stride: Stride::ONE,
             etpf: Span::ZERO,
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         };
         Op::Join(app, params, 0)
     };
-    let config = Config { execution: Execution::Preemptive, ..config(2, Margins::default()) };
+    let config = Config { gpu: Gpu::Preemptive, ..config(2, Margins::default()) };
     let mut driver = Driver::new(config, Box::new(Eager));
     for op in [
         join(1, 0),

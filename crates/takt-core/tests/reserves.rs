@@ -45,6 +45,7 @@ fn play(apps: &[App], mpcg: u32) -> Vec<Ran> {
             priority: Priority(100 - slot),
             stride: Stride::ONE,
             etpf: Span::ZERO,
+            clock: takt_core::Clock::default(),
             service: app.service,
         };
         scheduler.handle_event(Time::ZERO, Event::Join { app: AppId(slot), params, phase: 0 });

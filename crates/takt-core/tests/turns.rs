@@ -3,8 +3,8 @@
 use takt_core::limits::QUEUE_MAX;
 use takt_core::policy::FrameDeadline;
 use takt_core::{
-    Action, Adjustable, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind,
-    Margins, Priority, Scheduler, Service, Span, Stride, Time,
+    Action, Adjustable, AppId, AppParams, Config, Cost, Estimate, Event, Gpu, GroupId, GroupKind, Margins,
+    Priority, Scheduler, Service, Span, Stride, Time,
 };
 
 const FLOODS: [AppId; 3] = [AppId(0), AppId(1), AppId(2)];
@@ -15,8 +15,8 @@ fn at(us: u64) -> Time {
 }
 
 /// Three apps that reserve nothing, and a more important one that does.
-fn scheduler(execution: Execution) -> Scheduler {
-    scheduler_with(Config { mpcg: 2, execution, margins: Margins::NONE, ..Config::default() })
+fn scheduler(gpu: Gpu) -> Scheduler {
+    scheduler_with(Config { mpcg: 2, gpu, margins: Margins::NONE, ..Config::default() })
 }
 
 fn scheduler_with(config: Config) -> Scheduler {
@@ -24,7 +24,13 @@ fn scheduler_with(config: Config) -> Scheduler {
     for app in FLOODS.into_iter().chain([DIAL]) {
         let etpf = if app == DIAL { Span::from_ms(4) } else { Span::ZERO };
         let priority = Priority(1 + app.0);
-        let params = AppParams { priority, stride: Stride::ONE, etpf, service: Service::default() };
+        let params = AppParams {
+            priority,
+            stride: Stride::ONE,
+            etpf,
+            clock: takt_core::Clock::default(),
+            service: Service::default(),
+        };
         scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
     }
     scheduler
@@ -69,22 +75,22 @@ fn dispatched(scheduler: &mut Scheduler) -> Vec<(AppId, Time)> {
 
 #[test]
 fn what_is_left_is_done_when_all_was_to_be() {
-    let two_then_one = |execution| {
-        let mut scheduler = scheduler(execution);
+    let two_then_one = |gpu| {
+        let mut scheduler = scheduler(gpu);
         assert_eq!(submit(&mut scheduler, 0, FLOODS[0], 2), [(FLOODS[0], at(0))]);
         assert_eq!(submit(&mut scheduler, 0, FLOODS[1], 2), [(FLOODS[1], at(2_000))]);
         assert_eq!(submit(&mut scheduler, 0, FLOODS[2], 2), [], "all places are taken");
         complete(&mut scheduler, 3_900, FLOODS[0])
     };
     // They had the GPU in turn, so there is no more than a tenth of a millisecond left.
-    assert_eq!(two_then_one(Execution::AnyOrder), [(FLOODS[2], at(4_000))]);
+    assert_eq!(two_then_one(Gpu::TURNS), [(FLOODS[2], at(4_000))]);
     // The second one has only begun.
-    assert_eq!(two_then_one(Execution::InOrder), [(FLOODS[2], at(5_900))]);
+    assert_eq!(two_then_one(Gpu::InOrder), [(FLOODS[2], at(5_900))]);
 }
 
 #[test]
 fn an_end_that_is_over_was_none() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     submit(&mut scheduler, 0, FLOODS[0], 1);
     submit(&mut scheduler, 0, FLOODS[1], 3);
     submit(&mut scheduler, 0, FLOODS[2], 1);
@@ -94,11 +100,16 @@ fn an_end_that_is_over_was_none() {
 
 #[test]
 fn an_app_that_is_less_urgent_waits_for_its_turn() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     let slow = AppId(4);
     let stride = Stride::new(4).expect("four");
-    let params =
-        AppParams { priority: Priority(9), stride, etpf: Span::from_ms(1), service: Service::default() };
+    let params = AppParams {
+        priority: Priority(9),
+        stride,
+        etpf: Span::from_ms(1),
+        clock: takt_core::Clock::default(),
+        service: Service::default(),
+    };
     scheduler.handle_event(at(0), Event::Join { app: slow, params, phase: 0 });
     submit(&mut scheduler, 0, FLOODS[0], 2);
     submit(&mut scheduler, 0, FLOODS[1], 2);
@@ -109,23 +120,23 @@ fn an_app_that_is_less_urgent_waits_for_its_turn() {
 
 #[test]
 fn reserved_time_needs_no_place() {
-    let full = |execution| {
-        let mut scheduler = scheduler(execution);
+    let full = |gpu| {
+        let mut scheduler = scheduler(gpu);
         submit(&mut scheduler, 0, FLOODS[0], 2);
         submit(&mut scheduler, 0, FLOODS[1], 2);
         let dial = submit(&mut scheduler, 100, DIAL, 1);
         let flood = submit(&mut scheduler, 200, FLOODS[2], 1);
         (dial, flood)
     };
-    assert_eq!(full(Execution::AnyOrder), (vec![(DIAL, at(4_000))], vec![]));
-    assert_eq!(full(Execution::InOrder), (vec![], vec![]));
+    assert_eq!(full(Gpu::TURNS), (vec![(DIAL, at(4_000))], vec![]));
+    assert_eq!(full(Gpu::InOrder), (vec![], vec![]));
 }
 
 #[test]
 fn what_comes_later_keeps_clear_of_an_end_that_is_due() {
     // The dial uses up its reserved time, and its deadline is after 16.7 ms.
-    let beside_the_dial = |execution, ms, swaps| {
-        let mut scheduler = scheduler(execution);
+    let beside_the_dial = |gpu, ms, swaps| {
+        let mut scheduler = scheduler(gpu);
         assert_eq!(submit(&mut scheduler, 8_000, DIAL, 4), [(DIAL, at(8_000))]);
         if swaps {
             swap(&mut scheduler, 8_010, DIAL, Span::ZERO);
@@ -135,17 +146,16 @@ fn what_comes_later_keeps_clear_of_an_end_that_is_due() {
         (went, later)
     };
     for swaps in [false, true] {
-        assert_eq!(beside_the_dial(Execution::AnyOrder, 4, swaps), (1, 0), "both are done by then");
-        assert_eq!(beside_the_dial(Execution::AnyOrder, 6, swaps), (0, 1), "together they are not");
+        assert_eq!(beside_the_dial(Gpu::TURNS, 4, swaps), (1, 0), "both are done by then");
+        assert_eq!(beside_the_dial(Gpu::TURNS, 6, swaps), (0, 1), "together they are not");
     }
-    assert_eq!(beside_the_dial(Execution::InOrder, 6, false), (1, 0), "it is the dial's turn first");
+    assert_eq!(beside_the_dial(Gpu::InOrder, 6, false), (1, 0), "it is the dial's turn first");
 }
 
 #[test]
 fn a_frame_that_is_late_does_not_leave_the_next_one_alone() {
     let beside_two_frames = |ms| {
-        let config =
-            Config { mpcg: 3, execution: Execution::AnyOrder, margins: Margins::NONE, ..Config::default() };
+        let config = Config { mpcg: 3, gpu: Gpu::TURNS, margins: Margins::NONE, ..Config::default() };
         let mut scheduler = scheduler_with(config);
         assert_eq!(submit(&mut scheduler, 12_000, DIAL, 4).len(), 1);
         swap(&mut scheduler, 12_010, DIAL, Span::ZERO);
@@ -163,13 +173,18 @@ fn a_frame_that_is_late_does_not_leave_the_next_one_alone() {
 
 #[test]
 fn no_group_is_stretched_beyond_an_end_that_is_due() {
-    let mut config =
-        Config { mpcg: 3, execution: Execution::AnyOrder, margins: Margins::NONE, ..Config::default() };
+    let mut config = Config { mpcg: 3, gpu: Gpu::TURNS, margins: Margins::NONE, ..Config::default() };
     config.tuning.stretch = Span::from_ms(8);
     let mut scheduler = scheduler_with(config);
     // More important than the dial, and slower: its deadline is far away.
     let (app, stride) = (AppId(4), Stride::new(4).expect("four"));
-    let params = AppParams { priority: Priority(9), stride, etpf: Span::ZERO, service: Service::default() };
+    let params = AppParams {
+        priority: Priority(9),
+        stride,
+        etpf: Span::ZERO,
+        clock: takt_core::Clock::default(),
+        service: Service::default(),
+    };
     scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
     assert_eq!(submit(&mut scheduler, 8_000, DIAL, 4).len(), 1);
     let (group, kind, estimate) = (GroupId(50), GroupKind::Draw, Estimate::new(Span::from_ms(1)));
@@ -185,10 +200,15 @@ fn no_group_is_stretched_beyond_an_end_that_is_due() {
 #[test]
 fn an_end_that_is_due_keeps_nobody_back_who_is_more_urgent() {
     let beside_the_dial = |ms| {
-        let mut scheduler = scheduler(Execution::AnyOrder);
+        let mut scheduler = scheduler(Gpu::TURNS);
         let (app, priority) = (AppId(4), Priority(9));
-        let params =
-            AppParams { priority, stride: Stride::ONE, etpf: Span::ZERO, service: Service::default() };
+        let params = AppParams {
+            priority,
+            stride: Stride::ONE,
+            etpf: Span::ZERO,
+            clock: takt_core::Clock::default(),
+            service: Service::default(),
+        };
         scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
         assert_eq!(submit(&mut scheduler, 8_000, DIAL, 4), [(DIAL, at(8_000))]);
         let went = submit(&mut scheduler, 8_100, app, ms);
@@ -203,25 +223,25 @@ fn an_end_that_is_due_keeps_nobody_back_who_is_more_urgent() {
 
 #[test]
 fn a_swap_that_leaves_nothing_to_do_waits_for_no_place_and_keeps_none() {
-    let full = |execution, cost| {
-        let mut scheduler = scheduler(execution);
+    let full = |gpu, cost| {
+        let mut scheduler = scheduler(gpu);
         submit(&mut scheduler, 0, FLOODS[0], 2);
         submit(&mut scheduler, 0, FLOODS[1], 2);
         let swap = swap(&mut scheduler, 100, FLOODS[2], cost);
         (swap, complete(&mut scheduler, 3_900, FLOODS[0]), submit(&mut scheduler, 3_950, FLOODS[0], 2))
     };
     let next = vec![(FLOODS[0], at(4_000))];
-    assert_eq!(full(Execution::AnyOrder, Span::ZERO), (vec![FLOODS[2]], vec![], next));
+    assert_eq!(full(Gpu::TURNS, Span::ZERO), (vec![FLOODS[2]], vec![], next));
     // One that does something is work like any other, and where groups end in order it would only end
     // behind those.
     let waits = (vec![], vec![(FLOODS[2], at(4_000))], vec![]);
-    assert_eq!(full(Execution::AnyOrder, Span::from_us(1)), waits);
-    assert_eq!(full(Execution::InOrder, Span::ZERO).0, []);
+    assert_eq!(full(Gpu::TURNS, Span::from_us(1)), waits);
+    assert_eq!(full(Gpu::InOrder, Span::ZERO).0, []);
 }
 
 #[test]
 fn a_swap_that_leaves_nothing_to_do_passes_what_protects_others() {
-    let config = Config { mpcg: 2, execution: Execution::AnyOrder, ..Config::default() };
+    let config = Config { mpcg: 2, gpu: Gpu::TURNS, ..Config::default() };
     let dial_beside = |swaps: bool| {
         let mut scheduler = scheduler_with(config);
         submit(&mut scheduler, 0, FLOODS[0], 10);
@@ -238,7 +258,7 @@ fn a_swap_that_leaves_nothing_to_do_passes_what_protects_others() {
 
 #[test]
 fn a_swap_that_leaves_nothing_to_do_passes_where_blocking_is_limited() {
-    let mut config = Config { mpcg: 2, execution: Execution::AnyOrder, ..Config::default() };
+    let mut config = Config { mpcg: 2, gpu: Gpu::TURNS, ..Config::default() };
     config.tuning.blocking = Span::from_us(100);
     let mut scheduler = scheduler_with(config);
     assert_eq!(submit(&mut scheduler, 16_600, FLOODS[0], 2), [], "the dial is released soon");
@@ -247,7 +267,7 @@ fn a_swap_that_leaves_nothing_to_do_passes_where_blocking_is_limited() {
 
 #[test]
 fn what_a_swap_is_said_to_cost_can_change() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     submit(&mut scheduler, 0, FLOODS[0], 2);
     submit(&mut scheduler, 0, FLOODS[1], 2);
     assert_eq!(swap(&mut scheduler, 10, FLOODS[2], Span::from_ms(1)), []);
@@ -258,7 +278,7 @@ fn what_a_swap_is_said_to_cost_can_change() {
 
 #[test]
 fn a_swap_that_was_queued_behind_its_draw_follows_it_at_once() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     submit(&mut scheduler, 0, FLOODS[0], 2);
     submit(&mut scheduler, 0, FLOODS[1], 2);
     assert_eq!(submit(&mut scheduler, 10, FLOODS[2], 2), []);
@@ -269,7 +289,7 @@ fn a_swap_that_was_queued_behind_its_draw_follows_it_at_once() {
 
 #[test]
 fn swaps_whose_end_is_never_told_keep_nobody_off_the_gpu() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     let (app, kind, estimate) = (FLOODS[2], GroupKind::Swap, Estimate::default());
     for number in 0..QUEUE_MAX as u64 {
         let group = GroupId(1000 + number);
@@ -286,8 +306,7 @@ fn swaps_whose_end_is_never_told_keep_nobody_off_the_gpu() {
 
 #[test]
 fn a_swap_passes_while_more_is_in_flight_than_may_be() {
-    let mut scheduler =
-        scheduler_with(Config { mpcg: 4, execution: Execution::AnyOrder, ..Config::default() });
+    let mut scheduler = scheduler_with(Config { mpcg: 4, gpu: Gpu::TURNS, ..Config::default() });
     for app in FLOODS {
         submit(&mut scheduler, 0, app, 1);
     }
@@ -300,8 +319,7 @@ fn a_swap_passes_while_more_is_in_flight_than_may_be() {
 #[test]
 fn swaps_pass_however_many_places_there_are() {
     for mpcg in [1, 2, 32, 62] {
-        let config =
-            Config { mpcg, execution: Execution::AnyOrder, margins: Margins::NONE, ..Config::default() };
+        let config = Config { mpcg, gpu: Gpu::TURNS, margins: Margins::NONE, ..Config::default() };
         let mut scheduler = scheduler_with(config);
         for number in 0..u64::from(mpcg) {
             let (group, estimate) = (GroupId(1000 + number), Estimate::new(Span::from_us(10)));
@@ -316,7 +334,7 @@ fn swaps_pass_however_many_places_there_are() {
 
 #[test]
 fn a_swap_whose_end_is_never_told_is_given_up_while_others_go_on() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     submit(&mut scheduler, 0, FLOODS[2], 2);
     assert_eq!(swap(&mut scheduler, 10, FLOODS[2], Span::ZERO), [FLOODS[2]]);
     let mut lost = Vec::new();
@@ -339,7 +357,7 @@ fn a_swap_whose_end_is_never_told_is_given_up_while_others_go_on() {
 
 #[test]
 fn a_swap_that_passes_asks_for_no_decisions() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     submit(&mut scheduler, 0, FLOODS[0], 10);
     swap(&mut scheduler, 10, FLOODS[2], Span::ZERO);
     assert_eq!(submit(&mut scheduler, 20, FLOODS[1], 5), [], "the dial needs the rest");
@@ -363,16 +381,22 @@ const PERIOD_US: u64 = 16_667;
 
 /// The same where the third app has a frame in two periods, so that both leave it time it cannot use.
 fn scheduler_with_game() -> Scheduler {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     let stride = Stride::new(2).expect("two");
-    let params = AppParams { priority: Priority(3), stride, etpf: Span::ZERO, service: Service::default() };
+    let params = AppParams {
+        priority: Priority(3),
+        stride,
+        etpf: Span::ZERO,
+        clock: takt_core::Clock::default(),
+        service: Service::default(),
+    };
     scheduler.handle_event(at(0), Event::Change { app: FLOODS[2], params });
     scheduler
 }
 
 #[test]
 fn an_app_is_not_late_in_its_first_frame() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     // Others are served for long before it draws.
     for period in 0..=50 {
         submit(&mut scheduler, period * PERIOD_US + 100, FLOODS[1], 1);
@@ -385,7 +409,7 @@ fn an_app_is_not_late_in_its_first_frame() {
 
 #[test]
 fn a_group_without_an_end_keeps_nobody_waiting() {
-    let mut scheduler = scheduler(Execution::AnyOrder);
+    let mut scheduler = scheduler(Gpu::TURNS);
     assert!(may_go_beside(&mut scheduler, 100, Estimate::new(Span::FOREVER), 500));
 }
 
@@ -408,13 +432,20 @@ fn periods_of_a_flood(config: Config, games: u32, periods: u64) -> Vec<u64> {
     let stride = Stride::new(2).expect("two");
     for game in 0..games {
         let (app, priority) = (AppId(4 + game), Priority(10 + game));
-        let params = AppParams { priority, stride, etpf: Span::ZERO, service: Service::default() };
+        let params = AppParams {
+            priority,
+            stride,
+            etpf: Span::ZERO,
+            clock: takt_core::Clock::default(),
+            service: Service::default(),
+        };
         scheduler.handle_event(at(0), Event::Join { app, params, phase: 0 });
     }
     let dial = AppParams {
         priority: Priority(100),
         stride: Stride::ONE,
         etpf: Span::from_ms(4),
+        clock: takt_core::Clock::default(),
         service: Service::default(),
     };
     scheduler.handle_event(at(0), Event::Change { app: DIAL, params: dial });
@@ -445,9 +476,9 @@ fn periods_of_a_flood(config: Config, games: u32, periods: u64) -> Vec<u64> {
 
 #[test]
 fn nobody_waits_for_long_for_a_group_that_does_not_fit() {
-    let config = |execution| Config { mpcg: 2, execution, margins: Margins::NONE, ..Config::default() };
+    let config = |gpu| Config { mpcg: 2, gpu, margins: Margins::NONE, ..Config::default() };
     for blocking in [Span::FOREVER, Span::from_ms(3)] {
-        let mut config = config(Execution::AnyOrder);
+        let mut config = config(Gpu::TURNS);
         config.tuning.blocking = blocking;
         // Until a game is late, and in two of sixteen periods, time is kept free for it.
         let goes_on = |from: u64| (from..40).filter(|period| period % 16 >= 2);
@@ -456,9 +487,5 @@ fn nobody_waits_for_long_for_a_group_that_does_not_fit() {
         let beside_eight = periods_of_a_flood(config, 8, 40).into_iter().filter(|period| *period >= 10);
         assert!(beside_eight.eq(goes_on(10)), "all keep it free in the same periods");
     }
-    assert_eq!(
-        periods_of_a_flood(config(Execution::InOrder), 1, 40),
-        [0],
-        "there, time is kept free for ever"
-    );
+    assert_eq!(periods_of_a_flood(config(Gpu::InOrder), 1, 40), [0], "there, time is kept free for ever");
 }

@@ -21,7 +21,7 @@ use crate::vsync::Vsync;
 use rustix::thread::CpuSet;
 use serde::Deserialize;
 use takt_core::service::{Enforcement, Turns};
-use takt_core::{Config, Execution, Margins, Refresh, Span, Tuning, policy};
+use takt_core::{Config, Gpu, Margins, Refresh, Span, Tuning, policy};
 
 /// All there is to configure; everything has a default.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
@@ -269,7 +269,7 @@ impl File {
                 mpcg,
                 margins: self.margins.check()?,
                 // Processes finish in an order of their own.
-                execution: Execution::AnyOrder,
+                gpu: Gpu::TURNS,
                 singly: true,
                 tuning,
                 completion_timeout,

@@ -72,6 +72,7 @@ mod tests {
             priority: Priority(1),
             stride: Stride::ONE,
             etpf: Span::ZERO,
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         };
         let doorbell = Doorbell::from_fd(ends.doorbell);

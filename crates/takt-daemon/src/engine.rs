@@ -286,7 +286,8 @@ impl Engine {
             }
             Order::Leave { app } => self.dismiss(now, app, None),
             Order::Focus(app) => self.tell_core(now, Event::Focus { app }),
-            Order::Refresh(grid) => self.tell_core(now, Event::Refresh(grid)),
+            Order::Refresh(grid) => self
+                .tell_core(now, Event::Refresh { display: takt_core::DisplayId::default(), refresh: grid }),
             Order::Adjust(adjustable) => self.tell_core(now, Event::Adjust(adjustable)),
             Order::Spin(spin) => self.spin = Some(spin),
             Order::Policy(policy) => {

@@ -221,7 +221,13 @@ impl Members {
         let wanted = terms.priority.unwrap_or(PRIORITY_DEFAULT);
         let priority = self.free_priority(wanted).ok_or("all priorities are taken")?;
         let service = service(etpf, stride, settings);
-        let params = AppParams { priority: Priority(priority), stride, etpf, service };
+        let params = AppParams {
+            priority: Priority(priority),
+            stride,
+            etpf,
+            clock: takt_core::Clock::default(),
+            service,
+        };
         let (protected, mut admission) = self.judge(app, &params, settings);
         if is_refused(protected, etpf, settings) {
             return Err(admission);
@@ -277,7 +283,7 @@ impl Members {
         }
         let etpf = checked_etpf(terms.etpf.unwrap_or(member.params.etpf))?;
         let service = service(etpf, stride, settings);
-        let params = AppParams { priority, stride, etpf, service };
+        let params = AppParams { priority, stride, etpf, clock: takt_core::Clock::default(), service };
         let (protected, admission) = self.judge(app, &params, settings);
         let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) else {
             return Err("no such app".to_owned());

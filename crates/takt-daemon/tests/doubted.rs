@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 
 use takt_core::policy::FrameDeadline;
 use takt_core::{
-    Action, AppId, AppParams, Config, Estimate, Event, Execution, GroupId, GroupKind, Priority, Service,
-    Span, Stride, Time,
+    Action, AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Service, Span,
+    Stride, Time,
 };
 use takt_daemon::engine::{Engine, Note, Office, Order};
 use takt_daemon::seat::Seat;
@@ -49,7 +49,7 @@ const DIAL: usize = 0;
 const OTHER: usize = 1;
 
 fn config() -> Config {
-    let mut config = Config { mpcg: 2, apps_max: 2, execution: Execution::AnyOrder, ..Config::default() };
+    let mut config = Config { mpcg: 2, apps_max: 2, gpu: Gpu::TURNS, ..Config::default() };
     config.singly = true;
     config.tuning.blocking = Span::from_ms(1);
     config
@@ -74,7 +74,13 @@ impl World {
         let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
         let (sender, receiver) = client::ends(&ends.region, ends.doorbell, &beat).expect("mapped");
         let priority = Priority(priority);
-        let params = AppParams { priority, stride: Stride::ONE, etpf, service: Service::default() };
+        let params = AppParams {
+            priority,
+            stride: Stride::ONE,
+            etpf,
+            clock: takt_core::Clock::default(),
+            service: Service::default(),
+        };
         let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) };
         self.office.orders.push(order).expect("room");
         let (begins, paced) = (Some(self.now), etpf > Span::ZERO);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use takt_core::policy::{Context, Fifo, Policy};
-use takt_core::{AppId, AppParams, Config, Execution, GroupKind, Lane, Priority, Service, Span, Stride};
+use takt_core::{AppId, AppParams, Config, Gpu, GroupKind, Lane, Priority, Service, Span, Stride};
 use takt_daemon::clock;
 use takt_daemon::engine::{Engine, Order};
 use takt_daemon::seat::Seat;
@@ -44,14 +44,14 @@ fn silent(_: &str) {}
 
 fn params() -> AppParams {
     let (priority, service) = (Priority(1), Service::default());
-    AppParams { priority, stride: Stride::ONE, etpf: Span::ZERO, service }
+    AppParams { priority, stride: Stride::ONE, etpf: Span::ZERO, clock: takt_core::Clock::default(), service }
 }
 
 /// A program that waits for leave when the loop hangs; what it says.
 fn waits_for_a_loop_that_hangs(name: &str, awake: bool) -> String {
     let path = std::env::temp_dir().join(format!("takt-hung-{name}-{}", std::process::id()));
     let listener = Listener::bind(&path).expect("bound");
-    let config = Config { apps_max: 2, execution: Execution::AnyOrder, ..Config::default() };
+    let config = Config { apps_max: 2, gpu: Gpu::TURNS, ..Config::default() };
     let (engine, mut office) = Engine::new(config, Box::new(Fifo)).expect("an engine");
     let heart = engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
     let scheduling = Loop::new(engine, Span::ZERO).expect("a loop");

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use takt_core::{
-    AppId, AppParams, Config, Estimate, Event, Execution, GroupId, GroupKind, Priority, Service, Span,
-    Stride, Time, policy,
+    AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride,
+    Time, policy,
 };
 use takt_daemon::clock;
 use takt_daemon::config::Settings;
@@ -66,6 +66,7 @@ impl Rig {
             priority: Priority(u32::try_from(slot).expect("small") + 10 * u32::from(self.dice.roll(8) > 0)),
             stride: Stride::new(1 + u32::try_from(self.dice.roll(3)).expect("small")).expect("in range"),
             etpf: Span::from_us(self.dice.roll(3) * 1_500),
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         }
     }
@@ -166,7 +167,7 @@ impl Rig {
 }
 
 fn config() -> Config {
-    Config { mpcg: 3, apps_max: 6, execution: Execution::AnyOrder, ..Config::default() }
+    Config { mpcg: 3, apps_max: 6, gpu: Gpu::TURNS, ..Config::default() }
 }
 
 #[test]

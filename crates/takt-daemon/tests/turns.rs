@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 
 use takt_core::policy::{self, FrameDeadline};
 use takt_core::{
-    Action, AppId, AppParams, Config, Estimate, Event, Execution, GroupId, GroupKind, Margins, Priority,
-    Service, Span, Stride, Time,
+    Action, AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Margins, Priority, Service,
+    Span, Stride, Time,
 };
 use takt_daemon::engine::{Engine, Note, Office, Order};
 use takt_daemon::seat::{Fault, Seat};
@@ -57,13 +57,7 @@ impl Rig {
     }
 
     fn with_seats(mpcg: u32, apps_max: u32) -> Self {
-        let config = Config {
-            mpcg,
-            margins: Margins::NONE,
-            apps_max,
-            execution: Execution::AnyOrder,
-            ..Config::default()
-        };
+        let config = Config { mpcg, margins: Margins::NONE, apps_max, gpu: Gpu::TURNS, ..Config::default() };
         let (engine, office) = Engine::new(config, Box::new(FrameDeadline::new())).expect("an engine");
         Self { engine, office, now: Time::from_us(100_000_000) }
     }
@@ -79,6 +73,7 @@ impl Rig {
             priority: Priority(priority),
             stride: Stride::ONE,
             etpf,
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         };
         let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
@@ -162,6 +157,7 @@ fn a_wild_estimate_does_not_starve_an_app_with_reserved_time() {
         priority: Priority(9),
         stride: Stride::ONE,
         etpf: Span::ZERO,
+        clock: takt_core::Clock::default(),
         service: Service::default(),
     };
     rig.office.orders.push(Order::Change { app: dial.id, params }).expect("room");
@@ -321,6 +317,7 @@ fn rubbish_in_the_ring_is_named() {
         priority: Priority(1),
         stride: Stride::ONE,
         etpf: Span::ZERO,
+        clock: takt_core::Clock::default(),
         service: Service::default(),
     };
     let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::FOREVER };

@@ -1,4 +1,4 @@
-//! Execution-time prediction: what a command group will cost before it runs.
+//! Gpu-time prediction: what a command group will cost before it runs.
 //!
 //! State in, estimate out. Nothing here calls a driver, reads a clock or opens a file.
 //!

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use takt_core::{AppId, AppParams, Config, Execution, GroupKind, Span, Time};
+use takt_core::{AppId, AppParams, Config, Gpu, GroupKind, Span, Time};
 
 /// A world to simulate.
 #[derive(Clone, PartialEq, Debug)]
@@ -98,14 +98,21 @@ pub enum GpuModel {
     AnyOrder,
 }
 
-impl GpuModel {
-    /// What the scheduler must know of it.
-    pub const fn execution(self) -> Execution {
-        match self {
-            Self::InOrder => Execution::InOrder,
-            Self::Preemptive => Execution::Preemptive,
-            Self::Runlist | Self::AnyOrder => Execution::AnyOrder,
+impl GpuSpec {
+    /// What the scheduler must know of it; channels keep the GPU for `timeslice`.
+    pub const fn gpu(&self, timeslice: Span) -> Gpu {
+        match self.model {
+            GpuModel::InOrder => Gpu::InOrder,
+            GpuModel::Preemptive => Gpu::Preemptive,
+            GpuModel::Runlist | GpuModel::AnyOrder => {
+                Gpu::TimeShared { slice: timeslice, switch: self.switch }
+            }
         }
+    }
+
+    /// Whether groups end in another order than that of their dispatch.
+    pub const fn is_time_shared(&self) -> bool {
+        matches!(self.model, GpuModel::Runlist | GpuModel::AnyOrder)
     }
 }
 

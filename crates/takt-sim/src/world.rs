@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
 
 use takt_core::{
-    Action, AppId, AppParams, Cost, Event, Execution, GroupId, GroupKind, Period, Scheduler, Span, Stats,
-    Time, policy,
+    Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Scheduler, Span, Stats, Time, policy,
 };
 use takt_trace::{AppMeta, GpuRecord, JobsMeta, Meta, Observer, Record};
 
@@ -134,9 +133,8 @@ impl<'a, O: Observer> World<'a, O> {
     /// The same under another policy than the scenario's.
     pub fn with_policy(scenario: &'a Scenario, policy: Box<dyn policy::Policy>, observer: O) -> Self {
         let mut config = scenario.config;
-        config.execution = scenario.gpu.model.execution();
-        config.singly |=
-            config.execution == Execution::AnyOrder && scenario.apps.iter().all(|app| app.synchronous);
+        config.gpu = scenario.gpu.gpu(config.tuning.timeslice);
+        config.singly |= config.gpu.is_time_shared() && scenario.apps.iter().all(|app| app.synchronous);
         config.apps_max = u32::try_from(scenario.apps.len()).unwrap_or(u32::MAX).max(1);
         let clients = (1..)
             .zip(&scenario.apps)
@@ -355,7 +353,7 @@ impl<'a, O: Observer> World<'a, O> {
         }
         let arrives = polled(self.now + self.rng.span(spec.completion_delay), spec.completion_poll);
         // Where apps have turns, each tells of its own groups; else one end is seen after the other.
-        let apart = spec.model.execution() == Execution::AnyOrder;
+        let apart = spec.is_time_shared();
         let notice = Notice { app: job.app, group: job.group, finished: self.now, cost, switched };
         insert_by_arrival(&mut self.notices, 0, (arrives, notice), |other| !apart || other.app == job.app);
         self.next[NOTICE] = self.notices[0].0;

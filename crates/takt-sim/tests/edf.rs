@@ -139,7 +139,7 @@ fn no_response_on_the_gpu_is_above_its_bound() {
             _ => Preemption::Anywhere,
         };
         let Ok(bounds) = bounds(&tasks, preemption) else {
-            // Execution times of at least one tick can add up to an overload.
+            // Gpu times of at least one tick can add up to an overload.
             continue;
         };
         let mut releases = Vec::new();

@@ -192,7 +192,13 @@ fn app(priority: u32, cost: Ticks, pace: Pace, level: Level, timeslice: Ticks) -
         make: Span::ZERO,
     };
     let service = Service { level, timeslice: Span::from_ns(timeslice), ..Service::default() };
-    let params = AppParams { priority: Priority(priority), stride: Stride::ONE, etpf: Span::ZERO, service };
+    let params = AppParams {
+        priority: Priority(priority),
+        stride: Stride::ONE,
+        etpf: Span::ZERO,
+        clock: takt_core::Clock::default(),
+        service,
+    };
     AppSpec {
         name: format!("app-{priority}"),
         params,

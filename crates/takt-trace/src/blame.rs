@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use takt_core::{Action, AppId, Estimate, Event, GroupId, Hold, Refresh, Span, Stride, Time};
+use takt_core::{Action, AppId, DisplayId, Estimate, Event, GroupId, Hold, Refresh, Span, Stride, Time};
 
 use crate::lives::Lives;
 use crate::metrics::{Run, micros, seconds};
@@ -172,7 +172,7 @@ impl Blame {
             Record::Out(Action::Hold { app, reason }) => self.account(app).held(at, Some(reason)),
             Record::Out(Action::Dispatch { app, .. }) => self.account(app).held(at, None),
             Record::Out(Action::Lost { .. }) => self.lost_at = Some(at),
-            Record::In(Event::Refresh(refresh)) => self.refresh = refresh,
+            Record::In(Event::Refresh { display: DisplayId(0), refresh }) => self.refresh = refresh,
             Record::Out(Action::Missed { app, frame, deadline, count, .. }) if at >= self.from => {
                 self.missed(app, frame, deadline, count, &Seen { lives, roster });
             }

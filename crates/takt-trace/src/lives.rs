@@ -29,7 +29,7 @@ pub struct Life {
     pub submitted: Time,
     /// When it was handed to the GPU, the first time.
     pub dispatched: Option<Time>,
-    /// Execution time reserved for all of it.
+    /// Gpu time reserved for all of it.
     pub reserved: Option<Span>,
     /// The GPU gave it back, and it was not handed over again.
     pub taken_back: bool,
@@ -108,7 +108,7 @@ impl Lives {
             }
             Event::Leave { .. }
             | Event::Change { .. }
-            | Event::Refresh(_)
+            | Event::Refresh { .. }
             | Event::Adjust(_)
             | Event::Revise { .. }
             | Event::Focus { .. } => None,

@@ -352,7 +352,7 @@ pub(crate) struct Run {
     /// How long it had run before `started`, until it was preempted.
     pub(crate) ran: Span,
     pub(crate) predicted: Estimate,
-    /// Execution time that was set aside for it.
+    /// Gpu time that was set aside for it.
     pub(crate) reserved: Span,
 }
 
@@ -405,6 +405,7 @@ mod tests {
             priority: Priority(1),
             stride: Stride::ONE,
             etpf: Span::from_us(300),
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         };
         metrics.record(us(0), &Record::In(Event::Join { app, params, phase: 0 }));

@@ -246,7 +246,7 @@ mod tests {
     }
 
     fn config() -> Config {
-        Config { mpcg: 2, execution: takt_core::Execution::AnyOrder, ..Config::default() }
+        Config { mpcg: 2, gpu: takt_core::Gpu::TURNS, ..Config::default() }
     }
 
     fn story() -> Vec<(Time, Record)> {
@@ -257,6 +257,7 @@ mod tests {
             priority: Priority(priority),
             stride: Stride::ONE,
             etpf: Span::from_us(900),
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         };
         for app in 0..3 {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use takt_core::{Action, AppId, Config, Event, Execution, GroupId, Refusal, Time};
+use takt_core::{Action, AppId, Config, Event, Gpu, GroupId, Refusal, Time};
 
 use crate::record::{Observer, Record};
 
@@ -43,8 +43,8 @@ impl Rules {
     /// The rules of a core with these parameters. Where groups end in any order, the core itself checks
     /// places, which groups that are late do not keep.
     pub fn of(config: &Config) -> Self {
-        match config.execution {
-            Execution::AnyOrder => Self::default(),
+        match config.gpu {
+            Gpu::TimeShared { .. } => Self::default(),
             _ => Self::new(config.clamped().mpcg),
         }
     }
@@ -105,7 +105,7 @@ impl Rules {
                 let flying = u32::try_from(self.flying.len()).unwrap_or(u32::MAX);
                 self.mpcg = self.mpcg.map(|_| adjustable.mpcg.max(flying));
             }
-            Event::Change { .. } | Event::Refresh(_) | Event::Revise { .. } | Event::Focus { .. } => {}
+            Event::Change { .. } | Event::Refresh { .. } | Event::Revise { .. } | Event::Focus { .. } => {}
         }
     }
 

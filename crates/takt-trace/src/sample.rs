@@ -70,6 +70,7 @@ pub(crate) fn run(pick: Pick, periods: u64) -> Vec<(Time, Record)> {
             priority: Priority(*priority),
             stride: Stride::new(*stride).unwrap(),
             etpf: Span::from_us(3_000),
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         };
         let app = id(app);

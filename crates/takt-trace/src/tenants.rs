@@ -57,7 +57,7 @@ fn for_each_app(record: &mut Record, mut change: impl FnMut(&mut AppId)) {
             | Event::Submit { app, .. }
             | Event::Revise { app, .. } => change(app),
             Event::Focus { app } => app.iter_mut().for_each(change),
-            Event::Complete { .. } | Event::Refresh(_) | Event::Adjust(_) => {}
+            Event::Complete { .. } | Event::Refresh { .. } | Event::Adjust(_) => {}
         },
         Record::Out(action) => match action {
             Action::Dispatch { app, .. }

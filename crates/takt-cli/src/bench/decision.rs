@@ -68,7 +68,7 @@ struct Bench {
     passed_over: u64,
 }
 
-/// Execution time of every group: short, so that thousands of them fit into a period.
+/// Gpu time of every group: short, so that thousands of them fit into a period.
 const COST: Span = Span::from_ns(10);
 
 impl Bench {
@@ -90,6 +90,7 @@ impl Bench {
                 priority: Priority(slot),
                 stride,
                 etpf: COST.times(4),
+                clock: takt_core::Clock::default(),
                 service: Service::default(),
             };
             bench.scheduler.handle_event(bench.now, Event::Join { app: AppId(slot), params, phase: 0 });
@@ -110,8 +111,13 @@ impl Bench {
         for (slot, stride) in (0..apps).zip([1].iter().chain(strides.iter().cycle())) {
             let stride = Stride::new(*stride).context("strides are small")?;
             let etpf = if slot == 0 { Span::from_ms(12) } else { COST };
-            let params =
-                AppParams { priority: Priority(apps - slot), stride, etpf, service: Service::default() };
+            let params = AppParams {
+                priority: Priority(apps - slot),
+                stride,
+                etpf,
+                clock: takt_core::Clock::default(),
+                service: Service::default(),
+            };
             bench.scheduler.handle_event(bench.now, Event::Join { app: AppId(slot), params, phase: 0 });
             if slot > 0 {
                 bench.submit_group(AppId(slot), Span::from_ms(200));

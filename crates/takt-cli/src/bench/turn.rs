@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use takt_core::{
-    AppId, AppParams, Config, Estimate, Execution, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
+    AppId, AppParams, Config, Estimate, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
 };
 use takt_daemon::engine::{Engine, Office, Order};
 use takt_daemon::seat::Seat;
@@ -70,7 +70,7 @@ fn measure(apps: u32, turns: u64) -> anyhow::Result<Measurement> {
 
 impl Rig {
     fn new(count: u32) -> anyhow::Result<Self> {
-        let config = Config { mpcg: 2, execution: Execution::AnyOrder, ..Config::default() };
+        let config = Config { mpcg: 2, gpu: Gpu::TURNS, ..Config::default() };
         let policy = Box::new(takt_core::policy::FrameDeadline::new());
         let (engine, mut office) = Engine::new(config, policy)?;
         let mut apps = Vec::new();
@@ -87,6 +87,7 @@ impl Rig {
                     Stride::new(2).unwrap_or(Stride::ONE)
                 },
                 etpf: Span::from_us(400),
+                clock: takt_core::Clock::default(),
                 service: Service::default(),
             };
             let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) };

@@ -32,7 +32,7 @@ use core::cmp::Reverse;
 pub use super::bandwidth::Exhaustion;
 use super::bandwidth::Server;
 use super::{Context, Ended, Policy};
-use crate::config::{Config, Execution};
+use crate::config::Config;
 use crate::event::Hold;
 use crate::scheduler::Lane;
 use crate::service::Reservation;
@@ -176,7 +176,7 @@ impl Policy for EdfCbs {
     }
 
     fn prepare(&mut self, config: &Config) {
-        self.preemptive = config.execution == Execution::Preemptive;
+        self.preemptive = config.gpu.gives_back();
         self.slots = vec![Slot::default(); config.apps_max as usize];
     }
 

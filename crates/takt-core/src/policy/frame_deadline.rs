@@ -21,7 +21,6 @@ use super::clearance::Clearance;
 use super::profile::{Profile, TooNarrow};
 use super::{Context, Policy};
 use crate::app::AppId;
-use crate::config::Execution;
 use crate::event::Hold;
 use crate::limits::LOOKAHEAD_MAX;
 use crate::refresh::{Period, lcm};
@@ -91,7 +90,7 @@ impl FrameDeadline {
         let mut clearance = Clearance::new(context, profile);
         let mut best: Option<Best> = None;
         let mut nearest: Option<(Period, AppId)> = None;
-        let in_turn = context.config.execution == Execution::AnyOrder;
+        let in_turn = context.config.gpu.is_time_shared();
         // Reservations only grow in this loop, so what was available is an upper bound of what is.
         let mut at_most = i64::MAX;
         let owed = if in_turn { Owed::among(lanes, context, profile) } else { Owed::default() };
@@ -227,7 +226,8 @@ impl Owed {
     fn among(lanes: &[Lane], context: &Context, profile: &Profile) -> Self {
         let end = |lane: &Lane| {
             let due = lane.on_gpu_due.filter(|_| lane.has_budget())?;
-            Some(End { app: lane.app, due, until: profile.offset(context.config.refresh.end(due)) })
+            let period = context.config.refresh.period_ending_near(due);
+            Some(End { app: lane.app, due: period, until: profile.offset(due) })
         };
         let mut owed = Self::default();
         for end in lanes.iter().filter_map(end) {

@@ -63,7 +63,7 @@ pub trait Policy: Send + core::fmt::Debug {
 
     /// Whether the group that was dispatched last, of the lane at `running`, is to be taken back
     /// from the GPU. Asked before each decision, and only where the GPU can do that
-    /// ([`crate::Execution::Preemptive`]). If the answer is yes, the group is its lane's head again.
+    /// ([`crate::Gpu::Preemptive`]). If the answer is yes, the group is its lane's head again.
     fn preempts(&mut self, context: &Context, lanes: &[Lane], running: usize) -> bool {
         let _ = (context, lanes, running);
         false

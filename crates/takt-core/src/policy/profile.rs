@@ -170,7 +170,9 @@ impl Profile {
     /// What `lane` has on the GPU must be over by the end of its period, `span` before it if nothing more
     /// of that frame is expected: for GPUs on which work that comes later delays it.
     pub(super) fn keep_end(&mut self, lane: &Lane, span: Span) {
-        let Some(due) = lane.on_gpu_due else {
+        let Some(due) =
+            lane.on_gpu_due.zip(self.refresh).map(|(due, refresh)| refresh.period_ending_near(due))
+        else {
             return;
         };
         let of_frame = self.column(due) == self.column(lane.target);

@@ -19,7 +19,7 @@ use core::cmp::Reverse;
 
 use super::{Context, Ended, Policy};
 use crate::app::AppId;
-use crate::config::{Config, Execution, Tuning};
+use crate::config::{Config, Tuning};
 use crate::event::Hold;
 use crate::scheduler::Lane;
 use crate::time::Time;
@@ -85,7 +85,7 @@ impl Runlist {
         let lane = lane_of[app.index()];
         let service = &lanes[lane].service;
         let ends = context.ready_o + service.timeslice_or(self.tuning.timeslice);
-        let interruptible = context.config.execution == Execution::Preemptive && !service.uninterruptible;
+        let interruptible = context.config.gpu.gives_back() && !service.uninterruptible;
         self.turn = Some(Turn { app, ends, interruptible });
         Some(lane)
     }
@@ -133,10 +133,9 @@ impl Policy for Runlist {
     }
 
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
-        let chosen = match context.config.execution {
-            Execution::AnyOrder => fill(context, lanes),
-            Execution::InOrder | Execution::Preemptive => self.next(context, lanes),
-        };
+        // A GPU that takes turns has the list itself; it only needs to be kept filled.
+        let takes_turns = context.config.gpu.is_time_shared();
+        let chosen = if takes_turns { fill(context, lanes) } else { self.next(context, lanes) };
         for lane in lanes.iter_mut().filter(|lane| lane.head.is_some()) {
             lane.hold = match self.turn {
                 Some(Turn { app, .. }) if app != lane.app => Some(Hold::Turn { app }),

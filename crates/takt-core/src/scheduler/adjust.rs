@@ -28,7 +28,7 @@ impl Scheduler {
         let Some(waiting) = queue.find_mut(group) else {
             return self.refuse(app, Some(group), Refusal::UnknownGroup);
         };
-        waiting.head.conservative = self.config.margins.conservative(estimate);
+        waiting.head.conservative = self.config.conservative(estimate);
         waiting.head.optimistic = self.config.margins.optimistic(estimate);
         waiting.head.costs_nothing = costs_nothing(waiting.head.kind, estimate);
         self.lanes[index].head = queue.front().map(|front| front.head);
@@ -38,7 +38,7 @@ impl Scheduler {
     /// Sums up the front frame of the lane at `index` anew.
     fn account_again(&mut self, index: usize) {
         let lane = &mut self.lanes[index];
-        let per_group = self.config.margins.per_group(self.config.mpcg);
+        let per_group = self.config.per_group();
         let queue = &self.slots[lane.app.index()].queue;
         lane.front = queue.front_ledger(per_group).after(lane.front.dispatched);
     }

@@ -30,14 +30,16 @@ impl Scheduler {
         // What was dispatched before the app came is still to run.
         let (free, _) = self.in_flight.free_at(self.now, self.config.margins.completion_upper);
         let free = free.min(self.now + JOIN_DELAY_MAX);
-        let target = self.config.refresh.period_from(free.max(self.now)) + lead + u64::from(phase);
+        let grid = params.clock.grid(&self.config);
+        let grid = if params.clock.is_own() { grid.with_origin(self.now) } else { grid };
+        let target = grid.period_from(free.max(self.now)) + lead + u64::from(phase);
         let slot = &mut self.slots[app.index()];
         slot.frames = Frames::starting_at(target);
         slot.exiting = false;
         slot.queue.clear();
         slot.priority = params.priority;
         slot.told = params.priority;
-        self.lanes.push(Lane::new(app, params, target));
+        self.lanes.push(Lane::new(app, params, grid, target));
         self.rank();
         if let Some(index) = self.lane_of(app) {
             self.release(index);
@@ -60,8 +62,15 @@ impl Scheduler {
         lane.stride = params.stride;
         lane.etpf = params.etpf;
         lane.service = params.service;
-        if before != lane.stride {
-            slot.frames.stride_changed(lane, before, self.current);
+        if lane.clock != params.clock {
+            lane.clock = params.clock;
+            lane.tail = params.clock.tail();
+            let grid = params.clock.grid(&self.config);
+            lane.grid = if params.clock.is_own() { grid.with_origin(self.now) } else { grid };
+            slot.frames.restarted(lane, self.now);
+            asleep = slot.queue.is_empty();
+        } else if before != lane.stride {
+            slot.frames.stride_changed(lane, before, lane.period_at(self.now));
             asleep = slot.queue.is_empty();
         }
         self.rank();
@@ -74,8 +83,9 @@ impl Scheduler {
     /// The app of the lane at `index` may start the frame that it is at.
     pub(super) fn release(&mut self, index: usize) {
         let lane = &self.lanes[index];
-        let planned = self.config.refresh.incipient_arrival(lane.target, lane.stride).max(self.now);
-        let at = self.policy.release(self.now, lane, planned, &self.config.refresh);
+        // A clock of its own lets nobody else say when.
+        let planned = if lane.clock.is_own() { self.now } else { lane.release_of(lane.target).max(self.now) };
+        let at = self.policy.release(self.now, lane, planned, &lane.grid);
         self.actions.push(Action::Release { app: lane.app, at });
     }
 

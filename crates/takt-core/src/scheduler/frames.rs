@@ -8,7 +8,7 @@
 use super::lane::Lane;
 use crate::app::Stride;
 use crate::event::{Action, FrameDone};
-use crate::refresh::{Period, Refresh};
+use crate::refresh::Period;
 use crate::time::{Span, Time};
 
 /// The frame account of one app.
@@ -31,23 +31,28 @@ impl Frames {
         Self { desired: target, due: target, ..Self::default() }
     }
 
-    /// The app submitted a group in `current`; `first_whole` is the first period from now on.
-    pub(super) fn submitted(&mut self, lane: &mut Lane, current: Period, first_whole: Period) {
+    /// The app submitted a group at `now`.
+    pub(super) fn submitted(&mut self, lane: &mut Lane, now: Time) {
+        let current = lane.period_at(now);
         if !self.wants {
             // The first frame counts from here: time before the first submission was not wanted.
             self.wants = true;
+            let first_whole = lane.grid.period_from(now);
             let too_soon = lane.target < current + lane.stride.lead();
             lane.aim_at(if too_soon { first_whole + lane.stride.lead() } else { lane.target });
+            lane.grid = if lane.clock.is_own() { lane.grid.starting(lane.target, now) } else { lane.grid };
             self.desired = lane.target;
             self.due = lane.target;
         } else if lane.head.is_none() {
             // While nothing was there, the reservation may have been put off; now it is.
-            let planned = (self.desired + lane.stride.periods() * u64::from(self.closing)).max(current);
+            let planned = self.desired + lane.stride.periods() * u64::from(self.closing);
+            let planned = if lane.clock.is_own() { planned } else { planned.max(current) };
             if lane.front.enqueued > Span::ZERO {
                 // One more group of the same frame: what that was due at is still so.
                 lane.target = planned;
             } else {
                 lane.aim_at(planned);
+                lane.begin(now);
             }
         }
     }
@@ -60,10 +65,24 @@ impl Frames {
         lane.aim_at(self.desired + lane.stride.periods() * u64::from(self.closing));
     }
 
+    /// Another clock releases its frames from `now` on.
+    pub(super) fn restarted(&mut self, lane: &mut Lane, now: Time) {
+        self.desired = lane.grid.period_from(now) + lane.stride.lead();
+        self.due = self.desired;
+        lane.aim_at(self.desired + lane.stride.periods() * u64::from(self.closing));
+    }
+
     /// The last group of the front frame was dispatched.
-    pub(super) fn closed(&mut self, lane: &mut Lane, current: Period) {
+    pub(super) fn closed(&mut self, lane: &mut Lane, now: Time) {
         self.closing += 1;
-        lane.aim_at(lane.target.max(current) + lane.stride.periods());
+        if lane.clock.is_own() {
+            lane.aim_at(lane.target + 1);
+            if let Some(next) = lane.head {
+                lane.begin(next.submitted);
+            }
+        } else {
+            lane.aim_at(lane.target.max(lane.period_at(now)) + lane.stride.periods());
+        }
     }
 
     /// The last group of a frame was taken back before it ended: that frame is the front again.
@@ -72,45 +91,51 @@ impl Frames {
         lane.aim_at((lane.target - lane.stride.periods()).max(self.desired));
     }
 
-    /// The oldest frame finished.
-    pub(super) fn finished(&mut self, lane: &mut Lane, at: Time, refresh: &Refresh) -> FrameDone {
-        let finish = refresh.period_at(at);
-        let done = FrameDone {
-            app: lane.app,
-            frame: self.finished,
-            desired: self.desired,
-            release: refresh.incipient_arrival(self.desired, lane.stride),
-            deadline: refresh.end(self.desired),
-            finished: at,
-            met: finish <= self.desired,
+    /// The oldest frame finished; its last group was due at `due`.
+    pub(super) fn finished(&mut self, lane: &mut Lane, at: Time, due: Time) -> FrameDone {
+        let own = lane.clock.is_own();
+        let deadline = if own { due } else { lane.due_of(self.desired) };
+        let release = if own {
+            due - (lane.grid.period_span().saturating_sub(lane.tail))
+        } else {
+            lane.release_of(self.desired)
         };
+        let met = at < deadline;
+        let desired = self.desired;
+        let done =
+            FrameDone { app: lane.app, frame: self.finished, desired, release, deadline, finished: at, met };
         self.finished += 1;
         self.closing = self.closing.saturating_sub(1);
-        self.desired = self.desired.max(finish) + lane.stride.periods();
-        self.due = self.desired;
+        // The next frame of a display is for a period that can be met; a clock of its own goes on.
+        let ended_in = if own { self.desired } else { self.desired.max(lane.period_at(at)) };
+        self.desired = ended_in + lane.stride.periods();
+        self.due = if own { self.due.max(self.desired) } else { self.desired };
         // Later frames may be closing already; the front frame comes after them.
         lane.aim_at(self.desired + lane.stride.periods() * u64::from(self.closing));
         done
     }
 
     /// A frame ended inside of a group, so that no last group of it was ever dispatched.
-    pub(super) fn ended_within(&mut self, lane: &mut Lane, at: Time, refresh: &Refresh) -> FrameDone {
+    pub(super) fn ended_within(&mut self, lane: &mut Lane, at: Time) -> FrameDone {
         self.closing += 1;
-        self.finished(lane, at, refresh)
+        self.finished(lane, at, lane.due_of(self.desired))
     }
 
-    /// Reports the deadlines before period `open` that passed unmet since the last call.
-    pub(super) fn judge(&mut self, lane: &Lane, open: Period, refresh: &Refresh) -> Option<Action> {
+    /// Reports the deadlines before period `open` that passed unmet since the last call. A clock of its own
+    /// makes a deadline for each frame that was begun, and no others.
+    pub(super) fn judge(&mut self, lane: &Lane, open: Period) -> Option<Action> {
+        let stride = lane.stride.periods();
+        let begun = u64::from(self.closing) + u64::from(lane.front.enqueued > Span::ZERO);
+        let open = if lane.clock.is_own() { open.min(self.desired + begun) } else { open };
         if !self.wants || self.due >= open {
             return None;
         }
-        let stride = lane.stride.periods();
         let count = (open.0 - 1 - self.due.0) / stride + 1;
         let missed = Action::Missed {
             app: lane.app,
             frame: self.finished,
             period: self.due,
-            deadline: refresh.end(self.due),
+            deadline: lane.due_of(self.due),
             count,
         };
         self.due = self.due + count * stride;
@@ -125,6 +150,9 @@ impl Frames {
 
     pub(super) fn check_invariants(&self, lane: &Lane) {
         assert!(self.due >= self.desired, "deadlines are judged in order");
-        assert!(lane.target >= self.desired || !self.wants, "no target before the deadline in question");
+        assert!(
+            lane.target >= self.desired || !self.wants || lane.clock.is_own(),
+            "no target before the deadline in question"
+        );
     }
 }

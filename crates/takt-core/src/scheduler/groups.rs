@@ -6,7 +6,6 @@ use super::lane::{Head, Lane};
 use super::queue::Waiting;
 
 use crate::app::{AppId, GroupId, GroupKind};
-use crate::config::Execution;
 use crate::event::{Action, Hold, LostBy, Refusal};
 use crate::limits::{FRAMES_PER_GROUP_MAX, IN_FLIGHT_MAX};
 use crate::policy::{Context, Ended};
@@ -26,7 +25,7 @@ impl Scheduler {
         }
         let margins = &self.config.margins;
         let head = Head {
-            conservative: margins.conservative(estimate),
+            conservative: self.config.conservative(estimate),
             optimistic: margins.optimistic(estimate),
             order: self.submissions,
             submitted: self.now,
@@ -40,15 +39,18 @@ impl Scheduler {
 
         let lane = &mut self.lanes[index];
         lane.came(kind);
-        let first_whole = self.config.refresh.period_from(self.now);
-        slot.frames.submitted(lane, self.current, first_whole);
+        slot.frames.submitted(lane, self.now);
+        if lane.clock.is_own() {
+            let heard = lane.due_of(lane.target) + margins.completion_upper;
+            self.next_judgement = self.next_judgement.min(heard);
+        }
         if lane.head.is_none() {
             lane.head = Some(head);
             self.waiting += 1;
             self.untold = true;
         }
         if !lane.front.complete {
-            lane.front.enqueued += head.conservative + margins.per_group(self.config.mpcg);
+            lane.front.enqueued += head.conservative + self.config.per_group();
             lane.front.complete = kind.ends_frame();
         }
         let was_idle = slot.queue.len() == 1 && lane.in_flight == 0;
@@ -57,9 +59,10 @@ impl Scheduler {
 
     /// Takes decisions until no slot is free or nothing may run.
     pub(super) fn schedule(&mut self) {
-        if self.config.execution == Execution::Preemptive {
+        if self.config.gpu.gives_back() {
             self.preempt();
         }
+        self.look_at_ends(|_| false);
         self.let_free_pass();
         while self.waiting > 0 && (self.has_place() || self.has_spare_place()) {
             self.untold = true;
@@ -101,7 +104,7 @@ impl Scheduler {
                 return;
             }
             // No policy has looked at it.
-            self.lanes[index].target = lane.target.max(self.current);
+            self.lanes[index].target = lane.target.max(lane.period_at(self.now));
             self.untold = true;
             let context = self.context();
             self.dispatch(index, &context, true);
@@ -111,7 +114,7 @@ impl Scheduler {
     /// Whether groups end in any order and no choice is binding, so that one more can go beside those
     /// that were chosen.
     pub(super) fn serves_in_turn(&self) -> bool {
-        self.config.execution == Execution::AnyOrder && self.policy.chooses_freely()
+        self.config.gpu.is_time_shared() && self.policy.chooses_freely()
     }
 
     /// Whether one more group may be in flight.
@@ -136,10 +139,7 @@ impl Scheduler {
 
     /// How many groups in flight keep a place.
     pub(super) fn places(&self) -> usize {
-        match self.config.execution {
-            Execution::AnyOrder => self.in_flight.places(self.now),
-            _ => self.in_flight.len(),
-        }
+        if self.config.gpu.is_time_shared() { self.in_flight.places(self.now) } else { self.in_flight.len() }
     }
 
     fn context(&self) -> Context {
@@ -177,8 +177,8 @@ impl Scheduler {
             self.in_flight.push(flying);
             let lane = &mut self.lanes[index];
             lane.passing += u32::from(free);
-            if self.config.execution == Execution::AnyOrder {
-                lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.current);
+            if self.config.gpu.is_time_shared() {
+                lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.now);
             }
             self.stats.dispatched += 1;
         }
@@ -200,7 +200,7 @@ impl Scheduler {
         let slot = &mut self.slots[lane.app.index()];
         let Waiting { group, head } = slot.queue.pop()?;
         let margins = &self.config.margins;
-        let per_group = margins.per_group(self.config.mpcg);
+        let per_group = self.config.per_group();
         lane.head = slot.queue.front().map(|waiting| waiting.head);
         lane.went(head.kind);
         lane.hold = None;
@@ -216,11 +216,11 @@ impl Scheduler {
             optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
             late_from: Time::NEVER,
             free: false,
-            due: lane.target,
+            due: lane.due_of(lane.target),
         };
         if head.kind.ends_frame() {
             lane.front = slot.queue.front_ledger(per_group);
-            slot.frames.closed(lane, self.current);
+            slot.frames.closed(lane, self.now);
             if slot.queue.is_empty() && head.kind == GroupKind::Swap {
                 self.release(index);
             }
@@ -254,7 +254,7 @@ impl Scheduler {
         };
         let lane = &mut self.lanes[index];
         let slot = &mut self.slots[lane.app.index()];
-        let per_group = self.config.margins.per_group(self.config.mpcg);
+        let per_group = self.config.per_group();
         let before = flying.head;
         let head = Head {
             conservative: left(before.conservative, ran),
@@ -300,7 +300,7 @@ impl Scheduler {
             return self.complete_taken_back(group, finished, cost, frames);
         };
         let finished = self.in_flight.plausible_end(position, finished, self.now);
-        if self.config.execution == Execution::AnyOrder {
+        if self.config.gpu.is_time_shared() {
             if let Some(flying) = self.in_flight.remove(position, finished) {
                 self.stats.completed += 1;
                 self.ended(flying, Some(finished), cost.span(), frames);
@@ -354,21 +354,21 @@ impl Scheduler {
         lane.in_flight -= 1;
         lane.passing -= u32::from(flying.free);
         if lane.on_gpu_due.is_some() {
-            lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.current);
+            lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.now);
         }
         let kind = flying.head.kind;
         let ended = Ended { finished: finished.unwrap_or(self.now), occupied, kind };
         self.policy.ended(self.now, &ended, lane);
         if frames > 0 {
             // What is waiting belongs to a frame of its own.
-            lane.front = slot.queue.front_ledger(self.config.margins.per_group(self.config.mpcg));
+            lane.front = slot.queue.front_ledger(self.config.per_group());
         }
         for _ in 0..frames.min(FRAMES_PER_GROUP_MAX) {
-            let done = slot.frames.ended_within(lane, ended.finished, &self.config.refresh);
+            let done = slot.frames.ended_within(lane, ended.finished);
             self.actions.push(Action::FrameDone(done));
         }
         if kind.ends_frame() {
-            let mut done = slot.frames.finished(lane, ended.finished, &self.config.refresh);
+            let mut done = slot.frames.finished(lane, ended.finished, flying.due);
             done.met &= finished.is_some();
             if kind == GroupKind::Swap {
                 self.actions.push(Action::FrameDone(done));

@@ -18,9 +18,8 @@ use alloc::collections::VecDeque;
 
 use super::lane::Head;
 use crate::app::{AppId, GroupId};
-use crate::config::Execution;
+use crate::gpu::Gpu;
 use crate::limits::IN_FLIGHT_MAX;
-use crate::refresh::Period;
 use crate::time::{Span, Time};
 
 /// A dispatched group.
@@ -38,8 +37,8 @@ pub(super) struct Flying {
     pub(super) late_from: Time,
     /// It has nothing for the GPU to do, and went past those that have: it is in nobody's way.
     pub(super) free: bool,
-    /// The period whose end it should meet.
-    pub(super) due: Period,
+    /// The deadline that it should meet.
+    pub(super) due: Time,
 }
 
 /// When a group reaches the GPU and how long it runs, by one kind of prediction.
@@ -75,13 +74,13 @@ struct Chain {
 }
 
 impl InFlight {
-    pub(super) fn new(execution: Execution) -> Self {
+    pub(super) fn new(gpu: Gpu) -> Self {
         Self {
             groups: VecDeque::with_capacity(IN_FLIGHT_MAX),
             idle_since: Time::ZERO,
             conservative: Chain::default(),
             optimistic: Chain::default(),
-            any_order: execution == Execution::AnyOrder,
+            any_order: gpu.is_time_shared(),
         }
     }
 
@@ -118,16 +117,16 @@ impl InFlight {
         self.groups.iter().filter(|flying| !flying.free)
     }
 
-    /// The first period from `current` on whose end a group of that app should meet.
-    pub(super) fn due(&self, app: AppId, generation: u32, current: Period) -> Option<Period> {
+    /// The first deadline after `now` that a group of that app should meet.
+    pub(super) fn due(&self, app: AppId, generation: u32, now: Time) -> Option<Time> {
         let of_app = |flying: &&Flying| flying.app == app && flying.generation == generation;
-        self.working().filter(of_app).map(|flying| flying.due).filter(|due| *due >= current).min()
+        self.working().filter(of_app).map(|flying| flying.due).filter(|due| *due > now).min()
     }
 
-    /// Periods have other numbers from now on.
-    pub(super) fn rebase(&mut self, moved: impl Fn(Period) -> Period) {
+    /// Deadlines are at other times from now on.
+    pub(super) fn rebase(&mut self, moved: impl Fn(AppId, Time) -> Time) {
         for flying in &mut self.groups {
-            flying.due = moved(flying.due);
+            flying.due = moved(flying.app, flying.due);
         }
     }
 

@@ -1,9 +1,10 @@
 //! What a policy sees of an app.
 
 use crate::app::{AppId, AppParams, GroupKind, Priority, Stride};
+use crate::clock::Clock;
 use crate::event::Hold;
 use crate::limits::QUEUE_MAX;
-use crate::refresh::Period;
+use crate::refresh::{Period, Refresh};
 use crate::service::Service;
 use crate::time::{Span, Time};
 
@@ -20,7 +21,13 @@ pub struct Lane {
     pub stride: Stride,
     /// GPU time demanded per frame.
     pub etpf: Span,
-    /// What policies other than `frame-deadline` promise it.
+    /// What releases its frames.
+    pub clock: Clock,
+    /// The grid that its periods are numbered on: its display's, or that of its own clock.
+    pub grid: Refresh,
+    /// How long before the end of a period its frame is due.
+    pub tail: Span,
+    /// Which server it has, and how policies treat it.
     pub service: Service,
     /// How many of its groups are in flight.
     pub in_flight: u32,
@@ -31,9 +38,9 @@ pub struct Lane {
     /// What `target` was before it moved on because it could not be met any more: the period whose
     /// end that frame should have met.
     pub due: Period,
-    /// The first period, of those that are not over, whose end a group of it on the GPU should meet, where
+    /// The first deadline, of those that are not over, that a group of it on the GPU should meet, where
     /// groups that come later delay it.
-    pub on_gpu_due: Option<Period>,
+    pub on_gpu_due: Option<Time>,
     /// The frame whose groups are dispatched next.
     pub front: Ledger,
     /// The first waiting group.
@@ -49,12 +56,15 @@ pub struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(app: AppId, params: AppParams, target: Period) -> Self {
+    pub(super) fn new(app: AppId, params: AppParams, grid: Refresh, target: Period) -> Self {
         Self {
             app,
             priority: params.priority,
             stride: params.stride,
             etpf: params.etpf,
+            clock: params.clock,
+            grid,
+            tail: params.clock.tail(),
             service: params.service,
             in_flight: 0,
             passing: 0,
@@ -73,6 +83,28 @@ impl Lane {
     /// The next frame to be dispatched should meet the end of this period.
     pub(super) fn aim_at(&mut self, period: Period) {
         (self.target, self.due) = (period, period);
+    }
+
+    /// When a frame for that period may begin.
+    pub fn release_of(&self, target: Period) -> Time {
+        self.grid.incipient_arrival(target, self.stride)
+    }
+
+    /// When a frame for that period is due.
+    pub fn due_of(&self, target: Period) -> Time {
+        self.grid.end(target) - self.tail
+    }
+
+    /// The period of its grid that `time` falls in.
+    pub fn period_at(&self, time: Time) -> Period {
+        self.grid.period_at(time)
+    }
+
+    /// The app begins the frame for its target now: a clock of its own runs late from here on.
+    pub(super) fn begin(&mut self, now: Time) {
+        if self.clock.is_own() && now > self.grid.start(self.target) {
+            self.grid = self.grid.starting(self.target, now);
+        }
     }
 
     /// Whether a whole batch waits, or as much of one as can wait.

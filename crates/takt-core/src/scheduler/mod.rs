@@ -22,8 +22,10 @@ use in_flight::InFlight;
 use queue::Queue;
 
 use crate::app::{AppId, Priority};
-use crate::config::{Config, Execution};
-use crate::event::{Action, Event, LostBy};
+use crate::clock::{Clock, DisplayId};
+use crate::config::Config;
+use crate::event::{Action, Event, LostBy, Refusal};
+use crate::limits::DISPLAYS_MAX;
 use crate::policy::Policy;
 use crate::refresh::{Period, Refresh};
 use crate::time::{Span, Time};
@@ -131,7 +133,7 @@ impl Scheduler {
             lanes: Vec::with_capacity(config.apps_max as usize),
             focus: None,
             slots: (0..config.apps_max).map(|_| slot()).collect(),
-            in_flight: InFlight::new(config.execution),
+            in_flight: InFlight::new(config.gpu),
             surplus: 0,
             waiting: 0,
             submissions: 0,
@@ -157,7 +159,7 @@ impl Scheduler {
             Event::Submit { app, group, kind, estimate } => self.submit(app, group, kind, estimate),
             Event::Revise { app, group, estimate } => self.revise(app, group, estimate),
             Event::Complete { group, finished, cost, frames } => self.complete(group, finished, cost, frames),
-            Event::Refresh(refresh) => self.set_refresh(refresh),
+            Event::Refresh { display, refresh } => self.set_refresh(display, refresh),
             Event::Adjust(adjustable) => self.adjust(adjustable),
             Event::Focus { app } => self.set_focus(app),
         }
@@ -271,7 +273,7 @@ impl Scheduler {
 
     /// Whether groups wait that could go as soon as one in flight is late.
     fn waits_for_a_place(&self) -> bool {
-        let in_turn = self.config.execution == Execution::AnyOrder;
+        let in_turn = self.config.gpu.is_time_shared();
         in_turn && self.waiting > 0 && self.places() >= self.config.mpcg as usize
     }
 
@@ -284,19 +286,20 @@ impl Scheduler {
     fn enter_period(&mut self) {
         self.current = self.config.refresh.period_at(self.now);
         self.next_vsync = self.config.refresh.end(self.current);
-        // What is due at the end of a period that is over can be met no more; what is due later can.
-        let current = self.current;
-        self.look_at_ends(|due| due.is_some_and(|due| due < current));
+        self.look_at_ends(|_| false);
     }
 
-    /// Looks anew for what is due first on the GPU, in lanes where what is believed is doubtful.
-    fn look_at_ends(&mut self, doubtful: impl Fn(Option<Period>) -> bool) {
-        if self.config.execution != Execution::AnyOrder {
+    /// Looks anew for what is due first on the GPU, in lanes where that deadline is over or `doubtful`: what is
+    /// due later can still be met.
+    pub(super) fn look_at_ends(&mut self, doubtful: impl Fn(&Lane) -> bool) {
+        if !self.config.gpu.later_work_delays() {
             return;
         }
-        for lane in self.lanes.iter_mut().filter(|lane| doubtful(lane.on_gpu_due)) {
+        let now = self.now;
+        let over = |lane: &Lane| lane.on_gpu_due.is_some_and(|due| due <= now);
+        for lane in self.lanes.iter_mut().filter(|lane| over(lane) || doubtful(lane)) {
             let generation = self.slots[lane.app.index()].generation;
-            lane.on_gpu_due = self.in_flight.due(lane.app, generation, self.current);
+            lane.on_gpu_due = self.in_flight.due(lane.app, generation, now);
         }
     }
 
@@ -304,23 +307,39 @@ impl Scheduler {
     fn judge(&mut self) {
         let refresh = self.config.refresh;
         let unheard = self.config.margins.completion_upper;
-        let open = refresh.period_at(self.now - unheard);
+        let heard = self.now - unheard;
+        let open = refresh.period_at(heard);
         self.next_judgement = refresh.end(open) + unheard;
         for lane in &self.lanes {
+            let mut open = open;
+            if lane.clock != Clock::default() {
+                open = lane.period_at(heard + lane.tail);
+                self.next_judgement = self.next_judgement.min(lane.due_of(open) + unheard);
+            }
             let frames = &mut self.slots[lane.app.index()].frames;
-            if let Some(missed) = frames.judge(lane, open, &refresh) {
+            if let Some(missed) = frames.judge(lane, open) {
                 self.stats.untold += u64::from(!self.actions.report(missed));
             }
         }
     }
 
-    /// Another grid: every deadline moves to the nearest one of the new grid.
-    fn set_refresh(&mut self, refresh: Refresh) {
-        let before = self.config.refresh;
-        self.config.refresh = refresh;
+    /// Another grid of a display: every deadline of its apps moves to the nearest one of the new grid.
+    fn set_refresh(&mut self, display: DisplayId, refresh: Refresh) {
+        let before = *self.config.display(display);
+        match usize::from(display.0).checked_sub(1) {
+            None => self.config.refresh = refresh,
+            Some(index) if index < DISPLAYS_MAX - 1 => self.config.more_displays[index] = refresh,
+            Some(_) => return self.refuse(AppId(u32::MAX), None, Refusal::NoSuchDisplay),
+        }
+        let (slots, lanes) = (&self.slots, &self.lanes);
+        let shown = |app: AppId| {
+            slots[app.index()].lane.is_some_and(|lane| lanes[lane].clock.display() == Some(display))
+        };
+        let near = |due: Time| refresh.end(refresh.period_ending_near(due));
+        self.in_flight.rebase(|app, due| if shown(app) { near(due) } else { due });
         let moved = |period: Period| refresh.period_ending_near(before.end(period));
-        self.in_flight.rebase(moved);
-        for lane in &mut self.lanes {
+        for lane in self.lanes.iter_mut().filter(|lane| lane.clock.display() == Some(display)) {
+            lane.grid = refresh;
             (lane.target, lane.due) = (moved(lane.target), moved(lane.due));
             self.slots[lane.app.index()].frames.rebase(moved);
         }
@@ -334,7 +353,7 @@ impl Scheduler {
 impl Scheduler {
     /// Panics if the state contradicts itself. Costs a pass over everything.
     pub fn check_invariants(&self) {
-        let per_group = self.config.margins.per_group(self.config.mpcg);
+        let per_group = self.config.per_group();
         let mut waiting = 0;
         assert!(self.lanes.is_sorted_by(|a, b| a.priority > b.priority), "lanes in order, priorities unique");
         for (index, lane) in self.lanes.iter().enumerate() {
@@ -342,9 +361,10 @@ impl Scheduler {
             assert_eq!(slot.lane, Some(index), "slot and lane point at each other");
             assert_eq!(lane.head, slot.queue.front().map(|front| front.head), "head mirrors the queue");
             waiting += usize::from(lane.head.is_some());
-            let in_turn = self.config.execution == Execution::AnyOrder;
-            let due = self.in_flight.due(lane.app, slot.generation, self.current).filter(|_| in_turn);
-            assert_eq!(lane.on_gpu_due, due, "what is on the GPU, and by when it is due");
+            let in_turn = self.config.gpu.is_time_shared();
+            let due = self.in_flight.due(lane.app, slot.generation, self.now).filter(|_| in_turn);
+            let told = lane.on_gpu_due.filter(|due| *due > self.now);
+            assert!(told == due || told.is_none(), "what is on the GPU, and by when it is due");
             let ends_batch = |waiting: &&queue::Waiting| waiting.head.kind.ends_batch();
             let batches = slot.queue.iter().filter(ends_batch).count();
             assert_eq!(

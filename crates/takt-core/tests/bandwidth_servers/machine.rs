@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use takt_core::policy::Policy;
 use takt_core::service::{Reservation, Reserve};
 use takt_core::{
-    Action, AppId, AppParams, Config, Cost, Estimate, Event, Execution, GroupId, GroupKind, Margins,
-    Priority, Refresh, Scheduler, Service, Span, Stride, Time,
+    Action, AppId, AppParams, Config, Cost, Estimate, Event, Gpu, GroupId, GroupKind, Margins, Priority,
+    Refresh, Scheduler, Service, Span, Stride, Time,
 };
 
 /// A job: when it arrives and what it costs.
@@ -40,7 +40,7 @@ pub(crate) fn play(apps: &[App], policy: Box<dyn Policy>) -> Vec<Vec<(u64, u64)>
         margins: Margins::NONE,
         apps_max: u32::try_from(apps.len()).expect("few"),
         completion_timeout: Span::FOREVER,
-        execution: Execution::Preemptive,
+        gpu: Gpu::Preemptive,
         ..Config::default()
     };
     let mut machine = Machine {
@@ -57,6 +57,7 @@ pub(crate) fn play(apps: &[App], policy: Box<dyn Policy>) -> Vec<Vec<(u64, u64)>
             priority: Priority(1000 - index),
             stride: Stride::ONE,
             etpf: Span::ZERO,
+            clock: takt_core::Clock::default(),
             service: Service { reservation, feeds, ..Service::default() },
         };
         machine.scheduler.handle_event(Time::ZERO, Event::Join { app: AppId(index), params, phase: 0 });

@@ -58,7 +58,7 @@ pub struct Job {
     pub app: AppId,
     /// Which one.
     pub group: GroupId,
-    /// Execution time at nominal clock, what is left of it.
+    /// Gpu time at nominal clock, what is left of it.
     pub cost: Span,
 }
 

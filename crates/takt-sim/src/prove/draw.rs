@@ -211,6 +211,7 @@ fn draw_protected(set: &[Demand], config: &Config, rng: &mut Rng) -> Vec<AppSpec
             priority: Priority(0),
             stride: demand.stride,
             etpf: demand.etpf,
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         };
         let mut app = app(format!("protected-{number}"), params, groups, config);
@@ -326,7 +327,13 @@ fn draw_params(config: &Config, rng: &mut Rng) -> AppParams {
         0 => Span::ZERO,
         _ => Span::from_ns(rng.between(0, 2 * config.refresh.period_span().as_ns())),
     };
-    AppParams { priority: Priority(0), stride, etpf, service: Service::default() }
+    AppParams {
+        priority: Priority(0),
+        stride,
+        etpf,
+        clock: takt_core::Clock::default(),
+        service: Service::default(),
+    }
 }
 
 fn load_group(longest_us: u64, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {

@@ -8,8 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use takt_core::service::{Enforcement, Level, Reservation, Reserve, Turns};
 use takt_core::{
-    AppId, AppParams, Config, Execution, GroupKind, Margins, Priority, Refresh, Service, Span, Stride, Time,
-    Tuning,
+    AppId, AppParams, Config, Gpu, GroupKind, Margins, Priority, Refresh, Service, Span, Stride, Time, Tuning,
 };
 
 use super::tests::shipped;
@@ -181,6 +180,7 @@ fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
             priority: Priority(index * 100 + priority),
             stride,
             etpf,
+            clock: takt_core::Clock::default(),
             service: Service::default(),
         })
     };
@@ -197,7 +197,8 @@ fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
     (name(), params(), service(), vec(change, 0..3), timing, rest).prop_map(
         move |(name, params, service, changes, (phase, join, end, (pace, synchronous)), rest)| {
             let changes: std::collections::BTreeMap<_, _> = changes.into_iter().collect();
-            let served = |params: AppParams| AppParams { service, ..params };
+            let served =
+                |params: AppParams| AppParams { clock: takt_core::Clock::default(), service, ..params };
             let changes = changes.into_iter().map(|(at, params)| ParamChange { at, params: served(params) });
             let (submit_delay, cpu, work, prediction, phases) = rest;
             AppSpec {
@@ -265,10 +266,11 @@ fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
     (1..=64_u32, timeout, 10..=4096_u32, factors, (span(), range(), span()), tuning).prop_map(
         move |(mpcg, completion_timeout, apps_max, (a, b), (fixed, dispatch, group_min), tuning)| Config {
             refresh,
+            more_displays: Config::default().more_displays,
             mpcg,
             completion_timeout,
             apps_max,
-            execution: Execution::default(),
+            gpu: Gpu::default(),
             singly: false,
             tuning,
             margins: Margins {

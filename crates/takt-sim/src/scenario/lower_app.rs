@@ -134,7 +134,13 @@ impl Lower<'_, '_> {
             );
         }
         let etpf = self.span_or(raw.etpf_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
-        Some(AppParams { priority: priority?, stride: stride?, etpf: etpf?, service })
+        Some(AppParams {
+            priority: priority?,
+            stride: stride?,
+            etpf: etpf?,
+            clock: takt_core::Clock::default(),
+            service,
+        })
     }
 
     /// The priority of the first of `count` apps; the last one must not fall below zero.
@@ -257,6 +263,7 @@ impl Lower<'_, '_> {
                 priority: delta.priority.unwrap_or(params.priority),
                 stride: delta.stride.unwrap_or(params.stride),
                 etpf: delta.etpf.unwrap_or(params.etpf),
+                clock: takt_core::Clock::default(),
                 service: params.service,
             };
             changes.push(ParamChange { at, params });

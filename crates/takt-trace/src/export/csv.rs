@@ -207,6 +207,7 @@ mod tests {
             priority: takt_core::Priority(99),
             stride: takt_core::Stride::ONE,
             etpf: Span::ZERO,
+            clock: takt_core::Clock::default(),
             service: takt_core::Service::default(),
         };
         priorities.see(&Record::In(Event::Change { app, params }));

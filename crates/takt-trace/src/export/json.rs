@@ -133,7 +133,7 @@ mod tests {
         let mut records = run(Pick::Oldest, 3);
         let rare = [
             Record::In(Event::Leave { app }),
-            Record::In(Event::Refresh(Refresh::HZ_60)),
+            Record::In(Event::Refresh { display: takt_core::DisplayId(1), refresh: Refresh::HZ_60 }),
             Record::In(Event::Adjust(Config::default().adjustable())),
             Record::In(Event::Revise { app, group, estimate: Estimate::new(Span::from_us(5)) }),
             Record::Out(Action::Release { app, at: Time::from_us(9) }),
@@ -222,6 +222,7 @@ mod tests {
             priority: takt_core::Priority(4),
             stride: takt_core::Stride::ONE,
             etpf: Span::from_us(7),
+            clock: takt_core::Clock::default(),
             service: Service {
                 turns: takt_core::service::Turns::Following,
                 reservation: takt_core::service::Reservation::Own(
@@ -238,7 +239,10 @@ mod tests {
         let held = |reason| Record::Out(Action::Hold { app, reason });
         let mut rare = vec![
             Record::In(Event::Change { app, params }),
-            Record::In(Event::Refresh(Refresh::HZ_60.with_origin(at))),
+            Record::In(Event::Refresh {
+                display: takt_core::DisplayId(1),
+                refresh: Refresh::HZ_60.with_origin(at),
+            }),
             Record::In(Event::Focus { app: None }),
             Record::In(Event::Revise { app, group, estimate: Estimate::UNBOUNDED }),
             Record::In(Event::Adjust(Config { mpcg: 7, ..Config::default() }.adjustable())),

@@ -118,7 +118,7 @@ impl<W: Write> Perfetto<W> {
                 self.apps.mark(out, at, app, "has the focus".to_owned(), Args::new());
             }
             Event::Focus { app: None } => {}
-            Event::Refresh(refresh) => {
+            Event::Refresh { refresh, .. } => {
                 let args = Args::new().number("refresh_mhz", u64::from(refresh.mhz()));
                 out.instant(at, self.decisions, "refresh changed".to_owned(), args);
             }

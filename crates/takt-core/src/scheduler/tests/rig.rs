@@ -10,8 +10,9 @@ use std::string::String;
 use std::vec::Vec;
 
 use crate::app::{AppId, AppParams, GroupId, GroupKind, Priority, Stride};
-use crate::config::{Adjustable, Config, Execution, Margins};
+use crate::config::{Adjustable, Config, Margins};
 use crate::event::{Action, Event, Hold};
+use crate::gpu::Gpu;
 use crate::policy::Policy;
 use crate::refresh::Refresh;
 use crate::scheduler::Scheduler;
@@ -60,7 +61,7 @@ pub(super) fn play(script: &str, policy: Box<dyn Policy>) -> String {
             ["background", terms] => config.tuning.background = reserve(terms, Enforcement::Posterior),
             ["until", n] => until = n.parse().unwrap(),
             ["releases"] => tells_releases = true,
-            ["preemptive"] => config.execution = Execution::Preemptive,
+            ["preemptive"] => config.gpu = Gpu::Preemptive,
             _ => lines.push(words),
         }
     }
@@ -120,8 +121,13 @@ impl Rig {
         let app = AppId(u32::try_from(self.names.len()).unwrap());
         self.names.push(words[0].to_owned());
         let priority = Priority(words[1].parse().unwrap());
-        let params =
-            AppParams { priority, stride: Stride::ONE, etpf: Span::ZERO, service: Service::default() };
+        let params = AppParams {
+            priority,
+            stride: Stride::ONE,
+            etpf: Span::ZERO,
+            clock: crate::Clock::default(),
+            service: Service::default(),
+        };
         let params = changed(params, &words[2..]);
         let phase = words.iter().position(|word| *word == "phase");
         let phase = phase.map_or(0, |position| words[position + 1].parse().unwrap());

@@ -2,8 +2,8 @@
 
 use takt_core::event::{LostBy, Refusal};
 use takt_core::{
-    Action, AppId, Cost, Estimate, Event, FrameDone, GroupId, GroupKind, Hold, Period, Priority, Span, Time,
-    policy,
+    Action, AppId, Cost, DisplayId, Estimate, Event, FrameDone, GroupId, GroupKind, Hold, Period, Priority,
+    Span, Time, policy,
 };
 
 use super::line::{By, Kind, Line, Reason, Refused};
@@ -81,9 +81,10 @@ impl Line {
                 frames: frames.unwrap_or(0),
             },
             Self::Focus { app } => Event::Focus { app: app.map(AppId) },
-            Self::Refresh { refresh_mhz, origin_ns } => {
-                Event::Refresh(super::head::grid(refresh_mhz, origin_ns)?)
-            }
+            Self::Refresh { display, refresh_mhz, origin_ns } => Event::Refresh {
+                display: DisplayId(display),
+                refresh: super::head::grid(refresh_mhz, origin_ns)?,
+            },
             Self::Adjust(line) => Event::Adjust(line.adjustable()),
             _ => return Err("this is no event".to_owned()),
         })
@@ -187,6 +188,7 @@ fn refusal(reason: Refused, by: Option<u32>, number: Option<u64>) -> Result<Refu
     let number = || number.ok_or_else(|| "number: which one?".to_owned());
     Ok(match reason {
         Refused::NoSuchSlot => Refusal::NoSuchSlot,
+        Refused::NoSuchDisplay => Refusal::NoSuchDisplay,
         Refused::SlotTaken => Refusal::SlotTaken,
         Refused::UnknownApp => Refusal::UnknownApp,
         Refused::PriorityTaken => {

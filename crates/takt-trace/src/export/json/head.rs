@@ -1,7 +1,8 @@
 //! The first line: what the run is, and with which parameters the core runs.
 
 use serde::{Deserialize, Serialize};
-use takt_core::config::{Adjustable, Execution, Margins, Tuning};
+use takt_core::config::{Adjustable, Margins, Tuning};
+use takt_core::gpu::Gpu;
 use takt_core::{Config, Period, Priority, Refresh, Span, Time};
 
 use super::Start;
@@ -39,18 +40,34 @@ struct ConfigLine {
     apps_max: u32,
     completion_timeout_ns: u64,
     execution: ExecutionLine,
+    /// Of a time-shared GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    slice_ns: Option<u64>,
+    /// Of a time-shared GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    switch_ns: Option<u64>,
+    /// The displays after the first one; left out if all of them are like it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    more_displays: Vec<DisplayLine>,
     #[serde(default)]
     singly: bool,
     margins: MarginsLine,
     tuning: TuningLine,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, Clone, Copy)]
 #[serde(rename_all = "kebab-case")]
 enum ExecutionLine {
     InOrder,
     Preemptive,
-    AnyOrder,
+    #[serde(alias = "any-order")]
+    TimeShared,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DisplayLine {
+    refresh_mhz: u32,
+    origin_ns: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -164,7 +181,7 @@ impl Head {
             fps_mhz: app.fps_mhz,
             jobs: None,
         };
-        let config = self.config.map(|config| config.config(refresh));
+        let config = self.config.map(|config| config.config(refresh)).transpose()?;
         let apps = self.apps.into_iter().map(app).collect();
         Ok((Meta { scenario: self.scenario, policy: self.policy, refresh, apps }, config))
     }
@@ -172,16 +189,40 @@ impl Head {
 
 impl ConfigLine {
     fn of(config: &Config) -> Self {
-        let Config { refresh: _, mpcg, margins, apps_max, completion_timeout, execution, singly, tuning } =
-            config;
+        let Config {
+            refresh: _,
+            more_displays,
+            mpcg,
+            margins,
+            apps_max,
+            completion_timeout,
+            gpu,
+            singly,
+            tuning,
+        } = config;
+        let (slice_ns, switch_ns) = match gpu {
+            Gpu::TimeShared { slice, switch } => (Some(slice.as_ns()), Some(switch.as_ns())),
+            _ => (None, None),
+        };
         Self {
             mpcg: *mpcg,
             apps_max: *apps_max,
             completion_timeout_ns: completion_timeout.as_ns(),
-            execution: match execution {
-                Execution::InOrder => ExecutionLine::InOrder,
-                Execution::Preemptive => ExecutionLine::Preemptive,
-                Execution::AnyOrder => ExecutionLine::AnyOrder,
+            execution: match gpu {
+                Gpu::InOrder => ExecutionLine::InOrder,
+                Gpu::Preemptive => ExecutionLine::Preemptive,
+                Gpu::TimeShared { .. } => ExecutionLine::TimeShared,
+            },
+            slice_ns,
+            switch_ns,
+            more_displays: if *more_displays == Config::default().more_displays {
+                Vec::new()
+            } else {
+                let line = |refresh: &Refresh| DisplayLine {
+                    refresh_mhz: refresh.mhz(),
+                    origin_ns: origin_ns(refresh),
+                };
+                more_displays.iter().map(line).collect()
             },
             singly: *singly,
             margins: MarginsLine::of(margins),
@@ -196,19 +237,32 @@ impl ConfigLine {
         }
     }
 
-    fn config(&self, refresh: Refresh) -> Config {
+    /// Logs of older builds know no slices and no switches.
+    fn gpu(&self) -> Gpu {
+        match (self.execution, self.slice_ns, self.switch_ns) {
+            (ExecutionLine::InOrder, ..) => Gpu::InOrder,
+            (ExecutionLine::Preemptive, ..) => Gpu::Preemptive,
+            (ExecutionLine::TimeShared, Some(slice), Some(switch)) => {
+                Gpu::TimeShared { slice: Span::from_ns(slice), switch: Span::from_ns(switch) }
+            }
+            (ExecutionLine::TimeShared, ..) => Gpu::TURNS,
+        }
+    }
+
+    fn config(&self, refresh: Refresh) -> Result<Config, String> {
         let tuning = &self.tuning;
-        Config {
+        let mut more_displays = Config::default().more_displays;
+        for (display, line) in more_displays.iter_mut().zip(&self.more_displays) {
+            *display = grid(line.refresh_mhz, line.origin_ns)?;
+        }
+        Ok(Config {
             refresh,
+            more_displays,
             mpcg: self.mpcg,
             margins: self.margins.margins(),
             apps_max: self.apps_max,
             completion_timeout: Span::from_ns(self.completion_timeout_ns),
-            execution: match self.execution {
-                ExecutionLine::InOrder => Execution::InOrder,
-                ExecutionLine::Preemptive => Execution::Preemptive,
-                ExecutionLine::AnyOrder => Execution::AnyOrder,
-            },
+            gpu: self.gpu(),
             singly: self.singly,
             tuning: Tuning {
                 tick: Span::from_ns(tuning.tick_ns),
@@ -218,7 +272,7 @@ impl ConfigLine {
                 blocking: forever(tuning.blocking_ns),
                 stretch: Span::from_ns(tuning.stretch_ns),
             },
-        }
+        })
     }
 }
 

@@ -58,6 +58,8 @@ pub(super) enum Line {
         app: Option<u32>,
     },
     Refresh {
+        #[serde(default, skip_serializing_if = "is_first")]
+        display: u8,
         refresh_mhz: u32,
         origin_ns: u64,
     },
@@ -188,6 +190,7 @@ pub(super) enum Reason {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Refused {
     NoSuchSlot,
+    NoSuchDisplay,
     SlotTaken,
     UnknownApp,
     PriorityTaken,
@@ -203,4 +206,10 @@ pub(super) enum Refused {
 pub(super) enum By {
     Order,
     Timeout,
+}
+
+/// Whether a display is the first one, which lines leave out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_first(display: &u8) -> bool {
+    *display == 0
 }

@@ -2,16 +2,46 @@
 
 use serde::{Deserialize, Serialize};
 use takt_core::service::{Enforcement, Level, Reservation, Reserve, Turns};
-use takt_core::{AppId, AppParams, Priority, Service, Span, Stride};
+use takt_core::{AppId, AppParams, Clock, DisplayId, Priority, Service, Span, Stride};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Params {
     priority: u32,
     stride: u32,
     etpf_ns: u64,
+    /// What releases its frames; left out if that is the first display.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clock: Option<ClockLine>,
     /// What only some policies look at; left out if nothing is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     service: Option<ServiceLine>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+enum ClockLine {
+    Display(u8),
+    Own { period_ns: u64, deadline_ns: u64 },
+}
+
+impl ClockLine {
+    fn of(clock: Clock) -> Self {
+        match clock {
+            Clock::Display(display) => Self::Display(display.0),
+            Clock::Own { period, deadline } => {
+                Self::Own { period_ns: period.as_ns(), deadline_ns: deadline.as_ns() }
+            }
+        }
+    }
+
+    fn clock(self) -> Clock {
+        match self {
+            Self::Display(display) => Clock::Display(DisplayId(display)),
+            Self::Own { period_ns, deadline_ns } => {
+                Clock::Own { period: Span::from_ns(period_ns), deadline: Span::from_ns(deadline_ns) }
+            }
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -57,6 +87,7 @@ impl Params {
             priority: params.priority.0,
             stride: params.stride.get(),
             etpf_ns: params.etpf.as_ns(),
+            clock: (params.clock != Clock::default()).then(|| ClockLine::of(params.clock)),
             service: (params.service != Service::default()).then(|| ServiceLine::of(&params.service)),
         }
     }
@@ -67,6 +98,7 @@ impl Params {
             priority: Priority(self.priority),
             stride: stride.ok_or_else(|| format!("stride = {}: use 1 to 240", self.stride))?,
             etpf: Span::from_ns(self.etpf_ns),
+            clock: self.clock.map_or_else(Clock::default, ClockLine::clock),
             service: self.service.as_ref().map_or_else(Service::default, ServiceLine::service),
         })
     }

@@ -47,9 +47,11 @@ fn event_line(event: &Event) -> Line {
             frames: (frames > 0).then_some(frames),
         },
         Event::Focus { app } => Line::Focus { app: app.map(|app| app.0) },
-        Event::Refresh(refresh) => {
-            Line::Refresh { refresh_mhz: refresh.mhz(), origin_ns: super::head::origin_ns(&refresh) }
-        }
+        Event::Refresh { display, refresh } => Line::Refresh {
+            display: display.0,
+            refresh_mhz: refresh.mhz(),
+            origin_ns: super::head::origin_ns(&refresh),
+        },
         Event::Adjust(adjustable) => Line::Adjust(AdjustableLine::of(&adjustable)),
     }
 }
@@ -111,6 +113,7 @@ fn hold_line(app: u32, reason: Hold) -> Line {
 fn refused_line(app: u32, group: Option<GroupId>, refusal: Refusal) -> Line {
     let (reason, by, number) = match refusal {
         Refusal::NoSuchSlot => (Refused::NoSuchSlot, None, None),
+        Refusal::NoSuchDisplay => (Refused::NoSuchDisplay, None, None),
         Refusal::SlotTaken => (Refused::SlotTaken, None, None),
         Refusal::UnknownApp => (Refused::UnknownApp, None, None),
         Refusal::PriorityTaken { by, priority } => {

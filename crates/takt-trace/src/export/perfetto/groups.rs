@@ -90,7 +90,7 @@ impl Groups {
         self.open.get(&group).map(|open| open.flow)
     }
 
-    /// Execution time reserved for `group`, once it is dispatched.
+    /// Gpu time reserved for `group`, once it is dispatched.
     pub(super) fn reserved(&self, group: GroupId) -> Option<Span> {
         self.lives.get(group)?.reserved
     }

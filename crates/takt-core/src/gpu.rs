@@ -1,0 +1,73 @@
+//! How the GPU executes what was dispatched, as far as the scheduler must know.
+//!
+//! A policy never asks which model it is. The scheduler asks three questions, and each model has its
+//! answers here and in [`crate::scheduler`]'s account of groups in flight: may another group enter; by when
+//! is everything in flight over; and which dispatched work can one more group still make late?
+
+use crate::config::Margins;
+use crate::time::Span;
+
+/// The execution model of a GPU.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Gpu {
+    /// Executes groups in the order of dispatch, each to its end.
+    #[default]
+    InOrder,
+    /// Executes in order, but a group can be taken back ([`crate::Action::Preempt`]) and goes on later.
+    Preemptive,
+    /// Contexts take turns. Groups of several contexts that are in flight together end together, and a
+    /// completion says nothing about groups that were dispatched before.
+    TimeShared {
+        /// How long a context keeps the GPU while another one has work.
+        slice: Span,
+        /// What a change of contexts costs.
+        switch: Span,
+    },
+}
+
+impl Gpu {
+    /// A time-shared GPU whose switches cost nothing.
+    pub const TURNS: Self = Self::TimeShared { slice: Span::from_ms(1), switch: Span::ZERO };
+
+    /// Whether it gives groups back.
+    pub const fn gives_back(self) -> bool {
+        matches!(self, Self::Preemptive)
+    }
+
+    /// Whether contexts take turns.
+    pub const fn is_time_shared(self) -> bool {
+        matches!(self, Self::TimeShared { .. })
+    }
+
+    /// Whether a group that is dispatched later can delay one that was dispatched before.
+    pub const fn later_work_delays(self) -> bool {
+        self.is_time_shared()
+    }
+
+    /// The switches that a group of that length can cost, one for each slice that it needs.
+    pub fn switches(self, length: Span) -> Span {
+        match self {
+            Self::TimeShared { slice, switch } if switch > Span::ZERO && length < Span::FOREVER => {
+                switch.times(length.as_ns().div_ceil(slice.as_ns().max(1)).max(1))
+            }
+            _ => Span::ZERO,
+        }
+    }
+
+    /// Time to reserve for each group of a frame beyond its length and its [switches](Self::switches).
+    ///
+    /// In order, the queue of the GPU hides most of the way there and back ([`Margins::per_group`]). On a
+    /// time-shared GPU that costs switches, a group may have to wait until all work in flight is over, so
+    /// that the GPU runs empty while the group is on its way: each group is charged the whole way.
+    pub fn per_group(self, margins: &Margins, mpcg: u32) -> Span {
+        match self {
+            Self::TimeShared { switch, .. } if switch > Span::ZERO => margins.turnaround(),
+            _ => margins.per_group(mpcg),
+        }
+    }
+
+    /// Time to reserve once per frame beyond what its groups are charged.
+    pub fn per_frame(self, margins: &Margins, mpcg: u32) -> Span {
+        margins.turnaround().saturating_sub(self.per_group(margins, mpcg))
+    }
+}
