@@ -9,6 +9,7 @@
 //! * [`app`], [`service`], [`event`]: the vocabulary of what goes in and out.
 //! * [`scheduler`]: the machine: queues, frame ledgers, in-flight groups, misses, time-outs.
 //! * [`policy`]: the rules that pick the next command group, one file each.
+//! * [`belief`]: how far the estimates of an app are believed, between an app and the scheduler.
 //! * [`analysis`]: what can be promised before anything runs.
 
 #![no_std]
@@ -20,6 +21,7 @@ extern crate std;
 
 pub mod analysis;
 pub mod app;
+pub mod belief;
 pub mod clock;
 pub mod config;
 pub mod event;

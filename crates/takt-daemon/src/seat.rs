@@ -6,6 +6,7 @@
 
 use std::os::fd::OwnedFd;
 
+use takt_core::belief::{Belief, Revision};
 use takt_core::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
 use takt_core::{AppId, Cost, Event, GroupId, Hold, Span, Time};
 use takt_ipc::region::{Region, Replies, Requests};
@@ -13,9 +14,7 @@ use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
 use takt_ipc::{Malformed, Reply, Request, Standing};
 
-use crate::doubt::{Class, Doubt};
 use crate::ear::Ear;
-use crate::reserved::Reserved;
 
 /// Bits of a client's own group numbers.
 const GROUP_BITS: u32 = 40;
@@ -42,8 +41,8 @@ pub struct Seat {
     ear: Option<Ear>,
     /// The number that its next group must have at least.
     next: u64,
-    reserved: Reserved,
-    doubt: Doubt,
+    /// How far its estimates are believed.
+    belief: Belief,
     /// How long its groups may be.
     pub max_slice: Span,
     /// What it was told about that.
@@ -52,19 +51,12 @@ pub struct Seat {
     pub standing: Standing,
     stands: Standing,
     /// Groups that were granted and are not finished.
-    granted: [Option<Granted>; IN_FLIGHT_MAX],
+    granted: [Option<GroupId>; IN_FLIGHT_MAX],
     /// It was told something and sleeps perhaps.
     told: bool,
     /// How often it rang without reason, give or take, in the current [`WINDOW`].
     noise: u32,
     window_ends: Time,
-}
-
-/// A group that is not finished, and how it was asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Granted {
-    group: GroupId,
-    class: Option<Class>,
 }
 
 /// Why a client is not scheduled any more. The client is at fault, and it alone suffers.
@@ -120,8 +112,7 @@ impl Seat {
             doorbell,
             ear: None,
             next: 0,
-            reserved: Reserved::default(),
-            doubt: Doubt::default(),
+            belief: Belief::default(),
             max_slice: Span::FOREVER,
             limit: None,
             standing: Standing::default(),
@@ -139,9 +130,9 @@ impl Seat {
         (self.standing, self.stands) = (standing, standing);
     }
 
-    /// It has reserved so much per frame, so no group may take longer than what is left of that.
+    /// It reserves so much per frame, so no group is believed to take longer than what is left of that.
     pub fn reserve(&mut self, etpf: Span) {
-        self.reserved.per_frame = Some(etpf).filter(|etpf| *etpf > Span::ZERO);
+        self.belief.reserve(etpf);
     }
 
     /// Whether the client has sent something that was not taken yet.
@@ -183,29 +174,25 @@ impl Seat {
                     return Err(Fault::Order(group.0));
                 }
                 self.next = group.0 + 1;
-                let believed = self.reserved.believed(estimate, kind);
                 let group = self.global(group);
-                self.doubt.asked(now, group, estimate, believed);
-                Ok(Some(Event::Submit { app: self.app, group, kind, estimate: believed }))
+                let estimate = self.belief.submitted(now, group, kind, estimate);
+                Ok(Some(Event::Submit { app: self.app, group, kind, estimate }))
             }
             Request::Complete { group, finished, cost, frames } => {
                 let global = self.global(group);
-                let granted = self.strike(global).ok_or(Fault::NotGranted(group.0))?;
-                // What was given back unused tells nothing.
-                if let Some(class) = granted.class.filter(|_| cost > Span::ZERO) {
-                    self.doubt.measured(class, cost);
-                }
-                let finished = finished.min(now);
-                Ok(Some(Event::Complete { group: global, finished, cost: Cost::new(cost), frames }))
+                self.strike(global).ok_or(Fault::NotGranted(group.0))?;
+                let (finished, cost) = (finished.min(now), Cost::new(cost));
+                self.belief.measured(now, global, cost);
+                Ok(Some(Event::Complete { group: global, finished, cost, frames }))
             }
         }
     }
 
     /// Tells the client that a group may run.
     pub fn grant(&mut self, now: Time, group: GroupId, credit: Span) -> Result<(), Fault> {
-        let class = self.doubt.granted(now, group);
+        self.belief.granted(now, group);
         match self.granted.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some(Granted { group, class }),
+            Some(place) => *place = Some(group),
             None => return Err(Fault::TooMany),
         }
         self.tell(Reply::Grant { group: local(group), credit })
@@ -253,23 +240,23 @@ impl Seat {
 
     /// Takes one granted group off the list, to be finished in the name of a client that cannot.
     pub fn take_granted(&mut self) -> Option<GroupId> {
-        self.granted.iter_mut().find_map(Option::take).map(|granted| granted.group)
+        self.granted.iter_mut().find_map(Option::take)
     }
 
     /// Strikes a granted group off the list, if it is on it.
-    fn strike(&mut self, group: GroupId) -> Option<Granted> {
-        let is_it = |place: &&mut Option<Granted>| place.is_some_and(|granted| granted.group == group);
-        self.granted.iter_mut().find(is_it)?.take()
+    fn strike(&mut self, group: GroupId) -> Option<GroupId> {
+        self.granted.iter_mut().find(|place| **place == Some(group))?.take()
     }
 
     /// Its first waiting group is held back.
     pub fn held(&mut self, reason: Hold) {
-        self.doubt.held(reason);
+        self.belief.held(reason);
     }
 
-    /// What is believed of its first waiting group from now on, if that is another time than before.
+    /// A lower estimate for its first waiting group, if one is due. The loop turns often enough
+    /// ([`BEAT_MAX`](crate::thread::BEAT_MAX)) to ask in every turn instead of setting a time-out.
     pub fn revised(&mut self, now: Time) -> Option<Event> {
-        let (group, estimate) = self.doubt.revised(now)?;
+        let Revision { group, estimate } = self.belief.revise(now)?;
         Some(Event::Revise { app: self.app, group, estimate })
     }
 

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
+use takt_core::belief::Belief;
 use takt_core::{AppParams, Cost, Estimate, GroupId, GroupKind, Span, Time};
 use takt_predict::adapt::Command;
 
 use crate::memory::{Memory, look};
-use crate::model::{AppSpec, End, Jobs, Outliers, Pace, Phase, Prediction, RecordedGroup, Work};
+use crate::model::{AppSpec, End, Jobs, Outliers, Pace, Phase, Prediction, RecordedGroup, Scenario, Work};
 use crate::rng::Rng;
 
 /// A frame that waits for nothing and costs nothing takes this long all the same, or time would
@@ -58,6 +59,8 @@ pub(crate) struct Client<'a> {
     frame_start: Time,
     recorded: usize,
     memory: Option<Memory>,
+    /// How far its estimates are believed, if the scenario wants that.
+    pub(crate) belief: Option<Belief>,
     blocked: Time,
     /// When its next job is released, if its own clock does that.
     next_job: Time,
@@ -67,11 +70,11 @@ pub(crate) struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// `switch` is what a switch between apps costs.
-    pub(crate) fn new(spec: &'a AppSpec, switch: Span, seed: u64, stream: u64) -> Self {
+    /// An app of `scenario` that has not joined yet; its random numbers are those of `stream`.
+    pub(crate) fn new(spec: &'a AppSpec, scenario: &Scenario, stream: u64) -> Self {
         Self {
             spec,
-            rng: Rng::new(seed, stream),
+            rng: Rng::new(scenario.seed, stream),
             state: State::Away,
             params: spec.params,
             plan: Vec::new(),
@@ -79,7 +82,8 @@ impl<'a> Client<'a> {
             frame_start: Time::ZERO,
             recorded: 0,
             next_job: Time::ZERO,
-            memory: Memory::of(spec, switch),
+            memory: Memory::of(spec, scenario.gpu.switch),
+            belief: scenario.belief.then(Belief::default),
             blocked: Time::ZERO,
             submitted: VecDeque::new(),
         }
@@ -92,12 +96,21 @@ impl<'a> Client<'a> {
     /// Attaches at `now`; says when it starts by itself.
     pub(crate) fn join(&mut self, now: Time) -> Time {
         self.state = State::Asleep;
+        self.set_params(self.params);
         if let Pace::Periodic(jobs) = self.spec.pace {
             self.state = State::Waking;
             self.next_job = now + jobs.offset;
             return self.next_job;
         }
         Time::NEVER
+    }
+
+    /// It has these parameters from now on.
+    pub(crate) fn set_params(&mut self, params: AppParams) {
+        self.params = params;
+        if let Some(belief) = &mut self.belief {
+            belief.reserve(params.etpf);
+        }
     }
 
     /// Everything of its frame is submitted; says when it starts the next one by itself.
@@ -152,19 +165,24 @@ impl<'a> Client<'a> {
         Some(planned)
     }
 
-    /// It was accepted.
-    pub(crate) fn accepted(&mut self, group: GroupId) {
-        if let Some(planned) = self.next_planned() {
-            self.submitted.push_back((group, Some((planned.cost, planned.make))));
-            self.planned += 1;
-            if let (Some(memory), Some(look)) = (&mut self.memory, planned.look) {
-                memory.submitted(group, look);
-            }
+    /// `planned` was accepted at `now` as that group; says what is believed of its estimate.
+    pub(crate) fn accepted(&mut self, now: Time, group: GroupId, planned: &Planned) -> Estimate {
+        self.submitted.push_back((group, Some((planned.cost, planned.make))));
+        self.planned += 1;
+        if let (Some(memory), Some(look)) = (&mut self.memory, planned.look) {
+            memory.submitted(group, look);
+        }
+        match &mut self.belief {
+            Some(belief) => belief.submitted(now, group, planned.kind, planned.estimate),
+            None => planned.estimate,
         }
     }
 
     /// One of its groups has ended; `switched` if one of another app ran before it.
-    pub(crate) fn completed(&mut self, group: GroupId, cost: Cost, switched: bool) {
+    pub(crate) fn completed(&mut self, now: Time, group: GroupId, cost: Cost, switched: bool) {
+        if let Some(belief) = &mut self.belief {
+            belief.measured(now, group, cost);
+        }
         if let Some(memory) = &mut self.memory {
             memory.completed(group, cost, switched);
         }

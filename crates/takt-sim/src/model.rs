@@ -23,6 +23,8 @@ pub struct Scenario {
     pub policy: String,
     /// Parameters of the scheduler; how the GPU executes follows from its model.
     pub config: Config,
+    /// Estimates are believed as the daemon believes them ([`takt_core::belief`]), not as they are.
+    pub belief: bool,
     /// The GPU.
     pub gpu: GpuSpec,
     /// The apps; the index is the slot number.

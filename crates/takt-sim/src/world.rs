@@ -1,12 +1,13 @@
 //! The engine: everything that happens, in order of time.
 //!
-//! There are few sources of events (the GPU, the scheduler's time-outs, the script, the apps),
-//! each with the time of its next one. The earliest goes first, ties in that order and by slot,
+//! There are few sources of events (the GPU, the scheduler's time-outs, the script, revised
+//! estimates, the apps), each with the time of its next one. The earliest goes first, ties in that order and by slot,
 //! so a run has exactly one history. Below some dozens of sources a linear scan beats any heap.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
 
+use takt_core::belief::{Belief, Revision};
 use takt_core::{
     Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Scheduler, Span, Stats, Time, policy,
 };
@@ -33,7 +34,7 @@ pub struct World<'a, O> {
     served: Option<AppId>,
     /// How long preempted groups ran already.
     ran: BTreeMap<GroupId, Span>,
-    /// Time of the next event of each source: GPU, notices, scheduler, script, then the apps.
+    /// Time of the next event of each source: GPU, notices, scheduler, script, revisions, then the apps.
     next: Vec<Time>,
     now: Time,
     /// The scheduler was told something at this instant and has not been asked yet.
@@ -49,7 +50,8 @@ const GPU: usize = 0;
 const NOTICE: usize = 1;
 const TIMEOUT: usize = 2;
 const SCRIPT: usize = 3;
-const APPS: usize = 4;
+const REVISION: usize = 4;
+const APPS: usize = 5;
 
 /// Something the scenario says will happen.
 #[derive(Clone, Copy, Debug)]
@@ -136,10 +138,8 @@ impl<'a, O: Observer> World<'a, O> {
         config.gpu = scenario.gpu.gpu(config.tuning.timeslice);
         config.singly |= config.gpu.is_time_shared() && scenario.apps.iter().all(|app| app.synchronous);
         config.apps_max = u32::try_from(scenario.apps.len()).unwrap_or(u32::MAX).max(1);
-        let clients = (1..)
-            .zip(&scenario.apps)
-            .map(|(stream, spec)| Client::new(spec, scenario.gpu.switch, scenario.seed, stream))
-            .collect();
+        let clients =
+            (1..).zip(&scenario.apps).map(|(stream, spec)| Client::new(spec, scenario, stream)).collect();
         let mut world = Self {
             scenario,
             scheduler: Scheduler::new(config, policy),
@@ -184,6 +184,7 @@ impl<'a, O: Observer> World<'a, O> {
                 NOTICE => self.deliver_notice(),
                 TIMEOUT => self.timeout(),
                 SCRIPT => self.step_script(),
+                REVISION => self.revise(),
                 _ => self.wake(source - APPS),
             }
         }
@@ -253,16 +254,44 @@ impl<'a, O: Observer> World<'a, O> {
                 Action::Release { app, at } => self.release(app, at),
                 Action::Refused { app, group: None, .. } => self.refused(app),
                 Action::Preempt { app, group } => self.take_back(app, group),
+                Action::Hold { app, reason } => {
+                    if let Some(belief) = self.belief(app) {
+                        belief.held(reason);
+                    }
+                }
                 Action::Refused { .. }
                 | Action::Ranked { .. }
-                | Action::Hold { .. }
                 | Action::Missed { .. }
                 | Action::FrameDone(_)
                 | Action::Left { .. } => {}
-                Action::Lost { app, group, .. } => self.ended(app, group),
+                Action::Lost { app, group, .. } => self.lost(app, group),
             }
         }
         self.next[TIMEOUT] = self.scheduler.poll_timeout().map_or(Time::NEVER, |at| at.max(self.now));
+        self.schedule_revision();
+    }
+
+    fn belief(&mut self, app: AppId) -> Option<&mut Belief> {
+        self.clients[app.index()].belief.as_mut()
+    }
+
+    fn schedule_revision(&mut self) {
+        if self.scenario.belief {
+            let due = self.clients.iter().filter_map(|client| client.belief.as_ref()?.next_timeout()).min();
+            self.next[REVISION] = due.map_or(Time::NEVER, |at| at.max(self.now));
+        }
+    }
+
+    /// Estimates that are due are revised, as the daemon does in each turn.
+    fn revise(&mut self) {
+        self.next[REVISION] = Time::NEVER;
+        for app in (0..self.clients.len()).map(slot) {
+            let now = self.now;
+            if let Some(Revision { group, estimate }) = self.belief(app).and_then(|belief| belief.revise(now))
+            {
+                self.tell(Event::Revise { app, group, estimate });
+            }
+        }
     }
 
     /// An app that may not join gives up; one that may not change goes on as before.
@@ -274,6 +303,9 @@ impl<'a, O: Observer> World<'a, O> {
 
     fn dispatch(&mut self, app: AppId, group: GroupId) {
         let client = &mut self.clients[app.index()];
+        if let Some(belief) = &mut client.belief {
+            belief.granted(self.now, group);
+        }
         let Some((_, cost)) = client.submitted.pop_front() else {
             return;
         };
@@ -289,6 +321,14 @@ impl<'a, O: Observer> World<'a, O> {
         self.next[GPU] = self.gpu.next_at();
     }
 
+    /// Its completion did not come.
+    fn lost(&mut self, app: AppId, group: GroupId) {
+        if let Some(belief) = self.belief(app) {
+            belief.lost(group);
+        }
+        self.ended(app, group);
+    }
+
     /// An app that waited for this group goes on.
     fn ended(&mut self, app: AppId, group: GroupId) {
         if let Some(at) = self.clients[app.index()].ended(self.now, group) {
@@ -299,7 +339,11 @@ impl<'a, O: Observer> World<'a, O> {
     fn take_back(&mut self, app: AppId, group: GroupId) {
         let taken = self.gpu.take_back(self.now, group);
         let left = taken.map(|taken| (taken.job.cost, Span::ZERO));
-        self.clients[app.index()].submitted.push_front((group, left));
+        let client = &mut self.clients[app.index()];
+        client.submitted.push_front((group, left));
+        if let Some(belief) = &mut client.belief {
+            belief.preempted(self.now, group);
+        }
         if let Some(Taken { started, .. }) = taken {
             self.note_run(group, started);
             self.record(Record::Gpu(GpuRecord::Preempted { app, group, started, stays: false }));
@@ -365,7 +409,7 @@ impl<'a, O: Observer> World<'a, O> {
             let client = &mut self.clients[app.index()];
             // If it was taken back when it was done, it waits no longer.
             client.submitted.pop_front_if(|(first, _)| *first == group);
-            client.completed(group, cost, switched);
+            client.completed(self.now, group, cost, switched);
             self.ended(app, group);
             self.tell(Event::Complete { group, finished, cost, frames: 0 });
         }
@@ -382,7 +426,7 @@ impl<'a, O: Observer> World<'a, O> {
         match step {
             Step::Join(index) => self.join(index),
             Step::Change(index, params) => {
-                self.clients[index].params = params;
+                self.clients[index].set_params(params);
                 if self.clients[index].state != State::Away {
                     self.set_channel(index);
                     self.tell(Event::Change { app: slot(index), params });
@@ -391,6 +435,8 @@ impl<'a, O: Observer> World<'a, O> {
             Step::Stop(index) => self.stop(index),
             Step::Bury(index) => {
                 self.clients[index].submitted.clear();
+                // Its waiting groups are dropped, so there is nothing to revise any more.
+                self.clients[index].belief = None;
                 self.tell(Event::Leave { app: slot(index) });
             }
             Step::Focus(app) => self.tell(Event::Focus { app }),
@@ -442,7 +488,7 @@ impl<'a, O: Observer> World<'a, O> {
         self.groups += 1;
         // The plan advances first: the scheduler may dispatch the group at once.
         let client = &mut self.clients[index];
-        client.accepted(group);
+        let estimate = client.accepted(self.now, group, &planned);
         self.next[APPS + index] = match (planned.kind, client.next_submission()) {
             (GroupKind::Exit, _) => {
                 client.state = State::Done;
@@ -459,7 +505,7 @@ impl<'a, O: Observer> World<'a, O> {
             (_, Some(at)) => at.max(self.now),
             (_, None) => client.rest(self.now),
         };
-        self.tell(Event::Submit { app: slot(index), group, kind: planned.kind, estimate: planned.estimate });
+        self.tell(Event::Submit { app: slot(index), group, kind: planned.kind, estimate });
     }
 }
 

@@ -177,6 +177,7 @@ fn scenario(tasks: &[Task], runlist: &Runlist, model: GpuModel, rng: &mut Rng) -
             completion_timeout: Span::FOREVER,
             ..Config::default()
         },
+        belief: false,
         gpu: GpuSpec { model, ..GpuSpec::default() },
         apps,
         focus: Vec::new(),

@@ -60,6 +60,7 @@ pub fn draw(options: &Options, index: u64) -> Case {
         seed: rng.next_u64() >> 1,
         policy: "frame-deadline".to_owned(),
         config,
+        belief: false,
         gpu,
         apps,
         focus: Vec::new(),

@@ -290,7 +290,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     refresh().prop_flat_map(|refresh| {
         let apps = (1..6_u32)
             .prop_flat_map(move |count| (0..count).map(|index| app(index, refresh)).collect::<Vec<_>>());
-        let head = (name(), "[^\u{0}]{0,40}", 2..=86_400_000_000_000_u64, any::<u64>());
+        let head = (name(), "[^\u{0}]{0,40}", 2..=86_400_000_000_000_u64, any::<u64>(), any::<bool>());
         let focus = proptest::collection::btree_map(
             instant(0..=86_400_000_000_000),
             option::of(any::<Index>()),
@@ -299,7 +299,14 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         let others = vec((any::<Index>(), any::<Index>()), 6);
         let names = (others, focus);
         (head, select(takt_core::policy::NAMES), config(refresh), gpu(), apps, names).prop_map(
-            |((name, description, duration, seed), policy, config, gpu, mut apps, (others, focus))| {
+            |(
+                (name, description, duration, seed, belief),
+                policy,
+                config,
+                gpu,
+                mut apps,
+                (others, focus),
+            )| {
                 name_others(&mut apps, &others);
                 let slot = |app: Index| AppId(app.index(apps.len()).try_into().unwrap());
                 let moved = |(at, app): (Time, Option<Index>)| FocusChange { at, app: app.map(slot) };
@@ -311,6 +318,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                     seed,
                     policy: (*policy).to_owned(),
                     config,
+                    belief,
                     gpu,
                     focus: focus.into_iter().map(moved).collect(),
                     apps,
@@ -467,6 +475,7 @@ const KEYS: &[&str] = &[
     "model",
     "switch_us",
     "late_ends",
+    "belief",
     "focus",
     "service",
     "reserve_us",

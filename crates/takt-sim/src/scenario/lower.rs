@@ -52,6 +52,7 @@ impl Lower<'_, '_> {
         let grid = self.grid(raw.display.as_ref());
         let policy = self.policy(raw.scheduler.as_ref());
         let config = self.config(raw.scheduler.as_ref());
+        let belief = raw.scheduler.as_ref().and_then(|raw| raw.belief.as_ref());
         let gpu = self.gpu(raw.gpu.as_ref());
         let apps = grid.and_then(|grid| self.apps(raw, grid));
         let focus = apps.as_ref().and_then(|apps| self.focus(raw, apps));
@@ -65,6 +66,7 @@ impl Lower<'_, '_> {
             seed: seed?,
             policy: policy?,
             config: Config { refresh: grid.refresh, apps_max, ..config },
+            belief: belief.is_some_and(|flag| flag.value),
             gpu: gpu?,
             apps: apps.into_iter().map(|app| app.spec).collect(),
             focus: focus?,

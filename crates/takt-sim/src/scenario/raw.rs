@@ -70,6 +70,10 @@ section! {
         /// How long apps that reserve nothing may delay a more important one that does, in
         /// microseconds (frame-deadline). Default: as long as no deadline is in danger.
         max_blocking_us: Option<Number>,
+        /// Believes estimates as the daemon does: an app with reserved time no more than what is left
+        /// of its frame's, and half as much after each half second in which a group is held for its
+        /// length. Default: false.
+        belief: Option<Flag>,
     }
 }
 

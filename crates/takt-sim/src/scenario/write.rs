@@ -42,6 +42,7 @@ pub fn to_toml(scenario: &Scenario) -> String {
     };
     out.key("completion_timeout_ms", timeout);
     out.key("apps_max", config.apps_max);
+    out.key("belief", scenario.belief);
     out.tuning(&config.tuning);
     out.header("[scheduler.margins]");
     let margins = &config.margins;
