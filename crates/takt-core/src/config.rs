@@ -130,12 +130,23 @@ pub struct Tuning {
     /// Timeslice of apps that name none (`runlist`).
     pub timeslice: Span,
     /// How long apps that reserve nothing may delay the work of a more important app that does;
-    /// [`Span::FOREVER`] for as long as no deadline is in danger (`frame-deadline`).
+    /// [`Span::FOREVER`] for as long as no deadline is in danger (`timeline`).
     pub blocking: Span,
     /// To how much a group of draws of an app that reserves nothing may be stretched, if it asks for
-    /// less and as much would be let go at that moment; zero for no more than it asks for
-    /// (`frame-deadline`).
+    /// less and as much would be granted at that moment; zero for no more than it asks for
+    /// (`timeline`).
     pub stretch: Span,
+    /// Longest command group of a protected app: longer ones need slack as any other work does. The shorter
+    /// it is, the more apps with different clocks are covered together (`timeline`).
+    pub group_max: Span,
+    /// Relief against starvation: of so many periods of the first display, apps without a contract keep time
+    /// free in the first [`Tuning::relief_periods`] for groups that are late and do not fit (`timeline`).
+    pub relief_every: u32,
+    /// In how many of those periods; two, because a group that begins in one may end in the next.
+    pub relief_periods: u32,
+    /// An app with a clock of its own that begins no frame for so many of its periods is suspended: no time
+    /// is kept free for it, and its first frame on return is not protected (`timeline`).
+    pub suspend_after: u32,
 }
 
 impl Default for Tuning {
@@ -152,6 +163,10 @@ impl Default for Tuning {
             timeslice: Span::from_ms(1),
             blocking: Span::FOREVER,
             stretch: Span::ZERO,
+            group_max: Span::FOREVER,
+            relief_every: 16,
+            relief_periods: 2,
+            suspend_after: 4,
         }
     }
 }

@@ -24,6 +24,7 @@ pub mod app;
 pub mod belief;
 pub mod clock;
 pub mod config;
+pub mod contract;
 pub mod event;
 pub mod gpu;
 pub mod limits;

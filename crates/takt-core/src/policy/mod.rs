@@ -7,7 +7,6 @@
 
 mod account;
 mod bandwidth;
-mod clearance;
 mod edf_cbs;
 mod fifo;
 mod frame_deadline;
@@ -18,6 +17,7 @@ mod profile;
 mod reserves;
 mod runlist;
 mod timegraph;
+mod timeline;
 
 use alloc::boxed::Box;
 
@@ -29,6 +29,7 @@ pub use germ::Germ;
 pub use hpf::Hpf;
 pub use runlist::Runlist;
 pub use timegraph::TimeGraph;
+pub use timeline::Timeline;
 
 use crate::app::{AppId, GroupKind};
 use crate::config::Config;
@@ -130,12 +131,23 @@ pub struct Ended {
 }
 
 /// Names of all policies, the default first.
-pub const NAMES: &[&str] =
-    &["frame-deadline", "fifo", "frrs", "hpf", "timegraph", "germ", "runlist", "edf-cbs", "edf-cbs-hard"];
+pub const NAMES: &[&str] = &[
+    "timeline",
+    "frame-deadline",
+    "fifo",
+    "frrs",
+    "hpf",
+    "timegraph",
+    "germ",
+    "runlist",
+    "edf-cbs",
+    "edf-cbs-hard",
+];
 
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<Box<dyn Policy>> {
     match name {
+        "timeline" => Some(Box::new(Timeline::new())),
         "frame-deadline" => Some(Box::new(FrameDeadline::new())),
         "fifo" => Some(Box::new(Fifo)),
         "frrs" => Some(Box::new(Frrs::default())),

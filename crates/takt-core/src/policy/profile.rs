@@ -45,8 +45,6 @@ pub(super) struct Profile {
     window: usize,
     own: Vec<i64>,
     early: Vec<i64>,
-    /// Whether the end of a period counts, although nothing may be reserved before it.
-    ends: Vec<bool>,
     empty: bool,
     debt: Option<i64>,
 }
@@ -65,7 +63,6 @@ impl Profile {
             window: 0,
             own: vec![0; COLUMNS],
             early: vec![0; COLUMNS],
-            ends: vec![false; COLUMNS],
             empty: true,
             debt: None,
         }
@@ -80,7 +77,6 @@ impl Profile {
         let columns = self.columns();
         self.own[..columns].fill(0);
         self.early[..columns].fill(0);
-        self.ends[..columns].fill(false);
         self.empty = true;
         self.debt = None;
     }
@@ -167,30 +163,6 @@ impl Profile {
         }
     }
 
-    /// What `lane` has on the GPU must be over by the end of its period, `span` before it if nothing more
-    /// of that frame is expected: for GPUs on which work that comes later delays it.
-    pub(super) fn keep_end(&mut self, lane: &Lane, span: Span) {
-        let Some(due) =
-            lane.on_gpu_due.zip(self.refresh).map(|(due, refresh)| refresh.period_ending_near(due))
-        else {
-            return;
-        };
-        let of_frame = self.column(due) == self.column(lane.target);
-        let expected = if of_frame { lane.front.remaining(lane.etpf) } else { Span::ZERO };
-        self.keep(due, span.saturating_sub(expected));
-    }
-
-    /// Keeps so much time free before the end of a period, for work that is here or waits.
-    pub(super) fn keep(&mut self, period: Period, span: Span) {
-        let column = self.column(period);
-        if column < self.columns() {
-            self.early[column] = (self.early[column] + span.as_signed_ns()).min(FOREVER);
-            self.ends[column] = true;
-            self.empty = false;
-            self.debt = None;
-        }
-    }
-
     /// How long the GPU may be busy, counted from the start of the current period, without
     /// making any reservation late. Negative if it is too late already.
     pub(super) fn available(&mut self) -> Result<i64, TooNarrow> {
@@ -219,7 +191,7 @@ impl Profile {
     fn walk(&self, mut debt: i64) -> i64 {
         for i in (0..self.window).rev() {
             let (own, early) = (self.own[i], self.early[i]);
-            if own + early > 0 || self.ends[i] {
+            if own + early > 0 {
                 // Work due at the end of i is done by then: time left over later cannot help it.
                 debt = debt.max(0);
             }

@@ -15,6 +15,7 @@ impl Scheduler {
         self.config = self.config.adjusted(adjustable);
         // Sums over waiting groups contain what each of them is delayed by.
         (0..self.lanes.len()).for_each(|index| self.account_again(index));
+        self.protect();
         // Deadlines are judged when all must have been heard, which is another time now.
         self.judge();
     }

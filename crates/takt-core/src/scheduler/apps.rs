@@ -170,6 +170,7 @@ impl Scheduler {
                 self.stats.untold += u64::from(!self.actions.report(ranked));
             }
         }
+        self.protect();
         self.policy.apps_changed(self.now, &self.lanes);
     }
 

@@ -29,6 +29,10 @@ pub struct Lane {
     pub tail: Span,
     /// Which server it has, and how policies treat it.
     pub service: Service,
+    /// Whether its contract is covered, together with those of all more important apps.
+    pub protected: bool,
+    /// The frame with which it returned after it was suspended: that one is not protected.
+    pub returning: Option<Period>,
     /// How many of its groups are in flight.
     pub in_flight: u32,
     /// How many of those went past all others, because they leave the GPU nothing to do.
@@ -66,6 +70,8 @@ impl Lane {
             grid,
             tail: params.clock.tail(),
             service: params.service,
+            protected: false,
+            returning: None,
             in_flight: 0,
             passing: 0,
             target,
@@ -125,6 +131,11 @@ impl Lane {
     /// Whether the GPU may be working for it.
     pub fn is_on_gpu(&self) -> bool {
         self.in_flight > self.passing
+    }
+
+    /// Whether the frame that is dispatched next is protected.
+    pub fn is_protected_now(&self) -> bool {
+        self.protected && self.returning != Some(self.target)
     }
 
     /// Whether it has GPU time of its own in each frame, promised or not.

@@ -7,6 +7,7 @@ mod frames;
 mod groups;
 mod in_flight;
 mod lane;
+mod protect;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use frames::Frames;
 use in_flight::InFlight;
 use queue::Queue;
 
+use crate::analysis::contracts::Claim;
 use crate::app::{AppId, Priority};
 use crate::clock::{Clock, DisplayId};
 use crate::config::Config;
@@ -59,6 +61,8 @@ pub struct Scheduler {
     /// Everything else about an app, by slot number.
     slots: Vec<Slot>,
     in_flight: InFlight,
+    /// What apps claim, while it is looked at.
+    claims: Vec<Claim>,
     /// Groups in flight when `mpcg` or the policy changed last: no more than that until the next
     /// dispatch.
     surplus: usize,
@@ -134,6 +138,7 @@ impl Scheduler {
             focus: None,
             slots: (0..config.apps_max).map(|_| slot()).collect(),
             in_flight: InFlight::new(config.gpu),
+            claims: Vec::with_capacity(config.apps_max as usize),
             surplus: 0,
             waiting: 0,
             submissions: 0,
@@ -344,6 +349,7 @@ impl Scheduler {
             self.slots[lane.app.index()].frames.rebase(moved);
         }
         self.enter_period();
+        self.protect();
         self.next_judgement = self.next_vsync;
         self.look_at_ends(|_| true);
     }

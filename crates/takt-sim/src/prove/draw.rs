@@ -58,7 +58,7 @@ pub fn draw(options: &Options, index: u64) -> Case {
         duration,
         warm_up: Span::ZERO,
         seed: rng.next_u64() >> 1,
-        policy: "frame-deadline".to_owned(),
+        policy: "timeline".to_owned(),
         config,
         belief: false,
         gpu,

@@ -91,6 +91,27 @@ struct TuningLine {
     blocking_ns: Option<u64>,
     #[serde(default)]
     stretch_ns: u64,
+    /// Without a bound if `null`, as in logs of older builds.
+    #[serde(default)]
+    group_max_ns: Option<u64>,
+    #[serde(default = "relief_every")]
+    relief_every: u32,
+    #[serde(default = "relief_periods")]
+    relief_periods: u32,
+    #[serde(default = "suspend_after")]
+    suspend_after: u32,
+}
+
+fn relief_every() -> u32 {
+    Tuning::default().relief_every
+}
+
+fn relief_periods() -> u32 {
+    Tuning::default().relief_periods
+}
+
+fn suspend_after() -> u32 {
+    Tuning::default().suspend_after
 }
 
 /// What may change on the way.
@@ -233,6 +254,10 @@ impl ConfigLine {
                 timeslice_ns: tuning.timeslice.as_ns(),
                 blocking_ns: finite(tuning.blocking),
                 stretch_ns: tuning.stretch.as_ns(),
+                group_max_ns: finite(tuning.group_max),
+                relief_every: tuning.relief_every,
+                relief_periods: tuning.relief_periods,
+                suspend_after: tuning.suspend_after,
             },
         }
     }
@@ -271,6 +296,10 @@ impl ConfigLine {
                 timeslice: Span::from_ns(tuning.timeslice_ns),
                 blocking: forever(tuning.blocking_ns),
                 stretch: Span::from_ns(tuning.stretch_ns),
+                group_max: forever(tuning.group_max_ns),
+                relief_every: tuning.relief_every,
+                relief_periods: tuning.relief_periods,
+                suspend_after: tuning.suspend_after,
             },
         })
     }

@@ -16,9 +16,9 @@
 //!
 //! Apps with reservations are never held back by this, so what they are promised stays true.
 
-use super::Context;
-use super::profile::Profile;
+use super::board::ns;
 use crate::app::AppId;
+use crate::policy::Context;
 use crate::scheduler::Lane;
 use crate::time::Span;
 
@@ -30,8 +30,7 @@ const GRACE_PARTS: i64 = 32;
 /// some 4 ms at 60 Hz. Threads that are woken late mostly come by then.
 const LATE_PARTS: i64 = 4;
 
-/// What the apps visited so far expect of those below them. Times count from the start of the
-/// current period.
+/// What the apps visited so far expect of those below them. Times are nanoseconds since the clock's origin.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Clearance {
     /// How long work may be delayed; none if that is not limited.
@@ -50,13 +49,13 @@ pub(super) struct Clearance {
 }
 
 impl Clearance {
-    pub(super) fn new(context: &Context, profile: &Profile) -> Self {
+    pub(super) fn new(context: &Context) -> Self {
         let blocking = context.config.tuning.blocking;
         Self {
             tolerated: (blocking < Span::FOREVER).then_some(blocking.as_signed_ns()),
             stretches: context.config.tuning.stretch > Span::ZERO,
-            now: profile.offset(context.now),
-            ready_c: profile.offset(context.ready_c),
+            now: ns(context.now),
+            ready_c: ns(context.ready_c),
             until: None,
             lapse: i64::MAX,
             due: false,
@@ -85,18 +84,18 @@ impl Clearance {
     }
 
     /// Keeps the GPU clear for the next work of `lane`.
-    pub(super) fn keep(&mut self, lane: &Lane, context: &Context, profile: &Profile) {
+    pub(super) fn keep(&mut self, lane: &Lane, context: &Context) {
         if !lane.has_budget() {
             return;
         }
         if self.stretches && !self.due {
-            let (release, period) = release(lane, context, profile);
+            let (release, period) = release(lane);
             self.due = is_open(lane) || (release..release + period / LATE_PARTS).contains(&self.now);
         }
         let Some(tolerated) = self.tolerated else {
             return;
         };
-        let Some(expected) = self.expected(lane, context, profile) else {
+        let Some(expected) = self.expected(lane, context) else {
             return;
         };
         let until = expected + tolerated;
@@ -106,17 +105,17 @@ impl Clearance {
     }
 
     /// When work of `lane` comes next; none if nobody can tell.
-    fn expected(&mut self, lane: &Lane, context: &Context, profile: &Profile) -> Option<i64> {
+    fn expected(&mut self, lane: &Lane, context: &Context) -> Option<i64> {
         if let Some(head) = lane.head {
             // Without a bound it never runs, so there is nothing to wait for.
-            return (head.conservative < Span::FOREVER).then(|| profile.offset(head.submitted));
+            return (head.conservative < Span::FOREVER).then(|| ns(head.submitted));
         }
         let open = is_open(lane);
         if open && lane.is_on_gpu() {
             // Its own work delays it anyway.
             return Some(if context.newest == Some(lane.app) { self.ready_c } else { self.now });
         }
-        let (release, period) = release(lane, context, profile);
+        let (release, period) = release(lane);
         let lapse = release + period / GRACE_PARTS;
         if open || lapse <= self.now {
             return None;
@@ -127,10 +126,8 @@ impl Clearance {
 }
 
 /// When the next frame of `lane` is released, and how long a period is.
-fn release(lane: &Lane, context: &Context, profile: &Profile) -> (i64, i64) {
-    let refresh = &context.config.refresh;
-    let release = profile.offset(refresh.incipient_arrival(lane.target, lane.stride));
-    (release, profile.offset(refresh.end(context.current)))
+fn release(lane: &Lane) -> (i64, i64) {
+    (ns(lane.release_of(lane.target)), lane.grid.period_span().as_signed_ns())
 }
 
 /// Whether a frame has begun that is not all there.

@@ -1,0 +1,54 @@
+//! Contracts: what an app was promised, as the offline test sees it.
+//!
+//! The scheduler, the simulator and `takt check` all ask here which apps are protected, so there is one
+//! answer.
+
+use crate::analysis::contracts::{self, Claim, Gpu, Kind, Order};
+use crate::app::AppParams;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::service::Reservation;
+use crate::time::Span;
+
+/// What an app with these parameters claims. Its `etpf` includes what the GPU adds to each group and frame.
+pub fn claim(params: &AppParams, config: &Config) -> Claim {
+    let (kind, span) = match (params.service.reservation, params.clock) {
+        (Reservation::Own(reserve), _) => (Kind::Server { period: reserve.period }, reserve.budget),
+        _ if params.etpf == Span::ZERO => (Kind::None, Span::ZERO),
+        (_, Clock::Own { period, deadline }) => {
+            (Kind::Frames { period, deadline: deadline.min(period), display: None }, params.etpf)
+        }
+        (_, Clock::Display(display)) => {
+            let period = config.display(display).period_span();
+            (Kind::of_display(display.0.into(), period, params.stride), params.etpf)
+        }
+    };
+    Claim { kind, span, group_max: span.min(config.tuning.group_max), groups: 1, gaps: 0, jitter: Span::ZERO }
+}
+
+/// Whether an app was promised anything.
+pub fn is_promised(params: &AppParams) -> bool {
+    params.etpf > Span::ZERO || matches!(params.service.reservation, Reservation::Own(_))
+}
+
+/// Whether all of these claims, which are complete, are covered together.
+pub fn is_covered(claims: &[Claim], config: &Config) -> bool {
+    contracts::test(claims, &gpu(config)).is_ok()
+}
+
+/// The GPU for claims that include what it adds.
+pub fn gpu(config: &Config) -> Gpu {
+    let lead = config.per_group() + config.per_frame();
+    Gpu { order: Order::InOrder { per_group: Span::ZERO, per_frame: Span::ZERO }, lead, foreign: None }
+}
+
+/// How many of the first claims are covered together. Fewer claims are covered wherever more are, so halving
+/// finds it.
+pub fn covered(claims: &[Claim], config: &Config) -> usize {
+    let (mut lo, mut hi) = (0, claims.len());
+    while lo < hi {
+        let mid = hi - (hi - lo) / 2;
+        if is_covered(&claims[..mid], config) { lo = mid } else { hi = mid - 1 }
+    }
+    lo
+}

@@ -1,0 +1,439 @@
+//! The timeline of promises: by when must the GPU be free for them?
+//!
+//! A promise is a span of work between a release and a due date. The board holds the promises of the
+//! coming time and walks them backwards, from the last due date to the present, doing all work as late as it
+//! can be done. What is left free before the first of that work is the *slack*: the GPU may be busy with
+//! something else until there, and preemptive EDF still meets every due date. Of two promises that could be
+//! worked on, the walk takes the one that is released later: what does not fit behind its own release was
+//! late anyway, and binds no other group.
+//!
+//! Frames of a display share their due dates, so their promises are summed up in columns, one for each
+//! period; all others are kept one by one.
+//!
+//! ## How far to look
+//!
+//! The walk begins at the end of a window. Promises that stick out of it bring in some work, at least none
+//! and at most all of what they owe. If both lead to the same slack, nothing beyond the window matters;
+//! otherwise the caller widens it. Work that is released beyond the window and covered by the offline test
+//! needs nothing before.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::clock::{Clock, DisplayId};
+use crate::limits::{APPS_MAX, DISPLAYS_MAX, LOOKAHEAD_MAX};
+use crate::policy::Context;
+use crate::refresh::{Period, Refresh};
+use crate::scheduler::Lane;
+use crate::time::Time;
+
+/// Later than every due date. Times are signed nanoseconds since the clock's origin here.
+pub(super) const FOREVER: i64 = 1 << 60;
+
+/// Promises outside of columns; beyond that the look-ahead is exhausted.
+const SINGLES_MAX: usize = 4 * APPS_MAX;
+
+#[expect(clippy::cast_possible_truncation, reason = "a small constant")]
+const COLUMNS: usize = LOOKAHEAD_MAX as usize;
+
+/// The window does not reach far enough to tell.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct TooNarrow;
+
+/// Until when the GPU may be busy, and whose promise says so.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Free {
+    /// The GPU must be free from here on.
+    pub(super) until: i64,
+    /// Where the lane is whose promise binds, if one does.
+    pub(super) owner: Option<usize>,
+}
+
+/// A promise of its own.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Promise {
+    pub(super) release: i64,
+    pub(super) due: i64,
+    pub(super) span: i64,
+    /// Where its lane is.
+    pub(super) owner: usize,
+}
+
+/// The promises of the coming time.
+#[derive(Clone, Debug)]
+pub(super) struct Board {
+    displays: [Columns; DISPLAYS_MAX],
+    /// Falling due dates once they are `sorted`.
+    singles: Vec<Promise>,
+    sorted: bool,
+    /// Not all promises could be kept.
+    overflowed: bool,
+    /// End of the window.
+    end: i64,
+    /// What promises that stick out of the window owe.
+    sticks_out: i64,
+    /// Work that the walk has not done yet, by release; room for every promise.
+    undone: Vec<(i64, i64)>,
+    /// The answer for all promises, while nothing was added.
+    answer: Option<Free>,
+}
+
+impl Board {
+    pub(super) fn new() -> Self {
+        Self {
+            displays: core::array::from_fn(|_| Columns::default()),
+            singles: Vec::new(),
+            sorted: true,
+            overflowed: false,
+            end: 0,
+            sticks_out: 0,
+            undone: Vec::new(),
+            answer: None,
+        }
+    }
+
+    /// Takes the memory it will ever need for `apps` apps.
+    pub(super) fn prepare(&mut self, apps: usize) {
+        self.displays.iter_mut().for_each(Columns::prepare);
+        let singles = (16 * apps).min(SINGLES_MAX);
+        self.singles = Vec::with_capacity(singles);
+        self.undone = Vec::with_capacity(singles + 2 * COLUMNS * DISPLAYS_MAX);
+    }
+
+    /// Forgets all promises; looks at `window` periods of the first display.
+    pub(super) fn open(&mut self, context: &Context, window: usize) {
+        let window = window.min(COLUMNS - 3);
+        let first = &mut self.displays[0];
+        first.open(&context.config.refresh, context.now, window);
+        self.end = first.starts[window];
+        let (end, now) = (self.end, context.now);
+        for (display, columns) in (0..).map(DisplayId).zip(&mut self.displays).skip(1) {
+            columns.open_until(context.config.display(display), now, end);
+        }
+        self.singles.clear();
+        (self.sorted, self.overflowed, self.sticks_out, self.answer) = (true, false, 0, None);
+    }
+
+    /// Whether a wider window shows no more.
+    pub(super) fn is_widest(&self, window: usize) -> bool {
+        window >= COLUMNS - 3
+    }
+
+    /// The period that `time` falls in on the grid of `lane`.
+    pub(super) fn period_at(&self, lane: &Lane, time: i64) -> Period {
+        match lane.clock {
+            Clock::Display(display) => self.displays[index_of(display)].period_at(time),
+            Clock::Own { .. } => lane.period_at(time_of(time)),
+        }
+    }
+
+    /// When a frame of `lane` for `target` is due.
+    pub(super) fn due_of(&self, lane: &Lane, target: Period) -> i64 {
+        match lane.clock {
+            Clock::Display(display) => self.displays[index_of(display)].end_of(target),
+            Clock::Own { .. } => ns(lane.due_of(target)),
+        }
+    }
+
+    /// Adds what the frame of a display owes at its target, and its later frames.
+    pub(super) fn promise_frames(&mut self, lane: &Lane, owner: usize, rest: i64, etpf: i64) {
+        let Clock::Display(display) = lane.clock else {
+            return;
+        };
+        self.answer = None;
+        self.sticks_out += self.displays[index_of(display)].reserve(lane, owner, rest, etpf, self.end);
+    }
+
+    /// Adds a promise of its own.
+    pub(super) fn promise(&mut self, promise: Promise) {
+        self.answer = None;
+        if promise.due > self.end {
+            self.sticks_out += if promise.release < self.end { promise.span } else { 0 };
+        } else if self.singles.len() < self.singles.capacity() {
+            self.sorted &= self.singles.last().is_none_or(|last| last.due >= promise.due);
+            self.singles.push(promise);
+        } else {
+            self.overflowed = true;
+        }
+    }
+
+    /// End of the window.
+    pub(super) fn end(&self) -> i64 {
+        self.end
+    }
+
+    /// By when the GPU must be free if it is busy until `ready`, for all promises.
+    pub(super) fn free_for_all(&mut self, ready: i64, widest: bool) -> Result<Free, TooNarrow> {
+        if let Some(answer) = self.answer {
+            return Ok(answer);
+        }
+        if self.overflowed {
+            return if widest { Ok(Free { until: ready, owner: None }) } else { Err(TooNarrow) };
+        }
+        let most = self.walk(ready, FOREVER, usize::MAX, self.sticks_out);
+        if self.sticks_out > 0 && !widest && self.walk(ready, FOREVER, usize::MAX, 0) != most {
+            return Err(TooNarrow);
+        }
+        self.answer = Some(most);
+        Ok(most)
+    }
+
+    /// The same for promises that are due before `due` and of other lanes than `own`.
+    pub(super) fn free_before(&mut self, ready: i64, due: i64, own: usize) -> Result<Free, TooNarrow> {
+        if due > self.end { Err(TooNarrow) } else { Ok(self.walk(ready, due, own, 0)) }
+    }
+
+    /// Walks back from the end of the window, where so much work comes `in`.
+    fn walk(&mut self, ready: i64, before: i64, own: usize, comes_in: i64) -> Free {
+        self.sort();
+        let mut walk =
+            Walk { at: self.end, free: Free { until: FOREVER, owner: None }, undone: &mut self.undone };
+        walk.undone.clear();
+        walk.add(i64::MIN, comes_in, None);
+        let mut cursors: [usize; DISPLAYS_MAX] = core::array::from_fn(|index| self.displays[index].used);
+        let mut singles =
+            self.singles.iter().filter(|promise| promise.due < before && promise.owner != own).peekable();
+        loop {
+            let single = singles.peek().map_or(i64::MIN, |promise| promise.due);
+            let column = latest(&self.displays, &mut cursors, before);
+            match column {
+                Some((display, due)) if due >= single => {
+                    cursors[display] -= 1;
+                    walk.back_to(due.max(ready));
+                    self.displays[display].hand_over(cursors[display], &mut walk);
+                }
+                _ => {
+                    let Some(promise) = singles.next() else {
+                        break;
+                    };
+                    walk.back_to(promise.due.max(ready));
+                    walk.add(promise.release, promise.span, Some(promise.owner));
+                }
+            }
+        }
+        walk.back_to(ready);
+        walk.end(ready)
+    }
+
+    /// Nearly sorted as they are, singles are sorted by insertion.
+    fn sort(&mut self) {
+        if core::mem::replace(&mut self.sorted, true) {
+            return;
+        }
+        self.singles.sort_unstable_by_key(|promise| core::cmp::Reverse(promise.due));
+    }
+}
+
+/// The last column with promises due before `before`, of those that no cursor has passed.
+fn latest(
+    displays: &[Columns; DISPLAYS_MAX],
+    cursors: &mut [usize; DISPLAYS_MAX],
+    before: i64,
+) -> Option<(usize, i64)> {
+    let mut latest: Option<(usize, i64)> = None;
+    for (index, (columns, cursor)) in displays.iter().zip(cursors).enumerate() {
+        while *cursor > 0 && !columns.counts(*cursor - 1, before) {
+            *cursor -= 1;
+        }
+        if *cursor > 0 && latest.is_none_or(|(_, due)| columns.starts[*cursor] > due) {
+            latest = Some((index, columns.starts[*cursor]));
+        }
+    }
+    latest
+}
+
+/// A walk back in time.
+struct Walk<'a> {
+    at: i64,
+    free: Free,
+    /// Rising releases.
+    undone: &'a mut Vec<(i64, i64)>,
+}
+
+impl Walk<'_> {
+    /// Work that is due here.
+    fn add(&mut self, release: i64, span: i64, owner: Option<usize>) {
+        if self.undone.is_empty() {
+            self.free = Free { until: self.at, owner };
+            if span == 0 {
+                self.free.until = if owner.is_none() { FOREVER } else { self.at };
+                return;
+            }
+        }
+        if span > 0 {
+            self.free.owner = owner;
+            let position =
+                self.undone.iter().rposition(|(other, _)| *other <= release).map_or(0, |last| last + 1);
+            self.undone.insert(position, (release, span));
+        }
+    }
+
+    /// Does as much work as there is time for, the latest release first.
+    fn back_to(&mut self, to: i64) {
+        while self.at > to
+            && let Some((release, span)) = self.undone.last_mut()
+        {
+            let from = to.max(*release);
+            let time = self.at.saturating_sub(from).max(0);
+            if *span > time && *release < from {
+                *span -= time;
+                self.at = from;
+                return;
+            }
+            // It is done, or what is left of it was late in any case.
+            self.at -= time.min(*span);
+            self.undone.pop();
+            if self.undone.is_empty() {
+                self.free.until = self.at;
+            }
+        }
+        self.at = self.at.min(to);
+    }
+
+    fn end(self, ready: i64) -> Free {
+        let rest: i64 = self.undone.iter().map(|(_, span)| *span).sum();
+        if rest > 0 { Free { until: ready - rest, ..self.free } } else { self.free }
+    }
+}
+
+/// What frames of one display owe, by the period that they are due at the end of.
+#[derive(Clone, Debug, Default)]
+struct Columns {
+    refresh: Option<Refresh>,
+    current: Period,
+    /// Starts of the periods from the current one on.
+    starts: Vec<i64>,
+    known: usize,
+    /// Columns whose periods end inside the window.
+    window: usize,
+    /// Columns that are filled in, inside the window.
+    used: usize,
+    /// Work that is released in the period itself.
+    own: Vec<i64>,
+    /// Work that is released a period before.
+    early: Vec<i64>,
+    /// The most important lane with work there.
+    owner: Vec<usize>,
+}
+
+impl Columns {
+    fn prepare(&mut self) {
+        self.starts = vec![0; COLUMNS + 1];
+        (self.own, self.early) = (vec![0; COLUMNS], vec![0; COLUMNS]);
+        self.owner = vec![usize::MAX; COLUMNS];
+    }
+
+    fn open(&mut self, refresh: &Refresh, now: Time, window: usize) {
+        self.move_to(refresh, now);
+        self.know(window + 3);
+        self.forget();
+        self.window = window;
+    }
+
+    fn open_until(&mut self, refresh: &Refresh, now: Time, end: i64) {
+        self.forget();
+        self.move_to(refresh, now);
+        let mut window = 0;
+        while window + 3 < COLUMNS && {
+            self.know(window + 3);
+            self.starts[window + 1] <= end
+        } {
+            window += 1;
+        }
+        self.window = window;
+    }
+
+    fn forget(&mut self) {
+        self.own[..self.used].fill(0);
+        self.early[..self.used].fill(0);
+        self.owner[..self.used].fill(usize::MAX);
+        self.used = 0;
+    }
+
+    fn move_to(&mut self, refresh: &Refresh, now: Time) {
+        let same = self.refresh == Some(*refresh) && self.known > 1;
+        if same && (self.starts[0]..self.starts[1]).contains(&ns(now)) {
+            return;
+        }
+        self.refresh = Some(*refresh);
+        self.current = refresh.period_at(now);
+        self.known = 0;
+    }
+
+    /// Works out the starts of the first `count` periods.
+    fn know(&mut self, count: usize) {
+        let Some(refresh) = self.refresh else {
+            return;
+        };
+        for index in self.known..count.min(COLUMNS + 1) {
+            self.starts[index] = ns(refresh.start(self.current + index as u64));
+        }
+        self.known = self.known.max(count.min(COLUMNS + 1));
+    }
+
+    fn column(&self, period: Period) -> usize {
+        usize::try_from(period.0.saturating_sub(self.current.0)).unwrap_or(usize::MAX)
+    }
+
+    fn period_at(&self, time: i64) -> Period {
+        let ahead = self.starts[..self.known].partition_point(|start| *start <= time);
+        match self.refresh {
+            Some(refresh) if ahead == self.known => refresh.period_at(time_of(time)),
+            _ => self.current + ahead.saturating_sub(1) as u64,
+        }
+    }
+
+    fn end_of(&self, period: Period) -> i64 {
+        let next = self.column(period).saturating_add(1);
+        match self.refresh {
+            Some(refresh) if next >= self.known => ns(refresh.end(period)),
+            _ => self.starts[next],
+        }
+    }
+
+    /// Adds what `lane` owes; says how much of it sticks out of the window that ends at `end`.
+    fn reserve(&mut self, lane: &Lane, owner: usize, rest: i64, etpf: i64, end: i64) -> i64 {
+        let (stride, lead) = (lane.stride.get() as usize, lane.stride.lead());
+        let (mut column, mut span) = (self.column(lane.target), rest);
+        while column < self.window {
+            if span > 0 {
+                self.own[column] += if lead == 0 { span } else { 0 };
+                self.early[column] += if lead == 0 { 0 } else { span };
+                self.owner[column] = self.owner[column].min(owner);
+                self.used = self.used.max(column + 1);
+            }
+            (column, span) = (column.saturating_add(stride), etpf);
+        }
+        let release = column.saturating_sub(usize::from(lead > 0));
+        if release < self.known && self.starts[release] < end { span } else { 0 }
+    }
+
+    /// Whether a column has promises that are due before `before`.
+    fn counts(&self, column: usize, before: i64) -> bool {
+        self.own[column] + self.early[column] > 0 && self.starts[column + 1] < before
+    }
+
+    /// Hands the work of a column to a walk that has come to its end.
+    fn hand_over(&self, column: usize, walk: &mut Walk<'_>) {
+        let owner = Some(self.owner[column]);
+        let before = if column == 0 { i64::MIN } else { self.starts[column - 1] };
+        if self.early[column] > 0 {
+            walk.add(before, self.early[column], owner);
+        }
+        if self.own[column] > 0 {
+            walk.add(self.starts[column], self.own[column], owner);
+        }
+    }
+}
+
+fn index_of(display: DisplayId) -> usize {
+    usize::from(display.0).min(DISPLAYS_MAX - 1)
+}
+
+pub(super) fn ns(time: Time) -> i64 {
+    time.as_ns().cast_signed()
+}
+
+fn time_of(ns: i64) -> Time {
+    Time::from_ns(ns.max(0).unsigned_abs())
+}

@@ -1,0 +1,337 @@
+//! `timeline`: keep every promise, and give the rest away.
+//!
+//! * **Contracts.** Frames of a display, frames by an app's own clock, jobs of a bandwidth server, or none.
+//!   Each makes *promises*: a span of GPU time between a release and a due date. *Protected* is the longest
+//!   prefix of apps, by importance, whose contracts pass the offline test together ([`Lane::protected`]).
+//! * **Rules.** A protected group is bound by the protected promises that are due before its own; every other
+//!   group is bound by all protected promises, and by those of more important apps. A group that would break
+//!   a promise that binds it is held. Of the others, the earliest due goes first, ties to the more important
+//!   app. Work beyond what a frame was promised is not protected.
+//! * **The GPU.** The policy does not know how it executes. It is told when everything in flight is over, and
+//!   which dispatched work one more group can still make late ([`Lane::on_gpu_due`]): the due date of that
+//!   work is a promise without a span.
+//! * **The rest.** Apps that are not protected keep time free for what they have, down the order of
+//!   importance, but only until their own due date has passed; relief against starvation is
+//!   [`crate::Tuning::relief_every`]. Where blocking is limited, they keep clear of the releases of apps with
+//!   a contract ([`clearance`]).
+//! * **Assumptions.** Groups run no longer than their conservative prediction, frames and jobs stay within
+//!   what they were promised, and are released as their contract says. Then no protected app misses a
+//!   deadline, whatever the others do; `takt prove` tests exactly that.
+//! * **Cost.** Linear in apps times the periods looked at, rarely more than [`WINDOW_FIRST`]; no allocation.
+
+mod board;
+mod clearance;
+
+use super::{Context, Policy};
+use crate::app::AppId;
+use crate::config::Config;
+use crate::event::Hold;
+use crate::scheduler::{Head, Lane};
+use crate::time::{Span, Time};
+use board::{Board, FOREVER, Free, Promise, TooNarrow, ns};
+use clearance::Clearance;
+
+/// Periods to look at first; the window grows only if that does not settle the question.
+const WINDOW_FIRST: usize = 8;
+
+/// The timeline of promises.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    board: Board,
+    window_first: usize,
+    /// When the next reservation of an absent frame lapses.
+    lapse: i64,
+    timeout: Option<Time>,
+    /// How long the group that was chosen last could have been.
+    room: i64,
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The lane to choose, unless one with an earlier due date comes.
+#[derive(Copy, Clone)]
+struct Best {
+    index: usize,
+    due: i64,
+    app: AppId,
+    room: i64,
+}
+
+/// When the GPU is free for a group that is picked now.
+#[derive(Copy, Clone)]
+struct Ready {
+    now: i64,
+    conservative: i64,
+    optimistic: i64,
+    free: i64,
+}
+
+/// A pass over the lanes.
+struct Pass<'a> {
+    context: &'a Context,
+    ready: Ready,
+    clearance: Clearance,
+    best: Option<Best>,
+    widest: bool,
+    /// What was free for all before, at most.
+    at_most: i64,
+}
+
+impl Timeline {
+    /// With no apps yet.
+    pub fn new() -> Self {
+        Self { board: Board::new(), window_first: WINDOW_FIRST, lapse: FOREVER, timeout: None, room: 0 }
+    }
+
+    /// Always looks as far as it can: the slow oracle for the windowed look-ahead.
+    pub fn with_full_lookahead() -> Self {
+        Self { window_first: usize::MAX, ..Self::new() }
+    }
+
+    /// One pass over the lanes, looking at `window` periods.
+    fn scan(
+        &mut self,
+        context: &Context,
+        lanes: &mut [Lane],
+        window: usize,
+    ) -> Result<Option<usize>, TooNarrow> {
+        self.board.open(context, window);
+        self.lapse = FOREVER;
+        let ready = Ready {
+            now: ns(context.now),
+            conservative: ns(context.ready_c),
+            optimistic: ns(context.ready_o),
+            free: ns(context.free_o),
+        };
+        let (clearance, widest) = (Clearance::new(context), self.board.is_widest(window));
+        let mut pass = Pass { context, ready, clearance, best: None, widest, at_most: FOREVER };
+        for (index, lane) in lanes.iter_mut().enumerate() {
+            self.aim(lane, &ready, &context.config);
+            if lane.protected {
+                self.promise(lane, index, &pass);
+            }
+        }
+        for index in 0..lanes.len() {
+            if lanes[index].is_protected_now() {
+                self.consider(&mut pass, lanes, index)?;
+            }
+        }
+        for index in 0..lanes.len() {
+            if !lanes[index].is_protected_now() {
+                self.consider(&mut pass, lanes, index)?;
+                if !lanes[index].protected && !gives_way(&lanes[index], &pass) {
+                    self.promise(&lanes[index], index, &pass);
+                }
+            }
+            pass.clearance.keep(&lanes[index], context);
+        }
+        self.room = pass.best.map_or(0, |best| best.room);
+        Ok(pass.best.map(|best| best.index))
+    }
+
+    /// Moves the target of a frame on that cannot meet it any more.
+    fn aim(&mut self, lane: &mut Lane, ready: &Ready, config: &Config) {
+        if lane.clock.is_own() {
+            return;
+        }
+        let Some(head) = lane.head else {
+            return self.give_up_hopeless_frames(lane, ready, config);
+        };
+        let earliest = ready.optimistic + head.optimistic.as_signed_ns();
+        lane.target = lane.target.max(self.board.period_at(lane, earliest));
+    }
+
+    /// Moves the target of an app that has not submitted its frame on by whole strides, as long as not even an
+    /// immediate start could finish in time what is reserved for it.
+    ///
+    /// Without this the reservation of a silent app would follow the present and take time in every period,
+    /// although the app is entitled to it in every stride only.
+    fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready, config: &Config) {
+        let rest = owed(lane, config);
+        while self.board.due_of(lane, lane.target) < ready.free + rest {
+            lane.target = lane.target + lane.stride.periods();
+        }
+        lane.target = lane.target.max(self.board.period_at(lane, ready.optimistic));
+        if rest > 0 {
+            self.lapse = self.lapse.min(self.board.due_of(lane, lane.target) - rest + 1);
+        }
+    }
+
+    /// Adds what `lane` owes to the board: its frame, those to come, and what it has on the GPU.
+    fn promise(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
+        if let Some(due) = lane.on_gpu_due.filter(|_| lane.has_budget()) {
+            self.board.promise(Promise { release: i64::MIN, due: ns(due), span: 0, owner });
+        }
+        let (rest, etpf) = (owed(lane, &pass.context.config), lane.etpf.as_signed_ns());
+        if lane.clock.is_own() {
+            self.promise_own_clock(lane, owner, rest, pass);
+        } else if rest > 0 || etpf > 0 {
+            self.board.promise_frames(lane, owner, rest, etpf);
+        }
+    }
+
+    /// Frames by the app's own clock: the next one is released now at the earliest.
+    fn promise_own_clock(&mut self, lane: &Lane, owner: usize, rest: i64, pass: &Pass<'_>) {
+        let (now, etpf) = (pass.ready.now, lane.etpf.as_signed_ns());
+        let period = lane.grid.period_span().as_signed_ns();
+        let begun = lane.front.enqueued > Span::ZERO;
+        let planned = ns(lane.release_of(lane.target));
+        let release = if begun { planned } else { planned.max(now) };
+        let patience = period.saturating_mul(pass.context.config.tuning.suspend_after.into());
+        if !begun && now > planned.saturating_add(patience) {
+            return;
+        }
+        let deadline = period - lane.tail.as_signed_ns();
+        let (mut release, mut span) = (release, rest);
+        if !begun {
+            self.lapse = self.lapse.min(planned.saturating_add(patience) + 1);
+        }
+        while release < self.board.end() {
+            let due = release + deadline;
+            // What is late even without another group binds none.
+            if span > 0 && (!begun || due >= pass.ready.free + span || release > planned) {
+                self.board.promise(Promise { release, due, span, owner });
+            }
+            (release, span) = (release + period, etpf);
+        }
+    }
+
+    /// Whether the first group of a lane may go, and whether it goes before those seen so far.
+    fn consider(&mut self, pass: &mut Pass<'_>, lanes: &mut [Lane], index: usize) -> Result<(), TooNarrow> {
+        let Some(head) = lanes[index].head else {
+            return Ok(());
+        };
+        let lane = &lanes[index];
+        let due = self.board.due_of(lane, lane.target);
+        let length = head.conservative.as_signed_ns();
+        let hold = if head.conservative >= Span::FOREVER {
+            Some(Hold::Unbounded)
+        } else if let Some(best) = pass.best.filter(|best| best.due <= due) {
+            // It is behind in any case; whether it would fit does not matter.
+            Some(Hold::Behind { app: best.app })
+        } else if let Some(app) = pass.clearance.delayed(lane, head.conservative) {
+            self.lapse = self.lapse.min(pass.clearance.lapse());
+            Some(Hold::Clears { app })
+        } else {
+            let free = self.free_for(pass, lane, index, due, &head)?;
+            if pass.ready.conservative + length < free.until {
+                let room = (free.until - pass.ready.conservative - 1).min(pass.clearance.room(lane));
+                pass.best = Some(Best { index, due, app: lane.app, room });
+                hold_behind(lanes, index);
+                None
+            } else {
+                Some(free.owner.map_or(Hold::NoSlot, |owner| Hold::Protects { app: lanes[owner].app }))
+            }
+        };
+        lanes[index].hold = hold;
+        Ok(())
+    }
+
+    /// Until when the GPU may be busy with a group of `lane`.
+    fn free_for(
+        &mut self,
+        pass: &mut Pass<'_>,
+        lane: &Lane,
+        index: usize,
+        due: i64,
+        head: &Head,
+    ) -> Result<Free, TooNarrow> {
+        let ready = pass.ready.conservative;
+        if lane.is_protected_now() && is_within_ledger(lane, head, &pass.context.config) {
+            return match self.board.free_before(ready, due, index) {
+                Err(TooNarrow) if pass.widest => Ok(Free { until: FOREVER, owner: None }),
+                other => other,
+            };
+        }
+        let free = self.board.free_for_all(ready, pass.widest)?;
+        pass.at_most = free.until - ready;
+        Ok(free)
+    }
+}
+
+impl Policy for Timeline {
+    fn name(&self) -> &'static str {
+        "timeline"
+    }
+
+    fn prepare(&mut self, config: &Config) {
+        self.board.prepare(config.apps_max as usize);
+    }
+
+    fn chooses_freely(&self) -> bool {
+        true
+    }
+
+    fn room(&self) -> Span {
+        Span::from_ns(self.room.max(0).unsigned_abs())
+    }
+
+    fn timeout(&self) -> Option<Time> {
+        self.timeout
+    }
+
+    fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
+        let mut window = self.window_first;
+        loop {
+            match self.scan(context, lanes, window) {
+                Ok(choice) => {
+                    let lapse =
+                        (self.lapse < FOREVER).then(|| Time::from_ns(self.lapse.max(0).unsigned_abs()));
+                    self.timeout = lapse.filter(|_| choice.is_none());
+                    return choice;
+                }
+                // The widest window answers every question, so this ends.
+                Err(TooNarrow) => window = window.saturating_mul(2),
+            }
+        }
+    }
+}
+
+/// What is still owed to the front frame of a lane. A protected frame is owed what it was promised and no
+/// more, and nothing from the first group on that is beyond it: that one needs slack.
+fn owed(lane: &Lane, config: &Config) -> i64 {
+    let reserved = lane.front.reserved(lane.etpf);
+    let owed = match lane.head {
+        Some(head) if lane.protected && !is_within_ledger(lane, &head, config) => Span::ZERO,
+        _ if lane.protected => reserved.min(lane.etpf).saturating_sub(lane.front.dispatched),
+        _ => reserved.saturating_sub(lane.front.dispatched),
+    };
+    owed.as_signed_ns()
+}
+
+/// Whether the first group of a lane is part of what its frame was promised.
+fn is_within_ledger(lane: &Lane, head: &Head, config: &Config) -> bool {
+    let fits = lane.front.dispatched + head.conservative + config.per_group() <= lane.etpf;
+    fits && head.conservative <= config.tuning.group_max
+}
+
+/// Whether no time is kept free for the group that waits: it does not fit, and its deadline is over, so that
+/// holding others back helps nobody; or its length is unknown, so that it never goes.
+///
+/// In some periods time is kept free all the same, for all such groups at once: or one that would fit if
+/// others paused might never do so.
+fn gives_way(lane: &Lane, pass: &Pass<'_>) -> bool {
+    let Some(head) = lane.head.filter(|_| !lane.has_budget()) else {
+        return false;
+    };
+    let tuning = &pass.context.config.tuning;
+    let held = matches!(lane.hold, Some(Hold::Protects { .. } | Hold::Clears { .. }));
+    let too_long = held || head.conservative.as_signed_ns() >= pass.at_most;
+    let late = pass.context.now >= lane.due_of(lane.due);
+    let relief =
+        pass.context.current.0 % u64::from(tuning.relief_every.max(1)) < u64::from(tuning.relief_periods);
+    head.conservative >= Span::FOREVER || too_long && late && !relief
+}
+
+/// The lane at `index` was preferred to those that would have fitted, too.
+fn hold_behind(lanes: &mut [Lane], index: usize) {
+    let app = lanes[index].app;
+    let fitted = |lane: &&mut Lane| matches!(lane.hold, Some(Hold::Behind { .. }) | None);
+    for lane in lanes.iter_mut().filter(fitted) {
+        lane.hold = lane.head.map(|_| Hold::Behind { app });
+    }
+}

@@ -1,0 +1,28 @@
+//! Which apps are protected: the longest prefix, by importance, whose contracts pass the offline test.
+
+use super::Scheduler;
+use super::lane::Lane;
+
+use crate::app::AppParams;
+use crate::contract;
+
+impl Scheduler {
+    /// Finds the protected apps anew, after any change of apps, parameters or displays.
+    pub(super) fn protect(&mut self) {
+        self.claims.clear();
+        let promised = |lane: &&mut Lane| contract::is_promised(&params(lane));
+        for lane in self.lanes.iter().map(params).filter(contract::is_promised) {
+            self.claims.push(contract::claim(&lane, &self.config));
+        }
+        let covered = contract::covered(&self.claims, &self.config);
+        self.lanes.iter_mut().for_each(|lane| lane.protected = false);
+        for lane in self.lanes.iter_mut().filter(promised).take(covered) {
+            lane.protected = true;
+        }
+    }
+}
+
+fn params(lane: &Lane) -> AppParams {
+    let Lane { priority, stride, etpf, clock, service, .. } = *lane;
+    AppParams { priority, stride, etpf, clock, service }
+}
