@@ -16,6 +16,7 @@ pub mod fit;
 pub mod profile;
 pub mod programs;
 mod random;
+pub mod sharing;
 pub mod store;
 mod sys;
 pub mod train;
