@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Every key is in [`KEYS`] or in [`SHARING_KEYS`]; the first two numbers must be there, and all
-//! others of [`KEYS`] have defaults that mean "costs nothing". The file is user input: whatever it holds, reading it ends with a
-//! profile or with the line that is wrong.
+//! others of [`KEYS`] have defaults that mean "costs nothing". The file is user input: whatever it
+//! holds, reading it ends with a profile or with the line that is wrong.
 
 mod sharing;
 

@@ -82,19 +82,21 @@ pub struct Verdict {
 #[non_exhaustive]
 pub enum Unclear {
     /// Too few completions.
-    #[error("only {0} draws were completed, {DRAWS_MIN} are needed")]
+    #[error("only {0} draws were completed, too few to judge by")]
     FewDraws(usize),
     /// Too few turns.
-    #[error("the GPU changed only {0} times between two processes, {TURNS_MIN} are needed")]
+    #[error("the GPU changed only {0} times between two processes, too rarely to judge by")]
     FewTurns(usize),
     /// One process did hardly anything.
     #[error("one of two processes got only {:.1} % of the GPU's time", .0 * 100.0)]
     Starved(f64),
 }
 
-/// Fewer draws say nothing.
+/// Fewer draws of both together say nothing.
 const DRAWS_MIN: usize = 200;
-/// Fewer turns neither.
+/// Draws of a process alone are alike, so fewer do.
+const ALONE_MIN: usize = 20;
+/// Fewer turns say nothing.
 const TURNS_MIN: usize = 24;
 /// A process with a smaller share of the work is starved.
 const SHARE_MIN: f64 = 0.05;
@@ -117,11 +119,7 @@ pub fn pace_ns(draws: &[Draw], window: Window) -> Result<f64, Unclear> {
     let few = Unclear::FewDraws(draws.len());
     let (first, last) = draws.first().zip(draws.last()).ok_or(few)?;
     let span_ns = (last.done_ns - first.done_ns) as f64;
-    if draws.len() < DRAWS_MIN / 2 || span_ns <= 0.0 {
-        Err(few)
-    } else {
-        Ok(span_ns / (draws.len() - 1) as f64)
-    }
+    if draws.len() < ALONE_MIN || span_ns <= 0.0 { Err(few) } else { Ok(span_ns / (draws.len() - 1) as f64) }
 }
 
 /// Says how two processes shared a GPU. `paces_ns` are what their draws take alone; the first of
@@ -138,18 +136,21 @@ pub fn verdict(
     software: bool,
 ) -> Result<Verdict, Unclear> {
     let draws = together.map(|draws| window.of(draws).len());
+    let works = [0, 1].map(|who| draws[who] as f64 * paces_ns[who] / window.length_ns());
+    let work = works[0] + works[1];
+    let execution = Execution::SideBySide;
+    let beside = Verdict { execution, slice_us: None, switch_us: None, turns: 0, draws, work };
+    if software {
+        return Ok(beside);
+    }
     if draws[0] + draws[1] < DRAWS_MIN {
         return Err(Unclear::FewDraws(draws[0] + draws[1]));
     }
-    let works = [0, 1].map(|who| draws[who] as f64 * paces_ns[who] / window.length_ns());
-    let work = works[0] + works[1];
     let share = works[0].min(works[1]) / work;
     if share < SHARE_MIN {
         return Err(Unclear::Starved(share));
     }
-    let execution = Execution::SideBySide;
-    let beside = Verdict { execution, slice_us: None, switch_us: None, turns: 0, draws, work };
-    if software || work > WORK_MAX {
+    if work > WORK_MAX {
         return Ok(beside);
     }
     let in_order = overtaken(together, window) < OVERTAKEN_MIN;
