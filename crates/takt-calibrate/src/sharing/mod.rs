@@ -211,3 +211,36 @@ fn delay_us(bench: &Bench, load: &Load, pace_ns: f64) -> f64 {
     times.sort_by(f64::total_cmp);
     (times[ROUND_TRIPS / 2] - pace_ns).max(0.0) / 1000.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(execution: Execution, software: bool) -> String {
+        let spread = |median: f64| Some(Spread { lower: median - 10.0, median, upper: median + 10.0 });
+        let verdict = Verdict {
+            execution,
+            slice_us: execution.slice_us().and_then(spread),
+            switch_us: execution.switch_us().and_then(spread),
+            turns: 1270,
+            draws: [16_000, 15_900],
+            work: 0.87,
+        };
+        Finding { verdict, draw_us: [41.2, 41.4], delay_us: 30.0, software }.to_string()
+    }
+
+    #[test]
+    fn findings_are_one_line_with_how_sure_they_are() {
+        let draws = "16000 draws of 41 µs and 15900 of 41 µs";
+        let turns = said(Execution::TimeShared { slice_us: 1040.0, switch_us: 160.0 }, false);
+        let slice = "a process keeps the GPU for 1040 µs (quartiles 1030 to 1050)";
+        let switch = "a change costs 160 µs (quartiles 150 to 170)";
+        assert_eq!(turns, format!("time-shared; {slice}, {switch}; 1270 turns, {draws}"));
+        let order = said(Execution::InOrder { switch_us: 20.0 }, false);
+        assert!(order.starts_with("in order of submission; a change of processes costs 20 µs"), "{order}");
+        let beside = said(Execution::SideBySide, true);
+        let by = "processes run side by side: time-shared by the operating system, no slice found";
+        assert!(beside.starts_with(by), "{beside}");
+        assert!(!said(Execution::SideBySide, false).contains("operating system"));
+    }
+}
