@@ -1,10 +1,12 @@
 //! A GPU without a window, and how long it takes for what.
 
+mod load;
 mod place;
 mod probe;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+pub(crate) use load::Load;
 pub use place::Place;
 pub use takt_gl::measure::Source;
 
@@ -101,6 +103,10 @@ pub struct Bench {
     timer: Option<Timer>,
     source: Source,
 }
+
+/// A fence that was submitted, until somebody has waited for it.
+#[derive(Debug)]
+pub(crate) struct Fence(usize);
 
 /// Side of the surface at first.
 const FIRST_SIDE: u32 = 256;
@@ -225,10 +231,23 @@ impl Bench {
             start = Instant::now();
         }
         let fence = self.egl.new_fence(self.display);
-        if fence == 0 || !self.egl.wait_fence(self.display, fence) {
+        if fence == 0 || !self.egl.wait_fence(self.display, fence, u64::MAX) {
             self.gl.finish();
         }
         start.elapsed().as_nanos() as f64
+    }
+
+    /// Hands over all work so far, with a fence behind it.
+    pub(crate) fn submit(&self, what: &'static str) -> Result<Fence, Problem> {
+        let fence = self.egl.new_fence(self.display);
+        self.gl.flush();
+        if fence == 0 { Err(Problem::Gl(self.gl.error(), what)) } else { Ok(Fence(fence)) }
+    }
+
+    /// Waits until a fence is passed; false if it is not within this time.
+    pub(crate) fn wait(&self, fence: Fence, most: Duration) -> bool {
+        let most_ns = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
+        self.egl.wait_fence(self.display, fence.0, most_ns)
     }
 
     fn once(&self, work: &mut dyn FnMut()) -> f64 {

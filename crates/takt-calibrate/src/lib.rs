@@ -5,6 +5,7 @@
 //! * [`profile`] measures the constants of a machine: work of several sizes, and lines through it.
 //! * [`train`] measures generated shaders, so that models can be trained on them.
 //! * [`programs`] measures programs that `takt run` has seen, one by one.
+//! * [`sharing`] finds out how two processes share the GPU.
 //! * [`store`] keeps all that per GPU and driver, where `takt run` finds them.
 //!
 //! Nothing here decides what costs depend on: that is `takt-predict`'s part.
@@ -16,6 +17,7 @@ pub mod fit;
 pub mod profile;
 pub mod programs;
 mod random;
+pub mod sharing;
 pub mod store;
 mod sys;
 pub mod train;
@@ -68,6 +70,15 @@ pub enum Problem {
         /// Its words.
         reason: String,
     },
+    /// The second process that sharing is measured with.
+    #[error("the second process {0}")]
+    Peer(String),
+    /// A draw of microseconds did not end.
+    #[error("a short draw did not end within {0} s")]
+    Stuck(u64),
+    /// What was measured says nothing.
+    #[error("{0}")]
+    Unclear(String),
     /// Something else reported an error.
     #[error("GL reports the error {0:#x} while measuring {1}")]
     Gl(u32, &'static str),

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use takt_predict::profile::Profile;
+use takt_predict::profile::{Profile, Sharing};
 use takt_predict::programs::{ProgramRates, Sources};
 use takt_predict::shaders::{self, ShaderModels};
 use takt_predict::store;
@@ -46,6 +46,16 @@ pub struct BadFile {
     pub path: PathBuf,
     /// What is wrong with it.
     pub reason: String,
+}
+
+/// How processes share a GPU, by the first of these stores that knows it; see [`all`].
+///
+/// # Errors
+///
+/// If a profile is damaged.
+pub fn sharing(stores: &[PathBuf], gpu: &str, driver: &str) -> Result<Option<Sharing>, BadFile> {
+    let found = stores.iter().map(|store| Shelf::new(store, gpu, driver).sharing());
+    found.map(Result::transpose).find_map(|found| found).transpose()
 }
 
 /// What is kept about one GPU with one driver.
@@ -111,6 +121,15 @@ impl Shelf {
             let body = store::unseal(text).map_err(|error| error.to_string())?;
             Profile::parse(body).map_err(|error| error.to_string())
         })
+    }
+
+    /// How processes share the GPU; none if nobody has measured it.
+    ///
+    /// # Errors
+    ///
+    /// If the profile is damaged.
+    pub fn sharing(&self) -> Result<Option<Sharing>, BadFile> {
+        Ok(self.profile()?.and_then(|profile| profile.sharing))
     }
 
     /// The trained models; none if there are none.
@@ -244,6 +263,8 @@ pub fn replace(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::
 
 #[cfg(test)]
 mod tests {
+    use takt_predict::profile::Execution;
+
     use super::*;
 
     #[test]
@@ -264,6 +285,25 @@ mod tests {
         fs::write(shelf.models_path(), [0xff, 0]).unwrap();
         let error = shelf.models().unwrap_err().to_string();
         assert!(error.contains("shaders.txt: line 1: expected"), "{error}");
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn sharing_is_found_in_the_first_store_that_knows_it() {
+        let root = env::temp_dir().join(format!("takt-sharing-{}", std::process::id()));
+        let stores = ["own", "none", "system"].map(|name| root.join(name));
+        let execution = Execution::TimeShared { slice_us: 1024.0, switch_us: 160.0 };
+        let sharing = Some(Sharing { execution, delay_us: 40.0 });
+        // As an older version left it.
+        let old = Shelf::new(&stores[0], "a GPU", "1.0");
+        old.keep_profile(Profile::default().to_text()).unwrap();
+        assert_eq!(super::sharing(&stores, "a GPU", "1.0").unwrap(), None);
+        let text = Profile { sharing, ..Profile::default() }.to_text();
+        Shelf::new(&stores[2], "a GPU", "1.0").keep_profile(text).unwrap();
+        assert_eq!(super::sharing(&stores, "a GPU", "1.0").unwrap(), sharing);
+        assert_eq!(super::sharing(&stores, "a GPU", "2.0").unwrap(), None);
+        fs::write(old.profile_path(), "takt-profile 1\n").unwrap();
+        assert!(super::sharing(&stores, "a GPU", "1.0").is_err());
         fs::remove_dir_all(&root).unwrap();
     }
 

@@ -1,6 +1,7 @@
 //! `takt profile`: the constants of a GPU, by measuring.
 
 mod programs;
+mod sharing;
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +18,12 @@ use crate::Answer;
 use crate::output;
 use crate::table::Table;
 use programs::ProgramFound;
+use sharing::SharingFound;
 
 /// Measures what work costs on a GPU by itself: submitting a command group, a draw call, clearing,
-/// depth test and blending, samples, showing a frame, moving bytes. Takes seconds; nothing else
-/// should use the GPU (or the CPU, if that renders) meanwhile.
+/// depth test and blending, samples, showing a frame, moving bytes. Then, with a second process,
+/// how the GPU shares itself between processes. Takes seconds; nothing else should use the GPU (or
+/// the CPU, if that renders) meanwhile.
 ///
 /// The constants are kept per GPU and driver, and `takt run` finds them there:
 ///
@@ -52,6 +55,9 @@ pub(crate) struct ProfileArgs {
     /// Write the profile to a file (for `takt run --profile FILE`) and keep nothing.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Be the second process that sharing is measured with, with draws of so many loops.
+    #[arg(long, hide = true, value_name = "LOOPS", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    peer: Option<u32>,
 }
 
 /// What `takt profile` and `takt train` have in common.
@@ -109,6 +115,8 @@ pub(crate) struct ProfileFindings {
     constants: Vec<ConstantFound>,
     /// Experiments that failed, with the reason; their constants have defaults.
     failed: Vec<String>,
+    /// How processes share the GPU; none if that was not measured.
+    sharing: Option<SharingFound>,
     /// Programs that were seen, measured one by one.
     programs: Vec<ProgramFound>,
 }
@@ -123,6 +131,7 @@ impl ProfileFindings {
             path: path.display().to_string(),
             constants: Vec::new(),
             failed: Vec::new(),
+            sharing: None,
             programs: Vec::new(),
         }
     }
@@ -173,24 +182,18 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<Answer> {
     if args.show {
         return show(&args.common.store()?);
     }
+    if let Some(loops) = args.peer {
+        return sharing::serve(args.common.device, loops);
+    }
     let mut bench = args.common.open()?;
     let findings = if args.programs { only_programs(args, &mut bench)? } else { all(args, &mut bench)? };
     output::json(args.common.json.as_deref(), &findings)?;
     Ok(Answer::Yes)
 }
 
-/// Measures the constants, then programs that were seen.
+/// Measures the constants and how processes share the GPU, then programs that were seen.
 fn all(args: &ProfileArgs, bench: &mut Bench) -> anyhow::Result<ProfileFindings> {
-    let bar = output::progress(1, "starting");
-    let calibration = measure(bench, args.quick, &mut |what, done, all| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-        bar.set_message(what);
-    })?;
-    bar.finish_and_clear();
-    for (name, problem) in &calibration.failed {
-        output::warn(&format!("takt: {name} could not be measured: {problem}; they count as free"));
-    }
+    let calibration = calibrated(args, bench)?;
     let text = calibration.to_text(bench.source());
     let path = match &args.output {
         Some(path) => {
@@ -199,14 +202,38 @@ fn all(args: &ProfileArgs, bench: &mut Bench) -> anyhow::Result<ProfileFindings>
         }
         None => keep(&args.common.store()?, bench, text)?,
     };
-    args.common.print(&format!("\n{}\nkept in {}\n", table(&calibration), path.display()))?;
+    let shared = calibration.sharing.as_ref().map(|sharing| format!("sharing  {sharing}\n"));
+    let (table, shared) = (table(&calibration), shared.unwrap_or_default());
+    args.common.print(&format!("\n{table}\n{shared}kept in {}\n", path.display()))?;
     let mut findings = ProfileFindings::new(bench, &path);
     findings.constants = calibration.constants.iter().map(ConstantFound::from).collect();
     findings.failed = calibration.failed.iter().map(|(name, problem)| format!("{name}: {problem}")).collect();
+    findings.sharing = calibration.sharing.as_ref().map(SharingFound::from);
     if args.output.is_none() {
         findings.programs = measured_programs(args, bench, &calibration.profile)?.unwrap_or_default();
     }
     Ok(findings)
+}
+
+/// Measures all but programs, and says what could not be measured.
+fn calibrated(args: &ProfileArgs, bench: &mut Bench) -> anyhow::Result<Calibration> {
+    let bar = output::progress(1, "starting");
+    let mut calibration = measure(bench, args.quick, &mut |what, done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+        bar.set_message(what);
+    })?;
+    bar.set_message("sharing");
+    let found = sharing::measure(bench, args.quick);
+    bar.finish_and_clear();
+    for (name, problem) in &calibration.failed {
+        output::warn(&format!("takt: {name} could not be measured: {problem}; they count as free"));
+    }
+    if let Err(problem) = &found {
+        output::warn(&format!("takt: how processes share the GPU could not be measured: {problem}"));
+    }
+    calibration.share(found);
+    Ok(calibration)
 }
 
 /// Measures programs that were seen, with constants that are kept.

@@ -52,12 +52,19 @@ fn a_profile_is_measured_kept_and_used() {
         assert!(value(key) > 0.0, "{key}: {findings:#}");
     }
     assert!(value("msaa.4") >= 1.0 && value("dispatch_upper_ns") >= value("dispatch_lower_ns"));
+    // A renderer on the CPU has no slices, and none are made up.
+    let sharing = &findings["sharing"];
+    assert_eq!(sharing["execution"], "side-by-side", "{findings:#}");
+    assert!(sharing["slice_us"].is_null() && sharing["switch_us"].is_null(), "{findings:#}");
     assert!(findings["source"].as_str().is_some_and(|source| source.starts_with("fences")), "{findings:#}");
 
     let path = file(&store, "profile.txt");
     assert_eq!(findings["path"], path.display().to_string());
     let shown = text(&done(command("profile", &store).arg("--show")).stdout);
     assert!(shown.contains("llvmpipe") && shown.contains("flush_ns: R²"), "{shown}");
+    assert!(shown.contains("# sharing: processes run side by side: time-shared by"), "{shown}");
+    let kept = fs::read_to_string(&path).expect("the profile");
+    assert!(kept.contains("sharing.execution = side-by-side\n") && !kept.contains("slice_us"), "{kept}");
 
     // The command itself is a GL ES program.
     let table = products().join("calibrate.csv");

@@ -9,11 +9,15 @@
 //! draw_ns = 310.5
 //! ```
 //!
-//! Every key is in [`KEYS`]; the first two numbers must be there, and all others have defaults
-//! that mean "costs nothing". The file is user input: whatever it holds, reading it ends with a
-//! profile or with the line that is wrong.
+//! Every key is in [`KEYS`] or in [`SHARING_KEYS`]; the first two numbers must be there, and all
+//! others of [`KEYS`] have defaults that mean "costs nothing". The file is user input: whatever it
+//! holds, reading it ends with a profile or with the line that is wrong.
+
+mod sharing;
 
 use thiserror::Error;
+
+pub use sharing::{Execution, SHARING_KEYS, Sharing};
 
 /// The version that is written, and the only one that is read.
 pub const PROFILE_VERSION: u32 = 1;
@@ -53,6 +57,8 @@ pub struct Profile {
     pub swap: SwapConstants,
     /// Moving bytes.
     pub memory: MemoryConstants,
+    /// How processes share the GPU; none if nobody has measured it.
+    pub sharing: Option<Sharing>,
 }
 
 /// What clearing costs.
@@ -139,6 +145,7 @@ impl Default for Profile {
             clear: ClearConstants { fast_ns: 0.0, pixel_ns: [0.0; 8], byte_ns: 0.0 },
             swap: SwapConstants { pixel_ns: 0.0, write_byte_ns: 0.0, read_byte_ns: 0.0, tile_bytes: 64.0 },
             memory: MemoryConstants::default(),
+            sharing: None,
         }
     }
 }
@@ -212,16 +219,19 @@ impl Profile {
         }
         let mut profile = Self::default();
         let mut seen = 0u64;
+        let mut sharing = sharing::Lines::default();
         for (number, line) in lines {
-            profile.read_line(line, &mut seen).map_err(|problem| fail(number, problem))?;
+            profile.read_line(line, &mut seen, &mut sharing).map_err(|problem| fail(number, problem))?;
         }
+        let end = text.lines().count().max(1);
+        profile.sharing = sharing.finish().map_err(|problem| fail(end, problem))?;
         match (0..REQUIRED).find(|key| seen & (1 << key) == 0) {
-            Some(key) => Err(fail(text.lines().count().max(1), Problem::Missing(KEYS[key]))),
+            Some(key) => Err(fail(end, Problem::Missing(KEYS[key]))),
             None => Ok(profile),
         }
     }
 
-    fn read_line(&mut self, line: &str, seen: &mut u64) -> Result<(), Problem> {
+    fn read_line(&mut self, line: &str, seen: &mut u64, sharing: &mut sharing::Lines) -> Result<(), Problem> {
         let (key, value) = line.split_once('=').ok_or(Problem::NoValue)?;
         let (key, value) = (key.trim(), value.trim());
         if let Some(name) = self.name(key) {
@@ -231,16 +241,15 @@ impl Profile {
             value.clone_into(name);
             return Ok(());
         }
+        if sharing.read(key, value)? {
+            return Ok(());
+        }
         let at = KEYS.iter().position(|known| *known == key).ok_or(Problem::UnknownKey)?;
         if *seen & (1 << at) != 0 {
             return Err(Problem::Twice(KEYS[at]));
         }
         *seen |= 1 << at;
-        let number: f64 = value.parse().ok().ok_or(Problem::NoNumber(KEYS[at]))?;
-        if !(0.0..=VALUE_MAX).contains(&number) {
-            return Err(Problem::OutOfRange(KEYS[at]));
-        }
-        *self.numbers()[at] = number;
+        *self.numbers()[at] = number(KEYS[at], value)?;
         Ok(())
     }
 
@@ -260,8 +269,14 @@ impl Profile {
         for (key, number) in KEYS.iter().zip(self.clone().numbers()) {
             text += &format!("{key} = {number}\n");
         }
-        text
+        text + &self.sharing.map(|sharing| sharing.to_text()).unwrap_or_default()
     }
+}
+
+/// A number that may be a constant.
+fn number(key: &'static str, value: &str) -> Result<f64, Problem> {
+    let number: f64 = value.parse().ok().ok_or(Problem::NoNumber(key))?;
+    if (0.0..=VALUE_MAX).contains(&number) { Ok(number) } else { Err(Problem::OutOfRange(key)) }
 }
 
 /// A name that fits on a line: drivers can say what they like.
@@ -320,6 +335,15 @@ pub enum Problem {
     /// A number that is negative, too large or not finite.
     #[error("{0} must be between 0 and {VALUE_MAX:e}")]
     OutOfRange(&'static str),
+    /// An execution model that does not exist.
+    #[error("{0} is one of side-by-side, in-order and time-shared")]
+    NoExecution(&'static str),
+    /// A slice without a length.
+    #[error("{0} must be more than 0")]
+    Zero(&'static str),
+    /// A key that does not belong to the execution model that the file names.
+    #[error("{0} does not belong to this sharing.execution")]
+    Stray(&'static str),
     /// A name that is too long.
     #[error("names have {NAME_BYTES_MAX} bytes at most")]
     LongName,

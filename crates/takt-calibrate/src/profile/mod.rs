@@ -14,6 +14,7 @@ use takt_predict::profile::Profile;
 use crate::Problem;
 use crate::bench::{Bench, Effort, Source};
 use crate::fit::Quality;
+use crate::sharing::Finding;
 
 /// A constant, and how well it fits.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,15 +38,31 @@ pub struct Calibration {
     pub constants: Vec<Constant>,
     /// Experiments that failed, and why; their constants have defaults.
     pub failed: Vec<(&'static str, Problem)>,
+    /// How processes share the GPU, if that was measured.
+    pub sharing: Option<Finding>,
 }
 
 impl Calibration {
+    /// Adds how processes share the GPU, or why nobody knows; all else is kept.
+    pub fn share(&mut self, found: Result<Finding, Problem>) {
+        match found {
+            Ok(finding) => {
+                self.profile.sharing = Some(finding.sharing());
+                self.sharing = Some(finding);
+            }
+            Err(problem) => self.failed.push(("sharing", problem)),
+        }
+    }
+
     /// The profile as text, with the quality of each constant as a remark.
     pub fn to_text(&self, source: Source) -> String {
         let mut text = self.profile.to_text();
         text += &format!("# measured by {source}\n");
         for constant in &self.constants {
             text += &format!("# {constant}\n");
+        }
+        if let Some(sharing) = &self.sharing {
+            text += &format!("# sharing: {sharing}\n");
         }
         for (name, problem) in &self.failed {
             text += &format!("# {name}: not measured ({problem})\n");
@@ -121,7 +138,7 @@ pub fn measure(
             failed.push((name, problem));
         }
     }
-    Ok(Calibration { profile: lab.profile, constants: lab.constants, failed })
+    Ok(Calibration { profile: lab.profile, constants: lab.constants, failed, sharing: None })
 }
 
 /// Where experiments are made.

@@ -158,9 +158,10 @@ impl Egl {
         unsafe { real::eglCreateSyncKHR(display as Ptr, SYNC_FENCE, ptr::null_mut()) as usize }
     }
 
-    /// Submits what is pending and waits for a fence; false if the driver does not wait.
-    pub(crate) fn wait_fence(&self, display: usize, fence: usize) -> bool {
-        let passed = self.wait_sync(display, fence, FLUSH_COMMANDS, u64::MAX) == SATISFIED;
+    /// Submits what is pending and waits for a fence, so long at most; false if the driver does not
+    /// wait, or not long enough. The fence is gone then.
+    pub(crate) fn wait_fence(&self, display: usize, fence: usize, most_ns: u64) -> bool {
+        let passed = self.wait_sync(display, fence, FLUSH_COMMANDS, most_ns) == SATISFIED;
         self.destroy_sync(display, fence);
         passed
     }

@@ -66,6 +66,14 @@ pub(crate) fn evictions() -> i64 {
     unsafe { usage.assume_init() }.ru_nivcsw
 }
 
+/// Nanoseconds of `CLOCK_MONOTONIC`, which all processes share.
+pub(crate) fn now_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: one structure is written; every kernel has this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
 /// Finds a function for the table of entry points; null if there is none.
 unsafe extern "C" fn find(name: *const c_char) -> *mut c_void {
     let Some(Ok(libraries)) = LIBRARIES.get() else { return std::ptr::null_mut() };

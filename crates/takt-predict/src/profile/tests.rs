@@ -49,10 +49,52 @@ fn a_knee_changes_the_slope() {
     assert_eq!([0.0, 10.0, 15.0].map(|bytes| cost.cost_ns(bytes)), [5.0, 15.0, 25.0]);
 }
 
+const HEAD: &str = "takt-profile 1\nflush_ns = 1\ndraw_ns = 1\n";
+
+#[test]
+fn sharing_is_kept_and_may_be_missing() {
+    let executions = [
+        Execution::SideBySide,
+        Execution::InOrder { switch_us: 12.5 },
+        Execution::TimeShared { slice_us: 1024.0, switch_us: 160.25 },
+    ];
+    for execution in executions {
+        let sharing = Some(Sharing { execution, delay_us: 45.5 });
+        let profile = Profile { sharing, ..Profile::default() };
+        assert_eq!(Profile::parse(&profile.to_text()), Ok(profile));
+    }
+    assert_eq!(Profile::parse(HEAD).unwrap().sharing, None, "as in files of older versions");
+    assert!(!Profile::default().to_text().contains("sharing"), "what nobody measured is not written");
+}
+
+#[test]
+fn sharing_must_be_whole() {
+    let problem = |lines: &str| problem(&format!("{HEAD}{lines}"));
+    let name = "sharing.execution";
+    assert_eq!(problem("sharing.slice_us = 5"), "line 4: sharing.execution is missing");
+    assert_eq!(
+        problem(&format!("{name} = magic")),
+        "line 4: sharing.execution is one of side-by-side, in-order and time-shared"
+    );
+    assert_eq!(problem(&format!("{name} = in-order")), "line 4: sharing.switch_us is missing");
+    let both = "sharing.slice_us = 1\nsharing.switch_us = 2";
+    assert!(problem(&format!("{name} = time-shared\nsharing.switch_us = 1")).contains("slice_us is missing"));
+    let zero = format!("{name} = time-shared\nsharing.switch_us = 1\nsharing.slice_us = 0");
+    assert!(problem(&zero).contains("slice_us must be more than 0"));
+    let stray = "does not belong to this sharing.execution";
+    assert!(problem(&format!("{name} = in-order\n{both}")).contains(stray));
+    assert!(problem(&format!("{name} = side-by-side\n{both}")).contains(stray));
+    assert!(problem(&format!("{name} = in-order\n{name} = in-order")).contains("was given before"));
+    assert!(problem("sharing.delay_us = -1").contains("must be between"));
+    assert!(problem("sharing.delay_us = 1\nsharing.delay_us = 1").contains("was given before"));
+}
+
 /// Lines that are nearly right reach further into the parser than noise does.
 fn any_line() -> impl Strategy<Value = String> {
-    let key = prop_oneof![prop::sample::select(KEYS.to_vec()).prop_map(str::to_owned), ".{0,12}"];
-    let value = prop_oneof![any::<f64>().prop_map(|value| value.to_string()), ".{0,12}"];
+    let keys = [&KEYS[..], &SHARING_KEYS].concat();
+    let key = prop_oneof![prop::sample::select(keys).prop_map(str::to_owned), ".{0,12}"];
+    let value =
+        prop_oneof![any::<f64>().prop_map(|value| value.to_string()), Just("in-order".to_owned()), ".{0,12}"];
     prop_oneof![(key, value).prop_map(|(key, value)| format!("{key} = {value}")), ".{0,30}"]
 }
 
