@@ -7,6 +7,9 @@
 //! @0 A 100 200s             at 0, A submits a group of 100 and one of 200 that ends its frame
 //! @0 A 100/150              a group predicted to take 100 that takes 150
 //! @0 A 100y                 a group that ends a batch, but not a frame
+//! @0 A 100?                 a group whose completion is not reported; also 100s?
+//! @5 A reports 2            the completion of group 2, counted from 0, is reported now
+//! @5 decisions              tell how many decisions were taken so far
 //! @5 set mpcg 2 delay 30    settings change: mpcg, delay, lower, min, fixed, heard, blocking, stretch
 //! @5 A revises 2 50         group 2, counted from 0, is predicted to take 50 now
 //! @5 A stride 2 etpf 300    A changes; @5 A priority 3; @5 A leaves; @5 A exits
@@ -15,12 +18,30 @@
 //! A 9 level high slice 20   its channel in the runlist; or low
 //! A 9 turns following       may follow itself on the GPU
 //! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME,
-//!                           tick SPAN, limit PERMILLE, background C/T, blocking SPAN, stretch SPAN
+//!                           tick SPAN, limit PERMILLE, background C/T, blocking SPAN, stretch SPAN,
+//!                           period SPAN of the display, timeout SPAN after which completions are lost
 //! preemptive                the GPU gives groups back
+//! gpu in-order              the GPU runs each group to its end, in the order of dispatch (default)
+//! gpu time-shared slice=10 switch=0
+//!                           the GPU serves apps round-robin, a slice each, and loses the switch cost
+//!                           whenever the app changes; these values are the defaults
 //! releases                  tell when apps may start frames, too
+//! predictions               tell by when the scheduler expects the GPU to start each group, too
 //! ```
 //!
-//! The outcome is what ran when, what was held and why, and which deadlines were met.
+//! The outcome is what ran when, what was held and why, and which deadlines were met. On a GPU that
+//! executes in order, a group is one line when it is dispatched, because its end is known:
+//!
+//! ```text
+//! 0..100 A 100 for 2        A's group of 100 runs from 0 to 100, for the deadline at the end of period 2
+//! ```
+//!
+//! On a time-shared GPU the end depends on what comes later, so it is a line of its own:
+//!
+//! ```text
+//! 0 grant A 100 for 2       A's group of 100 is dispatched at 0
+//! 190 end A 100             and ends at 190
+//! ```
 
 mod blocking;
 mod changes;
@@ -30,14 +51,15 @@ mod rig;
 mod runlist;
 mod servers;
 mod timegraph;
+mod turns;
 
 use expect_test::{Expect, expect};
 use std::string::ToString;
 
-use crate::policy::{Fifo, FrameDeadline};
+use crate::policy::{Fifo, Timeline};
 
 fn check(script: &str, expected: Expect) {
-    expected.assert_eq(&rig::play(script, alloc::boxed::Box::new(FrameDeadline::new())).to_string());
+    expected.assert_eq(&rig::play(script, alloc::boxed::Box::new(Timeline::new())).to_string());
 }
 
 fn check_fifo(script: &str, expected: Expect) {
