@@ -32,7 +32,10 @@ impl Scheduler {
         waiting.head.conservative = self.config.conservative(estimate);
         waiting.head.optimistic = self.config.margins.optimistic(estimate);
         waiting.head.costs_nothing = costs_nothing(waiting.head.kind, estimate);
-        self.lanes[index].head = queue.front().map(|front| front.head);
+        let lane = &mut self.lanes[index];
+        lane.head = queue.front().map(|front| front.head);
+        // Its target may have moved on because it was said to be longer.
+        lane.target = lane.due.max(lane.period_at(self.now));
         self.account_again(index);
     }
 

@@ -123,9 +123,9 @@ impl Timeline {
         for index in 0..lanes.len() {
             if !lanes[index].is_protected_now() {
                 self.consider(&mut pass, lanes, index)?;
-                if !lanes[index].protected && !gives_way(&lanes[index], &pass) {
-                    self.promise(&lanes[index], index, &pass);
-                }
+            }
+            if !gives_way(&lanes[index], &pass) {
+                self.keep_free(&lanes[index], index, &pass);
             }
             pass.clearance.keep(&lanes[index], context);
         }
@@ -171,6 +171,17 @@ impl Timeline {
             self.promise_own_clock(lane, owner, rest, pass);
         } else if rest > 0 || etpf > 0 {
             self.board.promise_frames(lane, owner, rest, etpf);
+        }
+    }
+
+    /// Keeps time free for what a lane has beyond its promises, from those that are less important.
+    fn keep_free(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
+        if !lane.protected {
+            return self.promise(lane, owner, pass);
+        }
+        let beyond = lane.front.remaining(lane.etpf).as_signed_ns() - owed(lane, &pass.context.config);
+        if beyond > 0 && !lane.clock.is_own() {
+            self.board.promise_frames(lane, owner, beyond, 0);
         }
     }
 
@@ -327,11 +338,15 @@ fn gives_way(lane: &Lane, pass: &Pass<'_>) -> bool {
     head.conservative >= Span::FOREVER || too_long && late && !relief
 }
 
-/// The lane at `index` was preferred to those that would have fitted, too.
+/// The lane at `index` was preferred to those that would have fitted, too, or wait for what it does now.
 fn hold_behind(lanes: &mut [Lane], index: usize) {
     let app = lanes[index].app;
-    let fitted = |lane: &&mut Lane| matches!(lane.hold, Some(Hold::Behind { .. }) | None);
-    for lane in lanes.iter_mut().filter(fitted) {
+    let waits = |lane: &&mut Lane| match lane.hold {
+        Some(Hold::Protects { app: protected }) => protected == app,
+        Some(Hold::Behind { .. }) | None => true,
+        Some(_) => false,
+    };
+    for lane in lanes.iter_mut().filter(waits) {
         lane.hold = lane.head.map(|_| Hold::Behind { app });
     }
 }

@@ -251,19 +251,25 @@ fn frames_after_the_next_one_are_reserved_as_well() {
 }
 
 #[test]
-fn a_reservation_that_comes_too_late_anyway_moves_on() {
-    // X keeps the GPU beyond period 0, so A's frame can only be for period 1; B fits before it.
+fn a_group_that_fits_nowhere_beside_a_contract_waits_whatever_its_priority() {
+    // A keeps 400 of each 1000, so X never fits. B fits once X is late and keeps no time free.
     check(
         "X 10
          A 9 etpf 400
          B 1
          mpcg 2
-         until 1000
+         until 3000
          @0 X 1100s
          @500 B 450s",
         expect![[r#"
-            0..1100 X 1100s for 1
-            1100..1550 B 450s for 1
+            0 hold X: protects A
+            500 hold B: protects A
+            601 hold B: protects X
+            1000 X missed frame 0 for 0 ×1
+            1000 B missed frame 0 for 0 ×1
+            1000..1450 B 450s for 1
+            1450 B frame 0 late 0
+            2000 X missed frame 0 for 1 ×1
         "#]],
     );
 }
@@ -446,7 +452,7 @@ fn a_group_that_was_held_back_for_its_length_goes_when_it_is_said_to_be_shorter(
             1000 hold B: behind A
             1400 A frame 1 met 1
             1400 hold B: protects A
-            1500..1600 B 100s for 3
+            1500..1600 B 100s for 2
             1600 B frame 0 late 0
             1900 refused B: no such group in flight
         "#]],

@@ -174,8 +174,8 @@ fn no_grant_is_stretched_beyond_the_deadline_of_a_reservation_in_flight() {
 }
 
 #[test]
-fn an_equally_urgent_app_with_a_higher_priority_goes_whatever_is_in_flight() {
-    // The two would be done at 1140. Both are due at 1000, and X has the higher priority.
+fn an_app_without_a_contract_waits_for_one_in_flight_whatever_its_priority() {
+    // The two would be done at 1140. Both are due at 1000, and R has a contract.
     check(
         "gpu time-shared
          mpcg 2
@@ -187,8 +187,9 @@ fn an_equally_urgent_app_with_a_higher_priority_goes_whatever_is_in_flight() {
          @486 X 420",
         expect![[r#"
             480 grant R 240 for 0, starts by 480
-            486 grant X 420 for 0, starts by 720
-            950 end R 240
+            486 hold X: protects R
+            720 end R 240
+            720 grant X 420 for 1, starts by 720
         "#]],
     );
 }
@@ -207,7 +208,7 @@ fn an_app_that_misses_its_deadline_in_any_case_waits_for_a_reservation_in_flight
          @486 X 540",
         expect![[r#"
             480 grant R 240 for 0, starts by 480
-            486 hold X: behind R
+            486 hold X: protects R
             720 end R 240
             720 grant X 540 for 1, starts by 720
         "#]],
