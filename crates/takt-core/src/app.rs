@@ -1,5 +1,7 @@
 //! Apps, their parameters, and the command groups they submit.
 
+use core::hash::{Hash, Hasher};
+
 use crate::clock::Clock;
 use crate::limits::STRIDE_MAX;
 use crate::service::Service;
@@ -57,7 +59,7 @@ impl Stride {
 }
 
 /// What an app asks for. All of it may change while it runs.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct AppParams {
     /// Importance; unique.
     pub priority: Priority,
@@ -69,6 +71,17 @@ pub struct AppParams {
     pub clock: Clock,
     /// Which server it has, and how policies treat it.
     pub service: Service,
+}
+
+/// Hashes of runs with one display do not depend on there being others.
+impl Hash for AppParams {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.priority, self.stride, self.etpf).hash(state);
+        if self.clock != Clock::default() {
+            self.clock.hash(state);
+        }
+        self.service.hash(state);
+    }
 }
 
 /// What a command group is to its frame.

@@ -3,8 +3,9 @@
 //! * **Contracts.** Frames of a display, frames by an app's own clock, jobs of a bandwidth server, or none.
 //!   Each makes *promises*: a span of GPU time between a release and a due date. *Protected* is the longest
 //!   prefix of apps, by importance, whose contracts pass the offline test together ([`Lane::protected`]).
-//! * **Rules.** A protected group is bound by the protected promises that are due before its own; every other
-//!   group is bound by all protected promises, and by those of more important apps. A group that would break
+//! * **Rules.** A protected group is bound by the protected promises that are due before its own, and, as
+//!   long as estimates can be wrong, by those of more important apps; every other group is bound by all
+//!   protected promises, and by what more important apps have. A group that would break
 //!   a promise that binds it is held. Of the others, the earliest due goes first, ties to the more important
 //!   app. Work beyond what a frame was promised is not protected.
 //! * **The GPU.** The policy does not know how it executes. It is told when everything in flight is over, and
@@ -22,6 +23,9 @@
 mod board;
 mod clearance;
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::{Context, Policy};
 use crate::app::AppId;
 use crate::config::Config;
@@ -38,6 +42,8 @@ const WINDOW_FIRST: usize = 8;
 #[derive(Clone, Debug)]
 pub struct Timeline {
     board: Board,
+    /// Until when the GPU may be busy for the promises of more important apps, by lane.
+    limits: Vec<Free>,
     window_first: usize,
     /// When the next reservation of an absent frame lapses.
     lapse: i64,
@@ -84,7 +90,14 @@ struct Pass<'a> {
 impl Timeline {
     /// With no apps yet.
     pub fn new() -> Self {
-        Self { board: Board::new(), window_first: WINDOW_FIRST, lapse: FOREVER, timeout: None, room: 0 }
+        Self {
+            board: Board::new(),
+            limits: Vec::new(),
+            window_first: WINDOW_FIRST,
+            lapse: FOREVER,
+            timeout: None,
+            room: 0,
+        }
     }
 
     /// Always looks as far as it can: the slow oracle for the windowed look-ahead.
@@ -112,6 +125,7 @@ impl Timeline {
         for (index, lane) in lanes.iter_mut().enumerate() {
             self.aim(lane, &ready, &context.config);
             if lane.protected {
+                self.limits[index] = self.board.free_for_all(ready.conservative, widest)?;
                 self.promise(lane, index, &pass);
             }
         }
@@ -252,11 +266,13 @@ impl Timeline {
         head: &Head,
     ) -> Result<Free, TooNarrow> {
         let ready = pass.ready.conservative;
-        if lane.is_protected_now() && is_within_ledger(lane, head, &pass.context.config) {
-            return match self.board.free_before(ready, due, index) {
-                Err(TooNarrow) if pass.widest => Ok(Free { until: FOREVER, owner: None }),
-                other => other,
+        if lane.is_protected_now() && head.conservative <= pass.context.config.tuning.group_max {
+            let before = match self.board.free_before(ready, due, index) {
+                Err(TooNarrow) if pass.widest => Free { until: FOREVER, owner: None },
+                other => other?,
             };
+            let above = self.limits[index];
+            return Ok(if above.until < before.until { above } else { before });
         }
         let free = self.board.free_for_all(ready, pass.widest)?;
         pass.at_most = free.until - ready;
@@ -271,6 +287,7 @@ impl Policy for Timeline {
 
     fn prepare(&mut self, config: &Config) {
         self.board.prepare(config.apps_max as usize);
+        self.limits = vec![Free { until: FOREVER, owner: None }; config.apps_max as usize];
     }
 
     fn chooses_freely(&self) -> bool {
