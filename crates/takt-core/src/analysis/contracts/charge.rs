@@ -1,0 +1,120 @@
+//! What a GPU adds to the work of an app.
+
+use super::Claim;
+use crate::config::Margins;
+use crate::time::Span;
+
+/// A GPU, as far as promises depend on it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Gpu {
+    /// How it executes what was dispatched.
+    pub order: Order,
+    /// How long before the GPU runs empty a group must be let in for the GPU not to stand still. A
+    /// group that may begin on an empty GPU may then also follow what is in flight this early.
+    pub lead: Span,
+    /// Divisible work of apps without a promise that may be on the GPU at any time.
+    pub foreign: Option<Foreign>,
+}
+
+/// How a GPU executes groups that were dispatched.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// One after the other, in the order of dispatch.
+    InOrder {
+        /// Added to each group.
+        per_group: Span,
+        /// Added to each frame, and once more for each of its gaps.
+        per_frame: Span,
+    },
+    /// Contexts take turns, so that any of the dispatched groups may be the last to end.
+    TimeShared {
+        /// Added to each group, besides switches.
+        per_group: Span,
+        /// Added to each frame, and once more for each of its gaps.
+        per_frame: Span,
+        /// Length of a turn.
+        slice: Span,
+        /// Time lost when another context takes its turn.
+        switch: Span,
+    },
+}
+
+/// Work that the GPU interrupts, and that therefore need not end.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Foreign {
+    /// Length of its turns.
+    pub slice: Span,
+    /// Longest piece that is not interrupted.
+    pub quantum: Span,
+    /// Length of the turns of those with a promise, beside it.
+    pub own_slice: Span,
+    /// Time lost when another context takes its turn.
+    pub switch: Span,
+}
+
+impl Gpu {
+    /// No delays: for tests on round numbers.
+    pub const IDEAL: Self = Self {
+        order: Order::InOrder { per_group: Span::ZERO, per_frame: Span::ZERO },
+        lead: Span::ZERO,
+        foreign: None,
+    };
+
+    /// A GPU that executes in order, with at most `mpcg` groups in flight.
+    pub fn in_order(margins: &Margins, mpcg: u32) -> Self {
+        let (per_group, per_frame) = (margins.per_group(mpcg), margins.per_frame(mpcg));
+        Self { order: Order::InOrder { per_group, per_frame }, lead: per_group + per_frame, foreign: None }
+    }
+
+    /// Time that a claim takes of the GPU: per frame, or per period of a server.
+    pub(super) fn cost(&self, claim: &Claim) -> Span {
+        if claim.span == Span::ZERO && claim.groups == 0 {
+            return Span::ZERO;
+        }
+        let groups = u64::from(claim.groups.max(1));
+        let (per_group, per_frame) = match self.order {
+            Order::InOrder { per_group, per_frame } | Order::TimeShared { per_group, per_frame, .. } => {
+                (per_group, per_frame)
+            }
+        };
+        let delays = per_group.times(groups) + per_frame.times(1 + u64::from(claim.gaps));
+        let turns = |slice| turns(claim.span, groups, group_max(claim), slice);
+        claim.span + delays + self.per_turn(turns)
+    }
+
+    /// Time that the longest group of a claim takes, if it begins just before others are released.
+    pub(super) fn longest_group(&self, claim: &Claim) -> Span {
+        if claim.span == Span::ZERO && claim.groups == 0 {
+            return Span::ZERO;
+        }
+        let group = group_max(claim);
+        group + self.lead + self.per_turn(|slice| group.as_ns().div_ceil(slice.as_ns().max(1)))
+    }
+
+    /// What turns add, if there are so many of a given length.
+    fn per_turn(&self, turns: impl Fn(Span) -> u64) -> Span {
+        let switches = match self.order {
+            Order::InOrder { .. } => Span::ZERO,
+            Order::TimeShared { slice, switch, .. } => switch.times(turns(slice)),
+        };
+        let foreign = self.foreign.map_or(Span::ZERO, |foreign| {
+            let turn = foreign.slice.max(foreign.quantum) + foreign.switch.times(2);
+            turn.times(turns(foreign.own_slice))
+        });
+        switches + foreign
+    }
+}
+
+/// The longest group, even if less than the mean was claimed.
+fn group_max(claim: &Claim) -> Span {
+    let mean = claim.span.as_ns().div_ceil(u64::from(claim.groups.max(1)));
+    claim.group_max.max(Span::from_ns(mean))
+}
+
+/// How many turns so many groups need together at most.
+fn turns(span: Span, groups: u64, group_max: Span, slice: Span) -> u64 {
+    let slice = slice.as_ns().max(1);
+    let each = groups.saturating_mul(group_max.as_ns().div_ceil(slice));
+    let together = span.as_ns().saturating_add(groups.saturating_mul(slice - 1)) / slice;
+    each.min(together)
+}
