@@ -231,12 +231,12 @@ impl Config {
 
     /// Time to reserve for each group beyond that.
     pub fn per_group(&self) -> Span {
-        self.gpu.per_group(&self.margins, self.mpcg)
+        self.margins.per_group(self.mpcg)
     }
 
     /// Time to reserve once per frame.
     pub fn per_frame(&self) -> Span {
-        self.gpu.per_frame(&self.margins, self.mpcg)
+        self.margins.per_frame(self.mpcg)
     }
 
     /// The same with every bound enforced.

@@ -4,7 +4,6 @@
 //! answers here and in [`crate::scheduler`]'s account of groups in flight: may another group enter; by when
 //! is everything in flight over; and which dispatched work can one more group still make late?
 
-use crate::config::Margins;
 use crate::time::Span;
 
 /// The execution model of a GPU.
@@ -52,22 +51,5 @@ impl Gpu {
             }
             _ => Span::ZERO,
         }
-    }
-
-    /// Time to reserve for each group of a frame beyond its length and its [switches](Self::switches).
-    ///
-    /// In order, the queue of the GPU hides most of the way there and back ([`Margins::per_group`]). On a
-    /// time-shared GPU that costs switches, a group may have to wait until all work in flight is over, so
-    /// that the GPU runs empty while the group is on its way: each group is charged the whole way.
-    pub fn per_group(self, margins: &Margins, mpcg: u32) -> Span {
-        match self {
-            Self::TimeShared { switch, .. } if switch > Span::ZERO => margins.turnaround(),
-            _ => margins.per_group(mpcg),
-        }
-    }
-
-    /// Time to reserve once per frame beyond what its groups are charged.
-    pub fn per_frame(self, margins: &Margins, mpcg: u32) -> Span {
-        margins.turnaround().saturating_sub(self.per_group(margins, mpcg))
     }
 }

@@ -1,6 +1,23 @@
 //! What a GPU adds to the work of an app.
+//!
+//! * **Delays.** The GPU may stand still, though a group waits, from the end of the last group in
+//!   flight until the scheduler heard of it and dispatched the next (the *turnaround*). Why was
+//!   that next group X, the first by due date, not in flight already?
+//!   1. X was not there: it is the first of its frame, or the first after a gap. `per_frame` pays.
+//!   2. X would have made promises to come late. The blocking of X has the turnaround in it
+//!      (`lead`), so X may begin that long before the GPU runs empty, and the GPU does not. If
+//!      groups end earlier than predicted, what is lost is less than what they left over.
+//!   3. X could make what is in flight and due earlier late, if it were to end first
+//!      ([`Order::TimeShared`] only). Whatever more there is of that frame comes before X, so its
+//!      last group is in flight: each frame does this to others once. Its `per_frame` pays.
+//!   4. All places were taken. If by groups of the same frame, they end one after the other, and
+//!      `per_group` has what the shortest ones do not cover. If by others: 1 or 3.
+//! * **It takes** that groups of one app run in order; that the next group of a frame is there when
+//!   the one before is dispatched, except for gaps; that apps without a promise take no places from
+//!   those with one; and that "late anyway" is judged without these charges.
+//! * **Turns.** A turn costs one switch, and a group that runs for c needs ⌈c / slice⌉ turns.
 
-use super::Claim;
+use super::{Claim, Kind};
 use crate::config::Margins;
 use crate::time::Span;
 
@@ -9,8 +26,8 @@ use crate::time::Span;
 pub struct Gpu {
     /// How it executes what was dispatched.
     pub order: Order,
-    /// How long before the GPU runs empty a group must be let in for the GPU not to stand still. A
-    /// group that may begin on an empty GPU may then also follow what is in flight this early.
+    /// How long before the GPU runs empty a group must be let in for the GPU not to stand still:
+    /// the longest time from the end of a group to the arrival of one that waited for that.
     pub lead: Span,
     /// Divisible work of apps without a promise that may be on the GPU at any time.
     pub foreign: Option<Foreign>,
@@ -66,6 +83,13 @@ impl Gpu {
         Self { order: Order::InOrder { per_group, per_frame }, lead: per_group + per_frame, foreign: None }
     }
 
+    /// A GPU whose contexts take turns, with at most `mpcg` groups in flight.
+    pub fn time_shared(margins: &Margins, mpcg: u32, slice: Span, switch: Span) -> Self {
+        let (per_group, per_frame) = (margins.per_group(mpcg), margins.per_frame(mpcg));
+        let order = Order::TimeShared { per_group, per_frame, slice, switch };
+        Self { order, lead: per_group + per_frame, foreign: None }
+    }
+
     /// Time that a claim takes of the GPU: per frame, or per period of a server.
     pub(super) fn cost(&self, claim: &Claim) -> Span {
         if claim.span == Span::ZERO && claim.groups == 0 {
@@ -77,7 +101,12 @@ impl Gpu {
                 (per_group, per_frame)
             }
         };
-        let delays = per_group.times(groups) + per_frame.times(1 + u64::from(claim.gaps));
+        // Each group of a server may come when there is nothing else of it.
+        let arrivals = match claim.kind {
+            Kind::Server { .. } => groups,
+            _ => 1 + u64::from(claim.gaps),
+        };
+        let delays = per_group.times(groups) + per_frame.times(arrivals);
         let turns = |slice| turns(claim.span, groups, group_max(claim), slice);
         claim.span + delays + self.per_turn(turns)
     }

@@ -157,6 +157,11 @@ fn gpus_add_what_they_cost() {
     assert_eq!(shared.cost(&many), us(2500 + 8 * 150 + 14 * 10));
     assert_eq!(shared.longest_group(&frame), us(1000 + 3 * 10));
     assert_eq!(shared.cost(&own(5, 5, 0)), us(150));
+    let usual = Gpu::time_shared(&margins, 5, us(400), us(10));
+    assert_eq!(usual.cost(&frame), us(2500 + 3 * 30 + 2 * 120 + 9 * 10));
+    assert_eq!(usual.longest_group(&frame), us(1000 + 150 + 3 * 10));
+    let served = Claim { gaps: 0, kind: Kind::Server { period: us(50_000) }, ..frame };
+    assert_eq!(usual.cost(&served), us(2500 + 3 * 150 + 9 * 10));
     assert_eq!(shared.cost(&Claim { groups: 0, ..own(5, 5, 0) }), us(0));
 }
 
