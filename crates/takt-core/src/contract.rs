@@ -3,9 +3,9 @@
 //! The scheduler, the simulator and `takt check` all ask here which apps are protected, so there is one
 //! answer.
 
-use crate::analysis::contracts::{self, Claim, Gpu, Kind, Order};
+use crate::analysis::contracts::{self, Claim, Gpu, Kind, Order, Workspace};
 use crate::app::AppParams;
-use crate::clock::Clock;
+use crate::clock::{Clock, DisplayId};
 use crate::config::Config;
 use crate::service::Reservation;
 use crate::time::Span;
@@ -31,9 +31,9 @@ pub fn is_promised(params: &AppParams) -> bool {
     params.etpf > Span::ZERO || matches!(params.service.reservation, Reservation::Own(_))
 }
 
-/// Whether all of these claims, which are complete, are covered together.
-pub fn is_covered(claims: &[Claim], config: &Config) -> bool {
-    contracts::test(claims, &gpu(config)).is_ok()
+/// Whether all of these claims are covered together. Takes no memory from the allocator.
+pub fn is_covered(claims: &[Claim], config: &Config, memory: &mut Workspace) -> bool {
+    frames_fit(claims, config).unwrap_or_else(|| contracts::test_in(memory, claims, &gpu(config)).is_ok())
 }
 
 /// The GPU for claims that include what it adds.
@@ -42,13 +42,33 @@ pub fn gpu(config: &Config) -> Gpu {
     Gpu { order: Order::InOrder { per_group: Span::ZERO, per_frame: Span::ZERO }, lead, foreign: None }
 }
 
+/// The answer for frames of one display, which takes two sums ([`crate::analysis::frames`]); `None` if there is
+/// anything else.
+fn frames_fit(claims: &[Claim], config: &Config) -> Option<bool> {
+    let (mut own, mut early, mut shown) = (Span::ZERO, Span::ZERO, None);
+    for claim in claims {
+        let Kind::Frames { period, display: Some(display), .. } = claim.kind else {
+            return None;
+        };
+        if *shown.get_or_insert(display) != display {
+            return None;
+        }
+        let display = DisplayId(u8::try_from(display).unwrap_or(u8::MAX));
+        let each_period = period == config.display(display).period_span();
+        *if each_period { &mut own } else { &mut early } += claim.span;
+    }
+    let display = DisplayId(u8::try_from(shown.unwrap_or(0)).unwrap_or(u8::MAX));
+    let period = config.display(display).period_span();
+    Some(own < period && own.times(2) + early < period.times(2))
+}
+
 /// How many of the first claims are covered together. Fewer claims are covered wherever more are, so halving
 /// finds it.
-pub fn covered(claims: &[Claim], config: &Config) -> usize {
+pub fn covered(claims: &[Claim], config: &Config, memory: &mut Workspace) -> usize {
     let (mut lo, mut hi) = (0, claims.len());
     while lo < hi {
         let mid = hi - (hi - lo) / 2;
-        if is_covered(&claims[..mid], config) { lo = mid } else { hi = mid - 1 }
+        if is_covered(&claims[..mid], config, memory) { lo = mid } else { hi = mid - 1 }
     }
     lo
 }

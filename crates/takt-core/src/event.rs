@@ -243,6 +243,8 @@ pub enum Refusal {
     NoSuchSlot,
     /// There is no display of that number.
     NoSuchDisplay,
+    /// The period of its own clock is out of range, or its deadline is zero or longer than the period.
+    ImpossibleClock,
     /// The slot is taken.
     SlotTaken,
     /// No app is attached at that slot.
@@ -282,6 +284,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchSlot => f.write_str("slot number beyond the configured number of apps"),
+            Self::ImpossibleClock => {
+                f.write_str("period of its own clock not within 0.1 ms to 4 s, or deadline longer than that")
+            }
             Self::NoSuchDisplay => f.write_str("no display of that number"),
             Self::SlotTaken => f.write_str("slot is taken"),
             Self::UnknownApp => f.write_str("no app is attached there"),

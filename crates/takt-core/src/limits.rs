@@ -3,8 +3,15 @@
 //! Reaching one is an event with a reason ([`crate::Refusal`]), never a panic and never a
 //! reallocation.
 
+use core::ops::RangeInclusive;
+
+use crate::time::Span;
+
 /// Displays one scheduler can have.
 pub const DISPLAYS_MAX: usize = 4;
+
+/// Periods that a clock of an app may have: 100 µs to 4 s.
+pub const OWN_PERIODS: RangeInclusive<Span> = Span::from_us(100)..=Span::from_ms(4_000);
 
 /// Apps one scheduler can hold.
 pub const APPS_MAX: usize = 4096;

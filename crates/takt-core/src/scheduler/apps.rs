@@ -7,8 +7,9 @@ use super::frames::Frames;
 use super::lane::Lane;
 
 use crate::app::{AppId, AppParams, GroupId};
+use crate::clock::Clock;
 use crate::event::{Action, Refusal};
-use crate::limits::LOOKAHEAD_MAX;
+use crate::limits::{DISPLAYS_MAX, LOOKAHEAD_MAX, OWN_PERIODS};
 use crate::refresh::lcm;
 use crate::time::Span;
 
@@ -117,6 +118,17 @@ impl Scheduler {
         let has_priority = |lane: &&Lane| self.slots[lane.app.index()].priority == params.priority;
         if let Some(by) = others().find(has_priority) {
             return Err(Refusal::PriorityTaken { by: by.app, priority: params.priority });
+        }
+        match params.clock {
+            Clock::Display(display) if usize::from(display.0) >= DISPLAYS_MAX => {
+                return Err(Refusal::NoSuchDisplay);
+            }
+            Clock::Own { period, deadline }
+                if !OWN_PERIODS.contains(&period) || deadline == Span::ZERO || deadline > period =>
+            {
+                return Err(Refusal::ImpossibleClock);
+            }
+            _ => {}
         }
         if self.feeds_itself(app, params) {
             return Err(Refusal::FeedsItself);

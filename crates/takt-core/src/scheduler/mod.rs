@@ -22,7 +22,7 @@ use frames::Frames;
 use in_flight::InFlight;
 use queue::Queue;
 
-use crate::analysis::contracts::Claim;
+use crate::analysis::contracts::{Claim, Workspace};
 use crate::app::{AppId, Priority};
 use crate::clock::{Clock, DisplayId};
 use crate::config::Config;
@@ -63,6 +63,7 @@ pub struct Scheduler {
     in_flight: InFlight,
     /// What apps claim, while it is looked at.
     claims: Vec<Claim>,
+    workspace: Workspace,
     /// Groups in flight when `mpcg` or the policy changed last: no more than that until the next
     /// dispatch.
     surplus: usize,
@@ -139,6 +140,7 @@ impl Scheduler {
             slots: (0..config.apps_max).map(|_| slot()).collect(),
             in_flight: InFlight::new(config.gpu),
             claims: Vec::with_capacity(config.apps_max as usize),
+            workspace: Workspace::for_claims(config.apps_max as usize),
             surplus: 0,
             waiting: 0,
             submissions: 0,

@@ -14,7 +14,7 @@ impl Scheduler {
         for lane in self.lanes.iter().map(params).filter(contract::is_promised) {
             self.claims.push(contract::claim(&lane, &self.config));
         }
-        let covered = contract::covered(&self.claims, &self.config);
+        let covered = contract::covered(&self.claims, &self.config, &mut self.workspace);
         self.lanes.iter_mut().for_each(|lane| lane.protected = false);
         for lane in self.lanes.iter_mut().filter(promised).take(covered) {
             lane.protected = true;

@@ -19,6 +19,7 @@ const REASON_STEPS_MAX: u32 = 1 << 10;
 const LONG_PERIODS: u64 = 16;
 
 /// A claim with everything that the GPU adds.
+#[derive(Copy, Clone, Debug)]
 struct Load {
     cost: u64,
     /// What its longest group can block others for.
@@ -65,10 +66,32 @@ impl Load {
 
 /// Whether the claims are covered together, with a delay besides that comes once.
 pub(super) fn test(claims: &[Claim], gpu: &Gpu, delay: Span) -> Result<(), Reason> {
+    test_in(&mut Workspace::for_claims(claims.len()), claims, gpu, delay)
+}
+
+/// Memory for a test.
+#[derive(Clone, Debug)]
+pub struct Workspace(Vec<Load>);
+
+impl Workspace {
+    /// Enough for so many claims.
+    pub fn for_claims(count: usize) -> Self {
+        Self(Vec::with_capacity(count))
+    }
+}
+
+/// The same in memory that is there.
+pub(super) fn test_in(
+    memory: &mut Workspace,
+    claims: &[Claim],
+    gpu: &Gpu,
+    delay: Span,
+) -> Result<(), Reason> {
     if claims.len() > APPS_MAX {
         return Err(Reason::Limit);
     }
-    let loads = loads(claims, gpu)?;
+    let loads = &mut memory.0;
+    fill(loads, claims, gpu)?;
     let Some(first) = loads.iter().map(|load| load.deadline).min() else {
         return Ok(());
     };
@@ -92,14 +115,14 @@ pub(super) fn first_due(claims: &[Claim]) -> Option<Span> {
 }
 
 /// All claims that promise something and cost something.
-fn loads(claims: &[Claim], gpu: &Gpu) -> Result<Vec<Load>, Reason> {
+fn fill(loads: &mut Vec<Load>, claims: &[Claim], gpu: &Gpu) -> Result<(), Reason> {
+    loads.clear();
     let blocks = !share_a_display(claims);
     let longest = |except: usize| {
         let others = claims.iter().enumerate().filter(|(index, _)| *index != except);
         let others = others.filter(|(_, claim)| claim.kind != Kind::None);
         others.map(|(_, claim)| gpu.longest_group(claim)).max().unwrap_or(Span::ZERO)
     };
-    let mut loads = Vec::with_capacity(claims.len());
     for (index, claim) in claims.iter().enumerate() {
         let (period, deadline, fluid) = match claim.kind {
             Kind::Frames { period, deadline, .. } => (period, deadline, false),
@@ -123,7 +146,7 @@ fn loads(claims: &[Claim], gpu: &Gpu) -> Result<Vec<Load>, Reason> {
             loads.push(Load { cost, group, period, deadline, jitter, fluid });
         }
     }
-    Ok(loads)
+    Ok(())
 }
 
 /// Whether everything that is claimed are frames of one display, which arrive with its periods.
@@ -136,16 +159,16 @@ fn share_a_display(claims: &[Claim]) -> bool {
     first.is_some() && displays.all(|display| display == first)
 }
 
-struct Set {
-    loads: Vec<Load>,
+struct Set<'a> {
+    loads: &'a [Load],
     delay: u64,
 }
 
-impl Set {
+impl Set<'_> {
     /// Demand and blocking in an interval of this length. Never falls as the interval grows.
     fn demand(&self, interval: u64) -> u64 {
         let (mut sum, mut blocking) = (u128::from(self.delay), 0);
-        for load in &self.loads {
+        for load in self.loads {
             let demand = load.demand(interval);
             sum += demand;
             blocking = u128::from(load.group).saturating_sub(demand).max(blocking);
@@ -230,7 +253,9 @@ impl Set {
 /// The definition: every interval up to a length, one by one.
 #[cfg(test)]
 pub(super) fn all_intervals(claims: &[Claim], gpu: &Gpu, longest: u64) -> Result<(), Reason> {
-    let set = Set { loads: loads(claims, gpu)?, delay: 0 };
+    let mut loads = Vec::new();
+    fill(&mut loads, claims, gpu)?;
+    let set = Set { loads: &loads, delay: 0 };
     let first = set.loads.iter().map(|load| load.deadline).min().unwrap_or(u64::MAX);
     match (first..=longest).find(|interval| set.demand(*interval) >= *interval) {
         Some(at) => Err(Reason::Missing { time: Span::ZERO, at: Span::from_ns(at) }),

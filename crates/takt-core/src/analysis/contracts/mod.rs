@@ -33,6 +33,7 @@ use crate::app::Stride;
 use crate::time::Span;
 
 pub use charge::{Foreign, Gpu, Order};
+pub use demand::Workspace;
 
 /// What an app claims.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -149,6 +150,11 @@ pub fn coverage(claims: &[Claim], gpu: &Gpu) -> Coverage {
 /// Whether all claims are covered together; why not, if they are not.
 pub fn test(claims: &[Claim], gpu: &Gpu) -> Result<(), Reason> {
     demand::test(claims, gpu, Span::ZERO)
+}
+
+/// The same, without taking memory from the allocator.
+pub fn test_in(memory: &mut Workspace, claims: &[Claim], gpu: &Gpu) -> Result<(), Reason> {
+    demand::test_in(memory, claims, gpu, Span::ZERO)
 }
 
 /// How much the span of one claim could grow, if all are covered as they are.

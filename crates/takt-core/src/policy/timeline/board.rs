@@ -157,6 +157,11 @@ impl Board {
         }
     }
 
+    /// Whether there is no room for another promise of its own.
+    pub(super) fn is_full(&self) -> bool {
+        self.overflowed
+    }
+
     /// End of the window.
     pub(super) fn end(&self) -> i64 {
         self.end

@@ -166,7 +166,8 @@ impl Timeline {
     /// although the app is entitled to it in every stride only.
     fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready, config: &Config) {
         let rest = owed(lane, config);
-        while self.board.due_of(lane, lane.target) < ready.free + rest {
+        // Beyond the window no frame binds.
+        while self.board.due_of(lane, lane.target) < (ready.free + rest).min(self.board.end()) {
             lane.target = lane.target + lane.stride.periods();
         }
         lane.target = lane.target.max(self.board.period_at(lane, ready.optimistic));
@@ -215,7 +216,7 @@ impl Timeline {
         if !begun {
             self.lapse = self.lapse.min(planned.saturating_add(patience) + 1);
         }
-        while release < self.board.end() {
+        while release < self.board.end() && !self.board.is_full() {
             let due = release + deadline;
             // What is late even without another group binds none.
             if span > 0 && (!begun || due >= pass.ready.free + span || release > planned) {

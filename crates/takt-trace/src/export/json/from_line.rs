@@ -188,6 +188,7 @@ fn refusal(reason: Refused, by: Option<u32>, number: Option<u64>) -> Result<Refu
     let number = || number.ok_or_else(|| "number: which one?".to_owned());
     Ok(match reason {
         Refused::NoSuchSlot => Refusal::NoSuchSlot,
+        Refused::ImpossibleClock => Refusal::ImpossibleClock,
         Refused::NoSuchDisplay => Refusal::NoSuchDisplay,
         Refused::SlotTaken => Refusal::SlotTaken,
         Refused::UnknownApp => Refusal::UnknownApp,

@@ -190,6 +190,7 @@ pub(super) enum Reason {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Refused {
     NoSuchSlot,
+    ImpossibleClock,
     NoSuchDisplay,
     SlotTaken,
     UnknownApp,

@@ -113,6 +113,7 @@ fn hold_line(app: u32, reason: Hold) -> Line {
 fn refused_line(app: u32, group: Option<GroupId>, refusal: Refusal) -> Line {
     let (reason, by, number) = match refusal {
         Refusal::NoSuchSlot => (Refused::NoSuchSlot, None, None),
+        Refusal::ImpossibleClock => (Refused::ImpossibleClock, None, None),
         Refusal::NoSuchDisplay => (Refused::NoSuchDisplay, None, None),
         Refusal::SlotTaken => (Refused::SlotTaken, None, None),
         Refusal::UnknownApp => (Refused::UnknownApp, None, None),
