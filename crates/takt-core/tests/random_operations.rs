@@ -2,7 +2,7 @@
 //! a few periods decides exactly as looking at all of them.
 
 use proptest::prelude::*;
-use takt_core::policy::{self, Context, FrameDeadline, Policy};
+use takt_core::policy::{self, Context, Policy, Timeline};
 use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
     Action, Adjustable, AppId, AppParams, Config, Cost, Estimate, Event, Gpu, GroupId, GroupKind, Lane,
@@ -255,8 +255,8 @@ proptest! {
         let margins = if exact { Margins::NONE } else { Margins::default() };
         let execution = if in_turn { Gpu::TURNS } else { Gpu::InOrder };
         let config = Config { gpu: execution, ..config(mpcg, margins) };
-        let mut fast = Driver::new(config, Box::new(FrameDeadline::new()));
-        let mut slow = Driver::new(config, Box::new(FrameDeadline::with_full_lookahead()));
+        let mut fast = Driver::new(config, Box::new(Timeline::new()));
+        let mut slow = Driver::new(config, Box::new(Timeline::with_full_lookahead()));
         for op in &ops {
             prop_assert_eq!(fast.apply(op), slow.apply(op), "after {:?}", op);
         }

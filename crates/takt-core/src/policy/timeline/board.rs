@@ -30,6 +30,9 @@ use crate::time::Time;
 /// Later than every due date. Times are signed nanoseconds since the clock's origin here.
 pub(super) const FOREVER: i64 = 1 << 60;
 
+/// No promise counts for more: thirteen days, so that sums of many fit.
+const LONGEST: i64 = 1 << 50;
+
 /// Promises outside of columns; beyond that the look-ahead is exhausted.
 const SINGLES_MAX: usize = 4 * APPS_MAX;
 
@@ -70,8 +73,11 @@ pub(super) struct Board {
     overflowed: bool,
     /// End of the window.
     end: i64,
-    /// What promises that stick out of the window owe.
+    /// There are promises beyond the window.
+    goes_on: bool,
+    /// What promises that stick out of the window owe, and the first of their releases.
     sticks_out: i64,
+    sticks_out_from: i64,
     /// Work that the walk has not done yet, by release; room for every promise.
     undone: Vec<(i64, i64)>,
     /// The answer for all promises, while nothing was added.
@@ -86,7 +92,9 @@ impl Board {
             sorted: true,
             overflowed: false,
             end: 0,
+            goes_on: false,
             sticks_out: 0,
+            sticks_out_from: FOREVER,
             undone: Vec::new(),
             answer: None,
         }
@@ -111,7 +119,8 @@ impl Board {
             columns.open_until(context.config.display(display), now, end);
         }
         self.singles.clear();
-        (self.sorted, self.overflowed, self.sticks_out, self.answer) = (true, false, 0, None);
+        (self.sorted, self.overflowed, self.goes_on, self.answer) = (true, false, false, None);
+        (self.sticks_out, self.sticks_out_from) = (0, FOREVER);
     }
 
     /// Whether a wider window shows no more.
@@ -141,14 +150,26 @@ impl Board {
             return;
         };
         self.answer = None;
-        self.sticks_out += self.displays[index_of(display)].reserve(lane, owner, rest, etpf, self.end);
+        let (rest, etpf) = (rest.min(LONGEST), etpf.min(LONGEST));
+        let (release, span) = self.displays[index_of(display)].reserve(lane, owner, rest, etpf, self.end);
+        self.stick_out(release, span);
+    }
+
+    /// A promise that is due after the window.
+    fn stick_out(&mut self, release: i64, span: i64) {
+        self.goes_on |= span > 0;
+        if release < self.end && span > 0 {
+            self.sticks_out += span.min(LONGEST);
+            self.sticks_out_from = self.sticks_out_from.min(release);
+        }
     }
 
     /// Adds a promise of its own.
     pub(super) fn promise(&mut self, promise: Promise) {
         self.answer = None;
+        let promise = Promise { span: promise.span.min(LONGEST), ..promise };
         if promise.due > self.end {
-            self.sticks_out += if promise.release < self.end { promise.span } else { 0 };
+            self.stick_out(promise.release, promise.span);
         } else if self.singles.len() < self.singles.capacity() {
             self.sorted &= self.singles.last().is_none_or(|last| last.due >= promise.due);
             self.singles.push(promise);
@@ -172,7 +193,7 @@ impl Board {
         if let Some(answer) = self.answer {
             return Ok(answer);
         }
-        if self.overflowed {
+        if self.overflowed || ready >= self.end {
             return if widest { Ok(Free { until: ready, owner: None }) } else { Err(TooNarrow) };
         }
         let most = self.walk(ready, FOREVER, usize::MAX, self.sticks_out);
@@ -185,16 +206,18 @@ impl Board {
 
     /// The same for promises that are due before `due` and of other lanes than `own`.
     pub(super) fn free_before(&mut self, ready: i64, due: i64, own: usize) -> Result<Free, TooNarrow> {
-        if due > self.end { Err(TooNarrow) } else { Ok(self.walk(ready, due, own, 0)) }
+        if due > self.end || ready >= self.end { Err(TooNarrow) } else { Ok(self.walk(ready, due, own, 0)) }
     }
 
     /// Walks back from the end of the window, where so much work comes `in`.
     fn walk(&mut self, ready: i64, before: i64, own: usize, comes_in: i64) -> Free {
         self.sort();
-        let mut walk =
-            Walk { at: self.end, free: Free { until: FOREVER, owner: None }, undone: &mut self.undone };
+        // What lies beyond is looked at only if a group is longer than the window.
+        let until = if self.goes_on && before == FOREVER { self.end } else { FOREVER };
+        let free = Free { until, owner: None };
+        let mut walk = Walk { at: self.end, free, undone: &mut self.undone };
         walk.undone.clear();
-        walk.add(i64::MIN, comes_in, None);
+        walk.add(self.sticks_out_from, comes_in, None);
         let mut cursors: [usize; DISPLAYS_MAX] = core::array::from_fn(|index| self.displays[index].used);
         let mut singles =
             self.singles.iter().filter(|promise| promise.due < before && promise.owner != own).peekable();
@@ -258,12 +281,8 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// Work that is due here.
     fn add(&mut self, release: i64, span: i64, owner: Option<usize>) {
-        if self.undone.is_empty() {
+        if self.undone.is_empty() && owner.is_some() {
             self.free = Free { until: self.at, owner };
-            if span == 0 {
-                self.free.until = if owner.is_none() { FOREVER } else { self.at };
-                return;
-            }
         }
         if span > 0 {
             self.free.owner = owner;
@@ -396,8 +415,9 @@ impl Columns {
         }
     }
 
-    /// Adds what `lane` owes; says how much of it sticks out of the window that ends at `end`.
-    fn reserve(&mut self, lane: &Lane, owner: usize, rest: i64, etpf: i64, end: i64) -> i64 {
+    /// Adds what `lane` owes; says when the first promise beyond the window that ends at `end` is released, and
+    /// its span.
+    fn reserve(&mut self, lane: &Lane, owner: usize, rest: i64, etpf: i64, end: i64) -> (i64, i64) {
         let (stride, lead) = (lane.stride.get() as usize, lane.stride.lead());
         let (mut column, mut span) = (self.column(lane.target), rest);
         while column < self.window {
@@ -410,7 +430,7 @@ impl Columns {
             (column, span) = (column.saturating_add(stride), etpf);
         }
         let release = column.saturating_sub(usize::from(lead > 0));
-        if release < self.known && self.starts[release] < end { span } else { 0 }
+        if release < self.known { (self.starts[release], span) } else { (end, span) }
     }
 
     /// Whether a column has promises that are due before `before`.

@@ -38,12 +38,16 @@ use clearance::Clearance;
 /// Periods to look at first; the window grows only if that does not settle the question.
 const WINDOW_FIRST: usize = 8;
 
+/// Frames of a silent app that are given up in one decision. Where more would be, no frame ever fits.
+const GIVEN_UP_MAX: u64 = 16;
+
 /// The timeline of promises.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     board: Board,
     /// Until when the GPU may be busy for the promises of more important apps, by lane.
-    limits: Vec<Free>,
+    limits: Vec<Option<Free>>,
+    all_limits: bool,
     window_first: usize,
     /// When the next reservation of an absent frame lapses.
     lapse: i64,
@@ -85,6 +89,36 @@ struct Pass<'a> {
     widest: bool,
     /// What was free for all before, at most.
     at_most: i64,
+    /// The earliest due date of a protected lane seen so far.
+    first_due: i64,
+    /// A due date, and the promises before it that a protected group would have broken.
+    broken: Option<(i64, Free)>,
+}
+
+impl Ready {
+    fn new(context: &Context) -> Self {
+        Self {
+            now: ns(context.now),
+            conservative: ns(context.ready_c),
+            optimistic: ns(context.ready_o),
+            free: ns(context.free_o),
+        }
+    }
+}
+
+impl<'a> Pass<'a> {
+    fn new(context: &'a Context, widest: bool) -> Self {
+        Self {
+            context,
+            ready: Ready::new(context),
+            clearance: Clearance::new(context),
+            best: None,
+            widest,
+            at_most: FOREVER,
+            first_due: FOREVER,
+            broken: None,
+        }
+    }
 }
 
 impl Timeline {
@@ -93,6 +127,7 @@ impl Timeline {
         Self {
             board: Board::new(),
             limits: Vec::new(),
+            all_limits: false,
             window_first: WINDOW_FIRST,
             lapse: FOREVER,
             timeout: None,
@@ -113,19 +148,10 @@ impl Timeline {
         window: usize,
     ) -> Result<Option<usize>, TooNarrow> {
         self.board.open(context, window);
-        self.lapse = FOREVER;
-        let ready = Ready {
-            now: ns(context.now),
-            conservative: ns(context.ready_c),
-            optimistic: ns(context.ready_o),
-            free: ns(context.free_o),
-        };
-        let (clearance, widest) = (Clearance::new(context), self.board.is_widest(window));
-        let mut pass = Pass { context, ready, clearance, best: None, widest, at_most: FOREVER };
-        for (index, lane) in lanes.iter_mut().enumerate() {
-            self.aim(lane, &ready, &context.config);
+        let mut pass = Pass::new(context, self.board.is_widest(window));
+        for (index, lane) in lanes.iter().enumerate() {
             if lane.protected {
-                self.limits[index] = self.board.free_for_all(ready.conservative, widest)?;
+                self.limit(&mut pass, lane, index)?;
                 self.promise(lane, index, &pass);
             }
         }
@@ -147,6 +173,23 @@ impl Timeline {
         Ok(pass.best.map(|best| best.index))
     }
 
+    /// Notes until when the GPU may be busy for the promises of more important apps, which are on the board by
+    /// now; only for lanes that are due before all of those, unless the others turned out to be held.
+    fn limit(&mut self, pass: &mut Pass<'_>, lane: &Lane, index: usize) -> Result<(), TooNarrow> {
+        if lane.head.is_none() {
+            return Ok(());
+        }
+        let due = self.board.due_of(lane, lane.target);
+        let first = due < pass.first_due;
+        pass.first_due = pass.first_due.min(due);
+        self.limits[index] = if first || self.all_limits {
+            Some(self.board.free_for_all(pass.ready.conservative, pass.widest)?)
+        } else {
+            None
+        };
+        Ok(())
+    }
+
     /// Moves the target of a frame on that cannot meet it any more.
     fn aim(&mut self, lane: &mut Lane, ready: &Ready, config: &Config) {
         if lane.clock.is_own() {
@@ -166,10 +209,9 @@ impl Timeline {
     /// although the app is entitled to it in every stride only.
     fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready, config: &Config) {
         let rest = owed(lane, config);
-        // Beyond the window no frame binds.
-        while self.board.due_of(lane, lane.target) < (ready.free + rest).min(self.board.end()) {
-            lane.target = lane.target + lane.stride.periods();
-        }
+        let frames = (0..GIVEN_UP_MAX).map(|frame| lane.target + frame * lane.stride.periods());
+        let hopeful = frames.into_iter().find(|target| self.board.due_of(lane, *target) >= ready.free + rest);
+        lane.target = hopeful.unwrap_or(lane.target);
         lane.target = lane.target.max(self.board.period_at(lane, ready.optimistic));
         if rest > 0 {
             self.lapse = self.lapse.min(self.board.due_of(lane, lane.target) - rest + 1);
@@ -244,8 +286,15 @@ impl Timeline {
             Some(Hold::Clears { app })
         } else {
             let free = self.free_for(pass, lane, index, due, &head)?;
-            if pass.ready.conservative + length < free.until {
-                let room = (free.until - pass.ready.conservative - 1).min(pass.clearance.room(lane));
+            let room = free.until - pass.ready.conservative - 1;
+            let fits = length <= room;
+            // Without an owner the window is the limit, and a wider one may show more.
+            let wanted = if fits { pass.context.config.tuning.stretch.as_signed_ns() } else { length };
+            if free.owner.is_none() && room < wanted && !pass.widest {
+                return Err(TooNarrow);
+            }
+            if fits {
+                let room = room.min(pass.clearance.room(lane));
                 pass.best = Some(Best { index, due, app: lane.app, room });
                 hold_behind(lanes, index);
                 None
@@ -268,11 +317,19 @@ impl Timeline {
     ) -> Result<Free, TooNarrow> {
         let ready = pass.ready.conservative;
         if lane.is_protected_now() && head.conservative <= pass.context.config.tuning.group_max {
+            let end = ready + head.conservative.as_signed_ns();
+            if let Some((_, free)) = pass.broken.filter(|(first, free)| *first <= due && free.until <= end) {
+                return Ok(free);
+            }
             let before = match self.board.free_before(ready, due, index) {
                 Err(TooNarrow) if pass.widest => Free { until: FOREVER, owner: None },
                 other => other?,
             };
-            let above = self.limits[index];
+            if before.until <= end {
+                pass.broken = Some((due, before));
+                return Ok(before);
+            }
+            let above = self.limits[index].ok_or(TooNarrow)?;
             return Ok(if above.until < before.until { above } else { before });
         }
         let free = self.board.free_for_all(ready, pass.widest)?;
@@ -288,7 +345,7 @@ impl Policy for Timeline {
 
     fn prepare(&mut self, config: &Config) {
         self.board.prepare(config.apps_max as usize);
-        self.limits = vec![Free { until: FOREVER, owner: None }; config.apps_max as usize];
+        self.limits = vec![None; config.apps_max as usize];
     }
 
     fn chooses_freely(&self) -> bool {
@@ -305,6 +362,10 @@ impl Policy for Timeline {
 
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
         let mut window = self.window_first;
+        (self.all_limits, self.lapse) = (false, FOREVER);
+        self.board.open(context, window);
+        let ready = Ready::new(context);
+        lanes.iter_mut().for_each(|lane| self.aim(lane, &ready, &context.config));
         loop {
             match self.scan(context, lanes, window) {
                 Ok(choice) => {
@@ -313,7 +374,8 @@ impl Policy for Timeline {
                     self.timeout = lapse.filter(|_| choice.is_none());
                     return choice;
                 }
-                // The widest window answers every question, so this ends.
+                // The widest window and all limits answer every question, so this ends.
+                Err(TooNarrow) if !core::mem::replace(&mut self.all_limits, true) => {}
                 Err(TooNarrow) => window = window.saturating_mul(2),
             }
         }
