@@ -13,7 +13,9 @@ use crate::time::Span;
 /// What an app with these parameters claims. Its `etpf` includes what the GPU adds to each group and frame.
 pub fn claim(params: &AppParams, config: &Config) -> Claim {
     let (kind, span) = match (params.service.reservation, params.clock) {
-        (Reservation::Own(reserve), _) => (Kind::Server { period: reserve.period }, reserve.budget),
+        (Reservation::Own(reserve), _) if params.etpf == Span::ZERO => {
+            (Kind::Server { period: reserve.period }, reserve.budget)
+        }
         _ if params.etpf == Span::ZERO => (Kind::None, Span::ZERO),
         (_, Clock::Own { period, deadline }) => {
             (Kind::Frames { period, deadline: deadline.min(period), display: None }, params.etpf)
@@ -26,9 +28,10 @@ pub fn claim(params: &AppParams, config: &Config) -> Claim {
     Claim { kind, span, group_max: span.min(config.tuning.group_max), groups: 1, gaps: 0, jitter: Span::ZERO }
 }
 
-/// Whether an app was promised anything.
-pub fn is_promised(params: &AppParams) -> bool {
-    params.etpf > Span::ZERO || matches!(params.service.reservation, Reservation::Own(_))
+/// Whether an app was promised frames. A server is a claim as well, but `timeline` does not protect servers: an
+/// app that has nothing else is best effort there.
+pub fn has_frames(params: &AppParams) -> bool {
+    params.etpf > Span::ZERO
 }
 
 /// Whether all of these claims are covered together. Takes no memory from the allocator.
