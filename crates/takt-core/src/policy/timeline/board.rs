@@ -204,16 +204,17 @@ impl Board {
         Ok(most)
     }
 
-    /// The same for promises that are due before `due` and of other lanes than `own`.
+    /// The same for promises that are due before `due`, as far as the window shows them, and of other lanes than
+    /// `own`.
     pub(super) fn free_before(&mut self, ready: i64, due: i64, own: usize) -> Result<Free, TooNarrow> {
-        if due > self.end || ready >= self.end { Err(TooNarrow) } else { Ok(self.walk(ready, due, own, 0)) }
+        if ready >= self.end { Err(TooNarrow) } else { Ok(self.walk(ready, due.min(self.end + 1), own, 0)) }
     }
 
     /// Walks back from the end of the window, where so much work comes `in`.
     fn walk(&mut self, ready: i64, before: i64, own: usize, comes_in: i64) -> Free {
         self.sort();
         // What lies beyond is looked at only if a group is longer than the window.
-        let until = if self.goes_on && before == FOREVER { self.end } else { FOREVER };
+        let until = if self.goes_on && before > self.end { self.end } else { FOREVER };
         let free = Free { until, owner: None };
         let mut walk = Walk { at: self.end, free, undone: &mut self.undone };
         walk.undone.clear();
@@ -400,6 +401,10 @@ impl Columns {
     }
 
     fn period_at(&self, time: i64) -> Period {
+        // Nearly always the current period or the next one.
+        if self.known > 2 && time < self.starts[2] {
+            return self.current + u64::from(time >= self.starts[1]);
+        }
         let ahead = self.starts[..self.known].partition_point(|start| *start <= time);
         match self.refresh {
             Some(refresh) if ahead == self.known => refresh.period_at(time_of(time)),

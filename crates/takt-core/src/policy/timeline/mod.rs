@@ -236,6 +236,9 @@ impl Timeline {
         if !lane.protected {
             return self.promise(lane, owner, pass);
         }
+        if lane.front.enqueued <= lane.etpf {
+            return;
+        }
         let beyond = lane.front.remaining(lane.etpf).as_signed_ns() - owed(lane, &pass.context.config);
         if beyond > 0 && !lane.clock.is_own() {
             self.board.promise_frames(lane, owner, beyond, 0);
@@ -328,6 +331,9 @@ impl Timeline {
             if before.until <= end {
                 pass.broken = Some((due, before));
                 return Ok(before);
+            }
+            if due > self.board.end() && !pass.widest {
+                return Err(TooNarrow);
             }
             let above = self.limits[index].ok_or(TooNarrow)?;
             return Ok(if above.until < before.until { above } else { before });
