@@ -60,6 +60,8 @@ pub(super) struct Promise {
     pub(super) span: i64,
     /// Where its lane is.
     pub(super) owner: usize,
+    /// It is released, and its app has submitted nothing of it.
+    pub(super) absent: bool,
 }
 
 /// The promises of the coming time.
@@ -71,6 +73,7 @@ pub(super) struct Board {
     sorted: bool,
     /// Not all promises could be kept.
     overflowed: bool,
+    now: Time,
     /// End of the window.
     end: i64,
     /// There are promises beyond the window.
@@ -91,6 +94,7 @@ impl Board {
             singles: Vec::new(),
             sorted: true,
             overflowed: false,
+            now: Time::ZERO,
             end: 0,
             goes_on: false,
             sticks_out: 0,
@@ -114,10 +118,12 @@ impl Board {
         let first = &mut self.displays[0];
         first.open(&context.config.refresh, context.now, window);
         self.end = first.starts[window];
-        let (end, now) = (self.end, context.now);
-        for (display, columns) in (0..).map(DisplayId).zip(&mut self.displays).skip(1) {
-            columns.open_until(context.config.display(display), now, end);
+        // Other displays are opened when something is promised on them.
+        for columns in &mut self.displays[1..] {
+            columns.forget();
+            columns.window = 0;
         }
+        self.now = context.now;
         self.singles.clear();
         (self.sorted, self.overflowed, self.goes_on, self.answer) = (true, false, false, None);
         (self.sticks_out, self.sticks_out_from) = (0, FOREVER);
@@ -131,16 +137,16 @@ impl Board {
     /// The period that `time` falls in on the grid of `lane`.
     pub(super) fn period_at(&self, lane: &Lane, time: i64) -> Period {
         match lane.clock {
-            Clock::Display(display) => self.displays[index_of(display)].period_at(time),
-            Clock::Own { .. } => lane.period_at(time_of(time)),
+            Clock::Display(DisplayId(0)) => self.displays[0].period_at(time),
+            _ => lane.period_at(time_of(time)),
         }
     }
 
     /// When a frame of `lane` for `target` is due.
     pub(super) fn due_of(&self, lane: &Lane, target: Period) -> i64 {
         match lane.clock {
-            Clock::Display(display) => self.displays[index_of(display)].end_of(target),
-            Clock::Own { .. } => ns(lane.due_of(target)),
+            Clock::Display(DisplayId(0)) => self.displays[0].end_of(target),
+            _ => ns(lane.due_of(target)),
         }
     }
 
@@ -151,7 +157,11 @@ impl Board {
         };
         self.answer = None;
         let (rest, etpf) = (rest.min(LONGEST), etpf.min(LONGEST));
-        let (release, span) = self.displays[index_of(display)].reserve(lane, owner, rest, etpf, self.end);
+        let columns = &mut self.displays[index_of(display)];
+        if columns.window == 0 {
+            columns.open_until(&lane.grid, self.now, self.end);
+        }
+        let (release, span) = columns.reserve(lane, owner, rest, etpf, self.end);
         self.stick_out(release, span);
     }
 
@@ -205,7 +215,7 @@ impl Board {
     }
 
     /// The same for promises that are due before `due`, as far as the window shows them, and of other lanes than
-    /// `own`.
+    /// `own`. An app that lets its release pass binds no protected group that is due later.
     pub(super) fn free_before(&mut self, ready: i64, due: i64, own: usize) -> Result<Free, TooNarrow> {
         if ready >= self.end { Err(TooNarrow) } else { Ok(self.walk(ready, due.min(self.end + 1), own, 0)) }
     }
@@ -220,8 +230,10 @@ impl Board {
         walk.undone.clear();
         walk.add(self.sticks_out_from, comes_in, None);
         let mut cursors: [usize; DISPLAYS_MAX] = core::array::from_fn(|index| self.displays[index].used);
-        let mut singles =
-            self.singles.iter().filter(|promise| promise.due < before && promise.owner != own).peekable();
+        let all = own == usize::MAX;
+        let binds =
+            |promise: &&Promise| promise.due < before && promise.owner != own && (all || !promise.absent);
+        let mut singles = self.singles.iter().filter(binds).peekable();
         loop {
             let single = singles.peek().map_or(i64::MIN, |promise| promise.due);
             let column = latest(&self.displays, &mut cursors, before);
@@ -229,7 +241,7 @@ impl Board {
                 Some((display, due)) if due >= single => {
                     cursors[display] -= 1;
                     walk.back_to(due.max(ready));
-                    self.displays[display].hand_over(cursors[display], &mut walk);
+                    self.displays[display].hand_over(cursors[display], all, &mut walk);
                 }
                 _ => {
                     let Some(promise) = singles.next() else {
@@ -337,6 +349,9 @@ struct Columns {
     own: Vec<i64>,
     /// Work that is released a period before.
     early: Vec<i64>,
+    /// Of both, what is released and not there.
+    absent_own: Vec<i64>,
+    absent_early: Vec<i64>,
     /// The most important lane with work there.
     owner: Vec<usize>,
 }
@@ -345,6 +360,7 @@ impl Columns {
     fn prepare(&mut self) {
         self.starts = vec![0; COLUMNS + 1];
         (self.own, self.early) = (vec![0; COLUMNS], vec![0; COLUMNS]);
+        (self.absent_own, self.absent_early) = (vec![0; COLUMNS], vec![0; COLUMNS]);
         self.owner = vec![usize::MAX; COLUMNS];
     }
 
@@ -371,6 +387,8 @@ impl Columns {
     fn forget(&mut self) {
         self.own[..self.used].fill(0);
         self.early[..self.used].fill(0);
+        self.absent_own[..self.used].fill(0);
+        self.absent_early[..self.used].fill(0);
         self.owner[..self.used].fill(usize::MAX);
         self.used = 0;
     }
@@ -425,6 +443,11 @@ impl Columns {
     fn reserve(&mut self, lane: &Lane, owner: usize, rest: i64, etpf: i64, end: i64) -> (i64, i64) {
         let (stride, lead) = (lane.stride.get() as usize, lane.stride.lead());
         let (mut column, mut span) = (self.column(lane.target), rest);
+        let released = lane.target.0.saturating_sub(lead) <= self.current.0;
+        if lane.head.is_none() && released && column < self.window {
+            self.absent_own[column] += if lead == 0 { rest } else { 0 };
+            self.absent_early[column] += if lead == 0 { 0 } else { rest };
+        }
         while column < self.window {
             if span > 0 {
                 self.own[column] += if lead == 0 { span } else { 0 };
@@ -443,15 +466,18 @@ impl Columns {
         self.own[column] + self.early[column] > 0 && self.starts[column + 1] < before
     }
 
-    /// Hands the work of a column to a walk that has come to its end.
-    fn hand_over(&self, column: usize, walk: &mut Walk<'_>) {
+    /// Hands the work of a column to a walk that has come to its end: all of it, or what is not absent.
+    fn hand_over(&self, column: usize, all: bool, walk: &mut Walk<'_>) {
         let owner = Some(self.owner[column]);
         let before = if column == 0 { i64::MIN } else { self.starts[column - 1] };
-        if self.early[column] > 0 {
-            walk.add(before, self.early[column], owner);
+        let absent = |spans: &[i64]| if all { 0 } else { spans[column] };
+        let early = self.early[column] - absent(&self.absent_early);
+        if early > 0 {
+            walk.add(before, early, owner);
         }
-        if self.own[column] > 0 {
-            walk.add(self.starts[column], self.own[column], owner);
+        let own = self.own[column] - absent(&self.absent_own);
+        if own > 0 {
+            walk.add(self.starts[column], own, owner);
         }
     }
 }

@@ -221,7 +221,7 @@ impl Timeline {
     /// Adds what `lane` owes to the board: its frame, those to come, and what it has on the GPU.
     fn promise(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
         if let Some(due) = lane.on_gpu_due.filter(|_| lane.has_budget()) {
-            self.board.promise(Promise { release: i64::MIN, due: ns(due), span: 0, owner });
+            self.board.promise(Promise { release: i64::MIN, due: ns(due), span: 0, owner, absent: false });
         }
         let (rest, etpf) = (owed(lane, &pass.context.config), lane.etpf.as_signed_ns());
         if lane.clock.is_own() {
@@ -265,7 +265,8 @@ impl Timeline {
             let due = release + deadline;
             // What is late even without another group binds none.
             if span > 0 && (!begun || due >= pass.ready.free + span || release > planned) {
-                self.board.promise(Promise { release, due, span, owner });
+                let absent = begun && lane.head.is_none() && release == planned;
+                self.board.promise(Promise { release, due, span, owner, absent });
             }
             (release, span) = (release + period, etpf);
         }
