@@ -292,6 +292,10 @@ impl std::str::FromStr for Window {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
+    /// Which GPU: in-order, time-shared (turns and switches as in the scenario, or those given in
+    /// microseconds), or machine (as `takt profile` has measured it) [default: the scenario's].
+    #[arg(long, value_name = "in-order|time-shared[:SLICE_US,SWITCH_US]|machine")]
+    pub(crate) gpu: Option<crate::check::GpuChoice>,
     /// Write the verdict as JSON; - is standard output, without the table.
     #[arg(long, value_name = "F")]
     pub(crate) json: Option<PathBuf>,

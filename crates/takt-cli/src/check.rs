@@ -1,32 +1,43 @@
 //! `takt check`: can the reserved times be guaranteed?
 
+mod caveats;
+mod gpu;
+mod suggest;
+#[cfg(test)]
+mod tests;
+mod text;
+
 use std::cmp::Ordering;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use takt_core::analysis::cbs;
-use takt_core::analysis::frames::{self, Demand};
+use takt_core::analysis::contracts::{self, Claim, Kind, Reason};
+use takt_core::contract;
 use takt_core::service::Reservation;
-use takt_core::{AppParams, Span, Time};
+use takt_core::{AppParams, Config, DisplayId, Span, Stride, Time};
+use takt_predict::profile::Sharing;
 use takt_sim::Scenario;
-use takt_sim::demand::{frame_demand, may_overrun};
+use takt_sim::demand::frame_demand;
 use takt_sim::model::{AppSpec, End};
 
 use crate::Answer;
 use crate::args::CheckArgs;
 use crate::load;
 use crate::output;
-use crate::table::Table;
+pub(crate) use gpu::GpuChoice;
+use suggest::{Judged, Stagger, Suggestion};
 
 /// The answer, as `--json` prints it.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub(crate) struct Verdict {
     /// Name of the scenario.
     scenario: String,
+    /// The GPU that is judged.
+    gpu: String,
     /// The time that is judged: the worst one, if apps join, leave or change.
     at_s: f64,
-    /// Whether every app can have its `etpf` in every frame; the scenario's phases count if all
-    /// apps join together.
+    /// Whether all contracts hold together.
     schedulable: bool,
     /// GPU time per refresh period that one more app could reserve; null if not schedulable.
     slack_us: Option<f64>,
@@ -34,9 +45,10 @@ pub(crate) struct Verdict {
     protected: usize,
     /// Whether the set is schedulable with the best stagger.
     schedulable_staggered: bool,
-    /// Slack with the best stagger; null if not schedulable.
+    /// Slack with the best stagger; null if not schedulable, or if not all frames are of one display.
     slack_staggered_us: Option<f64>,
-    /// Periods by which to delay the first deadline of each app, most important first.
+    /// Periods by which to delay the first deadline of each app, most important first; empty if not
+    /// all frames are of one display.
     stagger: Vec<u32>,
     /// Reserved share of the GPU (0..).
     reserved: f64,
@@ -46,6 +58,8 @@ pub(crate) struct Verdict {
     servers: Option<Servers>,
     /// What the scenario contains that the guarantee assumes away.
     caveats: Vec<String>,
+    /// What could be changed.
+    suggestions: Vec<Suggestion>,
 }
 
 /// Apps with a reserve of their own under `edf-cbs` and `edf-cbs-hard`.
@@ -68,28 +82,61 @@ pub(crate) struct AppVerdict {
     name: String,
     /// Importance, higher wins.
     priority: u32,
-    /// Frames per second wanted.
+    /// What it claims.
+    contract: ContractKind,
+    /// Frames per second wanted, or periods of a server.
     fps: f64,
     /// Refresh periods per frame.
     stride: u32,
-    /// GPU time reserved per frame.
+    /// GPU time reserved per frame, or per period of a server.
     etpf_us: f64,
-    /// How much `etpf` could grow, all else unchanged; null if the set is not schedulable.
+    /// How much `etpf` could grow, all else unchanged; null if the app is not in the protected set.
     headroom_us: Option<f64>,
-    /// The most that a frame of this workload may need, all margins and delays included; null if
-    /// it has no bound.
+    /// The most that a frame of this workload may need, all margins, delays and switches included;
+    /// null if it has no bound.
     needs_us: Option<f64>,
     /// Whether the guarantee covers the app: it is in the protected set and its frames fit into its
     /// `etpf`. The caveats apply.
     covered: bool,
+    /// Why it is not covered; null if it is.
+    why_not: Option<String>,
+    /// The time that is missing for it to be covered; null if it is covered, claims nothing or
+    /// follows an app that is not covered.
+    missing_us: Option<f64>,
+}
+
+/// What an app claims.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ContractKind {
+    /// Frames of a display.
+    Display,
+    /// Frames by its own clock.
+    OwnClock,
+    /// A budget in every period.
+    Server,
+    /// Nothing.
+    None,
+}
+
+impl From<Kind> for ContractKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Frames { display: Some(_), .. } => Self::Display,
+            Kind::Frames { display: None, .. } => Self::OwnClock,
+            Kind::Server { .. } => Self::Server,
+            Kind::None => Self::None,
+        }
+    }
 }
 
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Answer> {
-    let scenario = load::load(&args.scenario)?;
-    let verdict = judge(&scenario);
+    let mut scenario = load::load(&args.scenario)?;
+    let measured = gpu::choose(&mut scenario, args.gpu)?;
+    let verdict = judge(&scenario, measured);
     output::json(args.json.as_deref(), &verdict)?;
     if !output::is_stdout(args.json.as_deref()) {
-        output::print(&describe(&verdict))?;
+        output::print(&text::describe(&verdict))?;
     }
     let servers_fit = verdict.servers.as_ref().is_none_or(|servers| servers.admitted);
     // That reservations fit together is of no use to apps whose frames do not fit into them.
@@ -102,7 +149,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Answer> {
 type Together<'a> = Vec<(&'a AppSpec, AppParams)>;
 
 /// Judges every time between two joins, changes or departures; the worst one is the verdict.
-fn judge(scenario: &Scenario) -> Verdict {
+fn judge(scenario: &Scenario, measured: Option<Sharing>) -> Verdict {
     let mut times: Vec<Time> = scenario.apps.iter().map(|app| app.join).collect();
     times.extend(scenario.apps.iter().flat_map(|app| app.changes.iter().map(|change| change.at)));
     times.extend(scenario.apps.iter().filter_map(ends));
@@ -119,7 +166,7 @@ fn judge(scenario: &Scenario) -> Verdict {
         key(a).total_cmp(&key(b))
     });
     let worst = worst.unwrap_or_else(|| judge_together(scenario, Time::ZERO, &Vec::new()));
-    Verdict { servers, ..worst }
+    Verdict { servers, caveats: caveats::caveats(scenario, measured), ..worst }
 }
 
 /// The servers among apps that are attached together.
@@ -164,164 +211,135 @@ fn together(scenario: &Scenario, at: Time) -> Together<'_> {
 }
 
 fn judge_together(scenario: &Scenario, at: Time, apps: &Together<'_>) -> Verdict {
-    let period = scenario.config.refresh.period_span();
-    let set: Vec<Demand> = apps
-        .iter()
-        .map(|(app, params)| Demand { stride: params.stride, etpf: params.etpf, phase: app.phase })
-        .collect();
-    // Phases help only apps that start together.
-    let phased =
-        apps.iter().any(|(app, _)| app.phase > 0) && apps.iter().all(|(app, _)| app.join == apps[0].0.join);
-    let test = if phased { frames::is_schedulable_staggered } else { frames::is_schedulable };
-    let stagger = frames::best_stagger(period, &set);
-    let staggered: Vec<Demand> =
-        set.iter().zip(&stagger).map(|(demand, &phase)| Demand { phase, ..*demand }).collect();
-    let protected = if test(period, &set) { set.len() } else { frames::protected(period, &set) };
-    let slack = frames::slack(period, &set, test);
-    let slack_staggered = frames::slack(period, &staggered, frames::is_schedulable_staggered);
-    let judged = apps.iter().enumerate().map(|(index, (app, params))| {
-        let needs = frame_demand(app, &scenario.config);
-        let headroom = match index < protected {
-            true => frames::headroom(period, &set[..protected], index, test),
-            false => None,
-        };
-        AppVerdict {
-            name: app.name.clone(),
-            priority: params.priority.0,
-            fps: f64::from(scenario.config.refresh.mhz()) / 1000.0 / f64::from(params.stride.get()),
-            stride: params.stride.get(),
-            etpf_us: us(params.etpf),
-            headroom_us: headroom.map(us),
-            needs_us: needs.map(us),
-            covered: index < protected && needs.is_some_and(|needs| needs <= params.etpf),
-        }
-    });
-    let demanded: f64 = set.iter().map(|d| us(d.etpf) / f64::from(d.stride.get())).sum();
+    let config = &scenario.config;
+    let claims: Vec<Claim> = apps.iter().map(|(_, params)| contract::claim(params, config)).collect();
+    let judged = judge_apps(config, apps, &claims);
+    let protected = contract::coverage(&claims, config).covered;
+    let slack = slack(&claims, config);
+    let stagger = suggest::stagger(config, apps, &claims);
+    let suggestions = suggest::all(&Judged { config, apps, claims: &claims, verdicts: &judged }, &stagger);
+    let Stagger { phases, slack: slack_staggered } = stagger;
+    let reserved = claims.iter().filter_map(|claim| Some(us(claim.span) / us(period(claim)?))).sum();
     Verdict {
         scenario: scenario.name.clone(),
+        gpu: gpu::name(config.gpu),
         at_s: us(at.since(Time::ZERO)) / 1e6,
         schedulable: slack.is_some(),
         slack_us: slack.map(us),
         protected,
-        schedulable_staggered: slack_staggered.is_some(),
+        schedulable_staggered: slack.is_some() || slack_staggered.is_some(),
         slack_staggered_us: slack_staggered.map(us),
-        stagger,
-        reserved: demanded / us(period),
-        apps: judged.collect(),
+        stagger: phases,
+        reserved,
+        apps: judged,
         servers: None,
-        caveats: caveats(scenario),
+        caveats: Vec::new(),
+        suggestions,
     }
 }
 
-/// What the scenario contains that the guarantee assumes away.
-fn caveats(scenario: &Scenario) -> Vec<String> {
-    let margins = &scenario.config.margins;
-    let mut out = Vec::new();
-    if scenario.policy != takt_core::policy::NAMES[0] {
-        out.push(format!("the policy is {}", scenario.policy));
+/// GPU time per period of the first display that one more app could reserve; `None` if not all are covered.
+fn slack(claims: &[Claim], config: &Config) -> Option<Span> {
+    if !contract::is_covered(claims, config) {
+        return None;
     }
-    let names = |wanted: &dyn Fn(&AppSpec) -> bool| {
-        let names: Vec<&str> =
-            scenario.apps.iter().filter(|app| wanted(app)).map(|app| app.name.as_str()).collect();
-        (!names.is_empty()).then(|| names.join(", "))
-    };
-    if let Some(names) = names(&|app| may_overrun(app, margins)) {
-        out.push(format!("groups may run longer than their conservative prediction: {names}"));
+    let kind = Kind::of_display(0, config.display(DisplayId(0)).period_span(), Stride::ONE);
+    let nothing =
+        Claim { kind, span: Span::ZERO, group_max: Span::ZERO, groups: 1, gaps: 0, jitter: Span::ZERO };
+    let probe = [claims, &[nothing]].concat();
+    Some(contract::largest_span(&probe, claims.len(), config).unwrap_or(Span::ZERO))
+}
+
+/// The shortest time between two frames or budgets.
+fn period(claim: &Claim) -> Option<Span> {
+    match claim.kind {
+        Kind::Frames { period, .. } | Kind::Server { period } => Some(period),
+        Kind::None => None,
     }
-    if let Some(names) = names(&|app| app.submit_delay.hi + app.cpu.hi > Span::ZERO) {
-        out.push(format!("frames may arrive later than their release: {names}"));
+}
+
+/// What holds for each app of those that are attached together.
+fn judge_apps(config: &Config, apps: &Together<'_>, claims: &[Claim]) -> Vec<AppVerdict> {
+    let coverage = contract::coverage(claims, config);
+    let names: Vec<&str> = apps.iter().map(|(app, _)| app.name.as_str()).collect();
+    let judged = apps.iter().enumerate().map(|(index, (app, params))| {
+        let claim = &claims[index];
+        let largest = match index < coverage.covered {
+            true => contract::largest_span(&claims[..coverage.covered], index, config),
+            false => contract::largest_span(&claims[..=index], index, config),
+        };
+        let needs = frame_demand(app, config);
+        let lack = match coverage.verdicts[index] {
+            contracts::Verdict::Uncovered(reason) => Some(Lack::new(reason, claim, largest)),
+            contracts::Verdict::Covered => Lack::of_frames(claim, needs),
+        };
+        AppVerdict {
+            name: app.name.clone(),
+            priority: params.priority.0,
+            contract: claim.kind.into(),
+            fps: rate(config, params, claim),
+            stride: params.stride.get(),
+            etpf_us: us(claim.span),
+            headroom_us: largest
+                .filter(|_| index < coverage.covered)
+                .map(|largest| us(largest.saturating_sub(claim.span))),
+            needs_us: needs.map(us),
+            covered: lack.is_none(),
+            why_not: lack.map(|lack| text::why_not(&lack, index, &names)),
+            missing_us: lack.and_then(|lack| lack.missing).map(us),
+        }
+    });
+    judged.collect()
+}
+
+/// Frames per second, or periods of a server.
+fn rate(config: &Config, params: &AppParams, claim: &Claim) -> f64 {
+    match claim.kind {
+        Kind::Frames { period, display: None, .. } | Kind::Server { period } => 1e6 / us(period),
+        Kind::Frames { .. } | Kind::None => {
+            let refresh = config.display(params.clock.display().unwrap_or_default());
+            f64::from(refresh.mhz()) / 1000.0 / f64::from(params.stride.get())
+        }
     }
-    let gpu = &scenario.gpu;
-    if gpu.is_time_shared() {
-        out.push("the GPU does not execute groups in the order of their dispatch".to_owned());
-        out.push("swaps that are said to cost nothing are not waited for".to_owned());
+}
+
+/// Why an app is not covered.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct Lack {
+    why: Why,
+    /// The time that is missing, where that is known.
+    missing: Option<Span>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Why {
+    /// The contract does not hold, together with those before it.
+    Contract(Reason),
+    /// The contract holds, but frames may need more than it, or have no bound.
+    Frames,
+}
+
+impl Lack {
+    /// The contract does not hold; it would with a span of `largest`.
+    fn new(reason: Reason, claim: &Claim, largest: Option<Span>) -> Self {
+        let missing = match reason {
+            Reason::Missing { time, .. } => Some(time),
+            Reason::Overload { .. } => Some(claim.span.saturating_sub(largest.unwrap_or(Span::ZERO))),
+            _ => None,
+        };
+        Self { why: Why::Contract(reason), missing }
     }
-    if gpu.dispatch_delay.hi > margins.dispatch_upper || gpu.completion_delay.hi > margins.completion_upper {
-        out.push("dispatch or completion may take longer than the margins say".to_owned());
+
+    /// Whether frames may need more than was claimed. Jobs of a server may: they are due later then.
+    fn of_frames(claim: &Claim, needs: Option<Span>) -> Option<Self> {
+        let is_server = matches!(claim.kind, Kind::Server { .. });
+        if is_server || needs.is_some_and(|needs| needs <= claim.span) {
+            return None;
+        }
+        Some(Self { why: Why::Frames, missing: needs.map(|needs| needs.saturating_sub(claim.span)) })
     }
-    if gpu.lost_completion_ppm > 0 || !gpu.stalls.is_empty() || !gpu.clock.is_empty() {
-        out.push("the GPU stalls, changes its clock or loses completions".to_owned());
-    }
-    out
 }
 
 fn us(span: Span) -> f64 {
     span.as_ns() as f64 / 1000.0
-}
-
-fn describe(verdict: &Verdict) -> String {
-    let mut table = Table::new(&[
-        "prio",
-        "<app",
-        "FPS",
-        "etpf ms",
-        "could grow by",
-        "frame needs",
-        "stagger",
-        "<covered by the guarantee",
-    ]);
-    let ms = |us: f64| format!("{:.3}", us / 1000.0);
-    let or_dash = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), ms);
-    for (index, (app, phase)) in verdict.apps.iter().zip(&verdict.stagger).enumerate() {
-        let covered = match app.covered {
-            true => "yes",
-            false if index >= verdict.protected => "no: below the protected set",
-            false if app.etpf_us == 0.0 => "no: nothing is reserved",
-            false => "no: its frames may need more than etpf",
-        };
-        table.row(vec![
-            app.priority.to_string(),
-            app.name.clone(),
-            format!("{:.1}", app.fps),
-            ms(app.etpf_us),
-            or_dash(app.headroom_us),
-            or_dash(app.needs_us),
-            phase.to_string(),
-            covered.to_owned(),
-        ]);
-    }
-    let reserved = format!("{:.1} % of the GPU reserved", verdict.reserved * 100.0);
-    let sentence = match (verdict.slack_us, verdict.slack_staggered_us) {
-        (Some(slack), _) => {
-            format!("Schedulable: {reserved}; another app could reserve {} ms in every period.", ms(slack))
-        }
-        (None, Some(slack)) => format!(
-            "Not schedulable as it is, but with first deadlines staggered as shown \
-             ({} ms of slack per period): {reserved}.",
-            ms(slack)
-        ),
-        (None, None) => match verdict.apps.get(verdict.protected) {
-            Some(first) => format!(
-                "Not schedulable: {reserved}. {} is the first app that does not fit below the {} before it; \
-                 lower its etpf or frame rate.",
-                first.name, verdict.protected
-            ),
-            None => format!("Not schedulable: {reserved}."),
-        },
-    };
-    let reserving = verdict.apps.iter().filter(|app| app.etpf_us > 0.0);
-    let covered = reserving.clone().filter(|app| app.covered).count();
-    let mut notes = format!("Covered: {covered} of {} apps with a reservation.\n", reserving.count());
-    for caveat in &verdict.caveats {
-        notes += &format!("The guarantee assumes otherwise: {caveat}.\n");
-    }
-    notes += &verdict.servers.as_ref().map(describe_servers).unwrap_or_default();
-    let when =
-        if verdict.at_s > 0.0 { format!(", worst from {:.3} s on", verdict.at_s) } else { String::new() };
-    format!("{}{when}\n\n{}\n{sentence}\n{notes}", verdict.scenario, table.render())
-}
-
-fn describe_servers(servers: &Servers) -> String {
-    let Servers { count, share, .. } = servers;
-    let demand = format!("Bandwidth servers: {count}, {:.1} % of the GPU", share * 100.0);
-    match (servers.admitted, servers.preemptive) {
-        (true, true) => format!("{demand}; each has its budget by its deadline.\n"),
-        (true, false) => {
-            format!("{demand}; each has its budget by its deadline, and one group of each place in flight.\n")
-        }
-        (false, _) => format!(
-            "{demand}: not admitted, since their budgets do not fit into their deadlines; \
-             lower reserve_us or lengthen period_us or deadline_us.\n"
-        ),
-    }
 }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use takt_calibrate::store::Shelf;
+use takt_predict::profile::{Execution, Profile, Sharing};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -87,10 +89,7 @@ fn the_seed_decides_everything_and_nothing_else_does() {
 fn check_answers_by_exit_code() {
     let yes = takt(&["check", "scenarios/drive-cycle.toml", "--json", "-"]);
     assert_eq!(yes.status.code(), Some(0));
-    let otherwise = |verdict: &Value| verdict["caveats"].to_string().contains("order of their dispatch");
-    assert!(!otherwise(&json(&yes)));
-    let turns = takt(&["check", "scenarios/drive-cycle.toml", "--set", "gpu.model=runlist", "--json", "-"]);
-    assert!(otherwise(&json(&turns)), "what is assumed is not so");
+    assert_eq!(json(&yes)["gpu"], "in-order");
 
     // Reservations fit together, but no frame with all margins fits into its own.
     let nobody = takt(&["check", MIXED, "--json", "-"]);
@@ -106,6 +105,55 @@ fn check_answers_by_exit_code() {
     assert_eq!(verdict["schedulable"], false);
     assert_eq!(verdict["slack_us"], Value::Null);
     assert_eq!(verdict["protected"], 3);
+}
+
+#[test]
+fn check_takes_another_gpu() {
+    let check = |gpu: &str| takt(&["check", "scenarios/fgsds-mts1.toml", "--gpu", gpu, "--json", "-"]);
+    let order = check("in-order");
+    assert_eq!((order.status.code(), &json(&order)["apps"][0]["covered"]), (Some(0), &true.into()));
+    // Switches that cost nothing change nothing, and that contexts take turns is no reason not to cover.
+    let free = check("time-shared:1000,0");
+    assert_eq!((free.status.code(), &json(&free)["apps"][0]["covered"]), (Some(0), &true.into()));
+    assert!(!json(&free)["caveats"].to_string().contains("order"), "{}", stdout(&free));
+    let turns = check("time-shared:1000,20");
+    assert_eq!(turns.status.code(), Some(1));
+    let verdict = json(&turns);
+    assert_eq!(verdict["gpu"], "time-shared: turns of 1000 us, 20 us per switch");
+    let why = verdict["apps"][0]["why_not"].as_str().unwrap_or_default();
+    assert!(why.starts_with("its frames may need ") && why.ends_with(" us more than etpf"), "{why}");
+    let changes: Vec<&Value> =
+        verdict["suggestions"].as_array().into_iter().flatten().map(|one| &one["change"]).collect();
+    assert!(changes.iter().any(|change| **change == "etpf"), "{changes:?}");
+    assert!(changes.iter().any(|change| **change == "slice"), "{changes:?}");
+    let wrong = check("time-shared:0,1");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(stderr(&wrong).contains("time-shared:SLICE_US,SWITCH_US"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn check_takes_the_gpu_of_the_machine_from_its_profile() {
+    let data = scratch("check-machine");
+    let check = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_takt"));
+        command.args(["check", "scenarios/fgsds-mts1.toml", "--gpu", "machine", "--json", "-"]);
+        command.env("XDG_DATA_HOME", &data).env("XDG_DATA_DIRS", "/nowhere").current_dir(root());
+        command.output().expect("takt starts")
+    };
+    let none = check();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(stderr(&none).contains("run `takt profile` first"), "{}", stderr(&none));
+    let keep = |execution| {
+        let sharing = Some(Sharing { execution, delay_us: 4000.0 });
+        let shelf = Shelf::new(&data.join("takt/gpus"), "a GPU", "1.0");
+        shelf.keep_profile(Profile { sharing, ..Profile::default() }.to_text()).expect("it is kept");
+    };
+    keep(Execution::TimeShared { slice_us: 1024.0, switch_us: 160.0 });
+    let verdict = json(&check());
+    assert_eq!(verdict["gpu"], "time-shared: turns of 1024 us, 160 us per switch");
+    assert!(verdict["caveats"].to_string().contains("took 4000 us on this machine"), "{verdict}");
+    keep(Execution::SideBySide);
+    assert!(stderr(&check()).contains("side by side"));
 }
 
 #[test]
@@ -127,6 +175,17 @@ fn check_admits_bandwidth_servers() {
     assert_eq!((code, &over["admitted"]), (Some(1), &false.into()));
     let (_, none) = servers(&["scheduler.policy=fifo"]);
     assert_eq!(none, Value::Null);
+    let unserved = json(&takt(&["check", ADAS, "--set", "scheduler.policy=timeline", "--json", "-"]));
+    assert_eq!(
+        (&unserved["apps"][0]["contract"], &unserved["apps"][0]["covered"]),
+        (&"server".into(), &true.into())
+    );
+    let caveats = unserved["caveats"].to_string();
+    assert!(
+        caveats.contains("timeline does not serve budgets by their deadlines: sphere, network"),
+        "{caveats}"
+    );
+    assert!(caveats.contains("before the end of their periods: sphere, network"), "{caveats}");
     let text = stdout(&takt(&["check", ADAS]));
     let sentence = "Bandwidth servers: 2, 93.8 % of the GPU; each has its budget by its deadline.";
     assert!(text.contains(sentence), "{text}");

@@ -3,7 +3,9 @@
 //! The scheduler, the simulator and `takt check` all ask here which apps are protected, so there is one
 //! answer.
 
-use crate::analysis::contracts::{self, Claim, Gpu, Kind, Order, Workspace};
+use alloc::vec::Vec;
+
+use crate::analysis::contracts::{self, Claim, Coverage, Gpu, Kind, Order, Workspace};
 use crate::app::AppParams;
 use crate::clock::{Clock, DisplayId};
 use crate::config::Config;
@@ -25,7 +27,17 @@ pub fn claim(params: &AppParams, config: &Config) -> Claim {
             (Kind::of_display(display.0.into(), period, params.stride), params.etpf)
         }
     };
-    Claim { kind, span, group_max: span.min(config.tuning.group_max), groups: 1, gaps: 0, jitter: Span::ZERO }
+    sized(kind, span, config)
+}
+
+/// A claim of that kind and span, in groups that are as long as the configuration lets them be.
+fn sized(kind: Kind, span: Span, config: &Config) -> Claim {
+    let group_max = span.min(config.tuning.group_max);
+    // What groups add is in the span; their number only keeps the mean group from being longer than the
+    // longest one.
+    let groups = span.as_ns().div_ceil(group_max.as_ns().max(1)).max(1);
+    let groups = u32::try_from(groups).unwrap_or(u32::MAX);
+    Claim { kind, span, group_max, groups, gaps: 0, jitter: Span::ZERO }
 }
 
 /// Whether an app was promised frames. A server is a claim as well, but `timeline` does not protect servers: an
@@ -34,12 +46,57 @@ pub fn has_frames(params: &AppParams) -> bool {
     params.etpf > Span::ZERO
 }
 
-/// Whether all of these claims are covered together. Takes no memory from the allocator.
-pub fn is_covered(claims: &[Claim], config: &Config, memory: &mut Workspace) -> bool {
+/// Whether all of these claims are covered together.
+pub fn is_covered(claims: &[Claim], config: &Config) -> bool {
+    is_covered_in(claims, config, &mut Workspace::for_claims(claims.len()))
+}
+
+/// The same, without taking memory from the allocator.
+fn is_covered_in(claims: &[Claim], config: &Config, memory: &mut Workspace) -> bool {
     frames_fit(claims, config).unwrap_or_else(|| contracts::test_in(memory, claims, &gpu(config)).is_ok())
 }
 
-/// The GPU for claims that include what it adds.
+/// What holds for each of these claims, most important first, and why not; as [`covered`] counts them.
+pub fn coverage(claims: &[Claim], config: &Config) -> Coverage {
+    contracts::coverage(claims, &gpu(config))
+}
+
+/// The largest span of one of these claims with which all of them are covered, its groups as long as the
+/// configuration lets them be; `None` if they are not with any, or if it claims nothing.
+pub fn largest_span(claims: &[Claim], index: usize, config: &Config) -> Option<Span> {
+    let kind = claims.get(index)?.kind;
+    let (Kind::Frames { period, .. } | Kind::Server { period }) = kind else { return None };
+    let mut probe = claims.to_vec();
+    largest(period, |span| {
+        probe[index] = sized(kind, span, config);
+        is_covered(&probe, config)
+    })
+}
+
+/// The longest [`crate::config::Tuning::group_max`] with which all of these claims are covered; `None` if they
+/// are not with any.
+pub fn longest_group_max(claims: &[Claim], config: &Config) -> Option<Span> {
+    let most = claims.iter().map(|claim| claim.span).max()?;
+    largest(most + Span::from_ns(1), |group_max| {
+        let mut config = *config;
+        config.tuning.group_max = group_max;
+        let claims: Vec<Claim> = claims.iter().map(|claim| sized(claim.kind, claim.span, &config)).collect();
+        is_covered(&claims, &config)
+    })
+}
+
+/// The largest span below `most` that fits; `None` if none above zero does. What fits, fits with less.
+fn largest(most: Span, mut fits: impl FnMut(Span) -> bool) -> Option<Span> {
+    let (mut lo, mut hi) = (0, most.as_ns());
+    while hi - lo > 1 {
+        let mid = lo + (hi - lo) / 2;
+        if fits(Span::from_ns(mid)) { lo = mid } else { hi = mid }
+    }
+    (lo > 0).then(|| Span::from_ns(lo))
+}
+
+/// The GPU for claims that include what it adds. Turns need no charge of their own: what a group is taken to
+/// last, and with it all that is paid from `etpf`, has its switches in it ([`Config::conservative`]).
 pub fn gpu(config: &Config) -> Gpu {
     let lead = config.per_group() + config.per_frame();
     Gpu { order: Order::InOrder { per_group: Span::ZERO, per_frame: Span::ZERO }, lead, foreign: None }
@@ -67,11 +124,75 @@ fn frames_fit(claims: &[Claim], config: &Config) -> Option<bool> {
 
 /// How many of the first claims are covered together. Fewer claims are covered wherever more are, so halving
 /// finds it.
-pub fn covered(claims: &[Claim], config: &Config, memory: &mut Workspace) -> usize {
+pub fn covered(claims: &[Claim], config: &Config) -> usize {
+    covered_in(claims, config, &mut Workspace::for_claims(claims.len()))
+}
+
+/// The same, without taking memory from the allocator.
+pub(crate) fn covered_in(claims: &[Claim], config: &Config, memory: &mut Workspace) -> usize {
     let (mut lo, mut hi) = (0, claims.len());
     while lo < hi {
         let mid = hi - (hi - lo) / 2;
-        if is_covered(&claims[..mid], config, memory) { lo = mid } else { hi = mid - 1 }
+        if is_covered_in(&claims[..mid], config, memory) { lo = mid } else { hi = mid - 1 }
     }
     lo
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{Priority, Stride};
+    use crate::service::Service;
+
+    fn own(period: u64, span: u64, config: &Config) -> Claim {
+        let (period, etpf) = (Span::from_us(period), Span::from_us(span));
+        let clock = Clock::Own { period, deadline: period };
+        let (priority, stride, service) = (Priority(1), Stride::ONE, Service::default());
+        claim(&AppParams { priority, stride, etpf, clock, service }, config)
+    }
+
+    fn config(group_max: Span) -> Config {
+        let mut config = Config { margins: crate::Margins::NONE, ..Config::default() };
+        config.tuning.group_max = group_max;
+        config
+    }
+
+    #[test]
+    fn short_groups_block_for_less() {
+        let long = config(Span::FOREVER);
+        // A group of 6 ms may have begun when a frame of 5 ms is released that is due after 10 ms.
+        let claims = [own(10_000, 5000, &long), own(20_000, 6000, &long)];
+        assert_eq!(covered(&claims, &long), 1);
+        let limit = longest_group_max(&claims, &long).unwrap();
+        assert_eq!(limit, Span::from_ns(4_999_999));
+        let sets = |group_max| {
+            let config = config(group_max);
+            covered(&[own(10_000, 5000, &config), own(20_000, 6000, &config)], &config)
+        };
+        assert_eq!(sets(limit), 2);
+        assert_eq!(sets(limit + Span::from_ns(1)), 1);
+    }
+
+    #[test]
+    fn the_largest_span_is_the_limit() {
+        for group_max in [Span::FOREVER, Span::from_us(700)] {
+            let config = config(group_max);
+            let mut claims = [own(10_000, 5000, &config), own(20_000, 6000, &config)];
+            let largest = largest_span(&claims, 1, &config).unwrap();
+            claims[1] = sized(claims[1].kind, largest, &config);
+            assert!(is_covered(&claims, &config), "{largest:?}");
+            claims[1] = sized(claims[1].kind, largest + Span::from_ns(1), &config);
+            assert!(!is_covered(&claims, &config), "{largest:?}");
+        }
+        let config = config(Span::FOREVER);
+        let full = [own(10_000, 10_000, &config), own(10_000, 1, &config)];
+        assert_eq!(largest_span(&full, 1, &config), None);
+        assert_eq!(longest_group_max(&full, &config), None);
+    }
+
+    #[test]
+    fn coverage_and_the_count_of_covered_claims_agree() {
+        let config = config(Span::FOREVER);
+        let claims = [own(10_000, 4000, &config), own(20_000, 8000, &config), own(30_000, 1000, &config)];
+        assert_eq!(coverage(&claims, &config).covered, covered(&claims, &config));
+    }
 }

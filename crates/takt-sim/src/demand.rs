@@ -5,13 +5,14 @@ use takt_core::{Config, Estimate, Margins, Span};
 use crate::model::{AppSpec, CostDist, Prediction, Work};
 
 /// The most that a frame of `app` may need in the terms of the schedulability test: conservative
-/// predictions of its groups, the dispatch delay of each, and that of the first. `None` if a
+/// predictions of its groups with their switches on `config.gpu`, the dispatch delay of each, and that of
+/// the first. `None` if a
 /// prediction has no bound. Phases of the workload, and what a history adds for switches between apps,
 /// are not considered.
 pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
     let margins = &config.margins;
     let per_group = margins.per_group(config.mpcg);
-    let group = |estimate: Estimate| margins.conservative(estimate) + per_group;
+    let group = |estimate: Estimate| config.conservative(estimate) + per_group;
     let groups: Span = match &app.work {
         Work::Drawn { parts, swap } => {
             let dearest = parts.iter().map(|part| most(&part.cost)).fold(most(swap), Span::max);

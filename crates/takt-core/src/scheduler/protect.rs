@@ -14,7 +14,7 @@ impl Scheduler {
         for lane in self.lanes.iter().map(params).filter(contract::has_frames) {
             self.claims.push(contract::claim(&lane, &self.config));
         }
-        let covered = contract::covered(&self.claims, &self.config, &mut self.workspace);
+        let covered = contract::covered_in(&self.claims, &self.config, &mut self.workspace);
         self.lanes.iter_mut().for_each(|lane| lane.protected = false);
         for lane in self.lanes.iter_mut().filter(framed).take(covered) {
             lane.protected = true;

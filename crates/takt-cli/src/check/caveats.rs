@@ -1,0 +1,89 @@
+//! What a scenario contains that the guarantee assumes away.
+
+use takt_core::Span;
+use takt_core::service::Reservation;
+use takt_predict::profile::Sharing;
+use takt_sim::Scenario;
+use takt_sim::demand::may_overrun;
+use takt_sim::model::AppSpec;
+
+use super::us;
+
+/// All of it, a sentence each. `measured` is what is known of the GPU of this machine.
+pub(super) fn caveats(scenario: &Scenario, measured: Option<Sharing>) -> Vec<String> {
+    let mut out = Vec::new();
+    if scenario.policy != takt_core::policy::NAMES[0] {
+        out.push(format!("the policy is {}", scenario.policy));
+    }
+    of_apps(scenario, &mut out);
+    of_delays(scenario, measured, &mut out);
+    of_turns(scenario, &mut out);
+    out
+}
+
+fn of_apps(scenario: &Scenario, out: &mut Vec<String>) {
+    let margins = &scenario.config.margins;
+    if let Some(names) = names(scenario, |app| may_overrun(app, margins)) {
+        out.push(format!("groups may run longer than their conservative prediction: {names}"));
+    }
+    if let Some(names) = names(scenario, |app| app.submit_delay.hi + app.cpu.hi > Span::ZERO) {
+        out.push(format!("frames may arrive later than their release: {names}"));
+    }
+    let reserve = |app: &AppSpec| match app.params.service.reservation {
+        Reservation::Own(reserve) => Some(reserve),
+        _ => None,
+    };
+    let unserved = |app: &AppSpec| reserve(app).is_some() && !scenario.policy.starts_with("edf-cbs");
+    if let Some(names) = names(scenario, unserved) {
+        out.push(format!("{} does not serve budgets by their deadlines: {names}", scenario.policy));
+    }
+    let early = |app: &AppSpec| reserve(app).is_some_and(|reserve| reserve.deadline < reserve.period);
+    if let Some(names) = names(scenario, early) {
+        out.push(format!("budgets are wanted before the end of their periods: {names}"));
+    }
+}
+
+fn of_delays(scenario: &Scenario, measured: Option<Sharing>, out: &mut Vec<String>) {
+    let (gpu, margins) = (&scenario.gpu, &scenario.config.margins);
+    let measured = measured.map(|sharing| sharing.delay_us).filter(|delay| *delay > us(margins.turnaround()));
+    if let Some(delay) = measured {
+        let known = us(margins.turnaround());
+        out.push(format!(
+            "dispatch and completion took {delay:.0} us on this machine, the margins say {known:.0}"
+        ));
+    } else if gpu.dispatch_delay.hi > margins.dispatch_upper
+        || gpu.completion_delay.hi > margins.completion_upper
+    {
+        out.push("dispatch or completion may take longer than the margins say".to_owned());
+    }
+    if gpu.lost_completion_ppm > 0 || !gpu.stalls.is_empty() || !gpu.clock.is_empty() {
+        out.push("the GPU stalls, changes its clock or loses completions".to_owned());
+    }
+}
+
+fn of_turns(scenario: &Scenario, out: &mut Vec<String>) {
+    let gpu = &scenario.gpu;
+    if !gpu.is_time_shared() {
+        if gpu.switch > Span::ZERO {
+            out.push(format!("a change between apps costs {} us, which no margin has", us(gpu.switch)));
+        }
+        return;
+    }
+    // To go once `takt prove --in-turn` finds nothing.
+    out.push("the scheduler does not yet keep to its rule in all cases where contexts take turns".to_owned());
+    out.push("swaps that are said to cost nothing are not waited for".to_owned());
+    if gpu.late_ends {
+        out.push("groups that outlast their turn are seen to end a turn later".to_owned());
+    }
+    let slice = scenario.config.tuning.timeslice;
+    let shorter = |app: &AppSpec| gpu.switch > Span::ZERO && app.params.service.timeslice_or(slice) < slice;
+    if let Some(names) = names(scenario, shorter) {
+        out.push(format!("turns are shorter than the test counts with: {names}"));
+    }
+}
+
+fn names(scenario: &Scenario, wanted: impl Fn(&AppSpec) -> bool) -> Option<String> {
+    let names: Vec<&str> =
+        scenario.apps.iter().filter(|app| wanted(app)).map(|app| app.name.as_str()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}

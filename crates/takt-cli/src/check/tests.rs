@@ -1,0 +1,110 @@
+//! Verdicts on small scenarios.
+
+use takt_core::{Clock, Gpu, Span, Time};
+use takt_sim::Scenario;
+
+use super::{ContractKind, Verdict, judge, text};
+use crate::load;
+
+/// Three apps whose frames of one group take as long as said, without margins.
+fn scenario(apps: &[(&str, u32, u64, u64)]) -> Scenario {
+    let mut file = "name = \"three\"\nduration_s = 1\n[scheduler]\npolicy = \"timeline\"\n".to_owned();
+    for (index, (name, fps, swap_us, etpf_us)) in apps.iter().enumerate() {
+        let priority = 9 - index;
+        file += &format!(
+            "[[app]]\nname = \"{name}\"\npriority = {priority}\nfps = {fps}\nswap_us = {swap_us}\netpf_us = {etpf_us}\n"
+        );
+    }
+    let mut scenario = load::parse("three", &file, &[], None).expect("it is right");
+    scenario.config.margins = takt_core::Margins::NONE;
+    scenario
+}
+
+fn own_clock(scenario: &mut Scenario, index: usize, period_us: u64) {
+    let period = Span::from_us(period_us);
+    scenario.apps[index].params.clock = Clock::Own { period, deadline: period };
+}
+
+fn why(verdict: &Verdict, index: usize) -> &str {
+    verdict.apps[index].why_not.as_deref().unwrap_or("covered")
+}
+
+fn lines(verdict: &Verdict) -> Vec<&str> {
+    verdict.suggestions.iter().map(|one| one.text.as_str()).collect()
+}
+
+#[test]
+fn every_app_has_a_reason() {
+    let apps =
+        [("map", 60, 9000, 9000), ("game", 20, 16_000, 16_000), ("menu", 30, 500, 500), ("rest", 60, 900, 0)];
+    let verdict = judge(&scenario(&apps), None);
+    assert_eq!(why(&verdict, 0), "covered");
+    assert_eq!(why(&verdict, 1), "needs 667 us less in 33.3 ms");
+    assert_eq!(why(&verdict, 2), "3rd in the order: follows game, which is not covered");
+    assert_eq!(why(&verdict, 3), "claims nothing: best effort");
+    assert_eq!(verdict.protected, 1);
+    assert!(lines(&verdict)[0].starts_with("game: etpf of 15333 us, the largest that fits"), "{verdict:?}");
+    let shown = text::describe(&verdict);
+    assert!(shown.contains("Covered: 1 of 3 apps with a contract.\n"), "{shown}");
+    assert!(shown.contains("Suggestion: game: etpf of 15333 us"), "{shown}");
+}
+
+#[test]
+fn overload_says_what_is_missing_too() {
+    let verdict = judge(&scenario(&[("map", 60, 9000, 9000), ("game", 60, 9000, 9000)]), None);
+    assert_eq!(why(&verdict, 1), "needs 1334 us less per period: all down to it claim 108.0 % of the GPU");
+}
+
+#[test]
+fn own_clocks_block_and_short_groups_help() {
+    let mut scenario = scenario(&[("map", 60, 8000, 8000), ("sensor", 60, 9000, 9000)]);
+    own_clock(&mut scenario, 1, 40_000);
+    let verdict = judge(&scenario, None);
+    assert_eq!(verdict.apps[1].contract, ContractKind::OwnClock);
+    assert!((verdict.apps[1].fps - 25.0).abs() < 1e-9);
+    assert_eq!(why(&verdict, 1), "needs 334 us less in 16.7 ms");
+    assert!(verdict.stagger.is_empty());
+    let line = "groups of at most 8666 us (group_max): all contracts hold";
+    assert!(lines(&verdict).contains(&line), "{:?}", lines(&verdict));
+    scenario.config.tuning.group_max = Span::from_us(8666);
+    assert!(judge(&scenario, None).schedulable);
+}
+
+#[test]
+fn longer_turns_cost_fewer_switches() {
+    let mut scenario = scenario(&[("map", 60, 8000, 8450)]);
+    assert_eq!(why(&judge(&scenario, None), 0), "covered");
+    scenario.config.gpu = Gpu::TimeShared { slice: Span::from_us(1000), switch: Span::from_us(100) };
+    let verdict = judge(&scenario, None);
+    assert_eq!(why(&verdict, 0), "its frames may need 350 us more than etpf");
+    let found = lines(&verdict);
+    assert!(found.contains(&"turns of 2000 us cover 1 apps in place of 0"), "{found:?}");
+    assert!(found[0].starts_with("map: etpf of 8800 us, enough for its frames"), "{found:?}");
+}
+
+#[test]
+fn a_stagger_is_suggested_where_it_helps() {
+    let apps = [("a", 20, 12_000, 12_000), ("b", 20, 12_000, 12_000), ("c", 20, 12_000, 12_000)];
+    let verdict = judge(&scenario(&apps), None);
+    assert!(!verdict.schedulable && verdict.schedulable_staggered);
+    assert!(lines(&verdict).iter().any(|line| line.starts_with("stagger first deadlines")), "{verdict:?}");
+}
+
+#[test]
+fn the_check_and_the_scheduler_say_the_same() {
+    for etpf in (1000..16_000).step_by(3000) {
+        let mut scenario = scenario(&[("a", 60, 5000, 5000), ("b", 30, etpf, etpf), ("c", 60, 2000, 2000)]);
+        own_clock(&mut scenario, 2, 20_000);
+        let policy = takt_core::policy::by_name("timeline").expect("it is there");
+        let mut scheduler = takt_core::Scheduler::new(scenario.config, policy);
+        for (index, app) in (0..).zip(&scenario.apps) {
+            let join = takt_core::Event::Join { app: takt_core::AppId(index), params: app.params, phase: 0 };
+            scheduler.handle_event(Time::ZERO, join);
+        }
+        let verdict = judge(&scenario, None);
+        // Both have the most important app first.
+        for (lane, app) in scheduler.lanes().iter().zip(&verdict.apps) {
+            assert_eq!(lane.protected, app.headroom_us.is_some(), "{} with etpf {etpf}", app.name);
+        }
+    }
+}
