@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! refresh_hz = 60
-//! policy = "frame-deadline"
+//! policy = "timeline"
 //! mpcg = 2
 //! max_slice_ms = 1.0
 //! admission = "unprotected"     # or "refuse"
@@ -31,7 +31,7 @@ pub struct File {
     pub refresh_hz: Option<f64>,
     /// Who tells when the display refreshes: `timer`, or `drm:/dev/dri/card0`. Default: timer.
     pub vsync: Option<String>,
-    /// Name of the policy. Default: frame-deadline.
+    /// Name of the policy. Default: timeline.
     pub policy: Option<String>,
     /// Most groups granted and not finished at once. Default: 2.
     pub mpcg: Option<u32>,

@@ -259,7 +259,7 @@ mod tests {
         ]);
         Picture {
             daemon: Daemon {
-                policy: "frame-deadline".into(),
+                policy: "timeline".into(),
                 refresh_hz: 60.0,
                 decisions: 12_345,
                 turns: 20_000,
@@ -284,7 +284,7 @@ mod tests {
             140,
             Sort::Priority,
             &expect![[r#"
-                takt: frame-deadline at 60 Hz, 2 apps by priority; GPU busy 82.40 %; 12345 decisions, turns of 1.8 µs (longest 41.2)
+                takt: timeline at 60 Hz, 2 apps by priority; GPU busy 82.40 %; 12345 decisions, turns of 1.8 µs (longest 41.2)
 
                 prio     app     pid   FPS  of      met      GPU  etpf ms  pred/meas  blocked ms p50   p99   max  held
                   80  *  dial   4000  60.0  60  99.20 %  12.30 %      3.0       1.08            0.00  0.93  0.00  -
@@ -313,7 +313,7 @@ mod tests {
             60,
             Sort::Gpu,
             &expect![[r#"
-                takt: frame-deadline at 60 Hz, 2 apps by GPU, most first; GP
+                takt: timeline at 60 Hz, 2 apps by GPU, most first; GPU busy
 
                 prio     app     pid   FPS  of      met      GPU  etpf ms  p
                    3     flood  4003   7.5   -        -  70.12 %      0.0
