@@ -90,6 +90,7 @@ impl Terms {
                 etpf: self.etpf_ms.map(|ms| config::ms("etpf_ms", ms)).transpose()?,
                 max_slice: self.max_slice_ms.map(|ms| config::slice("max_slice_ms", ms)).transpose()?,
                 paced: self.fps.map(|_| true),
+                timing: None,
             })
         };
         checked().map_err(|mistake| mistake.to_string())
@@ -221,6 +222,8 @@ pub struct AppAnswer {
     pub pid: u32,
     /// Importance.
     pub priority: u32,
+    /// What it was promised, in a few words.
+    pub contract: String,
     /// Frames per second it is to have.
     pub fps: f64,
     /// Whether anybody asked for that rate; if not, its deadlines mean nothing.
@@ -262,6 +265,7 @@ impl Answer {
                 name: member.name.clone(),
                 pid: member.pid,
                 priority: member.params.priority.0,
+                contract: member.contract(),
                 fps: f64::from(member.fps_mhz) / 1000.0,
                 paced: member.paced,
                 etpf_ms: ms(member.params.etpf),

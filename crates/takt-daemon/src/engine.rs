@@ -8,8 +8,8 @@
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use takt_core::policy::Policy;
 use takt_core::{
-    Action, Adjustable, AppId, AppParams, Config, Cost, Event, LostBy, Refresh, Refusal, Scheduler, Span,
-    Stats, Time,
+    Action, Adjustable, AppId, AppParams, Config, Cost, DisplayId, Event, LostBy, Refresh, Refusal,
+    Scheduler, Span, Stats, Time,
 };
 use takt_ipc::beat::Heart;
 use takt_ipc::{Reply, Standing};
@@ -66,8 +66,13 @@ pub enum Order {
     Policy(Box<dyn Policy>),
     /// The focus is elsewhere.
     Focus(Option<AppId>),
-    /// The display refreshes on another grid.
-    Refresh(Refresh),
+    /// A display refreshes on another grid.
+    Refresh {
+        /// Which one.
+        display: DisplayId,
+        /// When.
+        grid: Refresh,
+    },
     /// Parameters of the core change.
     Adjust(Adjustable),
     /// Where requests follow each other that soon, the loop stays awake for the next one.
@@ -286,8 +291,9 @@ impl Engine {
             }
             Order::Leave { app } => self.dismiss(now, app, None),
             Order::Focus(app) => self.tell_core(now, Event::Focus { app }),
-            Order::Refresh(grid) => self
-                .tell_core(now, Event::Refresh { display: takt_core::DisplayId::default(), refresh: grid }),
+            Order::Refresh { display, grid } => {
+                self.tell_core(now, Event::Refresh { display, refresh: grid });
+            }
             Order::Adjust(adjustable) => self.tell_core(now, Event::Adjust(adjustable)),
             Order::Spin(spin) => self.spin = Some(spin),
             Order::Policy(policy) => {

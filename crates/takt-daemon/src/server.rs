@@ -93,7 +93,11 @@ impl Server {
         };
         chosen.prepare(&settings.core);
         let mut core = settings.core;
-        core.refresh = core.refresh.with_origin(clock::now());
+        let now = clock::now();
+        core.refresh = core.refresh.with_origin(now);
+        for (grid, display) in core.more_displays.iter_mut().zip(settings.displays.iter().skip(1)) {
+            *grid = display.grid(now);
+        }
         let (engine, office) = Engine::new(core, chosen)?;
         let heart = engine.heart().as_fd().try_clone_to_owned()?;
         let scheduling = Loop::new(engine, Span::from_us(settings.loop_spin_us.into()))?;
@@ -274,7 +278,8 @@ impl Server {
                 Some(pause),
             );
         }
-        let member = match self.members.admit(clock::now(), hello, peer, &self.settings) {
+        let settings = self.current();
+        let member = match self.members.admit(clock::now(), hello, peer, &settings) {
             Ok(member) => member,
             Err(reason) => return self.refuse(index, reason),
         };
@@ -322,6 +327,12 @@ impl Server {
         // It is closed either way.
         session.connection.send(&Message::Refused { reason, again_ms }, &[]).unwrap_or_default();
         session.closing = true;
+    }
+
+    /// The settings as they are now: with what was set by hand since the file was read.
+    fn current(&self) -> Settings {
+        let core = self.settings.core.adjusted(self.adjustable);
+        Settings { core, policy: self.policy.clone(), ..self.settings.clone() }
     }
 
     fn scene(&self) -> Scene<'_> {
