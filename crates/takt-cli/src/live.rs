@@ -42,7 +42,7 @@ pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
     let (policy, limits) = (&args.common.policy, args.common.limits());
     let for_all = policy.is_some() || limits != Limits::default();
     if terms == Terms::default() && !for_all {
-        bail!("nothing to set: give --priority, --fps, --etpf-ms or --max-slice-ms, or see --help");
+        bail!("nothing to set: give --priority, --fps, --etpf-ms, --period-ms or another, or see --help");
     }
     match &args.app {
         None if terms != Terms::default() => bail!("say which app: takt list shows them"),

@@ -8,7 +8,7 @@ use takt_ipc::message::Hello;
 use takt_ipc::socket::Peer;
 
 use crate::config::{Admission, AppSettings, Settings};
-use crate::contract::{self, Timing};
+use crate::contract::{self, Timing, Written};
 
 /// A client that is or will be scheduled.
 #[derive(Clone, PartialEq, Debug)]
@@ -104,16 +104,32 @@ impl From<&AppSettings> for Terms {
     }
 }
 
-impl From<&Hello> for Terms {
-    fn from(hello: &Hello) -> Self {
-        Self {
-            priority: hello.priority,
+impl TryFrom<&Hello> for Terms {
+    type Error = String;
+
+    fn try_from(hello: &Hello) -> Result<Self, String> {
+        if hello.display.as_ref().is_some_and(|display| display.chars().any(char::is_control)) {
+            return Err("the name of its display has control characters".to_owned());
+        }
+        let written = Written {
+            display: hello.display.clone(),
+            own: false,
+            period: hello.period_ns.map(Span::from_ns),
+            deadline: hello.deadline_ns.map(Span::from_ns),
+            runtime: hello.runtime_ns.map(Span::from_ns),
+            hard: hello.hard.then_some(true),
             fps_mhz: hello.fps_mhz,
             etpf: hello.etpf_ns.map(Span::from_ns),
+        };
+        let timing = written.timing().map_err(|wrong| wrong.to_string())?;
+        Ok(Self {
+            priority: hello.priority,
+            fps_mhz: written.fps_mhz,
+            etpf: written.etpf,
             max_slice: hello.max_slice_ns.map(Span::from_ns),
-            paced: hello.fps_mhz.map(|_| true),
-            timing: None,
-        }
+            paced: paced(written.fps_mhz, timing.as_ref()),
+            timing,
+        })
     }
 }
 
@@ -275,7 +291,7 @@ impl Members {
             return Err(format!("all {} places are taken", self.slots.len()));
         };
         let app = AppId(u32::try_from(slot).unwrap_or(u32::MAX));
-        let asked = Terms::from(hello);
+        let asked = Terms::try_from(hello)?;
         let terms = asked.clone().under(settings.app(&hello.name)).complete(settings);
         let wanted = terms.priority.unwrap_or(PRIORITY_DEFAULT);
         let priority = self.free_priority(wanted).ok_or("all priorities are taken")?;
@@ -625,7 +641,7 @@ mod tests {
         assert!(
             !members.admit(Time::ZERO, &hello("a", Some(9), 0), peer(1), &settings).expect("admitted").paced
         );
-        let more = Terms::from(&Hello { fps_mhz: Some(30_000), ..Hello::default() });
+        let more = Terms::try_from(&Hello { fps_mhz: Some(30_000), ..Hello::default() }).expect("fine");
         members.ask_again(AppId(0), more.clone());
         let member = members.change(AppId(0), more, &settings).expect("changed");
         assert!(member.paced);

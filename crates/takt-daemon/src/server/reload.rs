@@ -191,23 +191,16 @@ impl Server {
 
     /// An app that is scheduled asks for other terms; what it may not have changes nothing.
     pub(super) fn renew(&mut self, index: usize, app: AppId, hello: &Hello) {
-        let asked = Terms::from(hello);
-        let section = self.members.get(app).and_then(|member| self.settings.app(&member.name));
-        let terms = asked.clone().under(section);
         let now = clock::now();
         let last = self.sessions[index].renewed;
         let too_soon = last.is_some_and(|last| now.since(last) < RENEWAL_PAUSE);
-        let refusal = match too_soon {
-            true => Some(TOO_SOON.to_owned()),
-            false => self.members.refusal(app, terms.clone(), &self.current()),
-        };
-        let changed = refusal.map_or_else(|| self.change(app, terms), Err);
+        let asked = if too_soon { Err(TOO_SOON.to_owned()) } else { Terms::try_from(hello) };
+        let changed = asked.and_then(|asked| self.renew_terms(app, asked));
         let message = match changed {
             Err(reason) => Message::Refused { reason, again_ms: None },
             Ok(()) => {
                 // What was refused has cost the loop nothing.
                 self.sessions[index].renewed = Some(now);
-                self.members.ask_again(app, asked);
                 let member = self.members.get(app);
                 Message::Welcome(Welcome {
                     app: app.0,
@@ -219,6 +212,18 @@ impl Server {
         };
         let session = &mut self.sessions[index];
         session.closing |= session.connection.send(&message, &[]).is_err();
+    }
+
+    /// Gives an app what it asks for itself, if it may have that.
+    fn renew_terms(&mut self, app: AppId, asked: Terms) -> Result<(), String> {
+        let section = self.members.get(app).and_then(|member| self.settings.app(&member.name));
+        let terms = asked.clone().under(section);
+        if let Some(refusal) = self.members.refusal(app, terms.clone(), &self.current()) {
+            return Err(refusal);
+        }
+        self.change(app, terms)?;
+        self.members.ask_again(app, asked);
+        Ok(())
     }
 
     /// Changes an app's terms everywhere, or says why not.
