@@ -363,27 +363,18 @@ impl Members {
         Ok(member)
     }
 
-    /// Judges everybody anew, after somebody came, went or changed; returns for whom the judgement is
-    /// another one.
-    pub fn judge_again(&mut self, settings: &Settings) -> Vec<AppId> {
-        let judged: Vec<_> = self
-            .iter()
-            .map(|member| (member.app, self.judge(member.app, &member.params, settings)))
-            .collect();
-        let mut other = Vec::new();
-        for (app, (protected, admission)) in judged {
-            if let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut)
-                && member.protected != protected
-            {
-                (member.protected, member.admission) = (protected, admission);
-                other.push(app);
-            }
+    /// The core says whether a member is protected; that member, if it is news.
+    pub fn judged(&mut self, app: AppId, protected: bool) -> Option<&Member> {
+        let member = self.slots.get_mut(app.index()).and_then(Option::as_mut)?;
+        if member.protected == protected {
+            return None;
         }
-        other
+        (member.protected, member.admission) = (protected, admission(&member.params, protected));
+        Some(member)
     }
 
-    /// Whether the deadlines of an app with these parameters can be guaranteed beside the others,
-    /// and the sentence that says so.
+    /// Whether the contract of an app with these parameters will be covered beside the others, and the
+    /// sentence that says so: by the core's own test, for an answer before the core was told.
     fn judge(&self, app: AppId, params: &AppParams, settings: &Settings) -> (bool, String) {
         let above =
             self.staying().filter(|other| other.app != app && other.params.priority > params.priority);
@@ -515,17 +506,15 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_that_cannot_be_kept_any_more_is_taken_back() {
+    fn the_core_has_the_last_word() {
         let settings = Settings::default();
         let mut members = Members::new(2);
         members.admit(Time::ZERO, &hello("a", Some(1), 9_000), peer(1), &settings).expect("admitted");
-        assert_eq!(members.judge_again(&settings), []);
-        members.admit(Time::ZERO, &hello("b", Some(2), 9_000), peer(2), &settings).expect("admitted");
-        assert_eq!(members.judge_again(&settings), [AppId(0)]);
-        assert!(!members.get(AppId(0)).expect("there").protected);
-        members.remove(AppId(1));
-        assert_eq!(members.judge_again(&settings), [AppId(0)]);
-        assert!(members.get(AppId(0)).expect("there").protected);
+        assert_eq!(members.judged(AppId(0), true), None, "as expected");
+        let taken_back = members.judged(AppId(0), false).expect("news");
+        assert!(!taken_back.protected && taken_back.admission.starts_with("not protected: it and the more"));
+        assert!(members.judged(AppId(0), true).expect("news").protected);
+        assert_eq!(members.judged(AppId(1), true), None, "nobody is there");
     }
 
     #[test]

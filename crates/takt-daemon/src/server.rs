@@ -310,7 +310,7 @@ impl Server {
                 admission: &member.admission,
             });
         }
-        self.judge_again();
+        self.keep_awake();
     }
 
     /// Turns somebody away.
@@ -351,6 +351,7 @@ impl Server {
                     self.happened(at, record);
                 }
                 Note::Gone { seat, fault } => self.gone(seat.app, fault),
+                Note::Protected { app, protected } => self.judged(app, protected),
                 Note::Replaced(policy) => drop(policy),
                 Note::Counted(stats) => self.stats = stats,
                 Note::Turned(turns) => self.turns = turns,
@@ -382,7 +383,7 @@ impl Server {
             let reason = fault.map_or_else(|| "it has left".to_owned(), |fault| fault.to_string());
             self.hang_up(index, reason, pause);
         }
-        self.judge_again();
+        self.keep_awake();
     }
 
     fn close_sessions(&mut self) {

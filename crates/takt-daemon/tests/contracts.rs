@@ -101,3 +101,25 @@ fn a_display_that_somebody_draws_for_stays() {
     assert_eq!(daemon.ask(r#"{"ask": "set", "app": "dial", "fps": 15}"#)["answer"], "apps");
     assert_eq!(contract(&daemon, "dial"), "15 fps on cluster");
 }
+
+#[test]
+fn who_is_protected_is_what_the_core_says() {
+    let daemon = Daemon::start("protected", "");
+    let protected = |name: &'static str, wanted: bool| {
+        let is = move |apps: &Value| of(apps, name)["protected"] == wanted;
+        let apps = daemon.await_answer(APPS, is);
+        of(&apps, name)["admission"].as_str().unwrap_or_default().to_owned()
+    };
+    let low = Hello { etpf_ns: ns(9), ..hello("low", 1) };
+    let _low = join(&daemon.path, &low, PATIENCE).expect("joined");
+    assert_eq!(protected("low", true), "protected: its deadlines are guaranteed");
+    let high = Hello { runtime_ns: ns(30), period_ns: ns(40), ..hello("high", 9) };
+    let high = join(&daemon.path, &high, PATIENCE).expect("joined");
+    assert!(protected("low", false).starts_with("not protected: it and the more important apps reserve"));
+    protected("high", true);
+    drop(high);
+    protected("low", true);
+    let settings = Settings::parse(&format!("{BEARS}refresh_hz = 120")).expect("settings");
+    daemon.with(move |server| server.apply(settings));
+    protected("low", false);
+}

@@ -146,7 +146,6 @@ impl Server {
                 self.order(Order::Change { app, params });
             }
         }
-        self.judge_again();
     }
 
     /// Lets another policy decide.

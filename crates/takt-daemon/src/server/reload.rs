@@ -231,13 +231,13 @@ impl Server {
         let limited = terms.max_slice.is_some();
         let settings = self.current();
         let member = self.members.change(app, terms, &settings)?;
-        let (params, max_slice, standing) = (member.params, member.max_slice, member.standing());
+        let (params, max_slice, paced) = (member.params, member.max_slice, member.paced);
         self.order(Order::Change { app, params });
-        self.order(Order::Standing { app, standing });
+        self.order(Order::Pace { app, paced });
         if limited {
             self.order(Order::Limit { app, max_slice });
         }
-        self.judge_again();
+        self.keep_awake();
         if let Some(member) = self.members.get(app) {
             self.journal.tell(&changed(member));
         }
@@ -266,20 +266,15 @@ impl Server {
         }
     }
 
-    /// Whose deadlines are guaranteed may be different now.
-    pub(super) fn judge_again(&mut self) {
-        for app in self.members.judge_again(&self.current()) {
-            if let Some(member) = self.members.get(app) {
-                self.journal.tell(&changed(member));
-                let standing = member.standing();
-                self.order(Order::Standing { app, standing });
-            }
+    /// The core says whether an app is protected.
+    pub(super) fn judged(&mut self, app: AppId, protected: bool) {
+        if let Some(member) = self.members.judged(app, protected) {
+            self.journal.tell(&changed(member));
         }
-        self.keep_awake();
     }
 
     /// Processors sleep lightly while an app with a frame rate is there.
-    fn keep_awake(&mut self) {
+    pub(super) fn keep_awake(&mut self) {
         let within = self.settings.wake_us.filter(|_| self.members.iter().any(|member| member.paced));
         // Where that is not allowed, it was said at the start.
         self.awake.keep_within(within).unwrap_or_default();
