@@ -73,10 +73,23 @@ pub struct File {
     pub admission: Admission,
     /// How far to distrust predictions.
     pub margins: FileMargins,
+    /// How processes share the GPU.
+    pub gpu: FileGpu,
     /// How `timegraph` treats apps.
     pub timegraph: FileTimegraph,
     /// What single apps get, whatever they ask for.
     pub app: Vec<FileApp>,
+}
+
+/// How processes share the GPU: they take turns.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FileGpu {
+    /// How long a process keeps the GPU while another one has work, in microseconds. Default: what was
+    /// measured, else 1000.
+    pub slice_us: Option<f64>,
+    /// What a change of processes costs, in microseconds. Default: what was measured, else 0.
+    pub switch_us: Option<f64>,
 }
 
 /// How `timegraph` treats apps.
@@ -141,6 +154,8 @@ pub struct FileMargins {
 pub struct Settings {
     /// Of the core.
     pub core: Config,
+    /// Whether the file says how processes share the GPU.
+    pub gpu_is_given: bool,
     /// The displays, the one of apps that name none first.
     pub displays: Vec<Display>,
     /// Who tells when the display refreshes.
@@ -220,6 +235,7 @@ impl File {
         let max_slice = slice("max_slice_ms", self.max_slice_ms.unwrap_or(1.0))?;
         Ok(Settings {
             core: self.core(&displays, max_slice)?,
+            gpu_is_given: self.gpu != FileGpu::default(),
             apps: self.apps(&displays)?,
             displays,
             vsync,
@@ -252,7 +268,7 @@ impl File {
             mpcg: mpcg(self.mpcg.unwrap_or(2))?,
             margins: self.margins.check()?,
             // Processes finish in an order of their own.
-            gpu: Gpu::TURNS,
+            gpu: self.gpu.check()?,
             singly: true,
             tuning: Tuning { blocking, stretch, ..defaults.tuning },
             completion_timeout: timeout.transpose()?.unwrap_or(defaults.completion_timeout),
@@ -272,6 +288,28 @@ impl File {
         }
         Ok(apps)
     }
+}
+
+impl FileGpu {
+    fn check(self) -> Result<Gpu, Mistake> {
+        let Self { slice_us, switch_us } = self;
+        time_shared(slice_us.unwrap_or(SLICE_US), switch_us.unwrap_or(0.0))
+    }
+}
+
+/// Slice of a GPU that nobody measured, as in [`Gpu::TURNS`].
+const SLICE_US: f64 = 1000.0;
+
+/// A GPU whose processes take turns, with times in microseconds.
+pub fn time_shared(slice_us: f64, switch_us: f64) -> Result<Gpu, Mistake> {
+    if !(1.0..=1e6).contains(&slice_us) {
+        return Err(mistake("gpu.slice_us", slice_us, "use 1 to 1000000".to_owned()));
+    }
+    if !(0.0..=1e5).contains(&switch_us) {
+        return Err(mistake("gpu.switch_us", switch_us, "use 0 to 100000".to_owned()));
+    }
+    let slice = ms("gpu.slice_us", slice_us / 1000.0)?;
+    Ok(Gpu::TimeShared { slice, switch: ms("gpu.switch_us", switch_us / 1000.0)? })
 }
 
 impl FileTimegraph {
@@ -503,6 +541,17 @@ mod tests {
         }
         let many: String = (0..5).map(|number| format!("[[display]]\nname='{number}'\n")).collect();
         assert_eq!(problem(&many), "display = 5: use 4 sections at most");
+    }
+
+    #[test]
+    fn how_the_gpu_is_shared_can_be_said() {
+        let gpu =
+            |text: &str| Settings::parse(text).map(|settings| (settings.core.gpu, settings.gpu_is_given));
+        assert_eq!(gpu(""), Ok((Gpu::TURNS, false)));
+        let given = Gpu::TimeShared { slice: Span::from_us(2000), switch: Span::from_us(150) };
+        assert_eq!(gpu("[gpu]\nslice_us = 2000\nswitch_us = 150"), Ok((given, true)));
+        assert_eq!(problem("gpu = { slice_us = 0 }"), "gpu.slice_us = 0: use 1 to 1000000");
+        assert_eq!(problem("gpu = { switch_us = -1 }"), "gpu.switch_us = -1: use 0 to 100000");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Contracts of live apps: asked for by themselves, by a tool or by the file, and told to everybody.
 
 use serde_json::Value;
-use takt_core::GroupKind;
+use takt_core::{GroupKind, Span};
 use takt_daemon::config::Settings;
+use takt_ipc::Reply;
 use takt_ipc::client::{NotScheduled, join, renew};
 use takt_ipc::message::Hello;
 
@@ -122,4 +123,19 @@ fn who_is_protected_is_what_the_core_says() {
     let settings = Settings::parse(&format!("{BEARS}refresh_hz = 120")).expect("settings");
     daemon.with(move |server| server.apply(settings));
     protected("low", false);
+}
+
+#[test]
+fn switches_of_the_gpu_are_no_credit() {
+    let daemon = Daemon::start("switches", "[gpu]\nslice_us = 1000\nswitch_us = 100");
+    let mut app = daemon.join("dial", 5);
+    submit(&mut app, 0, GroupKind::Draw);
+    let credit = await_reply(&mut app, |reply| match reply {
+        Reply::Grant { credit, .. } => Some(credit),
+        _ => None,
+    });
+    let asked = Span::from_us(100);
+    assert!(credit <= asked && credit + Span::from_ns(1) >= asked, "{credit:?}");
+    let settings = Settings::parse(&format!("{BEARS}gpu = {{ switch_us = 5 }}")).expect("settings");
+    assert_eq!(daemon.with(move |server| server.apply(settings)), ["gpu holds after a restart"]);
 }

@@ -23,6 +23,10 @@ impl Server {
     pub fn apply(&mut self, settings: Settings) -> Vec<String> {
         let mut changes = Vec::new();
         let before = std::mem::replace(&mut self.settings, settings);
+        if self.settings.core.gpu != before.core.gpu {
+            self.settings.core.gpu = before.core.gpu;
+            changes.push("gpu holds after a restart".to_owned());
+        }
         self.renew_displays(&before, &mut changes);
         self.renew_core(&before, &mut changes);
         if self.settings.policy != before.policy {
