@@ -42,7 +42,7 @@ pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
     let (policy, limits) = (&args.common.policy, args.common.limits());
     let for_all = policy.is_some() || limits != Limits::default();
     if terms == Terms::default() && !for_all {
-        bail!("nothing to set: give --priority, --fps, --etpf-ms or --max-slice-ms, or see --help");
+        bail!("nothing to set: give --priority, --fps, --etpf-ms, --period-ms or another, or see --help");
     }
     match &args.app {
         None if terms != Terms::default() => bail!("say which app: takt list shows them"),
@@ -188,7 +188,7 @@ fn silent(path: &Path) -> String {
 }
 
 fn describe(apps: &Value, summary: &Value) -> String {
-    let headings = ["<app", "slot", "pid", "priority", "fps", "of", "met", "GPU", "etpf ms", "<admission"];
+    let headings = ["<app", "slot", "pid", "priority", "fps", "of", "met", "GPU", "<contract", "<admission"];
     let mut table = Table::new(&headings);
     for app in apps.as_array().into_iter().flatten() {
         let figures = figures(summary, app);
@@ -203,7 +203,7 @@ fn describe(apps: &Value, summary: &Value) -> String {
             if_paced(app["fps"].to_string()),
             if_paced(share("met")),
             share("gpu_share"),
-            app["etpf_ms"].to_string(),
+            text(app, "contract").to_owned(),
             admission(app, figures),
         ]);
     }
@@ -275,7 +275,7 @@ mod tests {
         let app = |protected: bool, etpf_ms: f64| {
             let admission = if protected { "protected: guaranteed" } else { "not protected: why" };
             json!({ "name": "dial", "priority": 80, "etpf_ms": etpf_ms, "protected": protected,
-                "admission": admission })
+                "admission": admission, "contract": "60 fps, 3.0 ms" })
         };
         let figures =
             json!({ "name": "dial", "priority": 80, "frame_gpu_us": { "p50": 3412.0, "max": 9000.0 } });
@@ -284,6 +284,7 @@ mod tests {
         let over = said(app(true, 3.0));
         let row = "protected if it used what it reserved, but half of its frames took 3.41 ms or more instead of 3.0\n";
         assert!(over.contains(row) && !over.contains("guaranteed"), "{over}");
+        assert!(over.contains("60 fps, 3.0 ms  protected if"), "{over}");
         assert!(said(app(true, 3.41)).contains("protected: guaranteed"), "it uses what it reserved");
         assert!(said(app(false, 3.0)).contains("not protected: why"));
         assert!(said(app(false, 0.0)).contains("not protected: why"), "it reserved nothing");

@@ -13,6 +13,8 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use takt_core::Span;
 use takt_daemon::ask::Terms;
+use takt_daemon::contract::Timing;
+use takt_daemon::members;
 use takt_gl::predict::{Choice, Combination};
 use takt_gl::settings;
 use takt_predict::profile::{PROFILE_BYTES_MAX, Profile};
@@ -104,13 +106,6 @@ fn terms(args: &ScheduleArgs) -> anyhow::Result<Option<Vec<(&'static str, OsStri
         return Ok(None);
     }
     let terms = given.checked().map_err(anyhow::Error::msg)?;
-    let ns = |span: Option<Span>| span.map(|span| span.as_ns().to_string());
-    let numbers = [
-        (settings::PRIORITY, terms.priority.map(|priority| priority.to_string())),
-        (settings::FPS, terms.fps_mhz.map(|mhz| mhz.to_string())),
-        (settings::ETPF, ns(terms.etpf)),
-        (settings::MAX_SLICE, ns(terms.max_slice)),
-    ];
     let socket = args.socket.path();
     if !args.no_daemon && !args.socket.is_given() {
         // Without one the program runs all the same.
@@ -119,10 +114,39 @@ fn terms(args: &ScheduleArgs) -> anyhow::Result<Option<Vec<(&'static str, OsStri
         }
     }
     let mut variables = vec![(settings::SOCKET, socket.into_os_string())];
-    for (name, value) in numbers {
+    for (name, value) in asked(&terms) {
         variables.extend(value.map(|value| (name, OsString::from(value))));
     }
     Ok(Some(variables))
+}
+
+/// Terms as variables.
+fn asked(terms: &members::Terms) -> [(&'static str, Option<String>); 9] {
+    let ns = |span: Option<Span>| span.map(|span| span.as_ns().to_string());
+    let (mut display, mut is_hard) = (None, false);
+    let [period, deadline, runtime] = match &terms.timing {
+        None => [None; 3],
+        Some(Timing::Display(name)) => {
+            display = Some(name.clone());
+            [None; 3]
+        }
+        Some(Timing::Own { period, deadline }) => [Some(*period), Some(*deadline), None],
+        Some(Timing::Server { runtime, period, hard }) => {
+            is_hard = *hard;
+            [Some(*period), None, Some(*runtime)]
+        }
+    };
+    [
+        (settings::PRIORITY, terms.priority.map(|priority| priority.to_string())),
+        (settings::FPS, terms.fps_mhz.map(|mhz| mhz.to_string())),
+        (settings::ETPF, ns(terms.etpf)),
+        (settings::MAX_SLICE, ns(terms.max_slice)),
+        (settings::DISPLAY, display),
+        (settings::PERIOD, ns(period)),
+        (settings::DEADLINE, ns(deadline)),
+        (settings::RUNTIME, ns(runtime)),
+        (settings::HARD, is_hard.then(|| "1".to_owned())),
+    ]
 }
 
 /// The path of a profile for use from anywhere. A program that runs already could only warn of a
@@ -145,3 +169,37 @@ fn new_table(path: &Path, header: &str) -> anyhow::Result<PathBuf> {
 /// As shells and env(1) have it.
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(terms: &Terms) -> Vec<(&'static str, String)> {
+        let all = asked(&terms.checked().expect("they make sense"));
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    #[test]
+    fn contracts_are_handed_to_the_program() {
+        let server =
+            Terms { runtime_ms: Some(3.0), period_ms: Some(40.0), hard: Some(true), ..Terms::default() };
+        let pairs = [("TAKT_PERIOD_NS", "40000000"), ("TAKT_RUNTIME_NS", "3000000"), ("TAKT_HARD", "1")];
+        assert_eq!(variables(&server), pairs.map(|(name, value)| (name, value.to_owned())));
+        let own = Terms { period_ms: Some(33.3), etpf_ms: Some(4.0), ..Terms::default() };
+        let pairs =
+            [("TAKT_ETPF_NS", "4000000"), ("TAKT_PERIOD_NS", "33300000"), ("TAKT_DEADLINE_NS", "33300000")];
+        assert_eq!(variables(&own), pairs.map(|(name, value)| (name, value.to_owned())));
+        let display = Terms { display: Some("hud".to_owned()), fps: Some(30.0), ..Terms::default() };
+        let pairs = [("TAKT_FPS_MHZ", "30000"), ("TAKT_DISPLAY", "hud")];
+        assert_eq!(variables(&display), pairs.map(|(name, value)| (name, value.to_owned())));
+    }
+
+    #[test]
+    fn contradictions_are_found_before_the_program_starts() {
+        let terms = Terms { hard: Some(true), ..Terms::default() };
+        assert_eq!(
+            terms.checked().expect_err("hard, but no server"),
+            "hard = true: only a server can be: add runtime_ms and period_ms"
+        );
+    }
+}

@@ -1,5 +1,7 @@
 //! `takt serve`: the daemon.
 
+mod shared;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -118,6 +120,11 @@ pub(crate) fn settings(args: &ServeArgs) -> anyhow::Result<Settings> {
         }
         None => Settings::default(),
     };
+    if !settings.gpu_is_given
+        && let Some(gpu) = shared::measured(&takt_calibrate::store::all())
+    {
+        settings.core.gpu = gpu;
+    }
     if let Some(policy) = &args.policy {
         debug_assert!(policy::NAMES.contains(&policy.as_str()), "checked with the arguments");
         settings.policy.clone_from(policy);

@@ -31,7 +31,7 @@ struct Judge {
     /// By group.
     waiting: BTreeMap<u64, Waiting>,
     submissions: u64,
-    /// Under `frame-deadline`, the latest period that somebody was let go for while this group of the
+    /// Under `timeline` and `frame-deadline`, the latest period that somebody was let go for while this group of the
     /// most important app waited.
     passed: BTreeMap<u64, u64>,
     /// Decisions between several apps, by policy.
@@ -97,7 +97,7 @@ impl Judge {
                 // Others may go where they fit, and who does not fit is passed over.
                 "hpf" => Some(waiting.app) == top,
                 // Later, when it is known which period it was for.
-                "frame-deadline" if Some(waiting.app) == top => {
+                "timeline" | "frame-deadline" if Some(waiting.app) == top => {
                     let passed = self.passed.entry(other).or_insert(target);
                     *passed = target.max(*passed);
                     false
@@ -192,7 +192,7 @@ fn the_more_important_goes_first_whatever_comes_and_changes() {
         lines: 0,
         judge: Judge::default(),
     };
-    log.await_policy("frame-deadline");
+    log.await_policy("timeline");
     log.await_decisions("three apps");
     log.await_the_first("three apps");
     set(&["flood", "--priority", "90"]);
@@ -210,7 +210,7 @@ fn the_more_important_goes_first_whatever_comes_and_changes() {
     });
     log.await_decisions("one less");
     set(&["flood", "--priority", "3"]);
-    for policy in ["fifo", "hpf", "timegraph", "edf-cbs", "frame-deadline"] {
+    for policy in ["fifo", "hpf", "timegraph", "edf-cbs", "frame-deadline", "timeline"] {
         set(&["--policy", policy]);
         log.await_policy(policy);
         log.await_decisions("after a swap");
@@ -239,7 +239,7 @@ fn a_judge_knows_right_from_wrong() {
     let low_goes = r#"{"record": "dispatch", "group": 10, "target": 5}"#;
     let high_goes = r#"{"record": "dispatch", "group": 20, "target": 5}"#;
     let high_goes_later = r#"{"record": "dispatch", "group": 20, "target": 6}"#;
-    for policy in ["frame-deadline", "hpf", "timegraph", "edf-cbs"] {
+    for policy in ["timeline", "frame-deadline", "hpf", "timegraph", "edf-cbs"] {
         story(policy, &[low, high, high_goes, low_goes]).expect("the more important first");
         story(policy, &[low, low_goes, high, high_goes]).expect("nobody else waited");
         story(policy, &[low, high, low_goes, high_goes]).expect_err("the less important first");

@@ -221,7 +221,7 @@ fn a_frame_rate_is_kept_and_seen() {
     // A hundred frames at 60 per second cannot take less; how much more depends on the machine.
     assert!(began.elapsed() > Duration::from_millis(1_600), "{:?}", began.elapsed());
     let list = takt_command("list").arg("--socket").arg(&daemon.socket).output().expect("takt starts");
-    assert!(text(&list.stdout).contains("Policy frame-deadline"), "{}", text(&list.stdout));
+    assert!(text(&list.stdout).contains("Policy timeline"), "{}", text(&list.stdout));
 }
 
 /// Its groups are said to take a thousand times as long as they do, and nobody leaves that much.
@@ -253,7 +253,7 @@ fn an_estimate_that_nobody_confirmed_holds_nobody_back_for_ever() {
 #[test]
 fn every_policy_schedules_real_programs() {
     let program = trap_as("swaps", "policies");
-    for policy in ["frame-deadline", "fifo", "hpf", "timegraph", "edf-cbs"] {
+    for policy in ["timeline", "frame-deadline", "fifo", "hpf", "timegraph", "edf-cbs"] {
         let log = products().join(format!("policy-{policy}.log"));
         std::fs::remove_file(&log).unwrap_or_default();
         let log_argument = log.display().to_string();

@@ -97,7 +97,7 @@ fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
     assert!(trace.status.success(), "{}", text(&trace.stderr));
     let top = daemon.ask(&["top", "--json", "-", "--span-ms", "500"]);
     let picture: serde_json::Value = serde_json::from_slice(&top.stdout).expect("JSON");
-    assert_eq!(picture["daemon"]["policy"], "frame-deadline", "{picture}");
+    assert_eq!(picture["daemon"]["policy"], "timeline", "{picture}");
     assert!(picture["daemon"]["turns"].as_u64().is_some_and(|turns| turns > 0), "{picture}");
     assert!(picture["timeline"]["span_ms"] == 500.0, "{picture}");
     let counted = |app: &str, wanted: u64| {
@@ -240,7 +240,7 @@ fn ctrl_c_leaves_a_whole_capture() {
     assert!(text(&refused.stderr).contains("does not begin with its daemon"), "{}", text(&refused.stderr));
     let once = daemon.ask(&["top", "--once"]);
     let text_once = text(&once.stdout);
-    assert!(text_once.starts_with("takt: frame-deadline at 60 Hz, 0 apps by priority;"), "{text_once}");
+    assert!(text_once.starts_with("takt: timeline at 60 Hz, 0 apps by priority;"), "{text_once}");
     assert!(counters("capture").contains("\ntakt_apps 0\n"), "{}", counters("capture"));
     let why = daemon.ask(&["why", "nobody", "--json", "-"]);
     assert_eq!(why.status.code(), Some(2));

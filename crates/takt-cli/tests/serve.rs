@@ -126,7 +126,7 @@ fn what_holds_for_all_apps_is_set_by_hand() {
     let daemon = Daemon::start("swap", "");
     assert_eq!(daemon.set(&["--policy", "edf-cbs"]), (true, "policy: edf-cbs\n".to_owned()));
     let line = daemon.logged("policy", 0);
-    assert_eq!((&line["before"], &line["after"]), (&"frame-deadline".into(), &"edf-cbs".into()));
+    assert_eq!((&line["before"], &line["after"]), (&"timeline".into(), &"edf-cbs".into()));
     let limits = ["--mpcg", "3", "--max-blocking-ms", "inf", "--max-stretch-ms", "2.5"];
     assert_eq!(daemon.set(&limits), (true, "done, for all apps\n".to_owned()));
     let changes = serde_json::json!(["mpcg = 3", "max_blocking_ms = inf", "max_stretch_ms = 2.5"]);

@@ -229,6 +229,12 @@ impl Config {
         length + self.gpu.switches(length)
     }
 
+    /// The longest prediction of a group that is assumed to keep the GPU no longer than that, its switches
+    /// included.
+    pub fn predicted_within(&self, conservative: Span) -> Span {
+        self.margins.predicted_within(self.gpu.without_switches(conservative))
+    }
+
     /// Time to reserve for each group beyond that.
     pub fn per_group(&self) -> Span {
         self.margins.per_group(self.mpcg)

@@ -43,6 +43,19 @@ impl Gpu {
         self.is_time_shared()
     }
 
+    /// The longest group that keeps the GPU no longer than `total`, its switches included.
+    pub fn without_switches(self, total: Span) -> Span {
+        match self {
+            Self::TimeShared { slice, switch } if switch > Span::ZERO && total < Span::FOREVER => {
+                let (slice, switch) = (slice.as_ns().max(1), switch.as_ns());
+                let turn = slice.saturating_add(switch);
+                let (turns, rest) = (total.as_ns() / turn, total.as_ns() % turn);
+                Span::from_ns(turns * slice + rest.saturating_sub(switch))
+            }
+            _ => total,
+        }
+    }
+
     /// The switches that a group of that length can cost, one for each slice that it needs.
     pub fn switches(self, length: Span) -> Span {
         match self {
@@ -51,5 +64,24 @@ impl Gpu {
             }
             _ => Span::ZERO,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_that_were_added_are_taken_out_again() {
+        let gpu = Gpu::TimeShared { slice: Span::from_us(10), switch: Span::from_us(3) };
+        for length in [1, 9_999, 10_000, 10_001, 25_000, 30_000, 123_456].map(Span::from_ns) {
+            let total = length + gpu.switches(length);
+            assert_eq!(gpu.without_switches(total), length);
+            let more = gpu.without_switches(total + Span::from_ns(1));
+            assert!(more + gpu.switches(more) <= total + Span::from_ns(1), "{more:?}");
+        }
+        assert_eq!(gpu.without_switches(Span::from_us(2)), Span::ZERO);
+        assert_eq!(gpu.without_switches(Span::FOREVER), Span::FOREVER);
+        assert_eq!(Gpu::TURNS.without_switches(Span::from_ms(7)), Span::from_ms(7));
     }
 }

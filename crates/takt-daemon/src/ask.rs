@@ -6,6 +6,7 @@ use takt_trace::Summary;
 use takt_trace::summary::Miss;
 
 use crate::config::{self, Mistake};
+use crate::contract::Written;
 use crate::members::{self, Members};
 use crate::waits::Waits;
 
@@ -68,7 +69,7 @@ impl Ask {
 }
 
 /// What to change about an app; what is missing stays.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Terms {
     /// Importance.
     pub priority: Option<u32>,
@@ -78,21 +79,52 @@ pub struct Terms {
     pub etpf_ms: Option<f64>,
     /// Longest group, in milliseconds; 0 never slices.
     pub max_slice_ms: Option<f64>,
+    /// Name of the display that it draws for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display: Option<String>,
+    /// Time between two frames of its own clock, or between two replenishments of its server, in
+    /// milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_ms: Option<f64>,
+    /// From the release of a frame by its own clock to its deadline, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<f64>,
+    /// GPU time of its server in each period, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_ms: Option<f64>,
+    /// Whether its server waits when it has no budget left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hard: Option<bool>,
 }
 
 impl Terms {
     /// The same in the units of the core, if they make sense.
     pub fn checked(&self) -> Result<members::Terms, String> {
-        let checked = || -> Result<members::Terms, Mistake> {
-            Ok(members::Terms {
-                priority: self.priority,
-                fps_mhz: self.fps.map(|fps| config::rate("fps", fps)).transpose()?,
-                etpf: self.etpf_ms.map(|ms| config::ms("etpf_ms", ms)).transpose()?,
-                max_slice: self.max_slice_ms.map(|ms| config::slice("max_slice_ms", ms)).transpose()?,
-                paced: self.fps.map(|_| true),
-            })
-        };
-        checked().map_err(|mistake| mistake.to_string())
+        let written = self.written().map_err(|mistake| mistake.to_string())?;
+        let timing = written.timing().map_err(|wrong| wrong.to_string())?;
+        let max_slice = self.max_slice_ms.map(|ms| config::slice("max_slice_ms", ms)).transpose();
+        Ok(members::Terms {
+            priority: self.priority,
+            fps_mhz: written.fps_mhz,
+            etpf: written.etpf,
+            max_slice: max_slice.map_err(|mistake| mistake.to_string())?,
+            paced: members::paced(written.fps_mhz, timing.as_ref()),
+            timing,
+        })
+    }
+
+    fn written(&self) -> Result<Written, Mistake> {
+        let ms = |key: &str, value: Option<f64>| value.map(|value| config::ms(key, value)).transpose();
+        Ok(Written {
+            display: self.display.clone(),
+            own: false,
+            period: ms("period_ms", self.period_ms)?,
+            deadline: ms("deadline_ms", self.deadline_ms)?,
+            runtime: ms("runtime_ms", self.runtime_ms)?,
+            hard: self.hard,
+            fps_mhz: self.fps.map(|fps| config::rate("fps", fps)).transpose()?,
+            etpf: ms("etpf_ms", self.etpf_ms)?,
+        })
     }
 }
 
@@ -221,6 +253,8 @@ pub struct AppAnswer {
     pub pid: u32,
     /// Importance.
     pub priority: u32,
+    /// What it was promised, in a few words.
+    pub contract: String,
     /// Frames per second it is to have.
     pub fps: f64,
     /// Whether anybody asked for that rate; if not, its deadlines mean nothing.
@@ -262,6 +296,7 @@ impl Answer {
                 name: member.name.clone(),
                 pid: member.pid,
                 priority: member.params.priority.0,
+                contract: member.contract(),
                 fps: f64::from(member.fps_mhz) / 1000.0,
                 paced: member.paced,
                 etpf_ms: ms(member.params.etpf),

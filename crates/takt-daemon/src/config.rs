@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! refresh_hz = 60
-//! policy = "frame-deadline"
+//! policy = "timeline"
 //! mpcg = 2
 //! max_slice_ms = 1.0
 //! admission = "unprotected"     # or "refuse"
@@ -15,23 +15,35 @@
 //! priority = 90
 //! fps = 60
 //! etpf_ms = 3.5
+//!
+//! [[app]]
+//! name = "detector"
+//! runtime_ms = 3                # a server: 3 ms in each 40
+//! period_ms = 40
 //! ```
 
+mod apps;
+mod displays;
+
 use crate::vsync::Vsync;
+pub use apps::{AppSettings, FileApp, FileClock};
+pub use displays::{Display, FileDisplay};
 use rustix::thread::CpuSet;
 use serde::Deserialize;
 use takt_core::service::{Enforcement, Turns};
-use takt_core::{Config, Gpu, Margins, Refresh, Span, Tuning, policy};
+use takt_core::{Config, Gpu, Margins, Span, Tuning, policy};
 
 /// All there is to configure; everything has a default.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct File {
-    /// Refresh rate of the display. Default: 60.
+    /// Refresh rate of the display, if there is one. Default: 60.
     pub refresh_hz: Option<f64>,
+    /// Several displays, instead.
+    pub display: Vec<FileDisplay>,
     /// Who tells when the display refreshes: `timer`, or `drm:/dev/dri/card0`. Default: timer.
     pub vsync: Option<String>,
-    /// Name of the policy. Default: frame-deadline.
+    /// Name of the policy. Default: timeline.
     pub policy: Option<String>,
     /// Most groups granted and not finished at once. Default: 2.
     pub mpcg: Option<u32>,
@@ -61,10 +73,23 @@ pub struct File {
     pub admission: Admission,
     /// How far to distrust predictions.
     pub margins: FileMargins,
+    /// How processes share the GPU.
+    pub gpu: FileGpu,
     /// How `timegraph` treats apps.
     pub timegraph: FileTimegraph,
     /// What single apps get, whatever they ask for.
     pub app: Vec<FileApp>,
+}
+
+/// How processes share the GPU: they take turns.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FileGpu {
+    /// How long a process keeps the GPU while another one has work, in microseconds. Default: what was
+    /// measured, else 1000.
+    pub slice_us: Option<f64>,
+    /// What a change of processes costs, in microseconds. Default: what was measured, else 0.
+    pub switch_us: Option<f64>,
 }
 
 /// How `timegraph` treats apps.
@@ -124,27 +149,15 @@ pub struct FileMargins {
     pub completion_upper_us: Option<f64>,
 }
 
-/// What one app gets.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FileApp {
-    /// Its name.
-    pub name: String,
-    /// Importance; the higher number wins.
-    pub priority: Option<u32>,
-    /// Frames per second.
-    pub fps: Option<f64>,
-    /// GPU time per frame, in milliseconds.
-    pub etpf_ms: Option<f64>,
-    /// Longest group it may form, in milliseconds; 0 never slices.
-    pub max_slice_ms: Option<f64>,
-}
-
 /// A configuration that makes sense.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// Of the core.
     pub core: Config,
+    /// Whether the file says how processes share the GPU.
+    pub gpu_is_given: bool,
+    /// The displays, the one of apps that name none first.
+    pub displays: Vec<Display>,
     /// Who tells when the display refreshes.
     pub vsync: Vsync,
     /// Name of the policy.
@@ -166,21 +179,6 @@ pub struct Settings {
     pub timegraph: (Turns, Enforcement),
     /// What single apps get.
     pub apps: Vec<AppSettings>,
-}
-
-/// What one app gets; what is missing is as it asks for.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct AppSettings {
-    /// Its name.
-    pub name: String,
-    /// Importance.
-    pub priority: Option<u32>,
-    /// Frames per second, in millihertz.
-    pub fps_mhz: Option<u32>,
-    /// GPU time per frame.
-    pub etpf: Option<Span>,
-    /// Longest group.
-    pub max_slice: Option<Span>,
 }
 
 /// Why a configuration is none.
@@ -229,64 +227,89 @@ impl File {
         if !policy::NAMES.contains(&policy.as_str()) {
             return Err(mistake("policy", &policy, format!("use one of {}", policy::NAMES.join(", "))));
         }
-        let mpcg = mpcg(self.mpcg.unwrap_or(2))?;
         let vsync = self
             .vsync
             .as_deref()
             .map_or(Ok(Vsync::Timer), |text| text.parse().map_err(|remedy| mistake("vsync", text, remedy)))?;
-        let spin_us = self.spin_us.unwrap_or_else(default_spin_us);
-        let loop_spin_us = self.loop_spin_us.unwrap_or_else(default_spin_us);
-        for (key, value) in [("spin_us", spin_us), ("loop_spin_us", loop_spin_us)] {
-            if value > 1000 {
-                return Err(mistake(key, value, "use 0 to 1000".to_owned()));
-            }
-        }
-        let refresh_mhz = rate("refresh_hz", self.refresh_hz.unwrap_or(60.0))?;
-        let refresh = Refresh::from_mhz(refresh_mhz)
-            .ok_or_else(|| mistake("refresh_hz", refresh_mhz / 1000, "use 1 to 1000".to_owned()))?;
+        let displays = self.displays()?;
         let max_slice = slice("max_slice_ms", self.max_slice_ms.unwrap_or(1.0))?;
+        Ok(Settings {
+            core: self.core(&displays, max_slice)?,
+            gpu_is_given: self.gpu != FileGpu::default(),
+            apps: self.apps(&displays)?,
+            displays,
+            vsync,
+            policy,
+            max_slice,
+            spin_us: spin("spin_us", self.spin_us)?,
+            loop_spin_us: spin("loop_spin_us", self.loop_spin_us)?,
+            processor: self.processor.map(processor).transpose()?,
+            wake_us: wake(self.wake_us.unwrap_or(0.0))?,
+            admission: self.admission,
+            timegraph: self.timegraph.check(),
+        })
+    }
+
+    /// Parameters of the core.
+    fn core(&self, displays: &[Display], max_slice: Span) -> Result<Config, Mistake> {
+        let defaults = Config::default();
+        let mut more_displays = defaults.more_displays;
+        for (grid, display) in more_displays.iter_mut().zip(&displays[1..]) {
+            *grid = display.refresh;
+        }
         // As good as it gets: what is on the GPU already is one piece long.
         let blocking = self.max_blocking_ms.map_or(Ok(max_slice), blocking)?;
         let stretch = self.max_stretch_ms.map(|value| ms("max_stretch_ms", value)).transpose()?;
-        let defaults = Config::default();
-        let completion_timeout = match self.completion_timeout_ms {
-            None => defaults.completion_timeout,
-            Some(value) => ms("completion_timeout_ms", value)?,
-        };
-        let tuning =
-            Tuning { blocking, stretch: stretch.unwrap_or(defaults.tuning.stretch), ..defaults.tuning };
+        let stretch = stretch.unwrap_or(defaults.tuning.stretch);
+        let timeout = self.completion_timeout_ms.map(|value| ms("completion_timeout_ms", value));
+        Ok(Config {
+            refresh: displays[0].refresh,
+            more_displays,
+            mpcg: mpcg(self.mpcg.unwrap_or(2))?,
+            margins: self.margins.check()?,
+            // Processes finish in an order of their own.
+            gpu: self.gpu.check()?,
+            singly: true,
+            tuning: Tuning { blocking, stretch, ..defaults.tuning },
+            completion_timeout: timeout.transpose()?.unwrap_or(defaults.completion_timeout),
+            ..defaults
+        })
+    }
+
+    /// What single apps get.
+    fn apps(&self, displays: &[Display]) -> Result<Vec<AppSettings>, Mistake> {
         let mut apps: Vec<AppSettings> = Vec::new();
         for app in &self.app {
-            let settings = app.check(&refresh)?;
+            let settings = app.check(displays)?;
             if apps.iter().any(|other| other.name == settings.name) {
                 return Err(mistake("app.name", &app.name, "name each app once".to_owned()));
             }
             apps.push(settings);
         }
-        Ok(Settings {
-            core: Config {
-                refresh,
-                mpcg,
-                margins: self.margins.check()?,
-                // Processes finish in an order of their own.
-                gpu: Gpu::TURNS,
-                singly: true,
-                tuning,
-                completion_timeout,
-                ..defaults
-            },
-            vsync,
-            policy,
-            max_slice,
-            spin_us,
-            loop_spin_us,
-            processor: self.processor.map(processor).transpose()?,
-            wake_us: wake(self.wake_us.unwrap_or(0.0))?,
-            admission: self.admission,
-            timegraph: self.timegraph.check(),
-            apps,
-        })
+        Ok(apps)
     }
+}
+
+impl FileGpu {
+    fn check(self) -> Result<Gpu, Mistake> {
+        let Self { slice_us, switch_us } = self;
+        time_shared(slice_us.unwrap_or(SLICE_US), switch_us.unwrap_or(0.0))
+    }
+}
+
+/// Slice of a GPU that nobody measured, as in [`Gpu::TURNS`].
+const SLICE_US: f64 = 1000.0;
+
+/// A GPU whose processes take turns, with times in microseconds.
+pub fn time_shared(slice_us: f64, switch_us: f64) -> Result<Gpu, Mistake> {
+    if !(1.0..=1e6).contains(&slice_us) {
+        return Err(mistake("gpu.slice_us", slice_us, "use 1 to 1000000".to_owned()));
+    }
+    if !(0.0..=1e5).contains(&switch_us) {
+        return Err(mistake("gpu.switch_us", switch_us, "use 0 to 100000".to_owned()));
+    }
+    let slice = ms("gpu.slice_us", slice_us / 1000.0)?;
+    Ok(Gpu::TimeShared { slice, switch: ms("gpu.switch_us", switch_us / 1000.0)? })
 }
 
 impl FileTimegraph {
@@ -325,27 +348,16 @@ impl FileMargins {
     }
 }
 
-impl FileApp {
-    fn check(&self, refresh: &Refresh) -> Result<AppSettings, Mistake> {
-        let key = |key: &str| format!("app \"{}\": {key}", self.name);
-        let fps_mhz = self.fps.map(|fps| rate(&key("fps"), fps)).transpose()?;
-        if let Some(Err(error)) = fps_mhz.map(|mhz| refresh.stride_for(mhz)) {
-            return Err(mistake(&key("fps"), self.fps.unwrap_or_default(), error.to_string()));
-        }
-        Ok(AppSettings {
-            name: self.name.clone(),
-            priority: self.priority,
-            fps_mhz,
-            etpf: self.etpf_ms.map(|value| ms(&key("etpf_ms"), value)).transpose()?,
-            max_slice: self.max_slice_ms.map(|value| slice(&key("max_slice_ms"), value)).transpose()?,
-        })
-    }
-}
-
 /// Staying awake for about twice as long as waking up takes never costs much more than the better
 /// choice would have; on a single processor nothing can come while somebody looks for it.
 fn default_spin_us() -> u32 {
     if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) { 50 } else { 0 }
+}
+
+/// How long to stay awake, in microseconds.
+fn spin(key: &str, value: Option<u32>) -> Result<u32, Mistake> {
+    let us = value.unwrap_or_else(default_spin_us);
+    if us > 1000 { Err(mistake(key, us, "use 0 to 1000".to_owned())) } else { Ok(us) }
 }
 
 /// The number of a processor that there may be.
@@ -457,6 +469,89 @@ mod tests {
         let odd = problem("[[app]]\nname = 'a'\nfps = 45");
         assert!(odd.starts_with("app \"a\": fps = 45: 45 FPS does not divide"), "{odd}");
         assert!(problem("[[app]]\nname='a'\n[[app]]\nname='a'").ends_with("name each app once"));
+    }
+
+    #[test]
+    fn contradictions_name_app_key_value_and_remedy() {
+        let of = |keys: &str| problem(&format!("[[app]]\nname = 'a'\n{keys}"));
+        for (keys, said) in [
+            (
+                "period_ms = 10\ndeadline_ms = 20",
+                "deadline_ms = 20: use more than 0, and no more than period_ms (10)",
+            ),
+            (
+                "period_ms = 10\nruntime_ms = 20",
+                "runtime_ms = 20: use more than 0, and no more than period_ms (10)",
+            ),
+            ("period_ms = 10\nruntime_ms = 2\netpf_ms = 3", "etpf_ms = 3: a server (runtime_ms) has jobs"),
+            (
+                "period_ms = 10\nruntime_ms = 2\ndeadline_ms = 3",
+                "deadline_ms = 3: a server's deadline is its period",
+            ),
+            ("runtime_ms = 2", "runtime_ms = 2: say in which time: add period_ms"),
+            ("period_ms = 10\nfps = 30", "fps = 30: an app with a clock of its own"),
+            ("period_ms = 10\netpf_ms = 11", "etpf_ms = 11: no frame of that length ends within 10 ms"),
+            ("period_ms = 0.5", "period_ms = 0.5: use 1 to 4000 ms"),
+            ("period_ms = 5000", "period_ms = 5000: use 1 to 4000 ms"),
+            ("deadline_ms = 5", "deadline_ms = 5: it counts from a clock of its own: add period_ms"),
+            ("clock = 'own'", "clock = own: say how often: add period_ms"),
+            ("clock = 'display'\nperiod_ms = 5", "period_ms = 5: the display says how often"),
+            ("hard = true", "hard = true: only a server can be"),
+            ("display = 'b'", "display = b: there is no display b; displays have names in"),
+            ("share = 1.5", "share = 1.5: use more than 0, and 1 at most"),
+            ("share = 0.1\nruntime_ms = 1", "share = 0.1: a share says how much"),
+            ("share = 0.1\nfps = 30", "fps = 30: a server (runtime_ms) has jobs"),
+        ] {
+            let (found, said) = (of(keys), format!("app \"a\": {said}"));
+            assert!(found.starts_with(&said), "{keys}: {found}");
+        }
+        assert!(of("clock = 'x'").contains("expected `display` or `own`"), "{}", of("clock = 'x'"));
+    }
+
+    #[test]
+    fn displays_have_names_rates_and_phases() {
+        let text = "[[display]]\nname='a'\nrefresh_hz=60\n[[display]]\nname='b'\nrefresh_hz=30\nphase_ms=4";
+        let settings = Settings::parse(text).expect("fine");
+        assert_eq!(settings.core.refresh.mhz(), 60_000);
+        assert_eq!(settings.core.more_displays[0].mhz(), 30_000);
+        let (id, rate) = settings.display("b").expect("there");
+        assert_eq!((id.0, rate.mhz(), settings.displays[1].phase), (1, 30_000, Span::from_ms(4)));
+        assert_eq!(settings.display("").expect("the first").0.0, 0);
+        for (text, said) in [
+            (format!("refresh_hz = 60\n{text}"), "refresh_hz = 60: there are [[display]] sections; move it"),
+            (format!("{text}\n[[display]]\nname='a'"), "display.name = a: name each display once"),
+            ("[[display]]\nname=''".to_owned(), "display.name = \"\": give it a name"),
+            (
+                "[[display]]\nname='a'\nphase_ms=1".to_owned(),
+                "display \"a\": phase_ms = 1: phases count from",
+            ),
+            (text.replace("=4", "=34"), "display \"b\": phase_ms = 34: use less than its period, 33.333 ms"),
+            (text.replace("=30", "=0"), "display \"b\": refresh_hz = 0: use a rate"),
+            (
+                format!("{text}\n[[app]]\nname='x'\ndisplay='c'"),
+                "app \"x\": display = c: there is no display c; there are a, b",
+            ),
+            (
+                format!("{text}\n[[app]]\nname='x'\ndisplay='b'\nfps=60"),
+                "app \"x\": fps = 60: 60 FPS does not divide",
+            ),
+        ] {
+            let found = problem(&text);
+            assert!(found.starts_with(said), "{found}");
+        }
+        let many: String = (0..5).map(|number| format!("[[display]]\nname='{number}'\n")).collect();
+        assert_eq!(problem(&many), "display = 5: use 4 sections at most");
+    }
+
+    #[test]
+    fn how_the_gpu_is_shared_can_be_said() {
+        let gpu =
+            |text: &str| Settings::parse(text).map(|settings| (settings.core.gpu, settings.gpu_is_given));
+        assert_eq!(gpu(""), Ok((Gpu::TURNS, false)));
+        let given = Gpu::TimeShared { slice: Span::from_us(2000), switch: Span::from_us(150) };
+        assert_eq!(gpu("[gpu]\nslice_us = 2000\nswitch_us = 150"), Ok((given, true)));
+        assert_eq!(problem("gpu = { slice_us = 0 }"), "gpu.slice_us = 0: use 1 to 1000000");
+        assert_eq!(problem("gpu = { switch_us = -1 }"), "gpu.switch_us = -1: use 0 to 100000");
     }
 
     #[test]

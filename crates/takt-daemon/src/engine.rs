@@ -8,11 +8,11 @@
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use takt_core::policy::Policy;
 use takt_core::{
-    Action, Adjustable, AppId, AppParams, Config, Cost, Event, LostBy, Refresh, Refusal, Scheduler, Span,
-    Stats, Time,
+    Action, Adjustable, AppId, AppParams, Config, Cost, DisplayId, Event, LostBy, Refresh, Refusal,
+    Scheduler, Span, Stats, Time,
 };
+use takt_ipc::Reply;
 use takt_ipc::beat::Heart;
-use takt_ipc::{Reply, Standing};
 use takt_trace::Record;
 
 use crate::seat::{Fault, REQUESTS_PER_TURN, Seat, local};
@@ -50,12 +50,12 @@ pub enum Order {
         /// Longest group it may form.
         max_slice: Span,
     },
-    /// A client stands otherwise than before.
-    Standing {
+    /// A client waits for its release after a swap from now on, or does not any more.
+    Pace {
         /// Who.
         app: AppId,
-        /// How.
-        standing: Standing,
+        /// Whether it waits.
+        paced: bool,
     },
     /// A client is gone or has to go.
     Leave {
@@ -66,8 +66,13 @@ pub enum Order {
     Policy(Box<dyn Policy>),
     /// The focus is elsewhere.
     Focus(Option<AppId>),
-    /// The display refreshes on another grid.
-    Refresh(Refresh),
+    /// A display refreshes on another grid.
+    Refresh {
+        /// Which one.
+        display: DisplayId,
+        /// When.
+        grid: Refresh,
+    },
     /// Parameters of the core change.
     Adjust(Adjustable),
     /// Where requests follow each other that soon, the loop stays awake for the next one.
@@ -89,6 +94,13 @@ pub enum Note {
         seat: Box<Seat>,
         /// What it did wrong, if anything.
         fault: Option<Fault>,
+    },
+    /// Whether the contract of a client is covered: after it came or changed, and whenever that is another.
+    Protected {
+        /// Who.
+        app: AppId,
+        /// Whether it is.
+        protected: bool,
     },
     /// A policy that was replaced.
     Replaced(Box<dyn Policy>),
@@ -138,6 +150,8 @@ pub struct Engine {
     spin: Option<Span>,
     /// When it wanted its next turn at the latest.
     due: Option<Time>,
+    /// Contracts may be covered now that were not, or the other way round.
+    judges: bool,
     stopped: bool,
 }
 
@@ -158,6 +172,7 @@ impl Engine {
             gap: 0,
             spin: None,
             due: None,
+            judges: false,
             stopped: false,
         };
         Ok((engine, Office { orders, notes }))
@@ -236,6 +251,7 @@ impl Engine {
             self.note(now, Record::Out(action));
             self.act(now, action);
         }
+        self.tell_who_is_protected(now);
         for seat in self.seats.iter_mut().flatten() {
             seat.wake();
         }
@@ -260,7 +276,7 @@ impl Engine {
                 };
                 joined(&mut seat);
                 let seat = place.insert(seat);
-                seat.reserve(params.etpf);
+                seat.change(params.etpf);
                 seat.max_slice = max_slice;
                 self.tell_who_is_alone();
                 self.inform(now, app);
@@ -268,7 +284,7 @@ impl Engine {
             }
             Order::Change { app, params } => {
                 if let Some(seat) = self.seat_mut(app) {
-                    seat.reserve(params.etpf);
+                    seat.change(params.etpf);
                 }
                 self.tell_core(now, Event::Change { app, params });
             }
@@ -278,16 +294,17 @@ impl Engine {
                 }
                 self.inform(now, app);
             }
-            Order::Standing { app, standing } => {
+            Order::Pace { app, paced } => {
                 if let Some(seat) = self.seat_mut(app) {
-                    seat.standing = standing;
+                    seat.standing.paced = paced;
                 }
                 self.inform(now, app);
             }
             Order::Leave { app } => self.dismiss(now, app, None),
             Order::Focus(app) => self.tell_core(now, Event::Focus { app }),
-            Order::Refresh(grid) => self
-                .tell_core(now, Event::Refresh { display: takt_core::DisplayId::default(), refresh: grid }),
+            Order::Refresh { display, grid } => {
+                self.tell_core(now, Event::Refresh { display, refresh: grid });
+            }
             Order::Adjust(adjustable) => self.tell_core(now, Event::Adjust(adjustable)),
             Order::Spin(spin) => self.spin = Some(spin),
             Order::Policy(policy) => {
@@ -326,8 +343,8 @@ impl Engine {
             Action::Dispatch { app, group, reserved, .. } => {
                 // What it could not be told before.
                 self.inform(now, app);
-                // What was added for errors is not for more commands.
-                let credit = self.scheduler.config().margins.predicted_within(reserved);
+                // What was added for errors and switches is not for more commands.
+                let credit = self.scheduler.config().predicted_within(reserved);
                 match self.seat_mut(app).map(|seat| seat.grant(now, group, credit)) {
                     Some(Ok(())) => {}
                     Some(Err(fault)) => self.dismiss(now, app, Some(fault)),
@@ -368,6 +385,7 @@ impl Engine {
             return;
         };
         seat.unheard();
+        self.judges = true;
         self.tell_who_is_alone();
         // Its places on the GPU are free for others at once.
         while let Some(group) = seat.take_granted() {
@@ -397,6 +415,24 @@ impl Engine {
         self.seats.iter().flatten().for_each(|seat| seat.set_alone(alone));
     }
 
+    /// Tells clients and the daemon whose contracts are covered, where that is news to them.
+    fn tell_who_is_protected(&mut self, now: Time) {
+        if !std::mem::take(&mut self.judges) {
+            return;
+        }
+        for slot in 0..self.seats.len() {
+            let Some(app) = self.seats[slot].as_ref().map(|seat| seat.app) else {
+                continue;
+            };
+            let lane = self.scheduler.lanes().iter().find(|lane| lane.app == app);
+            let protected = lane.is_some_and(|lane| lane.protected);
+            if self.seat_mut(app).is_some_and(|seat| seat.judge(protected)) {
+                self.inform(now, app);
+                self.leave_behind(Note::Protected { app, protected });
+            }
+        }
+    }
+
     fn let_go(&mut self, seat: Box<Seat>, fault: Option<Fault>) {
         self.leave_behind(Note::Gone { seat, fault });
     }
@@ -417,6 +453,8 @@ impl Engine {
     }
 
     fn tell_core(&mut self, now: Time, event: Event) {
+        let same = matches!(event, Event::Submit { .. } | Event::Complete { .. } | Event::Revise { .. });
+        self.judges |= !same;
         self.note(now, Record::In(event));
         self.drive(now, |core| core.handle_event(now, event));
     }

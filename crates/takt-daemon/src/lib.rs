@@ -3,7 +3,8 @@
 //! * [`engine`]: one turn of the scheduling loop: clients' requests in, the core's decisions out.
 //!   It takes the time as an argument, allocates nothing, locks nothing and waits for nothing.
 //! * [`seat`]: what the loop keeps of each client.
-//! * [`config`], [`members`]: who may be scheduled, and on which terms; [`departed`]: who was.
+//! * [`config`], [`members`]: who may be scheduled, and on which terms; [`contract`]: what an app is
+//!   promised; [`departed`]: who was.
 //! * [`thread`]: the loop itself, on a thread of its own with real-time rights where allowed;
 //!   [`ear`]: what wakes it.
 //! * [`rights`], [`awake`]: what makes that thread punctual.
@@ -24,6 +25,7 @@ pub mod ask;
 pub mod awake;
 pub mod clock;
 pub mod config;
+pub mod contract;
 pub mod departed;
 pub mod ear;
 pub mod engine;

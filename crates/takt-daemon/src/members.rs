@@ -1,13 +1,14 @@
 //! Who is scheduled, and on which terms.
 
-use takt_core::analysis::frames::{Demand, is_schedulable};
-use takt_core::service::{Reservation, Reserve, Service};
-use takt_core::{AppId, AppParams, FrameDone, Priority, Span, Stride, Time};
+use takt_core::contract::is_promised;
+use takt_core::service::Service;
+use takt_core::{AppId, AppParams, FrameDone, Priority, Span, Time};
 use takt_ipc::Standing;
 use takt_ipc::message::Hello;
 use takt_ipc::socket::Peer;
 
 use crate::config::{Admission, AppSettings, Settings};
+use crate::contract::{self, Timing, Written};
 
 /// A client that is or will be scheduled.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,6 +25,8 @@ pub struct Member {
     pub fps_mhz: u32,
     /// What it was admitted with.
     pub params: AppParams,
+    /// What releases its work.
+    pub timing: Timing,
     /// Longest group it may form.
     pub max_slice: Span,
     /// Whether its deadlines are guaranteed, or why not.
@@ -43,7 +46,7 @@ pub struct Member {
 }
 
 /// What is to change about a member; what is missing stays.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Terms {
     /// Importance.
     pub priority: Option<u32>,
@@ -55,9 +58,28 @@ pub struct Terms {
     pub max_slice: Option<Span>,
     /// Whether it waits for its release after a swap.
     pub paced: Option<bool>,
+    /// What releases its work.
+    pub timing: Option<Timing>,
 }
 
 impl Member {
+    /// All that it has.
+    fn terms(&self) -> Terms {
+        Terms {
+            priority: Some(self.params.priority.0),
+            fps_mhz: Some(self.fps_mhz),
+            etpf: Some(self.params.etpf),
+            max_slice: Some(self.max_slice),
+            paced: Some(self.paced),
+            timing: Some(self.timing.clone()),
+        }
+    }
+
+    /// Its contract in a few words.
+    pub fn contract(&self) -> String {
+        contract::describe(&self.timing, &self.params, self.fps_mhz, self.paced)
+    }
+
     /// How it stands.
     pub fn standing(&self) -> Standing {
         Standing { paced: self.paced, protected: self.protected }
@@ -76,40 +98,84 @@ impl From<&AppSettings> for Terms {
             fps_mhz: settings.fps_mhz,
             etpf: settings.etpf,
             max_slice: settings.max_slice,
-            paced: settings.fps_mhz.map(|_| true),
+            paced: paced(settings.fps_mhz, settings.timing.as_ref()),
+            timing: settings.timing.clone(),
         }
     }
 }
 
-impl From<&Hello> for Terms {
-    fn from(hello: &Hello) -> Self {
-        Self {
-            priority: hello.priority,
+impl TryFrom<&Hello> for Terms {
+    type Error = String;
+
+    fn try_from(hello: &Hello) -> Result<Self, String> {
+        if hello.display.as_ref().is_some_and(|display| display.chars().any(char::is_control)) {
+            return Err("the name of its display has control characters".to_owned());
+        }
+        let written = Written {
+            display: hello.display.clone(),
+            own: false,
+            period: hello.period_ns.map(Span::from_ns),
+            deadline: hello.deadline_ns.map(Span::from_ns),
+            runtime: hello.runtime_ns.map(Span::from_ns),
+            hard: hello.hard.then_some(true),
             fps_mhz: hello.fps_mhz,
             etpf: hello.etpf_ns.map(Span::from_ns),
+        };
+        let timing = written.timing().map_err(|wrong| wrong.to_string())?;
+        Ok(Self {
+            priority: hello.priority,
+            fps_mhz: written.fps_mhz,
+            etpf: written.etpf,
             max_slice: hello.max_slice_ns.map(Span::from_ns),
-            paced: hello.fps_mhz.map(|_| true),
-        }
+            paced: paced(written.fps_mhz, timing.as_ref()),
+            timing,
+        })
     }
+}
+
+/// Whether an app waits for its release after a swap, if these say so.
+pub(crate) fn paced(fps_mhz: Option<u32>, timing: Option<&Timing>) -> Option<bool> {
+    timing.and_then(Timing::paced).or_else(|| fps_mhz.map(|_| true))
 }
 
 impl Terms {
     /// With those of `other` for what is missing.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
+        let other = other.beside(&self);
         Self {
             priority: self.priority.or(other.priority),
             fps_mhz: self.fps_mhz.or(other.fps_mhz),
             etpf: self.etpf.or(other.etpf),
             max_slice: self.max_slice.or(other.max_slice),
             paced: self.paced.or(other.paced),
+            timing: self.timing.or(other.timing),
         }
+    }
+
+    /// What is left of these beside others that go before: of two contracts of different kinds, one holds.
+    fn beside(mut self, above: &Self) -> Self {
+        match (&above.timing, &self.timing) {
+            (Some(Timing::Server { .. }), _) => (self.fps_mhz, self.etpf) = (None, None),
+            (Some(Timing::Own { .. }), _) => self.fps_mhz = None,
+            // A clock of its own had a rate that means nothing to a display.
+            (Some(Timing::Display(_)), Some(Timing::Own { .. })) => self.fps_mhz = None,
+            (None, Some(Timing::Own { .. } | Timing::Server { .. })) if above.fps_mhz.is_some() => {
+                self.timing = None;
+            }
+            (None, Some(Timing::Server { .. })) if above.etpf.is_some() => self.timing = None,
+            _ => {}
+        }
+        self
     }
 
     /// The same where the configuration has nothing to say.
     #[must_use]
     pub fn under(self, fixed: Option<&AppSettings>) -> Self {
-        fixed.map_or(self, |fixed| Self::from(fixed).or(self))
+        match fixed {
+            Some(fixed) => Self::from(fixed).or(self),
+            None => self,
+        }
     }
 
     /// With the defaults for what is missing; a priority that nobody named stays as it is.
@@ -117,11 +183,24 @@ impl Terms {
     pub fn complete(self, settings: &Settings) -> Self {
         self.or(Self {
             priority: None,
-            fps_mhz: Some(settings.core.refresh.mhz()),
+            fps_mhz: None,
             etpf: Some(Span::ZERO),
             max_slice: Some(settings.max_slice),
             paced: Some(false),
+            timing: Some(Timing::default()),
         })
+    }
+
+    /// What these, if they are complete, mean to the core at that priority, and the frame rate.
+    fn lower(&self, priority: Priority, settings: &Settings) -> Result<(AppParams, u32), String> {
+        let etpf = checked_etpf(self.etpf.unwrap_or_default())?;
+        // Whoever named no rate has that of the display.
+        let fps_mhz = self.fps_mhz.filter(|_| self.paced == Some(true));
+        let lowered = self.timing.clone().unwrap_or_default().lower(fps_mhz, etpf, settings)?;
+        let (turns, _) = settings.timegraph;
+        let service = Service { turns, reservation: lowered.reservation, ..Service::default() };
+        let contract::Lowered { fps_mhz, stride, etpf, clock, .. } = lowered;
+        Ok((AppParams { priority, stride, etpf, clock, service }, fps_mhz))
     }
 }
 
@@ -212,24 +291,13 @@ impl Members {
             return Err(format!("all {} places are taken", self.slots.len()));
         };
         let app = AppId(u32::try_from(slot).unwrap_or(u32::MAX));
-        let asked = Terms::from(hello);
-        let terms = asked.under(settings.app(&hello.name));
-        let refresh = &settings.core.refresh;
-        let fps_mhz = terms.fps_mhz.unwrap_or_else(|| refresh.mhz());
-        let stride = refresh.stride_for(fps_mhz).map_err(|error| error.to_string())?;
-        let etpf = checked_etpf(terms.etpf.unwrap_or_default())?;
+        let asked = Terms::try_from(hello)?;
+        let terms = asked.clone().under(settings.app(&hello.name)).complete(settings);
         let wanted = terms.priority.unwrap_or(PRIORITY_DEFAULT);
         let priority = self.free_priority(wanted).ok_or("all priorities are taken")?;
-        let service = service(etpf, stride, settings);
-        let params = AppParams {
-            priority: Priority(priority),
-            stride,
-            etpf,
-            clock: takt_core::Clock::default(),
-            service,
-        };
+        let (params, fps_mhz) = terms.lower(Priority(priority), settings)?;
         let (protected, mut admission) = self.judge(app, &params, settings);
-        if is_refused(protected, etpf, settings) {
+        if is_refused(protected, &params, settings) {
             return Err(admission);
         }
         if priority != wanted {
@@ -242,6 +310,7 @@ impl Members {
             uid: peer.uid,
             fps_mhz,
             params,
+            timing: terms.timing.unwrap_or_default(),
             max_slice: terms.max_slice.unwrap_or(settings.max_slice),
             admission,
             protected,
@@ -257,7 +326,7 @@ impl Members {
     /// Remembers what a member asks for now; what is missing stays as it was.
     pub fn ask_again(&mut self, app: AppId, asked: Terms) {
         if let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) {
-            member.asked = asked.or(member.asked);
+            member.asked = asked.or(std::mem::take(&mut member.asked));
         }
     }
 
@@ -266,70 +335,52 @@ impl Members {
     pub fn refusal(&self, app: AppId, terms: Terms, settings: &Settings) -> Option<String> {
         let mut changed = self.clone();
         let member = changed.change(app, terms, settings).ok()?;
-        let refused = is_refused(member.protected, member.params.etpf, settings);
+        let refused = is_refused(member.protected, &member.params, settings);
         refused.then(|| member.admission.clone())
     }
 
     /// Changes a member's terms, or says why not.
     pub fn change(&mut self, app: AppId, terms: Terms, settings: &Settings) -> Result<&Member, String> {
         let member = self.get(app).ok_or("no such app")?;
-        let fps_mhz = terms.fps_mhz.unwrap_or(member.fps_mhz);
-        let stride: Stride = settings.core.refresh.stride_for(fps_mhz).map_err(|error| error.to_string())?;
+        let terms = terms.or(member.terms());
         let priority = Priority(terms.priority.unwrap_or(member.params.priority.0));
         if let Some(other) =
             self.staying().find(|other| other.app != app && other.params.priority == priority)
         {
             return Err(format!("priority {} belongs to {}", priority.0, other.name));
         }
-        let etpf = checked_etpf(terms.etpf.unwrap_or(member.params.etpf))?;
-        let service = service(etpf, stride, settings);
-        let params = AppParams { priority, stride, etpf, clock: takt_core::Clock::default(), service };
+        let (params, fps_mhz) = terms.lower(priority, settings)?;
         let (protected, admission) = self.judge(app, &params, settings);
         let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) else {
             return Err("no such app".to_owned());
         };
         member.fps_mhz = fps_mhz;
         member.params = params;
+        member.timing = terms.timing.unwrap_or_default();
         member.max_slice = terms.max_slice.unwrap_or(member.max_slice);
         member.paced = terms.paced.unwrap_or(member.paced);
         (member.protected, member.admission) = (protected, admission);
         Ok(member)
     }
 
-    /// Judges everybody anew, after somebody came, went or changed; returns for whom the judgement is
-    /// another one.
-    pub fn judge_again(&mut self, settings: &Settings) -> Vec<AppId> {
-        let judged: Vec<_> = self
-            .iter()
-            .map(|member| (member.app, self.judge(member.app, &member.params, settings)))
-            .collect();
-        let mut other = Vec::new();
-        for (app, (protected, admission)) in judged {
-            if let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut)
-                && member.protected != protected
-            {
-                (member.protected, member.admission) = (protected, admission);
-                other.push(app);
-            }
+    /// The core says whether a member is protected; that member, if it is news.
+    pub fn judged(&mut self, app: AppId, protected: bool) -> Option<&Member> {
+        let member = self.slots.get_mut(app.index()).and_then(Option::as_mut)?;
+        if member.protected == protected {
+            return None;
         }
-        other
+        (member.protected, member.admission) = (protected, admission(&member.params, protected));
+        Some(member)
     }
 
-    /// Whether the deadlines of an app with these parameters can be guaranteed beside the others,
-    /// and the sentence that says so.
+    /// Whether the contract of an app with these parameters will be covered beside the others, and the
+    /// sentence that says so: by the core's own test, for an answer before the core was told.
     fn judge(&self, app: AppId, params: &AppParams, settings: &Settings) -> (bool, String) {
-        if params.etpf == Span::ZERO {
-            return (false, "not protected: it reserves no GPU time (etpf 0)".to_owned());
-        }
         let above =
             self.staying().filter(|other| other.app != app && other.params.priority > params.priority);
-        let set: Vec<Demand> = above.map(|other| &other.params).chain([params]).map(demand).collect();
-        if is_schedulable(settings.core.refresh.period_span(), &set) {
-            (true, "protected: its deadlines are guaranteed".to_owned())
-        } else {
-            let why = "it and the more important apps reserve more than the GPU has";
-            (false, format!("not protected: {why}; lower an etpf or a frame rate"))
-        }
+        let covered = || contract::is_covered(params, above.map(|other| &other.params), settings);
+        let protected = is_promised(params) && covered();
+        (protected, admission(params, protected))
     }
 
     /// The priority nearest to the wanted one that nobody has, lower ones first.
@@ -342,23 +393,21 @@ impl Members {
     }
 }
 
-/// What an app reserves, for policies that know budgets instead of frames: its time per frame, in each
-/// of its frames.
-fn service(etpf: Span, stride: Stride, settings: &Settings) -> Service {
-    let (turns, enforcement) = settings.timegraph;
-    let period = settings.core.refresh.period_span().times(stride.periods());
-    let reserve = Reserve { budget: etpf, period, deadline: period, enforcement };
-    let reservation = if etpf == Span::ZERO { Reservation::None } else { Reservation::Own(reserve) };
-    Service { turns, reservation, ..Service::default() }
-}
-
-fn demand(params: &AppParams) -> Demand {
-    Demand { stride: params.stride, etpf: params.etpf, phase: 0 }
+/// Whether an app with these parameters is protected, in words.
+fn admission(params: &AppParams, protected: bool) -> String {
+    if protected {
+        "protected: its deadlines are guaranteed".to_owned()
+    } else if is_promised(params) {
+        let why = "it and the more important apps reserve more than the GPU has";
+        format!("not protected: {why}; lower an etpf, a runtime or a frame rate")
+    } else {
+        "not protected: it reserves no GPU time".to_owned()
+    }
 }
 
 /// Whether an app is turned away rather than scheduled without a guarantee.
-fn is_refused(protected: bool, etpf: Span, settings: &Settings) -> bool {
-    !protected && etpf > Span::ZERO && settings.admission == Admission::Refuse
+fn is_refused(protected: bool, params: &AppParams, settings: &Settings) -> bool {
+    !protected && is_promised(params) && settings.admission == Admission::Refuse
 }
 
 /// Names are shown on terminals and written to logs, line by line.
@@ -457,17 +506,15 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_that_cannot_be_kept_any_more_is_taken_back() {
+    fn the_core_has_the_last_word() {
         let settings = Settings::default();
         let mut members = Members::new(2);
         members.admit(Time::ZERO, &hello("a", Some(1), 9_000), peer(1), &settings).expect("admitted");
-        assert_eq!(members.judge_again(&settings), []);
-        members.admit(Time::ZERO, &hello("b", Some(2), 9_000), peer(2), &settings).expect("admitted");
-        assert_eq!(members.judge_again(&settings), [AppId(0)]);
-        assert!(!members.get(AppId(0)).expect("there").protected);
-        members.remove(AppId(1));
-        assert_eq!(members.judge_again(&settings), [AppId(0)]);
-        assert!(members.get(AppId(0)).expect("there").protected);
+        assert_eq!(members.judged(AppId(0), true), None, "as expected");
+        let taken_back = members.judged(AppId(0), false).expect("news");
+        assert!(!taken_back.protected && taken_back.admission.starts_with("not protected: it and the more"));
+        assert!(members.judged(AppId(0), true).expect("news").protected);
+        assert_eq!(members.judged(AppId(1), true), None, "nobody is there");
     }
 
     #[test]
@@ -488,8 +535,8 @@ mod tests {
 
     #[test]
     fn timegraph_is_told_how_to_treat_apps() {
-        use takt_core::service::{Enforcement, Turns};
-        let text = "[timegraph]\nturns = 'following'\nenforcement = 'apriori'";
+        use takt_core::service::{Enforcement, Reservation, Turns};
+        let text = "policy = 'timegraph'\n[timegraph]\nturns = 'following'\nenforcement = 'apriori'";
         let settings = Settings::parse(text).expect("fine");
         let mut members = Members::new(1);
         let member =
@@ -503,14 +550,88 @@ mod tests {
     }
 
     #[test]
+    fn frames_are_a_server_only_where_the_policy_knows_no_frames() {
+        use takt_core::service::Reservation;
+        let reservation = |policy: &str| {
+            let settings = Settings { policy: policy.to_owned(), ..Settings::default() };
+            let mut members = Members::new(1);
+            let member = members.admit(Time::ZERO, &hello("a", None, 1_000), peer(1), &settings);
+            member.expect("admitted").params.service.reservation
+        };
+        assert_eq!(reservation("timeline"), Reservation::None);
+        assert_eq!(reservation("frame-deadline"), Reservation::None);
+        assert!(matches!(reservation("edf-cbs"), Reservation::Own(_)));
+    }
+
+    #[test]
+    fn contracts_of_all_kinds_reach_the_core() {
+        use takt_core::service::{Enforcement, Reservation};
+        use takt_core::{Clock, DisplayId};
+        let text = "[[display]]\nname='hud'\n[[display]]\nname='cluster'\nrefresh_hz=30\n\
+            [[app]]\nname='dial'\ndisplay='cluster'\nfps=15\netpf_ms=3\n\
+            [[app]]\nname='camera'\nclock='own'\nperiod_ms=33.3\ndeadline_ms=20\netpf_ms=4\n\
+            [[app]]\nname='detector'\nruntime_ms=3\nperiod_ms=40\nhard=true\n\
+            [[app]]\nname='rest'\nshare=0.2";
+        let settings = Settings::parse(text).expect("fine");
+        let mut members = Members::new(5);
+        let mut admit = |name: &str| {
+            members.admit(Time::ZERO, &hello(name, None, 0), peer(1), &settings).expect("admitted").clone()
+        };
+        let (dial, camera) = (admit("dial"), admit("camera"));
+        assert_eq!(dial.params.clock, Clock::Display(DisplayId(1)));
+        assert_eq!((dial.params.stride.get(), dial.paced, dial.protected), (2, true, true));
+        assert_eq!(dial.contract(), "15 fps on cluster, 3.0 ms");
+        let clock = Clock::Own { period: Span::from_us(33_300), deadline: Span::from_ms(20) };
+        assert_eq!((camera.params.clock, camera.paced, camera.protected), (clock, true, true));
+        assert_eq!(camera.contract(), "own clock 33.3 ms, due after 20 ms, 4.0 ms");
+        let (detector, rest, other) = (admit("detector"), admit("rest"), admit("other"));
+        let Reservation::Own(reserve) = detector.params.service.reservation else {
+            panic!("{detector:?}");
+        };
+        assert_eq!((reserve.budget, reserve.period), (Span::from_ms(3), Span::from_ms(40)));
+        assert_eq!(reserve.enforcement, Enforcement::Apriori);
+        assert_eq!((detector.contract(), detector.paced), ("hard server 3 ms in 40 ms".to_owned(), false));
+        assert_eq!(rest.contract(), "server 20 ms in 100 ms");
+        assert_eq!((other.contract(), other.protected), ("best effort".to_owned(), false));
+    }
+
+    #[test]
+    fn of_two_contracts_the_later_one_holds() {
+        let settings = Settings::parse("[[display]]\nname='a'\n[[display]]\nname='b'\nrefresh_hz=50");
+        let settings = settings.expect("fine");
+        let mut members = Members::new(1);
+        members.admit(Time::ZERO, &hello("x", None, 2_000), peer(1), &settings).expect("admitted");
+        let mut change =
+            |terms| members.change(AppId(0), terms, &settings).map(Member::contract).expect("changed");
+        let timing = |timing: Timing| Terms {
+            paced: paced(None, Some(&timing)),
+            timing: Some(timing),
+            ..Terms::default()
+        };
+        let fps = |mhz| Terms { fps_mhz: Some(mhz), paced: Some(true), ..Terms::default() };
+        let (period, deadline) = (Span::from_ms(20), Span::from_ms(20));
+        assert_eq!(change(timing(Timing::Own { period, deadline })), "own clock 20.0 ms, 2.0 ms");
+        assert_eq!(change(timing(Timing::Display("b".to_owned()))), "50 fps on b, 2.0 ms");
+        assert_eq!(change(fps(25_000)), "25 fps on b, 2.0 ms");
+        let server = Timing::Server { runtime: Span::from_ms(1), period, hard: false };
+        assert_eq!(change(timing(server.clone())), "server 1 ms in 20 ms");
+        assert_eq!(change(Terms { priority: Some(3), ..Terms::default() }), "server 1 ms in 20 ms");
+        assert_eq!(change(fps(30_000)), "30 fps", "frames of the first display");
+        change(timing(server));
+        assert_eq!(change(Terms { etpf: Some(deadline), ..Terms::default() }), "60 fps, 20.0 ms");
+        let unknown = members.change(AppId(0), timing(Timing::Display("c".to_owned())), &settings);
+        assert_eq!(unknown, Err("there is no display c; there are a, b".to_owned()));
+    }
+
+    #[test]
     fn what_an_app_asks_for_later_is_remembered() {
         let settings = Settings::default();
         let mut members = Members::new(1);
         assert!(
             !members.admit(Time::ZERO, &hello("a", Some(9), 0), peer(1), &settings).expect("admitted").paced
         );
-        let more = Terms::from(&Hello { fps_mhz: Some(30_000), ..Hello::default() });
-        members.ask_again(AppId(0), more);
+        let more = Terms::try_from(&Hello { fps_mhz: Some(30_000), ..Hello::default() }).expect("fine");
+        members.ask_again(AppId(0), more.clone());
         let member = members.change(AppId(0), more, &settings).expect("changed");
         assert!(member.paced);
         assert_eq!((member.asked.priority, member.asked.fps_mhz), (Some(9), Some(30_000)));

@@ -50,6 +50,8 @@ pub struct Seat {
     /// How it stands, and what it was told about that.
     pub standing: Standing,
     stands: Standing,
+    /// Whether the core has judged the contract that it has now.
+    judged: bool,
     /// Groups that were granted and are not finished.
     granted: [Option<GroupId>; IN_FLIGHT_MAX],
     /// It was told something and sleeps perhaps.
@@ -117,6 +119,7 @@ impl Seat {
             limit: None,
             standing: Standing::default(),
             stands: Standing::default(),
+            judged: false,
             granted: [None; IN_FLIGHT_MAX],
             told: false,
             noise: 0,
@@ -130,9 +133,17 @@ impl Seat {
         (self.standing, self.stands) = (standing, standing);
     }
 
-    /// It reserves so much per frame, so no group is believed to take longer than what is left of that.
-    pub fn reserve(&mut self, etpf: Span) {
+    /// It has other parameters. It reserves so much per frame, so no group is believed to take longer than
+    /// what is left of that.
+    pub fn change(&mut self, etpf: Span) {
         self.belief.reserve(etpf);
+        self.judged = false;
+    }
+
+    /// Whether its contract is covered, as the core says; says whether anybody has to be told.
+    pub fn judge(&mut self, protected: bool) -> bool {
+        let other = std::mem::replace(&mut self.standing.protected, protected) != protected;
+        !std::mem::replace(&mut self.judged, true) || other
     }
 
     /// Whether the client has sent something that was not taken yet.

@@ -93,7 +93,11 @@ impl Server {
         };
         chosen.prepare(&settings.core);
         let mut core = settings.core;
-        core.refresh = core.refresh.with_origin(clock::now());
+        let now = clock::now();
+        core.refresh = core.refresh.with_origin(now);
+        for (grid, display) in core.more_displays.iter_mut().zip(settings.displays.iter().skip(1)) {
+            *grid = display.grid(now);
+        }
         let (engine, office) = Engine::new(core, chosen)?;
         let heart = engine.heart().as_fd().try_clone_to_owned()?;
         let scheduling = Loop::new(engine, Span::from_us(settings.loop_spin_us.into()))?;
@@ -274,7 +278,8 @@ impl Server {
                 Some(pause),
             );
         }
-        let member = match self.members.admit(clock::now(), hello, peer, &self.settings) {
+        let settings = self.current();
+        let member = match self.members.admit(clock::now(), hello, peer, &settings) {
             Ok(member) => member,
             Err(reason) => return self.refuse(index, reason),
         };
@@ -305,7 +310,7 @@ impl Server {
                 admission: &member.admission,
             });
         }
-        self.judge_again();
+        self.keep_awake();
     }
 
     /// Turns somebody away.
@@ -324,6 +329,12 @@ impl Server {
         session.closing = true;
     }
 
+    /// The settings as they are now: with what was set by hand since the file was read.
+    fn current(&self) -> Settings {
+        let core = self.settings.core.adjusted(self.adjustable);
+        Settings { core, policy: self.policy.clone(), ..self.settings.clone() }
+    }
+
     fn scene(&self) -> Scene<'_> {
         Scene { members: &self.members, policy: &self.policy, refresh: self.grid, stats: self.stats }
     }
@@ -340,6 +351,7 @@ impl Server {
                     self.happened(at, record);
                 }
                 Note::Gone { seat, fault } => self.gone(seat.app, fault),
+                Note::Protected { app, protected } => self.judged(app, protected),
                 Note::Replaced(policy) => drop(policy),
                 Note::Counted(stats) => self.stats = stats,
                 Note::Turned(turns) => self.turns = turns,
@@ -371,7 +383,7 @@ impl Server {
             let reason = fault.map_or_else(|| "it has left".to_owned(), |fault| fault.to_string());
             self.hang_up(index, reason, pause);
         }
-        self.judge_again();
+        self.keep_awake();
     }
 
     fn close_sessions(&mut self) {

@@ -3,7 +3,7 @@
 
 use std::os::fd::AsFd;
 
-use takt_core::policy::FrameDeadline;
+use takt_core::policy::Timeline;
 use takt_core::{
     Action, AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Service, Span,
     Stride, Time,
@@ -58,7 +58,7 @@ fn config() -> Config {
 impl World {
     /// A dial of 60 FPS that reserves 8 ms and takes 7, and another app that reserves nothing.
     fn new(predicted: Span, cost: Span, learns: bool) -> Self {
-        let (engine, office) = Engine::new(config(), Box::new(FrameDeadline::new())).expect("an engine");
+        let (engine, office) = Engine::new(config(), Box::new(Timeline::new())).expect("an engine");
         let now = Time::from_ms(100_000);
         let (gpu_free, running, apps, log) = (now, Vec::new(), Vec::new(), Vec::new());
         let mut world = Self { engine, office, now, gpu_free, running, apps, log };
@@ -170,7 +170,7 @@ impl World {
     }
 
     fn replay(&self) {
-        let mut replay = Replay::new(config(), "frame-deadline").expect("it exists");
+        let mut replay = Replay::new(config(), "timeline").expect("it exists");
         for (at, record) in &self.log {
             if let Err(difference) = replay.play(*at, record) {
                 panic!("{}\n{:#?}", difference.kind, difference.before);

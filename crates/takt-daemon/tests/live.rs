@@ -87,7 +87,7 @@ fn terms_policies_and_questions() {
             (r#"{"ask": "set", "app": "nobody"}"#, "no app nobody"),
             (r#"{"ask": "set", "app": "first", "fps": 45}"#, "does not divide"),
             (r#"{"ask": "set", "app": "first", "etpf_ms": -1}"#, "use 0 to 60000 ms"),
-            (r#"{"ask": "policy", "name": "x"}"#, "there are frame-deadline"),
+            (r#"{"ask": "policy", "name": "x"}"#, "there are timeline, frame-deadline"),
             (r#"{"ask": "dance"}"#, "not understood"),
             ("rubbish", "not understood"),
         ] {

@@ -13,8 +13,7 @@ use support::{
     Daemon, PATIENCE, await_reply, await_turn, complete, granted, hello, hold, submit, submit_long,
 };
 
-const POLICIES: [&str; 9] =
-    ["frame-deadline", "fifo", "frrs", "hpf", "timegraph", "germ", "runlist", "edf-cbs", "edf-cbs-hard"];
+const POLICIES: &[&str] = takt_core::policy::NAMES;
 
 /// While another app has the GPU, `low` asks, then `high`: the policy decides who is next.
 fn next_after(policy: &str) -> &'static str {
@@ -45,7 +44,7 @@ fn next_after(policy: &str) -> &'static str {
 
 #[test]
 fn priorities_count_where_the_policy_knows_them() {
-    // Under `frame-deadline` whoever asked in an earlier period may go first, and how soon both ask is
+    // Under `timeline` and `frame-deadline` whoever asked in an earlier period may go first, and how soon both ask is
     // up to the machine; `priorities.rs` of the command looks at deadlines as well.
     for policy in ["hpf", "timegraph", "edf-cbs", "edf-cbs-hard"] {
         assert_eq!(next_after(policy), "high", "{policy}");

@@ -140,7 +140,7 @@ fn apps_follow_another_refresh_rate() {
     assert_eq!(daemon.ask(r#"{"ask": "set", "app": "dial", "fps": 25}"#)["answer"], "apps");
     assert_eq!(apply(&daemon, "refresh_hz = 100"), ["refresh_hz = 100", "app dial", "app other"]);
     assert_eq!(of(&daemon.ask(APPS), "dial")["fps"], 25.0, "every fourth refresh now");
-    let stays = "refresh_hz and vsync stay: app dial: 25 FPS does not divide";
+    let stays = "displays and vsync stay: app dial: 25 FPS does not divide";
     let changes = apply(&daemon, "refresh_hz = 60");
     assert!(changes[0].starts_with(stays) && changes.len() == 1, "{changes:?}");
     let gone = apply(&daemon, "refresh_hz = 100\nvsync = 'drm:/no/such/display'");
@@ -158,4 +158,31 @@ fn timegraph_treats_running_apps_as_the_file_says_now() {
     submit(&mut app, 1, GroupKind::Draw);
     assert_eq!(await_reply(&mut app, granted), 0);
     assert_eq!(await_reply(&mut app, granted), 1, "it follows itself on the GPU");
+}
+
+#[test]
+fn displays_and_contracts_change_while_apps_run() {
+    let displays =
+        |hz: u32| format!("[[display]]\nname='hud'\n[[display]]\nname='cluster'\nrefresh_hz={hz}\n");
+    let dial = "[[app]]\nname='dial'\ndisplay='cluster'\nfps=30\netpf_ms=2\n";
+    let contract = |daemon: &Daemon| of(&daemon.ask(APPS), "dial")["contract"].clone();
+    let daemon = Daemon::start("displays", &format!("{}{dial}", displays(60)));
+    let mut app = daemon.join("dial", 5);
+    assert_eq!(contract(&daemon), "30 fps on cluster, 2.0 ms");
+    assert_eq!(
+        apply(&daemon, &format!("{}{dial}", displays(90))),
+        ["display cluster", "app dial"],
+        "every third refresh"
+    );
+    let changes = apply(&daemon, "[[display]]\nname='hud'\n");
+    assert_eq!(changes, ["app dial"], "without its section it draws for the first display");
+    assert_eq!(contract(&daemon), "best effort");
+    let server = "[[app]]\nname='dial'\nruntime_ms=3\nperiod_ms=40\n";
+    assert_eq!(apply(&daemon, &format!("{}{server}", displays(90))), ["display cluster", "app dial"]);
+    assert_eq!(contract(&daemon), "server 3 ms in 40 ms");
+    let own = "[[app]]\nname='dial'\nperiod_ms=40\netpf_ms=3\n";
+    assert_eq!(apply(&daemon, own), ["app dial"], "nobody needs the other display any more");
+    assert_eq!(contract(&daemon), "own clock 40.0 ms, 3.0 ms");
+    submit(&mut app, 0, GroupKind::Swap);
+    assert_eq!(await_reply(&mut app, granted), 0, "it goes on");
 }

@@ -83,7 +83,7 @@ impl Rig {
                 self.order(Order::Change { app, params });
             }
             (Some(_), 4) => {
-                let name = policy::NAMES[usize::try_from(self.dice.roll(9)).expect("small")];
+                let name = policy::NAMES[usize::try_from(self.dice.roll(10)).expect("small")];
                 self.order(Order::Policy(policy::by_name(name).expect("it exists")));
             }
             (Some(_), 5) => {

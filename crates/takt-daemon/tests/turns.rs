@@ -461,7 +461,10 @@ fn another_grid_under_load_changes_only_deadlines() {
         app.submit(group, 100, GroupKind::Swap);
         let origin = Time::from_us(99_000_123 + group);
         let grid = takt_core::Refresh::from_mhz(hz).expect("a rate").with_origin(origin);
-        rig.office.orders.push(Order::Refresh(grid)).expect("room");
+        rig.office
+            .orders
+            .push(Order::Refresh { display: takt_core::DisplayId::default(), grid })
+            .expect("room");
         rig.now += Span::from_ms(40);
         rig.turn();
         assert_eq!(app.granted(), [group]);

@@ -22,6 +22,17 @@ pub const FPS: &str = "TAKT_FPS_MHZ";
 pub const ETPF: &str = "TAKT_ETPF_NS";
 /// Longest group, in nanoseconds.
 pub const MAX_SLICE: &str = "TAKT_MAX_SLICE_NS";
+/// Name of the display that it draws for.
+pub const DISPLAY: &str = "TAKT_DISPLAY";
+/// Time between two frames of its own clock, or between two replenishments of its server, in
+/// nanoseconds.
+pub const PERIOD: &str = "TAKT_PERIOD_NS";
+/// From the release of a frame by its own clock to its deadline, in nanoseconds.
+pub const DEADLINE: &str = "TAKT_DEADLINE_NS";
+/// GPU time of its server in each period, in nanoseconds.
+pub const RUNTIME: &str = "TAKT_RUNTIME_NS";
+/// Not empty if its server waits when it has no budget left.
+pub const HARD: &str = "TAKT_HARD";
 
 /// File that gets a row per group.
 pub const MEASURE: &str = "TAKT_MEASURE";
@@ -93,6 +104,11 @@ impl Settings {
                 fps_mhz: number(FPS),
                 etpf_ns: number(ETPF),
                 max_slice_ns: number(MAX_SLICE),
+                display: env::var(DISPLAY).ok().filter(|name| !name.is_empty()),
+                period_ns: number(PERIOD),
+                deadline_ns: number(DEADLINE),
+                runtime_ns: number(RUNTIME),
+                hard: env::var_os(HARD).is_some_and(|value| !value.is_empty()),
                 ..Hello::default()
             },
             measure: path(MEASURE),

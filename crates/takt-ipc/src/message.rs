@@ -59,6 +59,17 @@ pub struct Hello {
     pub etpf_ns: Option<u64>,
     /// Longest group it asks for, in nanoseconds.
     pub max_slice_ns: Option<u64>,
+    /// Name of the display that it draws for.
+    pub display: Option<String>,
+    /// Time between two frames of its own clock, or between two replenishments of its server, in
+    /// nanoseconds.
+    pub period_ns: Option<u64>,
+    /// From the release of a frame by its own clock to its deadline, in nanoseconds.
+    pub deadline_ns: Option<u64>,
+    /// GPU time of its server in each period, in nanoseconds.
+    pub runtime_ns: Option<u64>,
+    /// Its server waits when it has no budget left.
+    pub hard: bool,
 }
 
 /// What the daemon says to an app that it schedules.
@@ -117,22 +128,19 @@ mod field {
     pub(super) const AGAIN: u16 = 9;
     pub(super) const SPIN: u16 = 10;
     pub(super) const PROTECTED: u16 = 11;
-    pub(super) const COUNT: usize = 12;
+    pub(super) const DISPLAY: u16 = 12;
+    pub(super) const PERIOD: u16 = 13;
+    pub(super) const DEADLINE: u16 = 14;
+    pub(super) const RUNTIME: u16 = 15;
+    pub(super) const HARD: u16 = 16;
+    pub(super) const COUNT: usize = 17;
 }
 
 impl Message {
     /// The bytes to send. Texts that are too long are cut at a character.
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Hello(hello) => {
-                Encoder::new(kind::HELLO)
-                    .text(&hello.name, NAME_MAX)
-                    .optional(field::PRIORITY, hello.priority.map(u32::to_le_bytes))
-                    .optional(field::FPS, hello.fps_mhz.map(u32::to_le_bytes))
-                    .optional(field::ETPF, hello.etpf_ns.map(u64::to_le_bytes))
-                    .optional(field::MAX_SLICE, hello.max_slice_ns.map(u64::to_le_bytes))
-                    .bytes
-            }
+            Self::Hello(hello) => hello.encode(),
             Self::Welcome(welcome) => {
                 Encoder::new(kind::WELCOME)
                     .text(&welcome.admission, TEXT_MAX)
@@ -175,13 +183,7 @@ impl Message {
         let kind = u16::from_le_bytes([k0, k1]);
         let fields = Fields::read(rest)?;
         match kind {
-            kind::HELLO => Ok(Self::Hello(Hello {
-                name: fields.text(NAME_MAX)?,
-                priority: fields.optional(field::PRIORITY)?.map(u32::from_le_bytes),
-                fps_mhz: fields.optional(field::FPS)?.map(u32::from_le_bytes),
-                etpf_ns: fields.optional(field::ETPF)?.map(u64::from_le_bytes),
-                max_slice_ns: fields.optional(field::MAX_SLICE)?.map(u64::from_le_bytes),
-            })),
+            kind::HELLO => Ok(Self::Hello(Hello::decode(&fields)?)),
             kind::WELCOME => Ok(Self::Welcome(Welcome {
                 admission: fields.text(TEXT_MAX)?,
                 app: fields
@@ -205,6 +207,41 @@ impl Message {
             }),
             other => Err(Invalid::Kind(other)),
         }
+    }
+}
+
+impl Hello {
+    fn encode(&self) -> Vec<u8> {
+        let encoder = Encoder::new(kind::HELLO)
+            .text(&self.name, NAME_MAX)
+            .optional(field::PRIORITY, self.priority.map(u32::to_le_bytes))
+            .optional(field::FPS, self.fps_mhz.map(u32::to_le_bytes))
+            .optional(field::ETPF, self.etpf_ns.map(u64::to_le_bytes))
+            .optional(field::MAX_SLICE, self.max_slice_ns.map(u64::to_le_bytes))
+            .optional(field::PERIOD, self.period_ns.map(u64::to_le_bytes))
+            .optional(field::DEADLINE, self.deadline_ns.map(u64::to_le_bytes))
+            .optional(field::RUNTIME, self.runtime_ns.map(u64::to_le_bytes))
+            .optional(field::HARD, self.hard.then_some([]));
+        match &self.display {
+            Some(display) => encoder.text_field(field::DISPLAY, display, NAME_MAX).bytes,
+            None => encoder.bytes,
+        }
+    }
+
+    fn decode(fields: &Fields<'_>) -> Result<Self, Invalid> {
+        let long = |number| Ok(fields.optional(number)?.map(u64::from_le_bytes));
+        Ok(Self {
+            name: fields.text(NAME_MAX)?,
+            priority: fields.optional(field::PRIORITY)?.map(u32::from_le_bytes),
+            fps_mhz: fields.optional(field::FPS)?.map(u32::from_le_bytes),
+            etpf_ns: long(field::ETPF)?,
+            max_slice_ns: long(field::MAX_SLICE)?,
+            display: fields.text_field(field::DISPLAY, NAME_MAX)?,
+            period_ns: long(field::PERIOD)?,
+            deadline_ns: long(field::DEADLINE)?,
+            runtime_ns: long(field::RUNTIME)?,
+            hard: fields.optional::<0>(field::HARD)?.is_some(),
+        })
     }
 }
 
@@ -237,8 +274,12 @@ impl Encoder {
     }
 
     fn text(self, text: &str, most: usize) -> Self {
+        self.text_field(field::TEXT, text, most)
+    }
+
+    fn text_field(self, number: u16, text: &str, most: usize) -> Self {
         let text = &text[..text.floor_char_boundary(most)];
-        self.field(field::TEXT, text.as_bytes())
+        self.field(number, text.as_bytes())
     }
 }
 
@@ -275,10 +316,14 @@ impl<'a> Fields<'a> {
     }
 
     fn text(&self, most: usize) -> Result<String, Invalid> {
-        let bytes = self.get(field::TEXT).ok_or(Invalid::Missing(field::TEXT))?;
-        match str::from_utf8(bytes) {
-            Ok(text) if text.len() <= most => Ok(text.to_owned()),
-            _ => Err(Invalid::Field(field::TEXT)),
+        self.text_field(field::TEXT, most)?.ok_or(Invalid::Missing(field::TEXT))
+    }
+
+    fn text_field(&self, number: u16, most: usize) -> Result<Option<String>, Invalid> {
+        match self.get(number).map(str::from_utf8) {
+            None => Ok(None),
+            Some(Ok(text)) if text.len() <= most => Ok(Some(text.to_owned())),
+            Some(_) => Err(Invalid::Field(number)),
         }
     }
 }
@@ -289,13 +334,20 @@ mod tests {
     use proptest::prelude::*;
 
     fn message() -> impl Strategy<Value = Message> {
-        let hello = (".{0,16}", any::<Option<u32>>(), any::<Option<u64>>()).prop_map(|(name, word, long)| {
+        let display = proptest::option::of(".{0,16}");
+        let hello = (".{0,16}", any::<Option<u32>>(), any::<[Option<u64>; 3]>(), display, any::<bool>());
+        let hello = hello.prop_map(|(name, word, [long, period_ns, other], display, hard)| {
             Message::Hello(Hello {
                 name,
                 priority: word,
                 fps_mhz: word.map(|word| word / 3),
                 etpf_ns: long,
                 max_slice_ns: long.map(|long| long / 5),
+                display,
+                period_ns,
+                deadline_ns: other,
+                runtime_ns: other.map(|other| other / 7),
+                hard,
             })
         });
         let welcome = (".*", any::<u32>(), any::<[bool; 2]>()).prop_map(|(admission, app, standing)| {
@@ -348,6 +400,17 @@ mod tests {
         unknown.extend([200, 0, 1, 0, 7]);
         assert!(Message::decode(&unknown).is_ok(), "fields of a newer side are skipped");
         assert_eq!(Message::decode(&vec![0; MESSAGE_MAX + 1]), Err(Invalid::TooLong));
+    }
+
+    #[test]
+    fn hellos_of_older_clients_ask_for_no_contract() {
+        let terms = [2, 0, 4, 0, 80, 0, 0, 0, 4, 0, 8, 0, 64, 66, 15, 0, 0, 0, 0, 0];
+        let head = Message::Hello(Hello { name: "a".into(), ..Hello::default() }).encode();
+        let bytes: Vec<u8> = head.into_iter().chain(terms).collect();
+        let hello =
+            Hello { name: "a".into(), priority: Some(80), etpf_ns: Some(1_000_000), ..Hello::default() };
+        assert_eq!(Message::decode(&bytes), Ok(Message::Hello(hello.clone())));
+        assert_eq!(Message::Hello(hello).encode(), bytes, "and what asks for none is as it was");
     }
 
     #[test]

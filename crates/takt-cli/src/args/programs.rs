@@ -122,12 +122,30 @@ pub(crate) struct TermsArgs {
     /// Longest piece of GPU work at once, in milliseconds; 0 sets no limit.
     #[arg(long)]
     max_slice_ms: Option<f64>,
+    /// The display that it draws for, by its name in the daemon's configuration [default: the first].
+    #[arg(long, value_name = "NAME")]
+    display: Option<String>,
+    /// It has a clock of its own, and begins no two frames within so many milliseconds; or the period
+    /// of its server, with --runtime-ms.
+    #[arg(long)]
+    period_ms: Option<f64>,
+    /// How long after it began a frame by its own clock is due, in milliseconds [default: the period].
+    #[arg(long)]
+    deadline_ms: Option<f64>,
+    /// It is a server with so much GPU time in each period, in milliseconds: it has jobs instead of
+    /// frames.
+    #[arg(long)]
+    runtime_ms: Option<f64>,
+    /// A server without GPU time left waits for its next period, even if the GPU is idle.
+    #[arg(long)]
+    hard: bool,
 }
 
 impl TermsArgs {
     pub(crate) fn terms(&self) -> Terms {
-        let Self { priority, fps, etpf_ms, max_slice_ms } = *self;
-        Terms { priority, fps, etpf_ms, max_slice_ms }
+        let Self { priority, fps, etpf_ms, max_slice_ms, period_ms, deadline_ms, runtime_ms, .. } = *self;
+        let (display, hard) = (self.display.clone(), self.hard.then_some(true));
+        Terms { priority, fps, etpf_ms, max_slice_ms, display, period_ms, deadline_ms, runtime_ms, hard }
     }
 }
 

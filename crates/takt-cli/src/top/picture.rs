@@ -48,6 +48,8 @@ pub(crate) struct Row {
     pub(crate) pid: u32,
     /// Importance.
     pub(crate) priority: u32,
+    /// What it was promised, in a few words.
+    pub(crate) contract: String,
     /// Whether its deadlines are guaranteed, as long as its frames use no more than it reserved.
     pub(crate) protected: bool,
     /// Frames per second it is to have; none if nobody asked for any.
@@ -105,6 +107,7 @@ impl Row {
             name: text(app, "name"),
             pid: small("pid"),
             priority: small("priority"),
+            contract: text(app, "contract"),
             protected: app["protected"] == true,
             fps_target: (app["paced"] == true).then(|| number(app, "fps")),
             fps: number(figures, "fps"),

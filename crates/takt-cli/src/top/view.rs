@@ -119,6 +119,7 @@ fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
         "blocked ms p50",
         "p99",
         "max",
+        "<contract",
         "<held",
     ]);
     let ms = |us: f64| format!("{:.2}", us / 1000.0);
@@ -147,6 +148,7 @@ fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
             ms(row.blocked_us_p50),
             ms(row.blocked_us_p99),
             ms(row.blocked_us_max),
+            row.contract.clone(),
             held.map_or_else(|| "-".to_owned(), |held| held.clone() + &long),
         ]);
     }
@@ -236,9 +238,16 @@ mod tests {
             predicted_over_measured: 1.08,
             ..Row::default()
         };
-        let dial =
-            Row { protected: true, etpf_ms: 3.0, met: 0.992, blocked_us_p99: 934.2, ..row(0, "dial", 80) };
+        let dial = Row {
+            protected: true,
+            contract: "60 fps, 3.0 ms".into(),
+            etpf_ms: 3.0,
+            met: 0.992,
+            blocked_us_p99: 934.2,
+            ..row(0, "dial", 80)
+        };
         let flood = Row {
+            contract: "best effort".into(),
             fps_target: None,
             fps: 7.5,
             gpu: 0.7012,
@@ -259,7 +268,7 @@ mod tests {
         ]);
         Picture {
             daemon: Daemon {
-                policy: "frame-deadline".into(),
+                policy: "timeline".into(),
                 refresh_hz: 60.0,
                 decisions: 12_345,
                 turns: 20_000,
@@ -284,11 +293,11 @@ mod tests {
             140,
             Sort::Priority,
             &expect![[r#"
-                takt: frame-deadline at 60 Hz, 2 apps by priority; GPU busy 82.40 %; 12345 decisions, turns of 1.8 µs (longest 41.2)
+                takt: timeline at 60 Hz, 2 apps by priority; GPU busy 82.40 %; 12345 decisions, turns of 1.8 µs (longest 41.2)
 
-                prio     app     pid   FPS  of      met      GPU  etpf ms  pred/meas  blocked ms p50   p99   max  held
-                  80  *  dial   4000  60.0  60  99.20 %  12.30 %      3.0       1.08            0.00  0.93  0.00  -
-                   3     flood  4003   7.5   -        -  70.12 %      0.0          -            0.00  0.00  0.00  protects dial for 12 s
+                prio     app     pid   FPS  of      met      GPU  etpf ms  pred/meas  blocked ms p50   p99   max  contract        held
+                  80  *  dial   4000  60.0  60  99.20 %  12.30 %      3.0       1.08            0.00  0.93  0.00  60 fps, 3.0 ms  -
+                   3     flood  4003   7.5   -        -  70.12 %      0.0          -            0.00  0.00  0.00  best effort     protects dial for 12 s
 
                 last 40 ms |                                                    |                                                     |
                 dial       ████████▁                                          ▄██▇                                                    !
@@ -313,7 +322,7 @@ mod tests {
             60,
             Sort::Gpu,
             &expect![[r#"
-                takt: frame-deadline at 60 Hz, 2 apps by GPU, most first; GP
+                takt: timeline at 60 Hz, 2 apps by GPU, most first; GPU busy
 
                 prio     app     pid   FPS  of      met      GPU  etpf ms  p
                    3     flood  4003   7.5   -        -  70.12 %      0.0

@@ -1,15 +1,17 @@
 //! What tools ask the server, and what it answers.
 
-use takt_core::{Span, policy};
+use takt_core::{AppId, Span, policy};
 
 use super::Server;
 use super::reload::differences;
 use super::session::Session;
 use crate::ask::{Answer, Ask, MissesAnswer};
 use crate::clock;
+use crate::contract::knows_budgets;
 use crate::engine::Order;
 use crate::journal::Entry;
 use crate::log::{KEPT, Scene};
+use crate::members::Terms;
 
 /// Most bytes of answers that wait to be read, all together; some of the longest answers fit.
 const UNREAD_MAX: usize = 64 << 20;
@@ -134,6 +136,18 @@ impl Server {
         }
     }
 
+    /// Gives the core the terms of all apps anew: the policy reads them otherwise.
+    fn lower_again(&mut self) {
+        let settings = self.current();
+        let apps: Vec<AppId> = self.members.iter().map(|member| member.app).collect();
+        for app in apps {
+            if let Ok(member) = self.members.change(app, Terms::default(), &settings) {
+                let params = member.params;
+                self.order(Order::Change { app, params });
+            }
+        }
+    }
+
     /// Lets another policy decide.
     pub(super) fn set_policy(&mut self, name: &str) -> Answer {
         let Some(mut policy) = policy::by_name(name) else {
@@ -142,8 +156,12 @@ impl Server {
         };
         policy.prepare(&self.settings.core);
         self.journal.tell(&Entry::Policy { before: &self.policy, after: name });
+        let other_budgets = knows_budgets(name) != knows_budgets(&self.policy);
         name.clone_into(&mut self.policy);
         self.order(Order::Policy(policy));
+        if other_budgets {
+            self.lower_again();
+        }
         Answer::Done
     }
 }

@@ -1,11 +1,11 @@
 //! Another configuration, or other terms for an app, while the daemon runs.
 
-use takt_core::{Adjustable, AppId, Config, Refresh, Span};
+use takt_core::{Adjustable, AppId, DisplayId, Refresh, Span};
 use takt_ipc::message::{Hello, Message, Welcome};
 
 use super::Server;
 use crate::clock;
-use crate::config::Settings;
+use crate::config::{Display, Settings};
 use crate::engine::Order;
 use crate::journal::{Entry, Who};
 use crate::members::{Member, Terms};
@@ -23,7 +23,11 @@ impl Server {
     pub fn apply(&mut self, settings: Settings) -> Vec<String> {
         let mut changes = Vec::new();
         let before = std::mem::replace(&mut self.settings, settings);
-        self.renew_display(&before, &mut changes);
+        if self.settings.core.gpu != before.core.gpu {
+            self.settings.core.gpu = before.core.gpu;
+            changes.push("gpu holds after a restart".to_owned());
+        }
+        self.renew_displays(&before, &mut changes);
         self.renew_core(&before, &mut changes);
         if self.settings.policy != before.policy {
             let name = self.settings.policy.clone();
@@ -62,46 +66,69 @@ impl Server {
         changes
     }
 
-    /// Follows another display, or the clock at another rate; if that cannot be, all stays as it is.
-    fn renew_display(&mut self, before: &Settings, changes: &mut Vec<String>) {
-        let rate = self.settings.core.refresh;
-        let (old_rate, same_source) = (before.core.refresh, self.settings.vsync == before.vsync);
-        let same_rate = rate.mhz() == old_rate.mhz();
-        self.settings.core.refresh = old_rate;
-        if same_rate && same_source {
+    /// Follows other displays, or the clock at other rates; if that cannot be, all stays as it is.
+    fn renew_displays(&mut self, before: &Settings, changes: &mut Vec<String>) {
+        let same_source = self.settings.vsync == before.vsync;
+        (self.settings.core.refresh, self.settings.core.more_displays) =
+            (before.core.refresh, before.core.more_displays);
+        if self.settings.displays == before.displays && same_source {
             return;
         }
+        let rate = self.settings.displays[0].refresh;
         let followed = self
-            .fits(&rate, before)
+            .fits(before)
             .and_then(|()| Follower::start(&self.settings.vsync, rate).map_err(|error| error.to_string()));
         match followed {
             Ok(follower) => self.follower = follower,
             Err(why) => {
                 // Asked for again with the next file.
                 self.settings.vsync = before.vsync.clone();
-                changes.push(format!("refresh_hz and vsync stay: {why}"));
+                self.settings.displays.clone_from(&before.displays);
+                changes.push(format!("displays and vsync stay: {why}"));
                 return;
             }
         }
-        let grid = anchored(&rate, clock::now());
-        self.settings.core.refresh = grid;
-        self.follow(grid);
-        if !same_rate {
-            changes.push(format!("refresh_hz = {}", f64::from(rate.mhz()) / 1000.0));
-        }
+        self.renew_grids(before, same_source, changes);
         if !same_source {
             changes.push("vsync".to_owned());
         }
     }
 
-    /// Whether all apps can have the frame rates that they are to have.
-    fn fits(&self, rate: &Refresh, before: &Settings) -> Result<(), String> {
-        let settings =
-            Settings { core: Config { refresh: *rate, ..self.settings.core }, ..self.settings.clone() };
+    /// Has the core go by other grids. Phases count from the first display, so if that one changes, all do.
+    fn renew_grids(&mut self, before: &Settings, same_source: bool, changes: &mut Vec<String>) {
+        let (now, displays) = (clock::now(), self.settings.displays.clone());
+        let rate = |display: &Display| (display.refresh.mhz(), display.phase);
+        let same_first = same_source && rate(&displays[0]) == rate(&before.displays[0]);
+        if !same_first {
+            let grid = anchored(&displays[0].refresh, now);
+            self.settings.core.refresh = grid;
+            self.follow(grid);
+        }
+        if displays[0].refresh.mhz() != before.displays[0].refresh.mhz() {
+            changes.push(format!("refresh_hz = {}", f64::from(displays[0].refresh.mhz()) / 1000.0));
+        }
+        let first = self.grid.start(self.grid.period_at(now));
+        for (index, display) in displays.iter().enumerate().skip(1) {
+            let old = before.displays.get(index);
+            if same_first && old.map(rate) == Some(rate(display)) {
+                continue;
+            }
+            let (grid, number) = (display.grid(first), u8::try_from(index).unwrap_or(u8::MAX));
+            self.settings.core.more_displays[index - 1] = grid;
+            self.order(Order::Refresh { display: DisplayId(number), grid });
+            changes.push(format!("display {}", display.name));
+        }
+    }
+
+    /// Whether all apps can have the displays and frame rates that they are to have.
+    fn fits(&self, before: &Settings) -> Result<(), String> {
+        let settings = self.current();
         for member in self.members.iter() {
-            let terms = renewed(member, &settings, before).unwrap_or_default();
-            rate.stride_for(terms.fps_mhz.unwrap_or(member.fps_mhz))
-                .map_err(|error| format!("app {}: {error}; change its rate as well", member.name))?;
+            let terms = renewed(member, &self.settings, before).unwrap_or_default();
+            self.members
+                .clone()
+                .change(member.app, Terms { priority: None, ..terms }, &settings)
+                .map_err(|error| format!("app {}: {error}; change that as well", member.name))?;
         }
         Ok(())
     }
@@ -139,7 +166,7 @@ impl Server {
         let mut parked = 0;
         while !open.is_empty() {
             let waiting = open.len();
-            open.retain(|(app, terms)| match self.change(*app, *terms) {
+            open.retain(|(app, terms)| match self.change(*app, terms.clone()) {
                 Ok(()) => {
                     let name = self.members.get(*app).map_or("", |member| member.name.as_str());
                     changes.push(format!("app {name}"));
@@ -150,14 +177,14 @@ impl Server {
             if open.len() < waiting {
                 continue;
             }
-            let (app, terms) = open[parked % waiting];
+            let (app, terms) = open[parked % waiting].clone();
             let spare = self.members.free_priority(terms.priority.unwrap_or(0));
             let aside = Terms { priority: spare, ..Terms::default() };
             parked += 1;
             if parked > waiting || self.change(app, aside).is_err() {
                 let problem = |(app, terms): &(AppId, Terms)| {
                     let name = self.members.get(*app).map_or("", |member| member.name.as_str()).to_owned();
-                    let reason = self.members.clone().change(*app, *terms, &self.settings).err();
+                    let reason = self.members.clone().change(*app, terms.clone(), &self.current()).err();
                     format!("app {name} stays: {}", reason.unwrap_or_default())
                 };
                 changes.extend(open.iter().map(problem));
@@ -168,23 +195,16 @@ impl Server {
 
     /// An app that is scheduled asks for other terms; what it may not have changes nothing.
     pub(super) fn renew(&mut self, index: usize, app: AppId, hello: &Hello) {
-        let asked = Terms::from(hello);
-        let section = self.members.get(app).and_then(|member| self.settings.app(&member.name));
-        let terms = asked.under(section);
         let now = clock::now();
         let last = self.sessions[index].renewed;
         let too_soon = last.is_some_and(|last| now.since(last) < RENEWAL_PAUSE);
-        let refusal = match too_soon {
-            true => Some(TOO_SOON.to_owned()),
-            false => self.members.refusal(app, terms, &self.settings),
-        };
-        let changed = refusal.map_or_else(|| self.change(app, terms), Err);
+        let asked = if too_soon { Err(TOO_SOON.to_owned()) } else { Terms::try_from(hello) };
+        let changed = asked.and_then(|asked| self.renew_terms(app, asked));
         let message = match changed {
             Err(reason) => Message::Refused { reason, again_ms: None },
             Ok(()) => {
                 // What was refused has cost the loop nothing.
                 self.sessions[index].renewed = Some(now);
-                self.members.ask_again(app, asked);
                 let member = self.members.get(app);
                 Message::Welcome(Welcome {
                     app: app.0,
@@ -198,16 +218,30 @@ impl Server {
         session.closing |= session.connection.send(&message, &[]).is_err();
     }
 
+    /// Gives an app what it asks for itself, if it may have that.
+    fn renew_terms(&mut self, app: AppId, asked: Terms) -> Result<(), String> {
+        let section = self.members.get(app).and_then(|member| self.settings.app(&member.name));
+        let terms = asked.clone().under(section);
+        if let Some(refusal) = self.members.refusal(app, terms.clone(), &self.current()) {
+            return Err(refusal);
+        }
+        self.change(app, terms)?;
+        self.members.ask_again(app, asked);
+        Ok(())
+    }
+
     /// Changes an app's terms everywhere, or says why not.
     pub(super) fn change(&mut self, app: AppId, terms: Terms) -> Result<(), String> {
-        let member = self.members.change(app, terms, &self.settings)?;
-        let (params, max_slice, standing) = (member.params, member.max_slice, member.standing());
+        let limited = terms.max_slice.is_some();
+        let settings = self.current();
+        let member = self.members.change(app, terms, &settings)?;
+        let (params, max_slice, paced) = (member.params, member.max_slice, member.paced);
         self.order(Order::Change { app, params });
-        self.order(Order::Standing { app, standing });
-        if terms.max_slice.is_some() {
+        self.order(Order::Pace { app, paced });
+        if limited {
             self.order(Order::Limit { app, max_slice });
         }
-        self.judge_again();
+        self.keep_awake();
         if let Some(member) = self.members.get(app) {
             self.journal.tell(&changed(member));
         }
@@ -217,7 +251,7 @@ impl Server {
     /// Everything goes by this grid from now on.
     pub(super) fn follow(&mut self, grid: Refresh) {
         self.grid = grid;
-        self.order(Order::Refresh(grid));
+        self.order(Order::Refresh { display: DisplayId::default(), grid });
     }
 
     /// Takes over what the display tells.
@@ -236,20 +270,15 @@ impl Server {
         }
     }
 
-    /// Whose deadlines are guaranteed may be different now.
-    pub(super) fn judge_again(&mut self) {
-        for app in self.members.judge_again(&self.settings) {
-            if let Some(member) = self.members.get(app) {
-                self.journal.tell(&changed(member));
-                let standing = member.standing();
-                self.order(Order::Standing { app, standing });
-            }
+    /// The core says whether an app is protected.
+    pub(super) fn judged(&mut self, app: AppId, protected: bool) {
+        if let Some(member) = self.members.judged(app, protected) {
+            self.journal.tell(&changed(member));
         }
-        self.keep_awake();
     }
 
     /// Processors sleep lightly while an app with a frame rate is there.
-    fn keep_awake(&mut self) {
+    pub(super) fn keep_awake(&mut self) {
         let within = self.settings.wake_us.filter(|_| self.members.iter().any(|member| member.paced));
         // Where that is not allowed, it was said at the start.
         self.awake.keep_within(within).unwrap_or_default();
@@ -260,19 +289,16 @@ impl Server {
 /// mean something else to the core.
 fn renewed(member: &Member, settings: &Settings, before: &Settings) -> Option<Terms> {
     let section = settings.app(&member.name);
-    let terms = member.asked.under(section);
+    let terms = member.asked.clone().under(section);
     if section != before.app(&member.name) {
         return Some(terms.complete(settings));
     }
-    let (rate, old_rate) = (settings.core.refresh.mhz(), before.core.refresh.mhz());
     let renewed = Terms {
-        // Whoever named no rate has that of the display.
-        fps_mhz: (rate != old_rate && member.fps_mhz == old_rate && !member.paced).then_some(rate),
         max_slice: (settings.max_slice != before.max_slice && terms.max_slice.is_none())
             .then_some(settings.max_slice),
         ..Terms::default()
     };
-    let others = rate != old_rate || settings.timegraph != before.timegraph;
+    let others = settings.displays != before.displays || settings.timegraph != before.timegraph;
     (others || renewed != Terms::default()).then_some(renewed)
 }
 
