@@ -9,9 +9,8 @@ use crate::model::{AppSpec, CostDist, Prediction, Work};
 /// prediction has no bound. Phases of the workload, and what a history adds for switches between apps,
 /// are not considered.
 pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
-    let margins = &config.margins;
-    let per_group = margins.per_group(config.mpcg);
-    let group = |estimate: Estimate| margins.conservative(estimate) + per_group;
+    let per_group = config.per_group();
+    let group = |estimate: Estimate| config.conservative(estimate) + per_group;
     let groups: Span = match &app.work {
         Work::Drawn { parts, swap } => {
             let dearest = parts.iter().map(|part| most(&part.cost)).fold(most(swap), Span::max);
@@ -39,7 +38,7 @@ pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
             })
             .try_fold(Span::ZERO, |most, frame| frame.map(|frame| most.max(frame)))?,
     };
-    Some(groups + margins.per_frame(config.mpcg))
+    Some(groups + config.per_frame())
 }
 
 /// Whether a group of `app` may run longer than its conservative prediction.

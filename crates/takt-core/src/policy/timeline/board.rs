@@ -33,6 +33,9 @@ pub(super) const FOREVER: i64 = 1 << 60;
 /// Promises outside of columns; beyond that the look-ahead is exhausted.
 const SINGLES_MAX: usize = 4 * APPS_MAX;
 
+/// Promises outside of columns for each app, in the mean.
+const SINGLES_PER_APP: usize = 256;
+
 #[expect(clippy::cast_possible_truncation, reason = "a small constant")]
 const COLUMNS: usize = LOOKAHEAD_MAX as usize;
 
@@ -57,6 +60,15 @@ pub(super) struct Promise {
     pub(super) span: i64,
     /// Where its lane is.
     pub(super) owner: usize,
+    /// It was due before and binds no more important lane.
+    pub(super) late: bool,
+}
+
+impl Promise {
+    /// Whether it binds a group of `lane` that is due at `due`.
+    fn binds(&self, lane: usize, due: i64) -> bool {
+        self.due < due && self.owner != lane && !(self.late && self.owner > lane && lane < usize::MAX)
+    }
 }
 
 /// The promises of the coming time.
@@ -95,7 +107,7 @@ impl Board {
     /// Takes the memory it will ever need for `apps` apps.
     pub(super) fn prepare(&mut self, apps: usize) {
         self.displays.iter_mut().for_each(Columns::prepare);
-        let singles = (16 * apps).min(SINGLES_MAX);
+        let singles = (SINGLES_PER_APP * apps).min(SINGLES_MAX);
         self.singles = Vec::with_capacity(singles);
         self.undone = Vec::with_capacity(singles + 2 * COLUMNS * DISPLAYS_MAX);
     }
@@ -157,6 +169,11 @@ impl Board {
         }
     }
 
+    /// Whether not all promises could be kept.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.overflowed
+    }
+
     /// End of the window.
     pub(super) fn end(&self) -> i64 {
         self.end
@@ -168,7 +185,8 @@ impl Board {
             return Ok(answer);
         }
         if self.overflowed {
-            return if widest { Ok(Free { until: ready, owner: None }) } else { Err(TooNarrow) };
+            // A wider window holds no fewer promises.
+            return Ok(Free { until: ready, owner: None });
         }
         let most = self.walk(ready, FOREVER, usize::MAX, self.sticks_out);
         if self.sticks_out > 0 && !widest && self.walk(ready, FOREVER, usize::MAX, 0) != most {
@@ -191,8 +209,7 @@ impl Board {
         walk.undone.clear();
         walk.add(i64::MIN, comes_in, None);
         let mut cursors: [usize; DISPLAYS_MAX] = core::array::from_fn(|index| self.displays[index].used);
-        let mut singles =
-            self.singles.iter().filter(|promise| promise.due < before && promise.owner != own).peekable();
+        let mut singles = self.singles.iter().filter(|promise| promise.binds(own, before)).peekable();
         loop {
             let single = singles.peek().map_or(i64::MIN, |promise| promise.due);
             let column = latest(&self.displays, &mut cursors, before);

@@ -125,7 +125,7 @@ impl Timeline {
         for (index, lane) in lanes.iter_mut().enumerate() {
             self.aim(lane, &ready, &context.config);
             if lane.protected {
-                self.limits[index] = self.board.free_for_all(ready.conservative, widest)?;
+                self.limits[index] = self.limit(&ready, widest)?;
                 self.promise(lane, index, &pass);
             }
         }
@@ -145,6 +145,14 @@ impl Timeline {
         }
         self.room = pass.best.map_or(0, |best| best.room);
         Ok(pass.best.map(|best| best.index))
+    }
+
+    /// Until when the GPU may be busy for all promises so far. Protected groups go if nobody can tell.
+    fn limit(&mut self, ready: &Ready, widest: bool) -> Result<Free, TooNarrow> {
+        if self.board.is_exhausted() {
+            return Ok(Free { until: FOREVER, owner: None });
+        }
+        self.board.free_for_all(ready.conservative, widest)
     }
 
     /// Moves the target of a frame on that cannot meet it any more.
@@ -178,11 +186,16 @@ impl Timeline {
     /// Adds what `lane` owes to the board: its frame, those to come, and what it has on the GPU.
     fn promise(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
         if let Some(due) = lane.on_gpu_due.filter(|_| lane.has_budget()) {
-            self.board.promise(Promise { release: i64::MIN, due: ns(due), span: 0, owner });
+            self.board.promise(Promise { release: i64::MIN, due: ns(due), span: 0, owner, late: false });
         }
         let (rest, etpf) = (owed(lane, &pass.context.config), lane.etpf.as_signed_ns());
         if lane.clock.is_own() {
             self.promise_own_clock(lane, owner, rest, pass);
+        } else if lane.target > lane.due && lane.has_budget() && rest > 0 {
+            // It should have been done before, so no more important app counted on this.
+            let (release, due) = (ns(lane.release_of(lane.target)), self.board.due_of(lane, lane.target));
+            self.board.promise(Promise { release, due, span: rest, owner, late: true });
+            self.board.promise_frames(lane, owner, 0, etpf);
         } else if rest > 0 || etpf > 0 {
             self.board.promise_frames(lane, owner, rest, etpf);
         }
@@ -199,27 +212,33 @@ impl Timeline {
         }
     }
 
-    /// Frames by the app's own clock: the next one is released now at the earliest.
+    /// Frames by the app's own clock: the next one is released now at the earliest. So is what waits behind
+    /// work that was not promised: nobody knows when that goes.
     fn promise_own_clock(&mut self, lane: &Lane, owner: usize, rest: i64, pass: &Pass<'_>) {
         let (now, etpf) = (pass.ready.now, lane.etpf.as_signed_ns());
+        let config = &pass.context.config;
         let period = lane.grid.period_span().as_signed_ns();
         let begun = lane.front.enqueued > Span::ZERO;
         let planned = ns(lane.release_of(lane.target));
-        let release = if begun { planned } else { planned.max(now) };
-        let patience = period.saturating_mul(pass.context.config.tuning.suspend_after.into());
+        let patience = period.saturating_mul(config.tuning.suspend_after.into());
         if !begun && now > planned.saturating_add(patience) {
             return;
         }
-        let deadline = period - lane.tail.as_signed_ns();
-        let (mut release, mut span) = (release, rest);
         if !begun {
             self.lapse = self.lapse.min(planned.saturating_add(patience) + 1);
         }
+        let beyond = |head: Head| !lane.is_protected_now() || !is_within_ledger(lane, &head, config);
+        let (mut release, mut span) = match lane.head {
+            Some(head) if lane.protected && beyond(head) => ((planned + period).max(now), etpf),
+            _ if begun => (planned, rest),
+            _ => (planned.max(now), rest),
+        };
+        let deadline = period - lane.tail.as_signed_ns();
         while release < self.board.end() {
             let due = release + deadline;
             // What is late even without another group binds none.
-            if span > 0 && (!begun || due >= pass.ready.free + span || release > planned) {
-                self.board.promise(Promise { release, due, span, owner });
+            if span > 0 && (release >= now || due >= pass.ready.free + span) {
+                self.board.promise(Promise { release, due, span, owner, late: false });
             }
             (release, span) = (release + period, etpf);
         }
@@ -241,10 +260,14 @@ impl Timeline {
         } else if let Some(app) = pass.clearance.delayed(lane, head.conservative) {
             self.lapse = self.lapse.min(pass.clearance.lapse());
             Some(Hold::Clears { app })
+        } else if pass.ready.conservative + length >= self.board.end() && !pass.widest {
+            // What is released while it runs matters, too.
+            return Err(TooNarrow);
         } else {
             let free = self.free_for(pass, lane, index, due, &head)?;
             if pass.ready.conservative + length < free.until {
-                let room = (free.until - pass.ready.conservative - 1).min(pass.clearance.room(lane));
+                let until = free.until.min(self.board.end());
+                let room = (until - pass.ready.conservative - 1).min(pass.clearance.room(lane));
                 pass.best = Some(Best { index, due, app: lane.app, room });
                 hold_behind(lanes, index);
                 None
