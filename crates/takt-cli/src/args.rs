@@ -352,6 +352,15 @@ pub(crate) enum Analysis {
     Frames,
 }
 
+/// GPUs to play random cases on.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ProveGpu {
+    /// Executes groups in the order of dispatch.
+    InOrder,
+    /// Contexts take turns.
+    TimeShared,
+}
+
 #[derive(ClapArgs, Debug)]
 pub(crate) struct ProveArgs {
     /// Number of random cases.
@@ -376,10 +385,18 @@ pub(crate) struct ProveArgs {
     /// shows how well the others are off.
     #[arg(long)]
     pub(crate) silent: bool,
-    /// Play cases on a GPU that serves processes in turn, as live programs find it, but for what changing
-    /// between them costs. That is outside of what is guaranteed, too: it shows how near it comes.
-    #[arg(long)]
+    /// What the GPU does with several groups.
+    #[arg(long, value_enum, default_value = "in-order")]
+    pub(crate) gpu: ProveGpu,
+    /// What a change of contexts costs on a time-shared GPU, in microseconds.
+    #[arg(long, value_name = "US", default_value_t = 160, value_parser = clap::value_parser!(u64).range(..=10_000))]
+    pub(crate) switch_us: u64,
+    /// The same as --gpu time-shared.
+    #[arg(long, hide = true)]
     pub(crate) in_turn: bool,
+    /// Draw several displays, and apps with clocks of their own.
+    #[arg(long)]
+    pub(crate) mixed: bool,
     /// Threads; the findings do not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: Option<u32>,

@@ -7,12 +7,12 @@ use std::thread;
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
-use takt_core::Stride;
-use takt_sim::prove::{Options, Violation, check};
+use takt_core::{Span, Stride};
+use takt_sim::prove::{Coverage, Execution, Options, Violation, check};
 use takt_sim::scenario;
 
 use crate::Answer;
-use crate::args::ProveArgs;
+use crate::args::{ProveArgs, ProveGpu};
 use crate::output;
 
 /// What was found, as `--json` prints it.
@@ -26,6 +26,10 @@ pub(crate) struct Findings {
     event_hash: String,
     /// Cases in which an app of the protected set missed a deadline.
     violations: u64,
+    /// Mean load of the protected sets, in permille of the GPU.
+    load_permille: u64,
+    /// The same relative to sets with the same groups on a GPU that executes in order, in permille.
+    relative_permille: u64,
     /// The counterexamples, shrunk, as scenario files; at most [`WRITTEN_MAX`].
     files: Vec<PathBuf>,
 }
@@ -41,7 +45,7 @@ pub(crate) fn run(args: &ProveArgs) -> anyhow::Result<Answer> {
         Some(threads) => threads as usize,
         None => thread::available_parallelism().map_or(1, usize::from),
     };
-    let (event_hash, violations) = search(&options, args.sets, threads)?;
+    let Found { hash: event_hash, violations, coverage } = search(&options, args.sets, threads)?;
     let mut files = Vec::new();
     for violation in violations.iter().take(WRITTEN_MAX) {
         let path = args.out.join(format!("{}.toml", violation.case.scenario.name));
@@ -53,6 +57,8 @@ pub(crate) fn run(args: &ProveArgs) -> anyhow::Result<Answer> {
         seed: args.seed,
         event_hash: format!("{event_hash:016x}"),
         violations: violations.len() as u64,
+        load_permille: coverage.load_permille(),
+        relative_permille: coverage.relative_permille(),
         files,
     };
     output::json(args.json.as_deref(), &findings)?;
@@ -82,56 +88,85 @@ fn options(args: &ProveArgs) -> anyhow::Result<Options> {
         mpcg: args.mpcg,
         stagger: args.stagger,
         silent: args.silent,
-        in_turn: args.in_turn,
+        gpu: if args.in_turn || args.gpu == ProveGpu::TimeShared {
+            Execution::TimeShared { switch: Span::from_us(args.switch_us) }
+        } else {
+            Execution::InOrder
+        },
+        mixed: args.mixed,
     })
 }
 
+/// What became of some cases.
+#[derive(Default)]
+struct Found {
+    hash: u64,
+    violations: Vec<Violation>,
+    coverage: Coverage,
+}
+
+impl Found {
+    fn add(&mut self, other: Self) {
+        // Sums do not care who took which case.
+        self.hash = self.hash.wrapping_add(other.hash);
+        self.violations.extend(other.violations);
+        self.coverage = self.coverage.plus(other.coverage);
+    }
+}
+
+fn try_case(options: &Options, index: u64) -> Found {
+    let checked = check(options, index);
+    Found {
+        hash: checked.event_hash.wrapping_mul(2 * index + 1),
+        violations: checked.violation.into_iter().collect(),
+        coverage: checked.coverage,
+    }
+}
+
 /// Tries all cases; the result does not depend on the number of threads.
-fn search(options: &Options, sets: u64, threads: usize) -> anyhow::Result<(u64, Vec<Violation>)> {
+fn search(options: &Options, sets: u64, threads: usize) -> anyhow::Result<Found> {
     let bar = output::progress(sets, "searching counterexamples");
     let next = AtomicU64::new(0);
     let work = || {
-        let (mut hash, mut found) = (0u64, Vec::new());
+        let mut found = Found::default();
         loop {
             let from = next.fetch_add(BATCH, Ordering::Relaxed);
             if from >= sets {
-                return (hash, found);
+                return found;
             }
             let until = sets.min(from + BATCH);
-            for index in from..until {
-                let checked = check(options, index);
-                // A sum does not care who took which case.
-                hash = hash.wrapping_add(checked.event_hash.wrapping_mul(2 * index + 1));
-                found.extend(checked.violation);
-            }
+            (from..until).for_each(|index| found.add(try_case(options, index)));
             bar.inc(until - from);
         }
     };
-    let (mut hash, mut violations) = (0u64, Vec::new());
+    let mut found = Found::default();
     thread::scope(|scope| {
         let spawn =
             |number: usize| thread::Builder::new().name(format!("prove-{number}")).spawn_scoped(scope, work);
         let handles = (0..threads).map(spawn).collect::<Result<Vec<_>, _>>()?;
         for handle in handles {
             match handle.join() {
-                Ok((part, found)) => {
-                    hash = hash.wrapping_add(part);
-                    violations.extend(found);
-                }
+                Ok(part) => found.add(part),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
         anyhow::Ok(())
     })?;
     bar.finish_and_clear();
-    violations.sort_by_key(|violation| violation.index);
-    Ok((hash, violations))
+    found.violations.sort_by_key(|violation| violation.index);
+    Ok(found)
 }
 
 fn describe(findings: &Findings, violations: &[Violation]) -> String {
+    let permille = |permille: u64| permille as f64 / 1000.0;
+    let covered = format!(
+        "Protected apps take {:.2} of the GPU in the mean, {:.2} of what would be covered in order.\n",
+        permille(findings.load_permille),
+        permille(findings.relative_permille)
+    );
     if violations.is_empty() {
         return format!(
-            "No violation in {} random schedulable sets under hostile load (seed {}).\n",
+            "No violation in {} random schedulable sets under hostile load (seed {}).\n{covered}",
             findings.sets, findings.seed
         );
     }
@@ -147,5 +182,5 @@ fn describe(findings: &Findings, violations: &[Violation]) -> String {
             file.display()
         );
     }
-    text
+    text + &covered
 }

@@ -1,6 +1,6 @@
 //! Who is scheduled, and on which terms.
 
-use takt_core::contract::is_promised;
+use takt_core::contract::has_frames;
 use takt_core::service::Service;
 use takt_core::{AppId, AppParams, FrameDone, Priority, Span, Time};
 use takt_ipc::Standing;
@@ -379,7 +379,7 @@ impl Members {
         let above =
             self.staying().filter(|other| other.app != app && other.params.priority > params.priority);
         let covered = || contract::is_covered(params, above.map(|other| &other.params), settings);
-        let protected = is_promised(params) && covered();
+        let protected = has_frames(params) && covered();
         (protected, admission(params, protected))
     }
 
@@ -397,7 +397,7 @@ impl Members {
 fn admission(params: &AppParams, protected: bool) -> String {
     if protected {
         "protected: its deadlines are guaranteed".to_owned()
-    } else if is_promised(params) {
+    } else if has_frames(params) {
         let why = "it and the more important apps reserve more than the GPU has";
         format!("not protected: {why}; lower an etpf, a runtime or a frame rate")
     } else {
@@ -407,7 +407,7 @@ fn admission(params: &AppParams, protected: bool) -> String {
 
 /// Whether an app is turned away rather than scheduled without a guarantee.
 fn is_refused(protected: bool, params: &AppParams, settings: &Settings) -> bool {
-    !protected && is_promised(params) && settings.admission == Admission::Refuse
+    !protected && has_frames(params) && settings.admission == Admission::Refuse
 }
 
 /// Names are shown on terminals and written to logs, line by line.

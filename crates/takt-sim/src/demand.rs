@@ -5,13 +5,11 @@ use takt_core::{Config, Estimate, Margins, Span};
 use crate::model::{AppSpec, CostDist, Prediction, Work};
 
 /// The most that a frame of `app` may need in the terms of the schedulability test: conservative
-/// predictions of its groups with their switches on `config.gpu`, the dispatch delay of each, and that of
-/// the first. `None` if a
+/// predictions of its groups, the dispatch delay of each, and that of the first. `None` if a
 /// prediction has no bound. Phases of the workload, and what a history adds for switches between apps,
 /// are not considered.
 pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
-    let margins = &config.margins;
-    let per_group = margins.per_group(config.mpcg);
+    let per_group = config.per_group();
     let group = |estimate: Estimate| config.conservative(estimate) + per_group;
     let groups: Span = match &app.work {
         Work::Drawn { parts, swap } => {
@@ -40,7 +38,7 @@ pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
             })
             .try_fold(Span::ZERO, |most, frame| frame.map(|frame| most.max(frame)))?,
     };
-    Some(groups + margins.per_frame(config.mpcg))
+    Some(groups + config.per_frame())
 }
 
 /// Whether a group of `app` may run longer than its conservative prediction.

@@ -39,19 +39,27 @@ impl Frames {
             self.wants = true;
             let first_whole = lane.grid.period_from(now);
             let too_soon = lane.target < current + lane.stride.lead();
-            lane.aim_at(if too_soon { first_whole + lane.stride.lead() } else { lane.target });
-            lane.grid = if lane.clock.is_own() { lane.grid.starting(lane.target, now) } else { lane.grid };
+            if lane.clock.is_own() {
+                // Its clock starts with it, in a period that no time before the clock's origin belongs to.
+                lane.aim_at(current);
+                lane.grid = lane.grid.starting(current, now);
+            } else if too_soon {
+                lane.aim_at(first_whole + lane.stride.lead());
+            } else {
+                lane.aim_at(lane.target);
+            }
             self.desired = lane.target;
             self.due = lane.target;
         } else if lane.head.is_none() {
             // While nothing was there, the reservation may have been put off; now it is.
-            let planned = self.desired + lane.stride.periods() * u64::from(self.closing);
-            let planned = if lane.clock.is_own() { planned } else { planned.max(current) };
+            let on_time = self.desired + lane.stride.periods() * u64::from(self.closing);
+            let planned = if lane.clock.is_own() { on_time } else { on_time.max(current) };
             if lane.front.enqueued > Span::ZERO {
                 // One more group of the same frame: what that was due at is still so.
                 lane.target = planned;
             } else {
                 lane.aim_at(planned);
+                lane.due = if lane.has_budget() { lane.due.min(on_time) } else { lane.due };
                 lane.begin(now);
             }
         }

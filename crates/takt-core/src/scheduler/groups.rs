@@ -39,7 +39,11 @@ impl Scheduler {
 
         let lane = &mut self.lanes[index];
         lane.came(kind);
+        let silent = lane.is_silent(self.now, self.config.tuning.suspend_after);
         slot.frames.submitted(lane, self.now);
+        if silent {
+            lane.returning = Some(lane.target);
+        }
         if lane.clock.is_own() {
             let heard = lane.due_of(lane.target) + margins.completion_upper;
             self.next_judgement = self.next_judgement.min(heard);
@@ -219,8 +223,14 @@ impl Scheduler {
             due: lane.due_of(lane.target),
         };
         if head.kind.ends_frame() {
+            let beyond = lane.front.dispatched + head.conservative + per_group > lane.etpf
+                || head.conservative > self.config.tuning.group_max
+                || !lane.is_protected_now();
             lane.front = slot.queue.front_ledger(per_group);
             slot.frames.closed(lane, self.now);
+            if beyond && lane.is_behind(self.now) {
+                lane.returning = Some(lane.target);
+            }
             if slot.queue.is_empty() && head.kind == GroupKind::Swap {
                 self.release(index);
             }

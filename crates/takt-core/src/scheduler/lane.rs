@@ -31,7 +31,8 @@ pub struct Lane {
     pub service: Service,
     /// Whether its contract is covered, together with those of all more important apps.
     pub protected: bool,
-    /// The frame with which it returned after it was suspended: that one is not protected.
+    /// The frame with which it returned after it was suspended, or that waited behind work beyond its
+    /// promise: that one is not protected.
     pub returning: Option<Period>,
     /// How many of its groups are in flight.
     pub in_flight: u32,
@@ -111,6 +112,18 @@ impl Lane {
         if self.clock.is_own() && now > self.grid.start(self.target) {
             self.grid = self.grid.starting(self.target, now);
         }
+    }
+
+    /// Whether it begins a frame now after so many periods of its own clock in which it began none.
+    pub(super) fn is_silent(&self, now: Time, periods: u32) -> bool {
+        let begins = self.clock.is_own() && self.head.is_none() && self.front.enqueued == Span::ZERO;
+        let patience = self.grid.period_span().times(periods.into());
+        begins && now > self.release_of(self.target) + patience
+    }
+
+    /// Whether the frame of its own clock that goes next should have begun.
+    pub(super) fn is_behind(&self, now: Time) -> bool {
+        self.clock.is_own() && self.head.is_some() && self.release_of(self.target) < now
     }
 
     /// Whether a whole batch waits, or as much of one as can wait.

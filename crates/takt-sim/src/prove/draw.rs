@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use takt_core::analysis::frames::{Demand, cycle, headroom, is_schedulable, is_schedulable_staggered};
 use takt_core::{
-    AppParams, Config, Estimate, GroupKind, Margins, Priority, Refresh, Service, Span, Stride, Time,
+    AppParams, Clock, Config, Estimate, Gpu, GroupKind, Margins, Priority, Refresh, Service, Span, Stride,
+    Time,
 };
 
-use super::{Case, Options};
+use super::{Case, Execution, Options, mixed};
 use crate::model::{
     AppSpec, End, GpuModel, GpuSpec, Pace, ParamChange, Prediction, RecordedGroup, Scenario, SpanRange, Work,
 };
@@ -20,15 +21,19 @@ const RANK_STEP: u32 = 10;
 pub fn draw(options: &Options, index: u64) -> Case {
     let mut rng = Rng::new(options.seed, index);
     let config = draw_config(options, &mut rng);
-    let set = draw_set(options, &config, &mut rng);
-    let periods = 3 * cycle(&set) + 12;
-    let duration = config.refresh.period_span().times(periods);
+    let (set, duration) = if options.mixed {
+        mixed::draw_set(options, &config, &mut rng)
+    } else {
+        let set = draw_set(options, &config, &mut rng);
+        let periods = 3 * cycle(&set) + 12;
+        (set.iter().map(Wanted::of_display).collect(), config.refresh.period_span().times(periods))
+    };
     let mut apps = draw_protected(&set, &config, &mut rng);
     let silent = options.silent.then(|| rng.below(u32::try_from(set.len()).unwrap_or(1)) as usize);
     if let Some(app) = silent.and_then(|silent| apps.get_mut(silent)) {
         app.end = Some(End::Hang(Time::from_ns(rng.between(0, duration.as_ns()))));
     }
-    apps.extend(draw_load(&config, duration, &mut rng));
+    apps.extend(draw_load(options, &config, duration, &mut rng));
     let above = u32::try_from(apps.len()).unwrap_or(u32::MAX / RANK_STEP);
     for (rank, app) in (0..).zip(&mut apps) {
         app.params.priority = Priority((above - rank) * RANK_STEP);
@@ -48,9 +53,9 @@ pub fn draw(options: &Options, index: u64) -> Case {
         _ => SpanRange { lo: Span::ZERO, hi: margins.completion_upper },
     };
     let mut gpu = GpuSpec { dispatch_delay, completion_delay, ..GpuSpec::default() };
-    if options.in_turn {
-        (gpu.model, gpu.late_ends) = (GpuModel::Runlist, rng.chance(500_000));
-        apps.iter_mut().for_each(|app| serve_in_turn(app, &mut rng));
+    if let Execution::TimeShared { switch } = options.gpu {
+        gpu = GpuSpec { model: GpuModel::Runlist, switch, late_ends: rng.chance(500_000), ..gpu };
+        apps.iter_mut().for_each(|app| share_time(app, &config, &mut rng));
     }
     let scenario = Scenario {
         name: format!("prove-{}-{index}", options.seed),
@@ -68,10 +73,39 @@ pub fn draw(options: &Options, index: u64) -> Case {
     Case { scenario, protected: set.len(), silent }
 }
 
-/// An app on a GPU that serves processes in turn. What is said to cost nothing costs nothing there, and
-/// what fences take is within what groups cost.
-fn serve_in_turn(app: &mut AppSpec, rng: &mut Rng) {
-    let timeslice = Span::from_us(rng.pick(&[100, 1_000, 2_000]).copied().unwrap_or(1_000));
+/// An app of the protected set, without its frames.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) params: AppParams,
+    /// Periods to delay the first deadline.
+    pub(super) phase: u32,
+    pub(super) pace: Pace,
+    /// How late it begins its frames at most; more than its contract says only with a clock of its own.
+    pub(super) late: Span,
+}
+
+impl Wanted {
+    fn of_display(demand: &Demand) -> Self {
+        let params = AppParams { stride: demand.stride, etpf: demand.etpf, ..unimportant() };
+        Self { params, phase: demand.phase, pace: Pace::Released, late: Span::ZERO }
+    }
+}
+
+/// Parameters of an app that wants nothing; the priority is set later.
+pub(super) fn unimportant() -> AppParams {
+    AppParams {
+        priority: Priority(0),
+        stride: Stride::ONE,
+        etpf: Span::ZERO,
+        clock: Clock::default(),
+        service: Service::default(),
+    }
+}
+
+/// An app on a GPU whose contexts take turns. What is said to cost nothing costs nothing there, and what
+/// fences take is within what groups cost. No slice is shorter than the scheduler believes.
+fn share_time(app: &mut AppSpec, config: &Config, rng: &mut Rng) {
+    let timeslice = config.tuning.timeslice.times(rng.pick(&[1, 1, 2]).copied().unwrap_or(1));
     let uninterruptible = rng.chance(500_000);
     let later = app.changes.iter_mut().map(|change| &mut change.params);
     for params in std::iter::once(&mut app.params).chain(later) {
@@ -94,17 +128,17 @@ const FENCES: Span = Span::from_us(1);
 /// which odd ones never do.
 const GRAIN: Span = Span::from_us(500);
 
-fn is_round(config: &Config) -> bool {
+pub(super) fn is_round(config: &Config) -> bool {
     config.refresh.period_span().as_ns().is_multiple_of(GRAIN.as_ns())
 }
 
 /// The shortest time of a case with round numbers; others have none.
-fn grain(config: &Config) -> Span {
+pub(super) fn grain(config: &Config) -> Span {
     if is_round(config) { GRAIN } else { Span::ZERO }
 }
 
 /// Rounds down to the grain of the case.
-fn rounded(span: Span, config: &Config) -> Span {
+pub(super) fn rounded(span: Span, config: &Config) -> Span {
     if is_round(config) { Span::from_ns(span.as_ns() / GRAIN.as_ns() * GRAIN.as_ns()) } else { span }
 }
 
@@ -118,13 +152,22 @@ fn draw_config(options: &Options, rng: &mut Rng) -> Config {
         1 => Margins::NONE,
         _ => draw_margins(rng),
     };
-    Config {
+    let mut config = Config {
         refresh: Refresh::from_mhz(mhz).unwrap_or(Refresh::HZ_60),
         mpcg,
         margins,
         completion_timeout: Span::from_ms(500),
         ..Config::default()
+    };
+    if options.mixed {
+        mixed::draw_clocks(&mut config, rng);
     }
+    if let Execution::TimeShared { switch } = options.gpu {
+        let slice = Span::from_us(rng.pick(&[100, 1_000, 2_000]).copied().unwrap_or(1_000));
+        config.tuning.timeslice = slice;
+        config.gpu = Gpu::TimeShared { slice, switch };
+    }
+    config
 }
 
 fn draw_margins(rng: &mut Rng) -> Margins {
@@ -141,12 +184,8 @@ fn draw_margins(rng: &mut Rng) -> Margins {
 }
 
 /// Least budget for which a frame of one group fits.
-fn etpf_min(config: &Config) -> Span {
-    let margins = &config.margins;
-    margins.conservative(Estimate::default())
-        + margins.per_group(config.mpcg)
-        + margins.per_frame(config.mpcg)
-        + Span::from_ns(2)
+pub(super) fn etpf_min(config: &Config) -> Span {
+    config.conservative(Estimate::default()) + config.per_group() + config.per_frame() + Span::from_ns(2)
 }
 
 /// A schedulable set, often just below the limit.
@@ -201,22 +240,16 @@ fn fill_to_the_limit(period: Span, set: &mut [Demand], test: fn(Span, &[Demand])
     }
 }
 
-fn draw_protected(set: &[Demand], config: &Config, rng: &mut Rng) -> Vec<AppSpec> {
+fn draw_protected(set: &[Wanted], config: &Config, rng: &mut Rng) -> Vec<AppSpec> {
     let mut apps = Vec::new();
-    for (number, demand) in (1..).zip(set) {
+    for (number, wanted) in (1..).zip(set) {
         let mut groups = Vec::new();
         for _ in 0..rng.between(1, 4) {
-            groups.extend(draw_frame(demand.etpf, config, rng));
+            groups.extend(draw_frame(wanted.params.etpf, config, rng));
         }
-        let params = AppParams {
-            priority: Priority(0),
-            stride: demand.stride,
-            etpf: demand.etpf,
-            clock: takt_core::Clock::default(),
-            service: Service::default(),
-        };
-        let mut app = app(format!("protected-{number}"), params, groups, config);
-        app.phase = demand.phase;
+        let mut app = app(format!("protected-{number}"), wanted.params, groups, config);
+        (app.phase, app.pace) = (wanted.phase, wanted.pace);
+        app.submit_delay = SpanRange { lo: Span::ZERO, hi: wanted.late };
         apps.push(app);
     }
     apps
@@ -224,10 +257,9 @@ fn draw_protected(set: &[Demand], config: &Config, rng: &mut Rng) -> Vec<AppSpec
 
 /// A frame that uses at most `etpf`, all delays included, and mostly all of it.
 fn draw_frame(etpf: Span, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> {
-    let margins = &config.margins;
-    let per_group = margins.per_group(config.mpcg);
-    let budget = etpf.saturating_sub(margins.per_frame(config.mpcg));
-    let least = margins.conservative(Estimate::default()) + per_group + Span::from_ns(2);
+    let per_group = config.per_group();
+    let budget = etpf.saturating_sub(config.per_frame());
+    let least = config.conservative(Estimate::default()) + per_group + Span::from_ns(2);
     let least = least.max(grain(config));
     let most = (budget.as_ns() / least.as_ns().max(1)).clamp(1, 40);
     let count = match rng.between(0, 3) {
@@ -235,6 +267,8 @@ fn draw_frame(etpf: Span, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> 
         1 => most,
         _ => rng.between(1, most.min(6)),
     };
+    let longest = config.tuning.group_max + per_group;
+    let count = count.max((budget.as_ns() / longest.as_ns().max(1) + 1).min(most));
     let mut left = budget.saturating_sub(least.times(count));
     let mut groups = Vec::new();
     for number in 1..=count {
@@ -242,16 +276,18 @@ fn draw_frame(etpf: Span, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> 
         let part = rounded(Span::from_ns(rng.between(0, left.as_ns() / 2)), config);
         let extra = if last { left } else { part };
         left -= extra;
-        let room = least + extra;
+        let room = (least + extra).min(longest);
         let kind = if last { GroupKind::Swap } else { GroupKind::Draw };
         groups.push(group_within(room.saturating_sub(per_group), kind, config, rng));
     }
     groups
 }
 
-/// A group whose conservative prediction is at most `room`, and that takes all of it or less.
+/// A group whose conservative prediction, switches included, is at most `room`, and that takes all of it or
+/// less.
 fn group_within(room: Span, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {
     let margins = &config.margins;
+    let room = without_switches(room, config);
     let mut predicted = room.scaled(1000, margins.upper_permille).saturating_sub(margins.fixed);
     while margins.conservative(Estimate::new(predicted)) > room && predicted > Span::ZERO {
         predicted = predicted.saturating_sub(Span::from_ns(1));
@@ -266,11 +302,22 @@ fn group_within(room: Span, kind: GroupKind, config: &Config, rng: &mut Rng) -> 
     RecordedGroup { delay: Span::ZERO, kind, cost, predicted: Some(predicted), make: Span::ZERO }
 }
 
+/// The longest group that takes `room` at most with its switches.
+fn without_switches(room: Span, config: &Config) -> Span {
+    let (mut fits, mut too_long) = (0, room.as_ns() + 1);
+    while too_long - fits > 1 {
+        let length = Span::from_ns(fits + (too_long - fits) / 2);
+        let part = if length + config.gpu.switches(length) <= room { &mut fits } else { &mut too_long };
+        *part = length.as_ns();
+    }
+    Span::from_ns(fits)
+}
+
 fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Config) -> AppSpec {
     AppSpec {
         name,
         params,
-        fps_mhz: config.refresh.mhz() / params.stride.get(),
+        fps_mhz: params.clock.grid(config).mhz() / params.stride.get(),
         phase: 0,
         join: Time::ZERO,
         end: None,
@@ -286,7 +333,7 @@ fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Con
 }
 
 /// Less important apps that do their worst.
-fn draw_load(config: &Config, duration: Span, rng: &mut Rng) -> Vec<AppSpec> {
+fn draw_load(options: &Options, config: &Config, duration: Span, rng: &mut Rng) -> Vec<AppSpec> {
     let mut apps = Vec::new();
     for number in 1..=rng.between(0, 6) {
         let longest = rng.pick(&[200, 2_000, 20_000, 200_000]).copied().unwrap_or(200);
@@ -297,7 +344,9 @@ fn draw_load(config: &Config, duration: Span, rng: &mut Rng) -> Vec<AppSpec> {
             }
             groups.push(load_group(longest, GroupKind::Swap, config, rng));
         }
-        let mut load = app(format!("load-{number}"), draw_params(config, rng), groups, config);
+        let params = draw_params(options, config, rng);
+        let mut load = app(format!("load-{number}"), params, groups, config);
+        load.pace = mixed::pace(params.clock);
         if rng.between(0, 2) == 0 {
             load.pace = Pace::Unpaced;
         }
@@ -307,7 +356,7 @@ fn draw_load(config: &Config, duration: Span, rng: &mut Rng) -> Vec<AppSpec> {
         let after = |rng: &mut Rng| Time::from_ns(rng.between(load.join.as_ns(), duration.as_ns()));
         for _ in 0..rng.between(0, 2) {
             let at = after(rng);
-            load.changes.push(ParamChange { at, params: draw_params(config, rng) });
+            load.changes.push(ParamChange { at, params: draw_params(options, config, rng) });
         }
         load.changes.sort_by_key(|change| change.at);
         load.end = match rng.between(0, 5) {
@@ -322,24 +371,19 @@ fn draw_load(config: &Config, duration: Span, rng: &mut Rng) -> Vec<AppSpec> {
 }
 
 /// Parameters of a less important app. The priority is set later; changes keep their rank.
-fn draw_params(config: &Config, rng: &mut Rng) -> AppParams {
+fn draw_params(options: &Options, config: &Config, rng: &mut Rng) -> AppParams {
     let stride = Stride::new(1 + rng.below(4)).unwrap_or(Stride::ONE);
     let etpf = match rng.between(0, 2) {
         0 => Span::ZERO,
         _ => Span::from_ns(rng.between(0, 2 * config.refresh.period_span().as_ns())),
     };
-    AppParams {
-        priority: Priority(0),
-        stride,
-        etpf,
-        clock: takt_core::Clock::default(),
-        service: Service::default(),
-    }
+    let clock = if options.mixed { mixed::draw_clock(config, rng) } else { Clock::default() };
+    let stride = if clock.is_own() { Stride::ONE } else { stride };
+    AppParams { stride, etpf, clock, ..unimportant() }
 }
 
 fn load_group(longest_us: u64, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {
-    let room =
-        Span::from_us(rng.between(1, longest_us)).max(config.margins.conservative(Estimate::default()));
+    let room = Span::from_us(rng.between(1, longest_us)).max(config.conservative(Estimate::default()));
     let mut group = group_within(room, kind, config, rng);
     group.delay = rounded(Span::from_us(rng.between(0, 3) * rng.between(0, 500)), config);
     group

@@ -40,7 +40,7 @@ fn simpler_cases(case: &Case) -> Vec<Case> {
         };
         edit(&|app| app.changes.clear());
         edit(&|app| app.end = None);
-        edit(&|app| app.pace = Pace::Released);
+        edit(&|app| app.pace = if app.params.clock.is_own() { app.pace } else { Pace::Released });
         edit(&|app| app.join = Time::ZERO);
         edit(&|app| app.submit_delay = SpanRange::fixed(Span::ZERO));
         edit(&|app| app.work = fewer_groups(&app.work, GroupKind::ends_frame));

@@ -36,6 +36,9 @@ const LONGEST: i64 = 1 << 50;
 /// Promises outside of columns; beyond that the look-ahead is exhausted.
 const SINGLES_MAX: usize = 4 * APPS_MAX;
 
+/// Promises outside of columns for each app, in the mean.
+const SINGLES_PER_APP: usize = 256;
+
 #[expect(clippy::cast_possible_truncation, reason = "a small constant")]
 const COLUMNS: usize = LOOKAHEAD_MAX as usize;
 
@@ -60,7 +63,7 @@ pub(super) struct Promise {
     pub(super) span: i64,
     /// Where its lane is.
     pub(super) owner: usize,
-    /// It is released, and its app has submitted nothing of it.
+    /// It is released and not there, or was due before: no more important app counted on it.
     pub(super) absent: bool,
 }
 
@@ -107,7 +110,7 @@ impl Board {
     /// Takes the memory it will ever need for `apps` apps.
     pub(super) fn prepare(&mut self, apps: usize) {
         self.displays.iter_mut().for_each(Columns::prepare);
-        let singles = (16 * apps).min(SINGLES_MAX);
+        let singles = (SINGLES_PER_APP * apps).min(SINGLES_MAX);
         self.singles = Vec::with_capacity(singles);
         self.undone = Vec::with_capacity(singles + 2 * COLUMNS * DISPLAYS_MAX);
     }
@@ -188,6 +191,11 @@ impl Board {
         }
     }
 
+    /// There are promises beyond the window that are not on the board.
+    pub(super) fn goes_on(&mut self) {
+        self.goes_on = true;
+    }
+
     /// Whether there is no room for another promise of its own.
     pub(super) fn is_full(&self) -> bool {
         self.overflowed
@@ -203,7 +211,11 @@ impl Board {
         if let Some(answer) = self.answer {
             return Ok(answer);
         }
-        if self.overflowed || ready >= self.end {
+        if self.overflowed {
+            // A wider window holds no fewer promises.
+            return Ok(Free { until: ready, owner: None });
+        }
+        if ready >= self.end {
             return if widest { Ok(Free { until: ready, owner: None }) } else { Err(TooNarrow) };
         }
         let most = self.walk(ready, FOREVER, usize::MAX, self.sticks_out);
@@ -349,7 +361,7 @@ struct Columns {
     own: Vec<i64>,
     /// Work that is released a period before.
     early: Vec<i64>,
-    /// Of both, what is released and not there.
+    /// Of both, what is released and not there, or was due before.
     absent_own: Vec<i64>,
     absent_early: Vec<i64>,
     /// The most important lane with work there.
@@ -444,7 +456,8 @@ impl Columns {
         let (stride, lead) = (lane.stride.get() as usize, lane.stride.lead());
         let (mut column, mut span) = (self.column(lane.target), rest);
         let released = lane.target.0.saturating_sub(lead) <= self.current.0;
-        if lane.head.is_none() && released && column < self.window {
+        let late = lane.target > lane.due && lane.has_budget();
+        if (late || lane.head.is_none() && released) && column < self.window {
             self.absent_own[column] += if lead == 0 { rest } else { 0 };
             self.absent_early[column] += if lead == 0 { 0 } else { rest };
         }

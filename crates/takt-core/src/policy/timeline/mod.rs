@@ -182,7 +182,10 @@ impl Timeline {
         let due = self.board.due_of(lane, lane.target);
         let first = due < pass.first_due;
         pass.first_due = pass.first_due.min(due);
-        self.limits[index] = if first || self.all_limits {
+        self.limits[index] = if self.board.is_full() {
+            // Protected groups go if nobody can tell.
+            Some(Free { until: FOREVER, owner: None })
+        } else if first || self.all_limits {
             Some(self.board.free_for_all(pass.ready.conservative, pass.widest)?)
         } else {
             None
@@ -245,31 +248,38 @@ impl Timeline {
         }
     }
 
-    /// Frames by the app's own clock: the next one is released now at the earliest.
+    /// Frames by the app's own clock: the next one is released now at the earliest. So is what waits behind
+    /// work that was not promised: nobody knows when that goes.
     fn promise_own_clock(&mut self, lane: &Lane, owner: usize, rest: i64, pass: &Pass<'_>) {
         let (now, etpf) = (pass.ready.now, lane.etpf.as_signed_ns());
+        let config = &pass.context.config;
         let period = lane.grid.period_span().as_signed_ns();
         let begun = lane.front.enqueued > Span::ZERO;
         let planned = ns(lane.release_of(lane.target));
-        let release = if begun { planned } else { planned.max(now) };
-        let patience = period.saturating_mul(pass.context.config.tuning.suspend_after.into());
-        if !begun && now > planned.saturating_add(patience) {
-            return;
-        }
-        let deadline = period - lane.tail.as_signed_ns();
-        let (mut release, mut span) = (release, rest);
         if !begun {
-            self.lapse = self.lapse.min(planned.saturating_add(patience) + 1);
+            let suspended = planned.saturating_add(period.saturating_mul(config.tuning.suspend_after.into()));
+            if now > suspended {
+                return;
+            }
+            self.lapse = self.lapse.min(suspended + 1);
         }
+        let beyond = |head: Head| !lane.is_protected_now() || !is_within_ledger(lane, &head, config);
+        let (mut release, mut span) = match lane.head {
+            Some(head) if lane.protected && beyond(head) => ((planned + period).max(now), etpf),
+            _ if begun => (planned, rest),
+            _ => (planned.max(now), rest),
+        };
+        let deadline = period - lane.tail.as_signed_ns();
         while release < self.board.end() && !self.board.is_full() {
             let due = release + deadline;
             // What is late even without another group binds none.
-            if span > 0 && (!begun || due >= pass.ready.free + span || release > planned) {
+            if span > 0 && (release >= now || due >= pass.ready.free + span) {
                 let absent = begun && lane.head.is_none() && release == planned;
                 self.board.promise(Promise { release, due, span, owner, absent });
             }
             (release, span) = (release + period, etpf);
         }
+        self.board.goes_on();
     }
 
     /// Whether the first group of a lane may go, and whether it goes before those seen so far.

@@ -1,0 +1,97 @@
+//! Who misses a deadline of a case?
+
+use std::collections::VecDeque;
+
+use takt_core::{Action, AppId, Clock, Event, FrameDone, GroupKind, Span, Time};
+use takt_trace::{Observer, Record};
+
+use super::{Case, mixed};
+
+/// Watches a case.
+pub(super) struct Watch<'a> {
+    case: &'a Case,
+    miss: Option<(AppId, Time)>,
+    apps: Vec<Watched>,
+}
+
+/// What an app of the set did.
+#[derive(Clone, Default)]
+struct Watched {
+    finished: u64,
+    /// With a clock of its own: when the last frame counts as released.
+    released: Option<Time>,
+    /// A frame has begun and is not all there.
+    open: bool,
+    /// When frames that are not done are due.
+    due: VecDeque<Time>,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(case: &'a Case) -> Self {
+        Self { case, miss: None, apps: vec![Watched::default(); case.protected] }
+    }
+
+    /// The first deadline that was missed in a run until `end`.
+    pub(super) fn miss(&self, end: Time) -> Option<(AppId, Time)> {
+        let unheard = self.case.scenario.config.margins.completion_upper;
+        let mut overdue = (0..).map(AppId).zip(&self.apps).filter_map(|(app, watched)| {
+            let due = watched.due.front().filter(|due| **due + unheard < end && self.counts(app))?;
+            Some((app, *due))
+        });
+        self.miss.or_else(|| overdue.next()).or_else(|| self.starved().map(|app| (app, end)))
+    }
+
+    fn counts(&self, app: AppId) -> bool {
+        app.index() < self.case.protected && self.case.silent != Some(app.index())
+    }
+
+    /// An app that finished fewer frames than its display has deadlines: no miss was reported, but it was
+    /// not served either.
+    fn starved(&self) -> Option<AppId> {
+        let scenario = &self.case.scenario;
+        let mut apps = (0..).map(AppId).zip(scenario.apps.iter().zip(&self.apps));
+        let starved = apps.find(|(app, (spec, watched))| {
+            let period = mixed::period(&spec.params, &scenario.config).as_ns().max(1);
+            let expected = (scenario.duration.as_ns() / period).saturating_sub(3);
+            self.counts(*app) && !spec.params.clock.is_own() && watched.finished < expected
+        });
+        starved.map(|(app, _)| app)
+    }
+
+    /// A group of a frame is there.
+    fn submitted(&mut self, at: Time, app: AppId, kind: GroupKind) {
+        let Clock::Own { period, deadline } = self.case.scenario.apps[app.index()].params.clock else {
+            return;
+        };
+        let watched = &mut self.apps[app.index()];
+        if !watched.open {
+            let released = watched.released.map_or(at, |last| at.max(last + period));
+            watched.released = Some(released);
+            watched.due.push_back(released + deadline.max(Span::from_ns(1)));
+        }
+        watched.open = !kind.ends_frame();
+    }
+
+    fn done(&mut self, done: &FrameDone) {
+        let watched = &mut self.apps[done.app.index()];
+        watched.finished += 1;
+        if let Some(due) = watched.due.pop_front().filter(|due| done.finished >= *due) {
+            self.miss.get_or_insert((done.app, due));
+        }
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn record(&mut self, at: Time, record: &Record) {
+        match record {
+            Record::Out(Action::Missed { app, deadline, .. }) if self.counts(*app) => {
+                self.miss.get_or_insert((*app, *deadline));
+            }
+            Record::Out(Action::FrameDone(done)) if self.counts(done.app) => self.done(done),
+            Record::In(Event::Submit { app, kind, .. }) if self.counts(*app) => {
+                self.submitted(at, *app, *kind);
+            }
+            _ => {}
+        }
+    }
+}
