@@ -121,6 +121,11 @@ impl Lane {
         begins && now > self.release_of(self.target) + patience
     }
 
+    /// Whether its frame, which has begun, was promised for a period before its target.
+    pub fn is_late(&self) -> bool {
+        self.has_budget() && self.front.enqueued > Span::ZERO && self.target > self.due
+    }
+
     /// Whether the frame of its own clock that goes next should have begun.
     pub(super) fn is_behind(&self, now: Time) -> bool {
         self.clock.is_own() && self.head.is_some() && self.release_of(self.target) < now

@@ -456,8 +456,7 @@ impl Columns {
         let (stride, lead) = (lane.stride.get() as usize, lane.stride.lead());
         let (mut column, mut span) = (self.column(lane.target), rest);
         let released = lane.target.0.saturating_sub(lead) <= self.current.0;
-        let late = lane.target > lane.due && lane.has_budget();
-        if (late || lane.head.is_none() && released) && column < self.window {
+        if (lane.is_late() || lane.head.is_none() && released) && column < self.window {
             self.absent_own[column] += if lead == 0 { rest } else { 0 };
             self.absent_early[column] += if lead == 0 { 0 } else { rest };
         }
