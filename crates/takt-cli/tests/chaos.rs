@@ -343,8 +343,9 @@ fn thousands_come_and_go_and_nothing_of_them_stays() {
     let (open, _, resident) = come_and_go(500);
     let (now_open, _, now_resident) = come_and_go(2_000);
     assert!(now_open <= open + 1, "{open} descriptors became {now_open}");
-    // The shared memory of one guest in twenty would be more, and so would 2 kB of each.
-    assert!(now_resident <= resident + 4_096, "{resident} kB became {now_resident} kB");
+    // The records of the last 30 s take some 2 kB of each; the shared memory of one guest in twenty would be
+    // more.
+    assert!(now_resident <= resident + 6_144, "{resident} kB became {now_resident} kB");
 }
 
 fn resident_kb(process: &Child) -> u64 {

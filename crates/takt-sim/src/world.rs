@@ -128,7 +128,7 @@ impl<'a, O: Observer> World<'a, O> {
     /// The world before anything happened.
     pub fn new(scenario: &'a Scenario, observer: O) -> Self {
         let policy =
-            policy::by_name(&scenario.policy).unwrap_or_else(|| Box::new(policy::FrameDeadline::new()));
+            policy::by_name(&scenario.policy).unwrap_or_else(|| Box::new(policy::Timeline::new()));
         Self::with_policy(scenario, policy, observer)
     }
 

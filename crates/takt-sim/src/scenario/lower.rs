@@ -126,7 +126,7 @@ impl Lower<'_, '_> {
 
     fn policy(&mut self, raw: Option<&RawScheduler>) -> Option<String> {
         let Some(policy) = raw.and_then(|raw| raw.policy.as_ref()) else {
-            return Some("frame-deadline".to_owned());
+            return Some("timeline".to_owned());
         };
         let name = policy.value.as_deref()?;
         if policy::NAMES.contains(&name) {

@@ -180,7 +180,7 @@ mod tests {
             {"at_ns":13603000,"record":"frame-done","app":2,"frame":0,"period":0,"release_ns":0,"deadline_ns":16666000,"finished_ns":13603000,"met":true}
             {"at_ns":16666000,"record":"missed","app":1,"frame":0,"period":0,"deadline_ns":16666000,"count":1}
             {"at_ns":1000,"record":"leave","app":2}
-            {"at_ns":1000,"record":"refresh","refresh_mhz":60000,"origin_ns":0}
+            {"at_ns":1000,"record":"refresh","display":1,"refresh_mhz":60000,"origin_ns":0}
             {"at_ns":1000,"record":"adjust","mpcg":5,"margins":{"fixed_ns":100000,"upper_permille":1050,"lower_permille":900,"dispatch_upper_ns":150000,"dispatch_lower_ns":50000,"completion_upper_ns":0,"group_min_ns":30000},"blocking_ns":null,"stretch_ns":0}
             {"at_ns":1000,"record":"revise","app":2,"group":9,"predicted_ns":5000}
             {"at_ns":1000,"record":"release","app":2,"release_ns":9000}
