@@ -129,7 +129,7 @@ fn fill(loads: &mut Vec<Load>, claims: &[Claim], gpu: &Gpu) -> Result<(), Reason
             Kind::Server { period } => (period, period, true),
             Kind::None => continue,
         };
-        // Each gap lets in a group of somebody else.
+        // Each gap lets in a group of another app.
         let gaps = match claim.gaps {
             0 => Span::ZERO,
             gaps => longest(index).times(u64::from(gaps)),

@@ -1,13 +1,13 @@
 //! `timeline`: keep every promise, and give the rest away.
 //!
-//! * **Contracts.** Frames of a display, frames by an app's own clock, jobs of a bandwidth server, or none.
-//!   Each makes *promises*: a span of GPU time between a release and a due date. *Protected* is the longest
-//!   prefix of apps, by importance, whose contracts pass the offline test together ([`Lane::protected`]).
+//! * **Contracts.** Frames of a display, or frames by an app's own clock. Each makes *promises*: a span of GPU
+//!   time between a release and a due date. *Protected* is the longest prefix of apps, by importance, whose
+//!   contracts pass the offline test together ([`Lane::protected`]). Apps with a server are best effort here.
 //! * **Rules.** A protected group is bound by the protected promises that are due before its own, and, as
 //!   long as estimates can be wrong, by those of more important apps; every other group is bound by all
-//!   protected promises, and by what more important apps have. A group that would break
-//!   a promise that binds it is held. Of the others, the earliest due goes first, ties to the more important
-//!   app. Work beyond what a frame was promised is not protected.
+//!   protected promises, and by what more important apps have. A group that would break a promise that binds
+//!   it is held. Of the others, the earliest due goes first, ties to the more important app. Work of a
+//!   protected app beyond what its frame was promised is owed nothing, but is bound as its other groups are.
 //! * **The GPU.** The policy does not know how it executes. It is told when everything in flight is over, and
 //!   which dispatched work one more group can still make late ([`Lane::on_gpu_due`]): the due date of that
 //!   work is a promise without a span.
@@ -17,7 +17,8 @@
 //!   a contract ([`clearance`]).
 //! * **Assumptions.** Groups run no longer than their conservative prediction, frames and jobs stay within
 //!   what they were promised, and are released as their contract says. Then no protected app misses a
-//!   deadline, whatever the others do; `takt prove` tests exactly that.
+//!   deadline, whatever the others do. That is the aim: `takt prove` tests it, and ADR 0039 says which random
+//!   sets still break it.
 //! * **Cost.** Linear in apps times the periods looked at, rarely more than [`WINDOW_FIRST`]; no allocation.
 
 mod board;
@@ -183,7 +184,7 @@ impl Timeline {
         let first = due < pass.first_due;
         pass.first_due = pass.first_due.min(due);
         self.limits[index] = if self.board.is_full() {
-            // Protected groups go if nobody can tell.
+            // Where the look-ahead is exhausted, protected groups go.
             Some(Free { until: FOREVER, owner: None })
         } else if first || self.all_limits {
             Some(self.board.free_for_all(pass.ready.conservative, pass.widest)?)
@@ -249,7 +250,7 @@ impl Timeline {
     }
 
     /// Frames by the app's own clock: the next one is released now at the earliest. So is what waits behind
-    /// work that was not promised: nobody knows when that goes.
+    /// work that was not promised: it is unknown when that goes.
     fn promise_own_clock(&mut self, lane: &Lane, owner: usize, rest: i64, pass: &Pass<'_>) {
         let (now, etpf) = (pass.ready.now, lane.etpf.as_signed_ns());
         let config = &pass.context.config;
@@ -418,7 +419,7 @@ fn is_within_ledger(lane: &Lane, head: &Head, config: &Config) -> bool {
 }
 
 /// Whether no time is kept free for the group that waits: it does not fit, and its deadline is over, so that
-/// holding others back helps nobody; or its length is unknown, so that it never goes.
+/// holding others back has no use; or its length is unknown, so that it never goes.
 ///
 /// In some periods time is kept free all the same, for all such groups at once: or one that would fit if
 /// others paused might never do so.
