@@ -349,6 +349,7 @@ impl Walk<'_> {
 #[derive(Clone, Debug, Default)]
 struct Columns {
     refresh: Option<Refresh>,
+    now: Time,
     current: Period,
     /// Starts of the periods from the current one on.
     starts: Vec<i64>,
@@ -406,6 +407,7 @@ impl Columns {
     }
 
     fn move_to(&mut self, refresh: &Refresh, now: Time) {
+        self.now = now;
         let same = self.refresh == Some(*refresh) && self.known > 1;
         if same && (self.starts[0]..self.starts[1]).contains(&ns(now)) {
             return;
@@ -455,8 +457,7 @@ impl Columns {
     fn reserve(&mut self, lane: &Lane, owner: usize, rest: i64, etpf: i64, end: i64) -> (i64, i64) {
         let (stride, lead) = (lane.stride.get() as usize, lane.stride.lead());
         let (mut column, mut span) = (self.column(lane.target), rest);
-        let released = lane.target.0.saturating_sub(lead) <= self.current.0;
-        if (lane.is_late() || lane.head.is_none() && released) && column < self.window {
+        if (lane.is_late() || lane.head.is_none() && self.is_released(lane)) && column < self.window {
             self.absent_own[column] += if lead == 0 { rest } else { 0 };
             self.absent_early[column] += if lead == 0 { 0 } else { rest };
         }
@@ -471,6 +472,13 @@ impl Columns {
         }
         let release = column.saturating_sub(usize::from(lead > 0));
         if release < self.known { (self.starts[release], span) } else { (end, span) }
+    }
+
+    /// Whether the frame for the target of `lane` may have begun. Before its origin a display is in its first
+    /// period, which has not begun.
+    fn is_released(&self, lane: &Lane) -> bool {
+        let begins = Period(lane.target.0.saturating_sub(lane.stride.lead()));
+        begins < self.current || begins == self.current && self.starts[0] <= ns(self.now)
     }
 
     /// Whether a column has promises that are due before `before`.

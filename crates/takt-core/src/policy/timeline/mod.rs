@@ -49,6 +49,10 @@ pub struct Timeline {
     /// Until when the GPU may be busy for the promises of more important apps, by lane.
     limits: Vec<Option<Free>>,
     all_limits: bool,
+    /// Lanes whose promises cannot be kept beside those of more important apps.
+    shed: Vec<bool>,
+    /// Whether such lanes are looked for, because a protected group was held.
+    sheds: bool,
     window_first: usize,
     /// When the next reservation of an absent frame lapses.
     lapse: i64,
@@ -60,6 +64,23 @@ pub struct Timeline {
 impl Default for Timeline {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// A pass did not settle the question.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Again {
+    /// With a wider window.
+    Wider,
+    /// With the limits of all lanes.
+    WithLimits,
+    /// With what was found out about promises that cannot be kept.
+    Anew,
+}
+
+impl From<TooNarrow> for Again {
+    fn from(TooNarrow: TooNarrow) -> Self {
+        Self::Wider
     }
 }
 
@@ -129,6 +150,8 @@ impl Timeline {
             board: Board::new(),
             limits: Vec::new(),
             all_limits: false,
+            shed: Vec::new(),
+            sheds: false,
             window_first: WINDOW_FIRST,
             lapse: FOREVER,
             timeout: None,
@@ -142,19 +165,11 @@ impl Timeline {
     }
 
     /// One pass over the lanes, looking at `window` periods.
-    fn scan(
-        &mut self,
-        context: &Context,
-        lanes: &mut [Lane],
-        window: usize,
-    ) -> Result<Option<usize>, TooNarrow> {
+    fn scan(&mut self, context: &Context, lanes: &mut [Lane], window: usize) -> Result<Option<usize>, Again> {
         self.board.open(context, window);
         let mut pass = Pass::new(context, self.board.is_widest(window));
-        for (index, lane) in lanes.iter().enumerate() {
-            if lane.protected {
-                self.limit(&mut pass, lane, index)?;
-                self.promise(lane, index, &pass);
-            }
+        for (index, lane) in lanes.iter().enumerate().filter(|(_, lane)| lane.protected) {
+            self.enter(&mut pass, lane, index)?;
         }
         for index in 0..lanes.len() {
             if lanes[index].is_protected_now() {
@@ -174,9 +189,35 @@ impl Timeline {
         Ok(pass.best.map(|best| best.index))
     }
 
+    /// Puts the promises of a protected lane on the board, below those of more important apps.
+    fn enter(&mut self, pass: &mut Pass<'_>, lane: &Lane, index: usize) -> Result<(), Again> {
+        // Work beyond a promise must leave room for the next ones of its own app, too.
+        let beyond = lane.head.is_some_and(|head| !is_within_ledger(lane, &head, &pass.context.config));
+        if beyond {
+            self.promise(lane, index, pass);
+        }
+        self.limit(pass, lane, index)?;
+        if !beyond && !self.shed[index] {
+            self.promise(lane, index, pass);
+        }
+        if self.sheds && !self.shed[index] && !self.is_feasible(pass)? {
+            self.shed[index] = true;
+            return Err(Again::Anew);
+        }
+        Ok(())
+    }
+
+    /// Whether all promises on the board can be kept. What the first group waits for on its way to the GPU is
+    /// part of its promise, and over by the time that it is free for it.
+    fn is_feasible(&mut self, pass: &Pass<'_>) -> Result<bool, Again> {
+        let ready = pass.ready.conservative;
+        let free = self.board.free_for_all(ready, pass.widest)?;
+        Ok(free.until >= ready - pass.context.config.per_group().as_signed_ns())
+    }
+
     /// Notes until when the GPU may be busy for the promises of more important apps, which are on the board by
     /// now; only for lanes that are due before all of those, unless the others turned out to be held.
-    fn limit(&mut self, pass: &mut Pass<'_>, lane: &Lane, index: usize) -> Result<(), TooNarrow> {
+    fn limit(&mut self, pass: &mut Pass<'_>, lane: &Lane, index: usize) -> Result<(), Again> {
         if lane.head.is_none() {
             return Ok(());
         }
@@ -237,7 +278,7 @@ impl Timeline {
 
     /// Keeps time free for what a lane has beyond its promises, from those that are less important.
     fn keep_free(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
-        if !lane.protected {
+        if !lane.protected || self.shed[owner] {
             return self.promise(lane, owner, pass);
         }
         if lane.front.enqueued <= lane.etpf {
@@ -257,7 +298,7 @@ impl Timeline {
         let period = lane.grid.period_span().as_signed_ns();
         let begun = lane.front.enqueued > Span::ZERO;
         let planned = ns(lane.release_of(lane.target));
-        if !begun {
+        if lane.head.is_none() {
             let suspended = planned.saturating_add(period.saturating_mul(config.tuning.suspend_after.into()));
             if now > suspended {
                 return;
@@ -271,20 +312,23 @@ impl Timeline {
             _ => (planned.max(now), rest),
         };
         let deadline = period - lane.tail.as_signed_ns();
+        // What the first group waits for on its way to the GPU is over by the time that it is free for it.
+        let charged = config.per_group().as_signed_ns();
         while release < self.board.end() && !self.board.is_full() {
             let due = release + deadline;
             // What is late even without another group binds none.
-            if span > 0 && (release >= now || due >= pass.ready.free + span) {
+            if span > 0 && (release >= now || due >= pass.ready.free + span - charged) {
                 let absent = begun && lane.head.is_none() && release == planned;
                 self.board.promise(Promise { release, due, span, owner, absent });
             }
-            (release, span) = (release + period, etpf);
+            // A frame that has not begun begins now at the earliest.
+            (release, span) = ((release + period).max(now), etpf);
         }
         self.board.goes_on();
     }
 
     /// Whether the first group of a lane may go, and whether it goes before those seen so far.
-    fn consider(&mut self, pass: &mut Pass<'_>, lanes: &mut [Lane], index: usize) -> Result<(), TooNarrow> {
+    fn consider(&mut self, pass: &mut Pass<'_>, lanes: &mut [Lane], index: usize) -> Result<(), Again> {
         let Some(head) = lanes[index].head else {
             return Ok(());
         };
@@ -306,7 +350,7 @@ impl Timeline {
             // Without an owner the window is the limit, and a wider one may show more.
             let wanted = if fits { pass.context.config.tuning.stretch.as_signed_ns() } else { length };
             if free.owner.is_none() && room < wanted && !pass.widest {
-                return Err(TooNarrow);
+                return Err(Again::Wider);
             }
             if fits {
                 let room = room.min(pass.clearance.room(lane));
@@ -329,7 +373,7 @@ impl Timeline {
         index: usize,
         due: i64,
         head: &Head,
-    ) -> Result<Free, TooNarrow> {
+    ) -> Result<Free, Again> {
         let ready = pass.ready.conservative;
         if lane.is_protected_now() && head.conservative <= pass.context.config.tuning.group_max {
             let end = ready + head.conservative.as_signed_ns();
@@ -341,13 +385,17 @@ impl Timeline {
                 other => other?,
             };
             if before.until <= end {
+                if !self.sheds && !self.is_feasible(pass)? {
+                    self.sheds = true;
+                    return Err(Again::Anew);
+                }
                 pass.broken = Some((due, before));
                 return Ok(before);
             }
             if due > self.board.end() && !pass.widest {
-                return Err(TooNarrow);
+                return Err(Again::Wider);
             }
-            let above = self.limits[index].ok_or(TooNarrow)?;
+            let above = self.limits[index].ok_or(Again::WithLimits)?;
             return Ok(if above.until < before.until { above } else { before });
         }
         let free = self.board.free_for_all(ready, pass.widest)?;
@@ -364,6 +412,7 @@ impl Policy for Timeline {
     fn prepare(&mut self, config: &Config) {
         self.board.prepare(config.apps_max as usize);
         self.limits = vec![None; config.apps_max as usize];
+        self.shed = vec![false; config.apps_max as usize];
     }
 
     fn chooses_freely(&self) -> bool {
@@ -381,6 +430,9 @@ impl Policy for Timeline {
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
         let mut window = self.window_first;
         (self.all_limits, self.lapse) = (false, FOREVER);
+        if core::mem::take(&mut self.sheds) {
+            self.shed.fill(false);
+        }
         self.board.open(context, window);
         let ready = Ready::new(context);
         lanes.iter_mut().for_each(|lane| self.aim(lane, &ready, &context.config));
@@ -392,9 +444,10 @@ impl Policy for Timeline {
                     self.timeout = lapse.filter(|_| choice.is_none());
                     return choice;
                 }
-                // The widest window and all limits answer every question, so this ends.
-                Err(TooNarrow) if !core::mem::replace(&mut self.all_limits, true) => {}
-                Err(TooNarrow) => window = window.saturating_mul(2),
+                // The widest window and all limits answer every question, and a lane is shed once: this ends.
+                Err(Again::Anew) => {}
+                Err(Again::WithLimits) => self.all_limits = true,
+                Err(Again::Wider) => window = window.saturating_mul(2),
             }
         }
     }
