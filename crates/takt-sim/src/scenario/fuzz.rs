@@ -510,7 +510,9 @@ proptest! {
         let meta = crate::meta(&scenario);
         let mut metrics = takt_trace::Metrics::new(meta.clone(), scenario.warm_up);
         let mut trace = takt_trace::export::Perfetto::new(std::io::sink(), &meta).unwrap();
-        let mut rules = takt_trace::rules::Rules::of(&scenario.config);
+        // How the GPU executes follows from its model.
+        let gpu = scenario.gpu.gpu(scenario.config.tuning.timeslice);
+        let mut rules = takt_trace::rules::Rules::of(&Config { gpu, ..scenario.config });
         let mut world = crate::World::new(&scenario, ((&mut metrics, &mut rules), &mut trace));
         world.run_until(Time::ZERO + scenario.duration);
         world.scheduler().check_invariants();
