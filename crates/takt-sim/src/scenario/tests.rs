@@ -1,5 +1,6 @@
 //! Scenario text in, model or error text out.
 
+mod clocks;
 mod promises;
 
 use std::path::{Path, PathBuf};
