@@ -108,6 +108,25 @@ fn check_answers_by_exit_code() {
 }
 
 #[test]
+fn check_covers_apps_of_several_clocks_together() {
+    let check = |sets: &[&str]| {
+        let sets = sets.iter().flat_map(|set| ["--set", set]);
+        let args = ["check", "scenarios/two-displays.toml", "--json", "-"].into_iter().chain(sets);
+        takt(&args.collect::<Vec<_>>())
+    };
+    let output = check(&[]);
+    assert_eq!(output.status.code(), Some(0));
+    let apps = json(&output)["apps"].as_array().cloned().unwrap_or_default();
+    let covered: Vec<_> =
+        apps.iter().filter(|app| app["covered"] == true).filter_map(|app| app["name"].as_str()).collect();
+    assert_eq!(covered, ["speedometer", "camera", "head-up", "menu", "map"]);
+
+    // A long group of one clock would keep a frame of another waiting for too long.
+    let longer = json(&check(&["scheduler.group_max_us=60000000"]));
+    assert_eq!((&longer["schedulable"], &longer["protected"]), (&false.into(), &4.into()));
+}
+
+#[test]
 fn check_takes_another_gpu() {
     let check = |gpu: &str| takt(&["check", "scenarios/fgsds-mts1.toml", "--gpu", gpu, "--json", "-"]);
     let order = check("in-order");

@@ -143,7 +143,7 @@ pub struct AppSpec {
     pub name: String,
     /// Scheduling parameters at the start.
     pub params: AppParams,
-    /// Frame rate at the start, in millihertz: that of `params.stride` or of its own clock.
+    /// Frame rate at the start, in millihertz ([`rate_mhz`]).
     pub fps_mhz: u32,
     /// Periods to delay the first deadline.
     pub phase: u32,
@@ -169,6 +169,16 @@ pub struct AppSpec {
     pub synchronous: bool,
 }
 
+/// The frame rate of an app, in millihertz: that at which it begins frames by itself, or that of its
+/// `params`.
+pub fn rate_mhz(params: &AppParams, pace: Pace, config: &Config) -> u32 {
+    let Pace::Periodic(jobs) = pace else {
+        return params.clock.grid(config).mhz() / params.stride.get();
+    };
+    let mhz = 1_000_000_000_000 / jobs.period.as_ns().max(1);
+    u32::try_from(mhz).unwrap_or(u32::MAX)
+}
+
 /// When an app starts its next frame, or job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
@@ -176,8 +186,8 @@ pub enum Pace {
     Released,
     /// As soon as the one before is submitted: a client that ignores pacing.
     Unpaced,
-    /// By its own clock, whatever the display does; what could not be submitted in time follows
-    /// as soon as it can.
+    /// By its own clock, whatever the display does and whatever the scheduler knows of it
+    /// ([`takt_core::Clock`]); what could not be submitted in time follows as soon as it can.
     Periodic(Jobs),
 }
 

@@ -271,9 +271,21 @@ mod tests {
 
     #[test]
     fn violations_are_shrunk_to_a_scenario_that_shows_them() {
+        shown_by_its_file(&Options::default());
+    }
+
+    #[test]
+    fn violations_with_several_clocks_are_shown_by_their_files() {
+        let shrunk = shown_by_its_file(&Options { mixed: true, ..Options::default() });
+        let one_display = |app: &AppSpec| app.params.clock == takt_core::Clock::default();
+        assert!(!shrunk.scenario.apps.iter().all(one_display), "{:?}", shrunk.scenario);
+    }
+
+    /// Shrinks a violation and checks that its file shows it again.
+    fn shown_by_its_file(options: &Options) -> Case {
         // Load that takes three times what it says is outside the assumptions.
         let lying = |index| {
-            let mut case = draw(&Options::default(), index);
+            let mut case = draw(options, index);
             for app in &mut case.scenario.apps[case.protected..] {
                 if let Work::Recorded(groups) = &app.work {
                     let lies =
@@ -290,6 +302,8 @@ mod tests {
         let text = scenario::to_toml(&shrunk.scenario);
         let read =
             scenario::parse("shrunk.toml", &text, &[], &|_| Err("inline".into())).expect("it is valid");
-        assert_eq!(first_miss(&Case { scenario: read, ..shrunk }), Some(miss));
+        assert_eq!(read, shrunk.scenario);
+        assert_eq!(first_miss(&Case { scenario: read, ..shrunk.clone() }), Some(miss));
+        shrunk
     }
 }

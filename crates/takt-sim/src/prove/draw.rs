@@ -11,6 +11,7 @@ use takt_core::{
 use super::{Case, Execution, Options, mixed};
 use crate::model::{
     AppSpec, End, GpuModel, GpuSpec, Pace, ParamChange, Prediction, RecordedGroup, Scenario, SpanRange, Work,
+    rate_mhz,
 };
 use crate::rng::Rng;
 
@@ -249,6 +250,7 @@ fn draw_protected(set: &[Wanted], config: &Config, rng: &mut Rng) -> Vec<AppSpec
         }
         let mut app = app(format!("protected-{number}"), wanted.params, groups, config);
         (app.phase, app.pace) = (wanted.phase, wanted.pace);
+        app.fps_mhz = rate_mhz(&app.params, app.pace, config);
         app.submit_delay = SpanRange { lo: Span::ZERO, hi: wanted.late };
         apps.push(app);
     }
@@ -317,7 +319,7 @@ fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Con
     AppSpec {
         name,
         params,
-        fps_mhz: params.clock.grid(config).mhz() / params.stride.get(),
+        fps_mhz: rate_mhz(&params, Pace::Released, config),
         phase: 0,
         join: Time::ZERO,
         end: None,
@@ -350,6 +352,7 @@ fn draw_load(options: &Options, config: &Config, duration: Span, rng: &mut Rng) 
         if rng.between(0, 2) == 0 {
             load.pace = Pace::Unpaced;
         }
+        load.fps_mhz = rate_mhz(&load.params, load.pace, config);
         let late = rounded(Span::from_us(rng.between(0, 20_000)), config);
         load.submit_delay = SpanRange { lo: if is_round(config) { late } else { Span::ZERO }, hi: late };
         load.join = Time::from_ns(rng.between(0, 2) * rng.between(0, duration.as_ns() / 3));

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use takt_core::limits::{APPS_MAX, IN_FLIGHT_MAX, STRIDE_MAX};
+use takt_core::limits::{APPS_MAX, IN_FLIGHT_MAX, OWN_PERIODS, STRIDE_MAX};
 use takt_core::refresh::REFRESH_MHZ;
 
 /// Bytes of a scenario file.
@@ -74,6 +74,12 @@ pub(super) const SPAN_US: Quantity = Quantity::new(" us", 3, 0, SPAN_MAX);
 pub(super) const SPAN_MS: Quantity = Quantity::new(" ms", 6, 0, SPAN_MAX);
 pub(super) const TIMEOUT_MS: Quantity = Quantity::new(" ms", 6, 1, SPAN_MAX);
 pub(super) const INTERVAL_US: Quantity = Quantity::new(" us", 3, 1000, SPAN_MAX);
+pub(super) const OWN_PERIOD_US: Quantity = Quantity::new(
+    " us",
+    3,
+    OWN_PERIODS.start().as_ns() as i128,
+    (OWN_PERIODS.end().as_ns() as i128, "OWN_PERIODS"),
+);
 pub(super) const ERROR_US: Quantity = Quantity::new(" us", 3, -SPAN_NS_MAX, SPAN_MAX);
 pub(super) const PERIOD_US: Quantity = Quantity::new(" us", 3, 1, (PERIOD_NS_MAX, "PERIOD_NS_MAX"));
 pub(super) const REFRESH_HZ: Quantity =

@@ -1,5 +1,7 @@
 //! Random scenarios and random nonsense: what is written is read back, and nothing panics.
 
+mod clocks;
+
 use std::sync::Arc;
 
 use proptest::collection::vec;
@@ -7,14 +9,13 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use takt_core::service::{Enforcement, Level, Reservation, Reserve, Turns};
-use takt_core::{
-    AppId, AppParams, Config, Gpu, GroupKind, Margins, Priority, Refresh, Service, Span, Stride, Time, Tuning,
-};
+use takt_core::{AppId, AppParams, Config, Gpu, GroupKind, Margins, Priority, Service, Span, Time, Tuning};
+
+use clocks::{displays, pace, timing};
 
 use super::tests::shipped;
 use super::*;
 use crate::model::*;
-use crate::scenario::lower_app::rate_mhz;
 
 fn read(text: &str, overrides: &[Override]) -> Result<Scenario, Vec<Diagnostic>> {
     let none = |path: &str| Err(format!("no file {path}"));
@@ -45,18 +46,6 @@ fn range() -> impl Strategy<Value = SpanRange> {
 
 fn instant(range: std::ops::RangeInclusive<u64>) -> impl Strategy<Value = Time> {
     range.prop_map(Time::from_ns)
-}
-
-fn refresh() -> impl Strategy<Value = Refresh> {
-    prop_oneof![
-        Just(Refresh::HZ_60),
-        (1_000..=1_000_000_u32).prop_map(|mhz| Refresh::from_mhz(mhz).unwrap()),
-        (1..=4_000_000_000_u32).prop_map(|ns| Refresh::from_period_ns(ns.try_into().unwrap())),
-    ]
-}
-
-fn stride() -> impl Strategy<Value = Stride> {
-    select(vec![1, 2, 3, 4, 5, 6, 8, 10, 12, 20, 24]).prop_map(|s| Stride::new(s).unwrap())
 }
 
 fn cost() -> impl Strategy<Value = CostDist> {
@@ -166,21 +155,15 @@ fn service() -> impl Strategy<Value = Service> {
     )
 }
 
-fn pace() -> impl Strategy<Value = Pace> {
-    let jobs = (span(), interval(), interval())
-        .prop_map(|(offset, period, deadline)| Pace::Periodic(Jobs { offset, period, deadline }));
-    prop_oneof![Just(Pace::Released), Just(Pace::Unpaced), jobs]
-}
-
 /// Joins within the first second, changes within the next nine, ends after that.
-fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
+fn app(index: u32, displays: Config) -> impl Strategy<Value = AppSpec> {
     // No two apps ever share a priority: each has a hundred of its own.
     let params = move || {
-        (0..100_u32, stride(), span()).prop_map(move |(priority, stride, etpf)| AppParams {
+        (0..100_u32, timing(), span()).prop_map(move |(priority, (clock, stride), etpf)| AppParams {
             priority: Priority(index * 100 + priority),
             stride,
             etpf,
-            clock: takt_core::Clock::default(),
+            clock,
             service: Service::default(),
         })
     };
@@ -192,20 +175,20 @@ fn app(index: u32, refresh: Refresh) -> impl Strategy<Value = AppSpec> {
     ];
     let change =
         (1_000_000_001..10_000_000_000_u64, params()).prop_map(|(at, params)| (Time::from_ns(at), params));
-    let timing = (0..=100_000_u32, instant(0..=1_000_000_000), option::of(end), (pace(), any::<bool>()));
+    let timing = (0..=100_000_u32, instant(0..=1_000_000_000), option::of(end), any::<bool>());
     let rest = (range(), range(), work(), prediction(), phases());
-    (name(), params(), service(), vec(change, 0..3), timing, rest).prop_map(
-        move |(name, params, service, changes, (phase, join, end, (pace, synchronous)), rest)| {
+    let paced = params().prop_flat_map(|params| (Just(params), pace(params.clock)));
+    (name(), paced, service(), vec(change, 0..3), timing, rest).prop_map(
+        move |(name, (params, pace), service, changes, (phase, join, end, synchronous), rest)| {
             let changes: std::collections::BTreeMap<_, _> = changes.into_iter().collect();
-            let served =
-                |params: AppParams| AppParams { clock: takt_core::Clock::default(), service, ..params };
+            let served = |params: AppParams| AppParams { service, ..params };
             let changes = changes.into_iter().map(|(at, params)| ParamChange { at, params: served(params) });
             let (submit_delay, cpu, work, prediction, phases) = rest;
             AppSpec {
                 name: format!("{name}-{index}"),
                 params: served(params),
-                fps_mhz: rate_mhz(pace).unwrap_or_else(|| refresh.mhz() / params.stride.get()),
-                phase,
+                fps_mhz: rate_mhz(&params, pace, &displays),
+                phase: if params.clock.is_own() { 0 } else { phase },
                 join,
                 end,
                 changes: changes.collect(),
@@ -245,12 +228,13 @@ fn gpu() -> impl Strategy<Value = GpuSpec> {
     )
 }
 
-fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
+fn config(displays: Config) -> impl Strategy<Value = Config> {
     let timeout = prop_oneof![(1..=60_000_000_000_u64).prop_map(Span::from_ns), Just(Span::FOREVER),];
     let factors = (0..=1_000_000_u32, 0..=1_000_000_u32);
     let blocking = prop_oneof![Just(Span::FOREVER), interval()];
-    let tuning = (interval(), 0..=1000_u32, reserve(), interval(), blocking).prop_map(
-        |(tick, admission_permille, background, timeslice, blocking)| Tuning {
+    let group_max = prop_oneof![Just(Span::FOREVER), interval()];
+    let tuning = (interval(), 0..=1000_u32, reserve(), interval(), blocking, group_max).prop_map(
+        |(tick, admission_permille, background, timeslice, blocking, group_max)| Tuning {
             tick,
             admission_permille,
             background: Reserve {
@@ -260,13 +244,14 @@ fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
             },
             timeslice,
             blocking,
+            group_max,
             ..Tuning::default()
         },
     );
     (1..=64_u32, timeout, 10..=4096_u32, factors, (span(), range(), span()), tuning).prop_map(
         move |(mpcg, completion_timeout, apps_max, (a, b), (fixed, dispatch, group_min), tuning)| Config {
-            refresh,
-            more_displays: Config::default().more_displays,
+            refresh: displays.refresh,
+            more_displays: displays.more_displays,
             mpcg,
             completion_timeout,
             apps_max,
@@ -287,9 +272,9 @@ fn config(refresh: Refresh) -> impl Strategy<Value = Config> {
 }
 
 fn scenario() -> impl Strategy<Value = Scenario> {
-    refresh().prop_flat_map(|refresh| {
+    displays().prop_flat_map(|displays| {
         let apps = (1..6_u32)
-            .prop_flat_map(move |count| (0..count).map(|index| app(index, refresh)).collect::<Vec<_>>());
+            .prop_flat_map(move |count| (0..count).map(|index| app(index, displays)).collect::<Vec<_>>());
         let head = (name(), "[^\u{0}]{0,40}", 2..=86_400_000_000_000_u64, any::<u64>(), any::<bool>());
         let focus = proptest::collection::btree_map(
             instant(0..=86_400_000_000_000),
@@ -298,7 +283,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         );
         let others = vec((any::<Index>(), any::<Index>()), 6);
         let names = (others, focus);
-        (head, select(takt_core::policy::NAMES), config(refresh), gpu(), apps, names).prop_map(
+        (head, select(takt_core::policy::NAMES), config(displays), gpu(), apps, names).prop_map(
             |(
                 (name, description, duration, seed, belief),
                 policy,
@@ -382,6 +367,8 @@ const VALUES: &[&str] = &[
     "99999999999999999999",
     "0x7fffffffffffffff",
     "[{ share = 1, us = 1 }]",
+    "\"own\"",
+    "{ period_us = 20000, deadline_us = 9000 }",
     "4096",
     "",
 ];
@@ -454,7 +441,9 @@ const KEYS: &[&str] = &[
     "speed",
     "display",
     "refresh_hz",
+    "phase_us",
     "fps",
+    "stride",
     "draws",
     "us",
     "mix",
@@ -510,7 +499,9 @@ proptest! {
         let meta = crate::meta(&scenario);
         let mut metrics = takt_trace::Metrics::new(meta.clone(), scenario.warm_up);
         let mut trace = takt_trace::export::Perfetto::new(std::io::sink(), &meta).unwrap();
-        let mut rules = takt_trace::rules::Rules::of(&scenario.config);
+        // How the GPU executes follows from its model.
+        let gpu = scenario.gpu.gpu(scenario.config.tuning.timeslice);
+        let mut rules = takt_trace::rules::Rules::of(&Config { gpu, ..scenario.config });
         let mut world = crate::World::new(&scenario, ((&mut metrics, &mut rules), &mut trace));
         world.run_until(Time::ZERO + scenario.duration);
         world.scheduler().check_invariants();

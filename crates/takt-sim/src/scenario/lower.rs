@@ -1,18 +1,19 @@
 //! From what a file says to what the simulator plays: the world around the apps.
 //!
 //! Lowering judges values one by one and reports every bad one; a `None` means "already
-//! reported". Apps are lowered in `lower_app`, checks between apps are in `checks`.
+//! reported". Displays are lowered in `lower_display`, apps in `lower_app`; checks between apps are in
+//! `checks`.
 
-use std::num::NonZeroU32;
 use std::ops::Range;
 
-use takt_core::{Config, Margins, Refresh, Span, Time, policy};
+use takt_core::{Config, Margins, Span, Time, policy};
 
 use super::checks::{self, Expanded};
 use super::decimal::{self, Decimal, NAME_CHARS_MAX, Quantity};
 use super::diagnostic::{Report, Spot, nearest};
 use super::lower_app::LoweredApp;
-use super::raw::{RawDisplay, RawGpu, RawMargins, RawScenario, RawScheduler};
+use super::lower_display::Displays;
+use super::raw::{RawGpu, RawMargins, RawScenario, RawScheduler};
 use super::reader::{Number, OneOrRange, Text, Whole};
 use super::recording::Recordings;
 use super::references;
@@ -32,14 +33,6 @@ pub(super) struct Lower<'r, 'a> {
     pub(super) recordings: Recordings<'r>,
 }
 
-/// What apps must know of the display.
-#[derive(Clone, Copy)]
-pub(super) struct Grid {
-    pub(super) refresh: Refresh,
-    /// Given as a period: frame rates are not exact.
-    pub(super) by_period: bool,
-}
-
 impl Lower<'_, '_> {
     /// The scenario that `raw` describes, if it makes sense.
     pub(super) fn scenario(&mut self, raw: &RawScenario) -> Option<Scenario> {
@@ -49,14 +42,14 @@ impl Lower<'_, '_> {
         let warm_up = self.span_or(raw.warm_up_s.as_ref(), &decimal::INSTANT_S, Some(Span::ZERO));
         self.check_warm_up(raw, duration, warm_up);
         let seed = self.whole_or(raw.seed.as_ref(), &decimal::SEED, 1);
-        let grid = self.grid(raw.display.as_ref());
+        let displays = self.displays(raw.display.as_ref());
         let policy = self.policy(raw.scheduler.as_ref());
         let config = self.config(raw.scheduler.as_ref());
         let belief = raw.scheduler.as_ref().and_then(|raw| raw.belief.as_ref());
         let gpu = self.gpu(raw.gpu.as_ref());
-        let apps = grid.and_then(|grid| self.apps(raw, grid));
+        let apps = displays.as_ref().and_then(|displays| self.apps(raw, displays));
         let focus = apps.as_ref().and_then(|apps| self.focus(raw, apps));
-        let (grid, config, apps) = (grid?, config?, apps?);
+        let (config, apps) = (displays?.shown(config?), apps?);
         let apps_max = self.apps_max(raw.scheduler.as_ref(), apps.len())?;
         Some(Scenario {
             name: name?,
@@ -65,7 +58,7 @@ impl Lower<'_, '_> {
             warm_up: warm_up?,
             seed: seed?,
             policy: policy?,
-            config: Config { refresh: grid.refresh, apps_max, ..config },
+            config: Config { apps_max, ..config },
             belief: belief.is_some_and(|flag| flag.value),
             gpu: gpu?,
             apps: apps.into_iter().map(|app| app.spec).collect(),
@@ -73,12 +66,12 @@ impl Lower<'_, '_> {
         })
     }
 
-    fn apps(&mut self, raw: &RawScenario, grid: Grid) -> Option<Vec<Expanded>> {
+    fn apps(&mut self, raw: &RawScenario, displays: &Displays) -> Option<Vec<Expanded>> {
         if raw.app.is_empty() {
             self.report.table(&raw.at, "there are no apps", "add at least one [[app]] table");
             return None;
         }
-        let lowered: Vec<Option<LoweredApp>> = raw.app.iter().map(|app| self.app(app, grid)).collect();
+        let lowered: Vec<Option<LoweredApp>> = raw.app.iter().map(|app| self.app(app, displays)).collect();
         let whole = lowered.iter().all(Option::is_some);
         let lowered: Vec<LoweredApp> = lowered.into_iter().flatten().collect();
         let mut apps = checks::expand(self.report, &lowered)?;
@@ -99,31 +92,6 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn grid(&mut self, raw: Option<&RawDisplay>) -> Option<Grid> {
-        let Some(raw) = raw else {
-            return Some(Grid { refresh: Refresh::HZ_60, by_period: false });
-        };
-        match (&raw.refresh_hz, &raw.period_us) {
-            (Some(_), Some(period)) => {
-                self.report.value(
-                    &period.at,
-                    "the refresh rate is given already",
-                    "give refresh_hz or period_us, not both",
-                );
-                None
-            }
-            (Some(rate), None) => Some(Grid {
-                refresh: Refresh::from_mhz(self.number(rate, &decimal::REFRESH_HZ)?)?,
-                by_period: false,
-            }),
-            (None, Some(period)) => {
-                let ns: u32 = self.number(period, &decimal::PERIOD_US)?;
-                Some(Grid { refresh: Refresh::from_period_ns(NonZeroU32::new(ns)?), by_period: true })
-            }
-            (None, None) => self.grid(None),
-        }
-    }
-
     fn policy(&mut self, raw: Option<&RawScheduler>) -> Option<String> {
         let Some(policy) = raw.and_then(|raw| raw.policy.as_ref()) else {
             return Some("timeline".to_owned());
@@ -140,7 +108,7 @@ impl Lower<'_, '_> {
         None
     }
 
-    /// Everything but the refresh grid and the number of slots.
+    /// Everything but the refresh grids and the number of slots.
     fn config(&mut self, raw: Option<&RawScheduler>) -> Option<Config> {
         let default = Config::default();
         let Some(raw) = raw else {

@@ -1,14 +1,16 @@
 //! From what a file says to what the simulator plays: one app.
 
-use takt_core::{AppParams, Priority, Service, Span, Stride, Time};
+use takt_core::{AppParams, Clock, Config, Priority, Service, Span, Stride, Time};
 
 use super::decimal::{self, fixed_point};
 use super::diagnostic::Spot;
-use super::lower::{Grid, Lower, all};
+use super::lower::Lower;
+use super::lower_clock::RateKeys;
+use super::lower_display::Displays;
 use super::lower_service::LoweredService;
 use super::raw::{RawApp, RawChange};
-use super::reader::{Number, Whole};
-use crate::model::{AppSpec, End, Jobs, Pace, ParamChange};
+use super::reader::Whole;
+use crate::model::{AppSpec, End, Pace, ParamChange, rate_mhz};
 
 /// An `[[app]]` table: the first of `count` equal apps, and where its values are written.
 pub(super) struct LoweredApp {
@@ -34,23 +36,20 @@ pub(super) struct ChangeSpots {
     pub(super) rate: Spot,
 }
 
-/// Allowed frame rates that a remedy lists before it says "…".
-const RATES_SHOWN: usize = 12;
-
 impl Lower<'_, '_> {
-    pub(super) fn app(&mut self, raw: &RawApp, grid: Grid) -> Option<LoweredApp> {
+    pub(super) fn app(&mut self, raw: &RawApp, displays: &Displays) -> Option<LoweredApp> {
         let name = self.name(&raw.name);
         let count = self.whole_or(raw.count.as_ref(), &decimal::APPS, 1);
         let service = self.service(raw.service.as_ref());
         let pace = self.pace(raw);
         let promised = service.as_ref().map(|lowered| lowered.service);
         let params =
-            promised.zip(pace).and_then(|(service, pace)| self.params(raw, grid, count, service, pace));
-        let phase = self.whole_or(raw.phase_periods.as_ref(), &decimal::PHASE_PERIODS, 0);
+            promised.zip(pace).and_then(|(service, pace)| self.params(raw, displays, count, (service, pace)));
+        let phase = self.first_phase(raw, params.map(|params| params.clock));
         let lifetime = self.lifetime(raw);
         let changes = params
             .zip(lifetime)
-            .and_then(|(params, lifetime)| self.changes(raw, grid, (params, count.unwrap_or(1)), lifetime));
+            .and_then(|(params, life)| self.changes(raw, displays, (params, count.unwrap_or(1)), life));
         let submit_delay = self.range_or_zero(raw.submit_delay_us.as_ref());
         let cpu = self.range_or_zero(raw.cpu_us.as_ref());
         let work = self.work(raw);
@@ -61,7 +60,7 @@ impl Lower<'_, '_> {
         let spec = AppSpec {
             name: name?,
             params,
-            fps_mhz: rate_mhz(pace).unwrap_or_else(|| grid.refresh.mhz() / params.stride.get()),
+            fps_mhz: rate_mhz(&params, pace, &displays.shown(Config::default())),
             phase: phase?,
             join,
             end,
@@ -82,65 +81,25 @@ impl Lower<'_, '_> {
                 name: raw.name.at.clone(),
                 count: spot_of(raw.count.as_ref(), &raw.name.at),
                 priority: raw.priority.0.at.clone(),
-                rate: rate_spot(raw.fps.as_ref(), raw.stride.as_ref(), &raw.name.at),
+                rate: rate_spot(RateKeys::of_app(raw), &raw.name.at),
                 changes: change_spots,
             },
         })
     }
 
-    /// When the app starts its next frame.
-    fn pace(&mut self, raw: &RawApp) -> Option<Pace> {
-        let unpaced = raw.unpaced.as_ref().filter(|flag| flag.value);
-        let period = raw.period_us.as_ref();
-        let spots = [unpaced.map(|flag| &flag.at), period.map(|number| &number.at)];
-        if !self.at_most_one(&spots, "unpaced and period_us") {
-            return None;
-        }
-        let Some(period) = period else {
-            let misplaced = [(&raw.deadline_us, "deadline_us"), (&raw.offset_us, "offset_us")];
-            let misplaced = misplaced.map(|(number, key)| number.as_ref().map(|number| (&number.at, key)));
-            for (spot, key) in misplaced.into_iter().flatten() {
-                let problem = "the app has no clock of its own that this could belong to";
-                self.report.value(spot, problem, format!("add period_us = …, or drop {key}"));
-            }
-            let pace = if unpaced.is_some() { Pace::Unpaced } else { Pace::Released };
-            return misplaced.iter().all(Option::is_none).then_some(pace);
-        };
-        let period = self.span(period, &decimal::INTERVAL_US);
-        let deadline = self.span_or(raw.deadline_us.as_ref(), &decimal::INTERVAL_US, period);
-        let offset = self.span_or(raw.offset_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
-        Some(Pace::Periodic(Jobs { offset: offset?, period: period?, deadline: deadline? }))
-    }
-
     fn params(
         &mut self,
         raw: &RawApp,
-        grid: Grid,
+        displays: &Displays,
         count: Option<u32>,
-        service: Service,
-        pace: Pace,
+        (service, pace): (Service, Pace),
     ) -> Option<AppParams> {
         let priority = self.priority(&raw.priority, count.unwrap_or(1));
-        let rate_given = raw.fps.is_some() || raw.stride.is_some();
-        let stride = match pace {
-            Pace::Periodic(jobs) if !rate_given => stride_of_period(jobs.period, grid),
-            _ => self.stride(raw.fps.as_ref(), raw.stride.as_ref(), grid),
-        };
-        if !rate_given && !matches!(pace, Pace::Periodic(_)) {
-            self.report.table(
-                &raw.at,
-                "neither fps nor stride is given",
-                "add fps = … (frames per second), stride = … (periods per frame) or period_us = …",
-            );
-        }
+        let clock = self.app_clock(raw, (raw.display.as_ref(), raw.clock.as_ref()), displays);
+        let clock = clock.map(Option::unwrap_or_default);
+        let stride = clock.and_then(|clock| self.first_stride(raw, (clock, pace), displays));
         let etpf = self.span_or(raw.etpf_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
-        Some(AppParams {
-            priority: priority?,
-            stride: stride?,
-            etpf: etpf?,
-            clock: takt_core::Clock::default(),
-            service,
-        })
+        Some(AppParams { priority: priority?, stride: stride?, etpf: etpf?, clock: clock?, service })
     }
 
     /// The priority of the first of `count` apps; the last one must not fall below zero.
@@ -155,42 +114,6 @@ impl Lower<'_, '_> {
             return None;
         }
         Some(Priority(priority))
-    }
-
-    /// The stride that `fps` or `stride` asks for; `None` without complaint if neither is given.
-    fn stride(&mut self, fps: Option<&Number>, stride: Option<&Whole>, grid: Grid) -> Option<Stride> {
-        let spots = [fps.map(|n| &n.at), stride.map(|n| &n.0.at)];
-        if !self.at_most_one(&spots, "fps and stride") {
-            return None;
-        }
-        if let Some(stride) = stride {
-            return Stride::new(self.number(&stride.0, &decimal::STRIDE)?);
-        }
-        let fps = fps?;
-        if grid.by_period {
-            self.report.value(
-                &fps.at,
-                "the display is given by its period, not by its rate",
-                "use stride = … (periods per frame), or display.refresh_hz",
-            );
-            return None;
-        }
-        let fps_mhz = self.number(fps, &decimal::FPS)?;
-        match grid.refresh.stride_for(fps_mhz) {
-            Ok(stride) => Some(stride),
-            Err(error) => {
-                let rates: Vec<String> = error.allowed().map(millihertz).collect();
-                let more = if rates.len() > RATES_SHOWN { ", …" } else { "" };
-                let shown = rates.get(..RATES_SHOWN).unwrap_or(&rates).join(", ");
-                let (rate, refresh) = (millihertz(fps_mhz), millihertz(error.refresh_mhz));
-                self.report.value(
-                    &fps.at,
-                    format_args!("{rate} FPS does not divide the refresh rate of {refresh} Hz"),
-                    format!("use one of {shown}{more}"),
-                );
-                None
-            }
-        }
     }
 
     fn lifetime(&mut self, raw: &RawApp) -> Option<(Time, Option<End>)> {
@@ -244,58 +167,56 @@ impl Lower<'_, '_> {
     fn changes(
         &mut self,
         raw: &RawApp,
-        grid: Grid,
+        displays: &Displays,
         (mut params, count): (AppParams, u32),
         (join, end): (Time, Option<End>),
     ) -> Option<(Vec<ParamChange>, Vec<ChangeSpots>)> {
-        let lowered = raw.change.iter().flatten().map(|raw| {
-            let change = self.change(raw, grid, count);
-            let at = self.change_time(raw, join, end);
-            Some((at?, &raw.at_s.at, change?))
-        });
-        let lowered = all(lowered)?;
-        let times: Vec<Time> = sorted(lowered.iter().map(|(at, ..)| *at));
-        let deltas = self.by_time(lowered)?;
-        let mut changes = Vec::with_capacity(deltas.len());
-        let mut spots = Vec::with_capacity(deltas.len());
-        for (at, delta) in times.into_iter().zip(deltas) {
-            params = AppParams {
-                priority: delta.priority.unwrap_or(params.priority),
-                stride: delta.stride.unwrap_or(params.stride),
-                etpf: delta.etpf.unwrap_or(params.etpf),
-                clock: takt_core::Clock::default(),
-                service: params.service,
-            };
-            changes.push(ParamChange { at, params });
-            spots.push(delta.spots);
+        let timed = raw.change.iter().flatten().map(|change| (self.change_time(change, join, end), change));
+        let mut timed: Vec<(Option<Time>, &RawChange)> = timed.collect();
+        // What a rate means depends on the display that the app has by then.
+        timed.sort_by_key(|(at, _)| *at);
+        let mut changes = Vec::with_capacity(timed.len());
+        let mut whole = true;
+        for (at, change) in timed {
+            let changed = self.change((raw, change), displays, (params, count));
+            params = changed.unwrap_or(params);
+            match (at, changed) {
+                (Some(at), Some(params)) => changes.push((at, &change.at_s.at, (at, params, change))),
+                _ => whole = false,
+            }
         }
-        Some((changes, spots))
+        let changes = self.by_time(changes)?;
+        let lowered = changes.into_iter().map(|(at, params, raw)| (ParamChange { at, params }, spots(raw)));
+        whole.then(|| lowered.unzip())
     }
 
-    fn change(&mut self, raw: &RawChange, grid: Grid, count: u32) -> Option<Delta> {
-        let rate_given = raw.fps.is_some() || raw.stride.is_some();
-        let stride = self.stride(raw.fps.as_ref(), raw.stride.as_ref(), grid);
-        let etpf = match &raw.etpf_us {
-            Some(etpf) => self.span(etpf, &decimal::SPAN_US).map(Some),
-            None => Some(None),
+    /// The parameters after a change.
+    fn change(
+        &mut self,
+        (app, raw): (&RawApp, &RawChange),
+        displays: &Displays,
+        (before, count): (AppParams, u32),
+    ) -> Option<AppParams> {
+        let rate = RateKeys::of_change(raw);
+        let clocks = (raw.display.as_ref(), raw.clock.as_ref());
+        let clock = self.app_clock(app, clocks, displays).map(|clock| clock.unwrap_or(before.clock));
+        let stride = match clock {
+            Some(clock) if rate.are_given() => self.stride(rate, clock, displays),
+            Some(Clock::Own { .. }) => Some(Stride::ONE),
+            _ => Some(before.stride),
         };
+        let etpf = self.span_or(raw.etpf_us.as_ref(), &decimal::SPAN_US, Some(before.etpf));
         let priority = match &raw.priority {
-            Some(priority) => self.priority(priority, count).map(Some),
-            None => Some(None),
+            Some(priority) => self.priority(priority, count),
+            None => Some(before.priority),
         };
-        if !rate_given && raw.etpf_us.is_none() && raw.priority.is_none() {
-            self.report.table(&raw.at, "the change changes nothing", "add fps, stride, etpf_us or priority");
+        let keys = [rate.are_given(), clocks.0.is_some(), clocks.1.is_some(), raw.etpf_us.is_some()];
+        if !keys.contains(&true) && raw.priority.is_none() {
+            let remedy = "add fps, stride, display, clock, etpf_us or priority";
+            self.report.table(&raw.at, "the change changes nothing", remedy);
             return None;
         }
-        Some(Delta {
-            priority: priority?,
-            stride: if rate_given { Some(stride?) } else { None },
-            etpf: etpf?,
-            spots: ChangeSpots {
-                priority: spot_of(raw.priority.as_ref(), &raw.at_s.at),
-                rate: rate_spot(raw.fps.as_ref(), raw.stride.as_ref(), &raw.at_s.at),
-            },
-        })
+        Some(AppParams { priority: priority?, stride: stride?, etpf: etpf?, clock: clock?, ..before })
     }
 
     fn change_time(&mut self, raw: &RawChange, join: Time, end: Option<End>) -> Option<Time> {
@@ -315,49 +236,19 @@ impl Lower<'_, '_> {
     }
 }
 
-/// The stride of an app that has a clock of its own and names none: not above its period, and one
-/// that agrees with others.
-fn stride_of_period(period: Span, grid: Grid) -> Option<Stride> {
-    let periods = period.as_ns() / grid.refresh.period_span().as_ns().max(1);
-    let divisors_of_60 = [60, 30, 20, 15, 12, 10, 6, 5, 4, 3, 2, 1];
-    let fitting = divisors_of_60.into_iter().find(|stride| u64::from(*stride) <= periods);
-    Stride::new(fitting.unwrap_or(1))
-}
-
-/// The rate of an app's own clock, if it has one.
-pub(super) fn rate_mhz(pace: Pace) -> Option<u32> {
-    let Pace::Periodic(jobs) = pace else {
-        return None;
-    };
-    let mhz = 1_000_000_000_000 / jobs.period.as_ns().max(1);
-    Some(u32::try_from(mhz).unwrap_or(u32::MAX))
-}
-
-/// What a change sets.
-struct Delta {
-    priority: Option<Priority>,
-    stride: Option<Stride>,
-    etpf: Option<Span>,
-    spots: ChangeSpots,
-}
-
-fn sorted(times: impl Iterator<Item = Time>) -> Vec<Time> {
-    let mut times: Vec<Time> = times.collect();
-    times.sort();
-    times
+fn spots(raw: &RawChange) -> ChangeSpots {
+    ChangeSpots {
+        priority: spot_of(raw.priority.as_ref(), &raw.at_s.at),
+        rate: rate_spot(RateKeys::of_change(raw), &raw.at_s.at),
+    }
 }
 
 fn spot_of(number: Option<&Whole>, otherwise: &Spot) -> Spot {
     number.map_or(otherwise, |number| &number.0.at).clone()
 }
 
-fn rate_spot(fps: Option<&Number>, stride: Option<&Whole>, otherwise: &Spot) -> Spot {
+fn rate_spot(RateKeys { fps, stride }: RateKeys<'_>, otherwise: &Spot) -> Spot {
     fps.map(|number| &number.at).or_else(|| stride.map(|number| &number.0.at)).unwrap_or(otherwise).clone()
-}
-
-/// Millihertz as hertz.
-fn millihertz(mhz: u32) -> String {
-    fixed_point(mhz.into(), 3)
 }
 
 /// An instant in seconds.

@@ -113,12 +113,14 @@ impl Lower<'_, '_> {
         };
         let timeslice = self.span_or(raw.timeslice_us.as_ref(), interval, Some(default.timeslice));
         let blocking = self.span_or(raw.max_blocking_us.as_ref(), interval, Some(default.blocking));
+        let group_max = self.span_or(raw.group_max_us.as_ref(), interval, Some(default.group_max));
         Some(Tuning {
             tick: tick?,
             admission_permille: admission?,
             background: background?,
             timeslice: timeslice?,
             blocking: blocking?,
+            group_max: group_max?,
             ..default
         })
     }

@@ -15,6 +15,8 @@ mod decimal;
 mod diagnostic;
 mod lower;
 mod lower_app;
+mod lower_clock;
+mod lower_display;
 mod lower_service;
 mod lower_work;
 mod overrides;

@@ -6,10 +6,10 @@
 use schemars::JsonSchema;
 
 use super::diagnostic::Spot;
-use super::reader::{Flag, Number, OneOrRange, Read, Reader, Text, Value, Whole, section};
+use super::reader::{Flag, Number, OneOrMany, OneOrRange, Read, Reader, Text, Value, Whole, WordOr, section};
 
 section! {
-    /// A world for the Takt simulator: a display, a scheduler, a GPU, and the apps that share it.
+    /// A world for the Takt simulator: displays, a scheduler, a GPU, and the apps that share it.
     struct RawScenario {
         /// Short name: letters, digits, "-" and "_".
         name: Text,
@@ -21,9 +21,10 @@ section! {
         warm_up_s: Option<Number>,
         /// Seed of every random choice. Same scenario, same seed: same events. Default: 1.
         seed: Option<Whole>,
-        /// The display. Default: 60 Hz.
-        display: Option<RawDisplay>,
-        /// The scheduler. Default: frame-deadline with the margins of the thesis.
+        /// The display, or several, of which the first is that of apps that name none. Default: one of
+        /// 60 Hz.
+        display: Option<OneOrMany<RawDisplay>>,
+        /// The scheduler. Default: timeline with the margins of the thesis.
         scheduler: Option<RawScheduler>,
         /// The GPU. Default: no delays and no faults.
         gpu: Option<RawGpu>,
@@ -35,19 +36,24 @@ section! {
 }
 
 section! {
-    /// The display: give its refresh rate or its period.
+    /// A display: give its refresh rate or its period.
     struct RawDisplay {
+        /// Its name, by which apps choose it: letters, digits, "-" and "_". Needed in [[display]].
+        name: Option<Text>,
         /// Refresh rate in Hz, up to 3 decimals. Default: 60.
         refresh_hz: Option<Number>,
         /// Refresh period in microseconds, instead of the rate; apps then use stride.
         period_us: Option<Number>,
+        /// How long after a refresh of the first display it refreshes, in microseconds; less than its
+        /// period. Default: 0.
+        phase_us: Option<Number>,
     }
 }
 
 section! {
     /// The scheduler under test.
     struct RawScheduler {
-        /// Name of the policy. Default: frame-deadline.
+        /// Name of the policy. Default: timeline.
         policy: Option<Text>,
         /// Most command groups dispatched and incomplete at once, 1 to 64. Default: 5.
         mpcg: Option<Whole>,
@@ -70,6 +76,10 @@ section! {
         /// How long apps that reserve nothing may delay a more important one that does, in
         /// microseconds (frame-deadline). Default: as long as no deadline is in danger.
         max_blocking_us: Option<Number>,
+        /// Longest group of a protected app, in microseconds: longer ones are not protected, and the
+        /// shorter it is, the more apps with different clocks are covered together (timeline).
+        /// Default: any length.
+        group_max_us: Option<Number>,
         /// Believes estimates as the daemon does: an app with reserved time no more than what is left
         /// of its frame's, and half as much after each half second in which a group is held for its
         /// length. Default: false.
@@ -174,7 +184,9 @@ section! {
         count: Option<Whole>,
         /// Importance; the higher number wins. Unique.
         priority: Whole,
-        /// Frames per second; must divide the refresh rate. Give this or stride.
+        /// Name of the display that it draws for. Default: the first one.
+        display: Option<Text>,
+        /// Frames per second; must divide the refresh rate of its display. Give this or stride.
         fps: Option<Number>,
         /// Refresh periods per frame. Give this or fps.
         stride: Option<Whole>,
@@ -203,6 +215,10 @@ section! {
         /// Sleeps after each group until it was dispatched, and computes only then: a driver that
         /// lets nobody queue. Default: false.
         synchronous: Option<Flag>,
+        /// What the scheduler takes to release its frames: "display", "own" for period_us and
+        /// deadline_us, or a period and a deadline that are not those by which it really goes.
+        /// Default: display.
+        clock: Option<WordOr<RawPromise>>,
         /// Its jobs are released by its own clock, this often, in microseconds, whatever the
         /// display does; fps and stride are then optional.
         period_us: Option<Number>,
@@ -229,6 +245,17 @@ section! {
         change: Option<Vec<RawChange>>,
         /// Times at which it behaves differently.
         phase: Option<Vec<RawPhase>>,
+    }
+}
+
+section! {
+    /// Frames by the app's own clock, as the scheduler knows them.
+    struct RawPromise {
+        /// Shortest time between two frames, in microseconds, 100 to 4000000.
+        period_us: Number,
+        /// From the release of a frame to its deadline, in microseconds; not above the period.
+        /// Default: the period.
+        deadline_us: Option<Number>,
     }
 }
 
@@ -336,6 +363,11 @@ section! {
     struct RawChange {
         /// From when, in seconds; later than the app's join.
         at_s: Number,
+        /// New display, by name.
+        display: Option<Text>,
+        /// New clock: "display", "own" for the app's period_us and deadline_us, or a period and a
+        /// deadline.
+        clock: Option<WordOr<RawPromise>>,
         /// New frames per second.
         fps: Option<Number>,
         /// New refresh periods per frame.

@@ -299,6 +299,73 @@ impl<T: Read + Clone> Read for OneOrRange<T> {
     }
 }
 
+/// One table, or a list of them.
+#[derive(Debug)]
+pub(super) enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+impl<T: Read> Read for OneOrMany<T> {
+    fn read(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::Array(_) => Vec::read(reader, value).map(Self::Many),
+            _ => T::read(reader, value).map(Self::One),
+        }
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("OneOrMany{}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (one, many) = (generator.subschema_for::<T>(), generator.subschema_for::<Vec<T>>());
+        json_schema!({ "anyOf": [one, many] })
+    }
+}
+
+/// A word, or a table that says more.
+#[derive(Debug)]
+pub(super) enum WordOr<T> {
+    Word(Text),
+    Table(T),
+}
+
+impl<T: Read> Read for WordOr<T> {
+    fn read(reader: &mut Reader<'_, '_>, value: &Value<'_>) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::Table(_) => T::read(reader, value).map(Self::Table),
+            DeValue::String(_) => Text::read(reader, value).map(Self::Word),
+            _ => reader.wrong_type(value, "a string or a table"),
+        }
+    }
+
+    fn broken(at: Spot) -> Option<Self> {
+        Text::broken(at).map(Self::Word)
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for WordOr<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("WordOr{}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (word, table) = (generator.subschema_for::<Text>(), generator.subschema_for::<T>());
+        json_schema!({ "anyOf": [word, table] })
+    }
+}
+
 /// Gives a leaf type a schema of its own, written in place.
 macro_rules! leaf_schema {
     ($type:ty, $name:literal, $($schema:tt)*) => {

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use takt_core::service::{Reservation, Reserve};
-use takt_core::{AppId, AppParams, GroupKind, Refresh, Service, Span, Time, Tuning};
+use takt_core::{
+    AppId, AppParams, Clock, Config, DisplayId, GroupKind, Period, Refresh, Service, Span, Time, Tuning,
+};
 
 use super::decimal::fixed_point;
 use super::lower::MODELS;
@@ -17,8 +19,8 @@ use crate::model::{
 /// Writes a scenario as a file that [`parse`](super::parse) reads back as the same scenario.
 ///
 /// All values are written, defaults too, and recordings become part of the file. The scenario must
-/// be one that a file could describe: within the bounds, and with a refresh grid that starts at
-/// the clock's origin.
+/// be one that a file could describe: within the bounds, and with a first display whose refresh grid
+/// starts at the clock's origin.
 pub fn to_toml(scenario: &Scenario) -> String {
     let mut out = Writer::default();
     let Scenario { config, gpu, .. } = scenario;
@@ -27,12 +29,7 @@ pub fn to_toml(scenario: &Scenario) -> String {
     out.key("duration_s", seconds(scenario.duration.as_ns()));
     out.key("warm_up_s", seconds(scenario.warm_up.as_ns()));
     out.key("seed", scenario.seed);
-    out.header("[display]");
-    if by_rate(&config.refresh) {
-        out.key("refresh_hz", fixed_point(config.refresh.mhz().into(), 3));
-    } else {
-        out.key("period_us", us(config.refresh.period_span()));
-    }
+    out.displays(scenario);
     out.header("[scheduler]");
     out.key("policy", quoted(&scenario.policy));
     out.key("mpcg", config.mpcg);
@@ -56,7 +53,7 @@ pub fn to_toml(scenario: &Scenario) -> String {
     out.gpu(gpu);
     let names: Vec<&str> = scenario.apps.iter().map(|app| app.name.as_str()).collect();
     for app in &scenario.apps {
-        out.app(app, &config.refresh, &names);
+        out.app(app, config, &names);
     }
     for change in &scenario.focus {
         out.header("[[focus]]");
@@ -83,12 +80,48 @@ impl Writer {
         let _infallible = writeln!(self.text, "\n{header}");
     }
 
+    /// The displays that apps have or that are not as they are without being named.
+    fn displays<'s>(&mut self, scenario: &'s Scenario) {
+        let config = &scenario.config;
+        let clocks = |app: &'s AppSpec| {
+            let later = app.changes.iter().map(|change| change.params.clock);
+            std::iter::once(app.params.clock).chain(later)
+        };
+        let shown = scenario.apps.iter().flat_map(clocks).filter_map(Clock::display);
+        let shown = shown.map(|display| usize::from(display.0)).max().unwrap_or(0);
+        let default = Config::default().more_displays;
+        let named = config.more_displays.iter().zip(&default).rposition(|(given, default)| given != default);
+        let last = shown.max(named.map_or(0, |index| index + 1));
+        if last == 0 {
+            self.header("[display]");
+            return self.rate(&config.refresh);
+        }
+        let all = std::iter::once(&config.refresh).chain(&config.more_displays);
+        for (index, refresh) in all.enumerate().take(last + 1) {
+            self.header("[[display]]");
+            self.key("name", display_name(index));
+            self.rate(refresh);
+            self.key("phase_us", us(origin(refresh).since(Time::ZERO)));
+        }
+    }
+
+    fn rate(&mut self, refresh: &Refresh) {
+        if by_rate(refresh) {
+            self.key("refresh_hz", fixed_point(refresh.mhz().into(), 3));
+        } else {
+            self.key("period_us", us(refresh.period_span()));
+        }
+    }
+
     fn tuning(&mut self, tuning: &Tuning) {
         self.key("tick_us", us(tuning.tick));
         self.key("admission", permille(tuning.admission_permille));
         self.key("timeslice_us", us(tuning.timeslice));
         if tuning.blocking < Span::FOREVER {
             self.key("max_blocking_us", us(tuning.blocking));
+        }
+        if tuning.group_max < Span::FOREVER {
+            self.key("group_max_us", us(tuning.group_max));
         }
         let Reserve { budget, period, enforcement, .. } = tuning.background;
         self.header("[scheduler.background]");
@@ -119,10 +152,11 @@ impl Writer {
         }
     }
 
-    fn app(&mut self, app: &AppSpec, refresh: &Refresh, names: &[&str]) {
+    fn app(&mut self, app: &AppSpec, config: &Config, names: &[&str]) {
         self.header("[[app]]");
         self.key("name", quoted(&app.name));
-        self.params(&app.params, refresh);
+        self.params(&app.params, config);
+        self.clock(app.params.clock, app.pace);
         self.key("phase_periods", app.phase);
         self.key("join_s", instant(app.join));
         match app.end {
@@ -159,7 +193,11 @@ impl Writer {
         for change in &app.changes {
             self.header("[[app.change]]");
             self.key("at_s", instant(change.at));
-            self.params(&change.params, refresh);
+            self.params(&change.params, config);
+            match change.params.clock {
+                Clock::Display(DisplayId(0)) => self.key("clock", quoted("display")),
+                clock => self.clock(clock, Pace::Released),
+            }
         }
         for phase in &app.phases {
             self.phase(phase);
@@ -192,16 +230,34 @@ impl Writer {
         self.key("uninterruptible", service.uninterruptible);
     }
 
-    fn params(&mut self, params: &AppParams, refresh: &Refresh) {
-        let stride = params.stride.get();
+    fn params(&mut self, params: &AppParams, config: &Config) {
         self.key("priority", params.priority.0);
-        if by_rate(refresh) && refresh.mhz().is_multiple_of(stride) {
-            let fps_mhz = refresh.mhz() / stride;
-            self.key("fps", fixed_point(fps_mhz.into(), 3));
-        } else {
-            self.key("stride", stride);
+        if let Clock::Display(display) = params.clock {
+            let (refresh, stride) = (config.display(display), params.stride.get());
+            if by_rate(refresh) && refresh.mhz().is_multiple_of(stride) {
+                self.key("fps", fixed_point((refresh.mhz() / stride).into(), 3));
+            } else {
+                self.key("stride", stride);
+            }
         }
         self.key("etpf_us", us(params.etpf));
+    }
+
+    /// What the scheduler knows of the clock by which an app of that pace goes; nothing for the first display.
+    fn clock(&mut self, clock: Clock, pace: Pace) {
+        match (clock, pace) {
+            (Clock::Display(DisplayId(0)), _) => {}
+            (Clock::Display(display), _) => self.key("display", display_name(display.0.into())),
+            (Clock::Own { period, deadline }, Pace::Periodic(jobs))
+                if (jobs.period, jobs.deadline) == (period, deadline) =>
+            {
+                self.key("clock", quoted("own"));
+            }
+            (Clock::Own { period, deadline }, _) => {
+                let (period, deadline) = (us(period), us(deadline));
+                self.key("clock", format_args!("{{ period_us = {period}, deadline_us = {deadline} }}"));
+            }
+        }
     }
 
     fn cost(&mut self, swap: &CostDist) {
@@ -250,7 +306,16 @@ impl Writer {
 
 /// Whether the grid is that of a rate in whole millihertz.
 fn by_rate(refresh: &Refresh) -> bool {
-    Refresh::from_mhz(refresh.mhz()) == Some(*refresh)
+    Refresh::from_mhz(refresh.mhz()).map(|rate| rate.with_origin(origin(refresh))) == Some(*refresh)
+}
+
+fn origin(refresh: &Refresh) -> Time {
+    refresh.start(Period(0))
+}
+
+/// The model knows displays by number.
+fn display_name(index: usize) -> String {
+    quoted(&format!("display-{}", index + 1))
 }
 
 fn part(part: &Part) -> String {
