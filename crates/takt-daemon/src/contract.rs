@@ -262,7 +262,7 @@ pub fn is_covered<'a>(
     above: impl Iterator<Item = &'a AppParams>,
     settings: &Settings,
 ) -> bool {
-    let promised = above.filter(|params| takt_core::contract::has_frames(params));
+    let promised = above.filter(|params| takt_core::contract::has_contract(params));
     let claim = |params: &AppParams| takt_core::contract::claim(params, &settings.core);
     let claims: Vec<_> = promised.map(claim).chain([claim(params)]).collect();
     takt_core::contract::is_covered(&claims, &settings.core)

@@ -1,8 +1,8 @@
 //! Who is scheduled, and on which terms.
 
-use takt_core::contract::has_frames;
+use takt_core::contract::has_contract;
 use takt_core::service::Service;
-use takt_core::{AppId, AppParams, Clock, FrameDone, Priority, Span, Time};
+use takt_core::{AppId, AppParams, FrameDone, Priority, Span, Time};
 use takt_ipc::Standing;
 use takt_ipc::message::Hello;
 use takt_ipc::socket::Peer;
@@ -379,7 +379,7 @@ impl Members {
         let above =
             self.staying().filter(|other| other.app != app && other.params.priority > params.priority);
         let covered = || contract::is_covered(params, above.map(|other| &other.params), settings);
-        let protected = has_frames(params) && covered();
+        let protected = has_contract(params) && covered();
         (protected, admission(params, protected))
     }
 
@@ -395,13 +395,11 @@ impl Members {
 
 /// Whether an app with these parameters is protected, in words.
 fn admission(params: &AppParams, protected: bool) -> String {
-    if protected && params.clock != Clock::default() {
-        // Random sets with several clocks still break in rare cases (`takt prove --mixed`).
-        "protected: time is reserved for its deadlines; with several clocks that is no guarantee yet"
-            .to_owned()
+    if protected && params.etpf == Span::ZERO {
+        "protected: its runtime is guaranteed in each period".to_owned()
     } else if protected {
         "protected: its deadlines are guaranteed".to_owned()
-    } else if has_frames(params) {
+    } else if has_contract(params) {
         let why = "it and the more important apps reserve more than the GPU has";
         format!("not protected: {why}; lower an etpf, a runtime or a frame rate")
     } else {
@@ -411,7 +409,7 @@ fn admission(params: &AppParams, protected: bool) -> String {
 
 /// Whether an app is turned away rather than scheduled without a guarantee.
 fn is_refused(protected: bool, params: &AppParams, settings: &Settings) -> bool {
-    !protected && has_frames(params) && settings.admission == Admission::Refuse
+    !protected && has_contract(params) && settings.admission == Admission::Refuse
 }
 
 /// Names are shown on terminals and written to logs, line by line.

@@ -28,7 +28,7 @@ fn simulate(scenario: &Scenario) -> Summary {
 fn protected(scenario: &Scenario) -> usize {
     let claims: Vec<_> =
         scenario.apps.iter().map(|app| contract::claim(&app.params, &scenario.config)).collect();
-    let wanted = scenario.apps.iter().take_while(|app| contract::has_frames(&app.params)).count();
+    let wanted = scenario.apps.iter().take_while(|app| contract::has_contract(&app.params)).count();
     contract::covered(&claims[..wanted], &scenario.config)
 }
 

@@ -6,7 +6,7 @@
 //! them, above all not an empty queue: a server that forgot its budget there would get more than
 //! its share. All comparisons are exact.
 
-use crate::service::Reserve;
+use crate::service::{Enforcement, Reserve};
 use crate::time::{Span, Time};
 
 /// What happens when a budget is used up.
@@ -41,13 +41,67 @@ impl Server {
         &self.reserve
     }
 
-    pub(super) fn deadline(&self) -> Time {
-        self.deadline
-    }
-
     /// How long it can run before its budget is used up.
     pub(super) fn budget(&self) -> Span {
         self.budget
+    }
+
+    /// Whether it rests when a budget is used up, by what its reserve says.
+    pub(super) fn exhaustion(&self) -> Exhaustion {
+        match self.reserve.enforcement {
+            Enforcement::Apriori => Exhaustion::Hard,
+            Enforcement::Posterior => Exhaustion::Soft,
+        }
+    }
+
+    /// The deadline that a group has which needs so much: that of the budget that covers it.
+    pub(super) fn deadline_for(&self, need: Span) -> Time {
+        self.deadline + self.reserve.period.times(self.budgets_missing(need))
+    }
+
+    /// Until when a group that needs so much waits, if it does.
+    pub(super) fn waits_for(&self, need: Span, now: Time) -> Option<Time> {
+        let missing = self.budgets_missing(need);
+        if missing == 0 || self.exhaustion() == Exhaustion::Soft {
+            return self.rests(now);
+        }
+        let until = self.deadline + self.reserve.period.times(missing - 1);
+        Some(until.max(self.rests_until)).filter(|until| *until > now)
+    }
+
+    /// Postpones the deadline until its budget covers what is needed, and takes that off.
+    pub(super) fn dispatch(&mut self, need: Span) {
+        let missing = self.budgets_missing(need);
+        self.budget += self.reserve.budget.times(missing);
+        self.deadline += self.reserve.period.times(missing);
+        self.charge(need, self.exhaustion());
+    }
+
+    /// A group took less than was taken off for it.
+    pub(super) fn refund(&mut self, unused: Span) {
+        self.budget = (self.budget + unused).min(self.reserve.budget);
+    }
+
+    /// What is promised if work may come at any time from `now` on: so much of the GPU by a first due date, and
+    /// its share from there on. A server that is not `busy` gets a new budget with work that finds its old one
+    /// too large for what is left of its time.
+    pub(super) fn promise(&self, now: Time, busy: bool) -> (Time, Span) {
+        if busy || !self.renews(now) {
+            return (self.deadline, self.budget);
+        }
+        (now + self.reserve.period, self.reserve.budget)
+    }
+
+    /// How many more budgets cover what is needed.
+    fn budgets_missing(&self, need: Span) -> u64 {
+        need.saturating_sub(self.budget).as_ns().div_ceil(self.reserve.budget.as_ns().max(1))
+    }
+
+    /// Whether work that arrives now, and finds it idle, gets a budget and a deadline anew.
+    fn renews(&self, now: Time) -> bool {
+        let wide = |span: Span| u128::from(span.as_ns());
+        let left = self.deadline.since(now);
+        wide(self.budget) * wide(self.reserve.period) >= wide(left) * wide(self.reserve.budget)
     }
 
     /// Until when it rests, if it does.
@@ -57,9 +111,7 @@ impl Server {
 
     /// Work arrives while the server has none.
     pub(super) fn arrive(&mut self, now: Time) {
-        let wide = |span: Span| u128::from(span.as_ns());
-        let left = self.deadline.since(now);
-        if wide(self.budget) * wide(self.reserve.period) >= wide(left) * wide(self.reserve.budget) {
+        if self.renews(now) {
             self.budget = self.reserve.budget;
             self.deadline = now + self.reserve.deadline;
             self.rests_until = Time::ZERO;
@@ -94,7 +146,6 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::Enforcement;
 
     fn server(budget: u64, period: u64) -> Server {
         let [budget, period] = [budget, period].map(Span::from_ns);

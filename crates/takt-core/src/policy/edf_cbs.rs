@@ -27,36 +27,27 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 pub use super::bandwidth::Exhaustion;
-use super::bandwidth::Server;
+use super::servers::{Claim, Deadlines, Servers};
 use super::{Context, Ended, Policy};
 use crate::config::Config;
 use crate::event::Hold;
 use crate::scheduler::Lane;
-use crate::service::Reservation;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Earliest deadline first among bandwidth servers.
 #[derive(Clone, Debug)]
 pub struct EdfCbs {
     exhaustion: Exhaustion,
     preemptive: bool,
-    /// What is known of an app, by slot number.
-    slots: Vec<Slot>,
+    servers: Servers,
+    /// Slot of the server that pays for what an app has on the GPU, by slot number.
+    payers: Vec<Option<usize>>,
     /// What runs, on a preemptive GPU.
     running: Option<Running>,
     /// When the first of the servers that rest and have work goes on.
     resumes: Option<Time>,
-}
-
-#[derive(Copy, Clone, Default, Debug)]
-struct Slot {
-    server: Option<Server>,
-    lane: Option<usize>,
-    /// Slot of the server that pays for what it has on the GPU.
-    payer: Option<usize>,
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -67,50 +58,16 @@ struct Running {
     interruptible: bool,
 }
 
-/// What lets a lane run. The smallest goes first.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Claim {
-    /// A server's deadline: its own, or one of a consumer so many hops down the chain.
-    Deadline { at: Time, payer: usize, hops: Reverse<usize>, slot: usize },
-    /// Nothing but its priority, which is its place among the lanes.
-    BestEffort { place: usize },
-    /// Nothing yet: its server rests.
-    Rests { until: Time },
-}
-
 impl EdfCbs {
     /// With no apps yet.
-    pub const fn new(exhaustion: Exhaustion) -> Self {
-        Self { exhaustion, preemptive: false, slots: Vec::new(), running: None, resumes: None }
+    pub fn new(exhaustion: Exhaustion) -> Self {
+        let servers = Servers::default();
+        Self { exhaustion, preemptive: false, servers, payers: Vec::new(), running: None, resumes: None }
     }
 
-    /// What the lane at `index` can claim at `now`.
+    /// What the lane at `index` can claim at `now`. Groups run to the end of a budget and beyond.
     fn claim(&self, now: Time, lanes: &[Lane], index: usize) -> Claim {
-        let slot = lanes[index].app.index();
-        let mut claim = match self.slots[slot].server.and_then(|server| server.rests(now)) {
-            Some(until) => Claim::Rests { until },
-            None => Claim::BestEffort { place: index },
-        };
-        let mut next = Some(index);
-        // Chains have no circles; the bound holds whatever they have.
-        for hops in 0..=lanes.len() {
-            let Some(lane) = next.map(|index| &lanes[index]) else {
-                break;
-            };
-            let payer = lane.app.index();
-            if let Some(server) = &self.slots[payer].server
-                && (hops == 0 || lane.head.is_some())
-                && server.rests(now).is_none()
-            {
-                let at = server.deadline();
-                if !matches!(claim, Claim::Deadline { at: before, .. } if before <= at) {
-                    claim = Claim::Deadline { at, payer, hops: Reverse(hops), slot };
-                }
-            }
-            let consumer = lane.service.feeds.and_then(|app| self.slots.get(app.index()));
-            next = consumer.and_then(|slot| slot.lane);
-        }
-        claim
+        self.servers.claim(now, lanes, index, Span::ZERO)
     }
 
     /// The best claim of all lanes that wait, except the one at `except`; servers that rest are
@@ -134,8 +91,8 @@ impl EdfCbs {
         if let Some(running) = &mut self.running {
             let used = now.since(running.paid_until);
             running.paid_until = running.paid_until.max(now);
-            let payer = self.slots[running.slot].payer;
-            if let Some(server) = payer.and_then(|payer| self.slots[payer].server.as_mut()) {
+            let payer = self.payers[running.slot];
+            if let Some(server) = payer.and_then(|payer| self.servers.get_mut(payer)) {
                 server.charge(used, self.exhaustion);
             }
         }
@@ -144,26 +101,6 @@ impl EdfCbs {
     fn runs(&mut self, now: Time, lane: &Lane) {
         let interruptible = !lane.service.uninterruptible;
         self.running = Some(Running { slot: lane.app.index(), paid_until: now, interruptible });
-    }
-}
-
-impl Claim {
-    /// Whether it is worth a preemption; an equal deadline of another server is not.
-    fn preempts(self, running: Self) -> bool {
-        match (self, running) {
-            (
-                Self::Deadline { at, payer, .. },
-                Self::Deadline { at: running_at, payer: running_payer, .. },
-            ) if payer != running_payer => at < running_at,
-            _ => self < running,
-        }
-    }
-
-    fn payer(self) -> Option<usize> {
-        match self {
-            Self::Deadline { payer, .. } => Some(payer),
-            Self::BestEffort { .. } | Self::Rests { .. } => None,
-        }
     }
 }
 
@@ -177,53 +114,32 @@ impl Policy for EdfCbs {
 
     fn prepare(&mut self, config: &Config) {
         self.preemptive = config.gpu.gives_back();
-        self.slots = vec![Slot::default(); config.apps_max as usize];
+        self.servers.prepare(config.apps_max as usize, Deadlines::AsReserved);
+        self.payers = vec![None; config.apps_max as usize];
     }
 
     fn apps_changed(&mut self, now: Time, lanes: &[Lane]) {
         self.pay_until(now);
-        for slot in &mut self.slots {
-            slot.lane = None;
-        }
-        for (index, lane) in lanes.iter().enumerate() {
-            let slot = &mut self.slots[lane.app.index()];
-            slot.lane = Some(index);
-            slot.server = match (lane.service.reservation, slot.server) {
-                (Reservation::Own(reserve), Some(mut server)) if server.reserve() != &reserve => {
-                    server.change(reserve);
-                    Server::new(reserve).map(|_| server)
-                }
-                (Reservation::Own(_), Some(server)) => Some(server),
-                (Reservation::Own(reserve), None) => {
-                    let mut server = Server::new(reserve);
-                    if lane.head.is_some() || lane.in_flight > 0 {
-                        server.iter_mut().for_each(|server| server.arrive(now));
-                    }
-                    server
-                }
-                _ => None,
-            };
-        }
-        for slot in self.slots.iter_mut().filter(|slot| slot.lane.is_none()) {
-            *slot = Slot::default();
+        self.servers.apps_changed(now, lanes);
+        for (slot, payer) in self.payers.iter_mut().enumerate() {
+            *payer = payer.filter(|payer| self.servers.lane(slot).and(self.servers.get(*payer)).is_some());
         }
         if let Some(running) = &mut self.running {
-            let lane = self.slots[running.slot].lane.map(|index| &lanes[index]);
+            let lane = self.servers.lane(running.slot).map(|index| &lanes[index]);
             // Nobody asks about the group of an app that has left.
             running.interruptible = lane.is_some_and(|lane| !lane.service.uninterruptible);
         }
     }
 
-    fn submitted(&mut self, now: Time, lane: &Lane, was_idle: bool) {
-        let server = self.slots[lane.app.index()].server.as_mut().filter(|_| was_idle);
-        server.into_iter().for_each(|server| server.arrive(now));
+    fn submitted(&mut self, now: Time, lane: &Lane, _was_idle: bool) {
+        self.servers.submitted(now, lane);
     }
 
     fn ended(&mut self, _now: Time, ended: &Ended, lane: &Lane) {
         let slot = lane.app.index();
+        self.servers.ended(lane);
         if !self.preemptive {
-            let payer = self.slots[slot].payer;
-            if let Some(server) = payer.and_then(|payer| self.slots[payer].server.as_mut()) {
+            if let Some(server) = self.payers[slot].and_then(|payer| self.servers.get_mut(payer)) {
                 server.charge(ended.occupied, self.exhaustion);
             }
         } else if self.running.is_some_and(|running| running.slot == slot) {
@@ -246,7 +162,7 @@ impl Policy for EdfCbs {
         if yields {
             self.running = None;
         } else {
-            self.slots[slot].payer = claim.payer();
+            self.payers[slot] = claim.payer();
         }
         yields
     }
@@ -255,7 +171,7 @@ impl Policy for EdfCbs {
         let Some(running) = &self.running else {
             return self.resumes;
         };
-        let server = self.slots[running.slot].payer.and_then(|payer| self.slots[payer].server.as_ref());
+        let server = self.payers[running.slot].and_then(|payer| self.servers.get(payer));
         let exhausted = server.map(|server| running.paid_until + server.budget());
         // What cannot be taken back leaves nothing to decide.
         exhausted.into_iter().chain(self.resumes).min().filter(|_| running.interruptible)
@@ -277,7 +193,7 @@ impl Policy for EdfCbs {
             lanes[index].hold = hold.filter(|_| lanes[index].head.is_some());
         }
         let (claim, index) = best.filter(|_| follows.is_none())?;
-        self.slots[lanes[index].app.index()].payer = claim.payer();
+        self.payers[lanes[index].app.index()] = claim.payer();
         if self.preemptive {
             self.runs(now, &lanes[index]);
         } else {

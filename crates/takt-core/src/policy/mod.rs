@@ -16,6 +16,7 @@ mod hpf;
 mod profile;
 mod reserves;
 mod runlist;
+mod servers;
 mod timegraph;
 mod timeline;
 
@@ -55,6 +56,13 @@ pub trait Policy: Send + core::fmt::Debug {
     /// The app of `lane` submitted a group; `was_idle` if it had nothing waiting or in flight.
     fn submitted(&mut self, now: Time, lane: &Lane, was_idle: bool) {
         let _ = (now, lane, was_idle);
+    }
+
+    /// The first waiting group of the lane at `index` is dispatched; says when it is due, if not with the frame
+    /// of its lane.
+    fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Time> {
+        let _ = (context, lanes, index);
+        None
     }
 
     /// A group of the app of `lane` ended.
@@ -126,6 +134,8 @@ pub struct Ended {
     pub finished: Time,
     /// How long the GPU can have been occupied by it since it was dispatched (again).
     pub occupied: Span,
+    /// What it was believed to take at most when it was dispatched.
+    pub believed: Span,
     /// What it was to its frame.
     pub kind: GroupKind,
 }

@@ -175,8 +175,10 @@ impl Scheduler {
             start: context.ready_c,
             reserved,
         });
+        let due = self.policy.dispatched(context, &self.lanes, index);
         if let Some(mut flying) = self.take_front(index) {
             flying.conservative.runs = reserved;
+            flying.due = due.unwrap_or(flying.due);
             flying.free = free;
             self.in_flight.push(flying);
             let lane = &mut self.lanes[index];
@@ -192,7 +194,8 @@ impl Scheduler {
     /// where more is of use to nobody else.
     fn stretched(&self, lane: &Lane, head: &Head) -> Span {
         let stretch = self.config.tuning.stretch;
-        if lane.has_budget() || head.kind != GroupKind::Draw || head.conservative >= stretch {
+        if lane.has_budget() || lane.protected || head.kind != GroupKind::Draw || head.conservative >= stretch
+        {
             return head.conservative;
         }
         head.conservative.max(self.policy.room().min(stretch))
@@ -367,7 +370,8 @@ impl Scheduler {
             lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.now);
         }
         let kind = flying.head.kind;
-        let ended = Ended { finished: finished.unwrap_or(self.now), occupied, kind };
+        let believed = flying.head.conservative;
+        let ended = Ended { finished: finished.unwrap_or(self.now), occupied, believed, kind };
         self.policy.ended(self.now, &ended, lane);
         if frames > 0 {
             // What is waiting belongs to a frame of its own.

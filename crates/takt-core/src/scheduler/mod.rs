@@ -340,7 +340,8 @@ impl Scheduler {
         }
         let (slots, lanes) = (&self.slots, &self.lanes);
         let shown = |app: AppId| {
-            slots[app.index()].lane.is_some_and(|lane| lanes[lane].clock.display() == Some(display))
+            let lane = slots[app.index()].lane.map(|lane| &lanes[lane]);
+            lane.is_some_and(|lane| lane.has_budget() && lane.clock.display() == Some(display))
         };
         let near = |due: Time| refresh.end(refresh.period_ending_near(due));
         self.in_flight.rebase(|app, due| if shown(app) { near(due) } else { due });

@@ -10,13 +10,13 @@ impl Scheduler {
     /// Finds the protected apps anew, after any change of apps, parameters or displays.
     pub(super) fn protect(&mut self) {
         self.claims.clear();
-        let framed = |lane: &&mut Lane| contract::has_frames(&params(lane));
-        for lane in self.lanes.iter().map(params).filter(contract::has_frames) {
+        let has_contract = |lane: &&mut Lane| contract::has_contract(&params(lane));
+        for lane in self.lanes.iter().map(params).filter(contract::has_contract) {
             self.claims.push(contract::claim(&lane, &self.config));
         }
         let covered = contract::covered_in(&self.claims, &self.config, &mut self.workspace);
         self.lanes.iter_mut().for_each(|lane| lane.protected = false);
-        for lane in self.lanes.iter_mut().filter(framed).take(covered) {
+        for lane in self.lanes.iter_mut().filter(has_contract).take(covered) {
             lane.protected = true;
         }
     }

@@ -246,7 +246,11 @@ fn draw_protected(set: &[Wanted], config: &Config, rng: &mut Rng) -> Vec<AppSpec
     for (number, wanted) in (1..).zip(set) {
         let mut groups = Vec::new();
         for _ in 0..rng.between(1, 4) {
-            groups.extend(draw_frame(wanted.params.etpf, config, rng));
+            groups.extend(match mixed::server(&wanted.params) {
+                // Each group of a server pays as if none were in flight beside it.
+                Some(reserve) => draw_frame(reserve.budget, &Config { mpcg: 1, ..*config }, rng),
+                None => draw_frame(wanted.params.etpf, config, rng),
+            });
         }
         let mut app = app(format!("protected-{number}"), wanted.params, groups, config);
         (app.phase, app.pace) = (wanted.phase, wanted.pace);
@@ -375,6 +379,9 @@ fn draw_load(options: &Options, config: &Config, duration: Span, rng: &mut Rng) 
 
 /// Parameters of a less important app. The priority is set later; changes keep their rank.
 fn draw_params(options: &Options, config: &Config, rng: &mut Rng) -> AppParams {
+    if options.mixed && rng.chance(200_000) {
+        return mixed::draw_reserve(config, rng);
+    }
     let stride = Stride::new(1 + rng.below(4)).unwrap_or(Stride::ONE);
     let etpf = match rng.between(0, 2) {
         0 => Span::ZERO,

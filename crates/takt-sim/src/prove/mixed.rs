@@ -1,9 +1,10 @@
-//! Sets of apps with several displays and clocks of their own.
+//! Sets of apps with several displays, clocks of their own, and servers.
 
 use takt_core::clock::DisplayId;
 use takt_core::contract::{claim, is_covered};
 use takt_core::limits::DISPLAYS_MAX;
-use takt_core::{AppParams, Clock, Config, Refresh, Span, Stride, Time};
+use takt_core::service::{Enforcement, Reservation, Reserve};
+use takt_core::{AppParams, Clock, Config, Refresh, Service, Span, Stride, Time};
 
 use super::Options;
 use super::draw::{Wanted, etpf_min, grain, is_round, rounded, unimportant};
@@ -53,8 +54,19 @@ pub(super) fn pace(clock: Clock) -> Pace {
     }
 }
 
-/// Time between two frames.
+/// The server of an app that has no frames.
+pub(super) fn server(params: &AppParams) -> Option<Reserve> {
+    match params.service.reservation {
+        Reservation::Own(reserve) if params.etpf == Span::ZERO => Some(reserve),
+        _ => None,
+    }
+}
+
+/// Time between two frames, or two budgets of a server.
 pub(super) fn period(params: &AppParams, config: &Config) -> Span {
+    if let Some(reserve) = server(params) {
+        return reserve.period;
+    }
     params.clock.grid(config).period_span().times(params.stride.periods())
 }
 
@@ -70,7 +82,7 @@ pub(super) fn draw_set(options: &Options, config: &Config, rng: &mut Rng) -> (Ve
             let etpf = rounded(Span::from_ns(all * share * permyriad), config)
                 .max(etpf_min(config))
                 .max(grain(config));
-            Wanted { params: AppParams { etpf, ..app.params }, ..*app }
+            Wanted { params: with_span(app.params, etpf), ..*app }
         };
         wanted.iter().map(scale).collect()
     };
@@ -89,6 +101,17 @@ pub(super) fn draw_set(options: &Options, config: &Config, rng: &mut Rng) -> (Ve
     (set, longest.max(config.refresh.period_span()).times(FRAMES))
 }
 
+/// The same with so much time per frame, or budget.
+fn with_span(params: AppParams, span: Span) -> AppParams {
+    match server(&params) {
+        Some(reserve) => {
+            let reservation = Reservation::Own(Reserve { budget: span, ..reserve });
+            AppParams { service: Service { reservation, ..params.service }, ..params }
+        }
+        None => AppParams { etpf: span, ..params },
+    }
+}
+
 fn covered(set: &[Wanted], config: &Config) -> bool {
     let claims: Vec<_> = set.iter().map(|app| claim(&app.params, config)).collect();
     is_covered(&claims, config)
@@ -97,6 +120,9 @@ fn covered(set: &[Wanted], config: &Config) -> bool {
 /// An app that does what its contract says. With a clock of its own it begins frames late and, for that,
 /// the next ones early.
 fn draw_app(options: &Options, config: &Config, rng: &mut Rng) -> Wanted {
+    if rng.chance(250_000) {
+        return draw_server(config, rng);
+    }
     let clock = draw_clock(config, rng);
     let Clock::Own { period, deadline } = clock else {
         let stride = rng.pick(&options.strides).copied().unwrap_or(Stride::ONE);
@@ -113,4 +139,27 @@ fn draw_app(options: &Options, config: &Config, rng: &mut Rng) -> Wanted {
     };
     let params = AppParams { clock, ..unimportant() };
     Wanted { params, phase: 0, pace, late }
+}
+
+/// An app with a server, and a job of its budget in each period; some come late, and the next ones early.
+fn draw_server(config: &Config, rng: &mut Rng) -> Wanted {
+    let params = draw_reserve(config, rng);
+    let period = period(&params, config);
+    let offset = rounded(Span::from_ns(rng.between(0, period.as_ns())), config);
+    let pace = Pace::Periodic(Jobs { offset, period, deadline: period });
+    let late = match rng.between(0, 2) {
+        0 => Span::ZERO,
+        1 => period.scaled(1, 4),
+        _ => period.times(2),
+    };
+    Wanted { params, phase: 0, pace, late }
+}
+
+/// Parameters of an app with a server, soft or hard.
+pub(super) fn draw_reserve(config: &Config, rng: &mut Rng) -> AppParams {
+    let period = rounded(Span::from_us(rng.between(4_000, 100_000)), config);
+    let budget = Span::from_ns(rng.between(1, period.as_ns() / 2));
+    let enforcement = if rng.chance(500_000) { Enforcement::Apriori } else { Enforcement::Posterior };
+    let reservation = Reservation::Own(Reserve { budget, period, deadline: period, enforcement });
+    AppParams { service: Service { reservation, ..Service::default() }, ..unimportant() }
 }

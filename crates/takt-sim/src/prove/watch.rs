@@ -53,14 +53,26 @@ impl<'a> Watch<'a> {
         let starved = apps.find(|(app, (spec, watched))| {
             let period = mixed::period(&spec.params, &scenario.config).as_ns().max(1);
             let expected = (scenario.duration.as_ns() / period).saturating_sub(3);
-            self.counts(*app) && !spec.params.clock.is_own() && watched.finished < expected
+            let shown = !spec.params.clock.is_own() && mixed::server(&spec.params).is_none();
+            self.counts(*app) && shown && watched.finished < expected
         });
         starved.map(|(app, _)| app)
     }
 
+    /// Shortest time between two frames of an app with a clock of its own, or two jobs of one with a server, and
+    /// from the release of one to its deadline. A job is released when the budget of the one before is due.
+    fn own_clock(&self, app: AppId) -> Option<(Span, Span)> {
+        let params = &self.case.scenario.apps[app.index()].params;
+        match (mixed::server(params), params.clock) {
+            (Some(reserve), _) => Some((reserve.period, reserve.period)),
+            (None, Clock::Own { period, deadline }) => Some((period, deadline)),
+            (None, Clock::Display(_)) => None,
+        }
+    }
+
     /// A group of a frame is there.
     fn submitted(&mut self, at: Time, app: AppId, kind: GroupKind) {
-        let Clock::Own { period, deadline } = self.case.scenario.apps[app.index()].params.clock else {
+        let Some((period, deadline)) = self.own_clock(app) else {
             return;
         };
         let watched = &mut self.apps[app.index()];
@@ -84,7 +96,10 @@ impl<'a> Watch<'a> {
 impl Observer for Watch<'_> {
     fn record(&mut self, at: Time, record: &Record) {
         match record {
-            Record::Out(Action::Missed { app, deadline, .. }) if self.counts(*app) => {
+            Record::Out(Action::Missed { app, deadline, .. })
+                if self.counts(*app)
+                    && mixed::server(&self.case.scenario.apps[app.index()].params).is_none() =>
+            {
                 self.miss.get_or_insert((*app, *deadline));
             }
             Record::Out(Action::FrameDone(done)) if self.counts(done.app) => self.done(done),

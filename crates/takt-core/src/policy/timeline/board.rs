@@ -65,6 +65,29 @@ pub(super) struct Promise {
     pub(super) owner: usize,
     /// It is released and not there, or was due before: no more important app counted on it.
     pub(super) absent: bool,
+    /// The share of the GPU that its owner is promised from the due date on; zero for a frame.
+    pub(super) share: Share,
+}
+
+impl Promise {
+    /// That the GPU is free by a time.
+    pub(super) fn without_span(owner: usize) -> Self {
+        Self { release: i64::MIN, due: 0, span: 0, owner, absent: false, share: Share::default() }
+    }
+}
+
+/// A share of the GPU in parts of 2³².
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Share(i64);
+
+impl Share {
+    const WHOLE: i64 = 1 << 32;
+
+    /// So much in each period, rounded up.
+    pub(super) fn of(budget: i64, period: i64) -> Self {
+        let parts = (i128::from(budget) * i128::from(Self::WHOLE)).div_euclid(period.max(1).into()) + 1;
+        Self(i64::try_from(parts).unwrap_or(Self::WHOLE).min(Self::WHOLE))
+    }
 }
 
 /// The promises of the coming time.
@@ -74,6 +97,8 @@ pub(super) struct Board {
     /// Falling due dates once they are `sorted`.
     singles: Vec<Promise>,
     sorted: bool,
+    /// Shares are promised, too.
+    shares: bool,
     /// Not all promises could be kept.
     overflowed: bool,
     now: Time,
@@ -96,6 +121,7 @@ impl Board {
             displays: core::array::from_fn(|_| Columns::default()),
             singles: Vec::new(),
             sorted: true,
+            shares: false,
             overflowed: false,
             now: Time::ZERO,
             end: 0,
@@ -128,7 +154,8 @@ impl Board {
         }
         self.now = context.now;
         self.singles.clear();
-        (self.sorted, self.overflowed, self.goes_on, self.answer) = (true, false, false, None);
+        (self.sorted, self.shares, self.overflowed) = (true, false, false);
+        (self.goes_on, self.answer) = (false, None);
         (self.sticks_out, self.sticks_out_from) = (0, FOREVER);
     }
 
@@ -196,6 +223,17 @@ impl Board {
         self.goes_on = true;
     }
 
+    /// Adds what a server is promised: a first due date, and a share from there on, which reaches out of the
+    /// window by up to a `budget`.
+    pub(super) fn promise_share(&mut self, first: Promise, budget: i64) {
+        self.shares |= first.due <= self.end;
+        if first.due <= self.end {
+            self.stick_out(i64::MIN, budget);
+        }
+        self.goes_on = true;
+        self.promise(first);
+    }
+
     /// Whether there is no room for another promise of its own.
     pub(super) fn is_full(&self) -> bool {
         self.overflowed
@@ -238,13 +276,16 @@ impl Board {
         // What lies beyond is looked at only if a group is longer than the window.
         let until = if self.goes_on && before > self.end { self.end } else { FOREVER };
         let free = Free { until, owner: None };
-        let mut walk = Walk { at: self.end, free, undone: &mut self.undone };
+        let mut walk = Walk { at: self.end, free, shared: 0, undone: &mut self.undone };
         walk.undone.clear();
         walk.add(self.sticks_out_from, comes_in, None);
         let mut cursors: [usize; DISPLAYS_MAX] = core::array::from_fn(|index| self.displays[index].used);
         let all = own == usize::MAX;
         let binds =
             |promise: &&Promise| promise.due < before && promise.owner != own && (all || !promise.absent);
+        if self.shares {
+            walk.shared = self.singles.iter().filter(binds).map(|promise| promise.share.0).sum();
+        }
         let mut singles = self.singles.iter().filter(binds).peekable();
         loop {
             let single = singles.peek().map_or(i64::MIN, |promise| promise.due);
@@ -260,6 +301,7 @@ impl Board {
                         break;
                     };
                     walk.back_to(promise.due.max(ready));
+                    walk.shared -= promise.share.0;
                     walk.add(promise.release, promise.span, Some(promise.owner));
                 }
             }
@@ -299,6 +341,8 @@ fn latest(
 struct Walk<'a> {
     at: i64,
     free: Free,
+    /// The share of the GPU that is promised here, in parts of [`Share::WHOLE`].
+    shared: i64,
     /// Rising releases.
     undone: &'a mut Vec<(i64, i64)>,
 }
@@ -324,13 +368,14 @@ impl Walk<'_> {
         {
             let from = to.max(*release);
             let time = self.at.saturating_sub(from).max(0);
-            if *span > time && *release < from {
-                *span -= time;
+            let work = work_in(time, self.shared);
+            if *span > work && *release < from {
+                *span -= work;
                 self.at = from;
                 return;
             }
             // It is done, or what is left of it was late in any case.
-            self.at -= time.min(*span);
+            self.at -= if work <= *span { time } else { time_for(*span, self.shared).min(time) };
             self.undone.pop();
             if self.undone.is_empty() {
                 self.free.until = self.at;
@@ -342,6 +387,28 @@ impl Walk<'_> {
     fn end(self, ready: i64) -> Free {
         let rest: i64 = self.undone.iter().map(|(_, span)| *span).sum();
         if rest > 0 { Free { until: ready - rest, ..self.free } } else { self.free }
+    }
+}
+
+/// The work that fits into a time, beside shares that were promised.
+fn work_in(time: i64, shared: i64) -> i64 {
+    match shared {
+        0 => time,
+        _ => {
+            let left = i128::from(Share::WHOLE - shared).max(0);
+            i64::try_from((i128::from(time) * left) >> 32).unwrap_or(time)
+        }
+    }
+}
+
+/// The time that work takes beside shares that were promised, rounded up.
+fn time_for(work: i64, shared: i64) -> i64 {
+    match shared {
+        0 => work,
+        _ => {
+            let left = i128::from(Share::WHOLE - shared).max(1);
+            i64::try_from((i128::from(work) << 32).div_euclid(left) + 1).unwrap_or(FOREVER)
+        }
     }
 }
 

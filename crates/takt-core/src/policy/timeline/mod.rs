@@ -27,13 +27,15 @@ mod clearance;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Context, Policy};
+use super::bandwidth::Server;
+use super::servers::{Claim, Deadlines, Servers};
+use super::{Context, Ended, Policy};
 use crate::app::AppId;
 use crate::config::Config;
 use crate::event::Hold;
 use crate::scheduler::{Head, Lane};
 use crate::time::{Span, Time};
-use board::{Board, FOREVER, Free, Promise, TooNarrow, ns};
+use board::{Board, FOREVER, Free, Promise, Share, TooNarrow, ns};
 use clearance::Clearance;
 
 /// Periods to look at first; the window grows only if that does not settle the question.
@@ -46,6 +48,9 @@ const GIVEN_UP_MAX: u64 = 16;
 #[derive(Clone, Debug)]
 pub struct Timeline {
     board: Board,
+    servers: Servers,
+    /// Slots of the servers that pay for what an app has on the GPU, by slot number.
+    payers: Vec<Payer>,
     /// Until when the GPU may be busy for the promises of more important apps, by lane.
     limits: Vec<Option<Free>>,
     all_limits: bool,
@@ -91,6 +96,26 @@ struct Best {
     due: i64,
     app: AppId,
     room: i64,
+}
+
+/// Who pays for what an app has on the GPU.
+#[derive(Copy, Clone, Default, Debug)]
+struct Payer {
+    slot: Option<usize>,
+    /// More than one server does, so that it is not known which of them gets back what was not used.
+    several: bool,
+}
+
+/// What the first group of a lane may claim.
+#[derive(Copy, Clone, Debug)]
+struct Standing {
+    due: i64,
+    /// It is part of what was promised.
+    protected: bool,
+    /// Where the lane is whose contract that is.
+    contract: usize,
+    /// It waits for the budget of its server.
+    rests: Option<Time>,
 }
 
 /// When the GPU is free for a group that is picked now.
@@ -148,6 +173,8 @@ impl Timeline {
     pub fn new() -> Self {
         Self {
             board: Board::new(),
+            servers: Servers::default(),
+            payers: Vec::new(),
             limits: Vec::new(),
             all_limits: false,
             shed: Vec::new(),
@@ -168,18 +195,14 @@ impl Timeline {
     fn scan(&mut self, context: &Context, lanes: &mut [Lane], window: usize) -> Result<Option<usize>, Again> {
         self.board.open(context, window);
         let mut pass = Pass::new(context, self.board.is_widest(window));
-        for (index, lane) in lanes.iter().enumerate().filter(|(_, lane)| lane.protected) {
-            self.enter(&mut pass, lane, index)?;
+        for index in (0..lanes.len()).filter(|index| lanes[*index].protected) {
+            self.enter(&mut pass, lanes, index)?;
         }
         for index in 0..lanes.len() {
-            if lanes[index].is_protected_now() {
-                self.consider(&mut pass, lanes, index)?;
-            }
+            self.consider(&mut pass, lanes, index, true)?;
         }
         for index in 0..lanes.len() {
-            if !lanes[index].is_protected_now() {
-                self.consider(&mut pass, lanes, index)?;
-            }
+            self.consider(&mut pass, lanes, index, false)?;
             if !gives_way(&lanes[index], &pass) {
                 self.keep_free(&lanes[index], index, &pass);
             }
@@ -190,13 +213,15 @@ impl Timeline {
     }
 
     /// Puts the promises of a protected lane on the board, below those of more important apps.
-    fn enter(&mut self, pass: &mut Pass<'_>, lane: &Lane, index: usize) -> Result<(), Again> {
+    fn enter(&mut self, pass: &mut Pass<'_>, lanes: &[Lane], index: usize) -> Result<(), Again> {
+        let lane = &lanes[index];
         // Work beyond a promise must leave room for the next ones of its own app, too.
-        let beyond = lane.head.is_some_and(|head| !is_within_ledger(lane, &head, &pass.context.config));
+        let outside = |head: Head| !is_within_ledger(lane, &head, &pass.context.config);
+        let beyond = lane.has_budget() && lane.head.is_some_and(outside);
         if beyond {
             self.promise(lane, index, pass);
         }
-        self.limit(pass, lane, index)?;
+        self.limit(pass, lanes, index)?;
         if !beyond && !self.shed[index] {
             self.promise(lane, index, pass);
         }
@@ -217,13 +242,19 @@ impl Timeline {
 
     /// Notes until when the GPU may be busy for the promises of more important apps, which are on the board by
     /// now; only for lanes that are due before all of those, unless the others turned out to be held.
-    fn limit(&mut self, pass: &mut Pass<'_>, lane: &Lane, index: usize) -> Result<(), Again> {
-        if lane.head.is_none() {
-            return Ok(());
-        }
-        let due = self.board.due_of(lane, lane.target);
-        let first = due < pass.first_due;
-        pass.first_due = pass.first_due.min(due);
+    fn limit(&mut self, pass: &mut Pass<'_>, lanes: &[Lane], index: usize) -> Result<(), Again> {
+        let lane = &lanes[index];
+        let first = match lane.head {
+            // Others may run on the budget of a server.
+            _ if !lane.has_budget() => true,
+            None => return Ok(()),
+            Some(_) => {
+                let due = self.board.due_of(lane, lane.target);
+                let first = due < pass.first_due;
+                pass.first_due = pass.first_due.min(due);
+                first
+            }
+        };
         self.limits[index] = if self.board.is_full() {
             // Where the look-ahead is exhausted, protected groups go.
             Some(Free { until: FOREVER, owner: None })
@@ -265,14 +296,60 @@ impl Timeline {
 
     /// Adds what `lane` owes to the board: its frame, those to come, and what it has on the GPU.
     fn promise(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
-        if let Some(due) = lane.on_gpu_due.filter(|_| lane.has_budget()) {
-            self.board.promise(Promise { release: i64::MIN, due: ns(due), span: 0, owner, absent: false });
+        if let Some(due) = lane.on_gpu_due.filter(|_| lane.has_budget() || lane.protected) {
+            self.board.promise(Promise { due: ns(due), ..Promise::without_span(owner) });
         }
         let (rest, etpf) = (owed(lane, &pass.context.config), lane.etpf.as_signed_ns());
-        if lane.clock.is_own() {
+        if lane.protected && !lane.has_budget() {
+            self.promise_server(lane, owner, pass);
+        } else if lane.clock.is_own() {
             self.promise_own_clock(lane, owner, rest, pass);
         } else if rest > 0 || etpf > 0 {
             self.board.promise_frames(lane, owner, rest, etpf);
+        }
+    }
+
+    /// What is left of the budget of a server by its deadline, and its share of the GPU from there on: then
+    /// whatever comes, whenever it comes, is promised no more than that.
+    fn promise_server(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
+        let slot = lane.app.index();
+        let Some(server) = self.servers.get(slot) else {
+            return;
+        };
+        let (due, span) = server.promise(pass.context.now, self.servers.is_busy(slot));
+        let reserve = server.reserve();
+        let (budget, period) = (reserve.budget.as_signed_ns(), reserve.period.as_signed_ns());
+        let share = Share::of(budget, period);
+        let (due, span) = (ns(due), span.as_signed_ns());
+        let first = Promise { release: i64::MIN, due, span, owner, absent: false, share };
+        self.board.promise_share(first, budget);
+    }
+
+    /// What the first group of the lane at `index` may claim.
+    fn standing(&self, context: &Context, lanes: &[Lane], index: usize, head: &Head) -> Standing {
+        let lane = &lanes[index];
+        let config = &context.config;
+        let framed = Standing {
+            due: self.board.due_of(lane, lane.target),
+            protected: lane.is_protected_now() && head.conservative <= config.tuning.group_max,
+            contract: index,
+            rests: None,
+        };
+        if !self.servers.any() || lane.has_budget() {
+            return framed;
+        }
+        let need = charge(head, config);
+        match self.servers.claim(context.now, lanes, index, need) {
+            Claim::Rests { until } => Standing { rests: Some(until), ..framed },
+            Claim::BestEffort { .. } => framed,
+            Claim::Deadline { at, payer, .. } => {
+                let contract = self.servers.lane(payer).unwrap_or(index);
+                let covers = |server: &Server| need <= server.reserve().budget;
+                let protected = lanes[contract].protected
+                    && self.servers.get(payer).is_some_and(covers)
+                    && head.conservative <= config.tuning.group_max;
+                Standing { due: ns(at), protected, contract, rests: None }
+            }
         }
     }
 
@@ -281,7 +358,7 @@ impl Timeline {
         if !lane.protected || self.shed[owner] {
             return self.promise(lane, owner, pass);
         }
-        if lane.front.enqueued <= lane.etpf {
+        if !lane.has_budget() || lane.front.enqueued <= lane.etpf {
             return;
         }
         let beyond = lane.front.remaining(lane.etpf).as_signed_ns() - owed(lane, &pass.context.config);
@@ -319,7 +396,7 @@ impl Timeline {
             // What is late even without another group binds none.
             if span > 0 && (release >= now || due >= pass.ready.free + span - charged) {
                 let absent = begun && lane.head.is_none() && release == planned;
-                self.board.promise(Promise { release, due, span, owner, absent });
+                self.board.promise(Promise { release, due, span, owner, absent, share: Share::default() });
             }
             // A frame that has not begun begins now at the earliest.
             (release, span) = ((release + period).max(now), etpf);
@@ -328,23 +405,36 @@ impl Timeline {
     }
 
     /// Whether the first group of a lane may go, and whether it goes before those seen so far.
-    fn consider(&mut self, pass: &mut Pass<'_>, lanes: &mut [Lane], index: usize) -> Result<(), Again> {
+    /// Looks at protected groups only, or at all others.
+    fn consider(
+        &mut self,
+        pass: &mut Pass<'_>,
+        lanes: &mut [Lane],
+        index: usize,
+        protected: bool,
+    ) -> Result<(), Again> {
         let Some(head) = lanes[index].head else {
             return Ok(());
         };
-        let lane = &lanes[index];
-        let due = self.board.due_of(lane, lane.target);
+        let standing = self.standing(pass.context, lanes, index, &head);
+        if standing.protected != protected {
+            return Ok(());
+        }
+        let (lane, due) = (&lanes[index], standing.due);
         let length = head.conservative.as_signed_ns();
         let hold = if head.conservative >= Span::FOREVER {
             Some(Hold::Unbounded)
+        } else if let Some(until) = standing.rests {
+            self.lapse = self.lapse.min(ns(until));
+            Some(Hold::NoBudget { until })
         } else if let Some(best) = pass.best.filter(|best| best.due <= due) {
             // It is behind in any case; whether it would fit does not matter.
             Some(Hold::Behind { app: best.app })
-        } else if let Some(app) = pass.clearance.delayed(lane, head.conservative) {
+        } else if let Some(app) = pass.clearance.delayed(lane, head.conservative).filter(|_| !protected) {
             self.lapse = self.lapse.min(pass.clearance.lapse());
             Some(Hold::Clears { app })
         } else {
-            let free = self.free_for(pass, lane, index, due, &head)?;
+            let free = self.free_for(pass, &standing, &head)?;
             let room = free.until - pass.ready.conservative - 1;
             let fits = length <= room;
             // Without an owner the window is the limit, and a wider one may show more.
@@ -366,21 +456,14 @@ impl Timeline {
     }
 
     /// Until when the GPU may be busy with a group of `lane`.
-    fn free_for(
-        &mut self,
-        pass: &mut Pass<'_>,
-        lane: &Lane,
-        index: usize,
-        due: i64,
-        head: &Head,
-    ) -> Result<Free, Again> {
-        let ready = pass.ready.conservative;
-        if lane.is_protected_now() && head.conservative <= pass.context.config.tuning.group_max {
+    fn free_for(&mut self, pass: &mut Pass<'_>, standing: &Standing, head: &Head) -> Result<Free, Again> {
+        let (ready, due) = (pass.ready.conservative, standing.due);
+        if standing.protected {
             let end = ready + head.conservative.as_signed_ns();
             if let Some((_, free)) = pass.broken.filter(|(first, free)| *first <= due && free.until <= end) {
                 return Ok(free);
             }
-            let before = match self.board.free_before(ready, due, index) {
+            let before = match self.board.free_before(ready, due, standing.contract) {
                 Err(TooNarrow) if pass.widest => Free { until: FOREVER, owner: None },
                 other => other?,
             };
@@ -395,7 +478,7 @@ impl Timeline {
             if due > self.board.end() && !pass.widest {
                 return Err(Again::Wider);
             }
-            let above = self.limits[index].ok_or(Again::WithLimits)?;
+            let above = self.limits[standing.contract].ok_or(Again::WithLimits)?;
             return Ok(if above.until < before.until { above } else { before });
         }
         let free = self.board.free_for_all(ready, pass.widest)?;
@@ -413,6 +496,43 @@ impl Policy for Timeline {
         self.board.prepare(config.apps_max as usize);
         self.limits = vec![None; config.apps_max as usize];
         self.shed = vec![false; config.apps_max as usize];
+        self.servers.prepare(config.apps_max as usize, Deadlines::AtPeriods);
+        self.payers = vec![Payer::default(); config.apps_max as usize];
+    }
+
+    fn apps_changed(&mut self, now: Time, lanes: &[Lane]) {
+        self.servers.apps_changed(now, lanes);
+    }
+
+    fn submitted(&mut self, now: Time, lane: &Lane, _was_idle: bool) {
+        self.servers.submitted(now, lane);
+    }
+
+    fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Time> {
+        let lane = &lanes[index];
+        let head = lane.head.filter(|_| self.servers.any() && !lane.has_budget())?;
+        let need = charge(&head, &context.config);
+        let (slot, due) = match self.servers.claim(context.now, lanes, index, need) {
+            Claim::Deadline { at, payer, .. } => (Some(payer), Some(at)),
+            _ => (None, None),
+        };
+        let payer = &mut self.payers[lane.app.index()];
+        let alone = lane.in_flight == 0;
+        *payer = Payer { slot, several: !alone && (payer.several || payer.slot != slot) };
+        if let Some(server) = slot.and_then(|slot| self.servers.get_mut(slot)) {
+            server.dispatch(need);
+        }
+        due
+    }
+
+    fn ended(&mut self, _now: Time, ended: &Ended, lane: &Lane) {
+        self.servers.ended(lane);
+        let payer = self.payers[lane.app.index()];
+        if let Some(server) =
+            payer.slot.filter(|_| !payer.several).and_then(|slot| self.servers.get_mut(slot))
+        {
+            server.refund(ended.believed.saturating_sub(ended.occupied));
+        }
     }
 
     fn chooses_freely(&self) -> bool {
@@ -463,6 +583,11 @@ fn owed(lane: &Lane, config: &Config) -> i64 {
         _ => reserved.saturating_sub(lane.front.dispatched),
     };
     owed.as_signed_ns()
+}
+
+/// What a group takes of the budget of a server: each may find the GPU idle, and wait for its way there.
+fn charge(head: &Head, config: &Config) -> Span {
+    head.conservative + config.margins.turnaround()
 }
 
 /// Whether the first group of a lane is part of what its frame was promised.
