@@ -17,13 +17,14 @@
 //! otherwise the caller widens it. Work that is released beyond the window and covered by the offline test
 //! needs nothing before.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
+use super::columns::Columns;
+use super::walk::{Share, Walk, latest};
 use crate::clock::{Clock, DisplayId};
 use crate::limits::{APPS_MAX, DISPLAYS_MAX, LOOKAHEAD_MAX};
 use crate::policy::Context;
-use crate::refresh::{Period, Refresh};
+use crate::refresh::Period;
 use crate::scheduler::Lane;
 use crate::time::Time;
 
@@ -40,7 +41,7 @@ const SINGLES_MAX: usize = 4 * APPS_MAX;
 const SINGLES_PER_APP: usize = 256;
 
 #[expect(clippy::cast_possible_truncation, reason = "a small constant")]
-const COLUMNS: usize = LOOKAHEAD_MAX as usize;
+pub(super) const COLUMNS: usize = LOOKAHEAD_MAX as usize;
 
 /// The window does not reach far enough to tell.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -69,27 +70,6 @@ pub(super) struct Promise {
     pub(super) share: Share,
 }
 
-impl Promise {
-    /// That the GPU is free by a time.
-    pub(super) fn without_span(owner: usize) -> Self {
-        Self { release: i64::MIN, due: 0, span: 0, owner, absent: false, share: Share::default() }
-    }
-}
-
-/// A share of the GPU in parts of 2³².
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Share(i64);
-
-impl Share {
-    const WHOLE: i64 = 1 << 32;
-
-    /// So much in each period, rounded up.
-    pub(super) fn of(budget: i64, period: i64) -> Self {
-        let parts = (i128::from(budget) * i128::from(Self::WHOLE)).div_euclid(period.max(1).into()) + 1;
-        Self(i64::try_from(parts).unwrap_or(Self::WHOLE).min(Self::WHOLE))
-    }
-}
-
 /// The promises of the coming time.
 #[derive(Clone, Debug)]
 pub(super) struct Board {
@@ -99,6 +79,10 @@ pub(super) struct Board {
     sorted: bool,
     /// Shares are promised, too.
     shares: bool,
+    /// Due dates of promises without a span.
+    instants: Vec<(i64, usize)>,
+    /// More than the first display is used.
+    several: bool,
     /// Not all promises could be kept.
     overflowed: bool,
     now: Time,
@@ -122,6 +106,8 @@ impl Board {
             singles: Vec::new(),
             sorted: true,
             shares: false,
+            instants: Vec::new(),
+            several: false,
             overflowed: false,
             now: Time::ZERO,
             end: 0,
@@ -138,20 +124,18 @@ impl Board {
         self.displays.iter_mut().for_each(Columns::prepare);
         let singles = (SINGLES_PER_APP * apps).min(SINGLES_MAX);
         self.singles = Vec::with_capacity(singles);
+        self.instants = Vec::with_capacity(apps);
         self.undone = Vec::with_capacity(singles + 2 * COLUMNS * DISPLAYS_MAX);
     }
 
     /// Forgets all promises; looks at `window` periods of the first display.
     pub(super) fn open(&mut self, context: &Context, window: usize) {
         let window = window.min(COLUMNS - 3);
-        let first = &mut self.displays[0];
-        first.open(&context.config.refresh, context.now, window);
-        self.end = first.starts[window];
+        self.end = self.displays[0].open(&context.config.refresh, context.now, window);
         // Other displays are opened when something is promised on them.
-        for columns in &mut self.displays[1..] {
-            columns.forget();
-            columns.window = 0;
-        }
+        self.displays[1..].iter_mut().for_each(Columns::close);
+        self.several = false;
+        self.instants.clear();
         self.now = context.now;
         self.singles.clear();
         (self.sorted, self.shares, self.overflowed) = (true, false, false);
@@ -188,8 +172,9 @@ impl Board {
         self.answer = None;
         let (rest, etpf) = (rest.min(LONGEST), etpf.min(LONGEST));
         let columns = &mut self.displays[index_of(display)];
-        if columns.window == 0 {
+        if !columns.is_open() {
             columns.open_until(&lane.grid, self.now, self.end);
+            self.several = true;
         }
         let (release, span) = columns.reserve(lane, owner, rest, etpf, self.end);
         self.stick_out(release, span);
@@ -215,6 +200,14 @@ impl Board {
             self.singles.push(promise);
         } else {
             self.overflowed = true;
+        }
+    }
+
+    /// Adds that the GPU is free by a time.
+    pub(super) fn promise_end(&mut self, due: i64, owner: usize) {
+        self.answer = None;
+        if due <= self.end && self.instants.len() < self.instants.capacity() {
+            self.instants.push((due, owner));
         }
     }
 
@@ -272,15 +265,30 @@ impl Board {
 
     /// Walks back from the end of the window, where so much work comes `in`.
     fn walk(&mut self, ready: i64, before: i64, own: usize, comes_in: i64) -> Free {
-        self.sort();
         // What lies beyond is looked at only if a group is longer than the window.
         let until = if self.goes_on && before > self.end { self.end } else { FOREVER };
         let free = Free { until, owner: None };
+        let mut free = if self.singles.is_empty() && !self.several {
+            self.displays[0].walk(ready, before, own == usize::MAX, comes_in, free)
+        } else {
+            self.walk_all(ready, before, own, comes_in, free)
+        };
+        for (due, owner) in self.instants.iter().filter(|(due, owner)| *due < before && *owner != own) {
+            if *due < free.until {
+                free = Free { until: *due, owner: Some(*owner) };
+            }
+        }
+        free
+    }
+
+    /// The same with promises of all kinds; `free` is what is known without them.
+    fn walk_all(&mut self, ready: i64, before: i64, own: usize, comes_in: i64, free: Free) -> Free {
+        self.sort();
         let mut walk = Walk { at: self.end, free, shared: 0, undone: &mut self.undone };
         walk.undone.clear();
         walk.add(self.sticks_out_from, comes_in, None);
-        let mut cursors: [usize; DISPLAYS_MAX] = core::array::from_fn(|index| self.displays[index].used);
         let all = own == usize::MAX;
+        let mut cursors: [usize; DISPLAYS_MAX] = core::array::from_fn(|index| self.displays[index].settled());
         let binds =
             |promise: &&Promise| promise.due < before && promise.owner != own && (all || !promise.absent);
         if self.shares {
@@ -319,256 +327,6 @@ impl Board {
     }
 }
 
-/// The last column with promises due before `before`, of those that no cursor has passed.
-fn latest(
-    displays: &[Columns; DISPLAYS_MAX],
-    cursors: &mut [usize; DISPLAYS_MAX],
-    before: i64,
-) -> Option<(usize, i64)> {
-    let mut latest: Option<(usize, i64)> = None;
-    for (index, (columns, cursor)) in displays.iter().zip(cursors).enumerate() {
-        while *cursor > 0 && !columns.counts(*cursor - 1, before) {
-            *cursor -= 1;
-        }
-        if *cursor > 0 && latest.is_none_or(|(_, due)| columns.starts[*cursor] > due) {
-            latest = Some((index, columns.starts[*cursor]));
-        }
-    }
-    latest
-}
-
-/// A walk back in time.
-struct Walk<'a> {
-    at: i64,
-    free: Free,
-    /// The share of the GPU that is promised here, in parts of [`Share::WHOLE`].
-    shared: i64,
-    /// Rising releases.
-    undone: &'a mut Vec<(i64, i64)>,
-}
-
-impl Walk<'_> {
-    /// Work that is due here.
-    fn add(&mut self, release: i64, span: i64, owner: Option<usize>) {
-        if self.undone.is_empty() && owner.is_some() {
-            self.free = Free { until: self.at, owner };
-        }
-        if span > 0 {
-            self.free.owner = owner;
-            let position =
-                self.undone.iter().rposition(|(other, _)| *other <= release).map_or(0, |last| last + 1);
-            self.undone.insert(position, (release, span));
-        }
-    }
-
-    /// Does as much work as there is time for, the latest release first.
-    fn back_to(&mut self, to: i64) {
-        while self.at > to
-            && let Some((release, span)) = self.undone.last_mut()
-        {
-            let from = to.max(*release);
-            let time = self.at.saturating_sub(from).max(0);
-            let work = work_in(time, self.shared);
-            if *span > work && *release < from {
-                *span -= work;
-                self.at = from;
-                return;
-            }
-            // It is done, or what is left of it was late in any case.
-            self.at -= if work <= *span { time } else { time_for(*span, self.shared).min(time) };
-            self.undone.pop();
-            if self.undone.is_empty() {
-                self.free.until = self.at;
-            }
-        }
-        self.at = self.at.min(to);
-    }
-
-    fn end(self, ready: i64) -> Free {
-        let rest: i64 = self.undone.iter().map(|(_, span)| *span).sum();
-        if rest > 0 { Free { until: ready - rest, ..self.free } } else { self.free }
-    }
-}
-
-/// The work that fits into a time, beside shares that were promised.
-fn work_in(time: i64, shared: i64) -> i64 {
-    match shared {
-        0 => time,
-        _ => {
-            let left = i128::from(Share::WHOLE - shared).max(0);
-            i64::try_from((i128::from(time) * left) >> 32).unwrap_or(time)
-        }
-    }
-}
-
-/// The time that work takes beside shares that were promised, rounded up.
-fn time_for(work: i64, shared: i64) -> i64 {
-    match shared {
-        0 => work,
-        _ => {
-            let left = i128::from(Share::WHOLE - shared).max(1);
-            i64::try_from((i128::from(work) << 32).div_euclid(left) + 1).unwrap_or(FOREVER)
-        }
-    }
-}
-
-/// What frames of one display owe, by the period that they are due at the end of.
-#[derive(Clone, Debug, Default)]
-struct Columns {
-    refresh: Option<Refresh>,
-    now: Time,
-    current: Period,
-    /// Starts of the periods from the current one on.
-    starts: Vec<i64>,
-    known: usize,
-    /// Columns whose periods end inside the window.
-    window: usize,
-    /// Columns that are filled in, inside the window.
-    used: usize,
-    /// Work that is released in the period itself.
-    own: Vec<i64>,
-    /// Work that is released a period before.
-    early: Vec<i64>,
-    /// Of both, what is released and not there, or was due before.
-    absent_own: Vec<i64>,
-    absent_early: Vec<i64>,
-    /// The most important lane with work there.
-    owner: Vec<usize>,
-}
-
-impl Columns {
-    fn prepare(&mut self) {
-        self.starts = vec![0; COLUMNS + 1];
-        (self.own, self.early) = (vec![0; COLUMNS], vec![0; COLUMNS]);
-        (self.absent_own, self.absent_early) = (vec![0; COLUMNS], vec![0; COLUMNS]);
-        self.owner = vec![usize::MAX; COLUMNS];
-    }
-
-    fn open(&mut self, refresh: &Refresh, now: Time, window: usize) {
-        self.move_to(refresh, now);
-        self.know(window + 3);
-        self.forget();
-        self.window = window;
-    }
-
-    fn open_until(&mut self, refresh: &Refresh, now: Time, end: i64) {
-        self.forget();
-        self.move_to(refresh, now);
-        let mut window = 0;
-        while window + 3 < COLUMNS && {
-            self.know(window + 3);
-            self.starts[window + 1] <= end
-        } {
-            window += 1;
-        }
-        self.window = window;
-    }
-
-    fn forget(&mut self) {
-        self.own[..self.used].fill(0);
-        self.early[..self.used].fill(0);
-        self.absent_own[..self.used].fill(0);
-        self.absent_early[..self.used].fill(0);
-        self.owner[..self.used].fill(usize::MAX);
-        self.used = 0;
-    }
-
-    fn move_to(&mut self, refresh: &Refresh, now: Time) {
-        self.now = now;
-        let same = self.refresh == Some(*refresh) && self.known > 1;
-        if same && (self.starts[0]..self.starts[1]).contains(&ns(now)) {
-            return;
-        }
-        self.refresh = Some(*refresh);
-        self.current = refresh.period_at(now);
-        self.known = 0;
-    }
-
-    /// Works out the starts of the first `count` periods.
-    fn know(&mut self, count: usize) {
-        let Some(refresh) = self.refresh else {
-            return;
-        };
-        for index in self.known..count.min(COLUMNS + 1) {
-            self.starts[index] = ns(refresh.start(self.current + index as u64));
-        }
-        self.known = self.known.max(count.min(COLUMNS + 1));
-    }
-
-    fn column(&self, period: Period) -> usize {
-        usize::try_from(period.0.saturating_sub(self.current.0)).unwrap_or(usize::MAX)
-    }
-
-    fn period_at(&self, time: i64) -> Period {
-        // Nearly always the current period or the next one.
-        if self.known > 2 && time < self.starts[2] {
-            return self.current + u64::from(time >= self.starts[1]);
-        }
-        let ahead = self.starts[..self.known].partition_point(|start| *start <= time);
-        match self.refresh {
-            Some(refresh) if ahead == self.known => refresh.period_at(time_of(time)),
-            _ => self.current + ahead.saturating_sub(1) as u64,
-        }
-    }
-
-    fn end_of(&self, period: Period) -> i64 {
-        let next = self.column(period).saturating_add(1);
-        match self.refresh {
-            Some(refresh) if next >= self.known => ns(refresh.end(period)),
-            _ => self.starts[next],
-        }
-    }
-
-    /// Adds what `lane` owes; says when the first promise beyond the window that ends at `end` is released, and
-    /// its span.
-    fn reserve(&mut self, lane: &Lane, owner: usize, rest: i64, etpf: i64, end: i64) -> (i64, i64) {
-        let (stride, lead) = (lane.stride.get() as usize, lane.stride.lead());
-        let (mut column, mut span) = (self.column(lane.target), rest);
-        if (lane.is_late() || lane.head.is_none() && self.is_released(lane)) && column < self.window {
-            self.absent_own[column] += if lead == 0 { rest } else { 0 };
-            self.absent_early[column] += if lead == 0 { 0 } else { rest };
-        }
-        while column < self.window {
-            if span > 0 {
-                self.own[column] += if lead == 0 { span } else { 0 };
-                self.early[column] += if lead == 0 { 0 } else { span };
-                self.owner[column] = self.owner[column].min(owner);
-                self.used = self.used.max(column + 1);
-            }
-            (column, span) = (column.saturating_add(stride), etpf);
-        }
-        let release = column.saturating_sub(usize::from(lead > 0));
-        if release < self.known { (self.starts[release], span) } else { (end, span) }
-    }
-
-    /// Whether the frame for the target of `lane` may have begun. Before its origin a display is in its first
-    /// period, which has not begun.
-    fn is_released(&self, lane: &Lane) -> bool {
-        let begins = Period(lane.target.0.saturating_sub(lane.stride.lead()));
-        begins < self.current || begins == self.current && self.starts[0] <= ns(self.now)
-    }
-
-    /// Whether a column has promises that are due before `before`.
-    fn counts(&self, column: usize, before: i64) -> bool {
-        self.own[column] + self.early[column] > 0 && self.starts[column + 1] < before
-    }
-
-    /// Hands the work of a column to a walk that has come to its end: all of it, or what is not absent.
-    fn hand_over(&self, column: usize, all: bool, walk: &mut Walk<'_>) {
-        let owner = Some(self.owner[column]);
-        let before = if column == 0 { i64::MIN } else { self.starts[column - 1] };
-        let absent = |spans: &[i64]| if all { 0 } else { spans[column] };
-        let early = self.early[column] - absent(&self.absent_early);
-        if early > 0 {
-            walk.add(before, early, owner);
-        }
-        let own = self.own[column] - absent(&self.absent_own);
-        if own > 0 {
-            walk.add(self.starts[column], own, owner);
-        }
-    }
-}
-
 fn index_of(display: DisplayId) -> usize {
     usize::from(display.0).min(DISPLAYS_MAX - 1)
 }
@@ -577,6 +335,6 @@ pub(super) fn ns(time: Time) -> i64 {
     time.as_ns().cast_signed()
 }
 
-fn time_of(ns: i64) -> Time {
+pub(super) fn time_of(ns: i64) -> Time {
     Time::from_ns(ns.max(0).unsigned_abs())
 }

@@ -23,6 +23,8 @@
 
 mod board;
 mod clearance;
+mod columns;
+mod walk;
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -35,11 +37,12 @@ use crate::config::Config;
 use crate::event::Hold;
 use crate::scheduler::{Head, Lane};
 use crate::time::{Span, Time};
-use board::{Board, FOREVER, Free, Promise, Share, TooNarrow, ns};
+use board::{Board, FOREVER, Free, Promise, TooNarrow, ns};
 use clearance::Clearance;
+use walk::Share;
 
 /// Periods to look at first; the window grows only if that does not settle the question.
-const WINDOW_FIRST: usize = 8;
+const WINDOW_FIRST: usize = 4;
 
 /// Frames of a silent app that are given up in one decision. Where more would be, no frame ever fits.
 const GIVEN_UP_MAX: u64 = 16;
@@ -48,6 +51,11 @@ const GIVEN_UP_MAX: u64 = 16;
 #[derive(Clone, Debug)]
 pub struct Timeline {
     board: Board,
+    /// When the first group of each lane is due by its frame; as long as a decision lasts.
+    dues: Vec<i64>,
+    /// Whether that group is part of a promise.
+    promised: Vec<bool>,
+    sizes: Sizes,
     servers: Servers,
     /// Slots of the servers that pay for what an app has on the GPU, by slot number.
     payers: Vec<Payer>,
@@ -96,6 +104,13 @@ struct Best {
     due: i64,
     app: AppId,
     room: i64,
+}
+
+/// What decides whether a group is part of a promise.
+#[derive(Copy, Clone, Default, Debug)]
+struct Sizes {
+    per_group: Span,
+    group_max: Span,
 }
 
 /// Who pays for what an app has on the GPU.
@@ -173,6 +188,9 @@ impl Timeline {
     pub fn new() -> Self {
         Self {
             board: Board::new(),
+            dues: Vec::new(),
+            promised: Vec::new(),
+            sizes: Sizes::default(),
             servers: Servers::default(),
             payers: Vec::new(),
             limits: Vec::new(),
@@ -199,10 +217,13 @@ impl Timeline {
             self.enter(&mut pass, lanes, index)?;
         }
         for index in 0..lanes.len() {
-            self.consider(&mut pass, lanes, index, true)?;
+            self.promised[index] = (lanes[index].protected || self.servers.any())
+                && self.consider(&mut pass, lanes, index, true)?;
         }
         for index in 0..lanes.len() {
-            self.consider(&mut pass, lanes, index, false)?;
+            if !self.promised[index] {
+                self.consider(&mut pass, lanes, index, false)?;
+            }
             if !gives_way(&lanes[index], &pass) {
                 self.keep_free(&lanes[index], index, &pass);
             }
@@ -216,7 +237,8 @@ impl Timeline {
     fn enter(&mut self, pass: &mut Pass<'_>, lanes: &[Lane], index: usize) -> Result<(), Again> {
         let lane = &lanes[index];
         // Work beyond a promise must leave room for the next ones of its own app, too.
-        let outside = |head: Head| !is_within_ledger(lane, &head, &pass.context.config);
+        let sizes = self.sizes;
+        let outside = |head: Head| !is_within_ledger(lane, &head, sizes);
         let beyond = lane.has_budget() && lane.head.is_some_and(outside);
         if beyond {
             self.promise(lane, index, pass);
@@ -237,7 +259,7 @@ impl Timeline {
     fn is_feasible(&mut self, pass: &Pass<'_>) -> Result<bool, Again> {
         let ready = pass.ready.conservative;
         let free = self.board.free_for_all(ready, pass.widest)?;
-        Ok(free.until >= ready - pass.context.config.per_group().as_signed_ns())
+        Ok(free.until >= ready - self.sizes.per_group.as_signed_ns())
     }
 
     /// Notes until when the GPU may be busy for the promises of more important apps, which are on the board by
@@ -249,7 +271,7 @@ impl Timeline {
             _ if !lane.has_budget() => true,
             None => return Ok(()),
             Some(_) => {
-                let due = self.board.due_of(lane, lane.target);
+                let due = self.dues[index];
                 let first = due < pass.first_due;
                 pass.first_due = pass.first_due.min(due);
                 first
@@ -267,12 +289,12 @@ impl Timeline {
     }
 
     /// Moves the target of a frame on that cannot meet it any more.
-    fn aim(&mut self, lane: &mut Lane, ready: &Ready, config: &Config) {
+    fn aim(&mut self, lane: &mut Lane, ready: &Ready) {
         if lane.clock.is_own() {
             return;
         }
         let Some(head) = lane.head else {
-            return self.give_up_hopeless_frames(lane, ready, config);
+            return self.give_up_hopeless_frames(lane, ready);
         };
         let earliest = ready.optimistic + head.optimistic.as_signed_ns();
         lane.target = lane.target.max(self.board.period_at(lane, earliest));
@@ -283,8 +305,8 @@ impl Timeline {
     ///
     /// Without this the reservation of a silent app would follow the present and take time in every period,
     /// although the app is entitled to it in every stride only.
-    fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready, config: &Config) {
-        let rest = owed(lane, config);
+    fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready) {
+        let rest = owed(lane, self.sizes);
         let frames = (0..GIVEN_UP_MAX).map(|frame| lane.target + frame * lane.stride.periods());
         let hopeful = frames.into_iter().find(|target| self.board.due_of(lane, *target) >= ready.free + rest);
         lane.target = hopeful.unwrap_or(lane.target);
@@ -297,9 +319,9 @@ impl Timeline {
     /// Adds what `lane` owes to the board: its frame, those to come, and what it has on the GPU.
     fn promise(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
         if let Some(due) = lane.on_gpu_due.filter(|_| lane.has_budget() || lane.protected) {
-            self.board.promise(Promise { due: ns(due), ..Promise::without_span(owner) });
+            self.board.promise_end(ns(due), owner);
         }
-        let (rest, etpf) = (owed(lane, &pass.context.config), lane.etpf.as_signed_ns());
+        let (rest, etpf) = (owed(lane, self.sizes), lane.etpf.as_signed_ns());
         if lane.protected && !lane.has_budget() {
             self.promise_server(lane, owner, pass);
         } else if lane.clock.is_own() {
@@ -328,17 +350,16 @@ impl Timeline {
     /// What the first group of the lane at `index` may claim.
     fn standing(&self, context: &Context, lanes: &[Lane], index: usize, head: &Head) -> Standing {
         let lane = &lanes[index];
-        let config = &context.config;
         let framed = Standing {
-            due: self.board.due_of(lane, lane.target),
-            protected: lane.is_protected_now() && head.conservative <= config.tuning.group_max,
+            due: self.dues[index],
+            protected: lane.is_protected_now() && head.conservative <= self.sizes.group_max,
             contract: index,
             rests: None,
         };
         if !self.servers.any() || lane.has_budget() {
             return framed;
         }
-        let need = charge(head, config);
+        let need = charge(head, &context.config);
         match self.servers.claim(context.now, lanes, index, need) {
             Claim::Rests { until } => Standing { rests: Some(until), ..framed },
             Claim::BestEffort { .. } => framed,
@@ -347,7 +368,7 @@ impl Timeline {
                 let covers = |server: &Server| need <= server.reserve().budget;
                 let protected = lanes[contract].protected
                     && self.servers.get(payer).is_some_and(covers)
-                    && head.conservative <= config.tuning.group_max;
+                    && head.conservative <= self.sizes.group_max;
                 Standing { due: ns(at), protected, contract, rests: None }
             }
         }
@@ -361,7 +382,7 @@ impl Timeline {
         if !lane.has_budget() || lane.front.enqueued <= lane.etpf {
             return;
         }
-        let beyond = lane.front.remaining(lane.etpf).as_signed_ns() - owed(lane, &pass.context.config);
+        let beyond = lane.front.remaining(lane.etpf).as_signed_ns() - owed(lane, self.sizes);
         if beyond > 0 && !lane.clock.is_own() {
             self.board.promise_frames(lane, owner, beyond, 0);
         }
@@ -382,7 +403,8 @@ impl Timeline {
             }
             self.lapse = self.lapse.min(suspended + 1);
         }
-        let beyond = |head: Head| !lane.is_protected_now() || !is_within_ledger(lane, &head, config);
+        let sizes = self.sizes;
+        let beyond = |head: Head| !lane.is_protected_now() || !is_within_ledger(lane, &head, sizes);
         let (mut release, mut span) = match lane.head {
             Some(head) if lane.protected && beyond(head) => ((planned + period).max(now), etpf),
             _ if begun => (planned, rest),
@@ -390,7 +412,7 @@ impl Timeline {
         };
         let deadline = period - lane.tail.as_signed_ns();
         // What the first group waits for on its way to the GPU is over by the time that it is free for it.
-        let charged = config.per_group().as_signed_ns();
+        let charged = sizes.per_group.as_signed_ns();
         while release < self.board.end() && !self.board.is_full() {
             let due = release + deadline;
             // What is late even without another group binds none.
@@ -405,20 +427,20 @@ impl Timeline {
     }
 
     /// Whether the first group of a lane may go, and whether it goes before those seen so far.
-    /// Looks at protected groups only, or at all others.
+    /// Looks at protected groups only, or at all others; says whether it did.
     fn consider(
         &mut self,
         pass: &mut Pass<'_>,
         lanes: &mut [Lane],
         index: usize,
         protected: bool,
-    ) -> Result<(), Again> {
+    ) -> Result<bool, Again> {
         let Some(head) = lanes[index].head else {
-            return Ok(());
+            return Ok(false);
         };
         let standing = self.standing(pass.context, lanes, index, &head);
         if standing.protected != protected {
-            return Ok(());
+            return Ok(false);
         }
         let (lane, due) = (&lanes[index], standing.due);
         let length = head.conservative.as_signed_ns();
@@ -452,7 +474,7 @@ impl Timeline {
             }
         };
         lanes[index].hold = hold;
-        Ok(())
+        Ok(true)
     }
 
     /// Until when the GPU may be busy with a group of `lane`.
@@ -494,6 +516,8 @@ impl Policy for Timeline {
 
     fn prepare(&mut self, config: &Config) {
         self.board.prepare(config.apps_max as usize);
+        self.dues = vec![0; config.apps_max as usize];
+        self.promised = vec![false; config.apps_max as usize];
         self.limits = vec![None; config.apps_max as usize];
         self.shed = vec![false; config.apps_max as usize];
         self.servers.prepare(config.apps_max as usize, Deadlines::AtPeriods);
@@ -555,7 +579,12 @@ impl Policy for Timeline {
         }
         self.board.open(context, window);
         let ready = Ready::new(context);
-        lanes.iter_mut().for_each(|lane| self.aim(lane, &ready, &context.config));
+        self.sizes =
+            Sizes { per_group: context.config.per_group(), group_max: context.config.tuning.group_max };
+        for (index, lane) in lanes.iter_mut().enumerate() {
+            self.aim(lane, &ready);
+            self.dues[index] = self.board.due_of(lane, lane.target);
+        }
         loop {
             match self.scan(context, lanes, window) {
                 Ok(choice) => {
@@ -575,10 +604,10 @@ impl Policy for Timeline {
 
 /// What is still owed to the front frame of a lane. A protected frame is owed what it was promised and no
 /// more, and nothing from the first group on that is beyond it: that one needs slack.
-fn owed(lane: &Lane, config: &Config) -> i64 {
+fn owed(lane: &Lane, sizes: Sizes) -> i64 {
     let reserved = lane.front.reserved(lane.etpf);
     let owed = match lane.head {
-        Some(head) if lane.protected && !is_within_ledger(lane, &head, config) => Span::ZERO,
+        Some(head) if lane.protected && !is_within_ledger(lane, &head, sizes) => Span::ZERO,
         _ if lane.protected => reserved.min(lane.etpf).saturating_sub(lane.front.dispatched),
         _ => reserved.saturating_sub(lane.front.dispatched),
     };
@@ -591,9 +620,9 @@ fn charge(head: &Head, config: &Config) -> Span {
 }
 
 /// Whether the first group of a lane is part of what its frame was promised.
-fn is_within_ledger(lane: &Lane, head: &Head, config: &Config) -> bool {
-    let fits = lane.front.dispatched + head.conservative + config.per_group() <= lane.etpf;
-    fits && head.conservative <= config.tuning.group_max
+fn is_within_ledger(lane: &Lane, head: &Head, sizes: Sizes) -> bool {
+    let fits = lane.front.dispatched + head.conservative + sizes.per_group <= lane.etpf;
+    fits && head.conservative <= sizes.group_max
 }
 
 /// Whether no time is kept free for the group that waits: it does not fit, and its deadline is over, so that

@@ -1,0 +1,276 @@
+//! What frames of one display owe, summed up by the period that they are due at the end of.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::board::{COLUMNS, Free, ns, time_of};
+use super::walk::Walk;
+use crate::refresh::{Period, Refresh};
+use crate::scheduler::Lane;
+use crate::time::Time;
+
+/// The frames of one display.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Columns {
+    refresh: Option<Refresh>,
+    now: Time,
+    current: Period,
+    /// Starts of the periods from the current one on.
+    starts: Vec<i64>,
+    known: usize,
+    /// Columns whose periods end inside the window.
+    window: usize,
+    /// Columns that are filled in, inside the window.
+    used: usize,
+    /// Work that is released in the period itself.
+    own: Vec<i64>,
+    /// Work that is released a period before.
+    early: Vec<i64>,
+    /// Of both, what is released and not there, or was due before.
+    absent_own: Vec<i64>,
+    absent_early: Vec<i64>,
+    /// The most important lane with work there.
+    owner: Vec<usize>,
+    /// Work that is released in this period and in each one after it, as long as it is not settled.
+    steady: Vec<i64>,
+    steady_owner: Vec<usize>,
+    unsettled: bool,
+}
+
+impl Columns {
+    pub(super) fn prepare(&mut self) {
+        self.starts = vec![0; COLUMNS + 1];
+        (self.own, self.early, self.steady) = (vec![0; COLUMNS], vec![0; COLUMNS], vec![0; COLUMNS]);
+        (self.absent_own, self.absent_early) = (vec![0; COLUMNS], vec![0; COLUMNS]);
+        (self.owner, self.steady_owner) = (vec![usize::MAX; COLUMNS], vec![usize::MAX; COLUMNS]);
+    }
+
+    /// Forgets all work; looks at `window` periods. Says when the last of them ends.
+    pub(super) fn open(&mut self, refresh: &Refresh, now: Time, window: usize) -> i64 {
+        self.move_to(refresh, now);
+        self.know(window + 3);
+        self.close();
+        self.window = window;
+        self.starts[window]
+    }
+
+    /// The same with all periods that end by `end`.
+    pub(super) fn open_until(&mut self, refresh: &Refresh, now: Time, end: i64) {
+        self.close();
+        self.move_to(refresh, now);
+        let mut window = 0;
+        while window + 3 < COLUMNS && {
+            self.know(window + 3);
+            self.starts[window + 1] <= end
+        } {
+            window += 1;
+        }
+        self.window = window;
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.window > 0
+    }
+
+    /// Forgets all work.
+    pub(super) fn close(&mut self) {
+        self.window = 0;
+        if self.used == 0 {
+            return;
+        }
+        self.own[..self.used].fill(0);
+        self.early[..self.used].fill(0);
+        self.absent_own[..self.used].fill(0);
+        self.absent_early[..self.used].fill(0);
+        self.owner[..self.used].fill(usize::MAX);
+        if self.unsettled {
+            self.steady[..self.used].fill(0);
+            self.steady_owner[..self.used].fill(usize::MAX);
+        }
+        (self.used, self.unsettled) = (0, false);
+    }
+
+    fn move_to(&mut self, refresh: &Refresh, now: Time) {
+        self.now = now;
+        let same = self.refresh == Some(*refresh) && self.known > 1;
+        if same && (self.starts[0]..self.starts[1]).contains(&ns(now)) {
+            return;
+        }
+        self.refresh = Some(*refresh);
+        self.current = refresh.period_at(now);
+        self.known = 0;
+    }
+
+    /// Works out the starts of the first `count` periods.
+    fn know(&mut self, count: usize) {
+        let Some(refresh) = self.refresh else {
+            return;
+        };
+        for index in self.known..count.min(COLUMNS + 1) {
+            self.starts[index] = ns(refresh.start(self.current + index as u64));
+        }
+        self.known = self.known.max(count.min(COLUMNS + 1));
+    }
+
+    fn column(&self, period: Period) -> usize {
+        usize::try_from(period.0.saturating_sub(self.current.0)).unwrap_or(usize::MAX)
+    }
+
+    /// The period that a time falls in.
+    pub(super) fn period_at(&self, time: i64) -> Period {
+        // Nearly always the current period or the next one.
+        if self.known > 2 && time < self.starts[2] {
+            return self.current + u64::from(time >= self.starts[1]);
+        }
+        let ahead = self.starts[..self.known].partition_point(|start| *start <= time);
+        match self.refresh {
+            Some(refresh) if ahead == self.known => refresh.period_at(time_of(time)),
+            _ => self.current + ahead.saturating_sub(1) as u64,
+        }
+    }
+
+    /// When a period ends.
+    pub(super) fn end_of(&self, period: Period) -> i64 {
+        let next = self.column(period).saturating_add(1);
+        match self.refresh {
+            Some(refresh) if next >= self.known => ns(refresh.end(period)),
+            _ => self.starts[next],
+        }
+    }
+
+    /// Adds what `lane` owes at its target, and `etpf` in each frame after it; says when the first promise beyond
+    /// the window that ends at `end` is released, and its span.
+    pub(super) fn reserve(
+        &mut self,
+        lane: &Lane,
+        owner: usize,
+        rest: i64,
+        etpf: i64,
+        end: i64,
+    ) -> (i64, i64) {
+        let (stride, early) = (lane.stride.get() as usize, lane.stride.lead() > 0);
+        let (mut column, mut span) = (self.column(lane.target), rest);
+        if (lane.is_late() || lane.head.is_none() && self.is_released(lane)) && column < self.window {
+            let absent = if early { &mut self.absent_early } else { &mut self.absent_own };
+            absent[column] += rest;
+        }
+        if stride == 1 && column < self.window {
+            self.add(column, rest, owner, false);
+            self.add_steady(column + 1, etpf, owner);
+            return (end, etpf);
+        }
+        while column < self.window {
+            self.add(column, span, owner, early);
+            (column, span) = (column.saturating_add(stride), etpf);
+        }
+        let release = column.saturating_sub(usize::from(early));
+        if release < self.known { (self.starts[release], span) } else { (end, span) }
+    }
+
+    fn add(&mut self, column: usize, span: i64, owner: usize, early: bool) {
+        if span > 0 {
+            let spans = if early { &mut self.early } else { &mut self.own };
+            spans[column] += span;
+            self.owner[column] = self.owner[column].min(owner);
+            self.used = self.used.max(column + 1);
+        }
+    }
+
+    /// Adds work to a column and to each one after it.
+    fn add_steady(&mut self, column: usize, span: i64, owner: usize) {
+        if span > 0 && column < self.window {
+            self.steady[column] += span;
+            self.steady_owner[column] = self.steady_owner[column].min(owner);
+            (self.used, self.unsettled) = (self.window, true);
+        }
+    }
+
+    /// Puts work of each period into its columns.
+    fn settle(&mut self) {
+        if !core::mem::take(&mut self.unsettled) {
+            return;
+        }
+        let (mut span, mut owner) = (0, usize::MAX);
+        for column in 0..self.used {
+            span += core::mem::take(&mut self.steady[column]);
+            owner = owner.min(core::mem::replace(&mut self.steady_owner[column], usize::MAX));
+            self.own[column] += span;
+            self.owner[column] = self.owner[column].min(owner);
+        }
+    }
+
+    /// Whether the frame for the target of `lane` may have begun. Before its origin a display is in its first
+    /// period, which has not begun.
+    fn is_released(&self, lane: &Lane) -> bool {
+        let begins = Period(lane.target.0.saturating_sub(lane.stride.lead()));
+        begins < self.current || begins == self.current && self.starts[0] <= ns(self.now)
+    }
+
+    /// Columns to look at, all settled.
+    pub(super) fn settled(&mut self) -> usize {
+        self.settle();
+        self.used
+    }
+
+    /// When the promises of a column are due.
+    pub(super) fn due(&self, column: usize) -> i64 {
+        self.starts[column + 1]
+    }
+
+    /// Whether a column has promises that are due before `before`.
+    pub(super) fn counts(&self, column: usize, before: i64) -> bool {
+        self.own[column] + self.early[column] > 0 && self.due(column) < before
+    }
+
+    /// Hands the work of a column to a walk that has come to its end: all of it, or what is not absent.
+    pub(super) fn hand_over(&self, column: usize, all: bool, walk: &mut Walk<'_>) {
+        let before = if column == 0 { i64::MIN } else { self.starts[column - 1] };
+        let (own, early) = self.work(column, all);
+        if early > 0 {
+            walk.add(before, early, Some(self.owner[column]));
+        }
+        if own > 0 {
+            walk.add(self.starts[column], own, Some(self.owner[column]));
+        }
+    }
+
+    /// The work of a column that is released in it, and before it.
+    fn work(&self, column: usize, all: bool) -> (i64, i64) {
+        let (own, early) = (self.own[column], self.early[column]);
+        if all { (own, early) } else { (own - self.absent_own[column], early - self.absent_early[column]) }
+    }
+
+    /// Walks back from the end of the window to `ready`, as [`Walk`] does where there is nothing but these columns:
+    /// work is released at the start of its period or one period before, so two sums hold what is not done.
+    ///
+    /// `free` is what is known without them. So much work comes in that sticks out of the window, released in its
+    /// last period.
+    pub(super) fn walk(&mut self, ready: i64, before: i64, all: bool, comes_in: i64, free: Free) -> Free {
+        let mut free = free;
+        let used = self.settled();
+        let (mut at, mut spilled) = (self.starts[self.window], comes_in);
+        for column in (0..if comes_in > 0 { self.window } else { used }).rev() {
+            let (own, early) = if self.due(column) < before { self.work(column, all) } else { (0, 0) };
+            if own + early + spilled == 0 {
+                continue;
+            }
+            if own + early > 0 {
+                free.owner = Some(self.owner[column]);
+            }
+            at = at.min(self.due(column)).max(ready);
+            let start = self.starts[column];
+            let room = (at - start.max(ready)).max(0);
+            let released = own + spilled;
+            let done = released.min(room);
+            // What does not fit behind its release was late in any case.
+            let left = if start >= ready { 0 } else { released - done };
+            let done_early = early.min(room - done);
+            at -= done + done_early;
+            spilled = left + early - done_early;
+            if spilled == 0 {
+                free.until = at;
+            }
+        }
+        if spilled > 0 { Free { until: ready - spilled, ..free } } else { free }
+    }
+}
