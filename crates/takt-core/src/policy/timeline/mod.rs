@@ -1,13 +1,16 @@
 //! `timeline`: keep every promise, and give the rest away.
 //!
-//! * **Contracts.** Frames of a display, or frames by an app's own clock. Each makes *promises*: a span of GPU
-//!   time between a release and a due date. *Protected* is the longest prefix of apps, by importance, whose
-//!   contracts pass the offline test together ([`Lane::protected`]). Apps with a server are best effort here.
+//! * **Contracts.** Frames of a display, frames by an app's own clock, or a bandwidth server. Each makes
+//!   *promises*: a span of GPU time between a release and a due date. *Protected* is the longest prefix of apps,
+//!   by importance, whose contracts pass the offline test together ([`Lane::protected`]).
 //! * **Rules.** A protected group is bound by the protected promises that are due before its own, and, as
 //!   long as estimates can be wrong, by those of more important apps; every other group is bound by all
 //!   protected promises, and by what more important apps have. A group that would break a promise that binds
-//!   it is held. Of the others, the earliest due goes first, ties to the more important app. Work of a
-//!   protected app beyond what its frame was promised is owed nothing, but is bound as its other groups are.
+//!   it is held. Of the others, the earliest due goes first, ties to the more important app.
+//! * **Beyond a promise.** Work of a protected app beyond what its frame was promised is owed nothing, and leaves
+//!   room for the next promise of its app. A promise that cannot be kept beside those of more important apps
+//!   binds none of their groups: an app used more than it was promised, and importance decides who suffers.
+//! * **Servers.** A group goes by the deadline of the budget that covers it ([`accounts`]).
 //! * **The GPU.** The policy does not know how it executes. It is told when everything in flight is over, and
 //!   which dispatched work one more group can still make late ([`Lane::on_gpu_due`]): the due date of that
 //!   work is a promise without a span.
@@ -17,35 +20,32 @@
 //!   a contract ([`clearance`]).
 //! * **Assumptions.** Groups run no longer than their conservative prediction, frames and jobs stay within
 //!   what they were promised, and are released as their contract says. Then no protected app misses a
-//!   deadline, whatever the others do. That is the aim: `takt prove` tests it, and ADR 0039 says which random
-//!   sets still break it.
+//!   deadline, whatever less important apps do. `takt prove` tests that; ADR 0039 has its figures.
 //! * **Cost.** Linear in apps times the periods looked at, rarely more than [`WINDOW_FIRST`]; no allocation.
 
+mod accounts;
 mod board;
 mod clearance;
 mod columns;
+mod promises;
 mod walk;
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::bandwidth::Server;
-use super::servers::{Claim, Deadlines, Servers};
 use super::{Context, Ended, Policy};
 use crate::app::AppId;
 use crate::config::Config;
 use crate::event::Hold;
 use crate::scheduler::{Head, Lane};
 use crate::time::{Span, Time};
-use board::{Board, FOREVER, Free, Promise, TooNarrow, ns};
+use accounts::{Accounts, Standing};
+use board::{Board, FOREVER, Free, TooNarrow, ns};
 use clearance::Clearance;
-use walk::Share;
+use promises::{Sizes, is_within_ledger};
 
 /// Periods to look at first; the window grows only if that does not settle the question.
 const WINDOW_FIRST: usize = 4;
-
-/// Frames of a silent app that are given up in one decision. Where more would be, no frame ever fits.
-const GIVEN_UP_MAX: u64 = 16;
 
 /// The timeline of promises.
 #[derive(Clone, Debug)]
@@ -56,9 +56,7 @@ pub struct Timeline {
     /// Whether that group is part of a promise.
     promised: Vec<bool>,
     sizes: Sizes,
-    servers: Servers,
-    /// Slots of the servers that pay for what an app has on the GPU, by slot number.
-    payers: Vec<Payer>,
+    accounts: Accounts,
     /// Until when the GPU may be busy for the promises of more important apps, by lane.
     limits: Vec<Option<Free>>,
     all_limits: bool,
@@ -104,33 +102,6 @@ struct Best {
     due: i64,
     app: AppId,
     room: i64,
-}
-
-/// What decides whether a group is part of a promise.
-#[derive(Copy, Clone, Default, Debug)]
-struct Sizes {
-    per_group: Span,
-    group_max: Span,
-}
-
-/// Who pays for what an app has on the GPU.
-#[derive(Copy, Clone, Default, Debug)]
-struct Payer {
-    slot: Option<usize>,
-    /// More than one server does, so that it is not known which of them gets back what was not used.
-    several: bool,
-}
-
-/// What the first group of a lane may claim.
-#[derive(Copy, Clone, Debug)]
-struct Standing {
-    due: i64,
-    /// It is part of what was promised.
-    protected: bool,
-    /// Where the lane is whose contract that is.
-    contract: usize,
-    /// It waits for the budget of its server.
-    rests: Option<Time>,
 }
 
 /// When the GPU is free for a group that is picked now.
@@ -191,8 +162,7 @@ impl Timeline {
             dues: Vec::new(),
             promised: Vec::new(),
             sizes: Sizes::default(),
-            servers: Servers::default(),
-            payers: Vec::new(),
+            accounts: Accounts::default(),
             limits: Vec::new(),
             all_limits: false,
             shed: Vec::new(),
@@ -217,7 +187,7 @@ impl Timeline {
             self.enter(&mut pass, lanes, index)?;
         }
         for index in 0..lanes.len() {
-            self.promised[index] = (lanes[index].protected || self.servers.any())
+            self.promised[index] = (lanes[index].protected || self.accounts.servers.any())
                 && self.consider(&mut pass, lanes, index, true)?;
         }
         for index in 0..lanes.len() {
@@ -288,146 +258,19 @@ impl Timeline {
         Ok(())
     }
 
-    /// Moves the target of a frame on that cannot meet it any more.
-    fn aim(&mut self, lane: &mut Lane, ready: &Ready) {
-        if lane.clock.is_own() {
-            return;
-        }
-        let Some(head) = lane.head else {
-            return self.give_up_hopeless_frames(lane, ready);
-        };
-        let earliest = ready.optimistic + head.optimistic.as_signed_ns();
-        lane.target = lane.target.max(self.board.period_at(lane, earliest));
-    }
-
-    /// Moves the target of an app that has not submitted its frame on by whole strides, as long as not even an
-    /// immediate start could finish in time what is reserved for it.
-    ///
-    /// Without this the reservation of a silent app would follow the present and take time in every period,
-    /// although the app is entitled to it in every stride only.
-    fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready) {
-        let rest = owed(lane, self.sizes);
-        let frames = (0..GIVEN_UP_MAX).map(|frame| lane.target + frame * lane.stride.periods());
-        let hopeful = frames.into_iter().find(|target| self.board.due_of(lane, *target) >= ready.free + rest);
-        lane.target = hopeful.unwrap_or(lane.target);
-        lane.target = lane.target.max(self.board.period_at(lane, ready.optimistic));
-        if rest > 0 {
-            self.lapse = self.lapse.min(self.board.due_of(lane, lane.target) - rest + 1);
-        }
-    }
-
-    /// Adds what `lane` owes to the board: its frame, those to come, and what it has on the GPU.
-    fn promise(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
-        if let Some(due) = lane.on_gpu_due.filter(|_| lane.has_budget() || lane.protected) {
-            self.board.promise_end(ns(due), owner);
-        }
-        let (rest, etpf) = (owed(lane, self.sizes), lane.etpf.as_signed_ns());
-        if lane.protected && !lane.has_budget() {
-            self.promise_server(lane, owner, pass);
-        } else if lane.clock.is_own() {
-            self.promise_own_clock(lane, owner, rest, pass);
-        } else if rest > 0 || etpf > 0 {
-            self.board.promise_frames(lane, owner, rest, etpf);
-        }
-    }
-
-    /// What is left of the budget of a server by its deadline, and its share of the GPU from there on: then
-    /// whatever comes, whenever it comes, is promised no more than that.
-    fn promise_server(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
-        let slot = lane.app.index();
-        let Some(server) = self.servers.get(slot) else {
-            return;
-        };
-        let (due, span) = server.promise(pass.context.now, self.servers.is_busy(slot));
-        let reserve = server.reserve();
-        let (budget, period) = (reserve.budget.as_signed_ns(), reserve.period.as_signed_ns());
-        let share = Share::of(budget, period);
-        let (due, span) = (ns(due), span.as_signed_ns());
-        let first = Promise { release: i64::MIN, due, span, owner, absent: false, share };
-        self.board.promise_share(first, budget);
-    }
-
     /// What the first group of the lane at `index` may claim.
     fn standing(&self, context: &Context, lanes: &[Lane], index: usize, head: &Head) -> Standing {
         let lane = &lanes[index];
-        let framed = Standing {
-            due: self.dues[index],
-            protected: lane.is_protected_now() && head.conservative <= self.sizes.group_max,
-            contract: index,
-            rests: None,
-        };
-        if !self.servers.any() || lane.has_budget() {
+        let protected = lane.is_protected_now() && head.conservative <= self.sizes.group_max;
+        let framed = Standing { due: self.dues[index], protected, contract: index, rests: None };
+        if lane.has_budget() || !self.accounts.servers.any() {
             return framed;
         }
-        let need = charge(head, &context.config);
-        match self.servers.claim(context.now, lanes, index, need) {
-            Claim::Rests { until } => Standing { rests: Some(until), ..framed },
-            Claim::BestEffort { .. } => framed,
-            Claim::Deadline { at, payer, .. } => {
-                let contract = self.servers.lane(payer).unwrap_or(index);
-                let covers = |server: &Server| need <= server.reserve().budget;
-                let protected = lanes[contract].protected
-                    && self.servers.get(payer).is_some_and(covers)
-                    && head.conservative <= self.sizes.group_max;
-                Standing { due: ns(at), protected, contract, rests: None }
-            }
-        }
+        self.accounts.standing(context, lanes, index, head, framed)
     }
 
-    /// Keeps time free for what a lane has beyond its promises, from those that are less important.
-    fn keep_free(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
-        if !lane.protected || self.shed[owner] {
-            return self.promise(lane, owner, pass);
-        }
-        if !lane.has_budget() || lane.front.enqueued <= lane.etpf {
-            return;
-        }
-        let beyond = lane.front.remaining(lane.etpf).as_signed_ns() - owed(lane, self.sizes);
-        if beyond > 0 && !lane.clock.is_own() {
-            self.board.promise_frames(lane, owner, beyond, 0);
-        }
-    }
-
-    /// Frames by the app's own clock: the next one is released now at the earliest. So is what waits behind
-    /// work that was not promised: it is unknown when that goes.
-    fn promise_own_clock(&mut self, lane: &Lane, owner: usize, rest: i64, pass: &Pass<'_>) {
-        let (now, etpf) = (pass.ready.now, lane.etpf.as_signed_ns());
-        let config = &pass.context.config;
-        let period = lane.grid.period_span().as_signed_ns();
-        let begun = lane.front.enqueued > Span::ZERO;
-        let planned = ns(lane.release_of(lane.target));
-        if lane.head.is_none() {
-            let suspended = planned.saturating_add(period.saturating_mul(config.tuning.suspend_after.into()));
-            if now > suspended {
-                return;
-            }
-            self.lapse = self.lapse.min(suspended + 1);
-        }
-        let sizes = self.sizes;
-        let beyond = |head: Head| !lane.is_protected_now() || !is_within_ledger(lane, &head, sizes);
-        let (mut release, mut span) = match lane.head {
-            Some(head) if lane.protected && beyond(head) => ((planned + period).max(now), etpf),
-            _ if begun => (planned, rest),
-            _ => (planned.max(now), rest),
-        };
-        let deadline = period - lane.tail.as_signed_ns();
-        // What the first group waits for on its way to the GPU is over by the time that it is free for it.
-        let charged = sizes.per_group.as_signed_ns();
-        while release < self.board.end() && !self.board.is_full() {
-            let due = release + deadline;
-            // What is late even without another group binds none.
-            if span > 0 && (release >= now || due >= pass.ready.free + span - charged) {
-                let absent = begun && lane.head.is_none() && release == planned;
-                self.board.promise(Promise { release, due, span, owner, absent, share: Share::default() });
-            }
-            // A frame that has not begun begins now at the earliest.
-            (release, span) = ((release + period).max(now), etpf);
-        }
-        self.board.goes_on();
-    }
-
-    /// Whether the first group of a lane may go, and whether it goes before those seen so far.
-    /// Looks at protected groups only, or at all others; says whether it did.
+    /// Whether the first group of a lane may go, and whether it goes before those seen so far. Looks at protected
+    /// groups only, or at all others; says whether it did.
     fn consider(
         &mut self,
         pass: &mut Pass<'_>,
@@ -442,39 +285,53 @@ impl Timeline {
         if standing.protected != protected {
             return Ok(false);
         }
-        let (lane, due) = (&lanes[index], standing.due);
-        let length = head.conservative.as_signed_ns();
+        let lane = &lanes[index];
         let hold = if head.conservative >= Span::FOREVER {
             Some(Hold::Unbounded)
         } else if let Some(until) = standing.rests {
             self.lapse = self.lapse.min(ns(until));
             Some(Hold::NoBudget { until })
-        } else if let Some(best) = pass.best.filter(|best| best.due <= due) {
+        } else if let Some(best) = pass.best.filter(|best| best.due <= standing.due) {
             // It is behind in any case; whether it would fit does not matter.
             Some(Hold::Behind { app: best.app })
         } else if let Some(app) = pass.clearance.delayed(lane, head.conservative).filter(|_| !protected) {
             self.lapse = self.lapse.min(pass.clearance.lapse());
             Some(Hold::Clears { app })
         } else {
-            let free = self.free_for(pass, &standing, &head)?;
-            let room = free.until - pass.ready.conservative - 1;
-            let fits = length <= room;
-            // Without an owner the window is the limit, and a wider one may show more.
-            let wanted = if fits { pass.context.config.tuning.stretch.as_signed_ns() } else { length };
-            if free.owner.is_none() && room < wanted && !pass.widest {
-                return Err(Again::Wider);
-            }
-            if fits {
-                let room = room.min(pass.clearance.room(lane));
-                pass.best = Some(Best { index, due, app: lane.app, room });
-                hold_behind(lanes, index);
-                None
-            } else {
-                Some(free.owner.map_or(Hold::NoSlot, |owner| Hold::Protects { app: lanes[owner].app }))
-            }
+            self.choose_if_it_fits(pass, lanes, index, &head, &standing)?
         };
         lanes[index].hold = hold;
         Ok(true)
+    }
+
+    /// Prefers the lane at `index` to those seen so far, unless its group would break a promise.
+    fn choose_if_it_fits(
+        &mut self,
+        pass: &mut Pass<'_>,
+        lanes: &mut [Lane],
+        index: usize,
+        head: &Head,
+        standing: &Standing,
+    ) -> Result<Option<Hold>, Again> {
+        let free = self.free_for(pass, standing, head)?;
+        let length = head.conservative.as_signed_ns();
+        let room = free.until - pass.ready.conservative - 1;
+        let fits = length <= room;
+        // Without an owner the window is the limit, and a wider one may show more.
+        let wanted = if fits { pass.context.config.tuning.stretch.as_signed_ns() } else { length };
+        if free.owner.is_none() && room < wanted && !pass.widest {
+            return Err(Again::Wider);
+        }
+        if !fits {
+            return Ok(Some(
+                free.owner.map_or(Hold::NoSlot, |owner| Hold::Protects { app: lanes[owner].app }),
+            ));
+        }
+        let lane = &lanes[index];
+        let room = room.min(pass.clearance.room(lane));
+        pass.best = Some(Best { index, due: standing.due, app: lane.app, room });
+        hold_behind(lanes, index);
+        Ok(None)
     }
 
     /// Until when the GPU may be busy with a group of `lane`.
@@ -520,43 +377,23 @@ impl Policy for Timeline {
         self.promised = vec![false; config.apps_max as usize];
         self.limits = vec![None; config.apps_max as usize];
         self.shed = vec![false; config.apps_max as usize];
-        self.servers.prepare(config.apps_max as usize, Deadlines::AtPeriods);
-        self.payers = vec![Payer::default(); config.apps_max as usize];
+        self.accounts.prepare(config.apps_max as usize);
     }
 
     fn apps_changed(&mut self, now: Time, lanes: &[Lane]) {
-        self.servers.apps_changed(now, lanes);
+        self.accounts.servers.apps_changed(now, lanes);
     }
 
     fn submitted(&mut self, now: Time, lane: &Lane, _was_idle: bool) {
-        self.servers.submitted(now, lane);
+        self.accounts.servers.submitted(now, lane);
     }
 
     fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Time> {
-        let lane = &lanes[index];
-        let head = lane.head.filter(|_| self.servers.any() && !lane.has_budget())?;
-        let need = charge(&head, &context.config);
-        let (slot, due) = match self.servers.claim(context.now, lanes, index, need) {
-            Claim::Deadline { at, payer, .. } => (Some(payer), Some(at)),
-            _ => (None, None),
-        };
-        let payer = &mut self.payers[lane.app.index()];
-        let alone = lane.in_flight == 0;
-        *payer = Payer { slot, several: !alone && (payer.several || payer.slot != slot) };
-        if let Some(server) = slot.and_then(|slot| self.servers.get_mut(slot)) {
-            server.dispatch(need);
-        }
-        due
+        self.accounts.dispatched(context, lanes, index)
     }
 
     fn ended(&mut self, _now: Time, ended: &Ended, lane: &Lane) {
-        self.servers.ended(lane);
-        let payer = self.payers[lane.app.index()];
-        if let Some(server) =
-            payer.slot.filter(|_| !payer.several).and_then(|slot| self.servers.get_mut(slot))
-        {
-            server.refund(ended.believed.saturating_sub(ended.occupied));
-        }
+        self.accounts.ended(ended, lane);
     }
 
     fn chooses_freely(&self) -> bool {
@@ -600,29 +437,6 @@ impl Policy for Timeline {
             }
         }
     }
-}
-
-/// What is still owed to the front frame of a lane. A protected frame is owed what it was promised and no
-/// more, and nothing from the first group on that is beyond it: that one needs slack.
-fn owed(lane: &Lane, sizes: Sizes) -> i64 {
-    let reserved = lane.front.reserved(lane.etpf);
-    let owed = match lane.head {
-        Some(head) if lane.protected && !is_within_ledger(lane, &head, sizes) => Span::ZERO,
-        _ if lane.protected => reserved.min(lane.etpf).saturating_sub(lane.front.dispatched),
-        _ => reserved.saturating_sub(lane.front.dispatched),
-    };
-    owed.as_signed_ns()
-}
-
-/// What a group takes of the budget of a server: each may find the GPU idle, and wait for its way there.
-fn charge(head: &Head, config: &Config) -> Span {
-    head.conservative + config.margins.turnaround()
-}
-
-/// Whether the first group of a lane is part of what its frame was promised.
-fn is_within_ledger(lane: &Lane, head: &Head, sizes: Sizes) -> bool {
-    let fits = lane.front.dispatched + head.conservative + sizes.per_group <= lane.etpf;
-    fits && head.conservative <= sizes.group_max
 }
 
 /// Whether no time is kept free for the group that waits: it does not fit, and its deadline is over, so that

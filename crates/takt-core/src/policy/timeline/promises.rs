@@ -1,0 +1,148 @@
+//! What apps were promised, put on the board.
+
+use super::board::{Promise, ns};
+use super::walk::Share;
+use super::{Pass, Ready, Timeline};
+use crate::scheduler::{Head, Lane};
+use crate::time::Span;
+
+/// Frames of a silent app that are given up in one decision. Where more would be, no frame ever fits.
+const GIVEN_UP_MAX: u64 = 16;
+
+/// What decides whether a group is part of a promise.
+#[derive(Copy, Clone, Default, Debug)]
+pub(super) struct Sizes {
+    pub(super) per_group: Span,
+    pub(super) group_max: Span,
+}
+
+impl Timeline {
+    /// Moves the target of a frame on that cannot meet it any more.
+    pub(super) fn aim(&mut self, lane: &mut Lane, ready: &Ready) {
+        if lane.clock.is_own() {
+            return;
+        }
+        let Some(head) = lane.head else {
+            return self.give_up_hopeless_frames(lane, ready);
+        };
+        let earliest = ready.optimistic + head.optimistic.as_signed_ns();
+        lane.target = lane.target.max(self.board.period_at(lane, earliest));
+    }
+
+    /// Moves the target of an app that has not submitted its frame on by whole strides, as long as not even an
+    /// immediate start could finish in time what is reserved for it.
+    ///
+    /// Without this the reservation of a silent app would follow the present and take time in every period,
+    /// although the app is entitled to it in every stride only.
+    fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready) {
+        let rest = owed(lane, self.sizes);
+        let frames = (0..GIVEN_UP_MAX).map(|frame| lane.target + frame * lane.stride.periods());
+        let hopeful = frames.into_iter().find(|target| self.board.due_of(lane, *target) >= ready.free + rest);
+        lane.target = hopeful.unwrap_or(lane.target);
+        lane.target = lane.target.max(self.board.period_at(lane, ready.optimistic));
+        if rest > 0 {
+            self.lapse = self.lapse.min(self.board.due_of(lane, lane.target) - rest + 1);
+        }
+    }
+
+    /// Adds what `lane` owes to the board: its frame, those to come, and what it has on the GPU.
+    pub(super) fn promise(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
+        if let Some(due) = lane.on_gpu_due.filter(|_| lane.has_budget() || lane.protected) {
+            self.board.promise_end(ns(due), owner);
+        }
+        let (rest, etpf) = (owed(lane, self.sizes), lane.etpf.as_signed_ns());
+        if lane.protected && !lane.has_budget() {
+            self.promise_server(lane, owner, pass);
+        } else if lane.clock.is_own() {
+            self.promise_own_clock(lane, owner, rest, pass);
+        } else if rest > 0 || etpf > 0 {
+            self.board.promise_frames(lane, owner, rest, etpf);
+        }
+    }
+
+    /// What is left of the budget of a server by its deadline, and its share of the GPU from there on: then
+    /// whatever comes, whenever it comes, is promised no more than that.
+    fn promise_server(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
+        let slot = lane.app.index();
+        let Some(server) = self.accounts.servers.get(slot) else {
+            return;
+        };
+        let (due, span) = server.promise(pass.context.now, self.accounts.servers.is_busy(slot));
+        let reserve = server.reserve();
+        let (budget, period) = (reserve.budget.as_signed_ns(), reserve.period.as_signed_ns());
+        let share = Share::of(budget, period);
+        let (due, span) = (ns(due), span.as_signed_ns());
+        let first = Promise { release: i64::MIN, due, span, owner, absent: false, share };
+        self.board.promise_share(first, budget);
+    }
+
+    /// Keeps time free for what a lane has beyond its promises, from those that are less important.
+    pub(super) fn keep_free(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
+        if !lane.protected || self.shed[owner] {
+            return self.promise(lane, owner, pass);
+        }
+        if !lane.has_budget() || lane.front.enqueued <= lane.etpf {
+            return;
+        }
+        let beyond = lane.front.remaining(lane.etpf).as_signed_ns() - owed(lane, self.sizes);
+        if beyond > 0 && !lane.clock.is_own() {
+            self.board.promise_frames(lane, owner, beyond, 0);
+        }
+    }
+
+    /// Frames by the app's own clock: the next one is released now at the earliest. So is what waits behind
+    /// work that was not promised: it is unknown when that goes.
+    fn promise_own_clock(&mut self, lane: &Lane, owner: usize, rest: i64, pass: &Pass<'_>) {
+        let (now, etpf) = (pass.ready.now, lane.etpf.as_signed_ns());
+        let config = &pass.context.config;
+        let period = lane.grid.period_span().as_signed_ns();
+        let begun = lane.front.enqueued > Span::ZERO;
+        let planned = ns(lane.release_of(lane.target));
+        if lane.head.is_none() {
+            let suspended = planned.saturating_add(period.saturating_mul(config.tuning.suspend_after.into()));
+            if now > suspended {
+                return;
+            }
+            self.lapse = self.lapse.min(suspended + 1);
+        }
+        let sizes = self.sizes;
+        let beyond = |head: Head| !lane.is_protected_now() || !is_within_ledger(lane, &head, sizes);
+        let (mut release, mut span) = match lane.head {
+            Some(head) if lane.protected && beyond(head) => ((planned + period).max(now), etpf),
+            _ if begun => (planned, rest),
+            _ => (planned.max(now), rest),
+        };
+        let deadline = period - lane.tail.as_signed_ns();
+        // What the first group waits for on its way to the GPU is over by the time that it is free for it.
+        let charged = sizes.per_group.as_signed_ns();
+        while release < self.board.end() && !self.board.is_full() {
+            let due = release + deadline;
+            // What is late even without another group binds none.
+            if span > 0 && (release >= now || due >= pass.ready.free + span - charged) {
+                let absent = begun && lane.head.is_none() && release == planned;
+                self.board.promise(Promise { release, due, span, owner, absent, share: Share::default() });
+            }
+            // A frame that has not begun begins now at the earliest.
+            (release, span) = ((release + period).max(now), etpf);
+        }
+        self.board.goes_on();
+    }
+}
+
+/// What is still owed to the front frame of a lane. A protected frame is owed what it was promised and no
+/// more, and nothing from the first group on that is beyond it: that one needs slack.
+pub(super) fn owed(lane: &Lane, sizes: Sizes) -> i64 {
+    let reserved = lane.front.reserved(lane.etpf);
+    let owed = match lane.head {
+        Some(head) if lane.protected && !is_within_ledger(lane, &head, sizes) => Span::ZERO,
+        _ if lane.protected => reserved.min(lane.etpf).saturating_sub(lane.front.dispatched),
+        _ => reserved.saturating_sub(lane.front.dispatched),
+    };
+    owed.as_signed_ns()
+}
+
+/// Whether the first group of a lane is part of what its frame was promised.
+pub(super) fn is_within_ledger(lane: &Lane, head: &Head, sizes: Sizes) -> bool {
+    let fits = lane.front.dispatched + head.conservative + sizes.per_group <= lane.etpf;
+    fits && head.conservative <= sizes.group_max
+}
