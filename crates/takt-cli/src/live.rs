@@ -31,7 +31,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Answer> {
     let all = serde_json::json!({ "daemon": daemon, "apps": apps, "summary": summary });
     output::json(args.json.as_deref(), &all)?;
     if !output::is_stdout(args.json.as_deref()) {
-        output::print(&describe(&apps, &summary))?;
+        output::print(&(alarm(&daemon) + &describe(&apps, &summary)))?;
     }
     Ok(Answer::Yes)
 }
@@ -187,6 +187,16 @@ fn silent(path: &Path) -> String {
     )
 }
 
+/// That nothing is scheduled any more, if so.
+fn alarm(daemon: &Value) -> String {
+    daemon["broken"].as_str().map_or_else(String::new, |broken| {
+        format!(
+            "NOT SCHEDULED: the daemon contradicted itself and lets all apps run free ({broken}). Restart takt \
+             serve; if it was told to --record, takt replay shows where.\n"
+        )
+    })
+}
+
 fn describe(apps: &Value, summary: &Value) -> String {
     let headings = ["<app", "slot", "pid", "priority", "fps", "of", "met", "GPU", "<contract", "<admission"];
     let mut table = Table::new(&headings);
@@ -268,6 +278,13 @@ mod tests {
         assert_eq!(frames(&misses, json!(0)), [0, 0, 1, 4, 7]);
         assert_eq!(frames(&misses, Value::Null), [0, 0, 1, 4, 7], "it was never in time");
         assert_eq!(frames(&misses[..3], json!(2)), [0, 0, 1], "nothing else was late");
+    }
+
+    #[test]
+    fn a_daemon_that_schedules_nobody_says_so_first() {
+        assert_eq!(alarm(&json!({ "broken": null })), "");
+        let said = alarm(&json!({ "broken": "broken invariant 'head'" }));
+        assert!(said.starts_with("NOT SCHEDULED: ") && said.contains("'head'"), "{said}");
     }
 
     #[test]

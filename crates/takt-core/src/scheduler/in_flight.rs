@@ -88,6 +88,18 @@ impl InFlight {
         self.groups.len()
     }
 
+    /// Forgets all of them.
+    pub(super) fn clear(&mut self) {
+        self.groups.clear();
+    }
+
+    /// How many groups of that app there are, and how many of them have nothing to do.
+    pub(super) fn count_of(&self, app: AppId, generation: u32) -> (u32, u32) {
+        let of_app = |flying: &&Flying| flying.app == app && flying.generation == generation;
+        let count = |(all, free): (u32, u32), flying: &Flying| (all + 1, free + u32::from(flying.free));
+        self.groups.iter().filter(of_app).fold((0, 0), count)
+    }
+
     pub(super) fn push(&mut self, mut flying: Flying) {
         assert!(self.groups.len() < IN_FLIGHT_MAX, "places bound what is in flight");
         if flying.free {
