@@ -147,7 +147,7 @@ impl Scheduler {
             lanes: Vec::with_capacity(config.apps_max as usize),
             focus: None,
             slots: (0..config.apps_max).map(|_| slot()).collect(),
-            in_flight: InFlight::new(config.gpu),
+            in_flight: InFlight::new(&config),
             claims: Vec::with_capacity(config.apps_max as usize),
             workspace: Workspace::for_claims(config.apps_max as usize),
             surplus: 0,

@@ -262,6 +262,9 @@ mod tests {
 
         let mut config = Config { mpcg: 3, singly: true, ..Config::default() };
         config.tuning.blocking = Span::from_us(70);
+        config.tuning.late_after = Span::from_us(71);
+        config.tuning.unknown_runs_max = Span::from_us(72);
+        config.tuning.join_delay_max = Span::from_us(73);
         let mut lines = Vec::new();
         put_head(&mut lines, &meta("fifo"), Some(Start { config: &config, build: "0.1.0 (abc)" }));
         put_app(&mut lines, Time::ZERO, app, &meta("fifo").apps[1]);
@@ -281,6 +284,22 @@ mod tests {
         }
         assert_eq!(reader.next_entry(), Ok(None));
         assert!(!reader.is_cut_off());
+    }
+
+    /// They ran with these values before these had names.
+    #[test]
+    fn old_logs_have_the_values_of_old() {
+        let mut lines = Vec::new();
+        put_head(&mut lines, &meta("fifo"), Some(Start { config: &Config::default(), build: "old" }));
+        let mut head: serde_json::Value = serde_json::from_slice(&lines).unwrap();
+        let tuning = head["config"]["tuning"].as_object_mut().unwrap();
+        for name in ["late_after_ns", "unknown_runs_max_ns", "join_delay_max_ns"] {
+            assert!(tuning.remove(name).is_some(), "{name}");
+        }
+        let reader = Reader::new(head.to_string().as_bytes()).unwrap().config().unwrap().tuning;
+        assert_eq!(reader.late_after, Span::from_ms(2));
+        assert_eq!(reader.unknown_runs_max, Span::from_ms(10_000));
+        assert_eq!(reader.join_delay_max, Span::from_ms(1_000));
     }
 
     #[test]
