@@ -139,10 +139,15 @@ fn held(apps: &Value, app: &str) -> String {
     let found = of(apps, "name", app).or_else(|| of(apps, "app", app));
     let held = found.map_or(&Value::Null, |found| &found["held"]);
     match held["for_s"].as_f64() {
-        Some(for_s) if for_s >= HELD_LONG_S => format!(
-            "{app} has been held back for {for_s:.0} s ({}); a higher priority or reserved time would help it.\n",
-            text(held, "why")
-        ),
+        Some(for_s) if for_s >= HELD_LONG_S => {
+            let promise =
+                held["promise"].as_str().map_or_else(String::new, |said| format!(", promised {said}"));
+            format!(
+                "{app} has been held back for {for_s:.0} s ({}{promise}); a higher priority or reserved time would \
+                 help it.\n",
+                text(held, "why")
+            )
+        }
         _ => String::new(),
     }
 }
@@ -285,6 +290,17 @@ mod tests {
         assert_eq!(alarm(&json!({ "broken": null })), "");
         let said = alarm(&json!({ "broken": "broken invariant 'head'" }));
         assert!(said.starts_with("NOT SCHEDULED: ") && said.contains("'head'"), "{said}");
+    }
+
+    #[test]
+    fn whoever_is_held_back_for_long_learns_for_which_promise() {
+        let apps = |promise: Value| {
+            let held = json!({ "why": "protects dial", "for_s": 12.3, "promise": promise });
+            json!([{ "name": "flood", "app": 3, "held": held }])
+        };
+        let said = held(&apps(json!("60 fps, 3.0 ms")), "flood");
+        assert!(said.contains("for 12 s (protects dial, promised 60 fps, 3.0 ms); "), "{said}");
+        assert!(held(&apps(Value::Null), "3").contains("for 12 s (protects dial); "));
     }
 
     #[test]

@@ -280,6 +280,8 @@ pub struct HeldAnswer {
     pub why: String,
     /// For so many seconds nothing of it was let go.
     pub for_s: f64,
+    /// What the app was promised, in a few words, that it waits for, if it waits for a promise.
+    pub promise: Option<String>,
 }
 
 impl Answer {
