@@ -153,7 +153,7 @@ impl Scheduler {
     }
 
     /// Of what one app has, without a look at all that waits; its groups in flight are counted if so told.
-    #[inline]
+    #[inline(always)]
     fn fault_of<const COUNT: bool>(&self, app: AppId) -> Option<Invariant> {
         let slot = self.slots.get(app.index())?;
         let Some(index) = slot.lane else {
