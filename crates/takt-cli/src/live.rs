@@ -31,7 +31,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Answer> {
     let all = serde_json::json!({ "daemon": daemon, "apps": apps, "summary": summary });
     output::json(args.json.as_deref(), &all)?;
     if !output::is_stdout(args.json.as_deref()) {
-        output::print(&describe(&apps, &summary))?;
+        output::print(&(alarm(&daemon) + &describe(&apps, &summary)))?;
     }
     Ok(Answer::Yes)
 }
@@ -139,10 +139,15 @@ fn held(apps: &Value, app: &str) -> String {
     let found = of(apps, "name", app).or_else(|| of(apps, "app", app));
     let held = found.map_or(&Value::Null, |found| &found["held"]);
     match held["for_s"].as_f64() {
-        Some(for_s) if for_s >= HELD_LONG_S => format!(
-            "{app} has been held back for {for_s:.0} s ({}); a higher priority or reserved time would help it.\n",
-            text(held, "why")
-        ),
+        Some(for_s) if for_s >= HELD_LONG_S => {
+            let promise =
+                held["promise"].as_str().map_or_else(String::new, |said| format!(", promised {said}"));
+            format!(
+                "{app} has been held back for {for_s:.0} s ({}{promise}); a higher priority or reserved time would \
+                 help it.\n",
+                text(held, "why")
+            )
+        }
         _ => String::new(),
     }
 }
@@ -185,6 +190,16 @@ fn silent(path: &Path) -> String {
         "the daemon at {} does not answer: is it stopped (kill -CONT), or the machine too busy?",
         path.display()
     )
+}
+
+/// That nothing is scheduled any more, if so.
+fn alarm(daemon: &Value) -> String {
+    daemon["broken"].as_str().map_or_else(String::new, |broken| {
+        format!(
+            "NOT SCHEDULED: the daemon contradicted itself and lets all apps run free ({broken}). Restart takt \
+             serve; if it was told to --record, takt replay shows where.\n"
+        )
+    })
 }
 
 fn describe(apps: &Value, summary: &Value) -> String {
@@ -268,6 +283,24 @@ mod tests {
         assert_eq!(frames(&misses, json!(0)), [0, 0, 1, 4, 7]);
         assert_eq!(frames(&misses, Value::Null), [0, 0, 1, 4, 7], "it was never in time");
         assert_eq!(frames(&misses[..3], json!(2)), [0, 0, 1], "nothing else was late");
+    }
+
+    #[test]
+    fn a_daemon_that_schedules_nobody_says_so_first() {
+        assert_eq!(alarm(&json!({ "broken": null })), "");
+        let said = alarm(&json!({ "broken": "broken invariant 'head'" }));
+        assert!(said.starts_with("NOT SCHEDULED: ") && said.contains("'head'"), "{said}");
+    }
+
+    #[test]
+    fn whoever_is_held_back_for_long_learns_for_which_promise() {
+        let apps = |promise: Value| {
+            let held = json!({ "why": "protects dial", "for_s": 12.3, "promise": promise });
+            json!([{ "name": "flood", "app": 3, "held": held }])
+        };
+        let said = held(&apps(json!("60 fps, 3.0 ms")), "flood");
+        assert!(said.contains("for 12 s (protects dial, promised 60 fps, 3.0 ms); "), "{said}");
+        assert!(held(&apps(Value::Null), "3").contains("for 12 s (protects dial); "));
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub(crate) struct FirstDifference {
     line: u64,
     /// When, in nanoseconds of the daemon's clock.
     at_ns: u64,
+    /// How many events the core was told until it broke an invariant; null if it is another difference.
+    broken_after_event: Option<u64>,
     /// What.
     what: String,
     /// That another build of takt wrote the log, or may have; null if it was this one.
@@ -183,6 +185,10 @@ fn first(line: u64, difference: &Difference, made_by: Option<&str>) -> FirstDiff
     FirstDifference {
         line,
         at_ns: difference.at.as_ns(),
+        broken_after_event: match difference.kind {
+            DifferenceKind::Broken { event, .. } => Some(event),
+            _ => None,
+        },
         what: difference.kind.to_string(),
         other_build: decided.then(|| other_build(made_by)).flatten(),
         before: difference.before.iter().map(|(at, record)| text(*at, record)).collect(),
@@ -229,10 +235,66 @@ fn describe(path: &Path, outcome: &Outcome) -> String {
         Some(difference) => {
             let before: String = difference.before.iter().map(|line| format!("  {line}\n")).collect();
             let other = difference.other_build.as_ref().map_or_else(String::new, |said| format!("{said}\n"));
+            let how = if difference.broken_after_event.is_some() { "broken" } else { "different" };
             format!(
-                "{path}, line {}: different, after {actions} actions: {}.\n{other}Before that:\n{before}",
+                "{path}, line {}: {how}, after {actions} actions: {}.\n{other}Before that:\n{before}",
                 difference.line, difference.what
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use takt_core::{Action, AppId, Broken, Config, Invariant, Refresh};
+    use takt_trace::Meta;
+    use takt_trace::export::json::{Start, put_head};
+
+    use super::*;
+
+    const BROKEN: Broken = Broken { what: Invariant::Head, app: Some(AppId(2)), at: Time::ZERO };
+
+    #[test]
+    fn a_broken_invariant_is_told_with_its_event() {
+        let kind = DifferenceKind::Broken { broken: BROKEN, event: 41, recorded: true };
+        let found = first(7, &Difference { at: Time::ZERO, kind, before: Vec::new() }, None);
+        assert_eq!(found.broken_after_event, Some(41));
+        let outcome = Outcome {
+            equal: false,
+            records: 9,
+            turns: 3,
+            actions: 4,
+            cut_off: false,
+            difference: Some(found),
+            made_by: None,
+            figures: None,
+        };
+        let said = describe(Path::new("day.jsonl"), &outcome);
+        let expected = "day.jsonl, line 7: broken, after 4 actions: after event 41: broken invariant 'head'";
+        assert!(said.starts_with(expected) && said.contains("(slot 2), as the log says"), "{said}");
+    }
+
+    #[test]
+    fn a_log_that_says_broken_is_never_equal() {
+        let meta = Meta {
+            scenario: "live".into(),
+            policy: "fifo".into(),
+            refresh: Refresh::HZ_60,
+            apps: Vec::new(),
+        };
+        let mut lines = Vec::new();
+        put_head(&mut lines, &meta, Some(Start { config: &Config::default(), build: "another" }));
+        put_record(&mut lines, Time::ZERO, &Record::Turn);
+        put_record(&mut lines, Time::ZERO, &Record::Out(Action::Broken(BROKEN)));
+        let path = std::env::temp_dir().join(format!("takt-said-broken-{}.jsonl", std::process::id()));
+        std::fs::write(&path, lines).expect("our own file can be written");
+        let outcome = play(&path);
+        std::fs::remove_file(&path).expect("our own file can be removed");
+        let outcome = outcome.expect("a log");
+        let difference = outcome.difference.expect("this core does not break");
+        assert!(
+            !outcome.equal && difference.line == 3 && difference.what.contains("Broken"),
+            "{difference:?}"
+        );
     }
 }

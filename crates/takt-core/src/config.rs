@@ -114,11 +114,11 @@ pub struct Config {
     /// Apps ask for one group at a time and go on when it was dispatched, as live programs do; so no
     /// more of a batch ever waits than one group (`hpf`).
     pub singly: bool,
-    /// Parameters of single policies.
+    /// Parameters of single policies, and of what the scheduler does whatever the policy.
     pub tuning: Tuning,
 }
 
-/// Parameters of single policies; each looks at its own.
+/// Parameters of single policies, each of which looks at its own, and of the scheduler itself.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Tuning {
     /// Time between two decisions of a policy that is driven by ticks (`germ`).
@@ -147,6 +147,15 @@ pub struct Tuning {
     /// An app with a clock of its own that begins no frame for so many of its periods is suspended: no time
     /// is kept free for it, and its first frame on return is not protected (`timeline`).
     pub suspend_after: u32,
+    /// Where groups end in any order, one is late, and keeps no place any more, when it has taken twice its
+    /// conservative prediction and this much more: enough for a delay that predictions know nothing of.
+    pub late_after: Span,
+    /// A group of unknown length counts as this long where an end is needed: when it is late, and, with
+    /// [`Config::completion_timeout`] on top, when it is given up.
+    pub unknown_runs_max: Span,
+    /// An app that joins while groups run starts behind them, but after this time all the same: they may be
+    /// of unknown length.
+    pub join_delay_max: Span,
 }
 
 impl Default for Tuning {
@@ -167,6 +176,9 @@ impl Default for Tuning {
             relief_every: 16,
             relief_periods: 2,
             suspend_after: 4,
+            late_after: Span::from_ms(2),
+            unknown_runs_max: Span::from_ms(10_000),
+            join_delay_max: Span::from_ms(1_000),
         }
     }
 }

@@ -5,6 +5,7 @@ use core::fmt;
 use crate::app::{AppId, AppParams, GroupId, GroupKind, Priority};
 use crate::clock::DisplayId;
 use crate::config::Adjustable;
+use crate::invariant::Broken;
 use crate::refresh::{Period, Refresh};
 use crate::time::{Cost, Estimate, Span, Time};
 
@@ -169,6 +170,9 @@ pub enum Action {
         /// What led to that conclusion.
         by: LostBy,
     },
+    /// The scheduler has contradicted itself. This is told once: from now on every group is dispatched
+    /// as soon as it is submitted, and nothing is judged or promised any more.
+    Broken(Broken),
 }
 
 /// A finished frame, judged against the deadline it was meant for.

@@ -68,6 +68,30 @@ fn exercise(scheduler: &mut Scheduler) -> u64 {
     scheduler.stats().dispatched
 }
 
+/// Chooses a lane that does not exist.
+#[derive(Debug)]
+struct Blind;
+
+impl Policy for Blind {
+    fn name(&self) -> &'static str {
+        "blind"
+    }
+
+    fn choose(&mut self, _context: &policy::Context, lanes: &mut [takt_core::Lane]) -> Option<usize> {
+        Some(lanes.len())
+    }
+}
+
+#[test]
+fn running_free_takes_no_memory() {
+    let config = Config { apps_max: APPS, ..Config::default() };
+    let mut scheduler = Scheduler::new(config, Box::new(Blind));
+    let mut dispatched = 0;
+    let memory = allocation_counter::measure(|| dispatched = exercise(&mut scheduler));
+    assert!(scheduler.broken().is_some());
+    assert_eq!((memory.count_total, dispatched > 1_000), (0, true), "{dispatched}");
+}
+
 #[test]
 fn a_flood_of_refusals_is_counted_and_takes_no_memory() {
     let policy = policy::by_name("fifo").expect("listed policies exist");

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use takt_core::policy::{self, Context, Policy, Timeline};
 use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
-    Action, Adjustable, AppId, AppParams, Config, Cost, Estimate, Event, Gpu, GroupId, GroupKind, Lane,
-    Margins, Priority, Refresh, Scheduler, Service, Span, Stride, Time,
+    Action, Adjustable, AppId, AppParams, Clock, Config, Cost, DisplayId, Estimate, Event, Gpu, GroupId,
+    GroupKind, Lane, Margins, Priority, Refresh, Scheduler, Service, Span, Stride, Time,
 };
 
 const APPS: u32 = 6;
@@ -36,15 +36,27 @@ enum Op {
     Timeout,
 }
 
-fn params() -> impl Strategy<Value = AppParams> {
+fn params(clock: impl Strategy<Value = Clock>) -> impl Strategy<Value = AppParams> {
     let etpf = prop_oneof![Just(0), 0u64..20_000_000, Just(u64::MAX)];
-    (0u32..8, 1u32..=7, etpf, service()).prop_map(|(priority, stride, etpf, service)| AppParams {
-        priority: Priority(priority),
-        stride: Stride::new(stride).unwrap_or(Stride::ONE),
-        etpf: Span::from_ns(etpf),
-        clock: takt_core::Clock::default(),
-        service,
+    (0u32..8, 1u32..=7, etpf, clock, service()).prop_map(|(priority, stride, etpf, clock, service)| {
+        AppParams {
+            priority: Priority(priority),
+            stride: Stride::new(stride).unwrap_or(Stride::ONE),
+            etpf: Span::from_ns(etpf),
+            clock,
+            service,
+        }
     })
+}
+
+fn any_clock() -> impl Strategy<Value = Clock> + Clone {
+    // Of the displays, the last one does not exist.
+    let display = (0u8..5).prop_map(|display| Clock::Display(DisplayId(display)));
+    let own = (0u64..40_000_000, 0u64..40_000_000).prop_map(|(period, deadline)| Clock::Own {
+        period: Span::from_ns(period),
+        deadline: Span::from_ns(deadline),
+    });
+    prop_oneof![6 => Just(Clock::default()), 1 => display, 2 => own]
 }
 
 fn service() -> impl Strategy<Value = Service> {
@@ -90,7 +102,7 @@ fn adjustable() -> impl Strategy<Value = Adjustable> {
     )
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op(clock: impl Strategy<Value = Clock> + Clone + 'static) -> impl Strategy<Value = Op> {
     let app = 0..APPS + 1;
     let kind = prop_oneof![
         6 => Just(GroupKind::Draw),
@@ -108,9 +120,10 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (0u64..8_000_000).prop_map(Op::Wait),
         1 => (0u64..2_000_000_000).prop_map(Op::Wait),
         1 => (0u64..8_000_000).prop_map(Op::Rewind),
-        2 => (app.clone(), params(), 0u32..5).prop_map(|(app, params, phase)| Op::Join(app, params, phase)),
+        2 => (app.clone(), params(clock.clone()), 0u32..5)
+            .prop_map(|(app, params, phase)| Op::Join(app, params, phase)),
         1 => app.clone().prop_map(Op::Leave),
-        1 => (app.clone(), params()).prop_map(|(app, params)| Op::Change(app, params)),
+        1 => (app.clone(), params(clock)).prop_map(|(app, params)| Op::Change(app, params)),
         12 => (app, kind, length.clone()).prop_map(|(app, kind, length)| Op::Submit(app, kind, length)),
         8 => (0u64..100_000).prop_map(Op::Complete),
         1 => (0usize..8).prop_map(Op::CompleteLater),
@@ -141,6 +154,12 @@ impl Driver {
     }
 
     fn apply(&mut self, op: &Op) -> Vec<Action> {
+        self.tell(op);
+        self.obey()
+    }
+
+    /// Does not ask what is to be done.
+    fn tell(&mut self, op: &Op) {
         let now = self.now;
         let complete = |group, ago: u64| Event::Complete {
             group,
@@ -173,7 +192,7 @@ impl Driver {
             Op::Refresh(mhz, origin) => {
                 let refresh = Refresh::from_mhz(mhz).unwrap_or(Refresh::HZ_60);
                 let refresh = refresh.with_origin(Time::from_ns(origin));
-                Some(Event::Refresh { display: takt_core::DisplayId(0), refresh })
+                Some(Event::Refresh { display: DisplayId(0), refresh })
             }
             Op::Revise(app, ago, length) => {
                 let estimate = Estimate::new(Span::from_ns(length));
@@ -197,7 +216,8 @@ impl Driver {
                 self.in_flight.drain(if any_order { position } else { 0 }..=position);
             }
         }
-        self.obey()
+        // Guards look after each event, not only when everything is decided.
+        assert_eq!(self.scheduler.broken(), None, "after {op:?}");
     }
 
     fn obey(&mut self) -> Vec<Action> {
@@ -247,7 +267,7 @@ proptest! {
 
     #[test]
     fn invariants_hold_and_the_window_changes_no_decision(
-        ops in proptest::collection::vec(op(), 1..120),
+        ops in proptest::collection::vec(op(Just(Clock::default())), 1..120),
         mpcg in 1u32..8,
         exact in any::<bool>(),
         in_turn in any::<bool>(),
@@ -265,7 +285,7 @@ proptest! {
 
     #[test]
     fn invariants_hold_under_every_policy(
-        ops in proptest::collection::vec(op(), 1..120),
+        ops in proptest::collection::vec(op(any_clock()), 1..120),
         name in proptest::sample::select(policy::NAMES),
         execution in prop_oneof![
             Just(Gpu::InOrder),
@@ -287,8 +307,24 @@ proptest! {
     }
 
     #[test]
+    fn invariants_hold_when_much_happens_at_once(
+        batches in proptest::collection::vec(proptest::collection::vec(op(any_clock()), 1..12), 1..20),
+        name in proptest::sample::select(policy::NAMES),
+        execution in prop_oneof![Just(Gpu::InOrder), Just(Gpu::Preemptive), Just(Gpu::TURNS)],
+        mpcg in 1u32..8,
+    ) {
+        let policy = policy::by_name(name).expect("listed policies exist");
+        let config = Config { gpu: execution, ..config(mpcg, Margins::default()) };
+        let mut driver = Driver::new(config, policy);
+        for batch in &batches {
+            batch.iter().for_each(|op| driver.tell(op));
+            driver.obey();
+        }
+    }
+
+    #[test]
     fn invariants_hold_on_other_gpus(
-        ops in proptest::collection::vec(op(), 1..120),
+        ops in proptest::collection::vec(op(any_clock()), 1..120),
         mpcg in 1u32..8,
         preemptive in any::<bool>(),
     ) {
@@ -309,7 +345,7 @@ fn a_frame_comes_back_whole() {
             priority: Priority(priority),
             stride: Stride::ONE,
             etpf: Span::ZERO,
-            clock: takt_core::Clock::default(),
+            clock: Clock::default(),
             service: Service::default(),
         };
         Op::Join(app, params, 0)

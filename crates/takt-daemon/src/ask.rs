@@ -240,6 +240,8 @@ pub struct DaemonAnswer {
     pub turn_us_max: f64,
     /// Things that happened and that nobody was told, because nobody could take them in time.
     pub untold: u64,
+    /// What the core contradicted itself in, if it did: then nothing is scheduled any more.
+    pub broken: Option<String>,
 }
 
 /// An app that is scheduled.
@@ -278,6 +280,8 @@ pub struct HeldAnswer {
     pub why: String,
     /// For so many seconds nothing of it was let go.
     pub for_s: f64,
+    /// What the app was promised, in a few words, that it waits for, if it waits for a promise.
+    pub promise: Option<String>,
 }
 
 impl Answer {

@@ -271,7 +271,9 @@ impl Engine {
         match order {
             Order::Join { mut seat, params, max_slice } => {
                 let app = seat.app;
-                let Some(place) = self.seats.get_mut(app.index()).filter(|place| place.is_none()) else {
+                let free = self.scheduler.broken().is_some();
+                let vacant = self.seats.get_mut(app.index()).filter(|place| place.is_none() && !free);
+                let Some(place) = vacant else {
                     return self.let_go(seat, None);
                 };
                 joined(&mut seat);
@@ -369,6 +371,10 @@ impl Engine {
                 if let Some(seat) = self.seat_mut(app) {
                     seat.held(reason);
                 }
+            }
+            // Every client goes on unscheduled, as if the daemon ended.
+            Action::Broken(_) => {
+                (0..self.scheduler.config().apps_max).for_each(|slot| self.dismiss(now, AppId(slot), None));
             }
             Action::Refused { .. }
             | Action::Lost { .. }

@@ -19,6 +19,8 @@ pub struct Counted<'a> {
     pub stats: Stats,
     /// Those of the loop.
     pub turns: Turns,
+    /// The core has contradicted itself, and nothing is scheduled.
+    pub broken: bool,
 }
 
 /// A page of metrics.
@@ -57,6 +59,9 @@ impl Counted<'_> {
     }
 
     fn scheduled(&self, page: &mut Page) {
+        let help = "Whether the scheduler contradicted itself, so that nothing is scheduled any more.";
+        page.head("takt_broken", "gauge", help);
+        page.line("takt_broken", &[], &u8::from(self.broken).to_string());
         page.head("takt_apps", "gauge", "Apps that are scheduled now.");
         page.line("takt_apps", &[], &self.members.iter().count().to_string());
         page.head("takt_app_protected", "gauge", "Whether what an app reserves guarantees its deadlines.");
@@ -178,12 +183,14 @@ mod tests {
         totals.meet(Time::ZERO, AppId(0), &AppMeta { name, priority: Priority(1), fps_mhz: 0, jobs: None });
         let turns = Turns { count: 4, busy: Span::from_us(6), longest: Span::from_us(3), untold: 1 };
         let members = Members::new(4);
-        let counted = Counted { totals: &totals, members: &members, stats: Stats::default(), turns };
+        let (stats, broken) = (Stats::default(), true);
+        let counted = Counted { totals: &totals, members: &members, stats, turns, broken };
         let text = counted.text();
         let samples = parse(&text);
         assert_eq!(samples["takt_turn_seconds_sum"], 6e-6);
         assert_eq!(samples["takt_turn_seconds_count"], 4.0);
         assert_eq!(samples["takt_untold_total"], 1.0);
+        assert_eq!(samples["takt_broken"], 1.0);
         assert_eq!(samples["takt_frames_total{app=\"a \\\"b\\\"\\\\\\n\"}"], 0.0);
         let bounds = samples.keys().filter(|name| name.starts_with("takt_blocking_seconds_bucket"));
         assert_eq!(bounds.count(), BUCKETS_US.len() + 1);

@@ -187,8 +187,10 @@ impl FileWriter {
         let thread = std::thread::Builder::new().name("takt-recorder".to_owned()).spawn(move || {
             for piece in received {
                 out.write_all(&piece)?;
+                // What was recorded is there, whatever becomes of this process.
+                out.flush()?;
             }
-            out.flush()
+            Ok(())
         })?;
         Ok(Self { pieces, thread })
     }

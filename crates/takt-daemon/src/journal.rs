@@ -137,6 +137,14 @@ pub enum Entry<'a> {
         /// How many.
         lines: u64,
     },
+    /// The core has contradicted itself: nothing is scheduled any more, and every app runs free.
+    Broken {
+        /// What did not hold.
+        what: String,
+        /// Whose state it was, if one app's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        app: Option<&'a str>,
+    },
     /// The daemon ends.
     Stopping {
         /// Why.

@@ -3,6 +3,7 @@
 //! One thread serves the control socket and reads what the scheduling loop tells. It may take its
 //! time: apps draw on without it.
 
+mod broken;
 mod orders;
 mod questions;
 mod reload;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use rtrb::Consumer;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-use takt_core::{Adjustable, AppId, Refresh, Span, Stats, policy};
+use takt_core::{Adjustable, AppId, Broken, Refresh, Span, Stats, policy};
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::socket::{Peer, Received};
 
@@ -37,6 +38,7 @@ use crate::seat::{Fault, Seat};
 use crate::thread::Loop;
 use crate::vsync::Follower;
 use crate::waits::Waits;
+use broken::FREE_PAUSE;
 use orders::Orders;
 use session::Session;
 
@@ -78,6 +80,8 @@ pub struct Server {
     stats: Stats,
     /// Those of the loop.
     turns: Turns,
+    /// The core has contradicted itself: nothing is scheduled, and nobody let in.
+    broken: Option<Broken>,
 }
 
 impl Server {
@@ -137,6 +141,7 @@ impl Server {
             denied,
             stats: Stats::default(),
             turns: Turns::default(),
+            broken: None,
         })
     }
 
@@ -270,6 +275,9 @@ impl Server {
         if let Some(app) = self.sessions[index].app {
             return self.renew(index, app, hello);
         }
+        if let Some(reason) = self.why_free() {
+            return self.hang_up(index, reason, Some(FREE_PAUSE));
+        }
         let peer = self.sessions[index].peer;
         if let Some(pause) = self.quarantine.pause(peer, clock::now()) {
             return self.hang_up(
@@ -380,7 +388,10 @@ impl Server {
         }
         if let Some(index) = self.sessions.iter().position(|session| session.app == Some(app)) {
             self.sessions[index].app = None;
-            let reason = fault.map_or_else(|| "it has left".to_owned(), |fault| fault.to_string());
+            let free = self.why_free();
+            pause = pause.or_else(|| free.is_some().then_some(FREE_PAUSE));
+            let left = || free.unwrap_or_else(|| "it has left".to_owned());
+            let reason = fault.map_or_else(left, |fault| fault.to_string());
             self.hang_up(index, reason, pause);
         }
         self.keep_awake();

@@ -6,7 +6,7 @@ use takt_core::{Action, AppId, Event, Hold, Time};
 use takt_trace::{Observer, Record, why_held};
 
 use crate::ask::HeldAnswer;
-use crate::members::Members;
+use crate::members::{Member, Members};
 
 /// Everybody who waits.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,11 @@ impl Waits {
         let reason = wait.reason?;
         let name = |app| members.get(app).map(|member| member.name.clone()).unwrap_or_default();
         let for_s = now.since(wait.since).as_ns() as f64 / 1e9;
-        Some(HeldAnswer { why: why_held(reason, name), for_s })
+        let promise = match reason {
+            Hold::Protects { app } => members.get(app).map(Member::contract),
+            _ => None,
+        };
+        Some(HeldAnswer { why: why_held(reason, name), for_s, promise })
     }
 
     fn submitted(&mut self, at: Time, app: AppId) {
@@ -86,6 +90,29 @@ mod tests {
     fn dispatch(group: u64) -> Record {
         let (group, target, start, reserved) = (GroupId(group), Period(0), Time::ZERO, Span::ZERO);
         Record::Out(Action::Dispatch { app: APP, group, target, start, reserved })
+    }
+
+    #[test]
+    fn whoever_waits_for_a_promise_learns_what_it_is() {
+        let hello = takt_ipc::message::Hello {
+            name: "dial".to_owned(),
+            fps_mhz: Some(60_000),
+            etpf_ns: Some(3_000_000),
+            ..Default::default()
+        };
+        let mut members = Members::new(4);
+        let (peer, settings) =
+            (takt_ipc::socket::Peer { pid: 1, uid: 2 }, crate::config::Settings::default());
+        let dial = members.admit(Time::ZERO, &hello, peer, &settings).expect("a place").app;
+        let mut waits = Waits::default();
+        waits.record(Time::ZERO, &submit(0));
+        let mut held = |reason| {
+            waits.record(Time::ZERO, &Record::Out(Action::Hold { app: APP, reason }));
+            waits.held(APP, Time::ZERO, &members).map(|held| (held.why, held.promise))
+        };
+        let promised = Some("60 fps, 3.0 ms".to_owned());
+        assert_eq!(held(Hold::Protects { app: dial }), Some(("protects dial".to_owned(), promised)));
+        assert_eq!(held(Hold::Behind { app: dial }), Some(("behind dial".to_owned(), None)));
     }
 
     #[test]

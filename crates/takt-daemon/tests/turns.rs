@@ -2,10 +2,10 @@
 
 use std::os::fd::AsFd;
 
-use takt_core::policy::{self, FrameDeadline};
+use takt_core::policy::{self, Context, FrameDeadline, Policy};
 use takt_core::{
-    Action, AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Margins, Priority, Service,
-    Span, Stride, Time,
+    Action, AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Lane, Margins, Priority,
+    Service, Span, Stride, Time,
 };
 use takt_daemon::engine::{Engine, Note, Office, Order};
 use takt_daemon::seat::{Fault, Seat};
@@ -57,8 +57,12 @@ impl Rig {
     }
 
     fn with_seats(mpcg: u32, apps_max: u32) -> Self {
+        Self::under(Box::new(FrameDeadline::new()), mpcg, apps_max)
+    }
+
+    fn under(policy: Box<dyn Policy>, mpcg: u32, apps_max: u32) -> Self {
         let config = Config { mpcg, margins: Margins::NONE, apps_max, gpu: Gpu::TURNS, ..Config::default() };
-        let (engine, office) = Engine::new(config, Box::new(FrameDeadline::new())).expect("an engine");
+        let (engine, office) = Engine::new(config, policy).expect("an engine");
         Self { engine, office, now: Time::from_us(100_000_000) }
     }
 
@@ -85,9 +89,13 @@ impl Rig {
     }
 
     fn turn(&mut self) {
+        self.turn_unchecked();
+        self.engine.scheduler().check_invariants();
+    }
+
+    fn turn_unchecked(&mut self) {
         self.now += Span::from_us(1);
         self.engine.turn(self.now, |_| {});
-        self.engine.scheduler().check_invariants();
     }
 
     /// All that the loop told since the last call.
@@ -102,6 +110,61 @@ impl Rig {
             _ => None,
         })
     }
+}
+
+/// Chooses the most important app, whether it has anything to do or not.
+#[derive(Debug)]
+struct Blind;
+
+impl Policy for Blind {
+    fn name(&self) -> &'static str {
+        "fifo"
+    }
+
+    fn choose(&mut self, _context: &Context, _lanes: &mut [Lane]) -> Option<usize> {
+        Some(0)
+    }
+}
+
+#[test]
+fn a_core_that_contradicts_itself_lets_everybody_go() {
+    let mut rig = Rig::under(Box::new(Blind), 2, 4);
+    let (mut first, mut second) = (rig.join(0, 1), rig.join(1, 2));
+    second.submit(0, 100, GroupKind::Draw);
+    rig.turn();
+    assert_eq!(second.granted(), [0]);
+    rig.notes();
+    first.submit(0, 100, GroupKind::Draw);
+    rig.turn_unchecked();
+    for app in [&mut first, &mut second] {
+        assert_eq!(app.replies().last(), Some(&Reply::Farewell));
+    }
+    let (mut told, mut gone) = (0, 0);
+    for note in rig.notes() {
+        match note {
+            Note::Record(_, Record::Out(Action::Broken(_))) => told += 1,
+            Note::Gone { fault, .. } => {
+                assert_eq!((told, fault), (1, None), "nobody is at fault");
+                gone += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((told, gone), (1, 2));
+    // Whoever was on the way is turned away, and the loop goes on turning.
+    let (seat, _ends) = Seat::new(AppId(2)).expect("shared memory");
+    let params = AppParams {
+        priority: Priority(3),
+        stride: Stride::ONE,
+        etpf: Span::ZERO,
+        clock: takt_core::Clock::default(),
+        service: Service::default(),
+    };
+    let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) };
+    rig.office.orders.push(order).expect("room");
+    rig.turn_unchecked();
+    assert!(rig.notes().iter().any(|note| matches!(note, Note::Gone { seat, .. } if seat.app == AppId(2))));
+    assert!(rig.engine.seat(AppId(2)).is_none());
 }
 
 #[test]

@@ -121,6 +121,7 @@ fn miss(app: &str, done: &FrameDone) -> Miss {
             held: None,
             took_us: 6300.0,
             predicted_us: None,
+            promise: None,
             measured_us: None,
         },
         sentence: format!("{app} waited 6.3 ms for a draw of game, which goes in order"),

@@ -263,6 +263,11 @@ impl<'a, O: Observer> World<'a, O> {
                 | Action::Missed { .. }
                 | Action::FrameDone(_)
                 | Action::Left { .. } => {}
+                // Whatever figures came of such a run would mean nothing.
+                Action::Broken(broken) => {
+                    let Scenario { name, seed, .. } = self.scenario;
+                    panic!("{name}, seed {seed}, at {} ns: {broken}", self.now.as_ns());
+                }
                 Action::Lost { app, group, .. } => self.lost(app, group),
             }
         }

@@ -7,12 +7,14 @@
 //! 1. a completion was lost or the GPU stalled meanwhile;
 //! 2. the app was let go in time and had not submitted the end of the frame by the deadline, or its
 //!    own groups, for which it may have waited, took most of the time;
-//! 3. its next group was held back by its length, or all the time for more important apps;
+//! 3. its next group was held back by its length, or all the time for what others were promised;
 //! 4. a less important group overran the time set aside for it;
 //! 5. otherwise, whatever took the largest share.
 //!
 //! Overruns come before shares because less important work is only ever let in when, by its
 //! prediction, it does no harm: without the overrun the deadline would have been met.
+
+mod sentence;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,6 +22,7 @@ use takt_core::{Action, AppId, DisplayId, Estimate, Event, GroupId, Hold, Refres
 
 use crate::lives::Lives;
 use crate::metrics::{Run, micros, seconds};
+use crate::promise::Promised;
 use crate::record::{GpuRecord, Meta, Record};
 use crate::roster::Roster;
 use crate::summary::{Cause, CauseKind, HeldBy, Miss};
@@ -63,7 +66,9 @@ struct Account {
     /// Frames submitted to their end since joining.
     submitted: u64,
     hold: Option<Hold>,
-    /// Since when its next group is held back for more important apps.
+    /// A deadline of it, the latest that was told.
+    deadline: Option<Time>,
+    /// Since when its next group is held back for promises to others.
     protecting_since: Option<Time>,
     causes: BTreeMap<CauseKind, u64>,
     listed: usize,
@@ -86,11 +91,24 @@ struct Verdict {
     held: Option<Hold>,
     predicted: Option<Span>,
     measured: Option<Span>,
+    /// What its next group was held back for.
+    promise: Option<Promised>,
+    /// Whether the culprit is more important.
+    above: bool,
 }
 
 impl Verdict {
     fn new(kind: CauseKind, took: Span) -> Self {
-        Self { kind, took, culprit: None, held: None, predicted: None, measured: None }
+        Self {
+            kind,
+            took,
+            culprit: None,
+            held: None,
+            predicted: None,
+            measured: None,
+            promise: None,
+            above: false,
+        }
     }
 }
 
@@ -151,7 +169,10 @@ impl Blame {
             self.remember(run);
         }
         match *record {
-            Record::In(Event::Join { app, .. }) => self.account(app).submitted = 0,
+            Record::In(Event::Join { app, .. }) => {
+                let account = self.account(app);
+                (account.submitted, account.deadline) = (0, None);
+            }
             Record::In(Event::Submit { app, kind, .. }) => {
                 let account = self.account(app);
                 account.present_since.get_or_insert(at);
@@ -180,6 +201,7 @@ impl Blame {
                 // Also one that ended inside of a group was submitted to its end.
                 let account = self.account(done.app);
                 account.submitted = account.submitted.max(done.frame + 1);
+                account.deadline = Some(done.deadline);
                 if done.met {
                     return;
                 }
@@ -203,6 +225,7 @@ impl Blame {
         let verdict = self.judge(app, frame, deadline, seen);
         let only = self.only;
         let account = self.account(app);
+        account.deadline = Some(deadline);
         *account.causes.entry(verdict.kind).or_default() += count;
         if only.map_or(account.listed < LISTED_PER_APP_MAX, |only| only == app) {
             account.listed += 1;
@@ -245,7 +268,20 @@ impl Blame {
         } else {
             self.largest_share(app, &shares, release, seen)
         };
-        Verdict { held: hold, ..verdict }
+        let protects = match hold {
+            Some(Hold::Protects { app }) => Some(app),
+            _ => None,
+        };
+        let promise = protects.and_then(|other| self.promise(other, deadline, seen));
+        let above = verdict.culprit.is_some_and(|(other, _)| seen.roster.rank(other) > seen.roster.rank(app));
+        Verdict { held: hold, promise, above, ..verdict }
+    }
+
+    /// What `app` was promised for the first deadline from `at` on.
+    fn promise(&self, app: AppId, at: Time, seen: &Seen<'_>) -> Option<Promised> {
+        let params = seen.roster.member(app)?.params?;
+        let deadline = self.apps.get(app.index()).and_then(|account| account.deadline);
+        Promised::of(app, &params, deadline, &self.refresh, at)
     }
 
     fn largest_share(&self, app: AppId, shares: &Shares, release: Time, seen: &Seen<'_>) -> Verdict {
@@ -379,9 +415,9 @@ impl Finding {
         let verdict = &self.verdict;
         let app = meta.name(self.app);
         let culprit = verdict.culprit.map(|(app, took)| (meta.name(app), took));
-        let reason = reason(verdict, culprit.as_ref());
+        let reason = sentence::reason(verdict, culprit.as_ref(), meta);
         let late = match self.late {
-            Some(late) => format!("was {} late", ms(late)),
+            Some(late) => format!("was {} late", sentence::ms(late)),
             None => "was not finished".to_owned(),
         };
         let finite = |span: Option<Span>| span.filter(|span| *span < Span::FOREVER).map(micros);
@@ -403,45 +439,10 @@ impl Finding {
                 held: verdict.held.map(HeldBy::from),
                 predicted_us: finite(verdict.predicted),
                 measured_us: finite(verdict.measured),
+                promise: verdict.promise.map(|promise| promise.summary(meta)),
             },
         }
     }
-}
-
-fn reason(verdict: &Verdict, culprit: Option<&(String, Span)>) -> String {
-    let took = ms(verdict.took);
-    let who = culprit.map_or("others", |(name, _)| name.as_str());
-    let part = culprit.map_or_else(String::new, |(name, part)| format!(", {} of it {name}", ms(*part)));
-    let predicted = verdict.predicted.map_or_else(|| "?".to_owned(), ms);
-    let measured = verdict.measured.map_or_else(|| "?".to_owned(), ms);
-    match verdict.kind {
-        CauseKind::SubmittedLate => {
-            format!("it had not submitted all of it by then (its own groups aside, {took} went by)")
-        }
-        CauseKind::OwnCost => format!("its own groups needed {took} of GPU time"),
-        CauseKind::UnderPrediction => format!(
-            "a group of {who} (less important) ran {measured} instead of the predicted {predicted}, \
-             {took} beyond what was set aside for it"
-        ),
-        CauseKind::Blocking => format!(
-            "less important apps used the GPU for {took}{part} \
-             (its longest group {measured}, predicted {predicted})"
-        ),
-        CauseKind::HigherPriority => format!("more important apps used the GPU for {took}{part}"),
-        CauseKind::HeldForHigherPriority => {
-            format!("held back for {took} so that {who} (more important) cannot miss its deadline")
-        }
-        CauseKind::Unbounded => "its next group is predicted without a bound, which fits nowhere".to_owned(),
-        CauseKind::HeldBehindOthers => format!("held back for {took} behind {who}"),
-        CauseKind::NoBudget => format!("its reserve was used up, so it waited for {took}"),
-        CauseKind::WaitedForTick => format!("the GPU idled for {took} until the next tick"),
-        CauseKind::GpuStall => format!("the GPU stalled or idled for {took}"),
-        CauseKind::LostCompletion => "a completion did not come in time".to_owned(),
-    }
-}
-
-fn ms(span: Span) -> String {
-    if span >= Span::FOREVER { "∞".to_owned() } else { format!("{:.2} ms", micros(span) / 1000.0) }
 }
 
 fn at_s(time: Time) -> f64 {

@@ -9,7 +9,8 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use takt_core::{Action, Config, Scheduler, Time, policy};
+use takt_core::policy::{self, Policy};
+use takt_core::{Action, Broken, Config, Scheduler, Time};
 
 use crate::record::{Observer, Record};
 use crate::rules::Rules;
@@ -27,6 +28,7 @@ pub struct Replay {
     turn: Time,
     between: bool,
     turns: u64,
+    events: u64,
     actions: u64,
 }
 
@@ -79,6 +81,16 @@ pub enum DifferenceKind {
     Inconsistent(String),
     /// A rule that holds in every run is broken.
     Rule(String),
+    /// The core notices itself that it contradicts itself, here as it did there: from now on everything
+    /// runs free, so there is nothing more to compare.
+    Broken {
+        /// What it says.
+        broken: Broken,
+        /// How many events it was told until then.
+        event: u64,
+        /// Whether the log says so, too.
+        recorded: bool,
+    },
 }
 
 impl std::fmt::Display for DifferenceKind {
@@ -98,6 +110,10 @@ impl std::fmt::Display for DifferenceKind {
             Self::NoPolicy(name) => write!(f, "there is no policy {name}"),
             Self::Inconsistent(what) => write!(f, "the core contradicts itself: {what}"),
             Self::Rule(what) => write!(f, "a rule is broken {what}"),
+            Self::Broken { broken, event, recorded } => {
+                let told = if *recorded { "as the log says" } else { "of which the log says nothing" };
+                write!(f, "after event {event}: {broken}, {told}")
+            }
         }
     }
 }
@@ -107,15 +123,20 @@ impl Replay {
     pub fn new(config: Config, policy: &str) -> Option<Self> {
         let mut chosen = policy::by_name(policy)?;
         chosen.prepare(&config);
-        Some(Self {
+        Some(Self::with(config, chosen))
+    }
+
+    fn with(config: Config, policy: Box<dyn Policy>) -> Self {
+        Self {
             rules: Rules::of(&config),
-            scheduler: Scheduler::new(config, chosen),
+            scheduler: Scheduler::new(config, policy),
             recent: VecDeque::with_capacity(CONTEXT),
             turn: Time::ZERO,
             between: false,
             turns: 0,
+            events: 0,
             actions: 0,
-        })
+        }
     }
 
     /// Plays what happened next.
@@ -124,6 +145,7 @@ impl Replay {
         let same = match record {
             Record::In(event) => {
                 let over = if at > self.turn { self.end_turn() } else { Ok(()) };
+                self.events += 1;
                 self.scheduler.handle_event(at, *event);
                 over
             }
@@ -190,6 +212,10 @@ impl Replay {
 
     fn expect(&mut self, recorded: Option<Action>) -> Result<(), DifferenceKind> {
         let replayed = self.scheduler.poll_action();
+        if let Some(Action::Broken(broken)) = replayed {
+            let recorded = recorded == replayed;
+            return Err(DifferenceKind::Broken { broken, event: self.events, recorded });
+        }
         let same = recorded == replayed;
         same.then_some(()).ok_or(DifferenceKind::Action { recorded, replayed })
     }
@@ -304,6 +330,58 @@ mod tests {
         let end = log.iter().rposition(|(_, record)| matches!(record, Record::Out(_))).expect("an action");
         assert!(replay(&log[..end]).expect("equal so far").unfinished);
         assert!(replayed.actions > 200, "{replayed:?}");
+    }
+
+    /// Chooses the most important app, whether it has anything to do or not.
+    #[derive(Debug)]
+    struct Blind;
+
+    impl Policy for Blind {
+        fn name(&self) -> &'static str {
+            "fifo"
+        }
+
+        fn choose(&mut self, _context: &policy::Context, _lanes: &mut [takt_core::Lane]) -> Option<usize> {
+            Some(0)
+        }
+    }
+
+    #[test]
+    fn a_core_that_contradicted_itself_does_so_again() {
+        let scheduler = Scheduler::new(config(), Box::new(Blind));
+        let mut rig = Rig { scheduler, log: Vec::new(), now: Time::ZERO };
+        let params = |priority| AppParams {
+            priority: Priority(priority),
+            stride: Stride::ONE,
+            etpf: Span::ZERO,
+            clock: takt_core::Clock::default(),
+            service: Service::default(),
+        };
+        let estimate = Estimate::new(Span::from_us(300));
+        let submit = |app, group| {
+            let (app, group) = (AppId(app), GroupId(group));
+            Event::Submit { app, group, kind: GroupKind::Draw, estimate }
+        };
+        for app in 0..2 {
+            rig.turn(&[Event::Join { app: AppId(app), params: params(app), phase: 0 }]);
+        }
+        rig.turn(&[submit(1, 1)]);
+        rig.turn(&[submit(0, 2)]);
+        rig.turn(&[submit(0, 3)]);
+        let broken = rig.scheduler.broken().expect("it chose what was not there");
+        let play = |log: &[(Time, Record)], policy: Box<dyn Policy>| {
+            let mut replay = Replay::with(config(), policy);
+            log.iter().try_for_each(|(at, record)| replay.play(*at, record)).expect_err("a difference").kind
+        };
+        let again = play(&rig.log, Box::new(Blind));
+        assert_eq!(again, DifferenceKind::Broken { broken, event: 4, recorded: true });
+        assert!(again.to_string().starts_with("after event 4: broken invariant 'choice'"), "{again}");
+        let is_broken = |record: &Record| matches!(record, Record::Out(Action::Broken(_)));
+        let untold: Vec<_> = rig.log.iter().filter(|(_, record)| !is_broken(record)).copied().collect();
+        let noticed = play(&untold, Box::new(Blind));
+        assert_eq!(noticed, DifferenceKind::Broken { broken, event: 4, recorded: false });
+        let other = play(&rig.log, Box::new(policy::Fifo));
+        assert!(matches!(other, DifferenceKind::Action { .. }), "a sound core does not: {other}");
     }
 
     #[test]

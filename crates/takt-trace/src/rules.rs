@@ -165,6 +165,7 @@ impl Rules {
                 None => self.blame(at, || format!("app {} is released, which is not attached", app.0)),
             },
             Action::Ranked { .. } => {}
+            Action::Broken(broken) => self.blame(at, || broken.to_string()),
         }
     }
 

@@ -176,6 +176,19 @@ pub struct Cause {
     pub predicted_us: Option<f64>,
     /// Measured time of the same group, if it ran.
     pub measured_us: Option<f64>,
+    /// The promise for which the app's next group was held back when the deadline passed, if it was.
+    pub promise: Option<Promise>,
+}
+
+/// What another app was promised, so that others wait.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct Promise {
+    /// To whom.
+    pub app: String,
+    /// GPU time in each of its frames.
+    pub per_frame_us: f64,
+    /// When the next of these frames is due, in seconds; null where the records do not tell.
+    pub due_s: Option<f64>,
 }
 
 /// Rules that hold groups back.

@@ -69,6 +69,7 @@ fn for_each_app(record: &mut Record, mut change: impl FnMut(&mut AppId)) {
             | Action::Left { app, .. }
             | Action::Lost { app, .. } => change(app),
             Action::FrameDone(done) => change(&mut done.app),
+            Action::Broken(broken) => broken.app.iter_mut().for_each(change),
             Action::Hold { app, reason } => {
                 change(app);
                 match reason {

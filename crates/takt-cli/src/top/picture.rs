@@ -35,6 +35,8 @@ pub(crate) struct Daemon {
     pub(crate) turn_us_mean: f64,
     /// The longest one.
     pub(crate) turn_us_max: f64,
+    /// What it contradicted itself in, if it did: then nothing is scheduled any more.
+    pub(crate) broken: Option<String>,
 }
 
 /// One app; figures are of the last two seconds.
@@ -90,6 +92,7 @@ impl Picture {
                 turns: count(daemon, "turns"),
                 turn_us_mean: number(daemon, "turn_us_mean"),
                 turn_us_max: number(daemon, "turn_us_max"),
+                broken: daemon["broken"].as_str().map(str::to_owned),
             },
             gpu: number(&summary["gpu"], "utilisation"),
             apps: rows.map(|app| Row::of(app, live::figures(summary, app))).collect(),

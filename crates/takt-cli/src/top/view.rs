@@ -87,6 +87,9 @@ pub(crate) fn lines(picture: &Picture, width: usize, sort: Sort) -> Vec<Line> {
             daemon.turn_us_max,
         ),
     )];
+    if let Some(broken) = &daemon.broken {
+        lines.push(line(Tone::Alarm, format!("NOT SCHEDULED, all apps run free: {broken}")));
+    }
     lines.push(line(Tone::Plain, String::new()));
     lines.extend(table(picture, &rows));
     lines.push(line(Tone::Plain, String::new()));
@@ -274,6 +277,7 @@ mod tests {
                 turns: 20_000,
                 turn_us_mean: 1.84,
                 turn_us_max: 41.2,
+                broken: None,
             },
             gpu: 0.824,
             apps: vec![dial, flood],
@@ -304,6 +308,15 @@ mod tests {
                 flood              ██████████████████████████████████████▇           ███████████████████████████████████████████████████████████████████████
             "#]],
         );
+    }
+
+    #[test]
+    fn a_daemon_that_schedules_nobody_says_so() {
+        let mut picture = picture();
+        picture.daemon.broken = Some("broken invariant 'head'".into());
+        let alarm = &lines(&picture, 140, Sort::Priority)[1];
+        assert_eq!(alarm.tone, Tone::Alarm);
+        assert!(alarm.text.starts_with("NOT SCHEDULED") && alarm.text.contains("'head'"), "{alarm:?}");
     }
 
     #[test]

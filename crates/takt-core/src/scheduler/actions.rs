@@ -21,7 +21,8 @@ pub(super) struct Actions {
 impl Actions {
     pub(super) fn new(apps_max: usize) -> Self {
         let frames = 1 + FRAMES_PER_GROUP_MAX as usize;
-        let obeyed = (4 + frames) * DISPATCHES_PER_EVENT_MAX + 4 * apps_max;
+        // And one that says, once, that the scheduler is broken.
+        let obeyed = (4 + frames) * DISPATCHES_PER_EVENT_MAX + 4 * apps_max + 1;
         let reports_max = REPORTS_MAX + 2 * apps_max;
         Self { queue: VecDeque::with_capacity(obeyed + reports_max), reports_max }
     }

@@ -13,9 +13,6 @@ use crate::limits::{DISPLAYS_MAX, LOOKAHEAD_MAX, OWN_PERIODS};
 use crate::refresh::lcm;
 use crate::time::Span;
 
-/// An app that joins behind groups of unknown length starts after this time all the same.
-const JOIN_DELAY_MAX: Span = Span::from_ms(1000);
-
 impl Scheduler {
     pub(super) fn join(&mut self, app: AppId, params: AppParams, phase: u32) {
         let Some(slot) = self.slots.get(app.index()) else {
@@ -30,7 +27,7 @@ impl Scheduler {
         let lead = params.stride.lead();
         // What was dispatched before the app came is still to run.
         let (free, _) = self.in_flight.free_at(self.now, self.config.margins.completion_upper);
-        let free = free.min(self.now + JOIN_DELAY_MAX);
+        let free = free.min(self.now + self.config.tuning.join_delay_max);
         let grid = params.clock.grid(&self.config);
         let grid = if params.clock.is_own() { grid.with_origin(self.now) } else { grid };
         let target = grid.period_from(free.max(self.now)) + lead + u64::from(phase);

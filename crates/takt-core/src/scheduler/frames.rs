@@ -8,6 +8,7 @@
 use super::lane::Lane;
 use crate::app::Stride;
 use crate::event::{Action, FrameDone};
+use crate::invariant::Invariant;
 use crate::refresh::Period;
 use crate::time::{Span, Time};
 
@@ -156,11 +157,15 @@ impl Frames {
         self.due = moved(self.due);
     }
 
-    pub(super) fn check_invariants(&self, lane: &Lane) {
-        assert!(self.due >= self.desired, "deadlines are judged in order");
-        assert!(
-            lane.target >= self.desired || !self.wants || lane.clock.is_own(),
-            "no target before the deadline in question"
-        );
+    /// What does not hold, if anything.
+    #[inline]
+    pub(super) fn fault(&self, lane: &Lane) -> Option<Invariant> {
+        if self.due < self.desired {
+            Some(Invariant::Judged)
+        } else if lane.target < self.desired && self.wants && !lane.clock.is_own() {
+            Some(Invariant::Target)
+        } else {
+            None
+        }
     }
 }

@@ -7,6 +7,7 @@ use super::queue::Waiting;
 
 use crate::app::{AppId, GroupId, GroupKind};
 use crate::event::{Action, Hold, LostBy, Refusal};
+use crate::invariant::Invariant;
 use crate::limits::{FRAMES_PER_GROUP_MAX, IN_FLIGHT_MAX};
 use crate::policy::{Context, Ended};
 use crate::time::{Cost, Estimate, Span, Time};
@@ -73,6 +74,7 @@ impl Scheduler {
             self.stats.runs += 1;
             let context = self.context();
             match self.policy.choose(&context, &mut self.lanes) {
+                Some(index) if !self.guard_choice(index) => break,
                 Some(index) if self.has_place() || self.lanes[index].has_budget() => {
                     self.dispatch(index, &context, false);
                     self.surplus = 0;
@@ -164,8 +166,9 @@ impl Scheduler {
     /// The first waiting group of a lane goes to the GPU; where it is `free`, past all others.
     fn dispatch(&mut self, index: usize, context: &Context, free: bool) {
         let lane = &self.lanes[index];
-        let Some(front) = self.slots[lane.app.index()].queue.front() else {
-            unreachable!("policies choose lanes with a waiting group");
+        let app = lane.app;
+        let Some(front) = self.slots[app.index()].queue.front() else {
+            return self.break_off(Invariant::Head, Some(app));
         };
         let reserved = self.stretched(lane, &front.head);
         self.actions.push(Action::Dispatch {
@@ -188,6 +191,7 @@ impl Scheduler {
             }
             self.stats.dispatched += 1;
         }
+        self.guard_places(app);
     }
 
     /// How long the group may be that is about to be dispatched: what was asked for, or more of it
@@ -290,6 +294,7 @@ impl Scheduler {
         lane.front = slot.queue.front_ledger(per_group).after(dispatched);
         self.stats.preempted += 1;
         self.actions.push(Action::Preempt { app: flying.app, group: flying.group });
+        self.guard_lane(flying.app);
     }
 
     /// Reports each reason for holding a group that differs from the one reported before.
@@ -341,6 +346,7 @@ impl Scheduler {
         };
         if let Some(flying) = self.take_front(index) {
             self.stats.completed += 1;
+            self.ended_waiting += 1;
             self.ended(flying, Some(finished.min(self.now)), cost.span(), frames);
         }
     }
@@ -390,6 +396,7 @@ impl Scheduler {
                 self.leave(flying.app);
             }
         }
+        self.guard_end(flying.app);
     }
 }
 

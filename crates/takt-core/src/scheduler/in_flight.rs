@@ -18,7 +18,7 @@ use alloc::collections::VecDeque;
 
 use super::lane::Head;
 use crate::app::{AppId, GroupId};
-use crate::gpu::Gpu;
+use crate::config::Config;
 use crate::limits::IN_FLIGHT_MAX;
 use crate::time::{Span, Time};
 
@@ -48,12 +48,6 @@ pub(super) struct Bound {
     pub(super) runs: Span,
 }
 
-/// A group is late when it has taken twice its conservative prediction and this much more.
-const LATE_AFTER: Span = Span::from_ms(2);
-
-/// A group of unknown length is given up after this time (plus the completion time-out).
-const UNKNOWN_RUNS_MAX: Span = Span::from_ms(10_000);
-
 /// The chain of dispatched groups.
 #[derive(Clone, Debug)]
 pub(super) struct InFlight {
@@ -64,6 +58,10 @@ pub(super) struct InFlight {
     optimistic: Chain,
     /// Groups may end in any order.
     any_order: bool,
+    /// See [`Tuning::late_after`](crate::Tuning::late_after).
+    late_after: Span,
+    /// See [`Tuning::unknown_runs_max`](crate::Tuning::unknown_runs_max).
+    unknown_runs_max: Span,
 }
 
 /// Predicted ends of the first and of the last group of the chain.
@@ -74,18 +72,32 @@ struct Chain {
 }
 
 impl InFlight {
-    pub(super) fn new(gpu: Gpu) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
             groups: VecDeque::with_capacity(IN_FLIGHT_MAX),
             idle_since: Time::ZERO,
             conservative: Chain::default(),
             optimistic: Chain::default(),
-            any_order: gpu.is_time_shared(),
+            any_order: config.gpu.is_time_shared(),
+            late_after: config.tuning.late_after,
+            unknown_runs_max: config.tuning.unknown_runs_max,
         }
     }
 
     pub(super) fn len(&self) -> usize {
         self.groups.len()
+    }
+
+    /// Forgets all of them.
+    pub(super) fn clear(&mut self) {
+        self.groups.clear();
+    }
+
+    /// How many groups of that app there are, and how many of them have nothing to do.
+    pub(super) fn count_of(&self, app: AppId, generation: u32) -> (u32, u32) {
+        let of_app = |flying: &&Flying| flying.app == app && flying.generation == generation;
+        let count = |(all, free): (u32, u32), flying: &Flying| (all + 1, free + u32::from(flying.free));
+        self.groups.iter().filter(of_app).fold((0, 0), count)
     }
 
     pub(super) fn push(&mut self, mut flying: Flying) {
@@ -98,7 +110,7 @@ impl InFlight {
         extend(&mut self.conservative, self.idle_since, flying.conservative, count);
         extend(&mut self.optimistic, self.idle_since, flying.optimistic, count);
         let due = self.conservative.last;
-        flying.late_from = due + flying.conservative.runs.min(UNKNOWN_RUNS_MAX) + LATE_AFTER;
+        flying.late_from = due + flying.conservative.runs.min(self.unknown_runs_max) + self.late_after;
         self.groups.push_back(flying);
     }
 
@@ -229,7 +241,7 @@ impl InFlight {
         let first = self.groups.iter().position(|flying| !flying.free);
         let of_chain = first.map(|position| {
             let first = &self.groups[position];
-            let runs = first.conservative.runs.min(UNKNOWN_RUNS_MAX);
+            let runs = first.conservative.runs.min(self.unknown_runs_max);
             (self.idle_since.max(first.conservative.arrives) + runs + timeout, position)
         });
         let of_free = self.groups.iter().enumerate().filter(|(position, flying)| {

@@ -4,8 +4,10 @@ mod actions;
 mod adjust;
 mod apps;
 mod frames;
+mod free;
 mod groups;
 mod in_flight;
+mod invariants;
 mod lane;
 mod protect;
 mod queue;
@@ -27,10 +29,11 @@ use crate::app::{AppId, Priority};
 use crate::clock::{Clock, DisplayId};
 use crate::config::Config;
 use crate::event::{Action, Event, LostBy, Refusal};
+use crate::invariant::{Broken, Invariant};
 use crate::limits::DISPLAYS_MAX;
 use crate::policy::Policy;
 use crate::refresh::{Period, Refresh};
-use crate::time::{Span, Time};
+use crate::time::Time;
 
 /// The scheduler of one GPU.
 ///
@@ -74,6 +77,12 @@ pub struct Scheduler {
     undecided: bool,
     /// Reasons for holding groups may have changed since they were told.
     untold: bool,
+    /// When the state was last looked at.
+    guarded: Time,
+    /// Groups that were taken back from the GPU and had ended.
+    ended_waiting: u64,
+    /// What did not hold: everything runs free.
+    broken: Option<Broken>,
     actions: Actions,
     stats: Stats,
 }
@@ -138,7 +147,7 @@ impl Scheduler {
             lanes: Vec::with_capacity(config.apps_max as usize),
             focus: None,
             slots: (0..config.apps_max).map(|_| slot()).collect(),
-            in_flight: InFlight::new(config.gpu),
+            in_flight: InFlight::new(&config),
             claims: Vec::with_capacity(config.apps_max as usize),
             workspace: Workspace::for_claims(config.apps_max as usize),
             surplus: 0,
@@ -146,6 +155,9 @@ impl Scheduler {
             submissions: 0,
             undecided: false,
             untold: false,
+            guarded: Time::ZERO,
+            ended_waiting: 0,
+            broken: None,
             actions: Actions::new(config.apps_max as usize),
             stats: Stats::default(),
         };
@@ -158,6 +170,9 @@ impl Scheduler {
     /// Something happened at `now`.
     pub fn handle_event(&mut self, now: Time, event: Event) {
         self.undecided |= self.advance(now);
+        if self.broken.is_some() {
+            return self.handle_free(event);
+        }
         let refused = self.stats.refused;
         match event {
             Event::Join { app, params, phase } => self.join(app, params, phase),
@@ -172,11 +187,13 @@ impl Scheduler {
         }
         // Nothing changed if it was refused, so there is nothing to decide.
         self.undecided |= self.stats.refused == refused;
+        self.guard_event(&event);
     }
 
     /// The time of [`Self::poll_timeout`] has come (or not: a spurious call does nothing).
     pub fn handle_timeout(&mut self, now: Time) {
         self.undecided |= self.advance(now);
+        self.guard_time();
     }
 
     /// The next thing to do, in order.
@@ -186,12 +203,19 @@ impl Scheduler {
             self.undecided = false;
             self.schedule();
         }
-        self.actions.pop()
+        let next = self.actions.pop();
+        if next.is_none() && self.broken.is_some() {
+            return self.next_free();
+        }
+        next
     }
 
     /// When to call [`Self::handle_timeout`] if nothing happens before; `None` without apps.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
+        if self.broken.is_some() {
+            return None;
+        }
         let overdue = self.in_flight.overdue_at(self.config.completion_timeout).map(|(at, _)| at);
         let vsync = (!self.lanes.is_empty()).then_some(self.next_vsync.min(self.next_judgement));
         // One that is over was served already, unless the decision is still to come.
@@ -265,7 +289,7 @@ impl Scheduler {
             self.enter_period();
             due = true;
         }
-        if self.now >= self.next_judgement {
+        if self.now >= self.next_judgement && self.broken.is_none() {
             self.judge();
         }
         due |= self.has_work() && self.policy.timeout().is_some_and(|at| at <= self.now);
@@ -317,7 +341,9 @@ impl Scheduler {
         let heard = self.now - unheard;
         let open = refresh.period_at(heard);
         self.next_judgement = refresh.end(open) + unheard;
+        let mut waiting = 0;
         for lane in &self.lanes {
+            waiting += usize::from(lane.head.is_some());
             let mut open = open;
             if lane.clock != Clock::default() {
                 open = lane.period_at(heard + lane.tail);
@@ -327,6 +353,10 @@ impl Scheduler {
             if let Some(missed) = frames.judge(lane, open) {
                 self.stats.untold += u64::from(!self.actions.report(missed));
             }
+        }
+        // Only here are all lanes looked at anyway, whatever is decided.
+        if waiting != self.waiting {
+            self.break_off(Invariant::Waiting, None);
         }
     }
 
@@ -355,44 +385,5 @@ impl Scheduler {
         self.protect();
         self.next_judgement = self.next_vsync;
         self.look_at_ends(|_| true);
-    }
-}
-
-/// Checks for tests.
-impl Scheduler {
-    /// Panics if the state contradicts itself. Costs a pass over everything.
-    pub fn check_invariants(&self) {
-        let per_group = self.config.per_group();
-        let mut waiting = 0;
-        assert!(self.lanes.is_sorted_by(|a, b| a.priority > b.priority), "lanes in order, priorities unique");
-        for (index, lane) in self.lanes.iter().enumerate() {
-            let slot = &self.slots[lane.app.index()];
-            assert_eq!(slot.lane, Some(index), "slot and lane point at each other");
-            assert_eq!(lane.head, slot.queue.front().map(|front| front.head), "head mirrors the queue");
-            waiting += usize::from(lane.head.is_some());
-            let in_turn = self.config.gpu.is_time_shared();
-            let due = self.in_flight.due(lane.app, slot.generation, self.now).filter(|_| in_turn);
-            let told = lane.on_gpu_due.filter(|due| *due > self.now);
-            assert!(told == due || told.is_none(), "what is on the GPU, and by when it is due");
-            let ends_batch = |waiting: &&queue::Waiting| waiting.head.kind.ends_batch();
-            let batches = slot.queue.iter().filter(ends_batch).count();
-            assert_eq!(
-                (lane.waiting as usize, lane.batches as usize),
-                (slot.queue.len(), batches),
-                "counted"
-            );
-            let ledger = slot.queue.front_ledger(per_group).after(lane.front.dispatched);
-            if ledger.enqueued < Span::FOREVER {
-                assert_eq!(lane.front, ledger, "ledger mirrors the first frame");
-            }
-            slot.frames.check_invariants(lane);
-        }
-        assert_eq!(waiting, self.waiting, "lanes with a waiting group are counted");
-        let attached = self.slots.iter().filter(|slot| slot.lane.is_some()).count();
-        assert_eq!(attached, self.lanes.len(), "one lane per attached slot");
-        let spare = usize::from(self.serves_in_turn());
-        let most = self.surplus.max(self.config.mpcg as usize + spare);
-        assert!(self.places() <= most, "at most mpcg keep a place, and one more with reserved time");
-        assert!(self.now < self.next_vsync, "the clock is inside the current period");
     }
 }

@@ -47,6 +47,7 @@ mod blocking;
 mod changes;
 mod frame_rates;
 mod germ;
+mod invariants;
 mod rig;
 mod runlist;
 mod servers;

@@ -50,7 +50,8 @@ impl Server {
         if monitor.published.is_none_or(|then| then.elapsed() >= PAGE) {
             monitor.published = Some(Instant::now());
             let (stats, turns) = (self.stats, self.turns);
-            let counted = Counted { totals: monitor.totals.observer(), members: &self.members, stats, turns };
+            let (totals, broken) = (monitor.totals.observer(), self.broken.is_some());
+            let counted = Counted { totals, members: &self.members, stats, turns, broken };
             monitor.exporter.publish(counted.text());
         }
     }
@@ -94,6 +95,7 @@ impl Server {
             turn_us_mean: us(self.turns.busy) / self.turns.count.max(1) as f64,
             turn_us_max: us(self.turns.longest),
             untold: self.turns.untold,
+            broken: self.broken.map(|broken| broken.to_string()),
         })
     }
 
@@ -110,8 +112,10 @@ impl Server {
     pub(super) fn happened(&mut self, at: Time, record: Record) {
         self.feeds.record(at, &record);
         self.waits.record(at, &record);
-        if let Record::Out(Action::FrameDone(done)) = &record {
-            self.members.finished(at, done);
+        match &record {
+            Record::Out(Action::FrameDone(done)) => self.members.finished(at, done),
+            Record::Out(Action::Broken(broken)) => self.broke(*broken),
+            _ => {}
         }
         self.monitor.iter_mut().for_each(|monitor| monitor.totals.record(at, &record));
         self.log.add(at, record);

@@ -113,7 +113,8 @@ mod tests {
     use expect_test::expect;
     use takt_core::event::{LostBy, Refusal};
     use takt_core::{
-        Action, AppId, AppParams, Estimate, Event, GroupId, GroupKind, Hold, Refresh, Service, Span,
+        Action, AppId, AppParams, Broken, Estimate, Event, GroupId, GroupKind, Hold, Invariant, Refresh,
+        Service, Span,
     };
 
     fn export(records: &[(Time, Record)]) -> String {
@@ -131,6 +132,7 @@ mod tests {
     fn names_are_stable() {
         let (app, group) = (AppId(2), GroupId(9));
         let mut records = run(Pick::Oldest, 3);
+        let broken = Broken { what: Invariant::InFlight, app: Some(app), at: Time::ZERO };
         let rare = [
             Record::In(Event::Leave { app }),
             Record::In(Event::Refresh { display: takt_core::DisplayId(1), refresh: Refresh::HZ_60 }),
@@ -148,6 +150,7 @@ mod tests {
             }),
             Record::Out(Action::Left { app, dropped: 2 }),
             Record::Out(Action::Lost { app, group, by: LostBy::Order }),
+            Record::Out(Action::Broken(broken)),
             Record::Gpu(GpuRecord::Queued { app, group }),
             Record::Gpu(GpuRecord::Preempted { app, group, started: Some(Time::ZERO), stays: false }),
             Record::Gpu(GpuRecord::Stalled { until: Time::from_us(9) }),
@@ -157,10 +160,8 @@ mod tests {
             Record::Gap { records: 3 },
         ];
         records.extend(rare.map(|record| (Time::from_us(1), record)));
-        let text = export(&records);
-        let mut kinds = std::collections::BTreeSet::new();
-        let mut firsts = String::new();
-        for line in text.lines() {
+        let (mut kinds, mut firsts) = (std::collections::BTreeSet::new(), String::new());
+        for line in export(&records).lines() {
             let value: serde_json::Value = serde_json::from_str(line).unwrap();
             if kinds.insert(value["record"].as_str().unwrap().to_owned()) {
                 firsts.push_str(line);
@@ -190,6 +191,7 @@ mod tests {
             {"at_ns":1000,"record":"refused","app":2,"group":9,"reason":"lookahead-too-long","detail":"deadlines would repeat only every 420 periods","number":420}
             {"at_ns":1000,"record":"left","app":2,"dropped":2}
             {"at_ns":1000,"record":"lost","app":2,"group":9,"by":"order"}
+            {"at_ns":1000,"record":"broken","invariant":"in-flight","app":2,"noticed_ns":0,"detail":"groups in flight are counted for their app"}
             {"at_ns":1000,"record":"gpu-queued","app":2,"group":9}
             {"at_ns":1000,"record":"gpu-preempted","app":2,"group":9,"started_ns":0,"stays":false}
             {"at_ns":1000,"record":"gpu-stalled","until_ns":9000}
@@ -253,11 +255,16 @@ mod tests {
         rare.extend([taken, Refusal::LookaheadTooLong { periods: 4 }, Refusal::Exited].map(refused));
         rare.extend([Hold::Tick { at }, Hold::NoBudget { until: at }, Hold::Turn { app }].map(held));
         rare.extend([Hold::Batch, Hold::Unbounded, Hold::Exhausted { app }, Hold::Clears { app }].map(held));
+        let broken = |what| Record::Out(Action::Broken(Broken { what, app: None, at }));
+        rare.extend(Invariant::ALL.map(broken));
         rare.extend(takt_core::policy::NAMES.iter().map(|name| Record::Policy(name)));
         records.extend(rare.into_iter().map(|record| (end, record)));
 
         let mut config = Config { mpcg: 3, singly: true, ..Config::default() };
         config.tuning.blocking = Span::from_us(70);
+        config.tuning.late_after = Span::from_us(71);
+        config.tuning.unknown_runs_max = Span::from_us(72);
+        config.tuning.join_delay_max = Span::from_us(73);
         let mut lines = Vec::new();
         put_head(&mut lines, &meta("fifo"), Some(Start { config: &config, build: "0.1.0 (abc)" }));
         put_app(&mut lines, Time::ZERO, app, &meta("fifo").apps[1]);
@@ -277,6 +284,22 @@ mod tests {
         }
         assert_eq!(reader.next_entry(), Ok(None));
         assert!(!reader.is_cut_off());
+    }
+
+    /// They ran with these values before these had names.
+    #[test]
+    fn old_logs_have_the_values_of_old() {
+        let mut lines = Vec::new();
+        put_head(&mut lines, &meta("fifo"), Some(Start { config: &Config::default(), build: "old" }));
+        let mut head: serde_json::Value = serde_json::from_slice(&lines).unwrap();
+        let tuning = head["config"]["tuning"].as_object_mut().unwrap();
+        for name in ["late_after_ns", "unknown_runs_max_ns", "join_delay_max_ns"] {
+            assert!(tuning.remove(name).is_some(), "{name}");
+        }
+        let reader = Reader::new(head.to_string().as_bytes()).unwrap().config().unwrap().tuning;
+        assert_eq!(reader.late_after, Span::from_ms(2));
+        assert_eq!(reader.unknown_runs_max, Span::from_ms(10_000));
+        assert_eq!(reader.join_delay_max, Span::from_ms(1_000));
     }
 
     #[test]

@@ -175,6 +175,9 @@ impl<W: Write> Perfetto<W> {
                 let args = Args::new().number("dropped", u64::from(dropped));
                 self.out.instant(at, self.decisions, name, args);
             }
+            Action::Broken(broken) => {
+                self.out.instant(at, self.decisions, broken.to_string(), Args::new());
+            }
             // Its time lies in the future; the next frame's slice shows when it was used.
             Action::Release { .. } => {}
         }

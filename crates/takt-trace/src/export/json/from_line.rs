@@ -2,8 +2,8 @@
 
 use takt_core::event::{LostBy, Refusal};
 use takt_core::{
-    Action, AppId, Cost, DisplayId, Estimate, Event, FrameDone, GroupId, GroupKind, Hold, Period, Priority,
-    Span, Time, policy,
+    Action, AppId, Broken, Cost, DisplayId, Estimate, Event, FrameDone, GroupId, GroupKind, Hold, Invariant,
+    Period, Priority, Span, Time, policy,
 };
 
 use super::line::{By, Kind, Line, Reason, Refused};
@@ -141,6 +141,11 @@ impl Line {
                     By::Timeout => LostBy::Timeout,
                 },
             },
+            Self::Broken { invariant, app, noticed_ns, .. } => Action::Broken(Broken {
+                what: Invariant::by_name(&invariant).ok_or_else(|| format!("no invariant {invariant}"))?,
+                app: app.map(AppId),
+                at: Time::from_ns(noticed_ns),
+            }),
             _ => return Err("this is no action".to_owned()),
         })
     }

@@ -100,6 +100,13 @@ struct TuningLine {
     relief_periods: u32,
     #[serde(default = "suspend_after")]
     suspend_after: u32,
+    // What follows had no name in older builds, and these values.
+    #[serde(default = "late_after_ns")]
+    late_after_ns: u64,
+    #[serde(default = "unknown_runs_max_ns")]
+    unknown_runs_max_ns: u64,
+    #[serde(default = "join_delay_max_ns")]
+    join_delay_max_ns: u64,
 }
 
 fn relief_every() -> u32 {
@@ -112,6 +119,18 @@ fn relief_periods() -> u32 {
 
 fn suspend_after() -> u32 {
     Tuning::default().suspend_after
+}
+
+fn late_after_ns() -> u64 {
+    2_000_000
+}
+
+fn unknown_runs_max_ns() -> u64 {
+    10_000_000_000
+}
+
+fn join_delay_max_ns() -> u64 {
+    1_000_000_000
 }
 
 /// What may change on the way.
@@ -258,6 +277,9 @@ impl ConfigLine {
                 relief_every: tuning.relief_every,
                 relief_periods: tuning.relief_periods,
                 suspend_after: tuning.suspend_after,
+                late_after_ns: tuning.late_after.as_ns(),
+                unknown_runs_max_ns: tuning.unknown_runs_max.as_ns(),
+                join_delay_max_ns: tuning.join_delay_max.as_ns(),
             },
         }
     }
@@ -300,6 +322,9 @@ impl ConfigLine {
                 relief_every: tuning.relief_every,
                 relief_periods: tuning.relief_periods,
                 suspend_after: tuning.suspend_after,
+                late_after: Span::from_ns(tuning.late_after_ns),
+                unknown_runs_max: Span::from_ns(tuning.unknown_runs_max_ns),
+                join_delay_max: Span::from_ns(tuning.join_delay_max_ns),
             },
         })
     }

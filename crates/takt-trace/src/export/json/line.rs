@@ -125,6 +125,12 @@ pub(super) enum Line {
         group: u64,
         by: By,
     },
+    Broken {
+        invariant: String,
+        app: Option<u32>,
+        noticed_ns: u64,
+        detail: String,
+    },
     GpuQueued {
         app: u32,
         group: u64,

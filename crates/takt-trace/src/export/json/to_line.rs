@@ -91,6 +91,12 @@ fn action_line(action: &Action) -> Line {
                 LostBy::Timeout => By::Timeout,
             },
         },
+        Action::Broken(broken) => Line::Broken {
+            invariant: broken.what.name().to_owned(),
+            app: broken.app.map(|app| app.0),
+            noticed_ns: broken.at.as_ns(),
+            detail: broken.what.to_string(),
+        },
     }
 }
 

@@ -84,6 +84,7 @@ impl Rig {
             Action::Left { app, dropped } => format!("{now} {} left, {dropped} dropped", name(*app)),
             Action::Ranked { app, priority } => format!("{now} {} ranks {}", name(*app), priority.0),
             Action::Preempt { app, .. } => format!("{now} preempt {}", name(*app)),
+            Action::Broken(broken) => format!("{now} {broken}"),
             Action::Dispatch { .. } | Action::Release { .. } => return,
         };
         writeln!(self.out, "{line}").unwrap();
