@@ -92,6 +92,13 @@ impl Server {
         (now + self.reserve.period, self.reserve.budget)
     }
 
+    /// When work that finds it idle gets a budget and a deadline anew, from there on.
+    pub(super) fn renews_at(&self) -> Time {
+        let wide = |span: Span| u128::from(span.as_ns());
+        let lead = wide(self.budget) * wide(self.reserve.period) / wide(self.reserve.budget).max(1);
+        self.deadline - Span::from_ns(u64::try_from(lead).unwrap_or(u64::MAX))
+    }
+
     /// How many more budgets cover what is needed.
     fn budgets_missing(&self, need: Span) -> u64 {
         need.saturating_sub(self.budget).as_ns().div_ceil(self.reserve.budget.as_ns().max(1))

@@ -15,11 +15,12 @@
 //! @5 A stride 2 etpf 300    A changes; @5 A priority 3; @5 A leaves; @5 A exits
 //! A 9 posterior 30/100      a reserve of 30 in every 100, or 30/100/50 with a deadline; apriori 30/100,
 //!                           shares SLOT, reserve background, feeds SLOT, interruptible never
+//! A 9 clock 20/15           its own clock: a period of 20, due after 15
 //! A 9 level high slice 20   its channel in the runlist; or low
 //! A 9 turns following       may follow itself on the GPU
 //! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME,
 //!                           tick SPAN, limit PERMILLE, background C/T, blocking SPAN, stretch SPAN,
-//!                           period SPAN of the display, timeout SPAN after which completions are lost
+//!                           group-max SPAN, period SPAN of the display, timeout SPAN after which completions are lost
 //! preemptive                the GPU gives groups back
 //! gpu in-order              the GPU runs each group to its end, in the order of dispatch (default)
 //! gpu time-shared slice=10 switch=0
@@ -45,6 +46,7 @@
 
 mod blocking;
 mod changes;
+mod contracts;
 mod frame_rates;
 mod germ;
 mod invariants;

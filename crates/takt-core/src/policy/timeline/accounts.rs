@@ -35,8 +35,18 @@ pub(super) struct Standing {
     pub(super) protected: bool,
     /// Where the lane is whose contract that is.
     pub(super) contract: usize,
+    /// It feeds that one, so many apps down the chain, and goes before it.
+    pub(super) hops: usize,
     /// It waits for the budget of its server.
     pub(super) rests: Option<Time>,
+}
+
+impl Standing {
+    /// Whether it goes before another one that comes later in the order of importance.
+    pub(super) fn goes_before(&self, other: &Self) -> bool {
+        let feeds = other.contract == self.contract && other.hops > self.hops;
+        self.due < other.due || self.due == other.due && !feeds
+    }
 }
 
 impl Accounts {
@@ -60,13 +70,13 @@ impl Accounts {
         match self.servers.claim(context.now, lanes, index, need) {
             Claim::Rests { until } => Standing { rests: Some(until), ..framed },
             Claim::BestEffort { .. } => framed,
-            Claim::Deadline { at, payer, .. } => {
+            Claim::Deadline { at, payer, hops, .. } => {
                 let contract = self.servers.lane(payer).unwrap_or(index);
                 let covers = |server: &Server| need <= server.reserve().budget;
                 let protected = lanes[contract].protected
                     && self.servers.get(payer).is_some_and(covers)
                     && head.conservative <= context.config.tuning.group_max;
-                Standing { due: ns(at), protected, contract, rests: None }
+                Standing { due: ns(at), protected, contract, hops: hops.0, rests: None }
             }
         }
     }

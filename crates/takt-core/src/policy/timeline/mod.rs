@@ -99,7 +99,7 @@ impl From<TooNarrow> for Again {
 #[derive(Copy, Clone)]
 struct Best {
     index: usize,
-    due: i64,
+    standing: Standing,
     app: AppId,
     room: i64,
 }
@@ -262,7 +262,7 @@ impl Timeline {
     fn standing(&self, context: &Context, lanes: &[Lane], index: usize, head: &Head) -> Standing {
         let lane = &lanes[index];
         let protected = lane.is_protected_now() && head.conservative <= self.sizes.group_max;
-        let framed = Standing { due: self.dues[index], protected, contract: index, rests: None };
+        let framed = Standing { due: self.dues[index], protected, contract: index, hops: 0, rests: None };
         if lane.has_budget() || !self.accounts.servers.any() {
             return framed;
         }
@@ -291,7 +291,7 @@ impl Timeline {
         } else if let Some(until) = standing.rests {
             self.lapse = self.lapse.min(ns(until));
             Some(Hold::NoBudget { until })
-        } else if let Some(best) = pass.best.filter(|best| best.due <= standing.due) {
+        } else if let Some(best) = pass.best.filter(|best| best.standing.goes_before(&standing)) {
             // It is behind in any case; whether it would fit does not matter.
             Some(Hold::Behind { app: best.app })
         } else if let Some(app) = pass.clearance.delayed(lane, head.conservative).filter(|_| !protected) {
@@ -329,7 +329,7 @@ impl Timeline {
         }
         let lane = &lanes[index];
         let room = room.min(pass.clearance.room(lane));
-        pass.best = Some(Best { index, due: standing.due, app: lane.app, room });
+        pass.best = Some(Best { index, standing: *standing, app: lane.app, room });
         hold_behind(lanes, index);
         Ok(None)
     }

@@ -67,7 +67,12 @@ impl Timeline {
         let Some(server) = self.accounts.servers.get(slot) else {
             return;
         };
-        let (due, span) = server.promise(pass.context.now, self.accounts.servers.is_busy(slot));
+        let busy = self.accounts.servers.is_busy(slot);
+        let (due, span) = server.promise(pass.context.now, busy);
+        if !busy && server.renews_at() > pass.context.now {
+            // What is left of its budget binds until then.
+            self.lapse = self.lapse.min(ns(server.renews_at()));
+        }
         let reserve = server.reserve();
         let (budget, period) = (reserve.budget.as_signed_ns(), reserve.period.as_signed_ns());
         let share = Share::of(budget, period);

@@ -5,6 +5,7 @@ use std::vec::Vec;
 
 use super::gpu::{InOrder, RigGpu, TimeShared};
 use crate::app::{AppId, AppParams, Priority, Stride};
+use crate::clock::Clock;
 use crate::config::{Adjustable, Config, Margins};
 use crate::refresh::Refresh;
 use crate::service::{Enforcement, Level, Reservation, Reserve, Turns};
@@ -64,6 +65,7 @@ impl Setup {
             ["tick", n] => config.tuning.tick = span(n),
             ["blocking", n] => config.tuning.blocking = span(n),
             ["stretch", n] => config.tuning.stretch = span(n),
+            ["group-max", n] => config.tuning.group_max = span(n),
             ["limit", n] => config.tuning.admission_permille = n.parse().unwrap(),
             ["background", terms] => config.tuning.background = reserve(terms, Enforcement::Posterior),
             ["period", n] => config.refresh = refresh(u32::try_from(number(n)).unwrap()),
@@ -135,6 +137,10 @@ pub(super) fn changed(mut params: AppParams, settings: &[&str]) -> AppParams {
             ["stride", n] => params.stride = Stride::new(n.parse().unwrap()).unwrap(),
             ["etpf", n] => params.etpf = span(n),
             ["priority", n] => params.priority = Priority(n.parse().unwrap()),
+            ["clock", terms] => {
+                let (period, deadline) = terms.split_once('/').unwrap_or((terms, terms));
+                params.clock = Clock::Own { period: span(period), deadline: span(deadline) };
+            }
             ["feeds", n] => params.service.feeds = Some(AppId(n.parse().unwrap())),
             ["level", "high"] => params.service.level = Level::High,
             ["level", "low"] => params.service.level = Level::Low,
