@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use takt_core::policy::{self, Context, Policy, Timeline};
 use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
-    Action, Adjustable, AppId, AppParams, Config, Cost, Estimate, Event, Gpu, GroupId, GroupKind, Lane,
-    Margins, Priority, Refresh, Scheduler, Service, Span, Stride, Time,
+    Action, Adjustable, AppId, AppParams, Clock, Config, Cost, Estimate, Event, Gpu, GroupId, GroupKind,
+    Lane, Margins, Priority, Refresh, Scheduler, Service, Span, Stride, Time,
 };
 
 const APPS: u32 = 6;
@@ -20,6 +20,7 @@ enum Op {
     Leave(u32),
     Change(u32, AppParams),
     Submit(u32, GroupKind, u64),
+    EndFrame(u32),
     /// Completes the oldest group in flight, some time ago.
     Complete(u64),
     /// Completes a later one: the ones before are lost.
@@ -36,15 +37,26 @@ enum Op {
     Timeout,
 }
 
-fn params() -> impl Strategy<Value = AppParams> {
+fn params(clock: impl Strategy<Value = Clock>) -> impl Strategy<Value = AppParams> {
     let etpf = prop_oneof![Just(0), 0u64..20_000_000, Just(u64::MAX)];
-    (0u32..8, 1u32..=7, etpf, service()).prop_map(|(priority, stride, etpf, service)| AppParams {
-        priority: Priority(priority),
-        stride: Stride::new(stride).unwrap_or(Stride::ONE),
-        etpf: Span::from_ns(etpf),
-        clock: takt_core::Clock::default(),
-        service,
+    (0u32..8, 1u32..=7, etpf, clock, service()).prop_map(|(priority, stride, etpf, clock, service)| {
+        AppParams {
+            priority: Priority(priority),
+            stride: Stride::new(stride).unwrap_or(Stride::ONE),
+            etpf: Span::from_ns(etpf),
+            clock,
+            service,
+        }
     })
+}
+
+/// Whole deadlines, and such that are refused.
+fn any_clock() -> impl Strategy<Value = Clock> + Clone {
+    let own = (100_000u64..40_000_000, 1u64..40_000_000).prop_map(|(period, deadline)| Clock::Own {
+        period: Span::from_ns(period),
+        deadline: Span::from_ns(deadline),
+    });
+    prop_oneof![3 => Just(Clock::default()), 1 => own]
 }
 
 fn service() -> impl Strategy<Value = Service> {
@@ -90,8 +102,9 @@ fn adjustable() -> impl Strategy<Value = Adjustable> {
     )
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op(clock: impl Strategy<Value = Clock> + Clone + 'static) -> impl Strategy<Value = Op> {
     let app = 0..APPS + 1;
+    let app_of_end = app.clone();
     let kind = prop_oneof![
         6 => Just(GroupKind::Draw),
         5 => Just(GroupKind::Swap),
@@ -108,10 +121,11 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (0u64..8_000_000).prop_map(Op::Wait),
         1 => (0u64..2_000_000_000).prop_map(Op::Wait),
         1 => (0u64..8_000_000).prop_map(Op::Rewind),
-        2 => (app.clone(), params(), 0u32..5).prop_map(|(app, params, phase)| Op::Join(app, params, phase)),
+        2 => (app.clone(), params(clock.clone()), 0u32..5).prop_map(|(app, params, phase)| Op::Join(app, params, phase)),
         1 => app.clone().prop_map(Op::Leave),
-        1 => (app.clone(), params()).prop_map(|(app, params)| Op::Change(app, params)),
+        1 => (app.clone(), params(clock)).prop_map(|(app, params)| Op::Change(app, params)),
         12 => (app, kind, length.clone()).prop_map(|(app, kind, length)| Op::Submit(app, kind, length)),
+        4 => app_of_end.prop_map(Op::EndFrame),
         8 => (0u64..100_000).prop_map(Op::Complete),
         1 => (0usize..8).prop_map(Op::CompleteLater),
         1 => Just(Op::CompleteTakenBack),
@@ -166,6 +180,7 @@ impl Driver {
                 let estimate = Estimate::new(Span::from_ns(length));
                 Some(Event::Submit { app: AppId(app), group: GroupId(self.groups), kind, estimate })
             }
+            Op::EndFrame(app) => Some(Event::EndFrame { app: AppId(app) }),
             Op::Complete(ago) => self.in_flight.first().map(|group| complete(*group, ago)),
             Op::CompleteLater(n) => self.in_flight.get(n).map(|group| complete(*group, 0)),
             Op::CompleteTakenBack => self.taken_back.take().map(|group| complete(group, 0)),
@@ -247,7 +262,7 @@ proptest! {
 
     #[test]
     fn invariants_hold_and_the_window_changes_no_decision(
-        ops in proptest::collection::vec(op(), 1..120),
+        ops in proptest::collection::vec(op(Just(Clock::default())), 1..120),
         mpcg in 1u32..8,
         exact in any::<bool>(),
         in_turn in any::<bool>(),
@@ -265,7 +280,7 @@ proptest! {
 
     #[test]
     fn invariants_hold_under_every_policy(
-        ops in proptest::collection::vec(op(), 1..120),
+        ops in proptest::collection::vec(op(any_clock()), 1..120),
         name in proptest::sample::select(policy::NAMES),
         execution in prop_oneof![
             Just(Gpu::InOrder),
@@ -288,7 +303,7 @@ proptest! {
 
     #[test]
     fn invariants_hold_on_other_gpus(
-        ops in proptest::collection::vec(op(), 1..120),
+        ops in proptest::collection::vec(op(any_clock()), 1..120),
         mpcg in 1u32..8,
         preemptive in any::<bool>(),
     ) {
@@ -301,19 +316,20 @@ proptest! {
     }
 }
 
+fn join(app: u32, priority: u32) -> Op {
+    let params = AppParams {
+        priority: Priority(priority),
+        stride: Stride::ONE,
+        etpf: Span::ZERO,
+        clock: Clock::default(),
+        service: Service::default(),
+    };
+    Op::Join(app, params, 0)
+}
+
 /// Found at random: the swap and a draw of one frame come back from the GPU together.
 #[test]
 fn a_frame_comes_back_whole() {
-    let join = |app, priority| {
-        let params = AppParams {
-            priority: Priority(priority),
-            stride: Stride::ONE,
-            etpf: Span::ZERO,
-            clock: takt_core::Clock::default(),
-            service: Service::default(),
-        };
-        Op::Join(app, params, 0)
-    };
     let config = Config { gpu: Gpu::Preemptive, ..config(2, Margins::default()) };
     let mut driver = Driver::new(config, Box::new(Eager));
     for op in [
@@ -326,4 +342,33 @@ fn a_frame_comes_back_whole() {
         driver.apply(&op);
     }
     assert_eq!(driver.scheduler.stats().preempted, 2);
+}
+
+/// Frames that ended behind a group that comes back from the GPU end when it has run, once.
+#[test]
+fn ends_of_frames_come_back_with_their_group() {
+    let config = Config { gpu: Gpu::Preemptive, ..config(2, Margins::default()) };
+    let mut driver = Driver::new(config, Box::new(Eager));
+    let mut done = Vec::new();
+    for op in [
+        join(1, 0),
+        Op::Submit(1, GroupKind::Draw, 1000),
+        Op::EndFrame(1),
+        Op::EndFrame(1),
+        join(4, 1),
+        Op::Submit(4, GroupKind::Draw, 1000),
+        Op::EndFrame(1),
+        Op::Complete(0),
+        Op::Submit(1, GroupKind::Draw, 1000),
+        Op::Complete(0),
+    ] {
+        let frames = driver.apply(&op).into_iter().filter_map(|action| match action {
+            Action::FrameDone(done) => Some((done.app.0, done.frame)),
+            _ => None,
+        });
+        done.push(frames.collect::<Vec<_>>());
+    }
+    assert_eq!(driver.scheduler.stats().preempted, 1);
+    assert_eq!(done.pop(), Some(vec![(1, 0), (1, 1), (1, 2)]));
+    assert_eq!(done.concat(), []);
 }

@@ -3,6 +3,7 @@
 mod actions;
 mod adjust;
 mod apps;
+mod frame_ends;
 mod frames;
 mod groups;
 mod in_flight;
@@ -18,6 +19,7 @@ use alloc::vec::Vec;
 pub use lane::{Head, Lane, Ledger};
 
 use actions::Actions;
+use frame_ends::FrameEnds;
 use frames::Frames;
 use in_flight::InFlight;
 use queue::Queue;
@@ -70,6 +72,8 @@ pub struct Scheduler {
     /// Lanes with a waiting group.
     waiting: usize,
     submissions: u64,
+    /// Times that decisions were due.
+    round: u64,
     /// Something happened since the last decision.
     undecided: bool,
     /// Reasons for holding groups may have changed since they were told.
@@ -110,6 +114,9 @@ struct Slot {
     told: Priority,
     generation: u32,
     queue: Queue,
+    /// Order of the group that it submitted last.
+    last: u64,
+    ends: FrameEnds,
     frames: Frames,
     exiting: bool,
 }
@@ -125,6 +132,8 @@ impl Scheduler {
             told: Priority(0),
             generation: 0,
             queue: Queue::new(),
+            last: 0,
+            ends: FrameEnds::new(),
             frames: Frames::default(),
             exiting: false,
         };
@@ -144,6 +153,7 @@ impl Scheduler {
             surplus: 0,
             waiting: 0,
             submissions: 0,
+            round: 0,
             undecided: false,
             untold: false,
             actions: Actions::new(config.apps_max as usize),
@@ -164,6 +174,7 @@ impl Scheduler {
             Event::Leave { app } => self.leave(app),
             Event::Change { app, params } => self.change(app, params),
             Event::Submit { app, group, kind, estimate } => self.submit(app, group, kind, estimate),
+            Event::EndFrame { app } => self.end_frame(app),
             Event::Revise { app, group, estimate } => self.revise(app, group, estimate),
             Event::Complete { group, finished, cost, frames } => self.complete(group, finished, cost, frames),
             Event::Refresh { display, refresh } => self.set_refresh(display, refresh),
@@ -184,6 +195,7 @@ impl Scheduler {
     pub fn poll_action(&mut self) -> Option<Action> {
         if self.undecided {
             self.undecided = false;
+            self.round += 1;
             self.schedule();
         }
         self.actions.pop()
@@ -192,7 +204,7 @@ impl Scheduler {
     /// When to call [`Self::handle_timeout`] if nothing happens before; `None` without apps.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
-        let overdue = self.in_flight.overdue_at(self.config.completion_timeout).map(|(at, _)| at);
+        let overdue = self.in_flight.overdue_at(self.config.completion_timeout);
         let vsync = (!self.lanes.is_empty()).then_some(self.next_vsync.min(self.next_judgement));
         // One that is over was served already, unless the decision is still to come.
         let ahead = |at: &Time| self.has_work() && (*at > self.now || self.undecided);
@@ -248,6 +260,11 @@ impl Scheduler {
             .map_or(0, |slot| crate::limits::QUEUE_MAX.saturating_sub(slot.queue.len()))
     }
 
+    /// Whether a frame of `app` may end without a group now.
+    pub fn may_end_frame(&self, app: AppId) -> bool {
+        self.slots.get(app.index()).is_some_and(|slot| !slot.ends.is_full(self.round))
+    }
+
     /// The period that the latest event fell in.
     pub fn current_period(&self) -> Period {
         self.current
@@ -271,8 +288,8 @@ impl Scheduler {
         due |= self.has_work() && self.policy.timeout().is_some_and(|at| at <= self.now);
         due |= waited && (self.has_place() || self.has_spare_place());
         let overdue = |this: &Self| this.in_flight.overdue_at(this.config.completion_timeout);
-        while let Some((_, position)) = overdue(self).filter(|(at, _)| *at <= self.now) {
-            self.lose(position, LostBy::Timeout, self.now);
+        while overdue(self).is_some_and(|at| at <= self.now) {
+            self.lose(LostBy::Timeout, self.now);
             due = true;
         }
         due
@@ -373,8 +390,7 @@ impl Scheduler {
             let due = self.in_flight.due(lane.app, slot.generation, self.now).filter(|_| in_turn);
             let told = lane.on_gpu_due.filter(|due| *due > self.now);
             assert!(told == due || told.is_none(), "what is on the GPU, and by when it is due");
-            let ends_batch = |waiting: &&queue::Waiting| waiting.head.kind.ends_batch();
-            let batches = slot.queue.iter().filter(ends_batch).count();
+            let batches = slot.queue.iter().filter(|waiting| waiting.ends_batch()).count();
             assert_eq!(
                 (lane.waiting as usize, lane.batches as usize),
                 (slot.queue.len(), batches),
@@ -384,6 +400,7 @@ impl Scheduler {
             if ledger.enqueued < Span::FOREVER {
                 assert_eq!(lane.front, ledger, "ledger mirrors the first frame");
             }
+            slot.ends.check_invariants();
             slot.frames.check_invariants(lane);
         }
         assert_eq!(waiting, self.waiting, "lanes with a waiting group are counted");

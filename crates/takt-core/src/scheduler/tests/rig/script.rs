@@ -5,6 +5,7 @@ use std::vec::Vec;
 
 use super::gpu::{InOrder, RigGpu, TimeShared};
 use crate::app::{AppId, AppParams, Priority, Stride};
+use crate::clock::Clock;
 use crate::config::{Adjustable, Config, Margins};
 use crate::refresh::Refresh;
 use crate::service::{Enforcement, Level, Reservation, Reserve, Turns};
@@ -152,6 +153,10 @@ pub(super) fn changed(mut params: AppParams, settings: &[&str]) -> AppParams {
             ["reserve", "background"] => params.service.reservation = Reservation::Background,
             ["reserve", "none"] => params.service.reservation = Reservation::None,
             ["interruptible", "never"] => params.service.uninterruptible = true,
+            ["clock", terms] => {
+                let (period, deadline) = terms.split_once('/').unwrap();
+                params.clock = Clock::Own { period: span(period), deadline: span(deadline) };
+            }
             ["phase", _] => {}
             other => panic!("what is {other:?}?"),
         }
