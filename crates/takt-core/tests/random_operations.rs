@@ -105,6 +105,7 @@ fn adjustable() -> impl Strategy<Value = Adjustable> {
 fn op(clock: impl Strategy<Value = Clock> + Clone + 'static) -> impl Strategy<Value = Op> {
     let app = 0..APPS + 1;
     let app_of_end = app.clone();
+    let join = (app.clone(), params(clock.clone()), 0u32..5);
     let kind = prop_oneof![
         6 => Just(GroupKind::Draw),
         5 => Just(GroupKind::Swap),
@@ -121,7 +122,7 @@ fn op(clock: impl Strategy<Value = Clock> + Clone + 'static) -> impl Strategy<Va
         4 => (0u64..8_000_000).prop_map(Op::Wait),
         1 => (0u64..2_000_000_000).prop_map(Op::Wait),
         1 => (0u64..8_000_000).prop_map(Op::Rewind),
-        2 => (app.clone(), params(clock.clone()), 0u32..5).prop_map(|(app, params, phase)| Op::Join(app, params, phase)),
+        2 => join.prop_map(|(app, params, phase)| Op::Join(app, params, phase)),
         1 => app.clone().prop_map(Op::Leave),
         1 => (app.clone(), params(clock)).prop_map(|(app, params)| Op::Change(app, params)),
         12 => (app, kind, length.clone()).prop_map(|(app, kind, length)| Op::Submit(app, kind, length)),
