@@ -14,7 +14,7 @@ from statistics import stdev
 
 from takteval import turns
 
-KEPT = ("run", "app", "join", "submit", "revise", "dispatch", "gpu-queued", "complete", "release", "missed", "frame-done")
+KEPT = ("run", "app", "join", "submit", "end-frame", "revise", "dispatch", "gpu-queued", "complete", "release", "missed", "frame-done")
 # What the simulator plays before it counts.
 WARM_UP_S = 1
 
@@ -71,6 +71,12 @@ class Live:
                  "predicted": record["predicted_ns"]}
         self.groups[record["group"]] = group
         self.by_app[record["app"]].append(group)
+
+    def on_end_frame(self, record):
+        """A swap that shows nothing, and was no group: the simulator makes the same of one that takes no time."""
+        at = record["at_ns"]
+        self.by_app[record["app"]].append({"app": record["app"], "kind": "swap", "asked": at, "predicted": 0, "let_go": at,
+                                           "came": at, "ended": at, "heard": at, "cost": 0})
 
     def on_revise(self, record):
         """The daemon does not believe an estimate any more, which the simulator would for ever."""

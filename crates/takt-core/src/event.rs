@@ -9,7 +9,7 @@ use crate::invariant::Broken;
 use crate::refresh::{Period, Refresh};
 use crate::time::{Cost, Estimate, Span, Time};
 
-/// Something that happened outside.
+/// Something that happened outside. The order is part of the hashes of runs, so what is new comes last.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
     /// An app attaches. Its first frame targets the first whole period from now (the second for
@@ -82,6 +82,12 @@ pub enum Event {
     /// Parameters of the scheduler change, with effect at once: groups that wait keep the lengths
     /// that they were believed to have, and groups in flight their places.
     Adjust(Adjustable),
+    /// The open frame of an app ends here, and no group has to: all that comes later belongs to the next
+    /// frame. It is done when all groups of the app that came before are, which may be so already.
+    EndFrame {
+        /// Who.
+        app: AppId,
+    },
 }
 
 /// Something the outside must do or may want to know.
@@ -188,7 +194,7 @@ pub struct FrameDone {
     pub release: Time,
     /// Its deadline.
     pub deadline: Time,
-    /// When its last group finished.
+    /// When its last group finished or, if that is later, when the app ended it.
     pub finished: Time,
     /// Whether it was in time.
     pub met: bool,
@@ -240,7 +246,7 @@ pub enum Hold {
     },
 }
 
-/// Why an event was refused.
+/// Why an event was refused. What is new comes last here as well.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Refusal {
     /// The slot number is beyond the configured number of apps.
@@ -273,6 +279,9 @@ pub enum Refusal {
     Exited,
     /// The app would wait for itself: its consumers feed each other in a circle.
     FeedsItself,
+    /// More frames of the app have ended than may wait, for its groups or to be told; end the frame again
+    /// after the next one is done.
+    TooManyFrames,
 }
 
 /// How a lost completion was noticed.
@@ -303,6 +312,7 @@ impl fmt::Display for Refusal {
             Self::QueueFull => f.write_str("queue is full"),
             Self::UnknownGroup => f.write_str("no such group in flight"),
             Self::Exited => f.write_str("app already submitted its last group"),
+            Self::TooManyFrames => f.write_str("more frames have ended than may wait"),
             Self::FeedsItself => f.write_str("its consumers feed each other in a circle"),
         }
     }

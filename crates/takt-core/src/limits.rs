@@ -34,6 +34,10 @@ pub const DISPATCHES_PER_EVENT_MAX: usize = IN_FLIGHT_MAX;
 /// Frames that may end inside of one group; the rest of what is claimed does not count.
 pub const FRAMES_PER_GROUP_MAX: u32 = 32;
 
+/// Frames of one app that may have ended and wait for its groups, and that may end between two decisions
+/// without any to wait for.
+pub const FRAME_ENDS_MAX: usize = 32;
+
 /// Refusals and misses that may wait to be fetched, besides two for each app.
 pub const REPORTS_MAX: usize = 256;
 

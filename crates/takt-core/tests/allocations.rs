@@ -46,6 +46,8 @@ fn exercise(scheduler: &mut Scheduler) -> u64 {
                 0 => scheduler.handle_event(now, Event::Join { app, params, phase: 0 }),
                 50 => scheduler.handle_event(now, Event::Change { app, params }),
                 99 => scheduler.handle_event(now, Event::Leave { app }),
+                // Some frames end with a group, others behind one, and others have none.
+                n if n % 3 == 1 => scheduler.handle_event(now, Event::EndFrame { app }),
                 n => {
                     group += 1;
                     let kind = if n % 3 == 0 { GroupKind::Swap } else { GroupKind::Draw };

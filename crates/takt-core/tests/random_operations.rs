@@ -20,6 +20,7 @@ enum Op {
     Leave(u32),
     Change(u32, AppParams),
     Submit(u32, GroupKind, u64),
+    EndFrame(u32),
     /// Completes the oldest group in flight, some time ago.
     Complete(u64),
     /// Completes a later one: the ones before are lost.
@@ -104,6 +105,8 @@ fn adjustable() -> impl Strategy<Value = Adjustable> {
 
 fn op(clock: impl Strategy<Value = Clock> + Clone + 'static) -> impl Strategy<Value = Op> {
     let app = 0..APPS + 1;
+    let app_of_end = app.clone();
+    let join = (app.clone(), params(clock.clone()), 0u32..5);
     let kind = prop_oneof![
         6 => Just(GroupKind::Draw),
         5 => Just(GroupKind::Swap),
@@ -120,11 +123,11 @@ fn op(clock: impl Strategy<Value = Clock> + Clone + 'static) -> impl Strategy<Va
         4 => (0u64..8_000_000).prop_map(Op::Wait),
         1 => (0u64..2_000_000_000).prop_map(Op::Wait),
         1 => (0u64..8_000_000).prop_map(Op::Rewind),
-        2 => (app.clone(), params(clock.clone()), 0u32..5)
-            .prop_map(|(app, params, phase)| Op::Join(app, params, phase)),
+        2 => join.prop_map(|(app, params, phase)| Op::Join(app, params, phase)),
         1 => app.clone().prop_map(Op::Leave),
         1 => (app.clone(), params(clock)).prop_map(|(app, params)| Op::Change(app, params)),
         12 => (app, kind, length.clone()).prop_map(|(app, kind, length)| Op::Submit(app, kind, length)),
+        4 => app_of_end.prop_map(Op::EndFrame),
         8 => (0u64..100_000).prop_map(Op::Complete),
         1 => (0usize..8).prop_map(Op::CompleteLater),
         1 => Just(Op::CompleteTakenBack),
@@ -185,6 +188,7 @@ impl Driver {
                 let estimate = Estimate::new(Span::from_ns(length));
                 Some(Event::Submit { app: AppId(app), group: GroupId(self.groups), kind, estimate })
             }
+            Op::EndFrame(app) => Some(Event::EndFrame { app: AppId(app) }),
             Op::Complete(ago) => self.in_flight.first().map(|group| complete(*group, ago)),
             Op::CompleteLater(n) => self.in_flight.get(n).map(|group| complete(*group, 0)),
             Op::CompleteTakenBack => self.taken_back.take().map(|group| complete(group, 0)),
@@ -337,19 +341,20 @@ proptest! {
     }
 }
 
+fn join(app: u32, priority: u32) -> Op {
+    let params = AppParams {
+        priority: Priority(priority),
+        stride: Stride::ONE,
+        etpf: Span::ZERO,
+        clock: Clock::default(),
+        service: Service::default(),
+    };
+    Op::Join(app, params, 0)
+}
+
 /// Found at random: the swap and a draw of one frame come back from the GPU together.
 #[test]
 fn a_frame_comes_back_whole() {
-    let join = |app, priority| {
-        let params = AppParams {
-            priority: Priority(priority),
-            stride: Stride::ONE,
-            etpf: Span::ZERO,
-            clock: Clock::default(),
-            service: Service::default(),
-        };
-        Op::Join(app, params, 0)
-    };
     let config = Config { gpu: Gpu::Preemptive, ..config(2, Margins::default()) };
     let mut driver = Driver::new(config, Box::new(Eager));
     for op in [
@@ -362,4 +367,33 @@ fn a_frame_comes_back_whole() {
         driver.apply(&op);
     }
     assert_eq!(driver.scheduler.stats().preempted, 2);
+}
+
+/// Frames that ended behind a group that comes back from the GPU end when it has run, once.
+#[test]
+fn ends_of_frames_come_back_with_their_group() {
+    let config = Config { gpu: Gpu::Preemptive, ..config(2, Margins::default()) };
+    let mut driver = Driver::new(config, Box::new(Eager));
+    let mut done = Vec::new();
+    for op in [
+        join(1, 0),
+        Op::Submit(1, GroupKind::Draw, 1000),
+        Op::EndFrame(1),
+        Op::EndFrame(1),
+        join(4, 1),
+        Op::Submit(4, GroupKind::Draw, 1000),
+        Op::EndFrame(1),
+        Op::Complete(0),
+        Op::Submit(1, GroupKind::Draw, 1000),
+        Op::Complete(0),
+    ] {
+        let frames = driver.apply(&op).into_iter().filter_map(|action| match action {
+            Action::FrameDone(done) => Some((done.app.0, done.frame)),
+            _ => None,
+        });
+        done.push(frames.collect::<Vec<_>>());
+    }
+    assert_eq!(driver.scheduler.stats().preempted, 1);
+    assert_eq!(done.pop(), Some(vec![(1, 0), (1, 1), (1, 2)]));
+    assert_eq!(done.concat(), []);
 }

@@ -360,7 +360,7 @@ impl Engine {
                 }
             }
             Action::Release { app, at } => self.tell_client(now, app, Reply::Release { at }),
-            Action::Refused { app, reason: Refusal::QueueFull, .. } => {
+            Action::Refused { app, reason: Refusal::QueueFull | Refusal::TooManyFrames, .. } => {
                 self.dismiss(now, app, Some(Fault::TooMany));
             }
             Action::Lost { app, group, by: LostBy::Timeout } => {
@@ -459,7 +459,10 @@ impl Engine {
     }
 
     fn tell_core(&mut self, now: Time, event: Event) {
-        let same = matches!(event, Event::Submit { .. } | Event::Complete { .. } | Event::Revise { .. });
+        let same = matches!(
+            event,
+            Event::Submit { .. } | Event::EndFrame { .. } | Event::Complete { .. } | Event::Revise { .. }
+        );
         self.judges |= !same;
         self.note(now, Record::In(event));
         self.drive(now, |core| core.handle_event(now, event));

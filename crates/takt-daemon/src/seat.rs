@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 
 use takt_core::belief::{Belief, Revision};
 use takt_core::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
-use takt_core::{AppId, Cost, Event, GroupId, Hold, Span, Time};
+use takt_core::{AppId, Cost, Estimate, Event, GroupId, GroupKind, Hold, Span, Time};
 use takt_ipc::region::{Region, Replies, Requests};
 use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
@@ -54,6 +54,8 @@ pub struct Seat {
     judged: bool,
     /// Groups that were granted and are not finished.
     granted: [Option<GroupId>; IN_FLIGHT_MAX],
+    /// Swaps that were granted because they show nothing, and are not finished: the core knows nothing of them.
+    idle_swaps: [Option<GroupId>; IN_FLIGHT_MAX],
     /// It was told something and sleeps perhaps.
     told: bool,
     /// How often it rang without reason, give or take, in the current [`WINDOW`].
@@ -76,8 +78,8 @@ pub enum Fault {
     /// It finished a group that it was never granted.
     #[error("it finished group {0}, which was not granted")]
     NotGranted(u64),
-    /// It submits more than may wait.
-    #[error("it submits more groups than may wait")]
+    /// It submits more than may wait, or ends more frames.
+    #[error("it submits more groups, or ends more frames, than may wait")]
     TooMany,
     /// It does not read what it is told.
     #[error("it does not read what it is told")]
@@ -121,6 +123,7 @@ impl Seat {
             stands: Standing::default(),
             judged: false,
             granted: [None; IN_FLIGHT_MAX],
+            idle_swaps: [None; IN_FLIGHT_MAX],
             told: false,
             noise: 0,
             window_ends: Time::ZERO,
@@ -175,37 +178,58 @@ impl Seat {
 
     /// The client's next request as an event, checked as far as one can without the core.
     pub fn next_event(&mut self, now: Time) -> Result<Option<Event>, Fault> {
-        let Some(words) = self.requests.pop()? else {
-            return Ok(None);
-        };
-        self.noise = self.noise.saturating_sub(1);
-        match Request::decode(&words)? {
-            Request::Submit { group, kind, estimate } => {
-                if group.0 < self.next || group.0 >> GROUP_BITS != 0 {
-                    return Err(Fault::Order(group.0));
+        while let Some(words) = self.requests.pop()? {
+            self.noise = self.noise.saturating_sub(1);
+            match Request::decode(&words)? {
+                Request::Submit { group, kind, estimate } => {
+                    return self.submitted(now, group, kind, estimate).map(Some);
                 }
-                self.next = group.0 + 1;
-                let group = self.global(group);
-                let estimate = self.belief.submitted(now, group, kind, estimate);
-                Ok(Some(Event::Submit { app: self.app, group, kind, estimate }))
-            }
-            Request::Complete { group, finished, cost, frames } => {
-                let global = self.global(group);
-                self.strike(global).ok_or(Fault::NotGranted(group.0))?;
-                let (finished, cost) = (finished.min(now), Cost::new(cost));
-                self.belief.measured(now, global, cost);
-                Ok(Some(Event::Complete { group: global, finished, cost, frames }))
+                Request::Complete { group, finished, cost, frames } => {
+                    let global = self.global(group);
+                    if strike(&mut self.idle_swaps, global) {
+                        continue;
+                    }
+                    if !strike(&mut self.granted, global) {
+                        return Err(Fault::NotGranted(group.0));
+                    }
+                    let (finished, cost) = (finished.min(now), Cost::new(cost));
+                    self.belief.measured(now, global, cost);
+                    return Ok(Some(Event::Complete { group: global, finished, cost, frames }));
+                }
             }
         }
+        Ok(None)
+    }
+
+    /// The client asks for leave. A swap that shows nothing is no group to the core: its frame ends, and
+    /// it has leave at once.
+    fn submitted(
+        &mut self,
+        now: Time,
+        group: GroupId,
+        kind: GroupKind,
+        estimate: Estimate,
+    ) -> Result<Event, Fault> {
+        if group.0 < self.next || group.0 >> GROUP_BITS != 0 {
+            return Err(Fault::Order(group.0));
+        }
+        self.next = group.0 + 1;
+        let (app, group) = (self.app, self.global(group));
+        if kind == GroupKind::Swap && estimate.span() == Span::ZERO {
+            self.belief.end_frame();
+            self.inform()?;
+            note(&mut self.idle_swaps, group)?;
+            self.tell(Reply::Grant { group: local(group), credit: Span::ZERO })?;
+            return Ok(Event::EndFrame { app });
+        }
+        let estimate = self.belief.submitted(now, group, kind, estimate);
+        Ok(Event::Submit { app, group, kind, estimate })
     }
 
     /// Tells the client that a group may run.
     pub fn grant(&mut self, now: Time, group: GroupId, credit: Span) -> Result<(), Fault> {
         self.belief.granted(now, group);
-        match self.granted.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some(group),
-            None => return Err(Fault::TooMany),
-        }
+        note(&mut self.granted, group)?;
         self.tell(Reply::Grant { group: local(group), credit })
     }
 
@@ -254,11 +278,6 @@ impl Seat {
         self.granted.iter_mut().find_map(Option::take)
     }
 
-    /// Strikes a granted group off the list, if it is on it.
-    fn strike(&mut self, group: GroupId) -> Option<GroupId> {
-        self.granted.iter_mut().find(|place| **place == Some(group))?.take()
-    }
-
     /// Its first waiting group is held back.
     pub fn held(&mut self, reason: Hold) {
         self.belief.held(reason);
@@ -274,6 +293,18 @@ impl Seat {
     fn global(&self, group: GroupId) -> GroupId {
         GroupId(u64::from(self.app.0) << GROUP_BITS | (group.0 & ((1 << GROUP_BITS) - 1)))
     }
+}
+
+/// Puts a group on a list.
+fn note(list: &mut [Option<GroupId>], group: GroupId) -> Result<(), Fault> {
+    let place = list.iter_mut().find(|place| place.is_none()).ok_or(Fault::TooMany)?;
+    *place = Some(group);
+    Ok(())
+}
+
+/// Strikes a group off a list; says whether it was on it.
+fn strike(list: &mut [Option<GroupId>], group: GroupId) -> bool {
+    list.iter_mut().find(|place| **place == Some(group)).and_then(Option::take).is_some()
 }
 
 /// The number that the client gave a group.

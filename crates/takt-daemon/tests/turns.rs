@@ -335,7 +335,8 @@ fn leave_cannot_be_stolen() {
         theft(&mut thief, rig.now);
         (0..3).for_each(|_| rig.turn());
         assert_eq!(rig.fault(), Some((thief.id, Fault::NotGranted(group))), "{name}");
-        assert_eq!((thief.granted(), next.granted()), (vec![], vec![]), "{name}: the GPU is taken");
+        let stolen = thief.granted().contains(&group);
+        assert!(!stolen && next.granted().is_empty(), "{name}: the GPU is taken");
         // What it writes now is read by nobody, whoever has its place.
         let heir = rig.join(2, 9);
         thief.complete(0, rig.now);

@@ -28,6 +28,13 @@ pub(crate) struct Planned {
     look: Option<Command>,
 }
 
+impl Planned {
+    /// Whether it is a swap that gives the GPU nothing to do, as is known before.
+    pub(crate) fn is_idle_swap(&self) -> bool {
+        self.kind == GroupKind::Swap && self.cost == Span::ZERO && self.estimate.span() == Span::ZERO
+    }
+}
+
 /// What an app is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
@@ -41,6 +48,8 @@ pub(crate) enum State {
     Submitting,
     /// Waits for the end of a group since that time.
     Waiting(GroupId, Time),
+    /// Too many frames of it have ended and are not done; goes on when one is.
+    Ahead,
     /// Its queue is full, or it submits one group at a time; goes on when one was dispatched.
     Blocked,
     /// Will never submit again.
@@ -163,6 +172,15 @@ impl<'a> Client<'a> {
             planned.estimate = memory.estimate(look, self.model(self.frame_start));
         }
         Some(planned)
+    }
+
+    /// Its frame ends without a group at `now`, where a swap of no length was planned; says when it goes on.
+    pub(crate) fn end_frame(&mut self, now: Time) -> Time {
+        self.planned += 1;
+        if let Some(belief) = &mut self.belief {
+            belief.end_frame();
+        }
+        self.next_submission().map_or_else(|| self.rest(now), |at| at.max(now))
     }
 
     /// `planned` was accepted at `now` as that group; says what is believed of its estimate.

@@ -1,6 +1,6 @@
 //! What a frame of a workload may need, to be compared with what its app reserves.
 
-use takt_core::{Config, Estimate, Margins, Span};
+use takt_core::{Config, Estimate, GroupKind, Margins, Span};
 
 use crate::model::{AppSpec, CostDist, Prediction, Work};
 
@@ -11,6 +11,11 @@ use crate::model::{AppSpec, CostDist, Prediction, Work};
 pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
     let per_group = config.per_group();
     let group = |estimate: Estimate| config.conservative(estimate) + per_group;
+    // A swap that gives a live GPU nothing to do is no group.
+    let swap_of = |cost: Span, estimate: Estimate| {
+        let idle = config.gpu.is_time_shared() && cost == Span::ZERO && estimate.span() == Span::ZERO;
+        if idle { Span::ZERO } else { group(estimate) }
+    };
     let groups: Span = match &app.work {
         Work::Drawn { parts, swap } => {
             let dearest = parts.iter().map(|part| most(&part.cost)).fold(most(swap), Span::max);
@@ -23,7 +28,7 @@ pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
                 let longest = longest(&part.cost)?;
                 Some(group(longest).times(part.count.1.into()))
             });
-            parts.sum::<Option<Span>>()? + group(longest(swap)?)
+            parts.sum::<Option<Span>>()? + swap_of(most(swap), longest(swap)?)
         }
         Work::Recorded(recorded) => recorded
             .split_inclusive(|entry| entry.kind.ends_frame())
@@ -34,7 +39,11 @@ pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
                     Some(predicted) => Some(Estimate::new(predicted)),
                     None => upper_estimate(if learnt { dearest } else { entry.cost }, &app.prediction),
                 };
-                frame.iter().map(|entry| estimate(entry).map(group)).sum::<Option<Span>>()
+                let demand = |entry: &crate::model::RecordedGroup| match entry.kind {
+                    GroupKind::Swap => Some(swap_of(entry.cost, estimate(entry)?)),
+                    _ => estimate(entry).map(group),
+                };
+                frame.iter().map(demand).sum::<Option<Span>>()
             })
             .try_fold(Span::ZERO, |most, frame| frame.map(|frame| most.max(frame)))?,
     };

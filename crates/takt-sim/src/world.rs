@@ -261,13 +261,13 @@ impl<'a, O: Observer> World<'a, O> {
                 Action::Refused { .. }
                 | Action::Ranked { .. }
                 | Action::Missed { .. }
-                | Action::FrameDone(_)
                 | Action::Left { .. } => {}
                 // Whatever figures came of such a run would mean nothing.
                 Action::Broken(broken) => {
                     let Scenario { name, seed, .. } = self.scenario;
                     panic!("{name}, seed {seed}, at {} ns: {broken}", self.now.as_ns());
                 }
+                Action::FrameDone(done) => self.frame_done(done.app),
                 Action::Lost { app, group, .. } => self.lost(app, group),
             }
         }
@@ -323,6 +323,15 @@ impl<'a, O: Observer> World<'a, O> {
         let delay = self.rng.span(self.scenario.gpu.dispatch_delay);
         self.gpu.dispatch(self.now + delay + make, Job { app, group, cost });
         self.next[GPU] = self.gpu.next_at();
+    }
+
+    /// An app that was too far ahead goes on.
+    fn frame_done(&mut self, app: AppId) {
+        let client = &mut self.clients[app.index()];
+        if client.state == State::Ahead {
+            client.state = State::Submitting;
+            self.next[APPS + app.index()] = self.now;
+        }
     }
 
     /// Its completion did not come.
@@ -483,6 +492,10 @@ impl<'a, O: Observer> World<'a, O> {
         let Some(planned) = self.clients[index].next_planned() else {
             return self.stop(index);
         };
+        // Where contexts have turns, as live GPUs do, a swap that shows nothing is no group (ADR 0041).
+        if planned.is_idle_swap() && self.scenario.gpu.is_time_shared() {
+            return self.end_frame(index);
+        }
         let group = GroupId(self.groups);
         if self.scheduler.queue_room(slot(index)) == 0 {
             self.clients[index].block(self.now);
@@ -510,6 +523,21 @@ impl<'a, O: Observer> World<'a, O> {
             (_, None) => client.rest(self.now),
         };
         self.tell(Event::Submit { app: slot(index), group, kind: planned.kind, estimate });
+    }
+}
+
+/// Frames end.
+impl<O: Observer> World<'_, O> {
+    /// The frame of an app ends without a group.
+    fn end_frame(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        if !self.scheduler.may_end_frame(slot(index)) {
+            client.state = State::Ahead;
+            self.next[APPS + index] = Time::NEVER;
+            return;
+        }
+        self.next[APPS + index] = client.end_frame(self.now);
+        self.tell(Event::EndFrame { app: slot(index) });
     }
 }
 

@@ -307,6 +307,19 @@ fn what_costs_nothing_waits_for_nobody() {
     let [dial, film] = &summary.apps[..] else { unreachable!("two apps") };
     assert_eq!((dial.met, film.met), (1.0, 1.0));
     assert_eq!(dial.blocking_us.max, 0.0, "its swap is over with its draw");
+    assert!(stats.dispatched <= dial.frames + film.frames + 2, "a frame is one group, its swap is none");
+}
+
+#[test]
+fn apps_whose_frames_end_without_groups_do_not_run_ahead_without_end() {
+    // Most frames have no group, and come every microsecond while one with a group is on the GPU.
+    let text = "name = \"t\"\nduration_s = 0.2\n[gpu]\nmodel = \"runlist\"\n\
+         [[app]]\nname = \"idle\"\npriority = 1\nfps = 60\nunpaced = true\ndraws = [{ us = 5000, count = [0, 1] }]\n\
+         swap_us = 0\n";
+    let scenario = scenario::parse("t", text, &[], &|_| Err(String::new())).expect("it makes sense");
+    let outcome = run(&scenario, ());
+    assert_eq!(outcome.stats.refused, 0, "it waits instead");
+    assert!((38..=40).contains(&outcome.stats.completed), "the GPU is kept busy: {:?}", outcome.stats);
 }
 
 /// An instrument whose groups use up its reserved time by what is predicted, beside longer groups, on a

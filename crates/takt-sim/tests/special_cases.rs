@@ -55,7 +55,9 @@ fn frames_of_one_display_go_as_by_frame_deadline() {
 }
 
 /// All groups of a case are of one length and every budget is a multiple of it, so that none begins in one budget
-/// and ends in the next: there `edf-cbs` lets groups overrun, and `timeline` postpones them.
+/// and ends in the next: there `edf-cbs` lets groups overrun, and `timeline` postpones them. Each job takes a whole
+/// budget and finds its server idle: with what is left of a budget, `edf-cbs` has deadlines that are nearer than a
+/// period, which `timeline` does not.
 const UNIT: Span = Span::from_us(500);
 
 fn server(number: u32, enforcement: Enforcement, rng: &mut Rng) -> AppSpec {
@@ -65,17 +67,14 @@ fn server(number: u32, enforcement: Enforcement, rng: &mut Rng) -> AppSpec {
     let service = Service { reservation: Reservation::Own(reserve), ..Service::default() };
     let (stride, clock) = (Stride::ONE, Clock::default());
     let params = AppParams { priority: Priority(100 - number), stride, etpf: Span::ZERO, clock, service };
-    // Jobs of less than a budget, of one, and of several.
-    let mut groups = Vec::new();
-    for _ in 0..rng.between(1, 4) {
-        let count = rng.between(1, 3 * (budget.as_ns() / UNIT.as_ns()));
-        for group in 1..=count {
-            let kind = if group == count { GroupKind::Swap } else { GroupKind::Draw };
-            let (delay, predicted, make) = (Span::ZERO, Some(UNIT), Span::ZERO);
-            groups.push(RecordedGroup { delay, kind, cost: UNIT, predicted, make });
-        }
-    }
-    let jobs = Jobs { offset: UNIT.times(rng.between(0, 20)), period, deadline: period };
+    let count = budget.as_ns() / UNIT.as_ns();
+    let group = |number| {
+        let kind = if number == count { GroupKind::Swap } else { GroupKind::Draw };
+        RecordedGroup { delay: Span::ZERO, kind, cost: UNIT, predicted: Some(UNIT), make: Span::ZERO }
+    };
+    let groups: Vec<RecordedGroup> = (1..=count).map(group).collect();
+    let wait = UNIT.times(rng.between(0, 30));
+    let jobs = Jobs { offset: UNIT.times(rng.between(0, 20)), period: period + wait, deadline: period };
     AppSpec {
         name: format!("server-{number}"),
         params,
@@ -84,7 +83,7 @@ fn server(number: u32, enforcement: Enforcement, rng: &mut Rng) -> AppSpec {
         join: Time::ZERO,
         end: None,
         changes: Vec::new(),
-        submit_delay: SpanRange { lo: Span::ZERO, hi: UNIT.times(rng.between(0, 30)) },
+        submit_delay: SpanRange::fixed(Span::ZERO),
         cpu: SpanRange::fixed(Span::ZERO),
         work: Work::Recorded(Arc::from(groups)),
         prediction: takt_sim::model::Prediction::default(),

@@ -178,6 +178,7 @@ impl Blame {
                 account.present_since.get_or_insert(at);
                 account.submitted += u64::from(kind.ends_frame());
             }
+            Record::In(Event::EndFrame { app }) => self.account(app).submitted += 1,
             Record::Gpu(GpuRecord::Started { app, group }) => self.running = Some((app, group, at)),
             Record::Gpu(GpuRecord::Finished { app, group, .. }) => {
                 self.running.take_if(|(_, running, _)| *running == group);

@@ -18,7 +18,7 @@ pub(crate) struct Jobs {
     next: u64,
     /// When the app left, if it did.
     left: Option<Time>,
-    done: u64,
+    count: u64,
     late: u64,
     response: Histogram<u64>,
     histogram: Vec<u64>,
@@ -31,7 +31,7 @@ impl Jobs {
             from,
             next: 0,
             left: None,
-            done: 0,
+            count: 0,
             late: 0,
             response: Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed")),
             histogram: vec![0; PD_FFT_BINS],
@@ -52,13 +52,18 @@ impl Jobs {
         let (GroupKind::Swap, Some(finished)) = (life.kind, life.finished) else {
             return;
         };
-        self.next = life.frame + 1;
-        let release = self.release(life.frame);
+        self.done(life.frame, finished);
+    }
+
+    /// The job with that number is over.
+    pub(crate) fn done(&mut self, job: u64, finished: Time) {
+        self.next = job + 1;
+        let release = self.release(job);
         if release < self.from {
             return;
         }
         let response = finished.since(release);
-        self.done += 1;
+        self.count += 1;
         self.late += u64::from(response > self.meta.deadline);
         // The histogram grows as needed; only a value beyond u64 could fail.
         self.response.record(response.as_ns()).unwrap_or_default();
@@ -80,7 +85,7 @@ impl Jobs {
         JobsSummary {
             period_us: micros(self.meta.period),
             deadline_us: micros(self.meta.deadline),
-            count: self.done + overdue,
+            count: self.count + overdue,
             late: self.late + overdue,
             response_us: Quantiles {
                 p50: quantile(0.5),

@@ -4,11 +4,11 @@
 //! measured cost arrives with the completion event, late or never. [`Lives`] joins them. It holds
 //! only groups whose story has not ended, and hands out each executed one exactly once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use takt_core::event::Refusal;
 use takt_core::limits::FRAMES_PER_GROUP_MAX;
-use takt_core::{Action, AppId, Cost, Estimate, Event, GroupId, GroupKind, Span, Time};
+use takt_core::{Action, AppId, Cost, Estimate, Event, FrameDone, GroupId, GroupKind, Span, Time};
 
 use crate::record::{GpuRecord, Record};
 
@@ -55,6 +55,8 @@ pub struct Lives {
     open: BTreeMap<GroupId, Life>,
     /// The frame that the next group of an app belongs to.
     frames: BTreeMap<AppId, u64>,
+    /// Frames that ended without a group, and may not be done yet.
+    bare: BTreeMap<AppId, VecDeque<u64>>,
 }
 
 impl Lives {
@@ -83,6 +85,11 @@ impl Lives {
         self.open.get(&group)
     }
 
+    /// Whether the frame that is done ended without a group.
+    pub fn is_bare(&self, done: &FrameDone) -> bool {
+        self.bare.get(&done.app).is_some_and(|frames| frames.front() == Some(&done.frame))
+    }
+
     /// The groups whose story has not ended, by identity.
     pub fn open(&self) -> impl Iterator<Item = &Life> {
         self.open.values()
@@ -92,6 +99,15 @@ impl Lives {
         match *event {
             Event::Join { app, .. } => {
                 self.frames.insert(app, 0);
+                self.bare.remove(&app);
+                None
+            }
+            Event::EndFrame { app } => {
+                // Of an app that is not attached, it is refused.
+                if let Some(next) = self.frames.get_mut(&app) {
+                    self.bare.entry(app).or_default().push_back(*next);
+                    *next += 1;
+                }
                 None
             }
             Event::Submit { app, group, kind, estimate } => {
@@ -125,7 +141,20 @@ impl Lives {
                 }
                 None
             }
+            Action::FrameDone(FrameDone { app, frame, .. }) => {
+                if let Some(frames) = self.bare.get_mut(&app) {
+                    frames.retain(|bare| *bare >= frame);
+                }
+                None
+            }
+            Action::Refused { app, group: None, reason: Refusal::TooManyFrames | Refusal::Exited } => {
+                if let Some(frame) = self.bare.get_mut(&app).and_then(VecDeque::pop_back) {
+                    self.frames.insert(app, frame);
+                }
+                None
+            }
             Action::Left { app, .. } => {
+                self.bare.remove(&app);
                 self.open.retain(|_, life| life.app != app || !life.waits());
                 None
             }
@@ -344,6 +373,33 @@ mod tests {
         lives.see(at(3), &submit(3, GroupKind::Draw));
         let frames: Vec<_> = lives.open().map(|life| life.frame).collect();
         assert_eq!(frames, [0, 1]);
+    }
+
+    #[test]
+    fn frames_that_end_without_a_group_are_counted_unless_that_is_refused() {
+        let (mut lives, app) = (Lives::new(), AppId(0));
+        let ends = Record::In(Event::EndFrame { app });
+        lives.see(at(0), &ends);
+        lives.see(at(1), &submit(1, GroupKind::Draw));
+        lives.see(at(2), &ends);
+        lives.see(at(3), &ends);
+        let reason = Refusal::TooManyFrames;
+        lives.see(at(3), &Record::Out(Action::Refused { app, group: None, reason }));
+        lives.see(at(4), &submit(2, GroupKind::Swap));
+        lives.see(at(5), &submit(3, GroupKind::Draw));
+        let frames: Vec<_> = lives.open().map(|life| life.frame).collect();
+        assert_eq!(frames, [0, 1, 2]);
+        let bare = |lives: &mut Lives, frame| {
+            let done = frame_done(frame);
+            lives.see(at(6), &Record::Out(Action::FrameDone(done)));
+            lives.is_bare(&done)
+        };
+        assert_eq!([0, 1].map(|frame| bare(&mut lives, frame)), [true, false]);
+    }
+
+    fn frame_done(frame: u64) -> FrameDone {
+        let (desired, release, deadline) = (takt_core::Period(0), Time::ZERO, at(9));
+        FrameDone { app: AppId(0), frame, desired, release, deadline, finished: at(6), met: true }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The figures of a run, collected while it passes. Definitions: `docs/metrics.md`.
 
+use std::collections::VecDeque;
+
 use hdrhistogram::Histogram;
 use takt_core::limits::FRAMES_PER_GROUP_MAX;
 use takt_core::{Action, AppId, Estimate, Event, FrameDone, Span, Stats, Time};
@@ -39,9 +41,9 @@ struct AppFigures {
     met: u64,
     missed: u64,
     response: Histogram<u64>,
-    /// What the frame that has not ended yet has used of the GPU.
-    frame_gpu: Span,
-    /// Whether all of that frame is known.
+    /// What frames that have not ended yet have used of the GPU, by number.
+    frame_gpu: VecDeque<(u64, Span)>,
+    /// Whether all of the first of these is known.
     whole_frames: bool,
     frames_gpu: Histogram<u64>,
     pd_fft: Vec<u64>,
@@ -63,7 +65,7 @@ impl AppFigures {
             met: 0,
             missed: 0,
             response: histogram(),
-            frame_gpu: Span::ZERO,
+            frame_gpu: VecDeque::new(),
             whole_frames: false,
             frames_gpu: histogram(),
             pd_fft: vec![0; PD_FFT_BINS],
@@ -73,6 +75,28 @@ impl AppFigures {
             predicted: Span::ZERO,
             measured: Span::ZERO,
             jobs,
+        }
+    }
+}
+
+impl AppFigures {
+    /// A group of that frame has used the GPU.
+    fn spend(&mut self, frame: u64, cost: Span) {
+        match self.frame_gpu.iter_mut().find(|(number, _)| *number == frame) {
+            Some((_, spent)) => *spent += cost,
+            None => self.frame_gpu.push_back((frame, cost)),
+        }
+    }
+
+    /// So many frames have ended, the last one with that number; from now on all is known if this `counts`.
+    fn end_frames(&mut self, last: u64, frames: u32, counts: bool) {
+        let spent: Span =
+            self.frame_gpu.iter().filter(|(number, _)| *number <= last).map(|(_, spent)| *spent).sum();
+        self.frame_gpu.retain(|(number, _)| *number > last);
+        // Frames that share a group share its time; the first one may have begun before all this.
+        if std::mem::replace(&mut self.whole_frames, counts) {
+            let each = spent.as_ns() / u64::from(frames);
+            self.frames_gpu.record_n(each, frames.into()).unwrap_or_default();
         }
     }
 }
@@ -144,7 +168,7 @@ impl Metrics {
         let counts = run.is_some();
         if let Some(run) = run {
             app.groups += 1;
-            app.frame_gpu += run.cost();
+            app.spend(life.frame, run.cost());
             app.under_predicted += u64::from(run.cost() > run.predicted.span());
             if run.predicted.span() < Span::FOREVER {
                 app.predicted += run.predicted.span();
@@ -152,11 +176,15 @@ impl Metrics {
             }
         }
         if frames > 0 {
-            // Frames that share a group share its time; the first one may have begun before all this.
-            let each = Span::from_ns(std::mem::take(&mut app.frame_gpu).as_ns() / u64::from(frames));
-            if std::mem::replace(&mut app.whole_frames, counts) {
-                app.frames_gpu.record_n(each.as_ns(), frames.into()).unwrap_or_default();
-            }
+            app.end_frames(life.frame, frames, counts);
+        }
+    }
+
+    /// A frame is done that ended without a group.
+    fn bare_frame_done(&mut self, done: &FrameDone, counts: bool) {
+        if let Some(app) = self.app(done.app) {
+            app.jobs.iter_mut().for_each(|jobs| jobs.done(done.frame, done.finished));
+            app.end_frames(done.frame, 1, counts);
         }
     }
 
@@ -301,7 +329,14 @@ impl Observer for Metrics {
                 let since = if self.stall.1 >= at { self.stall.0 } else { at };
                 self.stall = (since, *until);
             }
-            Record::Out(Action::FrameDone(done)) if at >= from => self.frame_done(done),
+            Record::Out(Action::FrameDone(done)) => {
+                if self.lives.is_bare(done) {
+                    self.bare_frame_done(done, at >= from);
+                }
+                if at >= from {
+                    self.frame_done(done);
+                }
+            }
             Record::Out(Action::Missed { app, count, .. }) if at >= from => {
                 if let Some(app) = self.app(*app) {
                     app.missed += count;
@@ -310,7 +345,8 @@ impl Observer for Metrics {
             Record::In(Event::Join { app, .. }) => {
                 if let Some(app) = self.app(*app) {
                     app.joined = Some(at.max(from));
-                    (app.frame_gpu, app.whole_frames) = (Span::ZERO, at >= from);
+                    app.frame_gpu.clear();
+                    app.whole_frames = at >= from;
                 }
             }
             Record::Out(Action::Left { app, .. }) => {
@@ -397,9 +433,8 @@ mod tests {
     use crate::sample::meta;
     use takt_core::{AppParams, Cost, GroupId, GroupKind, Period, Priority, Service, Stride};
 
-    /// Median and maximum, after `warm_up`, of four frames of 800 µs together and two of 100.
-    fn frames_of(warm_up: Span) -> (f64, f64) {
-        let (app, us) = (AppId(0), Time::from_us);
+    /// Figures of a run in which one app has joined.
+    fn joined(app: AppId, warm_up: Span) -> Metrics {
         let mut metrics = Metrics::new(meta("test"), warm_up);
         let params = AppParams {
             priority: Priority(1),
@@ -408,7 +443,21 @@ mod tests {
             clock: takt_core::Clock::default(),
             service: Service::default(),
         };
-        metrics.record(us(0), &Record::In(Event::Join { app, params, phase: 0 }));
+        metrics.record(Time::ZERO, &Record::In(Event::Join { app, params, phase: 0 }));
+        metrics
+    }
+
+    /// Median and maximum of what frames used, at the end of the run.
+    fn frame_gpu(metrics: Metrics, end: Time) -> (f64, f64) {
+        let summary = metrics.finish(RunFacts { seed: 0, event_hash: 0, stats: Stats::default(), end });
+        let frames = &summary.apps.iter().find(|app| app.gpu_share > 0.0).expect("it ran").frame_gpu_us;
+        (frames.p50.round(), frames.max.round())
+    }
+
+    /// Median and maximum, after `warm_up`, of four frames of 800 µs together and two of 100.
+    fn frames_of(warm_up: Span) -> (f64, f64) {
+        let (app, us) = (AppId(0), Time::from_us);
+        let mut metrics = joined(app, warm_up);
         let mut execute = |number: u64, kind, cost_us: u64, frames| {
             let (group, began) = (GroupId(number), us(1_000 * number));
             let (finished, cost) = (began + Span::from_us(cost_us), Cost::new(Span::from_us(cost_us)));
@@ -422,10 +471,32 @@ mod tests {
         execute(1, GroupKind::Swap, 500, 3);
         execute(2, GroupKind::Swap, 100, 0);
         execute(3, GroupKind::Swap, 100, 0);
-        let end = us(4_000);
-        let summary = metrics.finish(RunFacts { seed: 0, event_hash: 0, stats: Stats::default(), end });
-        let frames = &summary.apps.iter().find(|app| app.gpu_share > 0.0).expect("it ran").frame_gpu_us;
-        (frames.p50.round(), frames.max.round())
+        frame_gpu(metrics, us(4_000))
+    }
+
+    #[test]
+    fn frames_that_end_without_a_group_use_what_their_groups_use() {
+        let (app, us, at) = (AppId(0), Time::from_us, Time::from_us(10));
+        let mut metrics = joined(app, Span::ZERO);
+        let ends = [us(310), us(410)];
+        for group in [0, 1].map(GroupId) {
+            let (kind, estimate) = (GroupKind::Draw, Estimate::default());
+            let (target, start, reserved) = (Period(0), at, Span::FOREVER);
+            metrics.record(at, &Record::In(Event::Submit { app, group, kind, estimate }));
+            metrics.record(at, &Record::In(Event::EndFrame { app }));
+            metrics.record(at, &Record::Out(Action::Dispatch { app, group, target, start, reserved }));
+        }
+        // Both ends are heard of at once, and both frames are done after that.
+        for (group, finished) in (0..).map(GroupId).zip(ends) {
+            let cost = Cost::new(Span::from_us(if group.0 == 0 { 300 } else { 100 }));
+            metrics.record(ends[1], &Record::In(Event::Complete { group, finished, cost, frames: 0 }));
+        }
+        for (frame, finished) in (0..).zip(ends) {
+            let (desired, release, deadline, met) = (Period(frame), at, us(16_000), true);
+            let done = FrameDone { app, frame, desired, release, deadline, finished, met };
+            metrics.record(ends[1], &Record::Out(Action::FrameDone(done)));
+        }
+        assert_eq!(frame_gpu(metrics, us(4_000)), (100.0, 300.0));
     }
 
     #[test]

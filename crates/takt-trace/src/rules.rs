@@ -105,7 +105,11 @@ impl Rules {
                 let flying = u32::try_from(self.flying.len()).unwrap_or(u32::MAX);
                 self.mpcg = self.mpcg.map(|_| adjustable.mpcg.max(flying));
             }
-            Event::Change { .. } | Event::Refresh { .. } | Event::Revise { .. } | Event::Focus { .. } => {}
+            Event::Change { .. }
+            | Event::EndFrame { .. }
+            | Event::Refresh { .. }
+            | Event::Revise { .. }
+            | Event::Focus { .. } => {}
         }
     }
 

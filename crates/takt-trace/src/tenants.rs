@@ -55,6 +55,7 @@ fn for_each_app(record: &mut Record, mut change: impl FnMut(&mut AppId)) {
             | Event::Leave { app }
             | Event::Change { app, .. }
             | Event::Submit { app, .. }
+            | Event::EndFrame { app }
             | Event::Revise { app, .. } => change(app),
             Event::Focus { app } => app.iter_mut().for_each(change),
             Event::Complete { .. } | Event::Refresh { .. } | Event::Adjust(_) => {}

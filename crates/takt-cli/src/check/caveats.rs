@@ -71,7 +71,6 @@ fn of_turns(scenario: &Scenario, out: &mut Vec<String>) {
     }
     // To go once `takt prove --in-turn` finds nothing.
     out.push("the scheduler does not yet keep to its rule in all cases where contexts take turns".to_owned());
-    out.push("swaps that are said to cost nothing are not waited for".to_owned());
     if gpu.late_ends {
         out.push("groups that outlast their turn are seen to end a turn later".to_owned());
     }

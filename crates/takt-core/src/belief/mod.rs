@@ -119,6 +119,11 @@ impl Belief {
         believed
     }
 
+    /// The app ends its frame without a group ([`Event::EndFrame`](crate::Event::EndFrame)).
+    pub fn end_frame(&mut self) {
+        self.reservation.used = Span::ZERO;
+    }
+
     /// The first waiting group is held ([`Action::Hold`](crate::Action::Hold)).
     pub fn held(&mut self, reason: Hold) {
         self.held = is_for_length(reason);

@@ -124,6 +124,10 @@ fn a_frame_is_believed_to_take_what_it_reserved_and_little_more() {
     assert_eq!(believed(100, GroupKind::Draw), 5);
     assert_eq!(believed(100, GroupKind::Swap), 1, "nothing is left");
     assert_eq!(believed(100, GroupKind::Swap), 8, "of the next frame");
+    assert_eq!(believed(6, GroupKind::Draw), 6);
+    belief.end_frame();
+    let next = belief.submitted(Time::ZERO, GroupId(0), GroupKind::Draw, ms(100));
+    assert_eq!(next, ms(8), "a frame without a swap ends as well");
 }
 
 #[test]

@@ -82,21 +82,33 @@ impl Server {
         self.budget = (self.budget + unused).min(self.reserve.budget);
     }
 
-    /// What is promised if work may come at any time from `now` on: so much of the GPU by a first due date, and
-    /// its share from there on. A server that is not `busy` gets a new budget with work that finds its old one
-    /// too large for what is left of its time.
-    pub(super) fn promise(&self, now: Time, busy: bool) -> (Time, Span) {
-        if busy || !self.renews(now) {
-            return (self.deadline, self.budget);
+    /// What is promised if it is idle and work may come at any time from `now` on: so much of the GPU by a first due
+    /// date, and its share from there on.
+    pub(super) fn promise_idle(&self, now: Time) -> (Time, Span) {
+        if self.renews(now) {
+            (now + self.reserve.period, self.reserve.budget)
+        } else {
+            self.promise(Span::ZERO, now)
         }
-        (now + self.reserve.period, self.reserve.budget)
     }
 
-    /// When work that finds it idle gets a budget and a deadline anew, from there on.
-    pub(super) fn renews_at(&self) -> Time {
+    /// The same if a group that needs so much was submitted at `since`, or may be.
+    ///
+    /// It is promised no earlier than a period after that: what is left of a budget may be due at any moment, and
+    /// not even the shortest group of another app could go before it.
+    pub(super) fn promise(&self, need: Span, since: Time) -> (Time, Span) {
+        let (deadline, due) = (self.deadline_for(need), self.promised_by(need, since));
         let wide = |span: Span| u128::from(span.as_ns());
-        let lead = wide(self.budget) * wide(self.reserve.period) / wide(self.reserve.budget).max(1);
-        self.deadline - Span::from_ns(u64::try_from(lead).unwrap_or(u64::MAX))
+        let later = wide(due.since(deadline)) * wide(self.reserve.budget);
+        let more = Span::from_ns(
+            u64::try_from(later.div_ceil(wide(self.reserve.period).max(1))).unwrap_or(u64::MAX),
+        );
+        (due, self.budget + self.reserve.budget.times(self.budgets_missing(need)) + more)
+    }
+
+    /// By when a group is promised that needs so much and was submitted at `since`.
+    pub(super) fn promised_by(&self, need: Span, since: Time) -> Time {
+        self.deadline_for(need).max(since + self.reserve.period)
     }
 
     /// How many more budgets cover what is needed.

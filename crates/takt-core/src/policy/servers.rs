@@ -43,6 +43,8 @@ struct Slot {
     served_by: Option<usize>,
     /// Groups of all that it serves, waiting or in flight.
     busy: u32,
+    /// Other apps share it.
+    shared: bool,
 }
 
 /// What lets a lane run. The smallest goes first.
@@ -104,6 +106,20 @@ impl Servers {
         self.slots.get(slot)?.lane
     }
 
+    /// The lanes of all apps that the server in that slot serves.
+    pub(super) fn served_lanes<'a>(
+        &'a self,
+        slot: usize,
+        lanes: &'a [Lane],
+    ) -> impl Iterator<Item = &'a Lane> {
+        let own = self.lane(slot).and_then(|index| lanes.get(index));
+        let shared = self.slots.get(slot).is_some_and(|slot| slot.shared);
+        let others = if shared { lanes } else { &[] };
+        let sharing =
+            move |lane: &&Lane| lane.app.index() != slot && self.served_by(lane.app.index()) == Some(slot);
+        own.into_iter().chain(others.iter().filter(sharing))
+    }
+
     /// Whether an app that the server in that slot serves has work, waiting or in flight.
     pub(super) fn is_busy(&self, slot: usize) -> bool {
         self.slots.get(slot).is_some_and(|slot| slot.busy > 0)
@@ -112,7 +128,7 @@ impl Servers {
     /// Apps joined, left or changed their parameters.
     pub(super) fn apps_changed(&mut self, now: Time, lanes: &[Lane]) {
         for slot in &mut self.slots {
-            (slot.lane, slot.served_by, slot.busy) = (None, None, 0);
+            (slot.lane, slot.served_by, slot.busy, slot.shared) = (None, None, 0, false);
         }
         for (index, lane) in lanes.iter().enumerate() {
             self.slots[lane.app.index()].lane = Some(index);
@@ -125,6 +141,7 @@ impl Servers {
             };
             self.slots[lane.app.index()].served_by = Some(owner);
             self.slots[owner].busy += lane.waiting + lane.in_flight;
+            self.slots[owner].shared |= owner != lane.app.index();
         }
         for lane in lanes {
             self.renew(now, lane);

@@ -1,7 +1,6 @@
 //! Parameters and estimates change while groups wait.
 
 use super::Scheduler;
-use super::groups::costs_nothing;
 
 use crate::app::{AppId, GroupId};
 use crate::config::Adjustable;
@@ -31,7 +30,6 @@ impl Scheduler {
         };
         waiting.head.conservative = self.config.conservative(estimate);
         waiting.head.optimistic = self.config.margins.optimistic(estimate);
-        waiting.head.costs_nothing = costs_nothing(waiting.head.kind, estimate);
         let lane = &mut self.lanes[index];
         lane.head = queue.front().map(|front| front.head);
         // Its target may have moved on because it was said to be longer.
@@ -40,7 +38,7 @@ impl Scheduler {
     }
 
     /// Sums up the front frame of the lane at `index` anew.
-    fn account_again(&mut self, index: usize) {
+    pub(super) fn account_again(&mut self, index: usize) {
         let lane = &mut self.lanes[index];
         let per_group = self.config.per_group();
         let queue = &self.slots[lane.app.index()].queue;

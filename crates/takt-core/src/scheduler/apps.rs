@@ -35,6 +35,7 @@ impl Scheduler {
         slot.frames = Frames::starting_at(target);
         slot.exiting = false;
         slot.queue.clear();
+        slot.ends.clear();
         slot.priority = params.priority;
         slot.told = params.priority;
         self.lanes.push(Lane::new(app, params, grid, target));

@@ -21,7 +21,7 @@ pub(super) struct Frames {
     desired: Period,
     /// The next deadline to judge.
     due: Period,
-    /// Frames whose last group is in flight.
+    /// Frames of which nothing is left to be dispatched, and that are not done.
     closing: u32,
     /// Whether the app has submitted anything; before that it owes nothing.
     wants: bool,
@@ -32,7 +32,7 @@ impl Frames {
         Self { desired: target, due: target, ..Self::default() }
     }
 
-    /// The app submitted a group at `now`.
+    /// The app submitted a group at `now`, or ended its frame.
     pub(super) fn submitted(&mut self, lane: &mut Lane, now: Time) {
         let current = lane.period_at(now);
         if !self.wants {
@@ -81,26 +81,28 @@ impl Frames {
         lane.aim_at(self.desired + lane.stride.periods() * u64::from(self.closing));
     }
 
-    /// The last group of the front frame was dispatched.
-    pub(super) fn closed(&mut self, lane: &mut Lane, now: Time) {
+    /// The last group of the front frame was dispatched, or it ended after that; the next one began at `next`,
+    /// if it has.
+    pub(super) fn closed(&mut self, lane: &mut Lane, now: Time, next: Option<Time>) {
         self.closing += 1;
         if lane.clock.is_own() {
             lane.aim_at(lane.target + 1);
-            if let Some(next) = lane.head {
-                lane.begin(next.submitted);
+            if let Some(next) = next {
+                lane.begin(next);
             }
         } else {
             lane.aim_at(lane.target.max(lane.period_at(now)) + lane.stride.periods());
         }
     }
 
-    /// The last group of a frame was taken back before it ended: that frame is the front again.
-    pub(super) fn reopened(&mut self, lane: &mut Lane) {
-        self.closing = self.closing.saturating_sub(1);
-        lane.aim_at((lane.target - lane.stride.periods()).max(self.desired));
+    /// A group with which so many frames were closed was taken back before it ended: the first of them is the
+    /// front again.
+    pub(super) fn reopened(&mut self, lane: &mut Lane, frames: u32) {
+        self.closing = self.closing.saturating_sub(frames);
+        lane.aim_at((lane.target - lane.stride.periods() * u64::from(frames)).max(self.desired));
     }
 
-    /// The oldest frame finished; its last group was due at `due`.
+    /// The oldest frame finished, which was due at `due`.
     pub(super) fn finished(&mut self, lane: &mut Lane, at: Time, due: Time) -> FrameDone {
         let own = lane.clock.is_own();
         let deadline = if own { due } else { lane.due_of(self.desired) };

@@ -29,7 +29,7 @@ impl Scheduler {
         self.in_flight.clear();
         (self.waiting, self.surplus) = (0, 0);
         for lane in &mut self.lanes {
-            (lane.in_flight, lane.passing, lane.on_gpu_due) = (0, 0, None);
+            (lane.in_flight, lane.on_gpu_due) = (0, None);
             (lane.head, lane.hold, lane.protected) = (None, None, false);
         }
     }
@@ -41,6 +41,7 @@ impl Scheduler {
             Event::Join { app, params, .. } => self.join_free(app, params),
             Event::Leave { app } => self.leave_free(app),
             Event::Submit { app, group, kind, estimate } => self.submit_free(app, group, kind, estimate),
+            Event::EndFrame { app } => self.end_frame_free(app),
             // Nothing depends on any of these.
             Event::Change { .. }
             | Event::Revise { .. }
@@ -58,20 +59,33 @@ impl Scheduler {
         let waiting = self.slots.iter().enumerate().filter(|slot| first(slot).is_some());
         let (index, _) = waiting.min_by_key(first)?;
         let queue = &mut self.slots[index].queue;
-        let Waiting { group, head } = queue.pop()?;
+        let Waiting { group, head, ends_frame } = queue.pop()?;
         let (app, last) = (AppId(u32::try_from(index).unwrap_or(u32::MAX)), queue.is_empty());
         self.stats.dispatched += 1;
         match head.kind {
             // As a display would have it.
-            GroupKind::Swap if last => {
-                let at = self.config.refresh.end(self.config.refresh.period_at(self.now));
-                self.actions.push(Action::Release { app, at });
-            }
             GroupKind::Exit => self.leave_free(app),
+            kind if last && (ends_frame || kind == GroupKind::Swap) => self.release_free(app),
             _ => {}
         }
         let (target, start, reserved) = (self.current, self.now, head.conservative);
         Some(Action::Dispatch { app, group, target, start, reserved })
+    }
+
+    /// A frame ends without a group: with those that wait, or now.
+    fn end_frame_free(&mut self, app: AppId) {
+        if !self.is_attached(app) {
+            return self.refuse(app, None, Refusal::UnknownApp);
+        }
+        if self.slots.get(app.index()).is_some_and(|slot| slot.queue.is_empty()) {
+            self.release_free(app);
+        }
+    }
+
+    /// The next frame may begin when a display would let it.
+    fn release_free(&mut self, app: AppId) {
+        let at = self.config.refresh.end(self.config.refresh.period_at(self.now));
+        self.actions.push(Action::Release { app, at });
     }
 
     fn is_attached(&self, app: AppId) -> bool {
@@ -127,11 +141,10 @@ impl Scheduler {
             order,
             submitted,
             kind,
-            costs_nothing: super::groups::costs_nothing(kind, estimate),
             preempted: false,
         };
         slot.exiting = kind == GroupKind::Exit;
-        slot.queue.push(Waiting { group, head });
+        slot.queue.push(Waiting { group, head, ends_frame: false });
         self.submissions += 1;
     }
 }

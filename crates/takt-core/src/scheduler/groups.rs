@@ -31,24 +31,17 @@ impl Scheduler {
             order: self.submissions,
             submitted: self.now,
             kind,
-            costs_nothing: costs_nothing(kind, estimate),
             preempted: false,
         };
+        let waiting = Waiting { group, head, ends_frame: kind.ends_frame() };
+        slot.last = self.submissions;
         self.submissions += 1;
         slot.exiting = kind == GroupKind::Exit;
-        slot.queue.push(Waiting { group, head });
-
+        slot.queue.push(waiting);
+        self.begin(index);
+        let slot = &self.slots[app.index()];
         let lane = &mut self.lanes[index];
-        lane.came(kind);
-        let silent = lane.is_silent(self.now, self.config.tuning.suspend_after);
-        slot.frames.submitted(lane, self.now);
-        if silent {
-            lane.returning = Some(lane.target);
-        }
-        if lane.clock.is_own() {
-            let heard = lane.due_of(lane.target) + margins.completion_upper;
-            self.next_judgement = self.next_judgement.min(heard);
-        }
+        lane.came(&waiting);
         if lane.head.is_none() {
             lane.head = Some(head);
             self.waiting += 1;
@@ -62,13 +55,26 @@ impl Scheduler {
         self.policy.submitted(self.now, lane, was_idle);
     }
 
+    /// The app of the lane at `index` does something for its open frame, which may begin with it.
+    pub(super) fn begin(&mut self, index: usize) {
+        let lane = &mut self.lanes[index];
+        let silent = lane.is_silent(self.now, self.config.tuning.suspend_after);
+        self.slots[lane.app.index()].frames.submitted(lane, self.now);
+        if silent {
+            lane.returning = Some(lane.target);
+        }
+        if lane.clock.is_own() {
+            let heard = lane.due_of(lane.target) + self.config.margins.completion_upper;
+            self.next_judgement = self.next_judgement.min(heard);
+        }
+    }
+
     /// Takes decisions until no slot is free or nothing may run.
     pub(super) fn schedule(&mut self) {
         if self.config.gpu.gives_back() {
             self.preempt();
         }
         self.look_at_ends(|_| false);
-        self.let_free_pass();
         while self.waiting > 0 && (self.has_place() || self.has_spare_place()) {
             self.untold = true;
             self.stats.runs += 1;
@@ -76,9 +82,8 @@ impl Scheduler {
             match self.policy.choose(&context, &mut self.lanes) {
                 Some(index) if !self.guard_choice(index) => break,
                 Some(index) if self.has_place() || self.lanes[index].has_budget() => {
-                    self.dispatch(index, &context, false);
+                    self.dispatch(index, &context);
                     self.surplus = 0;
-                    self.let_free_pass();
                 }
                 Some(_) | None => break,
             }
@@ -86,34 +91,6 @@ impl Scheduler {
         if self.untold {
             self.untold = false;
             self.tell_holds();
-        }
-    }
-
-    /// Lets swaps go that leave the GPU nothing to do, where it serves processes in turn: they wait for
-    /// no place and no turn, and nobody waits for them (ADR 0035).
-    ///
-    /// One of each app at a time, and only while there is room for all that have something to do: who
-    /// swaps without end and never tells of an end is in nobody's way.
-    fn let_free_pass(&mut self) {
-        if !self.serves_in_turn() {
-            return;
-        }
-        // Room for those that keep a place.
-        let kept = self.config.mpcg as usize + 1;
-        for index in 0..self.lanes.len() {
-            let lane = &self.lanes[index];
-            if lane.passing > 0 || !lane.head.is_some_and(|head| head.costs_nothing) {
-                continue;
-            }
-            let flying = self.in_flight.len();
-            if flying >= IN_FLIGHT_MAX || flying + kept >= IN_FLIGHT_MAX + self.places() {
-                return;
-            }
-            // No policy has looked at it.
-            self.lanes[index].target = lane.target.max(lane.period_at(self.now));
-            self.untold = true;
-            let context = self.context();
-            self.dispatch(index, &context, true);
         }
     }
 
@@ -163,8 +140,8 @@ impl Scheduler {
         }
     }
 
-    /// The first waiting group of a lane goes to the GPU; where it is `free`, past all others.
-    fn dispatch(&mut self, index: usize, context: &Context, free: bool) {
+    /// The first waiting group of a lane goes to the GPU.
+    fn dispatch(&mut self, index: usize, context: &Context) {
         let lane = &self.lanes[index];
         let app = lane.app;
         let Some(front) = self.slots[app.index()].queue.front() else {
@@ -182,10 +159,8 @@ impl Scheduler {
         if let Some(mut flying) = self.take_front(index) {
             flying.conservative.runs = reserved;
             flying.due = due.unwrap_or(flying.due);
-            flying.free = free;
             self.in_flight.push(flying);
             let lane = &mut self.lanes[index];
-            lane.passing += u32::from(free);
             if self.config.gpu.is_time_shared() {
                 lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.now);
             }
@@ -209,11 +184,11 @@ impl Scheduler {
     fn take_front(&mut self, index: usize) -> Option<Flying> {
         let lane = &mut self.lanes[index];
         let slot = &mut self.slots[lane.app.index()];
-        let Waiting { group, head } = slot.queue.pop()?;
+        let waiting = slot.queue.pop()?;
+        let Waiting { group, head, ends_frame } = waiting;
         let margins = &self.config.margins;
-        let per_group = self.config.per_group();
         lane.head = slot.queue.front().map(|waiting| waiting.head);
-        lane.went(head.kind);
+        lane.went(&waiting);
         lane.hold = None;
         lane.in_flight += 1;
         self.waiting -= usize::from(lane.head.is_none());
@@ -226,25 +201,37 @@ impl Scheduler {
             conservative: Bound { arrives: self.now + margins.dispatch_upper, runs: head.conservative },
             optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
             late_from: Time::NEVER,
-            free: false,
             due: lane.due_of(lane.target),
         };
-        if head.kind.ends_frame() {
-            let beyond = lane.front.dispatched + head.conservative + per_group > lane.etpf
-                || head.conservative > self.config.tuning.group_max
-                || !lane.is_protected_now();
-            lane.front = slot.queue.front_ledger(per_group);
-            slot.frames.closed(lane, self.now);
-            if beyond && lane.is_behind(self.now) {
-                lane.returning = Some(lane.target);
-            }
-            if slot.queue.is_empty() && head.kind == GroupKind::Swap {
-                self.release(index);
-            }
+        if ends_frame {
+            self.close_front(index, &head);
         } else {
-            lane.front.dispatched += head.conservative + per_group;
+            lane.front.dispatched += head.conservative + self.config.per_group();
         }
         Some(flying)
+    }
+
+    /// The last group of the front frame of a lane has left its queue.
+    fn close_front(&mut self, index: usize, last: &Head) {
+        let lane = &mut self.lanes[index];
+        let slot = &mut self.slots[lane.app.index()];
+        let per_group = self.config.per_group();
+        let beyond = lane.front.dispatched + last.conservative + per_group > lane.etpf
+            || last.conservative > self.config.tuning.group_max
+            || !lane.is_protected_now();
+        lane.front = slot.queue.front_ledger(per_group);
+        if last.kind.ends_frame() {
+            let next = slot.ends.first_behind(last.order);
+            let next = next.or_else(|| lane.head.map(|next| next.submitted));
+            slot.frames.closed(lane, self.now, next);
+        }
+        slot.ends.close(last.order, &mut slot.frames, lane, self.now);
+        if beyond && lane.is_behind(self.now) {
+            lane.returning = Some(lane.target);
+        }
+        if slot.queue.is_empty() && last.kind != GroupKind::Exit {
+            self.release(index);
+        }
     }
 
     /// Takes groups back from the GPU as long as the policy wants to, the last one first.
@@ -279,15 +266,17 @@ impl Scheduler {
             preempted: true,
             ..before
         };
-        slot.queue.push_front(Waiting { group: flying.group, head });
-        lane.came(head.kind);
+        let closed = u32::from(head.kind.ends_frame()) + slot.ends.behind(head.order);
+        let waiting = Waiting { group: flying.group, head, ends_frame: closed > 0 };
+        slot.queue.push_front(waiting);
+        lane.came(&waiting);
         self.waiting += usize::from(lane.head.is_none());
         lane.head = Some(head);
         lane.in_flight -= 1;
         let mut dispatched = Span::ZERO;
-        if head.kind.ends_frame() {
+        if closed > 0 {
             // What went before it in its frame was forgotten when the frame was closed.
-            slot.frames.reopened(lane);
+            slot.frames.reopened(lane, closed);
         } else {
             dispatched = left(lane.front.dispatched, before.conservative + per_group);
         }
@@ -326,7 +315,7 @@ impl Scheduler {
             return;
         }
         for _ in 0..position {
-            self.lose(0, LostBy::Order, finished);
+            self.lose(LostBy::Order, finished);
         }
         let begun = self.in_flight.oldest_begun();
         if let Some(flying) = self.in_flight.pop(finished) {
@@ -351,9 +340,10 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn lose(&mut self, position: usize, by: LostBy, finished: Time) {
+    /// The end of the oldest group will not be told any more.
+    pub(super) fn lose(&mut self, by: LostBy, finished: Time) {
         let begun = self.in_flight.oldest_begun();
-        if let Some(flying) = self.in_flight.remove(position, finished) {
+        if let Some(flying) = self.in_flight.pop(finished) {
             self.stats.lost += 1;
             self.actions.push(Action::Lost { app: flying.app, group: flying.group, by });
             // Known to have ended by then if a later one did; after a time-out nothing is known.
@@ -371,7 +361,6 @@ impl Scheduler {
         };
         let lane = &mut self.lanes[index];
         lane.in_flight -= 1;
-        lane.passing -= u32::from(flying.free);
         if lane.on_gpu_due.is_some() {
             lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.now);
         }
@@ -390,19 +379,14 @@ impl Scheduler {
         if kind.ends_frame() {
             let mut done = slot.frames.finished(lane, ended.finished, flying.due);
             done.met &= finished.is_some();
-            if kind == GroupKind::Swap {
-                self.actions.push(Action::FrameDone(done));
-            } else {
-                self.leave(flying.app);
+            if kind == GroupKind::Exit {
+                return self.leave(flying.app);
             }
+            self.actions.push(Action::FrameDone(done));
         }
+        self.tell_done(index, finished);
         self.guard_end(flying.app);
     }
-}
-
-/// Whether a group is a swap that leaves the GPU nothing to do.
-pub(super) fn costs_nothing(kind: GroupKind, estimate: Estimate) -> bool {
-    kind == GroupKind::Swap && estimate.span() == Span::ZERO
 }
 
 /// What is left of `whole`; of something without an end, everything.

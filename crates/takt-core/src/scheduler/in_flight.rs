@@ -11,8 +11,6 @@
 //! it would be in order: an end that was predicted holds for whatever is left, however much of it
 //! has been done by then. Where that end is over and groups are not, it was wrong, and what is
 //! left counts as a chain again.
-//!
-//! Groups that leave the GPU nothing to do may go past the others there, and are no part of the chain.
 
 use alloc::collections::VecDeque;
 
@@ -35,8 +33,6 @@ pub(super) struct Flying {
     pub(super) optimistic: Bound,
     /// From when on nobody counts on it any more; set when it is dispatched.
     pub(super) late_from: Time,
-    /// It has nothing for the GPU to do, and went past those that have: it is in nobody's way.
-    pub(super) free: bool,
     /// The deadline that it should meet.
     pub(super) due: Time,
 }
@@ -93,20 +89,14 @@ impl InFlight {
         self.groups.clear();
     }
 
-    /// How many groups of that app there are, and how many of them have nothing to do.
-    pub(super) fn count_of(&self, app: AppId, generation: u32) -> (u32, u32) {
-        let of_app = |flying: &&Flying| flying.app == app && flying.generation == generation;
-        let count = |(all, free): (u32, u32), flying: &Flying| (all + 1, free + u32::from(flying.free));
-        self.groups.iter().filter(of_app).fold((0, 0), count)
+    /// How many groups of that app there are.
+    pub(super) fn count_of(&self, app: AppId, generation: u32) -> usize {
+        self.groups.iter().filter(|flying| flying.app == app && flying.generation == generation).count()
     }
 
     pub(super) fn push(&mut self, mut flying: Flying) {
         assert!(self.groups.len() < IN_FLIGHT_MAX, "places bound what is in flight");
-        if flying.free {
-            self.groups.push_back(flying);
-            return;
-        }
-        let count = self.working().count() + 1;
+        let count = self.groups.len() + 1;
         extend(&mut self.conservative, self.idle_since, flying.conservative, count);
         extend(&mut self.optimistic, self.idle_since, flying.optimistic, count);
         let due = self.conservative.last;
@@ -114,25 +104,27 @@ impl InFlight {
         self.groups.push_back(flying);
     }
 
-    /// How many groups keep a place: all that are not late, and have something to do.
+    /// How many groups keep a place: all that are not late.
     pub(super) fn places(&self, now: Time) -> usize {
-        self.working().filter(|flying| flying.late_from > now).count()
+        self.groups.iter().filter(|flying| flying.late_from > now).count()
     }
 
     /// When the next group will be late.
     pub(super) fn next_late(&self, now: Time) -> Option<Time> {
-        self.working().map(|flying| flying.late_from).filter(|at| *at > now).min()
+        self.groups.iter().map(|flying| flying.late_from).filter(|at| *at > now).min()
     }
 
-    /// The chain.
-    fn working(&self) -> impl Iterator<Item = &Flying> {
-        self.groups.iter().filter(|flying| !flying.free)
+    /// Whether a group of that app is in flight that came no later than the one of that
+    /// [order](Head::order).
+    pub(super) fn has_until(&self, app: AppId, generation: u32, order: u64) -> bool {
+        let of_app = |flying: &&Flying| flying.app == app && flying.generation == generation;
+        self.groups.iter().filter(of_app).any(|flying| flying.head.order <= order)
     }
 
     /// The first deadline after `now` that a group of that app should meet.
     pub(super) fn due(&self, app: AppId, generation: u32, now: Time) -> Option<Time> {
         let of_app = |flying: &&Flying| flying.app == app && flying.generation == generation;
-        self.working().filter(of_app).map(|flying| flying.due).filter(|due| *due > now).min()
+        self.groups.iter().filter(of_app).map(|flying| flying.due).filter(|due| *due > now).min()
     }
 
     /// Deadlines are at other times from now on.
@@ -147,12 +139,10 @@ impl InFlight {
     }
 
     /// The end that the group at `position` can have had, if `finished` is reported at `now`: not
-    /// before it was dispatched, nor before the group of the chain that ended last.
+    /// before it was dispatched, nor before the group that ended last.
     pub(super) fn plausible_end(&self, position: usize, finished: Time, now: Time) -> Time {
-        let earliest = self.groups.get(position).map_or(self.idle_since, |flying| {
-            if flying.free { flying.dispatched } else { flying.dispatched.max(self.idle_since) }
-        });
-        finished.max(earliest).min(now)
+        let dispatched = self.groups.get(position).map_or(self.idle_since, |flying| flying.dispatched);
+        finished.max(dispatched).max(self.idle_since).min(now)
     }
 
     /// Takes the oldest group out; it ended at `finished`.
@@ -163,15 +153,6 @@ impl InFlight {
     /// Takes the group at `position` out; it ended at `finished`, whatever those before it do.
     pub(super) fn remove(&mut self, position: usize, finished: Time) -> Option<Flying> {
         let flying = self.groups.remove(position)?;
-        if flying.free {
-            return Some(flying);
-        }
-        // A swap ends behind the draws of its app.
-        for behind in
-            self.groups.iter_mut().skip(position).filter(|other| other.free && other.app == flying.app)
-        {
-            behind.conservative.arrives = behind.conservative.arrives.max(finished);
-        }
         self.idle_since = self.idle_since.max(finished);
         let all_done = self.conservative.last;
         self.rebuild();
@@ -182,9 +163,9 @@ impl InFlight {
         Some(flying)
     }
 
-    /// The group of the chain that was dispatched last.
+    /// The group that was dispatched last.
     pub(super) fn newest(&self) -> Option<&Flying> {
-        self.groups.iter().rfind(|flying| !flying.free)
+        self.groups.back()
     }
 
     /// Takes the group that was dispatched last back; says how long it can have been on the GPU.
@@ -206,7 +187,7 @@ impl InFlight {
     }
 
     fn rebuild(&mut self) {
-        for (count, next) in self.groups.iter().filter(|flying| !flying.free).enumerate() {
+        for (count, next) in self.groups.iter().enumerate() {
             extend(&mut self.conservative, self.idle_since, next.conservative, count + 1);
             extend(&mut self.optimistic, self.idle_since, next.optimistic, count + 1);
         }
@@ -215,7 +196,7 @@ impl InFlight {
     /// When the GPU is free, conservatively and optimistically (`busy_until`); `now` if it is.
     /// Completions may be heard of as late as `unheard` after the fact.
     pub(super) fn free_at(&self, now: Time, unheard: Span) -> (Time, Time) {
-        if self.working().next().is_none() {
+        if self.groups.is_empty() {
             return (now, now);
         }
         let seen_now = |chain: Chain, bound: fn(&Flying) -> Bound| {
@@ -225,7 +206,7 @@ impl InFlight {
             }
             // The first group should have ended already, or all of them; they have not, and the others
             // may come after it.
-            let rest = self.working().skip(1).map(bound);
+            let rest = self.groups.iter().skip(1).map(bound);
             rest.fold(heard_until, |free, next| free.max(next.arrives) + next.runs)
         };
         let conservative = seen_now(self.conservative, |flying| flying.conservative);
@@ -235,21 +216,11 @@ impl InFlight {
         (conservative, optimistic)
     }
 
-    /// When to stop waiting for a group, and where it is: the first of the chain, or one that is in
-    /// nobody's way and has no work of its app before it.
-    pub(super) fn overdue_at(&self, timeout: Span) -> Option<(Time, usize)> {
-        let first = self.groups.iter().position(|flying| !flying.free);
-        let of_chain = first.map(|position| {
-            let first = &self.groups[position];
-            let runs = first.conservative.runs.min(self.unknown_runs_max);
-            (self.idle_since.max(first.conservative.arrives) + runs + timeout, position)
-        });
-        let of_free = self.groups.iter().enumerate().filter(|(position, flying)| {
-            let mut before = self.groups.iter().take(*position);
-            flying.free && !before.any(|other| !other.free && other.app == flying.app)
-        });
-        let of_free = of_free.map(|(position, flying)| (flying.conservative.arrives + timeout, position));
-        of_chain.into_iter().chain(of_free).min()
+    /// When to stop waiting for the first group.
+    pub(super) fn overdue_at(&self, timeout: Span) -> Option<Time> {
+        let first = self.groups.front()?;
+        let runs = first.conservative.runs.min(self.unknown_runs_max);
+        Some(self.idle_since.max(first.conservative.arrives) + runs + timeout)
     }
 }
 

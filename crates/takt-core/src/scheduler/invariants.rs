@@ -170,7 +170,7 @@ impl Scheduler {
             Some(Invariant::Waiting)
         } else if !covers_head(lane) {
             Some(Invariant::Ledger)
-        } else if COUNT && self.in_flight.count_of(app, slot.generation) != (lane.in_flight, lane.passing) {
+        } else if COUNT && self.in_flight.count_of(app, slot.generation) != lane.in_flight as usize {
             Some(Invariant::InFlight)
         } else {
             slot.frames.fault(lane)
@@ -180,12 +180,15 @@ impl Scheduler {
     /// Of what needs a look at all groups of a lane.
     fn deep_fault_of(&self, lane: &Lane) -> Option<Invariant> {
         let slot = &self.slots[lane.app.index()];
-        let ends_batch = |waiting: &&Waiting| waiting.head.kind.ends_batch();
+        let ends_batch = |waiting: &&Waiting| waiting.ends_batch();
         if lane.head != slot.queue.front().map(|front| front.head) {
             return Some(Invariant::Head);
         }
         if lane.batches as usize != slot.queue.iter().filter(ends_batch).count() {
             return Some(Invariant::Queue);
+        }
+        if !slot.ends.are_sound() {
+            return Some(Invariant::Judged);
         }
         let in_turn = self.config.gpu.is_time_shared();
         let due = self.in_flight.due(lane.app, slot.generation, self.now).filter(|_| in_turn);

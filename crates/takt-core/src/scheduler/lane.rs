@@ -1,5 +1,6 @@
 //! What a policy sees of an app.
 
+use super::queue::Waiting;
 use crate::app::{AppId, AppParams, GroupKind, Priority, Stride};
 use crate::clock::Clock;
 use crate::event::Hold;
@@ -36,8 +37,6 @@ pub struct Lane {
     pub returning: Option<Period>,
     /// How many of its groups are in flight.
     pub in_flight: u32,
-    /// How many of those went past all others, because they leave the GPU nothing to do.
-    pub passing: u32,
     /// The period whose end the next frame to be dispatched should meet (`target#`).
     pub target: Period,
     /// What `target` was before it moved on because it could not be met any more: the period whose
@@ -52,7 +51,7 @@ pub struct Lane {
     pub head: Option<Head>,
     /// How many of its groups wait.
     pub waiting: u32,
-    /// How many of those end a batch ([`GroupKind::ends_batch`]).
+    /// How many of those end a batch: by their kind ([`GroupKind::ends_batch`]), or with their frame.
     pub batches: u32,
     /// Why the first waiting group was passed over by the last decision.
     pub hold: Option<Hold>,
@@ -74,7 +73,6 @@ impl Lane {
             protected: false,
             returning: None,
             in_flight: 0,
-            passing: 0,
             target,
             due: target,
             on_gpu_due: None,
@@ -136,19 +134,19 @@ impl Lane {
         self.batches > 0 || self.waiting as usize >= QUEUE_MAX
     }
 
-    pub(super) fn came(&mut self, kind: GroupKind) {
+    pub(super) fn came(&mut self, waiting: &Waiting) {
         self.waiting += 1;
-        self.batches += u32::from(kind.ends_batch());
+        self.batches += u32::from(waiting.ends_batch());
     }
 
-    pub(super) fn went(&mut self, kind: GroupKind) {
+    pub(super) fn went(&mut self, waiting: &Waiting) {
         self.waiting -= 1;
-        self.batches -= u32::from(kind.ends_batch());
+        self.batches -= u32::from(waiting.ends_batch());
     }
 
     /// Whether the GPU may be working for it.
     pub fn is_on_gpu(&self) -> bool {
-        self.in_flight > self.passing
+        self.in_flight > 0
     }
 
     /// Whether the frame that is dispatched next is protected.
@@ -174,7 +172,7 @@ pub struct Ledger {
     pub enqueued: Span,
     /// Work dispatched so far.
     pub dispatched: Span,
-    /// Whether the last group of the frame was submitted, so that `enqueued` is all of it.
+    /// Whether the frame has ended, or its last group was submitted, so that `enqueued` is all of it.
     pub complete: bool,
 }
 
@@ -209,8 +207,6 @@ pub struct Head {
     pub submitted: Time,
     /// What it is to its frame.
     pub kind: GroupKind,
-    /// It is a swap that is said to leave the GPU nothing to do.
-    pub costs_nothing: bool,
     /// It was on the GPU before and was taken back.
     pub preempted: bool,
 }

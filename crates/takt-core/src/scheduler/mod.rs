@@ -3,6 +3,7 @@
 mod actions;
 mod adjust;
 mod apps;
+mod frame_ends;
 mod frames;
 mod free;
 mod groups;
@@ -20,6 +21,7 @@ use alloc::vec::Vec;
 pub use lane::{Head, Lane, Ledger};
 
 use actions::Actions;
+use frame_ends::FrameEnds;
 use frames::Frames;
 use in_flight::InFlight;
 use queue::Queue;
@@ -73,6 +75,8 @@ pub struct Scheduler {
     /// Lanes with a waiting group.
     waiting: usize,
     submissions: u64,
+    /// Times that decisions were due.
+    round: u64,
     /// Something happened since the last decision.
     undecided: bool,
     /// Reasons for holding groups may have changed since they were told.
@@ -119,6 +123,9 @@ struct Slot {
     told: Priority,
     generation: u32,
     queue: Queue,
+    /// Order of the group that it submitted last.
+    last: u64,
+    ends: FrameEnds,
     frames: Frames,
     exiting: bool,
 }
@@ -134,6 +141,8 @@ impl Scheduler {
             told: Priority(0),
             generation: 0,
             queue: Queue::new(),
+            last: 0,
+            ends: FrameEnds::new(),
             frames: Frames::default(),
             exiting: false,
         };
@@ -153,6 +162,7 @@ impl Scheduler {
             surplus: 0,
             waiting: 0,
             submissions: 0,
+            round: 0,
             undecided: false,
             untold: false,
             guarded: Time::ZERO,
@@ -179,6 +189,7 @@ impl Scheduler {
             Event::Leave { app } => self.leave(app),
             Event::Change { app, params } => self.change(app, params),
             Event::Submit { app, group, kind, estimate } => self.submit(app, group, kind, estimate),
+            Event::EndFrame { app } => self.end_frame(app),
             Event::Revise { app, group, estimate } => self.revise(app, group, estimate),
             Event::Complete { group, finished, cost, frames } => self.complete(group, finished, cost, frames),
             Event::Refresh { display, refresh } => self.set_refresh(display, refresh),
@@ -201,6 +212,7 @@ impl Scheduler {
     pub fn poll_action(&mut self) -> Option<Action> {
         if self.undecided {
             self.undecided = false;
+            self.round += 1;
             self.schedule();
         }
         let next = self.actions.pop();
@@ -216,7 +228,7 @@ impl Scheduler {
         if self.broken.is_some() {
             return None;
         }
-        let overdue = self.in_flight.overdue_at(self.config.completion_timeout).map(|(at, _)| at);
+        let overdue = self.in_flight.overdue_at(self.config.completion_timeout);
         let vsync = (!self.lanes.is_empty()).then_some(self.next_vsync.min(self.next_judgement));
         // One that is over was served already, unless the decision is still to come.
         let ahead = |at: &Time| self.has_work() && (*at > self.now || self.undecided);
@@ -272,6 +284,11 @@ impl Scheduler {
             .map_or(0, |slot| crate::limits::QUEUE_MAX.saturating_sub(slot.queue.len()))
     }
 
+    /// Whether a frame of `app` may end without a group now.
+    pub fn may_end_frame(&self, app: AppId) -> bool {
+        self.slots.get(app.index()).is_some_and(|slot| !slot.ends.is_full(self.round))
+    }
+
     /// The period that the latest event fell in.
     pub fn current_period(&self) -> Period {
         self.current
@@ -295,8 +312,8 @@ impl Scheduler {
         due |= self.has_work() && self.policy.timeout().is_some_and(|at| at <= self.now);
         due |= waited && (self.has_place() || self.has_spare_place());
         let overdue = |this: &Self| this.in_flight.overdue_at(this.config.completion_timeout);
-        while let Some((_, position)) = overdue(self).filter(|(at, _)| *at <= self.now) {
-            self.lose(position, LostBy::Timeout, self.now);
+        while overdue(self).is_some_and(|at| at <= self.now) {
+            self.lose(LostBy::Timeout, self.now);
             due = true;
         }
         due

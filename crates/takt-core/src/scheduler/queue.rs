@@ -13,6 +13,15 @@ use crate::time::{Span, Time};
 pub(super) struct Waiting {
     pub(super) group: GroupId,
     pub(super) head: Head,
+    /// It is the last group of its frame, as its kind says or because the frame ended behind it.
+    pub(super) ends_frame: bool,
+}
+
+impl Waiting {
+    /// Whether the app waits, or may wait, for this group and all before it.
+    pub(super) fn ends_batch(&self) -> bool {
+        self.ends_frame || self.head.kind.ends_batch()
+    }
 }
 
 const VACANT: Waiting = Waiting {
@@ -23,9 +32,9 @@ const VACANT: Waiting = Waiting {
         order: 0,
         submitted: Time::ZERO,
         kind: GroupKind::Draw,
-        costs_nothing: false,
         preempted: false,
     },
+    ends_frame: false,
 };
 
 /// Room for all that may be submitted and for all that may come back from the GPU.
@@ -82,6 +91,12 @@ impl Queue {
         self.iter().next()
     }
 
+    /// The group that was submitted last.
+    pub(super) fn back_mut(&mut self) -> Option<&mut Waiting> {
+        let last = self.len.checked_sub(1)?;
+        Some(&mut self.ring[(self.first + last) % PLACES])
+    }
+
     /// The waiting group of that number.
     pub(super) fn find_mut(&mut self, group: GroupId) -> Option<&mut Waiting> {
         let offset = self.iter().position(|waiting| waiting.group == group)?;
@@ -102,7 +117,7 @@ impl Queue {
         let mut ledger = Ledger::default();
         for waiting in self.iter() {
             ledger.enqueued += waiting.head.conservative + per_group;
-            if waiting.head.kind.ends_frame() {
+            if waiting.ends_frame {
                 ledger.complete = true;
                 break;
             }

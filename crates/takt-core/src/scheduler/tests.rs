@@ -8,6 +8,7 @@
 //! @0 A 100/150              a group predicted to take 100 that takes 150
 //! @0 A 100y                 a group that ends a batch, but not a frame
 //! @0 A 100?                 a group whose completion is not reported; also 100s?
+//! @5 A ends frame           the frame of A ends without a group
 //! @5 A reports 2            the completion of group 2, counted from 0, is reported now
 //! @5 decisions              tell how many decisions were taken so far
 //! @5 set mpcg 2 delay 30    settings change: mpcg, delay, lower, min, fixed, heard, blocking, stretch
@@ -15,8 +16,8 @@
 //! @5 A stride 2 etpf 300    A changes; @5 A priority 3; @5 A leaves; @5 A exits
 //! A 9 posterior 30/100      a reserve of 30 in every 100, or 30/100/50 with a deadline; apriori 30/100,
 //!                           shares SLOT, reserve background, feeds SLOT, interruptible never
-//! A 9 clock 20/15           its own clock: a period of 20, due after 15
 //! A 9 level high slice 20   its channel in the runlist; or low
+//! A 9 clock 700_000/500_000 a clock of its own: period and deadline
 //! A 9 turns following       may follow itself on the GPU
 //! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME,
 //!                           tick SPAN, limit PERMILLE, background C/T, blocking SPAN, stretch SPAN,
@@ -47,6 +48,7 @@
 mod blocking;
 mod changes;
 mod contracts;
+mod frame_ends;
 mod frame_rates;
 mod germ;
 mod invariants;

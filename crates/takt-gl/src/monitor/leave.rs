@@ -130,7 +130,9 @@ impl State {
         if !gate::is_wanted() {
             return None;
         }
-        let pass = gate::ask_to_swap(if idle { Span::ZERO } else { self.predicted_swap().most });
+        // No time at all says that there is nothing to do, which nobody can predict.
+        let shown = || self.predicted_swap().most.max(Span::from_ns(1));
+        let pass = gate::ask_to_swap(if idle { Span::ZERO } else { shown() });
         self.leave.end_frame();
         self.unasked.end_frame();
         self.leave.granted(pass);

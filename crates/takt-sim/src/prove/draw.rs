@@ -103,8 +103,9 @@ pub(super) fn unimportant() -> AppParams {
     }
 }
 
-/// An app on a GPU whose contexts take turns. What is said to cost nothing costs nothing there, and what
-/// fences take is within what groups cost. No slice is shorter than the scheduler believes.
+/// An app on a GPU whose contexts take turns. What fences take is within what groups cost there, and no slice
+/// is shorter than the scheduler believes. Frames of some apps end with their last group, those of others
+/// without one.
 fn share_time(app: &mut AppSpec, config: &Config, rng: &mut Rng) {
     let timeslice = config.tuning.timeslice.times(rng.pick(&[1, 1, 2]).copied().unwrap_or(1));
     let uninterruptible = rng.chance(500_000);
@@ -112,14 +113,27 @@ fn share_time(app: &mut AppSpec, config: &Config, rng: &mut Rng) {
     for params in std::iter::once(&mut app.params).chain(later) {
         params.service = Service { timeslice, uninterruptible, ..params.service };
     }
+    let shows = rng.chance(500_000);
     if let Work::Recorded(groups) = &mut app.work {
-        let honest = |group: &RecordedGroup| {
-            let free = group.kind == GroupKind::Swap && group.predicted == Some(Span::ZERO);
-            let cost = if free { Span::ZERO } else { group.cost.saturating_sub(FENCES) };
-            RecordedGroup { cost, ..*group }
-        };
-        *groups = groups.iter().map(honest).collect();
+        let honest =
+            |group: &RecordedGroup| RecordedGroup { cost: group.cost.saturating_sub(FENCES), ..*group };
+        let honest = groups.iter().map(honest);
+        *groups = if shows { honest.collect() } else { honest.flat_map(without_swap).collect() };
     }
+}
+
+/// A group; after one that ends its frame, the end of that frame comes apart.
+fn without_swap(group: RecordedGroup) -> impl Iterator<Item = RecordedGroup> {
+    let swaps = group.kind == GroupKind::Swap;
+    let end = RecordedGroup {
+        delay: Span::ZERO,
+        cost: Span::ZERO,
+        predicted: Some(Span::ZERO),
+        make: Span::ZERO,
+        ..group
+    };
+    let kind = if swaps { GroupKind::Draw } else { group.kind };
+    std::iter::once(RecordedGroup { kind, ..group }).chain(swaps.then_some(end))
 }
 
 /// What fences behind a group take at most.
@@ -363,7 +377,9 @@ fn draw_load(options: &Options, config: &Config, duration: Span, rng: &mut Rng) 
         let after = |rng: &mut Rng| Time::from_ns(rng.between(load.join.as_ns(), duration.as_ns()));
         for _ in 0..rng.between(0, 2) {
             let at = after(rng);
-            load.changes.push(ParamChange { at, params: draw_params(options, config, rng) });
+            // A scenario file cannot take a server away.
+            let changed = AppParams { service: params.service, ..draw_params(options, config, rng) };
+            load.changes.push(ParamChange { at, params: changed });
         }
         load.changes.sort_by_key(|change| change.at);
         load.end = match rng.between(0, 5) {

@@ -28,7 +28,9 @@ pub(super) const HEADER_MADE: &str = "delay_us,kind,cost_us,predicted_us,make_us
 
 /// Makes a recording of what one app did in a run, from the rows that `takt sim --trace FILE.csv`
 /// wrote: groups in order of submission, with the time that passed since the one before in the
-/// same frame. Frames that were not executed to their end are left out.
+/// same frame. Frames that were not executed to their end are left out. A frame that ended without a
+/// group gets a swap that takes no time, at once; the last one is left out, since nobody knows whether it
+/// ended.
 ///
 /// # Errors
 ///
@@ -53,18 +55,25 @@ pub fn from_trace(table: &str, app: &str) -> Result<String, String> {
         }
     }
     rows.sort_by_key(|(group, ..)| *group);
-    let whole = rows.iter().rposition(|(_, _, kind, ..)| *kind == "swap");
-    let rows = whole.map_or(&[][..], |last| &rows[..=last]);
+    rows.retain(|row| row.2 != "exit");
+    // The last frame is whole if its swap is there, and others if a later one has begun.
+    let last = rows.last().map(|row| row.1);
+    let swapped = rows.last().is_some_and(|row| row.2 == "swap");
+    rows.retain(|row| swapped || Some(row.1) != last);
     if rows.is_empty() {
         return Err(format!("no whole frame of '{app}' is in the table"));
     }
     let mut out = format!("{HEADER}\n");
     let mut before: Option<(u64, f64)> = None;
-    for (_, frame, kind, submitted, predicted, cost) in rows.iter().filter(|row| row.2 != "exit") {
+    for (at, (_, frame, kind, submitted, predicted, cost)) in rows.iter().enumerate() {
         let same_frame = before.filter(|(other, _)| other == frame);
         let delay = same_frame.map_or(0.0, |(_, earlier)| (submitted - earlier).max(0.0));
         before = Some((*frame, *submitted));
         out += &format!("{delay:.3},{kind},{cost},{predicted}\n");
+        let ends = rows.get(at + 1).is_none_or(|next| next.1 != *frame);
+        if ends && *kind != "swap" {
+            out += "0.000,swap,0.000,0.000\n";
+        }
     }
     Ok(out)
 }
@@ -240,5 +249,26 @@ impl Cell<'_> {
         let shown: String = text.chars().take(40).collect();
         let message = format!("{name} = {shown}: {problem}");
         report.elsewhere((file, line, column), message, remedy);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_that_end_without_a_group_get_a_swap() {
+        let row = |frame: u64, group: u64, kind: &str, at: u64| {
+            format!("map,1,{frame},{group},{kind},{at},{at},{at},{at},5.000,6.000,4.000\n")
+        };
+        let header = takt_trace::export::csv::HEADER;
+        let mut table = format!("{header}\n{}{}", row(0, 1, "draw", 10), row(0, 2, "draw", 12));
+        table += &(row(1, 3, "draw", 30) + &row(1, 4, "swap", 31) + &row(2, 5, "draw", 50));
+        let groups = from_trace(&table, "map").expect("it is a table");
+        let whole = "0.000,draw,4.000,5.000\n2.000,draw,4.000,5.000\n0.000,swap,0.000,0.000\n\
+             0.000,draw,4.000,5.000\n1.000,swap,4.000,5.000\n";
+        assert_eq!(groups, format!("{HEADER}\n{whole}"));
+        let begun = format!("{header}\n{}", row(0, 1, "draw", 10));
+        assert!(from_trace(&begun, "map").is_err(), "nobody knows whether it ended");
     }
 }

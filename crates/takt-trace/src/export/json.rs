@@ -127,6 +127,19 @@ mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
+    fn first_of_each_kind(text: &str) -> String {
+        let mut kinds = std::collections::BTreeSet::new();
+        let mut firsts = String::new();
+        for line in text.lines() {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            if kinds.insert(value["record"].as_str().unwrap().to_owned()) {
+                firsts.push_str(line);
+                firsts.push('\n');
+            }
+        }
+        firsts
+    }
+
     /// The first line of each kind pins names and units.
     #[test]
     fn names_are_stable() {
@@ -138,6 +151,7 @@ mod tests {
             Record::In(Event::Refresh { display: takt_core::DisplayId(1), refresh: Refresh::HZ_60 }),
             Record::In(Event::Adjust(Config::default().adjustable())),
             Record::In(Event::Revise { app, group, estimate: Estimate::new(Span::from_us(5)) }),
+            Record::In(Event::EndFrame { app }),
             Record::Out(Action::Release { app, at: Time::from_us(9) }),
             Record::In(Event::Focus { app: Some(app) }),
             Record::Out(Action::Hold { app, reason: Hold::NoBudget { until: Time::from_us(9) } }),
@@ -160,14 +174,7 @@ mod tests {
             Record::Gap { records: 3 },
         ];
         records.extend(rare.map(|record| (Time::from_us(1), record)));
-        let (mut kinds, mut firsts) = (std::collections::BTreeSet::new(), String::new());
-        for line in export(&records).lines() {
-            let value: serde_json::Value = serde_json::from_str(line).unwrap();
-            if kinds.insert(value["record"].as_str().unwrap().to_owned()) {
-                firsts.push_str(line);
-                firsts.push('\n');
-            }
-        }
+        let firsts = first_of_each_kind(&export(&records));
         expect![[r#"
             {"record":"run","version":1,"scenario":"three made-up apps","policy":"test","refresh_mhz":60000,"origin_ns":0,"apps":[{"app":0,"name":"navi, \"beta\" <b>&co","priority":20,"fps_mhz":30000},{"app":1,"name":"cluster","priority":30,"fps_mhz":60000},{"app":2,"name":"game","priority":10,"fps_mhz":60000}]}
             {"at_ns":0,"record":"vsync","period":0}
@@ -184,6 +191,7 @@ mod tests {
             {"at_ns":1000,"record":"refresh","display":1,"refresh_mhz":60000,"origin_ns":0}
             {"at_ns":1000,"record":"adjust","mpcg":5,"margins":{"fixed_ns":100000,"upper_permille":1050,"lower_permille":900,"dispatch_upper_ns":150000,"dispatch_lower_ns":50000,"completion_upper_ns":0,"group_min_ns":30000},"blocking_ns":null,"stretch_ns":0}
             {"at_ns":1000,"record":"revise","app":2,"group":9,"predicted_ns":5000}
+            {"at_ns":1000,"record":"end-frame","app":2}
             {"at_ns":1000,"record":"release","app":2,"release_ns":9000}
             {"at_ns":1000,"record":"focus","app":2}
             {"at_ns":1000,"record":"preempt","app":2,"group":9}
@@ -245,6 +253,7 @@ mod tests {
                 display: takt_core::DisplayId(1),
                 refresh: Refresh::HZ_60.with_origin(at),
             }),
+            Record::In(Event::EndFrame { app }),
             Record::In(Event::Focus { app: None }),
             Record::In(Event::Revise { app, group, estimate: Estimate::UNBOUNDED }),
             Record::In(Event::Adjust(Config { mpcg: 7, ..Config::default() }.adjustable())),
@@ -252,7 +261,8 @@ mod tests {
             Record::Gpu(GpuRecord::Preempted { app, group, started: None, stays: true }),
             Record::Gap { records: 3 },
         ];
-        rare.extend([taken, Refusal::LookaheadTooLong { periods: 4 }, Refusal::Exited].map(refused));
+        rare.extend([taken, Refusal::LookaheadTooLong { periods: 4 }].map(refused));
+        rare.extend([Refusal::Exited, Refusal::TooManyFrames].map(refused));
         rare.extend([Hold::Tick { at }, Hold::NoBudget { until: at }, Hold::Turn { app }].map(held));
         rare.extend([Hold::Batch, Hold::Unbounded, Hold::Exhausted { app }, Hold::Clears { app }].map(held));
         let broken = |what| Record::Out(Action::Broken(Broken { what, app: None, at }));

@@ -113,6 +113,8 @@ impl<W: Write> Perfetto<W> {
                     self.apps.begin_frame(out, at, app, frame);
                 }
             }
+            // Its slice ends when it is done.
+            Event::EndFrame { .. } => {}
             Event::Complete { group, finished, .. } => self.complete(at, group, finished),
             Event::Focus { app: Some(app) } => {
                 self.apps.mark(out, at, app, "has the focus".to_owned(), Args::new());

@@ -71,6 +71,9 @@ impl Accounts {
             Claim::Rests { until } => Standing { rests: Some(until), ..framed },
             Claim::BestEffort { .. } => framed,
             Claim::Deadline { at, payer, hops, .. } => {
+                // A deadline that is nearer was not counted on by what went before.
+                let at =
+                    self.servers.get(payer).map_or(at, |server| server.promised_by(need, head.submitted));
                 let contract = self.servers.lane(payer).unwrap_or(index);
                 let covers = |server: &Server| need <= server.reserve().budget;
                 let protected = lanes[contract].protected
@@ -81,22 +84,32 @@ impl Accounts {
         }
     }
 
+    /// What the server in that slot is promised: for the group that waits and needs least of it, or for work that
+    /// may come.
+    pub(super) fn promise(&self, slot: usize, context: &Context, lanes: &[Lane]) -> Option<(Time, Span)> {
+        let server = self.servers.get(slot)?;
+        let heads = self.servers.served_lanes(slot, lanes).filter_map(|lane| lane.head);
+        let first = heads.min_by_key(|head| charge(head, &context.config));
+        Some(match first {
+            Some(head) => server.promise(charge(&head, &context.config), head.submitted),
+            None if self.servers.is_busy(slot) => server.promise(Span::ZERO, context.now),
+            None => server.promise_idle(context.now),
+        })
+    }
+
     /// The first waiting group of the lane at `index` is dispatched; says when it is due, if a server says so.
     pub(super) fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Time> {
         let lane = &lanes[index];
         let head = lane.head.filter(|_| self.servers.any() && !lane.has_budget())?;
         let need = charge(&head, &context.config);
-        let (slot, due) = match self.servers.claim(context.now, lanes, index, need) {
-            Claim::Deadline { at, payer, .. } => (Some(payer), Some(at)),
-            _ => (None, None),
-        };
+        let slot = self.servers.claim(context.now, lanes, index, need).payer();
         let payer = &mut self.payers[lane.app.index()];
         let alone = lane.in_flight == 0;
         *payer = Payer { slot, several: !alone && (payer.several || payer.slot != slot) };
-        if let Some(server) = slot.and_then(|slot| self.servers.get_mut(slot)) {
-            server.dispatch(need);
-        }
-        due
+        let server = self.servers.get_mut(slot?)?;
+        let due = server.promised_by(need, head.submitted);
+        server.dispatch(need);
+        Some(due)
     }
 
     /// A group of the app of `lane` ended: what it left over is used for others.

@@ -47,6 +47,9 @@ use promises::{Sizes, is_within_ledger};
 /// Periods to look at first; the window grows only if that does not settle the question.
 const WINDOW_FIRST: usize = 4;
 
+/// Decisions after which a window is tried that is half as wide.
+const NARROWS_AFTER: u32 = 64;
+
 /// The timeline of promises.
 #[derive(Clone, Debug)]
 pub struct Timeline {
@@ -62,9 +65,14 @@ pub struct Timeline {
     all_limits: bool,
     /// Lanes whose promises cannot be kept beside those of more important apps.
     shed: Vec<bool>,
+    /// The first of them: less important apps are bound by its promises, and need slack.
+    first_shed: usize,
     /// Whether such lanes are looked for, because a protected group was held.
     sheds: bool,
     window_first: usize,
+    /// Periods to look at first in the next decision, and how many decisions kept that.
+    window: usize,
+    kept: u32,
     /// When the next reservation of an absent frame lapses.
     lapse: i64,
     timeout: Option<Time>,
@@ -166,8 +174,11 @@ impl Timeline {
             limits: Vec::new(),
             all_limits: false,
             shed: Vec::new(),
+            first_shed: usize::MAX,
             sheds: false,
             window_first: WINDOW_FIRST,
+            window: 0,
+            kept: 0,
             lapse: FOREVER,
             timeout: None,
             room: 0,
@@ -177,6 +188,12 @@ impl Timeline {
     /// Always looks as far as it can: the slow oracle for the windowed look-ahead.
     pub fn with_full_lookahead() -> Self {
         Self { window_first: usize::MAX, ..Self::new() }
+    }
+
+    /// Whether to try a narrower window again.
+    fn narrows(&mut self, window: usize) -> bool {
+        self.kept = if window == self.window { self.kept + 1 } else { 0 };
+        self.kept % NARROWS_AFTER == NARROWS_AFTER - 1
     }
 
     /// One pass over the lanes, looking at `window` periods.
@@ -195,7 +212,7 @@ impl Timeline {
                 self.consider(&mut pass, lanes, index, false)?;
             }
             if !gives_way(&lanes[index], &pass) {
-                self.keep_free(&lanes[index], index, &pass);
+                self.keep_free(lanes, index, &pass);
             }
             pass.clearance.keep(&lanes[index], context);
         }
@@ -211,14 +228,15 @@ impl Timeline {
         let outside = |head: Head| !is_within_ledger(lane, &head, sizes);
         let beyond = lane.has_budget() && lane.head.is_some_and(outside);
         if beyond {
-            self.promise(lane, index, pass);
+            self.promise(lanes, index, pass);
         }
         self.limit(pass, lanes, index)?;
         if !beyond && !self.shed[index] {
-            self.promise(lane, index, pass);
+            self.promise(lanes, index, pass);
         }
         if self.sheds && !self.shed[index] && !self.is_feasible(pass)? {
             self.shed[index] = true;
+            self.first_shed = self.first_shed.min(index);
             return Err(Again::Anew);
         }
         Ok(())
@@ -264,9 +282,14 @@ impl Timeline {
         let protected = lane.is_protected_now() && head.conservative <= self.sizes.group_max;
         let framed = Standing { due: self.dues[index], protected, contract: index, hops: 0, rests: None };
         if lane.has_budget() || !self.accounts.servers.any() {
-            return framed;
+            return self.slighted(framed);
         }
-        self.accounts.standing(context, lanes, index, head, framed)
+        self.slighted(self.accounts.standing(context, lanes, index, head, framed))
+    }
+
+    /// The same where promises cannot be kept that are more important.
+    fn slighted(&self, standing: Standing) -> Standing {
+        Standing { protected: standing.protected && standing.contract <= self.first_shed, ..standing }
     }
 
     /// Whether the first group of a lane may go, and whether it goes before those seen so far. Looks at protected
@@ -409,10 +432,11 @@ impl Policy for Timeline {
     }
 
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
-        let mut window = self.window_first;
+        let mut window = self.window.max(self.window_first);
         (self.all_limits, self.lapse) = (false, FOREVER);
         if core::mem::take(&mut self.sheds) {
             self.shed.fill(false);
+            self.first_shed = usize::MAX;
         }
         self.board.open(context, window);
         let ready = Ready::new(context);
@@ -428,6 +452,8 @@ impl Policy for Timeline {
                     let lapse =
                         (self.lapse < FOREVER).then(|| Time::from_ns(self.lapse.max(0).unsigned_abs()));
                     self.timeout = lapse.filter(|_| choice.is_none());
+                    // The next decision needs about as much; that changes no answer.
+                    self.window = if self.narrows(window) { window / 2 } else { window };
                     return choice;
                 }
                 // The widest window and all limits answer every question, and a lane is shed once: this ends.

@@ -3,6 +3,7 @@
 use super::board::{Promise, ns};
 use super::walk::Share;
 use super::{Pass, Ready, Timeline};
+use crate::policy::bandwidth::Server;
 use crate::scheduler::{Head, Lane};
 use crate::time::Span;
 
@@ -46,13 +47,14 @@ impl Timeline {
     }
 
     /// Adds what `lane` owes to the board: its frame, those to come, and what it has on the GPU.
-    pub(super) fn promise(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
+    pub(super) fn promise(&mut self, lanes: &[Lane], owner: usize, pass: &Pass<'_>) {
+        let lane = &lanes[owner];
         if let Some(due) = lane.on_gpu_due.filter(|_| lane.has_budget() || lane.protected) {
             self.board.promise_end(ns(due), owner);
         }
         let (rest, etpf) = (owed(lane, self.sizes), lane.etpf.as_signed_ns());
         if lane.protected && !lane.has_budget() {
-            self.promise_server(lane, owner, pass);
+            self.promise_server(lanes, owner, pass);
         } else if lane.clock.is_own() {
             self.promise_own_clock(lane, owner, rest, pass);
         } else if rest > 0 || etpf > 0 {
@@ -62,18 +64,14 @@ impl Timeline {
 
     /// What is left of the budget of a server by its deadline, and its share of the GPU from there on: then
     /// whatever comes, whenever it comes, is promised no more than that.
-    fn promise_server(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
-        let slot = lane.app.index();
-        let Some(server) = self.accounts.servers.get(slot) else {
+    fn promise_server(&mut self, lanes: &[Lane], owner: usize, pass: &Pass<'_>) {
+        let slot = lanes[owner].app.index();
+        let Some((due, span)) = self.accounts.promise(slot, pass.context, lanes) else {
             return;
         };
-        let busy = self.accounts.servers.is_busy(slot);
-        let (due, span) = server.promise(pass.context.now, busy);
-        if !busy && server.renews_at() > pass.context.now {
-            // What is left of its budget binds until then.
-            self.lapse = self.lapse.min(ns(server.renews_at()));
-        }
-        let reserve = server.reserve();
+        let Some(reserve) = self.accounts.servers.get(slot).map(Server::reserve) else {
+            return;
+        };
         let (budget, period) = (reserve.budget.as_signed_ns(), reserve.period.as_signed_ns());
         let share = Share::of(budget, period);
         let (due, span) = (ns(due), span.as_signed_ns());
@@ -82,9 +80,10 @@ impl Timeline {
     }
 
     /// Keeps time free for what a lane has beyond its promises, from those that are less important.
-    pub(super) fn keep_free(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
+    pub(super) fn keep_free(&mut self, lanes: &[Lane], owner: usize, pass: &Pass<'_>) {
+        let lane = &lanes[owner];
         if !lane.protected || self.shed[owner] {
-            return self.promise(lane, owner, pass);
+            return self.promise(lanes, owner, pass);
         }
         if !lane.has_budget() || lane.front.enqueued <= lane.etpf {
             return;

@@ -151,6 +151,7 @@ impl Rig {
                 let cost = Span::from_ns(self.group(group).cost);
                 self.complete(now, Ended { group, at: now, cost });
             }
+            ["ends", "frame"] => self.scheduler.handle_event(now, Event::EndFrame { app }),
             ["leaves"] => self.scheduler.handle_event(now, Event::Leave { app }),
             ["exits"] => self.submit(now, app, "0", GroupKind::Exit),
             [what, ..] if what.starts_with(|c: char| c.is_ascii_digit() || c == '∞') => {

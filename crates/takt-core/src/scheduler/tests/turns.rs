@@ -4,7 +4,6 @@
 //! In these scripts A, B and C reserve nothing, and R has reserved 240 of each period of 1000.
 
 mod deadlines;
-mod empty_swaps;
 mod late;
 
 use expect_test::expect;

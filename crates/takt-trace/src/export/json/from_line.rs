@@ -35,6 +35,7 @@ impl Line {
             | Self::Leave { .. }
             | Self::Change { .. }
             | Self::Submit { .. }
+            | Self::EndFrame { .. }
             | Self::Revise { .. }
             | Self::Complete { .. }
             | Self::Focus { .. }
@@ -69,6 +70,7 @@ impl Line {
                 },
                 estimate: Estimate::new(forever(predicted_ns)),
             },
+            Self::EndFrame { app } => Event::EndFrame { app: AppId(app) },
             Self::Revise { app, group, predicted_ns } => Event::Revise {
                 app: AppId(app),
                 group: GroupId(group),
@@ -206,6 +208,7 @@ fn refusal(reason: Refused, by: Option<u32>, number: Option<u64>) -> Result<Refu
         Refused::QueueFull => Refusal::QueueFull,
         Refused::UnknownGroup => Refusal::UnknownGroup,
         Refused::Exited => Refusal::Exited,
+        Refused::TooManyFrames => Refusal::TooManyFrames,
         Refused::FeedsItself => Refusal::FeedsItself,
     })
 }

@@ -42,6 +42,9 @@ pub(super) enum Line {
         kind: Kind,
         predicted_ns: Option<u64>,
     },
+    EndFrame {
+        app: u32,
+    },
     Revise {
         app: u32,
         group: u64,
@@ -205,6 +208,7 @@ pub(super) enum Refused {
     QueueFull,
     UnknownGroup,
     Exited,
+    TooManyFrames,
     FeedsItself,
 }
 

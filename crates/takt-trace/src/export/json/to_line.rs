@@ -37,6 +37,7 @@ fn event_line(event: &Event) -> Line {
             },
             predicted_ns: finite(estimate.span()),
         },
+        Event::EndFrame { app } => Line::EndFrame { app: app.0 },
         Event::Revise { app, group, estimate } => {
             Line::Revise { app: app.0, group: group.0, predicted_ns: finite(estimate.span()) }
         }
@@ -130,6 +131,7 @@ fn refused_line(app: u32, group: Option<GroupId>, refusal: Refusal) -> Line {
         Refusal::QueueFull => (Refused::QueueFull, None, None),
         Refusal::UnknownGroup => (Refused::UnknownGroup, None, None),
         Refusal::Exited => (Refused::Exited, None, None),
+        Refusal::TooManyFrames => (Refused::TooManyFrames, None, None),
         Refusal::FeedsItself => (Refused::FeedsItself, None, None),
     };
     let group = group.map(|group| group.0);

@@ -32,14 +32,12 @@ fn a_group_goes_beside_a_complete_frame_if_both_meet_its_deadline() {
          R 4 etpf 240
          A 1
          @480 R 240
-         @481 R 0s
+         @481 R ends frame
          @486 A 240",
         expect![[r#"
             480 grant R 240 for 0
-            481 grant R 0s for 0
             486 grant A 240 for 0
             950 end R 240
-            950 end R 0s
             950 R frame 0 met 0
             960 end A 240
         "#]],
@@ -75,14 +73,12 @@ fn a_group_is_held_if_a_complete_frame_in_flight_would_miss_its_deadline() {
          R 4 etpf 240
          A 1
          @480 R 240
-         @481 R 0s
+         @481 R ends frame
          @486 A 360",
         expect![[r#"
             480 grant R 240 for 0
-            481 grant R 0s for 0
             486 hold A: protects R
             720 end R 240
-            720 end R 0s
             720 R frame 0 met 0
             720 grant A 360 for 1
         "#]],
@@ -118,12 +114,11 @@ fn an_overrunning_frame_does_not_expose_the_next_one() {
          R 4 etpf 240
          A 1
          @720 R 240/600
-         @721 R 0s
+         @721 R ends frame
          @1008 R 240
          @1020 A 780",
         expect![[r#"
             720 grant R 600 for 0
-            721 grant R 0s for 0
             1000 R missed frame 0 for 0 ×1
             1008 grant R 240 for 1
             1020 hold A: protects R
@@ -140,12 +135,11 @@ fn beside_an_overrunning_frame_a_short_group_goes() {
          R 4 etpf 240
          A 1
          @720 R 240/600
-         @721 R 0s
+         @721 R ends frame
          @1008 R 240
          @1020 A 120",
         expect![[r#"
             720 grant R 600 for 0
-            721 grant R 0s for 0
             1000 R missed frame 0 for 0 ×1
             1008 grant R 240 for 1
             1020 grant A 120 for 1
