@@ -102,8 +102,7 @@ fn servers(case: u64, enforcement: Enforcement) -> Scenario {
     scenario.gpu.dispatch_delay = SpanRange::fixed(Span::ZERO);
     scenario.gpu.completion_delay = SpanRange::fixed(Span::ZERO);
     (scenario.seed, scenario.duration) = (case, Span::from_ms(400));
-    let mut apps: Vec<AppSpec> =
-        (0..u32::try_from(rng.between(1, 6)).unwrap()).map(|n| server(n, enforcement, &mut rng)).collect();
+    let mut apps: Vec<AppSpec> = (0..1 + rng.below(6)).map(|n| server(n, enforcement, &mut rng)).collect();
     let config = scenario.config;
     let covered = |apps: &[AppSpec]| {
         is_covered(&apps.iter().map(|app| claim(&app.params, &config)).collect::<Vec<_>>(), &config)

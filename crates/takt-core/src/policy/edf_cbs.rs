@@ -122,7 +122,8 @@ impl Policy for EdfCbs {
         self.pay_until(now);
         self.servers.apps_changed(now, lanes);
         for (slot, payer) in self.payers.iter_mut().enumerate() {
-            *payer = payer.filter(|payer| self.servers.lane(slot).and(self.servers.get(*payer)).is_some());
+            *payer =
+                payer.filter(|payer| self.servers.lane(slot).is_some() && self.servers.get(*payer).is_some());
         }
         if let Some(running) = &mut self.running {
             let lane = self.servers.lane(running.slot).map(|index| &lanes[index]);
