@@ -46,8 +46,7 @@ fn apps_ask_for_contracts_of_their_own() {
     assert_eq!(contract(&daemon, "dial"), "30 fps on cluster, 2.0 ms");
     let server = Hello { runtime_ns: ns(3), period_ns: ns(40), hard: true, ..hello("detector", 7) };
     let detector = join(&daemon.path, &server, PATIENCE).expect("joined");
-    // The default policy does not schedule by servers yet, so the daemon must not promise it.
-    assert!(!detector.welcome.standing.protected && !detector.welcome.standing.paced);
+    assert!(detector.welcome.standing.protected && !detector.welcome.standing.paced);
     assert_eq!(contract(&daemon, "detector"), "hard server 3 ms in 40 ms");
     let softer = Hello { hard: false, ..server };
     renew(&detector.connection, &softer, PATIENCE).expect("renewed");
