@@ -366,6 +366,9 @@ pub(crate) struct ProveArgs {
     /// Number of random cases.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) sets: u64,
+    /// Number of the first case: repeats one that was reported, or goes on with a search.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) from: u64,
     /// Seed of all cases.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

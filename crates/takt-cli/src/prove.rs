@@ -1,5 +1,6 @@
 //! `takt prove`: search for a counterexample to the guarantee.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -20,6 +21,8 @@ use crate::output;
 pub(crate) struct Findings {
     /// Random cases that were tried.
     sets: u64,
+    /// Number of the first of them.
+    from: u64,
     /// Seed of all cases.
     seed: u64,
     /// Hash over everything that happened in all cases; the same on any number of threads.
@@ -45,7 +48,8 @@ pub(crate) fn run(args: &ProveArgs) -> anyhow::Result<Answer> {
         Some(threads) => threads as usize,
         None => thread::available_parallelism().map_or(1, usize::from),
     };
-    let Found { hash: event_hash, violations, coverage } = search(&options, args.sets, threads)?;
+    let Found { hash: event_hash, violations, coverage } =
+        search(&options, args.from..args.from.saturating_add(args.sets), threads)?;
     let mut files = Vec::new();
     for violation in violations.iter().take(WRITTEN_MAX) {
         let path = args.out.join(format!("{}.toml", violation.case.scenario.name));
@@ -54,6 +58,7 @@ pub(crate) fn run(args: &ProveArgs) -> anyhow::Result<Answer> {
     }
     let findings = Findings {
         sets: args.sets,
+        from: args.from,
         seed: args.seed,
         event_hash: format!("{event_hash:016x}"),
         violations: violations.len() as u64,
@@ -124,17 +129,17 @@ fn try_case(options: &Options, index: u64) -> Found {
 }
 
 /// Tries all cases; the result does not depend on the number of threads.
-fn search(options: &Options, sets: u64, threads: usize) -> anyhow::Result<Found> {
-    let bar = output::progress(sets, "searching counterexamples");
-    let next = AtomicU64::new(0);
+fn search(options: &Options, cases: Range<u64>, threads: usize) -> anyhow::Result<Found> {
+    let bar = output::progress(cases.end - cases.start, "searching counterexamples");
+    let next = AtomicU64::new(cases.start);
     let work = || {
         let mut found = Found::default();
         loop {
             let from = next.fetch_add(BATCH, Ordering::Relaxed);
-            if from >= sets {
+            if from >= cases.end {
                 return found;
             }
-            let until = sets.min(from + BATCH);
+            let until = cases.end.min(from.saturating_add(BATCH));
             (from..until).for_each(|index| found.add(try_case(options, index)));
             bar.inc(until - from);
         }
