@@ -71,9 +71,7 @@ impl Server {
 
     /// Postpones the deadline until its budget covers what is needed, and takes that off.
     pub(super) fn dispatch(&mut self, need: Span) {
-        let missing = self.budgets_missing(need);
-        self.budget += self.reserve.budget.times(missing);
-        self.deadline += self.reserve.period.times(missing);
+        (self.budget, self.deadline) = (self.budget_for(need), self.deadline_for(need));
         self.charge(need, self.exhaustion());
     }
 
@@ -82,38 +80,76 @@ impl Server {
         self.budget = (self.budget + unused).min(self.reserve.budget);
     }
 
-    /// What is promised if it is idle and work may come at any time from `now` on: so much of the GPU by a first due
-    /// date, and its share from there on.
-    pub(super) fn promise_idle(&self, now: Time) -> (Time, Span) {
-        if self.renews(now) {
-            (now + self.reserve.period, self.reserve.budget)
-        } else {
-            self.promise(Span::ZERO, now)
+    /// The same server for a group that needs so much and waits since then. Nothing is made up for: a deadline that
+    /// was over before the group came, or is over now that it is late, counts no more.
+    pub(super) fn promising(mut self, need: Span, since: Time, now: Time) -> Self {
+        if self.deadline <= since {
+            self.begin(since);
         }
+        if self.promised_by(need, since) <= now {
+            self.begin(now);
+        }
+        self
     }
 
-    /// The same if a group that needs so much was submitted at `since`, or may be.
-    ///
-    /// It is promised no earlier than a period after that: what is left of a budget may be due at any moment, and
-    /// not even the shortest group of another app could go before it.
-    pub(super) fn promise(&self, need: Span, since: Time) -> (Time, Span) {
-        let (deadline, due) = (self.deadline_for(need), self.promised_by(need, since));
-        let wide = |span: Span| u128::from(span.as_ns());
-        let later = wide(due.since(deadline)) * wide(self.reserve.budget);
-        let more = Span::from_ns(
-            u64::try_from(later.div_ceil(wide(self.reserve.period).max(1))).unwrap_or(u64::MAX),
-        );
-        (due, self.budget + self.reserve.budget.times(self.budgets_missing(need)) + more)
-    }
-
-    /// By when a group is promised that needs so much and was submitted at `since`.
+    /// By when a group is promised that needs so much and waits since then: no earlier than a period after that. What
+    /// is left of a budget may be due at any moment, and not even the shortest group of another app could go before.
     pub(super) fn promised_by(&self, need: Span, since: Time) -> Time {
         self.deadline_for(need).max(since + self.reserve.period)
     }
 
-    /// How many more budgets cover what is needed.
+    /// What is promised to such a group: by when, and how much until then.
+    pub(super) fn promise(&self, need: Span, since: Time) -> (Time, Span) {
+        let due = self.promised_by(need, since);
+        (due, self.budget_for(need) + self.share_of(due.since(self.deadline_for(need))))
+    }
+
+    /// What is promised if it is idle and work may come at any time from `now` on.
+    pub(super) fn promise_idle(mut self, now: Time) -> (Time, Span) {
+        self.arrive(now);
+        self.promise(Span::ZERO, now)
+    }
+
+    /// The same server after a group that needs so much.
+    pub(super) fn after(mut self, need: Span) -> Self {
+        self.dispatch(need);
+        self
+    }
+
+    /// The same server for work that comes now or later: its budget is due no earlier than a period after that, and
+    /// grows by its share for as long as its deadline is put off.
+    pub(super) fn postponed(mut self, now: Time) -> Self {
+        let due = now + self.reserve.period;
+        let gained = self.share_of(due.since(self.deadline));
+        self.budget = (self.budget + gained).min(self.reserve.budget);
+        self.deadline = self.deadline.max(due);
+        self
+    }
+
+    /// Its share of so much time, rounded up.
+    fn share_of(&self, time: Span) -> Span {
+        let wide = |span: Span| u128::from(span.as_ns());
+        let share = (wide(time) * wide(self.reserve.budget)).div_ceil(wide(self.reserve.period).max(1));
+        Span::from_ns(u64::try_from(share).unwrap_or(u64::MAX))
+    }
+
+    /// How many more budgets cover what is needed. A server that rests until it gets them loses what was left of the
+    /// one before: together they would be more than its share of the time that it has for them.
     fn budgets_missing(&self, need: Span) -> u64 {
-        need.saturating_sub(self.budget).as_ns().div_ceil(self.reserve.budget.as_ns().max(1))
+        let left = match self.exhaustion() {
+            Exhaustion::Hard if need > self.budget => Span::ZERO,
+            _ => self.budget,
+        };
+        need.saturating_sub(left).as_ns().div_ceil(self.reserve.budget.as_ns().max(1))
+    }
+
+    /// The budget that covers what is needed.
+    fn budget_for(&self, need: Span) -> Span {
+        match (self.budgets_missing(need), self.exhaustion()) {
+            (0, _) => self.budget,
+            (missing, Exhaustion::Hard) => self.reserve.budget.times(missing),
+            (missing, Exhaustion::Soft) => self.budget + self.reserve.budget.times(missing),
+        }
     }
 
     /// Whether work that arrives now, and finds it idle, gets a budget and a deadline anew.
@@ -131,10 +167,15 @@ impl Server {
     /// Work arrives while the server has none.
     pub(super) fn arrive(&mut self, now: Time) {
         if self.renews(now) {
-            self.budget = self.reserve.budget;
-            self.deadline = now + self.reserve.deadline;
-            self.rests_until = Time::ZERO;
+            self.begin(now);
         }
+    }
+
+    /// It gets a budget and a deadline anew.
+    fn begin(&mut self, now: Time) {
+        self.budget = self.reserve.budget;
+        self.deadline = now + self.reserve.deadline;
+        self.rests_until = Time::ZERO;
     }
 
     /// The GPU was used for so long on its account.

@@ -30,8 +30,8 @@ pub(super) enum Deadlines {
     /// As each reserve says.
     #[default]
     AsReserved,
-    /// After a period, whatever a reserve says: a server that has an earlier one may demand its budget more
-    /// often than its share pays for.
+    /// A period after work came, whatever a reserve says: a server that has an earlier one may demand its budget
+    /// more often than its share pays for.
     AtPeriods,
 }
 
@@ -50,8 +50,9 @@ struct Slot {
 /// What lets a lane run. The smallest goes first.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Claim {
-    /// A server's deadline: its own, or one of a consumer so many hops down the chain.
-    Deadline { at: Time, payer: usize, hops: Reverse<usize>, slot: usize },
+    /// A server's deadline: its own, or one of a consumer so many hops down the chain. The group waits since then, and
+    /// so does that consumer.
+    Deadline { at: Time, payer: usize, hops: Reverse<usize>, slot: usize, since: Time },
     /// Nothing but its priority, which is its place among the lanes.
     BestEffort { place: usize },
     /// Nothing yet: its server rests.
@@ -118,6 +119,11 @@ impl Servers {
         let sharing =
             move |lane: &&Lane| lane.app.index() != slot && self.served_by(lane.app.index()) == Some(slot);
         own.into_iter().chain(others.iter().filter(sharing))
+    }
+
+    /// Whether the server in that slot serves several apps.
+    pub(super) fn is_shared(&self, slot: usize) -> bool {
+        self.slots.get(slot).is_some_and(|slot| slot.shared)
     }
 
     /// Whether an app that the server in that slot serves has work, waiting or in flight.
@@ -207,7 +213,10 @@ impl Servers {
     /// `postponed` until the budget that belongs to it covers the group; zero leaves it as it is.
     pub(super) fn claim(&self, now: Time, lanes: &[Lane], index: usize, need: Span) -> Claim {
         let slot = lanes[index].app.index();
-        let own = self.served_by(slot).and_then(|owner| self.get(owner));
+        let submitted = |lane: &Lane| lane.head.map_or(Time::ZERO, |head| head.submitted);
+        let waits = submitted(&lanes[index]);
+        let server = |payer: usize, since: Time| Some(self.ready_for(self.get(payer)?, need, since, now));
+        let own = self.served_by(slot).and_then(|owner| server(owner, waits));
         let mut claim = match own.and_then(|server| server.waits_for(need, now)) {
             Some(until) => Claim::Rests { until },
             None => Claim::BestEffort { place: index },
@@ -218,19 +227,36 @@ impl Servers {
             let Some(lane) = next.map(|index| &lanes[index]) else {
                 break;
             };
+            let since = waits.max(submitted(lane));
             let payer = self.served_by(lane.app.index());
-            if let Some((payer, server)) = payer.and_then(|payer| Some((payer, self.get(payer)?)))
+            if let Some((payer, server)) = payer.and_then(|payer| Some((payer, server(payer, since)?)))
                 && (hops == 0 || lane.head.is_some())
                 && server.waits_for(need, now).is_none()
             {
-                let at = server.deadline_for(need);
+                let at = self.due(&server, need, since);
                 if !matches!(claim, Claim::Deadline { at: before, .. } if before <= at) {
-                    claim = Claim::Deadline { at, payer, hops: Reverse(hops), slot };
+                    claim = Claim::Deadline { at, payer, hops: Reverse(hops), slot, since };
                 }
             }
             next = lane.service.feeds.and_then(|app| self.lane(app.index()));
         }
         claim
+    }
+
+    /// A server as it is for a group that needs so much and waits since then.
+    fn ready_for(&self, server: &Server, need: Span, since: Time, now: Time) -> Server {
+        match self.deadlines {
+            Deadlines::AsReserved => *server,
+            Deadlines::AtPeriods => server.promising(need, since, now),
+        }
+    }
+
+    /// By when such a group is due.
+    fn due(&self, server: &Server, need: Span, since: Time) -> Time {
+        match self.deadlines {
+            Deadlines::AsReserved => server.deadline_for(need),
+            Deadlines::AtPeriods => server.promised_by(need, since),
+        }
     }
 
     /// Slot of the server that serves the app in that slot.

@@ -17,6 +17,8 @@ pub(super) struct Accounts {
     pub(super) servers: Servers,
     /// By slot number.
     payers: Vec<Payer>,
+    /// What each group pays besides its length ([`charge`]).
+    turnaround: Span,
 }
 
 /// Who pays for what an app has on the GPU.
@@ -56,8 +58,7 @@ impl Accounts {
         self.payers = vec![Payer::default(); apps];
     }
 
-    /// What the first group of the lane at `index` may claim. `framed` is what it may claim by its frame; no group is
-    /// part of a promise that is longer than `group_max`.
+    /// What the first group of the lane at `index` may claim. `framed` is what it may claim by its frame.
     pub(super) fn standing(
         &self,
         context: &Context,
@@ -71,57 +72,83 @@ impl Accounts {
             Claim::Rests { until } => Standing { rests: Some(until), ..framed },
             Claim::BestEffort { .. } => framed,
             Claim::Deadline { at, payer, hops, .. } => {
-                // A deadline that is nearer was not counted on by what went before.
-                let at =
-                    self.servers.get(payer).map_or(at, |server| server.promised_by(need, head.submitted));
                 let contract = self.servers.lane(payer).unwrap_or(index);
-                let covers = |server: &Server| need <= server.reserve().budget;
-                let protected = lanes[contract].protected
-                    && self.servers.get(payer).is_some_and(covers)
-                    && head.conservative <= context.config.tuning.group_max;
+                let promised = |server| is_promised(server, head, &context.config);
+                let protected = lanes[contract].protected && self.servers.get(payer).is_some_and(promised);
                 Standing { due: ns(at), protected, contract, hops: hops.0, rests: None }
             }
         }
     }
 
-    /// What the server in that slot is promised: for the group that waits and needs least of it, or for work that
-    /// may come.
+    /// What the server in that slot is promised: for the group that waits and is due first, or for work that may
+    /// come.
     pub(super) fn promise(&self, slot: usize, context: &Context, lanes: &[Lane]) -> Option<(Time, Span)> {
+        let (config, now) = (&context.config, context.now);
         let server = self.servers.get(slot)?;
-        let heads = self.servers.served_lanes(slot, lanes).filter_map(|lane| lane.head);
-        let first = heads.min_by_key(|head| charge(head, &context.config));
-        Some(match first {
-            Some(head) => server.promise(charge(&head, &context.config), head.submitted),
-            None if self.servers.is_busy(slot) => server.promise(Span::ZERO, context.now),
-            None => server.promise_idle(context.now),
-        })
+        let heads = || self.servers.served_lanes(slot, lanes).filter_map(|lane| lane.head);
+        let promises = heads().filter(|head| is_promised(server, head, config)).map(|head| {
+            let need = charge(&head, config);
+            server.promising(need, head.submitted, now).promise(need, head.submitted)
+        });
+        let first = promises.min_by_key(|(due, _)| *due);
+        Some(first.unwrap_or_else(|| match heads().next() {
+            // Whatever else the app has comes behind a group that is promised nothing, and pays after it.
+            Some(head) if !self.servers.is_shared(slot) => {
+                server.after(charge(&head, config)).postponed(now).promise(Span::ZERO, now)
+            }
+            None if !self.servers.is_busy(slot) => server.promise_idle(now),
+            _ => server.promising(Span::ZERO, now, now).promise(Span::ZERO, now),
+        }))
     }
 
     /// The first waiting group of the lane at `index` is dispatched; says when it is due, if a server says so.
     pub(super) fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Time> {
         let lane = &lanes[index];
         let head = lane.head.filter(|_| self.servers.any() && !lane.has_budget())?;
-        let need = charge(&head, &context.config);
-        let slot = self.servers.claim(context.now, lanes, index, need).payer();
+        let (need, now) = (charge(&head, &context.config), context.now);
+        self.turnaround = context.config.margins.turnaround();
+        let claim = self.servers.claim(now, lanes, index, need);
+        let slot = claim.payer();
         let payer = &mut self.payers[lane.app.index()];
         let alone = lane.in_flight == 0;
         *payer = Payer { slot, several: !alone && (payer.several || payer.slot != slot) };
-        let server = self.servers.get_mut(slot?)?;
-        let due = server.promised_by(need, head.submitted);
-        server.dispatch(need);
-        Some(due)
+        let Claim::Deadline { at, payer, since, .. } = claim else { return None };
+        let server = self.servers.get_mut(payer)?;
+        *server = server.promising(need, since, now).after(need);
+        if !is_promised(server, &head, &context.config) {
+            // It waited for slack, however long that took; what waits behind it counts as if it came now.
+            *server = server.postponed(now);
+        }
+        Some(at)
     }
 
     /// A group of the app of `lane` ended: what it left over is used for others.
+    ///
+    /// Not if one that waits counts on a later budget by now: it would be due earlier than what was dispatched
+    /// since then has left room for.
     pub(super) fn ended(&mut self, ended: &Ended, lane: &Lane) {
         self.servers.ended(lane);
         let payer = self.payers[lane.app.index()];
-        if let Some(server) =
-            payer.slot.filter(|_| !payer.several).and_then(|slot| self.servers.get_mut(slot))
+        let Some(slot) = payer.slot.filter(|_| !payer.several) else {
+            return;
+        };
+        let alone = slot == lane.app.index() && !self.servers.is_shared(slot);
+        let waits = match lane.head {
+            Some(head) if alone => Some(head.conservative + self.turnaround),
+            None if alone => None,
+            _ => self.servers.is_busy(slot).then_some(Span::FOREVER),
+        };
+        if let Some(server) = self.servers.get_mut(slot)
+            && waits.is_none_or(|need| need <= server.budget())
         {
             server.refund(ended.believed.saturating_sub(ended.occupied));
         }
     }
+}
+
+/// Whether a group can be part of what a server is promised. A longer one needs slack, and pays all the same.
+fn is_promised(server: &Server, head: &Head, config: &Config) -> bool {
+    charge(head, config) <= server.reserve().budget && head.conservative <= config.tuning.group_max
 }
 
 /// What a group takes of the budget of a server: each may find the GPU idle, and wait for its way there.

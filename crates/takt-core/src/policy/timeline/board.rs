@@ -213,16 +213,13 @@ impl Board {
 
     /// There are promises beyond the window that are not on the board.
     pub(super) fn goes_on(&mut self) {
-        self.goes_on = true;
+        (self.goes_on, self.answer) = (true, None);
     }
 
-    /// Adds what a server is promised: a first due date, and a share from there on, which reaches out of the
-    /// window by up to a `budget`.
-    pub(super) fn promise_share(&mut self, first: Promise, budget: i64) {
+    /// Adds what a server is promised: a first due date, and a share from there on. That share is due as it accrues,
+    /// so that none of it sticks out of the window.
+    pub(super) fn promise_share(&mut self, first: Promise) {
         self.shares |= first.due <= self.end;
-        if first.due <= self.end {
-            self.stick_out(i64::MIN, budget);
-        }
         self.goes_on = true;
         self.promise(first);
     }
@@ -249,18 +246,31 @@ impl Board {
         if ready >= self.end {
             return if widest { Ok(Free { until: ready, owner: None }) } else { Err(TooNarrow) };
         }
-        let most = self.walk(ready, FOREVER, usize::MAX, self.sticks_out);
-        if self.sticks_out > 0 && !widest && self.walk(ready, FOREVER, usize::MAX, 0) != most {
-            return Err(TooNarrow);
-        }
-        self.answer = Some(most);
-        Ok(most)
+        let answer = self.settled(ready, usize::MAX, widest)?;
+        self.answer = Some(answer);
+        Ok(answer)
     }
 
-    /// The same for promises that are due before `due`, as far as the window shows them, and of other lanes than
-    /// `own`. An app that lets its release pass binds no protected group that is due later.
-    pub(super) fn free_before(&mut self, ready: i64, due: i64, own: usize) -> Result<Free, TooNarrow> {
-        if ready >= self.end { Err(TooNarrow) } else { Ok(self.walk(ready, due.min(self.end + 1), own, 0)) }
+    /// The same for promises that are due before `due`, of other lanes than `own`. An app that lets its release pass
+    /// binds no protected group that is due later.
+    pub(super) fn free_before(
+        &mut self,
+        ready: i64,
+        due: i64,
+        own: usize,
+        widest: bool,
+    ) -> Result<Free, TooNarrow> {
+        if ready >= self.end {
+            return if widest { Ok(Free { until: FOREVER, owner: None }) } else { Err(TooNarrow) };
+        }
+        if due <= self.end { Ok(self.walk(ready, due, own, 0)) } else { self.settled(ready, own, widest) }
+    }
+
+    /// The answer for promises of other lanes than `own`, if it does not depend on what lies beyond the window.
+    fn settled(&mut self, ready: i64, own: usize, widest: bool) -> Result<Free, TooNarrow> {
+        let most = self.walk(ready, FOREVER, own, self.sticks_out);
+        let settled = widest || self.sticks_out == 0 || self.walk(ready, FOREVER, own, 0) == most;
+        if settled { Ok(most) } else { Err(TooNarrow) }
     }
 
     /// Walks back from the end of the window, where so much work comes `in`.
@@ -268,12 +278,14 @@ impl Board {
         // What lies beyond is looked at only if a group is longer than the window.
         let until = if self.goes_on && before > self.end { self.end } else { FOREVER };
         let free = Free { until, owner: None };
-        let mut free = if self.singles.is_empty() && !self.several {
+        let simple = self.singles.is_empty() && !self.several;
+        let mut free = if simple && (comes_in == 0 || self.sticks_out_from >= self.displays[0].last_start()) {
             self.displays[0].walk(ready, before, own == usize::MAX, comes_in, free)
         } else {
             self.walk_all(ready, before, own, comes_in, free)
         };
-        for (due, owner) in self.instants.iter().filter(|(due, owner)| *due < before && *owner != own) {
+        // The own frame before is not delayed by this one, but who else could delay it is known no more.
+        for (due, owner) in self.instants.iter().filter(|(due, _)| *due < before) {
             if *due < free.until {
                 free = Free { until: *due, owner: Some(*owner) };
             }

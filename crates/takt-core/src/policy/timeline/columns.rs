@@ -9,6 +9,12 @@ use crate::refresh::{Period, Refresh};
 use crate::scheduler::Lane;
 use crate::time::Time;
 
+/// For how many frames after the current one `lane` keeps time free: a protected app for all, others for the next.
+/// What comes after that is delayed only by a group that delays the next one, too.
+pub(super) fn frames_ahead(lane: &Lane) -> usize {
+    if lane.protected { usize::MAX } else { 1 }
+}
+
 /// The frames of one display.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
@@ -66,6 +72,11 @@ impl Columns {
             window += 1;
         }
         self.window = window;
+    }
+
+    /// Start of the last period in the window.
+    pub(super) fn last_start(&self) -> i64 {
+        self.starts[self.window.saturating_sub(1)]
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -138,8 +149,8 @@ impl Columns {
         }
     }
 
-    /// Adds what `lane` owes at its target, and `etpf` in each frame after it; says when the first promise beyond
-    /// the window that ends at `end` is released, and its span.
+    /// Adds what `lane` owes at its target, and `etpf` in the frames after it ([`frames_ahead`]); says when the first
+    /// promise beyond the window that ends at `end` is released, and its span.
     pub(super) fn reserve(
         &mut self,
         lane: &Lane,
@@ -149,22 +160,30 @@ impl Columns {
         end: i64,
     ) -> (i64, i64) {
         let (stride, early) = (lane.stride.get() as usize, lane.stride.lead() > 0);
-        let (mut column, mut span) = (self.column(lane.target), rest);
+        let mut column = self.column(lane.target);
         if (lane.is_late() || lane.head.is_none() && self.is_released(lane)) && column < self.window {
             let absent = if early { &mut self.absent_early } else { &mut self.absent_own };
             absent[column] += rest;
         }
-        if stride == 1 && column < self.window {
+        let frames = frames_ahead(lane);
+        if stride == 1 && frames == usize::MAX && column < self.window {
             self.add(column, rest, owner, false);
             self.add_steady(column + 1, etpf, owner);
-            return (end, etpf);
+            return (self.starts[self.window], etpf);
         }
-        while column < self.window {
+        let spans = core::iter::once(rest).chain(core::iter::repeat_n(etpf, frames));
+        for span in spans {
+            if column >= self.window && span > 0 {
+                let release = column.saturating_sub(usize::from(early));
+                return if release < self.known { (self.starts[release], span) } else { (end, span) };
+            }
             self.add(column, span, owner, early);
-            (column, span) = (column.saturating_add(stride), etpf);
+            column = column.saturating_add(stride);
+            if etpf == 0 {
+                break;
+            }
         }
-        let release = column.saturating_sub(usize::from(early));
-        if release < self.known { (self.starts[release], span) } else { (end, span) }
+        (end, 0)
     }
 
     fn add(&mut self, column: usize, span: i64, owner: usize, early: bool) {

@@ -365,10 +365,7 @@ impl Timeline {
             if let Some((_, free)) = pass.broken.filter(|(first, free)| *first <= due && free.until <= end) {
                 return Ok(free);
             }
-            let before = match self.board.free_before(ready, due, standing.contract) {
-                Err(TooNarrow) if pass.widest => Free { until: FOREVER, owner: None },
-                other => other?,
-            };
+            let before = self.board.free_before(ready, due, standing.contract, pass.widest)?;
             if before.until <= end {
                 if !self.sheds && !self.is_feasible(pass)? {
                     self.sheds = true;
@@ -376,9 +373,6 @@ impl Timeline {
                 }
                 pass.broken = Some((due, before));
                 return Ok(before);
-            }
-            if due > self.board.end() && !pass.widest {
-                return Err(Again::Wider);
             }
             let above = self.limits[standing.contract].ok_or(Again::WithLimits)?;
             return Ok(if above.until < before.until { above } else { before });

@@ -1,6 +1,7 @@
 //! What apps were promised, put on the board.
 
 use super::board::{Promise, ns};
+use super::columns::frames_ahead;
 use super::walk::Share;
 use super::{Pass, Ready, Timeline};
 use crate::policy::bandwidth::Server;
@@ -72,11 +73,10 @@ impl Timeline {
         let Some(reserve) = self.accounts.servers.get(slot).map(Server::reserve) else {
             return;
         };
-        let (budget, period) = (reserve.budget.as_signed_ns(), reserve.period.as_signed_ns());
-        let share = Share::of(budget, period);
+        let share = Share::of(reserve.budget.as_signed_ns(), reserve.period.as_signed_ns());
         let (due, span) = (ns(due), span.as_signed_ns());
         let first = Promise { release: i64::MIN, due, span, owner, absent: false, share };
-        self.board.promise_share(first, budget);
+        self.board.promise_share(first);
     }
 
     /// Keeps time free for what a lane has beyond its promises, from those that are less important.
@@ -119,7 +119,10 @@ impl Timeline {
         let deadline = period - lane.tail.as_signed_ns();
         // What the first group waits for on its way to the GPU is over by the time that it is free for it.
         let charged = sizes.per_group.as_signed_ns();
-        while release < self.board.end() && !self.board.is_full() {
+        for _ in 0..=frames_ahead(lane) {
+            if release >= self.board.end() || self.board.is_full() {
+                return self.board.goes_on();
+            }
             let due = release + deadline;
             // What is late even without another group binds none.
             if span > 0 && (release >= now || due >= pass.ready.free + span - charged) {
@@ -129,7 +132,6 @@ impl Timeline {
             // A frame that has not begun begins now at the earliest.
             (release, span) = ((release + period).max(now), etpf);
         }
-        self.board.goes_on();
     }
 }
 
