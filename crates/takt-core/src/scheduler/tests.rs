@@ -53,6 +53,7 @@ mod frame_ends;
 mod frame_rates;
 mod germ;
 mod invariants;
+mod jobs;
 mod rig;
 mod runlist;
 mod servers;
