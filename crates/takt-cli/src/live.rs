@@ -126,9 +126,9 @@ fn left(app: &str, left_s: f64, misses: usize) -> String {
 /// A sentence about an app of which no missed deadline is known.
 fn none_missed(apps: &Value, app: &str) -> String {
     let found = of(apps, "name", app).or_else(|| of(apps, "app", app));
-    if found.is_some_and(|found| found["paced"] == false) {
+    if found.is_some_and(|found| found["judged"] == false) {
         return format!(
-            "{app} has no frame rate, so no deadlines to miss; takt set {app} --fps gives it one.\n"
+            "{app} has no frame rate and no server, so no deadlines to miss; takt set {app} --fps gives it one.\n"
         );
     }
     format!("{app} missed no such deadline in the last {MEMORY_S} s.\n")
@@ -208,15 +208,15 @@ fn describe(apps: &Value, summary: &Value) -> String {
     for app in apps.as_array().into_iter().flatten() {
         let figures = figures(summary, app);
         let share = |key: &str| figures[key].as_f64().map_or_else(String::new, percent);
-        let if_paced = |text: String| if app["paced"] == true { text } else { "-".to_owned() };
+        let if_so = |key: &str, text: String| if app[key] == true { text } else { "-".to_owned() };
         table.row(vec![
             text(app, "name").to_owned(),
             app["app"].to_string(),
             app["pid"].to_string(),
             app["priority"].to_string(),
             figures["fps"].as_f64().map_or_else(String::new, |fps| format!("{fps:.1}")),
-            if_paced(app["fps"].to_string()),
-            if_paced(share("met")),
+            if_so("paced", app["fps"].to_string()),
+            if_so("judged", share("met")),
             share("gpu_share"),
             text(app, "contract").to_owned(),
             admission(app, figures),
@@ -301,6 +301,26 @@ mod tests {
         let said = held(&apps(json!("60 fps, 3.0 ms")), "flood");
         assert!(said.contains("for 12 s (protects dial, promised 60 fps, 3.0 ms); "), "{said}");
         assert!(held(&apps(Value::Null), "3").contains("for 12 s (protects dial); "));
+    }
+
+    #[test]
+    fn servers_have_deadlines_without_a_rate() {
+        let app = |judged: bool| {
+            json!({ "name": "detector", "priority": 9, "fps": 60.0, "paced": false, "judged": judged,
+                "contract": "server 3 ms in 40 ms" })
+        };
+        let figures = json!({ "name": "detector", "priority": 9, "fps": 25.0, "met": 0.75 });
+        let said = |judged| describe(&json!([app(judged)]), &json!({ "apps": [figures.clone()] }));
+        // Frames per second, the rate that was asked for, and the share of deadlines met.
+        let columns = |judged| -> Vec<String> {
+            let text = said(judged);
+            let row = text.lines().find(|line| line.contains("detector")).expect("a row");
+            row.split_whitespace().skip(4).take(3).map(str::to_owned).collect()
+        };
+        assert_eq!(columns(true), ["25.0", "-", "75.00"]);
+        assert_eq!(columns(false), ["25.0", "-", "-"]);
+        assert!(none_missed(&json!([app(true)]), "detector").contains("missed no such deadline"));
+        assert!(none_missed(&json!([app(false)]), "detector").contains("no server"));
     }
 
     #[test]

@@ -160,10 +160,8 @@ impl Figures {
 
 impl AppFigures {
     fn of(app: &AppSummary) -> Self {
-        let (deadlines, missed, response) = match &app.jobs {
-            Some(jobs) => (jobs.count, jobs.late, &jobs.response_us),
-            None => (app.deadlines, app.missed, &app.response_us),
-        };
+        let (deadlines, missed) = app.judged();
+        let response = app.judged_response_us();
         Self {
             name: app.name.clone(),
             deadlines,
@@ -176,7 +174,8 @@ impl AppFigures {
     }
 }
 
-fn met(missed: u64, deadlines: u64) -> f64 {
+/// Share of deadlines met (0..1); 1 if none came due.
+pub(crate) fn met(missed: u64, deadlines: u64) -> f64 {
     if deadlines == 0 { 1.0 } else { (deadlines - missed) as f64 / deadlines as f64 }
 }
 

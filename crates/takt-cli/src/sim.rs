@@ -16,6 +16,7 @@ use crate::Answer;
 use crate::args::{SimArgs, WINDOW_S, Window};
 use crate::load;
 use crate::output;
+use crate::policies::met;
 use crate::table::{Table, ms, percent};
 
 pub(crate) fn run(args: &SimArgs) -> anyhow::Result<Answer> {
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &SimArgs) -> anyhow::Result<Answer> {
     let mut trace = args.trace.as_deref().map(|path| Trace::create(path, &meta(&scenario))).transpose()?;
     let summary = load::simulate(&scenario, &mut trace);
     // Files come first: whoever reads what is printed may stop reading.
-    let mut said = describe(&summary, args.misses);
+    let mut said = describe(&scenario, &summary, args.misses);
     if let (Some(trace), Some(path)) = (trace, &args.trace) {
         let format = trace.format();
         trace.finish().with_context(|| output::cannot_write(path))?;
@@ -91,7 +92,7 @@ fn at(seconds: f64) -> Time {
 }
 
 /// The run as a table with a few explained misses.
-fn describe(summary: &Summary, misses: usize) -> String {
+fn describe(scenario: &Scenario, summary: &Summary, misses: usize) -> String {
     let mut table = Table::new(&[
         "prio",
         "<app",
@@ -108,16 +109,18 @@ fn describe(summary: &Summary, misses: usize) -> String {
     ]);
     for app in &summary.apps {
         let ms = |us: f64| if app.frames == 0 { "-".to_owned() } else { ms(us) };
+        let (deadlines, missed) = app.judged();
+        let response = app.judged_response_us();
         table.row(vec![
             app.priority.to_string(),
             app.name.clone(),
             format!("{:.1}", app.fps_target),
             format!("{:.2}", app.fps),
-            by_display(app, percent(app.met)),
-            by_display(app, app.missed.to_string()),
-            ms(app.response_us.p50),
-            ms(app.response_us.p99),
-            ms(app.response_us.max),
+            percent(met(missed, deadlines)),
+            missed.to_string(),
+            ms(response.p50),
+            ms(response.p99),
+            ms(response.max),
             ms(app.blocking_us_max),
             percent(app.gpu_share),
             percent(app.under_predicted),
@@ -141,12 +144,7 @@ fn describe(summary: &Summary, misses: usize) -> String {
     }
     text += ".\nTimes: from release to end of frame. blocked: a ready group waited while less important ones ran. \
              under: groups that ran longer than predicted.\n";
-    text + &own_clocks(summary) + &explain(summary, misses)
-}
-
-/// A figure about the deadlines of the display, which mean nothing to an app with a clock of its own.
-fn by_display(app: &AppSummary, figure: String) -> String {
-    if app.jobs.is_some() { "-".to_owned() } else { figure }
+    text + &own_clocks(summary) + &explain(scenario, summary, misses)
 }
 
 /// The jobs of apps with a clock of their own, if there are any.
@@ -174,8 +172,9 @@ fn own_clocks(summary: &Summary) -> String {
 }
 
 /// The first misses of the most important apps, in words.
-fn explain(summary: &Summary, count: usize) -> String {
-    let judged: Vec<&AppSummary> = summary.apps.iter().filter(|app| app.jobs.is_none()).collect();
+fn explain(scenario: &Scenario, summary: &Summary, count: usize) -> String {
+    let explained = |app: &&AppSummary| app.jobs.is_none() || knows_deadlines(scenario, &app.name);
+    let judged: Vec<&AppSummary> = summary.apps.iter().filter(explained).collect();
     let total: u64 = judged.iter().map(|app| app.missed).sum();
     if total == 0 || count == 0 {
         return String::new();
@@ -197,6 +196,12 @@ fn explain(summary: &Summary, count: usize) -> String {
         text += &format!("  {}\n", miss.sentence);
     }
     text
+}
+
+/// Whether the scheduler knows when the jobs of that app are due: it judges the others by their display.
+fn knows_deadlines(scenario: &Scenario, name: &str) -> bool {
+    let app = scenario.apps.iter().find(|app| app.name == name);
+    app.is_some_and(|app| app.params.clock.is_own() || app.params.server().is_some())
 }
 
 /// A trace file of one of the formats.
@@ -258,6 +263,56 @@ impl Observer for Trace {
             Self::Perfetto(trace) => trace.meet(at, app, meta),
             Self::Csv(trace) => trace.meet(at, app, meta),
             Self::Json(trace) => trace.meet(at, app, meta),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A job in every 20 ms that takes 6 ms and must be done within 5, and one that takes 2 ms.
+    const JOBS: &str = "
+        name = 'jobs'
+        duration_s = 1
+        [gpu]
+        dispatch_delay_us = 0
+        [[app]]
+        name = 'slow'
+        priority = 2
+        period_us = 20_000
+        deadline_us = 5_000
+        swap_us = 6_000
+        prediction = { noise = 0.0 }
+        [[app]]
+        name = 'quick'
+        priority = 1
+        period_us = 20_000
+        deadline_us = 19_000
+        swap_us = 2_000
+        prediction = { noise = 0.0 }
+    ";
+
+    fn said(own: bool) -> String {
+        let text = if own { JOBS.replace("period_us", "clock = 'own'\nperiod_us") } else { JOBS.to_owned() };
+        let scenario = load::parse("jobs", &text, &[], None).expect("a scenario");
+        let summary = load::simulate(&scenario, &mut ());
+        describe(&scenario, &summary, 1)
+    }
+
+    fn row<'a>(said: &'a str, app: &str) -> Vec<&'a str> {
+        let row = said.lines().find(|line| line.contains(app)).expect("a row of the app");
+        row.split_whitespace().collect()
+    }
+
+    #[test]
+    fn jobs_are_judged_by_their_own_deadlines() {
+        for own in [false, true] {
+            let said = said(own);
+            assert_eq!(row(&said, "slow")[4..7], ["0.00", "%", "50"], "{said}");
+            assert_eq!(row(&said, "quick")[4..7], ["100.00", "%", "0"], "{said}");
+            // By the display, which may be all that the scheduler knows, it is not late.
+            assert_eq!(said.contains("slow frame 0 due at 0.0050 s was"), own, "{said}");
         }
     }
 }

@@ -4,7 +4,7 @@ use core::hash::{Hash, Hasher};
 
 use crate::clock::Clock;
 use crate::limits::STRIDE_MAX;
-use crate::service::Service;
+use crate::service::{Reservation, Reserve, Service};
 use crate::time::Span;
 
 /// Slot number of an app. Chosen by the caller, below the configured number of slots; it may be
@@ -71,6 +71,17 @@ pub struct AppParams {
     pub clock: Clock,
     /// Which server it has, and how policies treat it.
     pub service: Service,
+}
+
+impl AppParams {
+    /// Its bandwidth server, if it has one of its own in place of frames.
+    pub fn server(&self) -> Option<Reserve> {
+        let Reservation::Own(reserve) = self.service.reservation else {
+            return None;
+        };
+        let serves = reserve.budget > Span::ZERO && reserve.period > Span::ZERO;
+        (serves && self.etpf == Span::ZERO).then_some(reserve)
+    }
 }
 
 /// Hashes of runs with one display do not depend on there being others.

@@ -156,6 +156,13 @@ pub struct Tuning {
     /// An app that joins while groups run starts behind them, but after this time all the same: they may be
     /// of unknown length.
     pub join_delay_max: Span,
+    /// With a bound on [`Tuning::blocking`], the GPU is kept clear for a frame that is released and has not begun
+    /// for one of so many parts of its period, and no longer: half a millisecond at 60 Hz (`timeline`).
+    pub clear_parts: u32,
+    /// With [`Tuning::stretch`], no group is longer than it asks to be while a frame of a more important app was
+    /// released less than one of so many parts of its period ago and has not begun: some 4 ms at 60 Hz, by when
+    /// threads that are woken late mostly come (`timeline`).
+    pub unstretched_parts: u32,
 }
 
 impl Default for Tuning {
@@ -179,6 +186,8 @@ impl Default for Tuning {
             late_after: Span::from_ms(2),
             unknown_runs_max: Span::from_ms(10_000),
             join_delay_max: Span::from_ms(1_000),
+            clear_parts: 32,
+            unstretched_parts: 4,
         }
     }
 }

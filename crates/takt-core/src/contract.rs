@@ -9,7 +9,7 @@ use crate::analysis::contracts::{self, Claim, Coverage, Gpu, Kind, Order, Worksp
 use crate::app::AppParams;
 use crate::clock::{Clock, DisplayId};
 use crate::config::Config;
-use crate::service::{Reservation, Reserve};
+use crate::service::Reservation;
 use crate::time::Span;
 
 /// What an app with these parameters claims. Its `etpf` includes what the GPU adds to each group and frame.
@@ -42,9 +42,7 @@ fn sized(kind: Kind, span: Span, config: &Config) -> Claim {
 
 /// Whether an app has a contract: frames, or a server.
 pub fn has_contract(params: &AppParams) -> bool {
-    let serves = |reserve: &Reserve| reserve.budget > Span::ZERO && reserve.period > Span::ZERO;
-    params.etpf > Span::ZERO
-        || matches!(params.service.reservation, Reservation::Own(reserve) if serves(&reserve))
+    params.etpf > Span::ZERO || params.server().is_some()
 }
 
 /// Whether all of these claims are covered together.

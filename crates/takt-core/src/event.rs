@@ -150,7 +150,7 @@ pub enum Action {
         app: AppId,
         /// Which frame, counted from 0 since joining.
         frame: u64,
-        /// The period whose end was the deadline.
+        /// The period whose end was the deadline; jobs of a server have no grid, and count as a period each.
         period: Period,
         /// The deadline.
         deadline: Time,
@@ -188,9 +188,11 @@ pub struct FrameDone {
     pub app: AppId,
     /// Which frame, counted from 0 since joining.
     pub frame: u64,
-    /// The period whose end was its deadline (`desired#`).
+    /// The period whose end was its deadline (`desired#`); jobs of a server have no grid, and count as a period
+    /// each.
     pub desired: Period,
-    /// Its incipient arrival.
+    /// Its incipient arrival; that of a job of a server is when it came, or a period of the server after the job
+    /// before it if that is later.
     pub release: Time,
     /// Its deadline.
     pub deadline: Time,

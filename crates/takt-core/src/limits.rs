@@ -41,6 +41,10 @@ pub const FRAME_ENDS_MAX: usize = 32;
 /// Refusals and misses that may wait to be fetched, besides two for each app.
 pub const REPORTS_MAX: usize = 256;
 
+/// Jobs of one app with a server that may have begun and not be done: one for each group that can end one, one
+/// for each end without a group, and one that is open.
+pub const JOBS_MAX: usize = QUEUE_MAX + IN_FLIGHT_MAX + FRAME_ENDS_MAX + 1;
+
 const _: () = assert!(STRIDE_MAX as u64 + 2 <= LOOKAHEAD_MAX);
 const _: () = assert!(QUEUE_MAX.is_power_of_two());
 

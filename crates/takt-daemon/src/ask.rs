@@ -259,8 +259,10 @@ pub struct AppAnswer {
     pub contract: String,
     /// Frames per second it is to have.
     pub fps: f64,
-    /// Whether anybody asked for that rate; if not, its deadlines mean nothing.
+    /// Whether that rate was asked for.
     pub paced: bool,
+    /// Whether its deadlines mean anything: those of that rate, or of its server's jobs.
+    pub judged: bool,
     /// GPU time per frame, in milliseconds.
     pub etpf_ms: f64,
     /// Longest group, in milliseconds; none if it is never sliced.
@@ -303,6 +305,7 @@ impl Answer {
                 contract: member.contract(),
                 fps: f64::from(member.fps_mhz) / 1000.0,
                 paced: member.paced,
+                judged: member.is_judged(),
                 etpf_ms: ms(member.params.etpf),
                 max_slice_ms: (member.max_slice < Span::FOREVER).then(|| ms(member.max_slice)),
                 protected: member.protected,

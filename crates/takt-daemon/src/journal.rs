@@ -231,8 +231,8 @@ impl Journal {
         }
         for (slot, deadlines) in std::mem::take(&mut self.missed).into_iter().enumerate() {
             let member = u32::try_from(slot).ok().and_then(|slot| members.get(AppId(slot)));
-            // Deadlines of a rate that nobody asked for are nobody's news.
-            if let Some(member) = member.filter(|member| deadlines > 0 && member.paced) {
+            // Deadlines of a rate that was not asked for are no news.
+            if let Some(member) = member.filter(|member| deadlines > 0 && member.is_judged()) {
                 self.tell_at(now, &Entry::Missed { who: Who::of(member), deadlines });
             }
         }

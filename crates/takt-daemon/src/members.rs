@@ -80,6 +80,11 @@ impl Member {
         contract::describe(&self.timing, &self.params, self.fps_mhz, self.paced)
     }
 
+    /// Whether its deadlines mean anything: those of a frame rate that was asked for, or of its server's jobs.
+    pub fn is_judged(&self) -> bool {
+        self.paced || self.params.server().is_some()
+    }
+
     /// How it stands.
     pub fn standing(&self) -> Standing {
         Standing { paced: self.paced, protected: self.protected }
@@ -593,6 +598,8 @@ mod tests {
         };
         assert_eq!((reserve.budget, reserve.period), (Span::from_ms(3), Span::from_ms(40)));
         assert_eq!(reserve.enforcement, Enforcement::Apriori);
+        assert!(!detector.paced && detector.is_judged(), "it waits for nothing, and its jobs have deadlines");
+        assert!(!other.is_judged());
         assert_eq!((detector.contract(), detector.paced), ("hard server 3 ms in 40 ms".to_owned(), false));
         assert_eq!(rest.contract(), "server 20 ms in 100 ms");
         assert_eq!((other.contract(), other.protected), ("best effort".to_owned(), false));

@@ -18,7 +18,9 @@ mod sentence;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use takt_core::{Action, AppId, DisplayId, Estimate, Event, GroupId, Hold, Refresh, Span, Stride, Time};
+use takt_core::{
+    Action, AppId, Clock, DisplayId, Estimate, Event, GroupId, Hold, Refresh, Span, Stride, Time,
+};
 
 use crate::lives::Lives;
 use crate::metrics::{Run, micros, seconds};
@@ -68,6 +70,8 @@ struct Account {
     hold: Option<Hold>,
     /// A deadline of it, the latest that was told.
     deadline: Option<Time>,
+    /// From the release of its last finished frame to the deadline of that.
+    allowed: Option<Span>,
     /// Since when its next group is held back for promises to others.
     protecting_since: Option<Time>,
     causes: BTreeMap<CauseKind, u64>,
@@ -171,7 +175,7 @@ impl Blame {
         match *record {
             Record::In(Event::Join { app, .. }) => {
                 let account = self.account(app);
-                (account.submitted, account.deadline) = (0, None);
+                (account.submitted, account.deadline, account.allowed) = (0, None, None);
             }
             Record::In(Event::Submit { app, kind, .. }) => {
                 let account = self.account(app);
@@ -203,6 +207,7 @@ impl Blame {
                 let account = self.account(done.app);
                 account.submitted = account.submitted.max(done.frame + 1);
                 account.deadline = Some(done.deadline);
+                account.allowed = Some(done.deadline.since(done.release));
                 if done.met {
                     return;
                 }
@@ -238,9 +243,7 @@ impl Blame {
     }
 
     fn judge(&mut self, app: AppId, frame: u64, deadline: Time, seen: &Seen<'_>) -> Verdict {
-        let params = seen.roster.member(app).and_then(|member| member.params);
-        let stride = params.map_or(Stride::ONE, |params| params.stride);
-        let release = deadline - self.refresh.period_span().times(1 + stride.lead());
+        let release = deadline - self.allowed(app, seen);
         let shares = self.divide(app, release, deadline, seen);
         let lost = self.lost_at.is_some_and(|at| at >= release) || seen.misses_completion(deadline);
         let account = self.account(app);
@@ -276,6 +279,25 @@ impl Blame {
         let promise = protects.and_then(|other| self.promise(other, deadline, seen));
         let above = verdict.culprit.is_some_and(|(other, _)| seen.roster.rank(other) > seen.roster.rank(app));
         Verdict { held: hold, promise, above, ..verdict }
+    }
+
+    /// How long a frame of `app` may take from its release on, by its own grid. Records do not tell the grids of
+    /// other displays than the first one, but frames that are done tell what their apps may take.
+    fn allowed(&self, app: AppId, seen: &Seen<'_>) -> Span {
+        let params = seen.roster.member(app).and_then(|member| member.params);
+        if let Some(server) = params.and_then(|params| params.server()) {
+            return server.period;
+        }
+        let clock = params.map_or_else(Clock::default, |params| params.clock);
+        let stride = params.map_or(Stride::ONE, |params| params.stride);
+        let of_first = self.refresh.period_span().times(1 + stride.lead());
+        match clock {
+            Clock::Own { deadline, .. } => deadline,
+            Clock::Display(DisplayId(0)) => of_first,
+            Clock::Display(_) => {
+                self.apps.get(app.index()).and_then(|account| account.allowed).unwrap_or(of_first)
+            }
+        }
     }
 
     /// What `app` was promised for the first deadline from `at` on.

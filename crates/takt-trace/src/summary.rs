@@ -107,6 +107,19 @@ pub struct AppSummary {
     pub jobs: Option<JobsSummary>,
 }
 
+impl AppSummary {
+    /// Deadlines that came due, and how many of them were missed: those of its jobs if its own clock releases
+    /// them, else those that the scheduler judged.
+    pub fn judged(&self) -> (u64, u64) {
+        self.jobs.as_ref().map_or((self.deadlines, self.missed), |jobs| (jobs.count, jobs.late))
+    }
+
+    /// Response times of its jobs if its own clock releases them, else of its frames.
+    pub fn judged_response_us(&self) -> Quantiles {
+        self.jobs.as_ref().map_or(self.response_us, |jobs| jobs.response_us)
+    }
+}
+
 /// Jobs that an app's own clock releases, judged by their own deadlines.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct JobsSummary {

@@ -58,6 +58,8 @@ pub(crate) struct Row {
     pub(crate) fps_target: Option<f64>,
     /// Frames per second it has.
     pub(crate) fps: f64,
+    /// Whether it has deadlines: those of the rate that it is to have, or of its server's jobs.
+    pub(crate) judged: bool,
     /// Share of deadlines met (0..1).
     pub(crate) met: f64,
     /// Share of the GPU's time (0..1).
@@ -114,6 +116,7 @@ impl Row {
             protected: app["protected"] == true,
             fps_target: (app["paced"] == true).then(|| number(app, "fps")),
             fps: number(figures, "fps"),
+            judged: app["judged"] == true,
             met: figures["met"].as_f64().unwrap_or(1.0),
             gpu: number(figures, "gpu_share"),
             etpf_ms: number(app, "etpf_ms"),

@@ -137,7 +137,7 @@ fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
             row.pid.to_string(),
             format!("{:.1}", row.fps),
             row.fps_target.map_or_else(|| "-".to_owned(), |fps| format!("{fps:.0}")),
-            row.fps_target.map_or_else(|| "-".to_owned(), |_| percent(row.met)),
+            if row.judged { percent(row.met) } else { "-".to_owned() },
             percent(row.gpu),
             match row.over_reserved_ms {
                 Some(used_ms) => format!("{used_ms:.2} of {:.2}", row.etpf_ms),
@@ -236,6 +236,7 @@ mod tests {
             priority,
             fps_target: Some(60.0),
             fps: 59.98,
+            judged: true,
             met: 1.0,
             gpu: 0.123,
             predicted_over_measured: 1.08,
@@ -252,6 +253,7 @@ mod tests {
         let flood = Row {
             contract: "best effort".into(),
             fps_target: None,
+            judged: false,
             fps: 7.5,
             gpu: 0.7012,
             predicted_over_measured: 0.0,

@@ -33,6 +33,7 @@ impl Scheduler {
         let target = grid.period_from(free.max(self.now)) + lead + u64::from(phase);
         let slot = &mut self.slots[app.index()];
         slot.frames = Frames::starting_at(target);
+        slot.jobs.reset(&params);
         slot.exiting = false;
         slot.queue.clear();
         slot.ends.clear();
@@ -61,6 +62,7 @@ impl Scheduler {
         lane.stride = params.stride;
         lane.etpf = params.etpf;
         lane.service = params.service;
+        slot.jobs_changed(&params, self.now);
         if lane.clock != params.clock {
             lane.clock = params.clock;
             lane.tail = params.clock.tail();

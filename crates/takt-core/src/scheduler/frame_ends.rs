@@ -104,6 +104,7 @@ impl Scheduler {
         let slot = &mut self.slots[app.index()];
         let lane = &mut self.lanes[index];
         let behind = slot.last;
+        slot.jobs.close();
         slot.ends.waiting.push_back(FrameEnd { behind, since: self.now, due: Time::NEVER });
         if let Some(last) = slot.queue.back_mut() {
             lane.batches += u32::from(!last.ends_batch());
@@ -125,16 +126,16 @@ impl Scheduler {
     /// `finished`; says whether there were any. If it is not known when that was, they were not in time.
     pub(super) fn tell_done(&mut self, index: usize, finished: Option<Time>) -> bool {
         let at = finished.unwrap_or(self.now);
-        let lane = &mut self.lanes[index];
-        let slot = &mut self.slots[lane.app.index()];
+        let app = self.lanes[index].app;
         let mut any = false;
-        while let Some(end) = slot.ends.waiting.front().copied() {
+        while let Some(end) = self.slots[app.index()].ends.waiting.front().copied() {
+            let slot = &mut self.slots[app.index()];
             let waits = slot.queue.front().is_some_and(|first| first.head.order <= end.behind);
-            if waits || self.in_flight.has_until(lane.app, slot.generation, end.behind) {
+            if waits || self.in_flight.has_until(app, slot.generation, end.behind) {
                 break;
             }
             slot.ends.waiting.pop_front();
-            let mut done = slot.frames.finished(lane, at.max(end.since), end.due);
+            let mut done = self.finish_frame(index, at.max(end.since), end.due);
             done.met &= finished.is_some();
             self.actions.push(Action::FrameDone(done));
             any = true;

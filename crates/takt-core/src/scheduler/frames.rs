@@ -32,6 +32,16 @@ impl Frames {
         Self { desired: target, due: target, ..Self::default() }
     }
 
+    /// The number of the oldest unfinished frame.
+    pub(super) fn number(&self) -> u64 {
+        self.finished
+    }
+
+    /// How many frames have nothing left to be dispatched and are not done.
+    pub(super) fn closing(&self) -> usize {
+        self.closing as usize
+    }
+
     /// The app submitted a group at `now`, or ended its frame.
     pub(super) fn submitted(&mut self, lane: &mut Lane, now: Time) {
         let current = lane.period_at(now);

@@ -8,7 +8,7 @@ use super::queue::Waiting;
 use crate::app::{AppId, GroupId, GroupKind};
 use crate::event::{Action, Hold, LostBy, Refusal};
 use crate::invariant::Invariant;
-use crate::limits::{FRAMES_PER_GROUP_MAX, IN_FLIGHT_MAX};
+use crate::limits::IN_FLIGHT_MAX;
 use crate::policy::{Context, Ended};
 use crate::time::{Cost, Estimate, Span, Time};
 
@@ -39,7 +39,10 @@ impl Scheduler {
         slot.exiting = kind == GroupKind::Exit;
         slot.queue.push(waiting);
         self.begin(index);
-        let slot = &self.slots[app.index()];
+        let slot = &mut self.slots[app.index()];
+        if waiting.ends_frame {
+            slot.jobs.close();
+        }
         let lane = &mut self.lanes[index];
         lane.came(&waiting);
         if lane.head.is_none() {
@@ -59,13 +62,15 @@ impl Scheduler {
     pub(super) fn begin(&mut self, index: usize) {
         let lane = &mut self.lanes[index];
         let silent = lane.is_silent(self.now, self.config.tuning.suspend_after);
-        self.slots[lane.app.index()].frames.submitted(lane, self.now);
+        let slot = &mut self.slots[lane.app.index()];
+        slot.frames.submitted(lane, self.now);
+        slot.jobs.begin(self.now);
         if silent {
             lane.returning = Some(lane.target);
         }
-        if lane.clock.is_own() {
-            let heard = lane.due_of(lane.target) + self.config.margins.completion_upper;
-            self.next_judgement = self.next_judgement.min(heard);
+        let own = lane.clock.is_own().then(|| lane.due_of(lane.target));
+        if let Some(due) = slot.jobs.next_due().or(own) {
+            self.next_judgement = self.next_judgement.min(due + self.config.margins.completion_upper);
         }
     }
 
@@ -372,16 +377,13 @@ impl Scheduler {
             // What is waiting belongs to a frame of its own.
             lane.front = slot.queue.front_ledger(self.config.per_group());
         }
-        for _ in 0..frames.min(FRAMES_PER_GROUP_MAX) {
-            let done = slot.frames.ended_within(lane, ended.finished);
-            self.actions.push(Action::FrameDone(done));
+        self.finish_within(index, ended.finished, frames);
+        if kind == GroupKind::Exit {
+            return self.leave(flying.app);
         }
         if kind.ends_frame() {
-            let mut done = slot.frames.finished(lane, ended.finished, flying.due);
+            let mut done = self.finish_frame(index, ended.finished, flying.due);
             done.met &= finished.is_some();
-            if kind == GroupKind::Exit {
-                return self.leave(flying.app);
-            }
             self.actions.push(Action::FrameDone(done));
         }
         self.tell_done(index, finished);

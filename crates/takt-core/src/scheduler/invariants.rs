@@ -187,7 +187,7 @@ impl Scheduler {
         if lane.batches as usize != slot.queue.iter().filter(ends_batch).count() {
             return Some(Invariant::Queue);
         }
-        if !slot.ends.are_sound() {
+        if !slot.ends.are_sound() || !slot.jobs_are_sound() {
             return Some(Invariant::Judged);
         }
         let in_turn = self.config.gpu.is_time_shared();

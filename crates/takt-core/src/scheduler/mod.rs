@@ -9,6 +9,7 @@ mod free;
 mod groups;
 mod in_flight;
 mod invariants;
+mod jobs;
 mod lane;
 mod protect;
 mod queue;
@@ -24,6 +25,7 @@ use actions::Actions;
 use frame_ends::FrameEnds;
 use frames::Frames;
 use in_flight::InFlight;
+use jobs::Jobs;
 use queue::Queue;
 
 use crate::analysis::contracts::{Claim, Workspace};
@@ -127,6 +129,7 @@ struct Slot {
     last: u64,
     ends: FrameEnds,
     frames: Frames,
+    jobs: Jobs,
     exiting: bool,
 }
 
@@ -144,6 +147,7 @@ impl Scheduler {
             last: 0,
             ends: FrameEnds::new(),
             frames: Frames::default(),
+            jobs: Jobs::new(),
             exiting: false,
         };
         let mut scheduler = Self {
@@ -366,9 +370,12 @@ impl Scheduler {
                 open = lane.period_at(heard + lane.tail);
                 self.next_judgement = self.next_judgement.min(lane.due_of(open) + unheard);
             }
-            let frames = &mut self.slots[lane.app.index()].frames;
-            if let Some(missed) = frames.judge(lane, open) {
+            let slot = &mut self.slots[lane.app.index()];
+            if let Some(missed) = slot.missed(lane, open, heard) {
                 self.stats.untold += u64::from(!self.actions.report(missed));
+            }
+            if let Some(due) = slot.jobs.next_due() {
+                self.next_judgement = self.next_judgement.min(due + unheard);
             }
         }
         // Only here are all lanes looked at anyway, whatever is decided.

@@ -113,8 +113,8 @@ impl Server {
         };
         let left_s = present.is_none().then(|| now.since(until).as_ns() as f64 / 1e9);
         let members = &self.departed.as_of(until, &self.members);
-        // Without a frame rate there are no deadlines.
-        let mut misses = match member.paced {
+        // Without a frame rate or a server there are no deadlines.
+        let mut misses = match member.is_judged() {
             true => self.log.misses(until, KEPT, &Scene { members, ..self.scene() }, member.app),
             false => Vec::new(),
         };

@@ -96,10 +96,7 @@ impl<'a> Watch<'a> {
 impl Observer for Watch<'_> {
     fn record(&mut self, at: Time, record: &Record) {
         match record {
-            Record::Out(Action::Missed { app, deadline, .. })
-                if self.counts(*app)
-                    && mixed::server(&self.case.scenario.apps[app.index()].params).is_none() =>
-            {
+            Record::Out(Action::Missed { app, deadline, .. }) if self.counts(*app) => {
                 self.miss.get_or_insert((*app, *deadline));
             }
             Record::Out(Action::FrameDone(done)) if self.counts(done.app) => self.done(done),
@@ -108,5 +105,45 @@ impl Observer for Watch<'_> {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, draw};
+    use super::*;
+
+    /// Compares what the core says of jobs of servers with what is known here.
+    struct Compared<'a> {
+        watch: Watch<'a>,
+        jobs: u64,
+    }
+
+    impl Observer for Compared<'_> {
+        fn record(&mut self, at: Time, record: &Record) {
+            if let Record::Out(Action::FrameDone(done)) = record
+                && self.watch.counts(done.app)
+                && let Some(server) = self.watch.case.scenario.apps[done.app.index()].params.server()
+            {
+                let due = self.watch.apps[done.app.index()].due.front();
+                assert_eq!(Some(&done.deadline), due, "frame {} of app {}", done.frame, done.app.0);
+                assert_eq!(done.deadline.since(done.release), server.period);
+                assert_eq!(done.met, done.finished < done.deadline);
+                self.jobs += 1;
+            }
+            self.watch.record(at, record);
+        }
+    }
+
+    #[test]
+    fn the_core_judges_jobs_of_servers_by_the_same_rule() {
+        let options = Options { mixed: true, ..Options::default() };
+        let mut jobs = 0;
+        for case in (0..24).map(|index| draw(&options, index)) {
+            let mut compared = Compared { watch: Watch::new(&case), jobs: 0 };
+            crate::run(&case.scenario, &mut compared);
+            jobs += compared.jobs;
+        }
+        assert!(jobs > 100, "{jobs} jobs");
     }
 }

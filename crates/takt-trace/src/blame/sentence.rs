@@ -66,14 +66,18 @@ pub(super) fn ms(span: Span) -> String {
 
 #[cfg(test)]
 mod tests {
+    use takt_core::service::{Enforcement, Reservation, Reserve};
     use takt_core::{
-        Action, AppId, AppParams, Clock, Estimate, Event, FrameDone, GroupId, GroupKind, Hold, Period,
-        Priority, Refresh, Service, Span, Stats, Stride, Time,
+        Action, AppId, AppParams, Clock, DisplayId, Estimate, Event, FrameDone, GroupId, GroupKind, Hold,
+        Period, Priority, Refresh, Service, Span, Stats, Stride, Time,
     };
 
+    use super::super::{Blame, Seen};
     use super::Verdict;
+    use crate::lives::Lives;
     use crate::promise::Promised;
     use crate::record::{Observer, Record};
+    use crate::roster::Roster;
     use crate::sample::meta;
     use crate::summary::{CauseKind, Miss, Promise};
     use crate::{Metrics, RunFacts};
@@ -153,6 +157,49 @@ mod tests {
         let nothing = missed(join(CLUSTER, 30, 0), join(GAME, 10, 0), protects);
         assert!(nothing.sentence.ends_with("so that cluster (more important) cannot miss its deadline"));
         assert_eq!(nothing.cause.promise, None, "nothing was promised to it");
+    }
+
+    /// For how long the game was held back, of the time that its frame had.
+    #[test]
+    fn time_counts_from_the_release_by_the_apps_own_grid() {
+        let held = |params: AppParams| {
+            let game = Record::In(Event::Join { app: GAME, params, phase: 0 });
+            let sentence = missed(join(CLUSTER, 30, 3), game, Hold::Protects { app: CLUSTER }).sentence;
+            let (_, rest) = sentence.split_once("held back for ").expect("it was");
+            rest.split_once(" so that").expect("for somebody").0.to_owned()
+        };
+        assert_eq!(held(params(10)), "16.67 ms");
+        let stride = Stride::new(3).expect("in range");
+        assert_eq!(held(AppParams { stride, ..params(10) }), "33.33 ms");
+        let (period, deadline) = (Span::from_ms(33), Span::from_ms(20));
+        assert_eq!(held(AppParams { clock: Clock::Own { period, deadline }, ..params(10) }), "20.00 ms");
+        let (budget, period, enforcement) = (Span::from_ms(2), Span::from_ms(41), Enforcement::Posterior);
+        let reservation = Reservation::Own(Reserve { budget, period, deadline: period, enforcement });
+        let service = Service { reservation, ..Service::default() };
+        assert_eq!(held(AppParams { service, ..params(10) }), "41.00 ms");
+    }
+
+    /// Records do not tell the grid of another display, but what its frames had.
+    #[test]
+    fn on_another_display_frames_that_are_done_tell_their_time() {
+        let mut blame = Blame::new(Refresh::HZ_60, Time::ZERO);
+        let (mut roster, lives) = (Roster::default(), Lives::new());
+        let params = AppParams { clock: Clock::Display(DisplayId(1)), ..params(10) };
+        let join = Record::In(Event::Join { app: GAME, params, phase: 0 });
+        roster.see(Time::ZERO, &join);
+        let allowed = |blame: &Blame| blame.allowed(GAME, &Seen { lives: &lives, roster: &roster });
+        assert_eq!(allowed(&blame), Refresh::HZ_60.period_span(), "as good as any guess");
+        let done = FrameDone {
+            app: GAME,
+            frame: 0,
+            desired: Period(0),
+            release: Time::from_ms(3),
+            deadline: Time::from_ms(14),
+            finished: Time::from_ms(9),
+            met: true,
+        };
+        blame.see(Time::from_ms(9), &Record::Out(Action::FrameDone(done)), None, &lives, &roster);
+        assert_eq!(allowed(&blame), Span::from_ms(11));
     }
 
     #[test]

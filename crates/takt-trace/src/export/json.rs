@@ -275,6 +275,8 @@ mod tests {
         config.tuning.late_after = Span::from_us(71);
         config.tuning.unknown_runs_max = Span::from_us(72);
         config.tuning.join_delay_max = Span::from_us(73);
+        config.tuning.clear_parts = 74;
+        config.tuning.unstretched_parts = 75;
         let mut lines = Vec::new();
         put_head(&mut lines, &meta("fifo"), Some(Start { config: &config, build: "0.1.0 (abc)" }));
         put_app(&mut lines, Time::ZERO, app, &meta("fifo").apps[1]);
@@ -303,13 +305,15 @@ mod tests {
         put_head(&mut lines, &meta("fifo"), Some(Start { config: &Config::default(), build: "old" }));
         let mut head: serde_json::Value = serde_json::from_slice(&lines).unwrap();
         let tuning = head["config"]["tuning"].as_object_mut().unwrap();
-        for name in ["late_after_ns", "unknown_runs_max_ns", "join_delay_max_ns"] {
+        let durations = ["late_after_ns", "unknown_runs_max_ns", "join_delay_max_ns"];
+        for name in durations.into_iter().chain(["clear_parts", "unstretched_parts"]) {
             assert!(tuning.remove(name).is_some(), "{name}");
         }
         let reader = Reader::new(head.to_string().as_bytes()).unwrap().config().unwrap().tuning;
         assert_eq!(reader.late_after, Span::from_ms(2));
         assert_eq!(reader.unknown_runs_max, Span::from_ms(10_000));
         assert_eq!(reader.join_delay_max, Span::from_ms(1_000));
+        assert_eq!((reader.clear_parts, reader.unstretched_parts), (32, 4));
     }
 
     #[test]

@@ -7,12 +7,12 @@
 //!
 //! * work that waits has come already;
 //! * while an app has work of an open frame on the GPU, more of it can come at any time;
-//! * otherwise it comes when its next frame is released, or shortly after; an app that has not come
-//!   by then is no longer waited for.
+//! * otherwise it comes when its next frame is released, or shortly after
+//!   ([`crate::Tuning::clear_parts`]); an app that has not come by then is no longer waited for.
 //!
 //! Nor does a group get more than it asks for ([`crate::Tuning::stretch`]) while a frame of such an
-//! app is open, or was released less than a quarter of a period ago and has not begun; an app that
-//! never comes costs others that.
+//! app is open, or was released lately ([`crate::Tuning::unstretched_parts`]) and has not begun; an app
+//! that never comes costs others that.
 //!
 //! Apps with reservations are never held back by this, so what they are promised stays true.
 
@@ -21,14 +21,6 @@ use crate::app::AppId;
 use crate::policy::Context;
 use crate::scheduler::Lane;
 use crate::time::Span;
-
-/// The part of a period that an app may take from its release to its first group and still find
-/// the GPU cleared: about half a millisecond at 60 Hz.
-const GRACE_PARTS: i64 = 32;
-
-/// The part of a period that an app may be late and still find no group longer than was asked for:
-/// some 4 ms at 60 Hz. Threads that are woken late mostly come by then.
-const LATE_PARTS: i64 = 4;
 
 /// What the apps visited so far expect of those below them. Times are nanoseconds since the clock's origin.
 #[derive(Copy, Clone, Debug)]
@@ -90,7 +82,8 @@ impl Clearance {
         }
         if self.stretches && !self.due {
             let (release, period) = release(lane);
-            self.due = is_open(lane) || (release..release + period / LATE_PARTS).contains(&self.now);
+            let late = period / parts(context.config.tuning.unstretched_parts);
+            self.due = is_open(lane) || (release..release + late).contains(&self.now);
         }
         let Some(tolerated) = self.tolerated else {
             return;
@@ -116,7 +109,7 @@ impl Clearance {
             return Some(if context.newest == Some(lane.app) { self.ready_c } else { self.now });
         }
         let (release, period) = release(lane);
-        let lapse = release + period / GRACE_PARTS;
+        let lapse = release + period / parts(context.config.tuning.clear_parts);
         if open || lapse <= self.now {
             return None;
         }
@@ -128,6 +121,11 @@ impl Clearance {
 /// When the next frame of `lane` is released, and how long a period is.
 fn release(lane: &Lane) -> (i64, i64) {
     (ns(lane.release_of(lane.target)), lane.grid.period_span().as_signed_ns())
+}
+
+/// A number of parts that can divide something.
+fn parts(tuned: u32) -> i64 {
+    tuned.max(1).into()
 }
 
 /// Whether a frame has begun that is not all there.

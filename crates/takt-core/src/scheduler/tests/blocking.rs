@@ -171,6 +171,37 @@ fn whoever_does_not_come_is_not_waited_for() {
     );
 }
 
+/// A is late: for how long others keep clear of it, and are not stretched after that, is tuned.
+#[test]
+fn how_long_others_wait_for_who_does_not_come_is_tuned() {
+    check(
+        "until 1700
+        blocking 50
+        stretch 400
+        clear-parts 5
+        unstretched-parts 2
+        A 9 etpf 100
+        B 1
+        @0 A 100s
+        @1 B 300 300 300 100 100 100 100",
+        expect![[r#"
+            0..100 A 100s for 0 within 100
+            1 hold B: no slot
+            100 A frame 0 met 0
+            100..400 B 300 for 0 within 400
+            400..700 B 300 for 0 within 400
+            700..1000 B 300 for 1 within 350
+            1000 B missed frame 0 for 0 ×1
+            1000 hold B: clears A
+            1200..1300 B 100 for 1 within 100
+            1200 hold B: no slot
+            1300..1400 B 100 for 1 within 100
+            1400..1500 B 100 for 1 within 100
+            1500..1600 B 100 for 1 within 399
+        "#]],
+    );
+}
+
 #[test]
 fn apps_with_reservations_are_not_held_back_to_bound_blocking() {
     let script = format!("blocking 50\n{BEST_EFFORT}").replace("B 1\n", "B 1 etpf 1\n");

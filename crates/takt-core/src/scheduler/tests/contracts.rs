@@ -72,7 +72,7 @@ fn a_server_goes_by_the_deadline_of_the_budget_that_covers_its_group() {
             430 hold B: no slot
             480..530 B 50 for 0
             530..610 S 80 for 0
-            1000 S missed frame 0 for 0 ×1
+            710 S missed frame 0 for 0 ×1
             1000 B missed frame 0 for 0 ×1
         "#]],
     );
@@ -92,8 +92,9 @@ fn a_hard_server_waits_for_its_next_budget() {
             10 hold B: no slot
             100..150 B 50 for 0
             100 hold S: no budget until 400
+            400 S missed frame 0 for 0 ×1
             400..460 S 60s for 0
-            460 S frame 0 met 0
+            460 S frame 0 late 0
             1000 B missed frame 0 for 0 ×1
         "#]],
     );
@@ -147,6 +148,7 @@ fn apps_that_share_a_server_have_one_budget() {
             0..60 A 60 for 0
             0 hold Z: behind A
             60 hold Z: no budget until 500
+            500 A missed frame 0 for 0 ×1
             500..560 Z 60 for 0
             700..730 Z 30 for 0
         "#]],

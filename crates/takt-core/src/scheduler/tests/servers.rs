@@ -86,7 +86,8 @@ fn a_soft_server_goes_on_with_a_later_deadline() {
             100 hold A: behind B
             180 B frame 0 met 0
             180..330 A 150s for 0
-            330 A frame 0 met 0
+            300 A missed frame 0 for 0 ×1
+            330 A frame 0 late 0
         "#]],
     );
 }
@@ -107,6 +108,7 @@ fn a_hard_server_rests_until_its_deadline() {
             100 preempt A
             100..600 C 500s for 0
             100 hold A: no budget until 300
+            300 A missed frame 0 for 0 ×1
             300 preempt C
             300..450 A 150s for 0
             300 hold C: behind A
@@ -116,7 +118,7 @@ fn a_hard_server_rests_until_its_deadline() {
             600 preempt C
             600..650 A 50s for 0
             600 hold C: behind A
-            650 A frame 0 met 0
+            650 A frame 0 late 0
             650..750 C 100s for 0
             750 C frame 0 met 0
         "#]],
@@ -136,8 +138,9 @@ fn an_overrun_without_preemption_is_paid_by_resting() {
             0..250 A 250s for 0
             250 A frame 0 met 0
             260 hold A: no budget until 600
+            600 A missed frame 1 for 1 ×1
             600..660 A 60s for 1
-            660 A frame 1 met 1
+            660 A frame 1 late 1
         "#]],
     );
 }
@@ -218,8 +221,9 @@ fn what_cannot_be_interrupted_is_charged_at_its_end() {
             150..200 B 50s for 0
             150 hold A: no budget until 300
             200 B frame 0 met 0
+            300 A missed frame 0 for 0 ×1
             300..340 A 40s for 0
-            340 A frame 0 met 0
+            340 A frame 0 late 0
         "#]],
     );
 }

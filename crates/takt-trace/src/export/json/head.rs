@@ -107,6 +107,10 @@ struct TuningLine {
     unknown_runs_max_ns: u64,
     #[serde(default = "join_delay_max_ns")]
     join_delay_max_ns: u64,
+    #[serde(default = "clear_parts")]
+    clear_parts: u32,
+    #[serde(default = "unstretched_parts")]
+    unstretched_parts: u32,
 }
 
 fn relief_every() -> u32 {
@@ -131,6 +135,14 @@ fn unknown_runs_max_ns() -> u64 {
 
 fn join_delay_max_ns() -> u64 {
     1_000_000_000
+}
+
+fn clear_parts() -> u32 {
+    32
+}
+
+fn unstretched_parts() -> u32 {
+    4
 }
 
 /// What may change on the way.
@@ -280,6 +292,8 @@ impl ConfigLine {
                 late_after_ns: tuning.late_after.as_ns(),
                 unknown_runs_max_ns: tuning.unknown_runs_max.as_ns(),
                 join_delay_max_ns: tuning.join_delay_max.as_ns(),
+                clear_parts: tuning.clear_parts,
+                unstretched_parts: tuning.unstretched_parts,
             },
         }
     }
@@ -325,6 +339,8 @@ impl ConfigLine {
                 late_after: Span::from_ns(tuning.late_after_ns),
                 unknown_runs_max: Span::from_ns(tuning.unknown_runs_max_ns),
                 join_delay_max: Span::from_ns(tuning.join_delay_max_ns),
+                clear_parts: tuning.clear_parts,
+                unstretched_parts: tuning.unstretched_parts,
             },
         })
     }

@@ -65,6 +65,8 @@ impl Setup {
             ["tick", n] => config.tuning.tick = span(n),
             ["blocking", n] => config.tuning.blocking = span(n),
             ["stretch", n] => config.tuning.stretch = span(n),
+            ["clear-parts", n] => config.tuning.clear_parts = n.parse().unwrap(),
+            ["unstretched-parts", n] => config.tuning.unstretched_parts = n.parse().unwrap(),
             ["group-max", n] => config.tuning.group_max = span(n),
             ["limit", n] => config.tuning.admission_permille = n.parse().unwrap(),
             ["background", terms] => config.tuning.background = reserve(terms, Enforcement::Posterior),
