@@ -42,7 +42,7 @@ use crate::time::{Span, Time};
 use accounts::{Accounts, Standing};
 use board::{Board, FOREVER, Free, TooNarrow, ns};
 use clearance::Clearance;
-use promises::{Sizes, is_within_ledger};
+use promises::{Frame, Sizes};
 
 /// Periods to look at first; the window grows only if that does not settle the question.
 const WINDOW_FIRST: usize = 4;
@@ -54,8 +54,8 @@ const NARROWS_AFTER: u32 = 64;
 #[derive(Clone, Debug)]
 pub struct Timeline {
     board: Board,
-    /// When the first group of each lane is due by its frame; as long as a decision lasts.
-    dues: Vec<i64>,
+    /// By lane; as long as a decision lasts.
+    frames: Vec<Frame>,
     /// Whether that group is part of a promise.
     promised: Vec<bool>,
     sizes: Sizes,
@@ -167,7 +167,7 @@ impl Timeline {
     pub fn new() -> Self {
         Self {
             board: Board::new(),
-            dues: Vec::new(),
+            frames: Vec::new(),
             promised: Vec::new(),
             sizes: Sizes::default(),
             accounts: Accounts::default(),
@@ -224,9 +224,7 @@ impl Timeline {
     fn enter(&mut self, pass: &mut Pass<'_>, lanes: &[Lane], index: usize) -> Result<(), Again> {
         let lane = &lanes[index];
         // Work beyond a promise must leave room for the next ones of its own app, too.
-        let sizes = self.sizes;
-        let outside = |head: Head| !is_within_ledger(lane, &head, sizes);
-        let beyond = lane.has_budget() && lane.head.is_some_and(outside);
+        let beyond = lane.has_budget() && self.frames[index].is_exceeded;
         if beyond {
             self.promise(lanes, index, pass);
         }
@@ -259,7 +257,7 @@ impl Timeline {
             _ if !lane.has_budget() => true,
             None => return Ok(()),
             Some(_) => {
-                let due = self.dues[index];
+                let due = self.frames[index].due;
                 let first = due < pass.first_due;
                 pass.first_due = pass.first_due.min(due);
                 first
@@ -280,7 +278,7 @@ impl Timeline {
     fn standing(&self, context: &Context, lanes: &[Lane], index: usize, head: &Head) -> Standing {
         let lane = &lanes[index];
         let protected = lane.is_protected_now() && head.conservative <= self.sizes.group_max;
-        let framed = Standing { due: self.dues[index], protected, contract: index, hops: 0, rests: None };
+        let framed = Standing { due: self.frames[index].due, protected, contract: index, hops: 0, rests: None };
         if lane.has_budget() || !self.accounts.servers.any() {
             return self.slighted(framed);
         }
@@ -390,7 +388,7 @@ impl Policy for Timeline {
 
     fn prepare(&mut self, config: &Config) {
         self.board.prepare(config.apps_max as usize);
-        self.dues = vec![0; config.apps_max as usize];
+        self.frames = vec![Frame::default(); config.apps_max as usize];
         self.promised = vec![false; config.apps_max as usize];
         self.limits = vec![None; config.apps_max as usize];
         self.shed = vec![false; config.apps_max as usize];
@@ -438,7 +436,8 @@ impl Policy for Timeline {
             Sizes { per_group: context.config.per_group(), group_max: context.config.tuning.group_max };
         for (index, lane) in lanes.iter_mut().enumerate() {
             self.aim(lane, &ready);
-            self.dues[index] = self.board.due_of(lane, lane.target);
+            let due = self.board.due_of(lane, lane.target);
+            self.frames[index] = Frame::new(lane, due, self.sizes);
         }
         loop {
             match self.scan(context, lanes, window) {

@@ -18,6 +18,24 @@ pub(super) struct Sizes {
     pub(super) group_max: Span,
 }
 
+/// What a lane has for its next frame; the same throughout a decision.
+#[derive(Copy, Clone, Default, Debug)]
+pub(super) struct Frame {
+    pub(super) due: i64,
+    /// What is still promised to it.
+    pub(super) owed: i64,
+    /// Its first group is beyond what was promised.
+    pub(super) is_exceeded: bool,
+}
+
+impl Frame {
+    #[inline]
+    pub(super) fn new(lane: &Lane, due: i64, sizes: Sizes) -> Self {
+        let is_exceeded = lane.head.is_some_and(|head| !is_within_ledger(lane, &head, sizes));
+        Self { due, owed: owed(lane, is_exceeded), is_exceeded }
+    }
+}
+
 impl Timeline {
     /// Moves the target of a frame on that cannot meet it any more.
     pub(super) fn aim(&mut self, lane: &mut Lane, ready: &Ready) {
@@ -37,7 +55,7 @@ impl Timeline {
     /// Without this the reservation of a silent app would follow the present and take time in every period,
     /// although the app is entitled to it in every stride only.
     fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready) {
-        let rest = owed(lane, self.sizes);
+        let rest = owed(lane, false);
         let frames = (0..GIVEN_UP_MAX).map(|frame| lane.target + frame * lane.stride.periods());
         let hopeful = frames.into_iter().find(|target| self.board.due_of(lane, *target) >= ready.free + rest);
         lane.target = hopeful.unwrap_or(lane.target);
@@ -53,7 +71,7 @@ impl Timeline {
         if let Some(due) = lane.on_gpu_due.filter(|_| lane.has_budget() || lane.protected) {
             self.board.promise_end(ns(due), owner);
         }
-        let (rest, etpf) = (owed(lane, self.sizes), lane.etpf.as_signed_ns());
+        let (rest, etpf) = (self.frames[owner].owed, lane.etpf.as_signed_ns());
         if lane.protected && !lane.has_budget() {
             self.promise_server(lanes, owner, pass);
         } else if lane.clock.is_own() {
@@ -88,7 +106,7 @@ impl Timeline {
         if !lane.has_budget() || lane.front.enqueued <= lane.etpf {
             return;
         }
-        let beyond = lane.front.remaining(lane.etpf).as_signed_ns() - owed(lane, self.sizes);
+        let beyond = lane.front.remaining(lane.etpf).as_signed_ns() - self.frames[owner].owed;
         if beyond > 0 && !lane.clock.is_own() {
             self.board.promise_frames(lane, owner, beyond, 0);
         }
@@ -109,16 +127,15 @@ impl Timeline {
             }
             self.lapse = self.lapse.min(suspended + 1);
         }
-        let sizes = self.sizes;
-        let beyond = |head: Head| !lane.is_protected_now() || !is_within_ledger(lane, &head, sizes);
+        let beyond = !lane.is_protected_now() || self.frames[owner].is_exceeded;
         let (mut release, mut span) = match lane.head {
-            Some(head) if lane.protected && beyond(head) => ((planned + period).max(now), etpf),
+            Some(_) if lane.protected && beyond => ((planned + period).max(now), etpf),
             _ if begun => (planned, rest),
             _ => (planned.max(now), rest),
         };
         let deadline = period - lane.tail.as_signed_ns();
         // What the first group waits for on its way to the GPU is over by the time that it is free for it.
-        let charged = sizes.per_group.as_signed_ns();
+        let charged = self.sizes.per_group.as_signed_ns();
         for _ in 0..=frames_ahead(lane) {
             if release >= self.board.end() || self.board.is_full() {
                 return self.board.goes_on();
@@ -137,18 +154,17 @@ impl Timeline {
 
 /// What is still owed to the front frame of a lane. A protected frame is owed what it was promised and no
 /// more, and nothing from the first group on that is beyond it: that one needs slack.
-pub(super) fn owed(lane: &Lane, sizes: Sizes) -> i64 {
+fn owed(lane: &Lane, is_exceeded: bool) -> i64 {
+    if lane.protected && is_exceeded {
+        return 0;
+    }
     let reserved = lane.front.reserved(lane.etpf);
-    let owed = match lane.head {
-        Some(head) if lane.protected && !is_within_ledger(lane, &head, sizes) => Span::ZERO,
-        _ if lane.protected => reserved.min(lane.etpf).saturating_sub(lane.front.dispatched),
-        _ => reserved.saturating_sub(lane.front.dispatched),
-    };
-    owed.as_signed_ns()
+    let promised = if lane.protected { reserved.min(lane.etpf) } else { reserved };
+    promised.saturating_sub(lane.front.dispatched).as_signed_ns()
 }
 
 /// Whether the first group of a lane is part of what its frame was promised.
-pub(super) fn is_within_ledger(lane: &Lane, head: &Head, sizes: Sizes) -> bool {
+fn is_within_ledger(lane: &Lane, head: &Head, sizes: Sizes) -> bool {
     let fits = lane.front.dispatched + head.conservative + sizes.per_group <= lane.etpf;
     fits && head.conservative <= sizes.group_max
 }
