@@ -33,7 +33,7 @@ impl Scheduler {
         let target = grid.period_from(free.max(self.now)) + lead + u64::from(phase);
         let slot = &mut self.slots[app.index()];
         slot.frames = Frames::starting_at(target);
-        slot.exiting = false;
+        (slot.exiting, slot.open) = (false, false);
         slot.queue.clear();
         slot.ends.clear();
         slot.priority = params.priority;

@@ -104,6 +104,7 @@ impl Scheduler {
         let slot = &mut self.slots[app.index()];
         let lane = &mut self.lanes[index];
         let behind = slot.last;
+        slot.open = false;
         slot.ends.waiting.push_back(FrameEnd { behind, since: self.now, due: Time::NEVER });
         if let Some(last) = slot.queue.back_mut() {
             lane.batches += u32::from(!last.ends_batch());

@@ -126,5 +126,5 @@ impl Accounts {
 
 /// What a group takes of the budget of a server: each may find the GPU idle, and wait for its way there.
 fn charge(head: &Head, config: &Config) -> Span {
-    head.conservative + config.margins.turnaround()
+    head.conservative + config.per_arrival()
 }

@@ -3,6 +3,7 @@
 use super::board::{Promise, ns};
 use super::walk::Share;
 use super::{Pass, Ready, Timeline};
+use crate::config::Config;
 use crate::policy::bandwidth::Server;
 use crate::scheduler::{Head, Lane};
 use crate::time::Span;
@@ -15,6 +16,17 @@ const GIVEN_UP_MAX: u64 = 16;
 pub(super) struct Sizes {
     pub(super) per_group: Span,
     pub(super) group_max: Span,
+    /// What the first group waits for on its way to the GPU.
+    pub(super) under_way: Span,
+}
+
+impl Sizes {
+    pub(super) fn of(config: &Config) -> Self {
+        let per_group = config.per_group();
+        let changes = config.margins.turnaround() + config.gpu.switch().times(2);
+        let under_way = if config.gpu.excludes() { changes } else { per_group };
+        Self { per_group, group_max: config.tuning.group_max, under_way }
+    }
 }
 
 impl Timeline {
@@ -139,10 +151,21 @@ pub(super) fn owed(lane: &Lane, sizes: Sizes) -> i64 {
     let reserved = lane.front.reserved(lane.etpf);
     let owed = match lane.head {
         Some(head) if lane.protected && !is_within_ledger(lane, &head, sizes) => Span::ZERO,
-        _ if lane.protected => reserved.min(lane.etpf).saturating_sub(lane.front.dispatched),
+        _ if lane.protected => promised(lane, reserved),
         _ => reserved.saturating_sub(lane.front.dispatched),
     };
     owed.as_signed_ns()
+}
+
+/// The same of a protected frame, all of whose groups are part of its promise.
+fn promised(lane: &Lane, reserved: Span) -> Span {
+    if lane.front.dispatched == Span::ZERO {
+        return (reserved + lane.turn.owed).min(lane.etpf);
+    }
+    match reserved.min(lane.etpf).saturating_sub(lane.front.dispatched) {
+        Span::ZERO => Span::ZERO,
+        rest => rest + lane.turn.owed,
+    }
 }
 
 /// Whether the first group of a lane is part of what its frame was promised.
