@@ -1,5 +1,6 @@
 //! `takt prove`: search for a counterexample to the guarantee.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,8 +34,39 @@ pub(crate) struct Findings {
     load_permille: u64,
     /// The same relative to sets with the same groups on a GPU that executes in order, in permille.
     relative_permille: u64,
+    /// What that would be with one change of contexts for each frame, and no time lost for it: the most there is.
+    bound_permille: u64,
+    /// The same figures for each length of a slice, where contexts take turns.
+    slices: Vec<SliceFindings>,
     /// The counterexamples, shrunk, as scenario files; at most [`WRITTEN_MAX`].
     files: Vec<PathBuf>,
+}
+
+/// What was found with slices of one length.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub(crate) struct SliceFindings {
+    /// How long a context keeps the GPU while another one has work.
+    slice_us: u64,
+    /// Cases.
+    sets: u64,
+    /// See [`Findings`].
+    load_permille: u64,
+    /// See [`Findings`].
+    relative_permille: u64,
+    /// See [`Findings`].
+    bound_permille: u64,
+}
+
+impl SliceFindings {
+    fn new((slice, coverage): (&Span, &Coverage)) -> Self {
+        Self {
+            slice_us: slice.as_ns() / 1000,
+            sets: coverage.cases,
+            load_permille: coverage.load_permille(),
+            relative_permille: coverage.relative_permille(),
+            bound_permille: coverage.bound_permille(),
+        }
+    }
 }
 
 /// Counterexamples that are written out.
@@ -48,7 +80,7 @@ pub(crate) fn run(args: &ProveArgs) -> anyhow::Result<Answer> {
         Some(threads) => threads as usize,
         None => thread::available_parallelism().map_or(1, usize::from),
     };
-    let Found { hash: event_hash, violations, coverage } =
+    let Found { hash: event_hash, violations, coverage, slices } =
         search(&options, args.from..args.from.saturating_add(args.sets), threads)?;
     let mut files = Vec::new();
     for violation in violations.iter().take(WRITTEN_MAX) {
@@ -64,6 +96,8 @@ pub(crate) fn run(args: &ProveArgs) -> anyhow::Result<Answer> {
         violations: violations.len() as u64,
         load_permille: coverage.load_permille(),
         relative_permille: coverage.relative_permille(),
+        bound_permille: coverage.bound_permille(),
+        slices: slices.iter().map(SliceFindings::new).collect(),
         files,
     };
     output::json(args.json.as_deref(), &findings)?;
@@ -108,6 +142,7 @@ struct Found {
     hash: u64,
     violations: Vec<Violation>,
     coverage: Coverage,
+    slices: BTreeMap<Span, Coverage>,
 }
 
 impl Found {
@@ -116,6 +151,10 @@ impl Found {
         self.hash = self.hash.wrapping_add(other.hash);
         self.violations.extend(other.violations);
         self.coverage = self.coverage.plus(other.coverage);
+        for (slice, coverage) in other.slices {
+            let sum = self.slices.entry(slice).or_default();
+            *sum = sum.plus(coverage);
+        }
     }
 }
 
@@ -125,6 +164,7 @@ fn try_case(options: &Options, index: u64) -> Found {
         hash: checked.event_hash.wrapping_mul(2 * index + 1),
         violations: checked.violation.into_iter().collect(),
         coverage: checked.coverage,
+        slices: checked.slice.map(|slice| (slice, checked.coverage)).into_iter().collect(),
     }
 }
 
@@ -164,11 +204,20 @@ fn search(options: &Options, cases: Range<u64>, threads: usize) -> anyhow::Resul
 
 fn describe(findings: &Findings, violations: &[Violation]) -> String {
     let permille = |permille: u64| permille as f64 / 1000.0;
-    let covered = format!(
+    let mut covered = format!(
         "Protected apps take {:.2} of the GPU in the mean, {:.2} of what would be covered in order.\n",
         permille(findings.load_permille),
         permille(findings.relative_permille)
     );
+    for slice in &findings.slices {
+        covered += &format!(
+            "  slices of {} us: {:.2}, {:.2} of it; {:.2} if a change of contexts for each frame were all it costs\n",
+            slice.slice_us,
+            permille(slice.load_permille),
+            permille(slice.relative_permille),
+            permille(slice.bound_permille)
+        );
+    }
     if violations.is_empty() {
         return format!(
             "No violation in {} random schedulable sets under hostile load (seed {}).\n{covered}",

@@ -1,7 +1,7 @@
 //! Parameters of a scheduler.
 
 use crate::clock::DisplayId;
-use crate::gpu::Gpu;
+use crate::gpu::{Charge, Gpu};
 use crate::limits::{APPS_MAX, DISPLAYS_MAX, IN_FLIGHT_MAX};
 use crate::refresh::Refresh;
 use crate::service::{Enforcement, Reserve};
@@ -244,16 +244,11 @@ impl Config {
         }
     }
 
-    /// How long a group of that estimate is assumed to keep the GPU at most, its switches included.
-    pub fn conservative(&self, estimate: Estimate) -> Span {
-        let length = self.margins.conservative(estimate);
-        length + self.gpu.switches(length)
-    }
-
-    /// The longest prediction of a group that is assumed to keep the GPU no longer than that, its switches
+    /// How long a group of that estimate is assumed to keep the GPU at most, the switches that it pays for
     /// included.
-    pub fn predicted_within(&self, conservative: Span) -> Span {
-        self.margins.predicted_within(self.gpu.without_switches(conservative))
+    pub fn conservative(&self, estimate: Estimate, charge: Charge) -> Span {
+        let length = self.margins.conservative(estimate);
+        length + self.gpu.switches(length, charge)
     }
 
     /// Time to reserve for each group beyond that.
@@ -261,9 +256,20 @@ impl Config {
         self.margins.per_group(self.mpcg)
     }
 
-    /// Time to reserve once per frame.
+    /// Time to reserve once per frame. Where protected apps have the GPU one at a time, it may stand still before
+    /// the frame and again behind it, when what it displaced goes on.
     pub fn per_frame(&self) -> Span {
-        self.margins.per_frame(self.mpcg)
+        self.margins.per_frame(self.mpcg) + self.per_return()
+    }
+
+    /// Time to reserve for each group of a server: it may find the GPU idle, and wait for its way there.
+    pub fn per_arrival(&self) -> Span {
+        self.margins.turnaround() + self.per_return()
+    }
+
+    /// How long the GPU may stand still when a protected app goes on that was displaced.
+    fn per_return(&self) -> Span {
+        if self.gpu.excludes() { self.margins.turnaround() } else { Span::ZERO }
     }
 
     /// The same with every bound enforced.

@@ -94,10 +94,11 @@ fn largest(most: Span, mut fits: impl FnMut(Span) -> bool) -> Option<Span> {
     (lo > 0).then(|| Span::from_ns(lo))
 }
 
-/// The GPU for claims that include what it adds. Turns need no charge of their own: what a group is taken to
-/// last, and with it all that is paid from `etpf`, has its switches in it ([`Config::conservative`]).
+/// The GPU for claims that include what it adds. Turns need no charge of their own: all that is paid from `etpf`
+/// has its switches in it ([`Config::conservative`]). Only a group that goes on after its app was displaced has one
+/// on top.
 pub fn gpu(config: &Config) -> Gpu {
-    let lead = config.per_group() + config.per_frame();
+    let lead = config.margins.turnaround() + config.gpu.switch();
     Gpu { order: Order::InOrder { per_group: Span::ZERO, per_frame: Span::ZERO }, lead, foreign: None }
 }
 

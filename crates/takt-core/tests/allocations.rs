@@ -111,7 +111,8 @@ fn a_flood_of_refusals_is_counted_and_takes_no_memory() {
 
 #[test]
 fn nothing_is_allocated_after_construction() {
-    let executions = [Gpu::InOrder, Gpu::Preemptive, Gpu::TURNS];
+    let switches = Gpu::TimeShared { slice: Span::from_us(500), switch: Span::from_us(160) };
+    let executions = [Gpu::InOrder, Gpu::Preemptive, Gpu::TURNS, switches];
     for (name, execution) in policy::NAMES.iter().flat_map(|name| executions.map(|kind| (name, kind))) {
         let policy: Box<dyn Policy> = policy::by_name(name).expect("listed policies exist");
         let config = Config { apps_max: APPS, gpu: execution, ..Config::default() };

@@ -266,6 +266,9 @@ impl Policy for Eager {
     }
 }
 
+/// A GPU on which a change of contexts costs something.
+const SWITCHES: Gpu = Gpu::TimeShared { slice: Span::from_us(500), switch: Span::from_us(160) };
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -274,10 +277,10 @@ proptest! {
         ops in proptest::collection::vec(op(Just(Clock::default())), 1..120),
         mpcg in 1u32..8,
         exact in any::<bool>(),
-        in_turn in any::<bool>(),
+        in_turn in 0usize..3,
     ) {
         let margins = if exact { Margins::NONE } else { Margins::default() };
-        let execution = if in_turn { Gpu::TURNS } else { Gpu::InOrder };
+        let execution = [Gpu::InOrder, Gpu::TURNS, SWITCHES][in_turn];
         let config = Config { gpu: execution, ..config(mpcg, margins) };
         let mut fast = Driver::new(config, Box::new(Timeline::new()));
         let mut slow = Driver::new(config, Box::new(Timeline::with_full_lookahead()));
@@ -295,6 +298,7 @@ proptest! {
             Just(Gpu::InOrder),
             Just(Gpu::Preemptive),
             Just(Gpu::TURNS),
+            Just(SWITCHES),
         ],
         mpcg in 1u32..8,
     ) {
@@ -314,7 +318,7 @@ proptest! {
     fn invariants_hold_when_much_happens_at_once(
         batches in proptest::collection::vec(proptest::collection::vec(op(any_clock()), 1..12), 1..20),
         name in proptest::sample::select(policy::NAMES),
-        execution in prop_oneof![Just(Gpu::InOrder), Just(Gpu::Preemptive), Just(Gpu::TURNS)],
+        execution in prop_oneof![Just(Gpu::InOrder), Just(Gpu::Preemptive), Just(Gpu::TURNS), Just(SWITCHES)],
         mpcg in 1u32..8,
     ) {
         let policy = policy::by_name(name).expect("listed policies exist");

@@ -345,8 +345,8 @@ impl Engine {
             Action::Dispatch { app, group, reserved, .. } => {
                 // What it could not be told before.
                 self.inform(now, app);
-                // What was added for errors and switches is not for more commands.
-                let credit = self.scheduler.config().predicted_within(reserved);
+                // What was added for errors is not for more commands.
+                let credit = self.scheduler.config().margins.predicted_within(reserved);
                 match self.seat_mut(app).map(|seat| seat.grant(now, group, credit)) {
                     Some(Ok(())) => {}
                     Some(Err(fault)) => self.dismiss(now, app, Some(fault)),

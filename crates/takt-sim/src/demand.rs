@@ -1,16 +1,16 @@
 //! What a frame of a workload may need, to be compared with what its app reserves.
 
-use takt_core::{Config, Estimate, GroupKind, Margins, Span};
+use takt_core::{Charge, Config, Estimate, GroupKind, Margins, Span};
 
 use crate::model::{AppSpec, CostDist, Prediction, Work};
 
 /// The most that a frame of `app` may need in the terms of the schedulability test: conservative
-/// predictions of its groups, the dispatch delay of each, and that of the first. `None` if a
-/// prediction has no bound. Phases of the workload, and what a history adds for switches between apps,
-/// are not considered.
+/// predictions of its groups, the dispatch delay of each, and that of the first; and the changes of
+/// contexts that the frame pays for. `None` if a prediction has no bound. Phases of the workload, and
+/// what a history adds for switches between apps, are not considered.
 pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
     let per_group = config.per_group();
-    let group = |estimate: Estimate| config.conservative(estimate) + per_group;
+    let group = |estimate: Estimate| config.conservative(estimate, Charge::Stays) + per_group;
     // A swap that gives a live GPU nothing to do is no group.
     let swap_of = |cost: Span, estimate: Estimate| {
         let idle = config.gpu.is_time_shared() && cost == Span::ZERO && estimate.span() == Span::ZERO;
@@ -47,7 +47,7 @@ pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
             })
             .try_fold(Span::ZERO, |most, frame| frame.map(|frame| most.max(frame)))?,
     };
-    Some(groups + config.per_frame())
+    Some(groups + config.gpu.switches(Span::ZERO, Charge::Enters) + config.per_frame())
 }
 
 /// Whether a group of `app` may run longer than its conservative prediction.

@@ -22,7 +22,7 @@ mod mixed;
 mod shrink;
 mod watch;
 
-use takt_core::{AppId, Span, Stride, Time};
+use takt_core::{AppId, Gpu, Span, Stride, Time};
 
 pub use coverage::Coverage;
 pub use draw::draw;
@@ -114,19 +114,25 @@ pub struct Checked {
     pub violation: Option<Violation>,
     /// What the offline test covers.
     pub coverage: Coverage,
+    /// How long contexts keep the GPU, if they take turns.
+    pub slice: Option<Span>,
 }
 
 /// Draws and tests case number `index`.
 pub fn check(options: &Options, index: u64) -> Checked {
     let case = draw(options, index);
     let coverage = Coverage::of(&case);
+    let slice = match case.scenario.config.gpu {
+        Gpu::TimeShared { slice, .. } => Some(slice),
+        _ => None,
+    };
     let (event_hash, miss) = play(&case);
     let violation = miss.and_then(|_| {
         let case = shrink(case);
         let (app, deadline) = first_miss(&case)?;
         Some(Violation { index, case, app, deadline })
     });
-    Checked { event_hash, violation, coverage }
+    Checked { event_hash, violation, coverage, slice }
 }
 
 /// The first deadline that an app of the protected set misses.
@@ -186,7 +192,7 @@ mod tests {
                 for group in groups.iter() {
                     let predicted = Estimate::new(group.predicted.expect("everything is predicted"));
                     assert!(
-                        group.cost + config.gpu.switches(group.cost) <= config.conservative(predicted),
+                        group.cost <= config.margins.conservative(predicted),
                         "case {index} {}",
                         app.name
                     );
@@ -258,10 +264,27 @@ mod tests {
         assert!(broken.count() > 10);
     }
 
+    /// Where protected apps wait for each other, the GPU stands still before a frame and behind it.
+    #[test]
+    fn the_way_back_must_be_reserved() {
+        let options = Options { gpu: TIME_SHARED, ..Options::default() };
+        let broken = (0..600).filter(|index| {
+            let mut case = draw(&options, *index);
+            let config = &case.scenario.config;
+            let extra = config.per_frame().saturating_sub(Span::from_ns(1));
+            for app in &mut case.scenario.apps {
+                lengthen_swaps(app, extra);
+            }
+            first_miss(&case).is_some()
+        });
+        assert!(broken.count() > 10);
+    }
+
     fn lengthen_swaps(app: &mut AppSpec, extra: Span) {
         if let Work::Recorded(groups) = &app.work {
             let longer = groups.iter().map(|group| {
-                let by = if group.kind == GroupKind::Swap { extra } else { Span::ZERO };
+                let swaps = group.kind == GroupKind::Swap && group.predicted != Some(Span::ZERO);
+                let by = if swaps { extra } else { Span::ZERO };
                 let predicted = group.predicted.map(|predicted| predicted + by);
                 RecordedGroup { cost: group.cost + by, predicted, ..*group }
             });

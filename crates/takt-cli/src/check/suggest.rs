@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use takt_core::analysis::contracts::{Claim, Kind};
 use takt_core::analysis::frames::{self, Demand};
-use takt_core::{Config, DisplayId, Gpu, Span, contract};
+use takt_core::{Config, DisplayId, Span, contract};
 
 use super::{AppVerdict, ContractKind, Together, judge_apps, us};
 
@@ -33,8 +33,6 @@ pub(crate) enum Change {
     Stagger,
     /// The longest group of a protected app.
     GroupMax,
-    /// How long a context keeps the GPU.
-    Slice,
 }
 
 /// The phases that leave most slack.
@@ -85,7 +83,6 @@ pub(super) fn all(judged: &Judged<'_>, stagger: &Stagger) -> Vec<Suggestion> {
         out.extend(staggered(judged.verdicts, stagger));
         out.extend(group_max(judged));
     }
-    out.extend(longer_slices(judged));
     out
 }
 
@@ -163,24 +160,5 @@ fn group_max(judged: &Judged<'_>) -> Option<Suggestion> {
         value_us: Some(us(longest)),
         covered: covered_with(&shorter, apps),
         text: format!("groups of at most {} us (group_max): all contracts hold", longest.as_us()),
-    })
-}
-
-/// What turns of twice the length would do.
-fn longer_slices(judged: &Judged<'_>) -> Option<Suggestion> {
-    let Judged { config, apps, verdicts, .. } = *judged;
-    let Gpu::TimeShared { slice, switch } = config.gpu else { return None };
-    let slice = slice.times(2);
-    let longer = Config { gpu: Gpu::TimeShared { slice, switch }, ..*config };
-    let (now, then) = (covered(verdicts), covered_with(&longer, apps));
-    Some(Suggestion {
-        change: Change::Slice,
-        app: None,
-        value_us: Some(us(slice)),
-        covered: then,
-        text: match then == now {
-            true => format!("turns of {} us cover as many apps as now", slice.as_us()),
-            false => format!("turns of {} us cover {then} apps in place of {now}", slice.as_us()),
-        },
     })
 }

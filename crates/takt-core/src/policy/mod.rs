@@ -84,6 +84,12 @@ pub trait Policy: Send + core::fmt::Debug {
         false
     }
 
+    /// Whether it lets a protected app wait for another one where [`crate::scheduler::Turn::waits_for`] says so,
+    /// and protected apps go by their due dates: then they pay for few changes of contexts.
+    fn keeps_apart(&self) -> bool {
+        false
+    }
+
     /// How long the group that was picked last could have been, and still been picked.
     fn room(&self) -> Span {
         Span::ZERO

@@ -28,13 +28,15 @@ impl Scheduler {
         let Some(waiting) = queue.find_mut(group) else {
             return self.refuse(app, Some(group), Refusal::UnknownGroup);
         };
-        waiting.head.conservative = self.config.conservative(estimate);
+        let length = self.config.margins.conservative(estimate);
+        (waiting.head.length, waiting.head.conservative) = (length, length);
         waiting.head.optimistic = self.config.margins.optimistic(estimate);
         let lane = &mut self.lanes[index];
         lane.head = queue.front().map(|front| front.head);
         // Its target may have moved on because it was said to be longer.
         lane.target = lane.due.max(lane.period_at(self.now));
         self.account_again(index);
+        self.charge_again(index);
     }
 
     /// Sums up the front frame of the lane at `index` anew.

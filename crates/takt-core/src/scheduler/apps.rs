@@ -34,7 +34,7 @@ impl Scheduler {
         let slot = &mut self.slots[app.index()];
         slot.frames = Frames::starting_at(target);
         slot.jobs.reset(&params);
-        slot.exiting = false;
+        (slot.exiting, slot.open) = (false, false);
         slot.queue.clear();
         slot.ends.clear();
         slot.priority = params.priority;

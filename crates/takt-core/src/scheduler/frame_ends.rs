@@ -105,6 +105,7 @@ impl Scheduler {
         let lane = &mut self.lanes[index];
         let behind = slot.last;
         slot.jobs.close();
+        slot.open = false;
         slot.ends.waiting.push_back(FrameEnd { behind, since: self.now, due: Time::NEVER });
         if let Some(last) = slot.queue.back_mut() {
             lane.batches += u32::from(!last.ends_batch());

@@ -136,7 +136,9 @@ impl Scheduler {
             return self.refuse(app, Some(group), Refusal::QueueFull);
         }
         let head = Head {
-            conservative: self.config.conservative(estimate),
+            length: self.config.margins.conservative(estimate),
+            first: false,
+            conservative: self.config.margins.conservative(estimate),
             optimistic: self.config.margins.optimistic(estimate),
             order,
             submitted,

@@ -25,8 +25,12 @@ impl Scheduler {
             return self.refuse(app, Some(group), Refusal::QueueFull);
         }
         let margins = &self.config.margins;
+        let length = margins.conservative(estimate);
+        let first = !core::mem::replace(&mut slot.open, !kind.ends_frame());
         let head = Head {
-            conservative: self.config.conservative(estimate),
+            length,
+            first,
+            conservative: self.charged(index, length, first),
             optimistic: margins.optimistic(estimate),
             order: self.submissions,
             submitted: self.now,
@@ -34,6 +38,7 @@ impl Scheduler {
             preempted: false,
         };
         let waiting = Waiting { group, head, ends_frame: kind.ends_frame() };
+        let slot = &mut self.slots[app.index()];
         slot.last = self.submissions;
         self.submissions += 1;
         slot.exiting = kind == GroupKind::Exit;
@@ -83,6 +88,7 @@ impl Scheduler {
         while self.waiting > 0 && (self.has_place() || self.has_spare_place()) {
             self.untold = true;
             self.stats.runs += 1;
+            self.tell_turns();
             let context = self.context();
             match self.policy.choose(&context, &mut self.lanes) {
                 Some(index) if !self.guard_choice(index) => break,
@@ -152,18 +158,19 @@ impl Scheduler {
         let Some(front) = self.slots[app.index()].queue.front() else {
             return self.break_off(Invariant::Head, Some(app));
         };
-        let reserved = self.stretched(lane, &front.head);
+        let (length, runs) = self.stretched(lane, &front.head);
         self.actions.push(Action::Dispatch {
             app: lane.app,
             group: front.group,
             target: lane.target,
             start: context.ready_c,
-            reserved,
+            reserved: length,
         });
         let due = self.policy.dispatched(context, &self.lanes, index);
         if let Some(mut flying) = self.take_front(index) {
-            flying.conservative.runs = reserved;
+            flying.conservative.runs = runs;
             flying.due = due.unwrap_or(flying.due);
+            self.takes_turn(&flying);
             self.in_flight.push(flying);
             let lane = &mut self.lanes[index];
             if self.config.gpu.is_time_shared() {
@@ -174,15 +181,19 @@ impl Scheduler {
         self.guard_places(app);
     }
 
-    /// How long the group may be that is about to be dispatched: what was asked for, or more of it
-    /// where more is of use to nobody else.
-    fn stretched(&self, lane: &Lane, head: &Head) -> Span {
+    /// How long the group may be that is about to be dispatched, without and with switches: what was asked for,
+    /// or more of it where more is of use to nobody else.
+    fn stretched(&self, lane: &Lane, head: &Head) -> (Span, Span) {
         let stretch = self.config.tuning.stretch;
+        if lane.protected && self.excludes() {
+            return (head.length, head.length + lane.turn.enters);
+        }
         if lane.has_budget() || lane.protected || head.kind != GroupKind::Draw || head.conservative >= stretch
         {
-            return head.conservative;
+            return (head.length, head.conservative);
         }
-        head.conservative.max(self.policy.room().min(stretch))
+        let runs = head.conservative.max(self.policy.room().min(stretch));
+        (self.config.gpu.without_switches(runs).max(head.length), runs)
     }
 
     /// The first waiting group of a lane leaves its queue for the GPU.
@@ -201,6 +212,7 @@ impl Scheduler {
             group,
             app: lane.app,
             generation: slot.generation,
+            alone: lane.protected,
             head,
             dispatched: self.now,
             conservative: Bound { arrives: self.now + margins.dispatch_upper, runs: head.conservative },
@@ -266,6 +278,7 @@ impl Scheduler {
         let per_group = self.config.per_group();
         let before = flying.head;
         let head = Head {
+            length: left(before.length, ran),
             conservative: left(before.conservative, ran),
             optimistic: left(before.optimistic, ran),
             preempted: true,
@@ -311,9 +324,13 @@ impl Scheduler {
         let Some(position) = self.in_flight.position(group) else {
             return self.complete_taken_back(group, finished, cost, frames);
         };
+        let ended_last = self.in_flight.all_ended_by(finished);
         let finished = self.in_flight.plausible_end(position, finished, self.now);
         if self.config.gpu.is_time_shared() {
             if let Some(flying) = self.in_flight.remove(position, finished) {
+                if ended_last {
+                    self.is_back(&flying);
+                }
                 self.stats.completed += 1;
                 self.ended(flying, Some(finished), cost.span(), frames);
             }
@@ -376,6 +393,7 @@ impl Scheduler {
         if frames > 0 {
             // What is waiting belongs to a frame of its own.
             lane.front = slot.queue.front_ledger(self.config.per_group());
+            self.begins_with_front(index);
         }
         self.finish_within(index, ended.finished, frames);
         if kind == GroupKind::Exit {

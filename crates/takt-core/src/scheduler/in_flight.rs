@@ -27,6 +27,8 @@ pub(super) struct Flying {
     pub(super) app: AppId,
     /// Tells an app from an earlier one in the same slot.
     pub(super) generation: u32,
+    /// It was dispatched as one of a protected app, and pays for no other one beside it.
+    pub(super) alone: bool,
     pub(super) head: Head,
     pub(super) dispatched: Time,
     pub(super) conservative: Bound,
@@ -54,6 +56,8 @@ pub(super) struct InFlight {
     optimistic: Chain,
     /// Groups may end in any order.
     any_order: bool,
+    /// What a change of contexts costs.
+    switch: Span,
     /// See [`Tuning::late_after`](crate::Tuning::late_after).
     late_after: Span,
     /// See [`Tuning::unknown_runs_max`](crate::Tuning::unknown_runs_max).
@@ -75,6 +79,7 @@ impl InFlight {
             conservative: Chain::default(),
             optimistic: Chain::default(),
             any_order: config.gpu.is_time_shared(),
+            switch: config.gpu.switch(),
             late_after: config.tuning.late_after,
             unknown_runs_max: config.tuning.unknown_runs_max,
         }
@@ -82,6 +87,10 @@ impl InFlight {
 
     pub(super) fn len(&self) -> usize {
         self.groups.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Flying> {
+        self.groups.iter()
     }
 
     /// Forgets all of them.
@@ -114,6 +123,12 @@ impl InFlight {
         self.groups.iter().map(|flying| flying.late_from).filter(|at| *at > now).min()
     }
 
+    /// From when on nobody waits for any of them: all should have been over before. Groups that were dispatched
+    /// later may have made others late.
+    pub(super) fn all_late_from(&self) -> Option<Time> {
+        (!self.groups.is_empty()).then(|| self.conservative.last + self.late_after)
+    }
+
     /// Whether a group of that app is in flight that came no later than the one of that
     /// [order](Head::order).
     pub(super) fn has_until(&self, app: AppId, generation: u32, order: u64) -> bool {
@@ -138,6 +153,11 @@ impl InFlight {
         self.groups.iter().position(|flying| flying.group == group)
     }
 
+    /// Whether all groups whose end is known ended by then.
+    pub(super) fn all_ended_by(&self, time: Time) -> bool {
+        self.idle_since <= time
+    }
+
     /// The end that the group at `position` can have had, if `finished` is reported at `now`: not
     /// before it was dispatched, nor before the group that ended last.
     pub(super) fn plausible_end(&self, position: usize, finished: Time, now: Time) -> Time {
@@ -155,7 +175,9 @@ impl InFlight {
         let flying = self.groups.remove(position)?;
         self.idle_since = self.idle_since.max(finished);
         let all_done = self.conservative.last;
-        self.rebuild();
+        // The way back from it was part of its charge.
+        let goes_on = self.groups.iter().any(|other| other.app != flying.app);
+        self.rebuild(if goes_on { self.switch } else { Span::ZERO });
         // An end that is over was none.
         if self.any_order && all_done > finished {
             self.conservative.last = self.conservative.last.min(all_done);
@@ -177,7 +199,7 @@ impl InFlight {
             ran = now.since(begun);
             self.idle_since = self.idle_since.max(now);
         }
-        self.rebuild();
+        self.rebuild(Span::ZERO);
         Some((flying, ran))
     }
 
@@ -186,9 +208,10 @@ impl InFlight {
         self.groups.front().map_or(self.idle_since, |flying| self.idle_since.max(flying.dispatched))
     }
 
-    fn rebuild(&mut self) {
+    /// Predicts all ends anew, if what is in flight can go on after `change`.
+    fn rebuild(&mut self, change: Span) {
         for (count, next) in self.groups.iter().enumerate() {
-            extend(&mut self.conservative, self.idle_since, next.conservative, count + 1);
+            extend(&mut self.conservative, self.idle_since + change, next.conservative, count + 1);
             extend(&mut self.optimistic, self.idle_since, next.optimistic, count + 1);
         }
     }

@@ -49,6 +49,8 @@ pub struct Lane {
     pub front: Ledger,
     /// The first waiting group.
     pub head: Option<Head>,
+    /// How its next group gets to the GPU, where protected apps have it one at a time.
+    pub turn: Turn,
     /// How many of its groups wait.
     pub waiting: u32,
     /// How many of those end a batch: by their kind ([`GroupKind::ends_batch`]), or with their frame.
@@ -78,6 +80,7 @@ impl Lane {
             on_gpu_due: None,
             front: Ledger::default(),
             head: None,
+            turn: Turn::default(),
             waiting: 0,
             batches: 0,
             hold: None,
@@ -194,10 +197,29 @@ impl Ledger {
     }
 }
 
+/// How the next group of a protected app gets to a GPU that protected apps have one at a time.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Turn {
+    /// Another protected app has groups in flight; these come first.
+    pub waits_for: Option<AppId>,
+    /// What it costs that what this app displaces goes on, unless the frame has paid for it.
+    pub disturbs: Span,
+    /// What the way back of this app itself costs.
+    pub checked: Span,
+    /// What the frame is owed besides its groups.
+    pub owed: Span,
+    /// What the change to it costs once it is dispatched.
+    pub(super) enters: Span,
+}
+
 /// The first waiting group of an app.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// Conservative prediction (`predC`).
+    /// Conservative prediction (`predC`) without switches.
+    pub length: Span,
+    /// It is the first one of its frame.
+    pub first: bool,
+    /// Conservative prediction, with the switches that it pays for.
     pub conservative: Span,
     /// Optimistic prediction (`predO`).
     pub optimistic: Span,

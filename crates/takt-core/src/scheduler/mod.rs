@@ -15,11 +15,12 @@ mod protect;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-pub use lane::{Head, Lane, Ledger};
+pub use lane::{Head, Lane, Ledger, Turn};
 
 use actions::Actions;
 use frame_ends::FrameEnds;
@@ -27,6 +28,7 @@ use frames::Frames;
 use in_flight::InFlight;
 use jobs::Jobs;
 use queue::Queue;
+use turns::Turns;
 
 use crate::analysis::contracts::{Claim, Workspace};
 use crate::app::{AppId, Priority};
@@ -68,6 +70,7 @@ pub struct Scheduler {
     /// Everything else about an app, by slot number.
     slots: Vec<Slot>,
     in_flight: InFlight,
+    turns: Turns,
     /// What apps claim, while it is looked at.
     claims: Vec<Claim>,
     workspace: Workspace,
@@ -130,6 +133,8 @@ struct Slot {
     ends: FrameEnds,
     frames: Frames,
     jobs: Jobs,
+    /// The app has submitted a group of a frame that has not ended.
+    open: bool,
     exiting: bool,
 }
 
@@ -148,6 +153,7 @@ impl Scheduler {
             ends: FrameEnds::new(),
             frames: Frames::default(),
             jobs: Jobs::new(),
+            open: false,
             exiting: false,
         };
         let mut scheduler = Self {
@@ -161,6 +167,7 @@ impl Scheduler {
             focus: None,
             slots: (0..config.apps_max).map(|_| slot()).collect(),
             in_flight: InFlight::new(&config),
+            turns: Turns::default(),
             claims: Vec::with_capacity(config.apps_max as usize),
             workspace: Workspace::for_claims(config.apps_max as usize),
             surplus: 0,
@@ -238,7 +245,7 @@ impl Scheduler {
         let ahead = |at: &Time| self.has_work() && (*at > self.now || self.undecided);
         let policy = self.policy.timeout().filter(ahead);
         let late = self.in_flight.next_late(self.now).filter(|_| self.waits_for_a_place());
-        overdue.into_iter().chain(vsync).chain(policy).chain(late).min()
+        overdue.into_iter().chain(vsync).chain(policy).chain(late).chain(self.all_late()).min()
     }
 
     /// Another policy decides from now on; returns the one before it. Nothing is allocated if the
@@ -246,6 +253,7 @@ impl Scheduler {
     pub fn replace_policy(&mut self, policy: Box<dyn Policy>) -> Box<dyn Policy> {
         let before = core::mem::replace(&mut self.policy, policy);
         self.introduce_policy();
+        (0..self.lanes.len()).for_each(|index| self.charge_again(index));
         self.surplus = self.places();
         self.undecided = true;
         before
@@ -304,8 +312,9 @@ impl Scheduler {
     /// Moves the clock and does what became due; says whether anything did.
     fn advance(&mut self, now: Time) -> bool {
         let waited = self.waits_for_a_place();
+        let all_late = self.all_late();
         self.now = self.now.max(now);
-        let mut due = false;
+        let mut due = all_late.is_some_and(|at| at <= self.now);
         if self.now >= self.next_vsync {
             self.enter_period();
             due = true;
@@ -327,6 +336,12 @@ impl Scheduler {
     fn waits_for_a_place(&self) -> bool {
         let in_turn = self.config.gpu.is_time_shared();
         in_turn && self.waiting > 0 && self.places() >= self.config.mpcg as usize
+    }
+
+    /// From when on no protected app waits for another one that has groups in flight, if that is to come.
+    fn all_late(&self) -> Option<Time> {
+        let late = self.in_flight.all_late_from().filter(|_| self.waiting > 0 && self.excludes());
+        late.filter(|at| *at > self.now)
     }
 
     /// Whether there is anything a policy could decide about.

@@ -10,14 +10,19 @@ impl Scheduler {
     /// Finds the protected apps anew, after any change of apps, parameters or displays.
     pub(super) fn protect(&mut self) {
         self.claims.clear();
-        let has_contract = |lane: &&mut Lane| contract::has_contract(&params(lane));
         for lane in self.lanes.iter().map(params).filter(contract::has_contract) {
             self.claims.push(contract::claim(&lane, &self.config));
         }
         let covered = contract::covered_in(&self.claims, &self.config, &mut self.workspace);
-        self.lanes.iter_mut().for_each(|lane| lane.protected = false);
-        for lane in self.lanes.iter_mut().filter(has_contract).take(covered) {
-            lane.protected = true;
+        let mut left = covered;
+        for index in 0..self.lanes.len() {
+            let lane = &mut self.lanes[index];
+            let counts = contract::has_contract(&params(lane));
+            let before = core::mem::replace(&mut lane.protected, counts && left > 0);
+            left -= usize::from(lane.protected);
+            if lane.protected != before {
+                self.charge_again(index);
+            }
         }
     }
 }

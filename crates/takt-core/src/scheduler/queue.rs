@@ -27,6 +27,8 @@ impl Waiting {
 const VACANT: Waiting = Waiting {
     group: GroupId(0),
     head: Head {
+        length: Span::ZERO,
+        first: false,
         conservative: Span::ZERO,
         optimistic: Span::ZERO,
         order: 0,
@@ -95,6 +97,11 @@ impl Queue {
     pub(super) fn back_mut(&mut self) -> Option<&mut Waiting> {
         let last = self.len.checked_sub(1)?;
         Some(&mut self.ring[(self.first + last) % PLACES])
+    }
+
+    /// The waiting group at that position.
+    pub(super) fn get_mut(&mut self, position: usize) -> Option<&mut Waiting> {
+        (position < self.len).then(|| &mut self.ring[(self.first + position) % PLACES])
     }
 
     /// The waiting group of that number.

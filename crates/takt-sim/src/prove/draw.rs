@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use takt_core::analysis::frames::{Demand, cycle, headroom, is_schedulable, is_schedulable_staggered};
 use takt_core::{
-    AppParams, Clock, Config, Estimate, Gpu, GroupKind, Margins, Priority, Refresh, Service, Span, Stride,
-    Time,
+    AppParams, Charge, Clock, Config, Estimate, Gpu, GroupKind, Margins, Priority, Refresh, Service, Span,
+    Stride, Time,
 };
 
 use super::{Case, Execution, Options, mixed};
@@ -200,7 +200,10 @@ fn draw_margins(rng: &mut Rng) -> Margins {
 
 /// Least budget for which a frame of one group fits.
 pub(super) fn etpf_min(config: &Config) -> Span {
-    config.conservative(Estimate::default()) + config.per_group() + config.per_frame() + Span::from_ns(2)
+    config.conservative(Estimate::default(), Charge::Enters)
+        + config.per_group()
+        + config.per_frame()
+        + Span::from_ns(2)
 }
 
 /// A schedulable set, often just below the limit.
@@ -261,9 +264,8 @@ fn draw_protected(set: &[Wanted], config: &Config, rng: &mut Rng) -> Vec<AppSpec
         let mut groups = Vec::new();
         for _ in 0..rng.between(1, 4) {
             groups.extend(match mixed::server(&wanted.params) {
-                // Each group of a server pays as if none were in flight beside it.
-                Some(reserve) => draw_frame(reserve.budget, &Config { mpcg: 1, ..*config }, rng),
-                None => draw_frame(wanted.params.etpf, config, rng),
+                Some(reserve) => draw_frame(reserve.budget, Pays::per_group(config), config, rng),
+                None => draw_frame(wanted.params.etpf, Pays::per_frame(config), config, rng),
             });
         }
         let mut app = app(format!("protected-{number}"), wanted.params, groups, config);
@@ -275,19 +277,40 @@ fn draw_protected(set: &[Wanted], config: &Config, rng: &mut Rng) -> Vec<AppSpec
     apps
 }
 
-/// A frame that uses at most `etpf`, all delays included, and mostly all of it.
-fn draw_frame(etpf: Span, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> {
-    let per_group = config.per_group();
-    let budget = etpf.saturating_sub(config.per_frame());
-    let least = config.conservative(Estimate::default()) + per_group + Span::from_ns(2);
-    let least = least.max(grain(config));
+/// What frames and their groups pay besides their length.
+#[derive(Clone, Copy)]
+struct Pays {
+    frame: Span,
+    group: Span,
+}
+
+impl Pays {
+    fn per_frame(config: &Config) -> Self {
+        let enters = config.gpu.switches(Span::ZERO, Charge::Enters);
+        Self { frame: config.per_frame() + enters, group: config.per_group() }
+    }
+
+    /// Each group of a server pays as if it came alone.
+    fn per_group(config: &Config) -> Self {
+        let enters = config.gpu.switches(Span::ZERO, Charge::Enters);
+        Self { frame: Span::ZERO, group: config.per_arrival() + enters }
+    }
+}
+
+/// A frame that uses at most `etpf`, all that it pays included, and mostly all of it.
+fn draw_frame(etpf: Span, pays: Pays, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> {
+    let per_group = pays.group;
+    let budget = etpf.saturating_sub(pays.frame);
+    let least = config.conservative(Estimate::default(), Charge::Stays) + per_group + Span::from_ns(2);
+    let least = least.max(grain(config)).min(budget);
     let most = (budget.as_ns() / least.as_ns().max(1)).clamp(1, 40);
     let count = match rng.between(0, 3) {
         0 => 1,
         1 => most,
         _ => rng.between(1, most.min(6)),
     };
-    let longest = config.tuning.group_max + per_group;
+    let enters = config.gpu.switches(Span::ZERO, Charge::Enters);
+    let longest = config.tuning.group_max.saturating_sub(enters) + per_group;
     let count = count.max((budget.as_ns() / longest.as_ns().max(1) + 1).min(most));
     let mut left = budget.saturating_sub(least.times(count));
     let mut groups = Vec::new();
@@ -303,11 +326,9 @@ fn draw_frame(etpf: Span, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> 
     groups
 }
 
-/// A group whose conservative prediction, switches included, is at most `room`, and that takes all of it or
-/// less.
+/// A group whose conservative prediction is at most `room`, and that takes all of it or less.
 fn group_within(room: Span, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {
     let margins = &config.margins;
-    let room = without_switches(room, config);
     let mut predicted = room.scaled(1000, margins.upper_permille).saturating_sub(margins.fixed);
     while margins.conservative(Estimate::new(predicted)) > room && predicted > Span::ZERO {
         predicted = predicted.saturating_sub(Span::from_ns(1));
@@ -320,17 +341,6 @@ fn group_within(room: Span, kind: GroupKind, config: &Config, rng: &mut Rng) -> 
         _ => longest,
     };
     RecordedGroup { delay: Span::ZERO, kind, cost, predicted: Some(predicted), make: Span::ZERO }
-}
-
-/// The longest group that takes `room` at most with its switches.
-fn without_switches(room: Span, config: &Config) -> Span {
-    let (mut fits, mut too_long) = (0, room.as_ns() + 1);
-    while too_long - fits > 1 {
-        let length = Span::from_ns(fits + (too_long - fits) / 2);
-        let part = if length + config.gpu.switches(length) <= room { &mut fits } else { &mut too_long };
-        *part = length.as_ns();
-    }
-    Span::from_ns(fits)
 }
 
 fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Config) -> AppSpec {
@@ -409,7 +419,8 @@ fn draw_params(options: &Options, config: &Config, rng: &mut Rng) -> AppParams {
 }
 
 fn load_group(longest_us: u64, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {
-    let room = Span::from_us(rng.between(1, longest_us)).max(config.conservative(Estimate::default()));
+    let least = config.conservative(Estimate::default(), Charge::Stays);
+    let room = Span::from_us(rng.between(1, longest_us)).max(least);
     let mut group = group_within(room, kind, config, rng);
     group.delay = rounded(Span::from_us(rng.between(0, 3) * rng.between(0, 500)), config);
     group

@@ -15,7 +15,25 @@
 //! * **It takes** that groups of one app run in order; that the next group of a frame is there when
 //!   the one before is dispatched, except for gaps; that apps without a promise take no places from
 //!   those with one; and that "late anyway" is judged without these charges.
-//! * **Turns.** A turn costs one switch, and a group that runs for c needs ⌈c / slice⌉ turns.
+//! * **Turns**, if all groups may be in flight together ([`Order::TimeShared`]): a turn costs one switch, and a
+//!   group that runs for c needs ⌈c / slice⌉ turns.
+//! * **Turns under `timeline`** ([`crate::Charge`]). There a frame pays for two switches, however many groups it
+//!   has and however short slices are, since the scheduler keeps two rules. (a) A group of a protected app
+//!   enters only if nothing of another protected app is in flight. (b) No protected app goes before the one that
+//!   is due first, even if that one is held. Why two are enough: take all turns in their order; a switch is paid
+//!   where neighbours are of different apps.
+//!   1. One of them is a turn of an app that is not protected. Such a turn ends when its channel is dry or after a
+//!      slice, so a group of length c has ⌈c / slice⌉ of them, and pays two switches for each: to it, and
+//!      from it to whoever follows. What follows has that switch on its account once the group is over.
+//!   2. Both are turns of protected apps, A and then B. By (a) all of A was over when B was dispatched. Either B
+//!      begins a frame, which pays. Or B goes on with one; then by (b) frames that are due earlier displaced
+//!      it, and the first of these pays for the way back, as in any analysis of EDF.
+//!   3. Both are of the same app: no switch, whether a slice has ended or not.
+//!
+//!   At a change between protected apps, the GPU also stands still for a turnaround. `per_frame` has one more of
+//!   them than in order: one before the frame, one when what it displaced goes on. A group that goes on has the way
+//!   back on top of its length, so the blocking has it, too. Work of a protected app beyond its promise pays for
+//!   both changes whenever it displaces another one, out of slack.
 
 use super::{Claim, Kind};
 use crate::config::Margins;

@@ -153,5 +153,5 @@ fn is_promised(server: &Server, head: &Head, config: &Config) -> bool {
 
 /// What a group takes of the budget of a server: each may find the GPU idle, and wait for its way there.
 fn charge(head: &Head, config: &Config) -> Span {
-    head.conservative + config.margins.turnaround()
+    head.conservative + config.per_arrival()
 }

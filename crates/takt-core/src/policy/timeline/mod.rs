@@ -37,7 +37,7 @@ use super::{Context, Ended, Policy};
 use crate::app::AppId;
 use crate::config::Config;
 use crate::event::Hold;
-use crate::scheduler::{Head, Lane};
+use crate::scheduler::{Head, Lane, Turn};
 use crate::time::{Span, Time};
 use accounts::{Accounts, Standing};
 use board::{Board, FOREVER, Free, TooNarrow, ns};
@@ -127,6 +127,8 @@ struct Pass<'a> {
     ready: Ready,
     clearance: Clearance,
     best: Option<Best>,
+    /// The protected group that is due first, where no other one may go before it.
+    first: Option<Best>,
     widest: bool,
     /// What was free for all before, at most.
     at_most: i64,
@@ -154,6 +156,7 @@ impl<'a> Pass<'a> {
             ready: Ready::new(context),
             clearance: Clearance::new(context),
             best: None,
+            first: None,
             widest,
             at_most: FOREVER,
             first_due: FOREVER,
@@ -207,6 +210,7 @@ impl Timeline {
             self.promised[index] = (lanes[index].protected || self.accounts.servers.any())
                 && self.consider(&mut pass, lanes, index, true)?;
         }
+        self.keep_order(&mut pass, lanes)?;
         for index in 0..lanes.len() {
             if !self.promised[index] {
                 self.consider(&mut pass, lanes, index, false)?;
@@ -245,7 +249,7 @@ impl Timeline {
     fn is_feasible(&mut self, pass: &Pass<'_>) -> Result<bool, Again> {
         let ready = pass.ready.conservative;
         let free = self.board.free_for_all(ready, pass.widest)?;
-        Ok(free.until >= ready - self.sizes.per_group.as_signed_ns())
+        Ok(free.until >= ready - self.sizes.under_way.as_signed_ns())
     }
 
     /// Notes until when the GPU may be busy for the promises of more important apps, which are on the board by
@@ -278,7 +282,8 @@ impl Timeline {
     fn standing(&self, context: &Context, lanes: &[Lane], index: usize, head: &Head) -> Standing {
         let lane = &lanes[index];
         let protected = lane.is_protected_now() && head.conservative <= self.sizes.group_max;
-        let framed = Standing { due: self.frames[index].due, protected, contract: index, hops: 0, rests: None };
+        let framed =
+            Standing { due: self.frames[index].due, protected, contract: index, hops: 0, rests: None };
         if lane.has_budget() || !self.accounts.servers.any() {
             return self.slighted(framed);
         }
@@ -307,8 +312,13 @@ impl Timeline {
             return Ok(false);
         }
         let lane = &lanes[index];
+        if pass.context.config.gpu.excludes() && self.is_paid(lane, index, &standing) {
+            note_first(pass, lane, index, &standing);
+        }
         let hold = if head.conservative >= Span::FOREVER {
             Some(Hold::Unbounded)
+        } else if let Some(app) = lane.turn.waits_for {
+            Some(Hold::Behind { app })
         } else if let Some(until) = standing.rests {
             self.lapse = self.lapse.min(ns(until));
             Some(Hold::NoBudget { until })
@@ -325,6 +335,19 @@ impl Timeline {
         Ok(true)
     }
 
+    /// No protected app goes before the one that is due first, or both would have to come back. Where promises
+    /// cannot be kept, it may have to wait for ever.
+    fn keep_order(&mut self, pass: &mut Pass<'_>, lanes: &mut [Lane]) -> Result<(), Again> {
+        if let (Some(first), Some(best)) = (pass.first, pass.best)
+            && (first.standing.due, first.index) < (best.standing.due, best.index)
+            && self.is_feasible(pass)?
+        {
+            lanes[best.index].hold = Some(Hold::Behind { app: first.app });
+            pass.best = None;
+        }
+        Ok(())
+    }
+
     /// Prefers the lane at `index` to those seen so far, unless its group would break a promise.
     fn choose_if_it_fits(
         &mut self,
@@ -334,8 +357,8 @@ impl Timeline {
         head: &Head,
         standing: &Standing,
     ) -> Result<Option<Hold>, Again> {
-        let free = self.free_for(pass, standing, head)?;
-        let length = head.conservative.as_signed_ns();
+        let length = self.checked(&lanes[index], index, head, standing).as_signed_ns();
+        let free = self.free_for(pass, standing, length)?;
         let room = free.until - pass.ready.conservative - 1;
         let fits = length <= room;
         // Without an owner the window is the limit, and a wider one may show more.
@@ -355,11 +378,24 @@ impl Timeline {
         Ok(None)
     }
 
+    /// How long the GPU must be free for the first group of a lane. Only what was promised to its own frame has paid
+    /// for the GPU that stands still behind it.
+    fn checked(&self, lane: &Lane, index: usize, head: &Head, standing: &Standing) -> Span {
+        let Turn { checked, disturbs, .. } = lane.turn;
+        let unpaid = disturbs > Span::ZERO && !self.is_paid(lane, index, standing);
+        head.conservative + checked + if unpaid { disturbs } else { Span::ZERO }
+    }
+
+    /// Whether the first group of a lane is part of what was promised to its frame, or comes by a server.
+    fn is_paid(&self, lane: &Lane, index: usize, standing: &Standing) -> bool {
+        standing.protected && (!lane.has_budget() || !self.frames[index].is_exceeded)
+    }
+
     /// Until when the GPU may be busy with a group of `lane`.
-    fn free_for(&mut self, pass: &mut Pass<'_>, standing: &Standing, head: &Head) -> Result<Free, Again> {
+    fn free_for(&mut self, pass: &mut Pass<'_>, standing: &Standing, length: i64) -> Result<Free, Again> {
         let (ready, due) = (pass.ready.conservative, standing.due);
         if standing.protected {
-            let end = ready + head.conservative.as_signed_ns();
+            let end = ready + length;
             if let Some((_, free)) = pass.broken.filter(|(first, free)| *first <= due && free.until <= end) {
                 return Ok(free);
             }
@@ -415,6 +451,10 @@ impl Policy for Timeline {
         true
     }
 
+    fn keeps_apart(&self) -> bool {
+        true
+    }
+
     fn room(&self) -> Span {
         Span::from_ns(self.room.max(0).unsigned_abs())
     }
@@ -432,8 +472,7 @@ impl Policy for Timeline {
         }
         self.board.open(context, window);
         let ready = Ready::new(context);
-        self.sizes =
-            Sizes { per_group: context.config.per_group(), group_max: context.config.tuning.group_max };
+        self.sizes = Sizes::of(&context.config);
         for (index, lane) in lanes.iter_mut().enumerate() {
             self.aim(lane, &ready);
             let due = self.board.due_of(lane, lane.target);
@@ -455,6 +494,14 @@ impl Policy for Timeline {
                 Err(Again::Wider) => window = window.saturating_mul(2),
             }
         }
+    }
+}
+
+/// Notes a protected group that waits, if it is due before those seen so far.
+fn note_first(pass: &mut Pass<'_>, lane: &Lane, index: usize, standing: &Standing) {
+    let counts = lane.protected && standing.rests.is_none();
+    if counts && !pass.first.is_some_and(|first| first.standing.goes_before(standing)) {
+        pass.first = Some(Best { index, standing: *standing, app: lane.app, room: 0 });
     }
 }
 

@@ -4,6 +4,7 @@ use super::board::{Promise, ns};
 use super::columns::frames_ahead;
 use super::walk::Share;
 use super::{Pass, Ready, Timeline};
+use crate::config::Config;
 use crate::policy::bandwidth::Server;
 use crate::scheduler::{Head, Lane};
 use crate::time::Span;
@@ -16,6 +17,17 @@ const GIVEN_UP_MAX: u64 = 16;
 pub(super) struct Sizes {
     pub(super) per_group: Span,
     pub(super) group_max: Span,
+    /// What the first group waits for on its way to the GPU.
+    pub(super) under_way: Span,
+}
+
+impl Sizes {
+    pub(super) fn of(config: &Config) -> Self {
+        let per_group = config.per_group();
+        let changes = config.margins.turnaround() + config.gpu.switch().times(2);
+        let under_way = if config.gpu.excludes() { changes } else { per_group };
+        Self { per_group, group_max: config.tuning.group_max, under_way }
+    }
 }
 
 /// What a lane has for its next frame; the same throughout a decision.
@@ -159,8 +171,23 @@ fn owed(lane: &Lane, is_exceeded: bool) -> i64 {
         return 0;
     }
     let reserved = lane.front.reserved(lane.etpf);
-    let promised = if lane.protected { reserved.min(lane.etpf) } else { reserved };
-    promised.saturating_sub(lane.front.dispatched).as_signed_ns()
+    let owed = if lane.protected {
+        promised(lane, reserved)
+    } else {
+        reserved.saturating_sub(lane.front.dispatched)
+    };
+    owed.as_signed_ns()
+}
+
+/// The same of a protected frame, all of whose groups are part of its promise.
+fn promised(lane: &Lane, reserved: Span) -> Span {
+    if lane.front.dispatched == Span::ZERO {
+        return (reserved + lane.turn.owed).min(lane.etpf);
+    }
+    match reserved.min(lane.etpf).saturating_sub(lane.front.dispatched) {
+        Span::ZERO => Span::ZERO,
+        rest => rest + lane.turn.owed,
+    }
 }
 
 /// Whether the first group of a lane is part of what its frame was promised.
