@@ -9,12 +9,6 @@ use crate::refresh::{Period, Refresh};
 use crate::scheduler::Lane;
 use crate::time::Time;
 
-/// For how many frames after the current one `lane` keeps time free: a protected app for all, others for the next.
-/// What comes after that is delayed only by a group that delays the next one, too.
-pub(super) fn frames_ahead(lane: &Lane) -> usize {
-    if lane.protected { usize::MAX } else { 1 }
-}
-
 /// The frames of one display.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
@@ -149,8 +143,8 @@ impl Columns {
         }
     }
 
-    /// Adds what `lane` owes at its target, and `etpf` in the frames after it ([`frames_ahead`]); says when the first
-    /// promise beyond the window that ends at `end` is released, and its span.
+    /// Adds what `lane` owes at its target, and `etpf` in each frame after it; says when the first promise
+    /// beyond the window that ends at `end` is released, and its span.
     pub(super) fn reserve(
         &mut self,
         lane: &Lane,
@@ -165,25 +159,20 @@ impl Columns {
             let absent = if early { &mut self.absent_early } else { &mut self.absent_own };
             absent[column] += rest;
         }
-        let frames = frames_ahead(lane);
-        if stride == 1 && frames == usize::MAX && column < self.window {
+        if stride == 1 && column < self.window {
             self.add(column, rest, owner, false);
             self.add_steady(column + 1, etpf, owner);
             return (self.starts[self.window], etpf);
         }
-        let spans = core::iter::once(rest).chain(core::iter::repeat_n(etpf, frames));
-        for span in spans {
-            if column >= self.window && span > 0 {
-                let release = column.saturating_sub(usize::from(early));
-                return if release < self.known { (self.starts[release], span) } else { (end, span) };
+        let mut span = rest;
+        while column < self.window || span == 0 && etpf > 0 {
+            if column < self.window {
+                self.add(column, span, owner, early);
             }
-            self.add(column, span, owner, early);
-            column = column.saturating_add(stride);
-            if etpf == 0 {
-                break;
-            }
+            (column, span) = (column.saturating_add(stride), etpf);
         }
-        (end, 0)
+        let release = column.saturating_sub(usize::from(early));
+        if release < self.known { (self.starts[release], span) } else { (end, span) }
     }
 
     fn add(&mut self, column: usize, span: i64, owner: usize, early: bool) {

@@ -1,7 +1,6 @@
 //! What apps were promised, put on the board.
 
 use super::board::{Promise, ns};
-use super::columns::frames_ahead;
 use super::walk::Share;
 use super::{Pass, Ready, Timeline};
 use crate::config::Config;
@@ -148,10 +147,7 @@ impl Timeline {
         let deadline = period - lane.tail.as_signed_ns();
         // What the first group waits for on its way to the GPU is over by the time that it is free for it.
         let charged = self.sizes.per_group.as_signed_ns();
-        for _ in 0..=frames_ahead(lane) {
-            if release >= self.board.end() || self.board.is_full() {
-                return self.board.goes_on();
-            }
+        while release < self.board.end() && !self.board.is_full() {
             let due = release + deadline;
             // What is late even without another group binds none.
             if span > 0 && (release >= now || due >= pass.ready.free + span - charged) {
@@ -161,6 +157,7 @@ impl Timeline {
             // A frame that has not begun begins now at the earliest.
             (release, span) = ((release + period).max(now), etpf);
         }
+        self.board.goes_on();
     }
 }
 
