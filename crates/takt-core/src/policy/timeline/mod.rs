@@ -129,6 +129,8 @@ struct Pass<'a> {
     best: Option<Best>,
     /// The protected group that is due first, where no other one may go before it.
     first: Option<Best>,
+    /// That one waits for a more important app, which may be due later.
+    outranked: bool,
     widest: bool,
     /// What was free for all before, at most.
     at_most: i64,
@@ -157,11 +159,17 @@ impl<'a> Pass<'a> {
             clearance: Clearance::new(context),
             best: None,
             first: None,
+            outranked: false,
             widest,
             at_most: FOREVER,
             first_due: FOREVER,
             broken: None,
         }
+    }
+
+    /// Whether that group is the first by due date, of those seen so far.
+    fn is_first(&self, standing: &Standing) -> bool {
+        self.first.is_some_and(|first| first.standing.contract == standing.contract)
     }
 }
 
@@ -336,9 +344,9 @@ impl Timeline {
     }
 
     /// No protected app goes before the one that is due first, or both would have to come back. Where promises
-    /// cannot be kept, it may have to wait for ever.
+    /// cannot be kept, it may have to wait for ever; so it may for a more important app that is due later.
     fn keep_order(&mut self, pass: &mut Pass<'_>, lanes: &mut [Lane]) -> Result<(), Again> {
-        if let (Some(first), Some(best)) = (pass.first, pass.best)
+        if let (Some(first), Some(best), false) = (pass.first, pass.best, pass.outranked)
             && (first.standing.due, first.index) < (best.standing.due, best.index)
             && self.is_feasible(pass)?
         {
@@ -409,6 +417,7 @@ impl Timeline {
                 return Ok(before);
             }
             let above = self.limits[standing.contract].ok_or(Again::WithLimits)?;
+            pass.outranked |= above.until <= end && pass.is_first(standing);
             return Ok(if above.until < before.until { above } else { before });
         }
         let free = self.board.free_for_all(ready, pass.widest)?;
@@ -502,6 +511,7 @@ fn note_first(pass: &mut Pass<'_>, lane: &Lane, index: usize, standing: &Standin
     let counts = lane.protected && standing.rests.is_none();
     if counts && !pass.first.is_some_and(|first| first.standing.goes_before(standing)) {
         pass.first = Some(Best { index, standing: *standing, app: lane.app, room: 0 });
+        pass.outranked = false;
     }
 }
 
