@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use takt_core::analysis::contracts::{Claim, Kind};
 use takt_core::analysis::frames::{self, Demand};
-use takt_core::{Config, DisplayId, Gpu, Span, contract};
+use takt_core::{Config, DisplayId, Divisible, Gpu, Span, contract};
 
 use super::{AppVerdict, ContractKind, Together, judge_apps, us};
 
@@ -35,6 +35,8 @@ pub(crate) enum Change {
     GroupMax,
     /// How long a context keeps the GPU.
     Slice,
+    /// Whether work of other apps may be divisible.
+    Divisible,
 }
 
 /// The phases that leave most slack.
@@ -86,6 +88,7 @@ pub(super) fn all(judged: &Judged<'_>, stagger: &Stagger) -> Vec<Suggestion> {
         out.extend(group_max(judged));
     }
     out.extend(longer_slices(judged));
+    out.extend(undivided(judged));
     out
 }
 
@@ -171,7 +174,8 @@ fn longer_slices(judged: &Judged<'_>) -> Option<Suggestion> {
     let Judged { config, apps, verdicts, .. } = *judged;
     let Gpu::TimeShared { slice, switch } = config.gpu else { return None };
     let slice = slice.times(2);
-    let longer = Config { gpu: Gpu::TimeShared { slice, switch }, ..*config };
+    let divisible = config.divisible.map(|divisible| Divisible { own_slice: slice, ..divisible });
+    let longer = Config { gpu: Gpu::TimeShared { slice, switch }, divisible, ..*config };
     let (now, then) = (covered(verdicts), covered_with(&longer, apps));
     Some(Suggestion {
         change: Change::Slice,
@@ -182,5 +186,19 @@ fn longer_slices(judged: &Judged<'_>) -> Option<Suggestion> {
             true => format!("turns of {} us cover as many apps as now", slice.as_us()),
             false => format!("turns of {} us cover {then} apps in place of {now}", slice.as_us()),
         },
+    })
+}
+
+/// What would be covered if no work were divisible, if that is more.
+fn undivided(judged: &Judged<'_>) -> Option<Suggestion> {
+    let Judged { config, apps, verdicts, .. } = *judged;
+    config.divisible?;
+    let (now, then) = (covered(verdicts), covered_with(&Config { divisible: None, ..*config }, apps));
+    (then > now).then(|| Suggestion {
+        change: Change::Divisible,
+        app: None,
+        value_us: None,
+        covered: then,
+        text: format!("without divisible work {then} apps are covered in place of {now}"),
     })
 }

@@ -63,7 +63,7 @@ fn mean_frame(app: &AppSpec, config: &Config) -> (Span, Span) {
     for group in groups.iter() {
         let length = config.margins.conservative(Estimate::new(group.predicted.unwrap_or(group.cost)));
         work += length;
-        switches += config.gpu.switches(length);
+        switches += config.added(length);
     }
     (Span::from_ns(work.as_ns() / frames), Span::from_ns(switches.as_ns() / frames))
 }
