@@ -400,6 +400,9 @@ pub(crate) struct ProveArgs {
     /// Draw several displays, and apps with clocks of their own.
     #[arg(long)]
     pub(crate) mixed: bool,
+    /// Let the GPU interrupt work of some of the less important apps.
+    #[arg(long)]
+    pub(crate) divisible: bool,
     /// Threads; the findings do not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: Option<u32>,

@@ -92,8 +92,8 @@ pub(crate) struct AppVerdict {
     etpf_us: f64,
     /// How much `etpf` could grow, all else unchanged; null if the app is not in the protected set.
     headroom_us: Option<f64>,
-    /// The most that a frame of this workload may need, all margins, delays and switches included;
-    /// null if it has no bound.
+    /// The most that a frame of this workload may need, all margins, delays, switches and turns of
+    /// divisible work included; null if it has no bound.
     needs_us: Option<f64>,
     /// Whether the guarantee covers the app: it is in the protected set and its frames fit into its
     /// `etpf`. The caveats apply.
@@ -222,7 +222,7 @@ fn judge_together(scenario: &Scenario, at: Time, apps: &Together<'_>) -> Verdict
     let reserved = claims.iter().filter_map(|claim| Some(us(claim.span) / us(period(claim)?))).sum();
     Verdict {
         scenario: scenario.name.clone(),
-        gpu: gpu::name(config.gpu),
+        gpu: gpu::name(config),
         at_s: us(at.since(Time::ZERO)) / 1e6,
         schedulable: slack.is_some(),
         slack_us: slack.map(us),

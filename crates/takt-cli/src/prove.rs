@@ -133,6 +133,7 @@ fn options(args: &ProveArgs) -> anyhow::Result<Options> {
             Execution::InOrder
         },
         mixed: args.mixed,
+        divisible: args.divisible,
     })
 }
 

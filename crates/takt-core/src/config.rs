@@ -1,7 +1,7 @@
 //! Parameters of a scheduler.
 
 use crate::clock::DisplayId;
-use crate::gpu::{Charge, Gpu};
+use crate::gpu::{Charge, Divisible, Gpu};
 use crate::limits::{APPS_MAX, DISPLAYS_MAX, IN_FLIGHT_MAX};
 use crate::refresh::Refresh;
 use crate::service::{Enforcement, Reserve};
@@ -111,6 +111,9 @@ pub struct Config {
     pub completion_timeout: Span,
     /// What the GPU can do with groups that were dispatched.
     pub gpu: Gpu,
+    /// Divisible work of apps without a contract may be on the GPU beside all other work, which is charged for
+    /// it; without this, such work is treated as any other (`timeline`).
+    pub divisible: Option<Divisible>,
     /// Apps ask for one group at a time and go on when it was dispatched, as live programs do; so no
     /// more of a batch ever waits than one group (`hpf`).
     pub singly: bool,
@@ -202,6 +205,7 @@ impl Default for Config {
             apps_max: 64,
             completion_timeout: Span::from_ms(500),
             gpu: Gpu::InOrder,
+            divisible: None,
             singly: false,
             tuning: Tuning::default(),
         }
@@ -244,11 +248,36 @@ impl Config {
         }
     }
 
-    /// How long a group of that estimate is assumed to keep the GPU at most, the switches that it pays for
-    /// included.
+    /// How long a group of that estimate is assumed to keep the GPU at most, with what the GPU adds.
     pub fn conservative(&self, estimate: Estimate, charge: Charge) -> Span {
         let length = self.margins.conservative(estimate);
-        length + self.gpu.switches(length, charge)
+        length + self.added(length, charge)
+    }
+
+    /// What the GPU adds to a group of that length at most: the switches that it pays for, and the turns of divisible
+    /// work.
+    pub fn added(&self, length: Span, charge: Charge) -> Span {
+        self.gpu.switches(length, charge) + self.delay(length)
+    }
+
+    /// What divisible work adds to a group of that length at most.
+    pub fn delay(&self, length: Span) -> Span {
+        self.divisible.map_or(Span::ZERO, |divisible| divisible.delay(length))
+    }
+
+    /// The longest group of an app without a contract that keeps the GPU no longer than `total`, with what the GPU
+    /// adds.
+    pub fn length_within(&self, total: Span) -> Span {
+        if self.divisible.is_none() || total >= Span::FOREVER {
+            return self.gpu.without_switches(total);
+        }
+        let (mut fits, mut too_long) = (0, total.as_ns() + 1);
+        while too_long - fits > 1 {
+            let length = Span::from_ns(fits + (too_long - fits) / 2);
+            let fitting = length + self.added(length, Charge::Beside) <= total;
+            *if fitting { &mut fits } else { &mut too_long } = length.as_ns();
+        }
+        Span::from_ns(fits)
     }
 
     /// Time to reserve for each group beyond that.
@@ -299,6 +328,23 @@ mod tests {
         assert_eq!(margins.predicted_within(Span::ZERO), Span::ZERO);
         let none = Margins { upper_permille: 0, ..Margins::NONE };
         assert_eq!(none.predicted_within(Span::from_ms(4)), Span::from_ms(4));
+    }
+
+    #[test]
+    fn what_the_gpu_adds_is_taken_out_again() {
+        let [slice, quantum, own_slice, switch] = [300, 200, 2000, 50].map(Span::from_us);
+        let divisible = Some(Divisible { slice, quantum, own_slice, switch });
+        let gpu = Gpu::TimeShared { slice: Span::from_us(700), switch };
+        let config = Config { gpu, divisible, margins: Margins::NONE, ..Config::default() };
+        assert_eq!(config.conservative(Estimate::new(own_slice), Charge::Beside), Span::from_us(2000 + 3 * 2 * 50 + 600));
+        for length in [1, 699_999, 700_000, 2_000_000, 2_000_001, 9_876_543].map(Span::from_ns) {
+            let total = config.conservative(Estimate::new(length), Charge::Beside);
+            assert_eq!(config.length_within(total), length);
+            assert!(config.length_within(total.saturating_sub(Span::from_ns(1))) < length);
+        }
+        assert_eq!(config.length_within(Span::from_us(600)), Span::ZERO);
+        assert_eq!(config.length_within(Span::FOREVER), Span::FOREVER);
+        assert_eq!(config.conservative(Estimate::new(Span::FOREVER), Charge::Beside), Span::FOREVER);
     }
 
     #[test]

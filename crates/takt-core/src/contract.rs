@@ -9,7 +9,7 @@ use crate::analysis::contracts::{self, Claim, Coverage, Gpu, Kind, Order, Worksp
 use crate::app::AppParams;
 use crate::clock::{Clock, DisplayId};
 use crate::config::Config;
-use crate::service::Reservation;
+use crate::service::{Reservation, Service};
 use crate::time::Span;
 
 /// What an app with these parameters claims. Its `etpf` includes what the GPU adds to each group and frame.
@@ -43,6 +43,14 @@ fn sized(kind: Kind, span: Span, config: &Config) -> Claim {
 /// Whether an app has a contract: frames, or a server.
 pub fn has_contract(params: &AppParams) -> bool {
     params.etpf > Span::ZERO || params.server().is_some()
+}
+
+/// Whether groups of an app with these parameters are divisible work: the app says that the GPU interrupts
+/// them, the configuration has such work, and no contract pays for them, its own or that of another app.
+pub fn is_divisible(params: &AppParams, config: &Config) -> bool {
+    let Service { divisible, reservation, feeds, .. } = params.service;
+    let pays_nobody = matches!(reservation, Reservation::None | Reservation::Background) && feeds.is_none();
+    divisible && config.divisible.is_some() && pays_nobody && !has_contract(params)
 }
 
 /// Whether all of these claims are covered together.
@@ -94,9 +102,9 @@ fn largest(most: Span, mut fits: impl FnMut(Span) -> bool) -> Option<Span> {
     (lo > 0).then(|| Span::from_ns(lo))
 }
 
-/// The GPU for claims that include what it adds. Turns need no charge of their own: all that is paid from `etpf`
-/// has its switches in it ([`Config::conservative`]). Only a group that goes on after its app was displaced has one
-/// on top.
+/// The GPU for claims that include what it adds. Neither turns nor divisible work need a charge of their own: all
+/// that is paid from `etpf` has both in it ([`Config::conservative`]). Only a group that goes on after its app was
+/// displaced has one switch on top.
 pub fn gpu(config: &Config) -> Gpu {
     let lead = config.margins.turnaround() + config.gpu.switch();
     Gpu { order: Order::InOrder { per_group: Span::ZERO, per_frame: Span::ZERO }, lead, foreign: None }
@@ -141,7 +149,6 @@ pub(crate) fn covered_in(claims: &[Claim], config: &Config, memory: &mut Workspa
 mod tests {
     use super::*;
     use crate::app::{Priority, Stride};
-    use crate::service::Service;
 
     fn own(period: u64, span: u64, config: &Config) -> Claim {
         let (period, etpf) = (Span::from_us(period), Span::from_us(span));

@@ -3,6 +3,9 @@
 //! A policy never asks which model it is. The scheduler asks three questions, and each model has its
 //! answers here and in [`crate::scheduler`]'s account of groups in flight: may another group enter; by when
 //! is everything in flight over; and which dispatched work can one more group still make late?
+//!
+//! [`Divisible`] work may be beside all of that: one group of it enters whatever is in flight, need not be
+//! over for another group to begin, and makes nothing late, because every other group is charged for it.
 
 use crate::time::Span;
 
@@ -22,6 +25,39 @@ pub enum Gpu {
         /// What a change of contexts costs.
         switch: Span,
     },
+}
+
+/// Work that the GPU interrupts: contexts of compute at any instruction, draws that were cut between pieces.
+///
+/// It need not end for other groups to begin. What it costs them is a turn of its context before each turn of
+/// theirs, as long as it has one context at a time.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Divisible {
+    /// How long its context keeps the GPU while another one has work.
+    pub slice: Span,
+    /// Longest piece that is not interrupted: what runs when the slice is over runs on for as long.
+    pub quantum: Span,
+    /// How long every other context keeps the GPU at least while this one has work.
+    pub own_slice: Span,
+    /// What a change of contexts costs.
+    pub switch: Span,
+}
+
+impl Divisible {
+    /// How much longer a group of that length takes at most beside such work: each of its turns waits for one
+    /// turn of that, with a change of contexts before and after it.
+    pub fn delay(&self, length: Span) -> Span {
+        if length >= Span::FOREVER {
+            return Span::ZERO;
+        }
+        self.turn().times(length.as_ns().div_ceil(self.own_slice.as_ns().max(1)).max(1))
+    }
+
+    /// A turn of such work, with the changes of contexts before and after it. A piece may begin just before
+    /// the slice is over.
+    pub(crate) fn turn(&self) -> Span {
+        self.slice + self.quantum + self.switch.times(2)
+    }
 }
 
 impl Gpu {
@@ -114,6 +150,15 @@ mod tests {
         }
         assert_eq!(Gpu::TURNS.switches(Span::from_ms(9), Charge::Beside), Span::ZERO);
         assert!(!Gpu::TURNS.excludes() && gpu.excludes());
+    }
+
+    #[test]
+    fn each_turn_waits_for_one_of_divisible_work() {
+        let [slice, quantum, own_slice, switch] = [300, 200, 2000, 50].map(Span::from_us);
+        let divisible = Divisible { slice, quantum, own_slice, switch };
+        let delays = [0, 1, 2000, 2001, 6000].map(|us| divisible.delay(Span::from_us(us)));
+        assert_eq!(delays, [600, 600, 600, 1200, 1800].map(Span::from_us));
+        assert_eq!(divisible.delay(Span::FOREVER), Span::ZERO);
     }
 
     #[test]

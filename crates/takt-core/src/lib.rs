@@ -40,7 +40,7 @@ pub use app::{AppId, AppParams, GroupId, GroupKind, Priority, Stride};
 pub use clock::{Clock, DisplayId};
 pub use config::{Adjustable, Config, Margins, Tuning};
 pub use event::{Action, Event, FrameDone, Hold, LostBy, Refusal};
-pub use gpu::{Charge, Gpu};
+pub use gpu::{Charge, Divisible, Gpu};
 pub use invariant::{Broken, Invariant};
 pub use refresh::{Period, RateError, Refresh};
 pub use scheduler::{Lane, Scheduler, Stats};

@@ -3,11 +3,13 @@
 //! Each policy looks at its own part and ignores the rest; `frame-deadline`, `fifo`, `frrs` and
 //! `hpf` need none of it.
 
+use core::hash::{Hash, Hasher};
+
 use crate::app::AppId;
 use crate::time::Span;
 
 /// How the policies are to treat an app.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Service {
     /// Its priority is automatic: while it has the focus ([`crate::Event::Focus`]), it is the most
     /// important of all apps with automatic priority.
@@ -26,6 +28,21 @@ pub struct Service {
     pub timeslice: Span,
     /// Its groups cannot be interrupted, not even at the end of a timeslice.
     pub uninterruptible: bool,
+    /// The GPU interrupts its groups, or executes them in short pieces. As long as it has no contract, they are
+    /// divisible work where there is any ([`crate::Config::divisible`]).
+    pub divisible: bool,
+}
+
+/// Hashes of runs without divisible work do not depend on there being such work.
+impl Hash for Service {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { follows_focus, turns, reservation, feeds, level, timeslice, uninterruptible, divisible } =
+            self;
+        (follows_focus, turns, reservation, feeds, level, timeslice, uninterruptible).hash(state);
+        if *divisible {
+            divisible.hash(state);
+        }
+    }
 }
 
 impl Service {

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use takt_core::policy::{self, Context, Policy, Timeline};
 use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
-    Action, Adjustable, AppId, AppParams, Clock, Config, Cost, DisplayId, Estimate, Event, Gpu, GroupId,
-    GroupKind, Lane, Margins, Priority, Refresh, Scheduler, Service, Span, Stride, Time,
+    Action, Adjustable, AppId, AppParams, Clock, Config, Cost, DisplayId, Divisible, Estimate, Event, Gpu,
+    GroupId, GroupKind, Lane, Margins, Priority, Refresh, Scheduler, Service, Span, Stride, Time,
 };
 
 const APPS: u32 = 6;
@@ -140,6 +140,25 @@ fn op(clock: impl Strategy<Value = Clock> + Clone + 'static) -> impl Strategy<Va
     ]
 }
 
+/// The same, but apps say that their work is divisible, and apps of even priority have no contract.
+fn divided(op: Op) -> Op {
+    let divided = |params: AppParams| {
+        let service = Service { divisible: true, ..params.service };
+        match params.priority.0 % 2 {
+            0 => {
+                let service = Service { reservation: Reservation::None, feeds: None, ..service };
+                AppParams { etpf: Span::ZERO, service, ..params }
+            }
+            _ => AppParams { service, ..params },
+        }
+    };
+    match op {
+        Op::Join(app, params, phase) => Op::Join(app, divided(params), phase),
+        Op::Change(app, params) => Op::Change(app, divided(params)),
+        op => op,
+    }
+}
+
 /// A scheduler and what a driver must remember.
 struct Driver {
     scheduler: Scheduler,
@@ -216,7 +235,9 @@ impl Driver {
             if let Event::Complete { group, .. } = event
                 && let Some(position) = self.in_flight.iter().position(|flying| *flying == group)
             {
-                let any_order = self.scheduler.config().gpu.is_time_shared();
+                let config = self.scheduler.config();
+                // Those before it are said to be lost, unless they are divisible.
+                let any_order = config.gpu.is_time_shared() || config.divisible.is_some();
                 self.in_flight.drain(if any_order { position } else { 0 }..=position);
             }
         }
@@ -310,6 +331,26 @@ proptest! {
             let next = driver.scheduler.poll_timeout();
             if matches!(op, Op::Timeout) {
                 prop_assert!(next.is_none_or(|at| at > driver.now), "{name} asks for {next:?} again");
+            }
+        }
+    }
+
+    #[test]
+    fn invariants_hold_with_divisible_work(
+        ops in proptest::collection::vec(op(any_clock()).prop_map(divided), 1..120),
+        name in proptest::sample::select(vec!["timeline", "timeline", "fifo", "edf-cbs"]),
+        execution in prop_oneof![Just(Gpu::InOrder), Just(Gpu::Preemptive), Just(Gpu::TURNS)],
+        mpcg in 1u32..4,
+    ) {
+        let policy = policy::by_name(name).expect("listed policies exist");
+        let [slice, quantum, own_slice, switch] = [300, 200, 2000, 50].map(Span::from_us);
+        let divisible = Some(Divisible { slice, quantum, own_slice, switch });
+        let config = Config { gpu: execution, divisible, ..config(mpcg, Margins::default()) };
+        let mut driver = Driver::new(config, policy);
+        for op in &ops {
+            driver.apply(op);
+            if ops.len() % 5 == 0 && matches!(op, Op::Focus(_)) {
+                driver.scheduler.replace_policy(Box::new(Timeline::new()));
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use takt_core::{AppId, AppParams, Config, Gpu, GroupKind, Span, Time};
+use takt_core::{AppId, AppParams, Config, Divisible, Gpu, GroupKind, Span, Time};
 
 /// A world to simulate.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,6 +54,8 @@ pub struct GpuSpec {
     /// On a runlist: an uninterruptible group that outlasts its timeslice while others wait is seen to
     /// end in its channel's next turn, as where the fence behind a draw is work of its own.
     pub late_ends: bool,
+    /// How it interrupts divisible work, if it does; in order and on a runlist only.
+    pub divisible: Option<Interrupts>,
     /// Delay from a decision to the group being in the queue.
     pub dispatch_delay: SpanRange,
     /// Delay from the end of a group to the scheduler hearing of it.
@@ -75,6 +77,7 @@ impl Default for GpuSpec {
             queue: 64,
             switch: Span::ZERO,
             late_ends: false,
+            divisible: None,
             dispatch_delay: SpanRange::fixed(Span::ZERO),
             completion_delay: SpanRange::fixed(Span::ZERO),
             completion_poll: Span::ZERO,
@@ -100,7 +103,22 @@ pub enum GpuModel {
     AnyOrder,
 }
 
+/// How a GPU interrupts divisible work ([`takt_core::Service::divisible`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interrupts {
+    /// Longest turn of such work while other work waits; at least a nanosecond.
+    pub slice: Span,
+    /// Length of its pieces, each of which is executed to its end; zero if it is interrupted anywhere.
+    pub quantum: Span,
+}
+
 impl GpuSpec {
+    /// What the scheduler must know of divisible work; all other work has turns of `timeslice` or more.
+    pub fn divisible(&self, timeslice: Span) -> Option<Divisible> {
+        let Interrupts { slice, quantum } = self.divisible?;
+        Some(Divisible { slice, quantum, own_slice: timeslice, switch: self.switch })
+    }
+
     /// What the scheduler must know of it; channels keep the GPU for `timeslice`.
     pub const fn gpu(&self, timeslice: Span) -> Gpu {
         match self.model {

@@ -14,7 +14,7 @@
 //! something a person can follow. So is an app of the set that is not served without a miss.
 //!
 //! GPUs execute in order, or contexts take turns and a change of contexts costs time ([`Execution`]). On
-//! request apps have several displays and clocks of their own.
+//! request apps have several displays and clocks of their own, and work of less important apps is divisible.
 
 mod coverage;
 mod draw;
@@ -51,6 +51,8 @@ pub struct Options {
     pub gpu: Execution,
     /// Several displays, and clocks of the apps' own.
     pub mixed: bool,
+    /// The GPU interrupts work of some of the less important apps.
+    pub divisible: bool,
 }
 
 /// What the GPU of a case does with several groups.
@@ -77,6 +79,7 @@ impl Default for Options {
             silent: false,
             gpu: Execution::InOrder,
             mixed: false,
+            divisible: false,
         }
     }
 }
@@ -176,10 +179,10 @@ mod tests {
     #[test]
     fn drawn_cases_keep_the_assumptions() {
         let in_turn = Options { gpu: TIME_SHARED, ..Options::default() };
-        for (index, options) in
-            (0..400).flat_map(|index| [(index, Options::default()), (index, in_turn.clone())])
-        {
-            let Case { scenario, protected, .. } = draw(&options, index);
+        let divided = Options { divisible: true, ..in_turn.clone() };
+        let all = [Options::default(), in_turn, divided];
+        for (index, options) in (0..400).flat_map(|index| all.iter().map(move |options| (index, options))) {
+            let Case { scenario, protected, .. } = draw(options, index);
             let config = &scenario.config;
             let set: Vec<Demand> = scenario.apps[..protected]
                 .iter()
@@ -235,6 +238,16 @@ mod tests {
         let options = Options { gpu: TIME_SHARED, ..Options::default() };
         for index in 0..300 {
             assert_eq!(first_miss(&draw(&options, index)), None, "case {index}");
+        }
+    }
+
+    #[test]
+    fn nothing_breaks_beside_divisible_work() {
+        for gpu in [Execution::InOrder, TIME_SHARED] {
+            let options = Options { gpu, divisible: true, ..Options::default() };
+            for index in 0..300 {
+                assert_eq!(first_miss(&draw(&options, index)), None, "{gpu:?} case {index}");
+            }
         }
     }
 

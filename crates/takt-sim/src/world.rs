@@ -9,14 +9,15 @@ use std::hash::Hasher;
 
 use takt_core::belief::{Belief, Revision};
 use takt_core::{
-    Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Scheduler, Span, Stats, Time, policy,
+    Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Scheduler, Service, Span, Stats, Time,
+    policy,
 };
 use takt_trace::{AppMeta, GpuRecord, JobsMeta, Meta, Observer, Record};
 
 use crate::client::{Client, State};
 use crate::gpu::{Channel, Gpu, GpuEvent, Job, Taken, insert_by_arrival};
 use crate::hash::EventHash;
-use crate::model::{AppSpec, End, Pace, Scenario};
+use crate::model::{AppSpec, End, Interrupts, Pace, Scenario};
 use crate::rng::Rng;
 
 /// A run of a scenario.
@@ -135,6 +136,7 @@ impl<'a, O: Observer> World<'a, O> {
     pub fn with_policy(scenario: &'a Scenario, policy: Box<dyn policy::Policy>, observer: O) -> Self {
         let mut config = scenario.config;
         config.gpu = scenario.gpu.gpu(config.tuning.timeslice);
+        config.divisible = scenario.gpu.divisible(config.tuning.timeslice);
         config.singly |= config.gpu.is_time_shared() && scenario.apps.iter().all(|app| app.synchronous);
         config.apps_max = u32::try_from(scenario.apps.len()).unwrap_or(u32::MAX).max(1);
         let clients =
@@ -158,6 +160,11 @@ impl<'a, O: Observer> World<'a, O> {
             events: 0,
             observer,
         };
+        if config.divisible.is_some() {
+            // All channels are there from the start: a list that grows is read from its beginning, and whoever
+            // comes first would have one turn more than it is charged for.
+            (0..scenario.apps.len()).for_each(|index| world.set_channel(index));
+        }
         world.schedule_script();
         world.next[GPU] = world.gpu.next_at();
         world
@@ -320,6 +327,9 @@ impl<'a, O: Observer> World<'a, O> {
         let Some((cost, make)) = cost else {
             return;
         };
+        if self.scenario.gpu.divisible.is_some() {
+            self.set_channel(app.index());
+        }
         let delay = self.rng.span(self.scenario.gpu.dispatch_delay);
         self.gpu.dispatch(self.now + delay + make, Job { app, group, cost });
         self.next[GPU] = self.gpu.next_at();
@@ -441,7 +451,10 @@ impl<'a, O: Observer> World<'a, O> {
             Step::Change(index, params) => {
                 self.clients[index].set_params(params);
                 if self.clients[index].state != State::Away {
-                    self.set_channel(index);
+                    // Whether work is divisible changes when the app has nothing on the GPU.
+                    if self.scenario.gpu.divisible.is_none() {
+                        self.set_channel(index);
+                    }
                     self.tell(Event::Change { app: slot(index), params });
                 }
             }
@@ -466,10 +479,19 @@ impl<'a, O: Observer> World<'a, O> {
     }
 
     fn set_channel(&mut self, index: usize) {
-        let service = &self.clients[index].params.service;
-        let timeslice = service.timeslice_or(self.scenario.config.tuning.timeslice);
-        let channel = Channel { level: service.level, timeslice, uninterruptible: service.uninterruptible };
-        self.gpu.set_channel(slot(index), channel);
+        let app = slot(index);
+        let Service { level, uninterruptible, .. } = self.clients[index].params.service;
+        let timeslice =
+            self.clients[index].params.service.timeslice_or(self.scenario.config.tuning.timeslice);
+        let channel = Channel { level, timeslice, uninterruptible, ..Channel::default() };
+        let divides = self.scheduler.lanes().iter().any(|lane| lane.app == app && lane.divisible);
+        let channel = match self.scenario.gpu.divisible.filter(|_| divides) {
+            Some(Interrupts { slice, quantum }) => {
+                Channel { timeslice: slice, quantum, uninterruptible: false, divisible: true, ..channel }
+            }
+            None => channel,
+        };
+        self.gpu.set_channel(app, channel);
     }
 
     fn stop(&mut self, index: usize) {

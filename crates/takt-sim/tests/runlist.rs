@@ -22,7 +22,7 @@ fn rounds() -> u64 {
 }
 
 fn channel(level: Level, timeslice: Ticks) -> Channel {
-    Channel { level, timeslice: Span::from_ns(timeslice), uninterruptible: false }
+    Channel { level, timeslice: Span::from_ns(timeslice), ..Channel::default() }
 }
 
 /// Plays releases (time, task) on a GPU with one high channel per task and, if they have a

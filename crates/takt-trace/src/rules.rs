@@ -41,10 +41,11 @@ struct App {
 
 impl Rules {
     /// The rules of a core with these parameters. Where groups end in any order, the core itself checks
-    /// places, which groups that are late do not keep.
+    /// places, which groups that are late, and divisible ones, do not keep.
     pub fn of(config: &Config) -> Self {
         match config.gpu {
             Gpu::TimeShared { .. } => Self::default(),
+            _ if config.divisible.is_some() => Self::default(),
             _ => Self::new(config.clamped().mpcg),
         }
     }

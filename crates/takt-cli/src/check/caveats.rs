@@ -63,6 +63,12 @@ fn of_delays(scenario: &Scenario, measured: Option<Sharing>, out: &mut Vec<Strin
 
 fn of_turns(scenario: &Scenario, out: &mut Vec<String>) {
     let gpu = &scenario.gpu;
+    let slice = scenario.config.tuning.timeslice;
+    let counted = gpu.switch > Span::ZERO && gpu.is_time_shared() || gpu.divisible.is_some();
+    let shorter = |app: &AppSpec| counted && app.params.service.timeslice_or(slice) < slice;
+    if let Some(names) = names(scenario, shorter) {
+        out.push(format!("turns are shorter than the test counts with: {names}"));
+    }
     if !gpu.is_time_shared() {
         if gpu.switch > Span::ZERO {
             out.push(format!("a change between apps costs {} us, which no margin has", us(gpu.switch)));
@@ -73,11 +79,6 @@ fn of_turns(scenario: &Scenario, out: &mut Vec<String>) {
     out.push("the scheduler does not yet keep to its rule in all cases where contexts take turns".to_owned());
     if gpu.late_ends {
         out.push("groups that outlast their turn are seen to end a turn later".to_owned());
-    }
-    let slice = scenario.config.tuning.timeslice;
-    let shorter = |app: &AppSpec| gpu.switch > Span::ZERO && app.params.service.timeslice_or(slice) < slice;
-    if let Some(names) = names(scenario, shorter) {
-        out.push(format!("turns are shorter than the test counts with: {names}"));
     }
 }
 

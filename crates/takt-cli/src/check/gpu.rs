@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anyhow::{Context, bail};
 use takt_calibrate::store::{self, Shelf};
 use takt_calibrate::{Bench, Place};
-use takt_core::{Gpu, Span};
+use takt_core::{Config, Divisible, Gpu, Span};
 use takt_predict::profile::{Execution, Sharing};
 use takt_sim::Scenario;
 use takt_sim::model::GpuModel;
@@ -70,7 +70,9 @@ pub(super) fn choose(scenario: &mut Scenario, choice: Option<GpuChoice>) -> anyh
         }
     }
     // As the simulator does.
-    scenario.config.gpu = scenario.gpu.gpu(scenario.config.tuning.timeslice);
+    let timeslice = scenario.config.tuning.timeslice;
+    scenario.config.gpu = scenario.gpu.gpu(timeslice);
+    scenario.config.divisible = scenario.gpu.divisible(timeslice);
     Ok(measured)
 }
 
@@ -120,14 +122,21 @@ fn machine(stores: &[PathBuf]) -> anyhow::Result<Sharing> {
 }
 
 /// The GPU in words.
-pub(super) fn name(gpu: Gpu) -> String {
-    match gpu {
+pub(super) fn name(config: &Config) -> String {
+    let us = |span: Span| super::us(span);
+    let gpu = match config.gpu {
         Gpu::InOrder => "in-order".to_owned(),
         Gpu::Preemptive => "preemptive".to_owned(),
         Gpu::TimeShared { slice, switch } => {
-            let us = |span: Span| super::us(span);
             format!("time-shared: turns of {} us, {} us per switch", us(slice), us(switch))
         }
+    };
+    match config.divisible {
+        Some(Divisible { slice, quantum, .. }) if quantum > Span::ZERO => {
+            format!("{gpu}; divisible work in turns of {} us and pieces of {} us", us(slice), us(quantum))
+        }
+        Some(Divisible { slice, .. }) => format!("{gpu}; divisible work in turns of {} us", us(slice)),
+        None => gpu,
     }
 }
 

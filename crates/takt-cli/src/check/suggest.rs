@@ -33,6 +33,8 @@ pub(crate) enum Change {
     Stagger,
     /// The longest group of a protected app.
     GroupMax,
+    /// Whether work of other apps may be divisible.
+    Divisible,
 }
 
 /// The phases that leave most slack.
@@ -83,6 +85,7 @@ pub(super) fn all(judged: &Judged<'_>, stagger: &Stagger) -> Vec<Suggestion> {
         out.extend(staggered(judged.verdicts, stagger));
         out.extend(group_max(judged));
     }
+    out.extend(undivided(judged));
     out
 }
 
@@ -160,5 +163,19 @@ fn group_max(judged: &Judged<'_>) -> Option<Suggestion> {
         value_us: Some(us(longest)),
         covered: covered_with(&shorter, apps),
         text: format!("groups of at most {} us (group_max): all contracts hold", longest.as_us()),
+    })
+}
+
+/// What would be covered if no work were divisible, if that is more.
+fn undivided(judged: &Judged<'_>) -> Option<Suggestion> {
+    let Judged { config, apps, verdicts, .. } = *judged;
+    config.divisible?;
+    let (now, then) = (covered(verdicts), covered_with(&Config { divisible: None, ..*config }, apps));
+    (then > now).then(|| Suggestion {
+        change: Change::Divisible,
+        app: None,
+        value_us: None,
+        covered: then,
+        text: format!("without divisible work {then} apps are covered in place of {now}"),
     })
 }

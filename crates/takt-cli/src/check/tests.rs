@@ -1,6 +1,6 @@
 //! Verdicts on small scenarios.
 
-use takt_core::{Clock, Gpu, Span, Time};
+use takt_core::{Clock, Divisible, Gpu, Span, Time};
 use takt_sim::Scenario;
 
 use super::{ContractKind, Verdict, judge, text};
@@ -81,6 +81,22 @@ fn a_frame_pays_for_two_switches_however_long_turns_are() {
         let found = lines(&verdict);
         assert!(found[0].starts_with("map: etpf of 8200 us, enough for its frames"), "{found:?}");
     }
+}
+
+#[test]
+fn frames_need_turns_of_divisible_work_as_well() {
+    let mut scenario = scenario(&[("map", 60, 8000, 8450)]);
+    let [slice, quantum, own_slice, switch] = [300, 0, 5000, 0].map(Span::from_us);
+    scenario.config.divisible = Some(Divisible { slice, quantum, own_slice, switch });
+    let verdict = judge(&scenario, None);
+    assert_eq!(verdict.gpu, "in-order; divisible work in turns of 300 us");
+    assert_eq!(why(&verdict, 0), "its frames may need 150 us more than etpf");
+    let found = lines(&verdict);
+    assert!(found.contains(&"without divisible work 1 apps are covered in place of 0"), "{found:?}");
+    scenario.apps[0].params.etpf = Span::from_us(8600);
+    let verdict = judge(&scenario, None);
+    assert_eq!(why(&verdict, 0), "covered");
+    assert!(!lines(&verdict).iter().any(|line| line.contains("divisible")), "{verdict:?}");
 }
 
 #[test]

@@ -107,6 +107,19 @@ pub trait Policy: Send + core::fmt::Debug {
         planned
     }
 
+    /// Whether it lets divisible work in apart from all other work ([`Self::choose_divisible`]); if not, no work
+    /// is divisible.
+    fn divides(&self) -> bool {
+        false
+    }
+
+    /// Picks a lane with waiting divisible work ([`Lane::divisible`]), or none. Asked when no such work is in flight,
+    /// after all other decisions.
+    fn choose_divisible(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
+        let _ = (context, lanes);
+        None
+    }
+
     /// Picks a lane with a waiting group, or none if nothing may run now. Every lane with a
     /// waiting group that was not picked gets the reason in [`Lane::hold`].
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize>;

@@ -92,6 +92,8 @@ impl Scheduler {
             let context = self.context();
             match self.policy.choose(&context, &mut self.lanes) {
                 Some(index) if !self.guard_choice(index) => break,
+                // Divisible work has a place of its own.
+                Some(index) if self.lanes[index].divisible => break,
                 Some(index) if self.has_place() || self.lanes[index].has_budget() => {
                     self.dispatch(index, &context);
                     self.surplus = 0;
@@ -99,9 +101,24 @@ impl Scheduler {
                 Some(_) | None => break,
             }
         }
+        self.fill_divisible_place();
         if self.untold {
             self.untold = false;
             self.tell_holds();
+        }
+    }
+
+    /// Lets a divisible group in beside whatever is in flight, if none is there.
+    fn fill_divisible_place(&mut self) {
+        let waits = |lane: &Lane| lane.divisible && lane.head.is_some();
+        let wanted = self.config.divisible.is_some() && self.lanes.iter().any(waits);
+        if !wanted || !self.in_flight.has_divisible_place() {
+            return;
+        }
+        let context = self.context();
+        let choice = self.policy.choose_divisible(&context, &mut self.lanes);
+        if let Some(index) = choice.filter(|index| self.guard_choice(*index)) {
+            self.dispatch(index, &context);
         }
     }
 
@@ -133,7 +150,11 @@ impl Scheduler {
 
     /// How many groups in flight keep a place.
     pub(super) fn places(&self) -> usize {
-        if self.config.gpu.is_time_shared() { self.in_flight.places(self.now) } else { self.in_flight.len() }
+        if self.config.gpu.is_time_shared() {
+            self.in_flight.places(self.now)
+        } else {
+            self.in_flight.chained()
+        }
     }
 
     fn context(&self) -> Context {
@@ -145,7 +166,7 @@ impl Scheduler {
             free_o: free_o.max(self.now),
             ready_c: free_c.max(self.now + margins.dispatch_upper),
             ready_o: free_o.max(self.now + margins.dispatch_lower),
-            in_flight: self.in_flight.len(),
+            in_flight: self.in_flight.chained(),
             newest: self.in_flight.newest().map(|flying| flying.app),
             config: self.config,
         }
@@ -170,8 +191,13 @@ impl Scheduler {
         if let Some(mut flying) = self.take_front(index) {
             flying.conservative.runs = runs;
             flying.due = due.unwrap_or(flying.due);
-            self.takes_turn(&flying);
-            self.in_flight.push(flying);
+            if self.lanes[index].divisible {
+                self.in_flight.push_divisible(flying);
+            } else {
+                // Turns of divisible work are paid by each group that waits for them.
+                self.takes_turn(&flying);
+                self.in_flight.push(flying);
+            }
             let lane = &mut self.lanes[index];
             if self.config.gpu.is_time_shared() {
                 lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.now);
@@ -186,14 +212,16 @@ impl Scheduler {
     fn stretched(&self, lane: &Lane, head: &Head) -> (Span, Span) {
         let stretch = self.config.tuning.stretch;
         if lane.protected && self.excludes() {
-            return (head.length, head.length + lane.turn.enters);
+            return (head.length, head.length + lane.turn.enters + self.config.delay(head.length));
         }
         if lane.has_budget() || lane.protected || head.kind != GroupKind::Draw || head.conservative >= stretch
         {
             return (head.length, head.conservative);
         }
-        let runs = head.conservative.max(self.policy.room().min(stretch));
-        (self.config.gpu.without_switches(runs).max(head.length), runs)
+        // Nothing waits for the end of divisible work.
+        let room = if lane.divisible { Span::FOREVER } else { self.policy.room() };
+        let runs = head.conservative.max(room.min(stretch));
+        (self.config.length_within(runs).max(head.length), runs)
     }
 
     /// The first waiting group of a lane leaves its queue for the GPU.
@@ -321,6 +349,11 @@ impl Scheduler {
     }
 
     pub(super) fn complete(&mut self, group: GroupId, finished: Time, cost: Cost, frames: u32) {
+        if let Some(flying) = self.in_flight.take_divisible(group) {
+            self.stats.completed += 1;
+            let finished = finished.max(flying.dispatched).min(self.now);
+            return self.ended(flying, Some(finished), cost.span(), frames);
+        }
         let Some(position) = self.in_flight.position(group) else {
             return self.complete_taken_back(group, finished, cost, frames);
         };
@@ -332,7 +365,9 @@ impl Scheduler {
                     self.is_back(&flying);
                 }
                 self.stats.completed += 1;
-                self.ended(flying, Some(finished), cost.span(), frames);
+                // The turns of others are no part of what it cost, but of what it was believed to take.
+                let occupied = cost.span() + self.config.delay(cost.span());
+                self.ended(flying, Some(finished), occupied, frames);
             }
             return;
         }
@@ -374,6 +409,18 @@ impl Scheduler {
         }
     }
 
+    /// Gives up the divisible group if its end was not told in time; says whether it did.
+    pub(super) fn lose_divisible(&mut self) -> bool {
+        let Some(flying) = self.in_flight.take_overdue(self.now, self.config.completion_timeout) else {
+            return false;
+        };
+        let Flying { app, group, dispatched, .. } = flying;
+        self.stats.lost += 1;
+        self.actions.push(Action::Lost { app, group, by: LostBy::Timeout });
+        self.ended(flying, None, self.now.since(dispatched), 0);
+        true
+    }
+
     /// A dispatched group is over, one way or the other; `finished` if it is known when. So many
     /// `frames` ended inside of it.
     fn ended(&mut self, flying: Flying, finished: Option<Time>, occupied: Span, frames: u32) {
@@ -405,6 +452,11 @@ impl Scheduler {
             self.actions.push(Action::FrameDone(done));
         }
         self.tell_done(index, finished);
+        let lane = &self.lanes[index];
+        if lane.in_flight == 0 && lane.divisible != self.divides(index) {
+            // It has been something else since it was told so.
+            self.protect();
+        }
         self.guard_end(flying.app);
     }
 }

@@ -11,6 +11,9 @@
 //! it would be in order: an end that was predicted holds for whatever is left, however much of it
 //! has been done by then. Where that end is over and groups are not, it was wrong, and what is
 //! left counts as a chain again.
+//!
+//! Divisible work is beside the chain: nothing waits for its end. It has one place, so that a context of such work
+//! has drained, and the GPU has begun with whatever waited, before another one comes.
 
 use alloc::collections::VecDeque;
 
@@ -50,6 +53,7 @@ pub(super) struct Bound {
 #[derive(Clone, Debug)]
 pub(super) struct InFlight {
     groups: VecDeque<Flying>,
+    divisible: Option<Flying>,
     /// When the last completed group ended.
     idle_since: Time,
     conservative: Chain,
@@ -75,6 +79,7 @@ impl InFlight {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             groups: VecDeque::with_capacity(IN_FLIGHT_MAX),
+            divisible: None,
             idle_since: Time::ZERO,
             conservative: Chain::default(),
             optimistic: Chain::default(),
@@ -86,6 +91,11 @@ impl InFlight {
     }
 
     pub(super) fn len(&self) -> usize {
+        self.groups.len() + usize::from(self.divisible.is_some())
+    }
+
+    /// How many of them are not divisible.
+    pub(super) fn chained(&self) -> usize {
         self.groups.len()
     }
 
@@ -96,11 +106,44 @@ impl InFlight {
     /// Forgets all of them.
     pub(super) fn clear(&mut self) {
         self.groups.clear();
+        self.divisible = None;
     }
 
     /// How many groups of that app there are.
     pub(super) fn count_of(&self, app: AppId, generation: u32) -> usize {
-        self.groups.iter().filter(|flying| flying.app == app && flying.generation == generation).count()
+        self.all().filter(|flying| flying.app == app && flying.generation == generation).count()
+    }
+
+    /// All of them.
+    fn all(&self) -> impl Iterator<Item = &Flying> {
+        self.groups.iter().chain(&self.divisible)
+    }
+
+    /// Whether the place for divisible work is empty.
+    pub(super) fn has_divisible_place(&self) -> bool {
+        self.divisible.is_none() && self.len() < IN_FLIGHT_MAX
+    }
+
+    /// A divisible group takes its place.
+    pub(super) fn push_divisible(&mut self, flying: Flying) {
+        assert!(self.has_divisible_place(), "there is one place");
+        self.divisible = Some(flying);
+    }
+
+    /// Takes the divisible group out if it is that one.
+    pub(super) fn take_divisible(&mut self, group: GroupId) -> Option<Flying> {
+        self.divisible.take_if(|flying| flying.group == group)
+    }
+
+    /// Takes the divisible group out if its end was not told in time. All other work may have delayed it.
+    pub(super) fn take_overdue(&mut self, now: Time, timeout: Span) -> Option<Flying> {
+        let overdue = self.divisible_overdue_at(timeout).is_some_and(|at| at <= now);
+        self.divisible.take_if(|_| overdue)
+    }
+
+    fn divisible_overdue_at(&self, timeout: Span) -> Option<Time> {
+        let Bound { arrives, runs } = self.divisible.as_ref()?.conservative;
+        Some(arrives + runs.min(self.unknown_runs_max) + self.unknown_runs_max + timeout)
     }
 
     pub(super) fn push(&mut self, mut flying: Flying) {
@@ -133,7 +176,7 @@ impl InFlight {
     /// [order](Head::order).
     pub(super) fn has_until(&self, app: AppId, generation: u32, order: u64) -> bool {
         let of_app = |flying: &&Flying| flying.app == app && flying.generation == generation;
-        self.groups.iter().filter(of_app).any(|flying| flying.head.order <= order)
+        self.all().filter(of_app).any(|flying| flying.head.order <= order)
     }
 
     /// The first deadline after `now` that a group of that app should meet.
@@ -144,7 +187,7 @@ impl InFlight {
 
     /// Deadlines are at other times from now on.
     pub(super) fn rebase(&mut self, moved: impl Fn(AppId, Time) -> Time) {
-        for flying in &mut self.groups {
+        for flying in self.groups.iter_mut().chain(&mut self.divisible) {
             flying.due = moved(flying.app, flying.due);
         }
     }
@@ -237,6 +280,11 @@ impl InFlight {
         let optimistic =
             if self.any_order { now } else { seen_now(self.optimistic, |flying| flying.optimistic) };
         (conservative, optimistic)
+    }
+
+    /// When to stop waiting for the first group, or for the divisible one.
+    pub(super) fn next_overdue(&self, timeout: Span) -> Option<Time> {
+        self.overdue_at(timeout).into_iter().chain(self.divisible_overdue_at(timeout)).min()
     }
 
     /// When to stop waiting for the first group.

@@ -32,6 +32,9 @@ pub struct Lane {
     pub service: Service,
     /// Whether its contract is covered, together with those of all more important apps.
     pub protected: bool,
+    /// Whether its groups are divisible work, which has a place of its own on the GPU. Changes only when it has
+    /// nothing there.
+    pub divisible: bool,
     /// The frame with which it returned after it was suspended, or that waited behind work beyond its
     /// promise: that one is not protected.
     pub returning: Option<Period>,
@@ -73,6 +76,7 @@ impl Lane {
             tail: params.clock.tail(),
             service: params.service,
             protected: false,
+            divisible: false,
             returning: None,
             in_flight: 0,
             target,

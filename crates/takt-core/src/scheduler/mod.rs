@@ -239,7 +239,7 @@ impl Scheduler {
         if self.broken.is_some() {
             return None;
         }
-        let overdue = self.in_flight.overdue_at(self.config.completion_timeout);
+        let overdue = self.in_flight.next_overdue(self.config.completion_timeout);
         let vsync = (!self.lanes.is_empty()).then_some(self.next_vsync.min(self.next_judgement));
         // One that is over was served already, unless the decision is still to come.
         let ahead = |at: &Time| self.has_work() && (*at > self.now || self.undecided);
@@ -253,6 +253,8 @@ impl Scheduler {
     pub fn replace_policy(&mut self, policy: Box<dyn Policy>) -> Box<dyn Policy> {
         let before = core::mem::replace(&mut self.policy, policy);
         self.introduce_policy();
+        // It may know nothing of divisible work.
+        self.divide();
         (0..self.lanes.len()).for_each(|index| self.charge_again(index));
         self.surplus = self.places();
         self.undecided = true;
@@ -329,6 +331,7 @@ impl Scheduler {
             self.lose(LostBy::Timeout, self.now);
             due = true;
         }
+        due |= self.lose_divisible();
         due
     }
 

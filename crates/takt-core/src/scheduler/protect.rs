@@ -1,4 +1,5 @@
-//! Which apps are protected: the longest prefix, by importance, whose contracts pass the offline test.
+//! Which apps are protected: the longest prefix, by importance, whose contracts pass the offline test; and which
+//! apps have divisible work.
 
 use super::Scheduler;
 use super::lane::Lane;
@@ -9,21 +10,39 @@ use crate::contract;
 impl Scheduler {
     /// Finds the protected apps anew, after any change of apps, parameters or displays.
     pub(super) fn protect(&mut self) {
+        self.divide();
         self.claims.clear();
-        for lane in self.lanes.iter().map(params).filter(contract::has_contract) {
+        // An app whose contract is new is not protected while divisible work of it is on the GPU.
+        let has_contract = |lane: &Lane| contract::has_contract(&params(lane)) && !lane.divisible;
+        for lane in self.lanes.iter().filter(|lane| has_contract(lane)).map(params) {
             self.claims.push(contract::claim(&lane, &self.config));
         }
         let covered = contract::covered_in(&self.claims, &self.config, &mut self.workspace);
         let mut left = covered;
         for index in 0..self.lanes.len() {
             let lane = &mut self.lanes[index];
-            let counts = contract::has_contract(&params(lane));
+            let counts = has_contract(lane);
             let before = core::mem::replace(&mut lane.protected, counts && left > 0);
             left -= usize::from(lane.protected);
             if lane.protected != before {
                 self.charge_again(index);
             }
         }
+    }
+
+    /// Finds out which apps have divisible work. Groups of one app run in order, so none of the one kind may be
+    /// behind one of the other.
+    pub(super) fn divide(&mut self) {
+        for index in 0..self.lanes.len() {
+            if self.lanes[index].in_flight == 0 {
+                self.lanes[index].divisible = self.divides(index);
+            }
+        }
+    }
+
+    /// Whether the next groups of the lane at `index` are to be divisible work.
+    pub(super) fn divides(&self, index: usize) -> bool {
+        self.policy.divides() && contract::is_divisible(&params(&self.lanes[index]), &self.config)
     }
 }
 

@@ -49,7 +49,7 @@ impl Scheduler {
 
     /// How long a group of that length keeps the GPU, if it is the first one of its frame or not.
     pub(super) fn charged(&self, index: usize, length: Span, first: bool) -> Span {
-        length + self.config.gpu.switches(length, self.charge(&self.lanes[index], first))
+        length + self.config.added(length, self.charge(&self.lanes[index], first))
     }
 
     /// What waits in the lane at `index` belongs to a frame of its own.

@@ -5,6 +5,9 @@
 //! work before it in its channel. With late ends, the end of a job that outlasts its timeslice is such work, and
 //! needs one. Nobody is interrupted for an idle GPU: at the end of a
 //! timeslice without rivals the next one begins. A timeslice begins when the context is loaded.
+//!
+//! A GPU that executes in order beside divisible work has one channel for all other work, and one for each app
+//! with divisible work.
 
 use std::collections::VecDeque;
 
@@ -14,7 +17,7 @@ use takt_core::{AppId, Span, Time};
 
 use super::unit::Unit;
 use super::{GpuEvent, Job, Taken, insert_by_arrival};
-use crate::model::GpuSpec;
+use crate::model::{GpuModel, GpuSpec};
 
 /// What it costs to tell of the end of a job, and the least that is left of one that is interrupted:
 /// next to nothing, but a turn.
@@ -29,11 +32,21 @@ pub struct Channel {
     pub timeslice: Span,
     /// Its jobs cannot be interrupted: its turn ends with the job that runs.
     pub uninterruptible: bool,
+    /// Its jobs are divisible work.
+    pub divisible: bool,
+    /// Its jobs are interrupted only after multiples of this time; zero for anywhere.
+    pub quantum: Span,
 }
 
 impl Default for Channel {
     fn default() -> Self {
-        Self { level: Level::default(), timeslice: Span::from_ms(1), uninterruptible: false }
+        Self {
+            level: Level::default(),
+            timeslice: Span::from_ms(1),
+            uninterruptible: false,
+            divisible: false,
+            quantum: Span::ZERO,
+        }
     }
 }
 
@@ -44,8 +57,14 @@ pub struct Host {
     capacity: usize,
     /// Dispatched jobs on their way to their channels.
     coming: VecDeque<(Time, Job)>,
-    /// By slot number.
+    /// By slot number; in order, that of all other work comes first.
     channels: Vec<State>,
+    /// There is divisible work.
+    divides: bool,
+    /// All work that is not divisible has one channel.
+    in_order: bool,
+    /// Slots whose work is divisible, where there is one channel for all others.
+    divided: Vec<bool>,
     runlist: Runlist,
     turn: Option<Turn>,
     /// Jobs in all channels.
@@ -70,6 +89,8 @@ struct Turn {
     /// When its timeslice ends; `NEVER` if that has been and the job that runs may not be
     /// interrupted.
     ends: Time,
+    /// Its timeslice is over, and a piece of the job that runs is not.
+    over: bool,
 }
 
 impl Host {
@@ -79,6 +100,9 @@ impl Host {
             capacity: spec.queue.max(1) as usize,
             coming: VecDeque::new(),
             channels: Vec::new(),
+            divides: spec.divisible.is_some(),
+            in_order: spec.model == GpuModel::InOrder,
+            divided: Vec::new(),
             runlist: Runlist::default(),
             turn: None,
             queued: 0,
@@ -89,8 +113,25 @@ impl Host {
     }
 
     pub(super) fn set_channel(&mut self, app: AppId, channel: Channel) {
-        self.state(app).channel = channel;
-        self.rebuild();
+        if self.in_order {
+            self.divided.resize(self.divided.len().max(app.index() + 1), false);
+            self.divided[app.index()] = channel.divisible;
+        }
+        let state = self.state(self.channel_of(app));
+        let before = core::mem::replace(&mut state.channel, channel);
+        // A list that is read from its beginning may give divisible work one turn more than others are charged for.
+        if !self.divides || before.level != channel.level {
+            self.rebuild();
+        }
+    }
+
+    /// The channel of an app.
+    fn channel_of(&self, app: AppId) -> AppId {
+        match self.divided.get(app.index()) {
+            _ if !self.in_order => app,
+            Some(true) => AppId(app.0 + 1),
+            _ => AppId(0),
+        }
     }
 
     /// The state of a channel, made on first sight.
@@ -109,7 +150,10 @@ impl Host {
 
     pub(super) fn dispatch(&mut self, arrives: Time, job: Job) {
         // A process hands over one after the other, whatever others do.
-        insert_by_arrival(&mut self.coming, 0, (arrives, job), |other| other.app == job.app);
+        let channel = self.channel_of(job.app);
+        let mut coming = core::mem::take(&mut self.coming);
+        insert_by_arrival(&mut coming, 0, (arrives, job), |other| self.channel_of(other.app) == channel);
+        self.coming = coming;
     }
 
     pub(super) fn next_at(&self) -> Time {
@@ -135,7 +179,7 @@ impl Host {
                 return Some(GpuEvent::Suspended(taken));
             }
             match (event, &mut self.turn) {
-                (GpuEvent::Finished { job, .. }, _) => self.finished(now, job.app),
+                (GpuEvent::Finished { job, .. }, _) => self.finished(now, self.channel_of(job.app)),
                 // No time of a turn passes in a stall.
                 (GpuEvent::Stalled { until }, Some(turn)) => turn.ends += until.since(executes_from),
                 _ => {}
@@ -147,7 +191,7 @@ impl Host {
             && self.queued < self.capacity
         {
             self.coming.pop_front();
-            self.state(job.app).jobs.push_back(job);
+            self.state(self.channel_of(job.app)).jobs.push_back(job);
             self.queued += 1;
             self.free += usize::from(job.cost == Span::ZERO);
             return Some(GpuEvent::Queued(job));
@@ -163,14 +207,15 @@ impl Host {
         let mut first = self.channels.iter().filter_map(|state| state.jobs.front());
         let job = *first.find(|job| job.cost == Span::ZERO)?;
         self.free -= 1;
-        self.finished(now, job.app);
+        self.finished(now, self.channel_of(job.app));
         Some(GpuEvent::Finished { job, started: now })
     }
 
     /// Leaves the end of a job to its channel's next turn, if this one should have been over by now and
     /// others wait for theirs.
     fn end_later(&mut self, job: Job, started: Time) -> Option<Taken> {
-        let jobs = &mut self.channels[job.app.index()].jobs;
+        let channel = self.channel_of(job.app);
+        let jobs = &mut self.channels[channel.index()].jobs;
         // The end itself is not put off again.
         let late = self.late_ends && job.cost != FENCE && self.queued > jobs.len();
         self.turn.take_if(|turn| late && turn.ends == Time::NEVER)?;
@@ -183,7 +228,7 @@ impl Host {
         let jobs = &mut self.channels[app.index()].jobs;
         jobs.pop_front();
         self.queued -= 1;
-        let over = |turn: &Turn| jobs.is_empty() || turn.ends <= now || turn.ends == Time::NEVER;
+        let over = |turn: &Turn| turn.over || jobs.is_empty() || turn.ends <= now || turn.ends == Time::NEVER;
         self.turn.take_if(|turn| turn.app == app && over(turn));
     }
 
@@ -193,7 +238,11 @@ impl Host {
         self.unit.running()?;
         let state = &mut self.channels[turn.app.index()];
         if self.queued == state.jobs.len() {
-            turn.ends = now + state.channel.timeslice;
+            *turn = Turn { ends: now + state.channel.timeslice, over: false, ..*turn };
+            return None;
+        }
+        if let Some(rest) = rest_of_piece(self.unit.ran(now), state.channel.quantum) {
+            *turn = Turn { ends: now + rest, over: true, ..*turn };
             return None;
         }
         if state.channel.uninterruptible {
@@ -229,12 +278,20 @@ impl Host {
                 // Who was next may have been the one that has just ended.
                 let next = self.next.take().filter(|app| !self.channels[app.index()].jobs.is_empty());
                 let app = next.or_else(|| self.advance())?;
-                let timeslice = self.channels[app.index()].channel.timeslice;
-                self.turn = Some(Turn { app, ends: now + self.unit.loading(app) + timeslice });
+                let state = &self.channels[app.index()];
+                let loading = self.unit.loading(state.jobs.front()?.app);
+                let ends = now + loading + state.channel.timeslice;
+                self.turn = Some(Turn { app, ends, over: false });
                 app
             }
         };
         let job = self.channels[app.index()].jobs.front().copied()?;
         self.unit.begin(now, job)
     }
+}
+
+/// What is left of the piece that runs, if something is.
+fn rest_of_piece(ran: Span, quantum: Span) -> Option<Span> {
+    let into = ran.as_ns().checked_rem(quantum.as_ns())?;
+    (into > 0).then(|| quantum.saturating_sub(Span::from_ns(into)))
 }

@@ -2,7 +2,7 @@
 //!
 //! * [`Queue`]: in order, of dispatch or of arrival; a job can be taken back if the scheduler asks
 //!   for it.
-//! * [`Host`]: a runlist of channels, each served for a timeslice.
+//! * [`Host`]: a runlist of channels, each served for a timeslice; or divisible work beside a queue.
 //!
 //! It is a state machine of its own: [`Gpu::dispatch`] puts work in, [`Gpu::next_at`] says when
 //! something happens, [`Gpu::step`] lets the next thing happen. Work may also be driven by hand,
@@ -99,6 +99,7 @@ impl Gpu {
     /// An idle GPU.
     pub fn new(spec: &GpuSpec) -> Self {
         match spec.model {
+            GpuModel::InOrder if spec.divisible.is_some() => Self::Host(Host::new(spec)),
             GpuModel::InOrder | GpuModel::Preemptive | GpuModel::AnyOrder => Self::Queue(Queue::new(spec)),
             GpuModel::Runlist => Self::Host(Host::new(spec)),
         }

@@ -3,7 +3,7 @@
 use takt_core::service::Level;
 
 use super::*;
-use crate::model::{ClockChange, GpuModel, Stall};
+use crate::model::{ClockChange, GpuModel, Interrupts, Stall};
 
 fn job(group: u64, cost_us: u64) -> Job {
     Job { app: AppId(0), group: GroupId(group), cost: Span::from_us(cost_us) }
@@ -208,7 +208,7 @@ fn host(channels: &[Channel], spec: GpuSpec) -> Gpu {
 }
 
 fn channel(level: Level, timeslice_us: u64) -> Channel {
-    Channel { level, timeslice: Span::from_us(timeslice_us), uninterruptible: false }
+    Channel { level, timeslice: Span::from_us(timeslice_us), ..Channel::default() }
 }
 
 #[test]
@@ -448,4 +448,66 @@ fn who_was_next_may_have_just_ended() {
     gpu.dispatch(Time::ZERO, of(0, 1, 5));
     gpu.dispatch(Time::ZERO, of(2, 2, 5));
     assert_eq!(play(&mut gpu).matches("finished").count(), 2);
+}
+
+fn divisible(timeslice_us: u64, quantum_us: u64) -> Channel {
+    let quantum = Span::from_us(quantum_us);
+    Channel { divisible: true, quantum, ..channel(Level::Medium, timeslice_us) }
+}
+
+#[test]
+fn pieces_are_executed_to_their_ends() {
+    let mut gpu = host(&[divisible(10, 7), channel(Level::Medium, 100)], GpuSpec::default());
+    gpu.dispatch(Time::ZERO, of(0, 1, 100));
+    gpu.dispatch(Time::from_us(25), of(1, 2, 20));
+    gpu.dispatch(Time::from_us(90), of(1, 3, 20));
+    // Its slice is over at 30 and 92; the pieces that run then end at 35 and 97.
+    expect_test::expect![[r#"
+        0 queued 1
+        0 started 1
+        25 queued 2
+        35 suspended 1, 65 left
+        35 started 2
+        55 finished 2
+        55 started 1
+        90 queued 3
+        97 suspended 1, 23 left
+        97 started 3
+        117 finished 3
+        117 started 1
+        140 finished 1
+    "#]]
+    .assert_eq(&play(&mut gpu));
+}
+
+#[test]
+fn divisible_work_has_turns_beside_a_queue() {
+    let interrupts = Interrupts { slice: Span::from_us(10), quantum: Span::ZERO };
+    let mut gpu = Gpu::new(&GpuSpec { divisible: Some(interrupts), ..GpuSpec::default() });
+    let others = channel(Level::Medium, 30);
+    for (app, channel) in (0..).zip([others, divisible(10, 0), others]) {
+        gpu.set_channel(AppId(app), channel);
+    }
+    gpu.dispatch(Time::ZERO, of(1, 1, 100));
+    gpu.dispatch(Time::from_us(5), of(2, 2, 40));
+    gpu.dispatch(Time::from_us(4), of(0, 3, 20));
+    // The second and the third are executed in the order of their dispatch.
+    expect_test::expect![[r#"
+        0 queued 1
+        0 started 1
+        5 queued 2
+        5 queued 3
+        10 suspended 1, 90 left
+        10 started 2
+        40 suspended 2, 10 left
+        40 started 1
+        50 suspended 1, 80 left
+        50 started 2
+        60 finished 2
+        60 started 3
+        80 finished 3
+        80 started 1
+        160 finished 1
+    "#]]
+    .assert_eq(&play(&mut gpu));
 }

@@ -120,6 +120,11 @@ impl Unit {
         if self.context == Some(app) { Span::ZERO } else { self.switch }
     }
 
+    /// How long the job that runs has done so without an interruption.
+    pub(super) fn ran(&self, now: Time) -> Span {
+        self.running.map_or(Span::ZERO, |running| now.since(running.started))
+    }
+
     /// Stops the job that runs.
     pub(super) fn interrupt(&mut self, now: Time) -> Option<Taken> {
         let running = self.running.take()?;

@@ -76,6 +76,7 @@ fn mean_frame(app: &AppSpec, config: &Config) -> (Span, Span) {
         !config.gpu.is_time_shared() || group.cost > Span::ZERO || group.predicted != Some(Span::ZERO)
     };
     let work: Span = groups.iter().filter(is_group).map(length).sum();
+    let delays: Span = groups.iter().filter(is_group).map(|group| config.delay(length(group))).sum();
     let enters = config.gpu.switches(Span::ZERO, Charge::Enters);
     let turns = match mixed::server(&app.params) {
         Some(_) => {
@@ -84,5 +85,5 @@ fn mean_frame(app: &AppSpec, config: &Config) -> (Span, Span) {
         }
         None => enters + config.per_frame().saturating_sub(config.margins.per_frame(config.mpcg)),
     };
-    (Span::from_ns(work.as_ns() / frames), turns)
+    (Span::from_ns(work.as_ns() / frames), turns + Span::from_ns(delays.as_ns() / frames))
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use takt_core::analysis::frames::{Demand, cycle, headroom, is_schedulable, is_schedulable_staggered};
 use takt_core::{
-    AppParams, Charge, Clock, Config, Estimate, Gpu, GroupKind, Margins, Priority, Refresh, Service, Span,
-    Stride, Time,
+    AppParams, Charge, Clock, Config, Divisible, Estimate, Gpu, GroupKind, Margins, Priority, Refresh,
+    Service, Span, Stride, Time,
 };
 
 use super::{Case, Execution, Options, mixed};
 use crate::model::{
-    AppSpec, End, GpuModel, GpuSpec, Pace, ParamChange, Prediction, RecordedGroup, Scenario, SpanRange, Work,
-    rate_mhz,
+    AppSpec, End, GpuModel, GpuSpec, Interrupts, Pace, ParamChange, Prediction, RecordedGroup, Scenario,
+    SpanRange, Work, rate_mhz,
 };
 use crate::rng::Rng;
 
@@ -58,6 +58,7 @@ pub fn draw(options: &Options, index: u64) -> Case {
         gpu = GpuSpec { model: GpuModel::Runlist, switch, late_ends: rng.chance(500_000), ..gpu };
         apps.iter_mut().for_each(|app| share_time(app, &config, &mut rng));
     }
+    gpu.divisible = config.divisible.map(|Divisible { slice, quantum, .. }| Interrupts { slice, quantum });
     let scenario = Scenario {
         name: format!("prove-{}-{index}", options.seed),
         description: format!("case {index} of seed {}, {} protected apps", options.seed, set.len()),
@@ -182,7 +183,35 @@ fn draw_config(options: &Options, rng: &mut Rng) -> Config {
         config.tuning.timeslice = slice;
         config.gpu = Gpu::TimeShared { slice, switch };
     }
+    if options.divisible {
+        config.divisible = Some(draw_divisible(&mut config, rng));
+    }
     config
+}
+
+/// How the GPU interrupts divisible work. Where contexts take turns, all of them have long ones in some cases;
+/// where work is executed in order, changes of contexts cost nothing.
+fn draw_divisible(config: &mut Config, rng: &mut Rng) -> Divisible {
+    let own_slice = Span::from_us(rng.pick(&[1_000, 4_000, 20_000]).copied().unwrap_or(20_000));
+    let long = rng.chance(500_000);
+    let switch = match &mut config.gpu {
+        Gpu::TimeShared { slice, switch } => {
+            if long {
+                *slice = own_slice;
+                config.tuning.timeslice = own_slice;
+            }
+            *switch
+        }
+        _ => {
+            config.tuning.timeslice = own_slice;
+            Span::ZERO
+        }
+    };
+    let slices: &[u64] = if is_round(config) { &[500, 1_000] } else { &[50, 300, 1_000, 2_048] };
+    let slice = Span::from_us(rng.pick(slices).copied().unwrap_or(300));
+    let quanta: &[u64] = if is_round(config) { &[0, 500] } else { &[0, 0, 70, 400, 1_000] };
+    let quantum = Span::from_us(rng.pick(quanta).copied().unwrap_or(0));
+    Divisible { slice, quantum, own_slice: config.tuning.timeslice, switch }
 }
 
 fn draw_margins(rng: &mut Rng) -> Margins {
@@ -326,9 +355,11 @@ fn draw_frame(etpf: Span, pays: Pays, config: &Config, rng: &mut Rng) -> Vec<Rec
     groups
 }
 
-/// A group whose conservative prediction is at most `room`, and that takes all of it or less.
+/// A group whose conservative prediction, with the turns of divisible work, is at most `room`, and that takes all of
+/// it or less.
 fn group_within(room: Span, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {
     let margins = &config.margins;
+    let room = without_delay(room, config);
     let mut predicted = room.scaled(1000, margins.upper_permille).saturating_sub(margins.fixed);
     while margins.conservative(Estimate::new(predicted)) > room && predicted > Span::ZERO {
         predicted = predicted.saturating_sub(Span::from_ns(1));
@@ -341,6 +372,17 @@ fn group_within(room: Span, kind: GroupKind, config: &Config, rng: &mut Rng) -> 
         _ => longest,
     };
     RecordedGroup { delay: Span::ZERO, kind, cost, predicted: Some(predicted), make: Span::ZERO }
+}
+
+/// The longest group that takes `room` at most with the turns of divisible work.
+fn without_delay(room: Span, config: &Config) -> Span {
+    let (mut fits, mut too_long) = (0, room.as_ns() + 1);
+    while config.divisible.is_some() && too_long - fits > 1 {
+        let length = Span::from_ns(fits + (too_long - fits) / 2);
+        let part = if length + config.delay(length) <= room { &mut fits } else { &mut too_long };
+        *part = length.as_ns();
+    }
+    if config.divisible.is_some() { Span::from_ns(fits) } else { room }
 }
 
 fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Config) -> AppSpec {
@@ -398,9 +440,18 @@ fn draw_load(options: &Options, config: &Config, duration: Span, rng: &mut Rng) 
             2 => Some(End::Hang(after(rng))),
             _ => None,
         };
+        if options.divisible && rng.chance(600_000) {
+            divide(&mut load);
+        }
         apps.push(load);
     }
     apps
+}
+
+/// The GPU interrupts the work of the app, which is divisible as long as it has no contract.
+fn divide(app: &mut AppSpec) {
+    let later = app.changes.iter_mut().map(|change| &mut change.params);
+    std::iter::once(&mut app.params).chain(later).for_each(|params| params.service.divisible = true);
 }
 
 /// Parameters of a less important app. The priority is set later; changes keep their rank.

@@ -142,8 +142,8 @@ fn service() -> impl Strategy<Value = Service> {
     let turns = select(vec![Turns::Single, Turns::Following]);
     let level = select(vec![Level::Low, Level::Medium, Level::High]);
     let timeslice = prop_oneof![Just(Span::ZERO), interval()];
-    (reservation, turns, level, timeslice, any::<bool>(), any::<bool>()).prop_map(
-        |(reservation, turns, level, timeslice, follows_focus, uninterruptible)| Service {
+    (reservation, turns, level, timeslice, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(reservation, turns, level, timeslice, follows_focus, uninterruptible, divisible)| Service {
             follows_focus,
             turns,
             reservation,
@@ -151,6 +151,7 @@ fn service() -> impl Strategy<Value = Service> {
             level,
             timeslice,
             uninterruptible,
+            divisible,
         },
     )
 }
@@ -212,12 +213,15 @@ fn gpu() -> impl Strategy<Value = GpuSpec> {
     let model = select(vec![GpuModel::InOrder, GpuModel::Preemptive, GpuModel::Runlist, GpuModel::AnyOrder]);
     let poll = prop_oneof![Just(Span::ZERO), interval()];
     let costs = (model, span(), range(), range(), poll, any::<bool>());
-    (1..=4096_u32, costs, clock, stalls, 0..=SHARE_ONE).prop_map(
-        |(queue, costs, clock, stalls, lost_completion_ppm)| GpuSpec {
+    let interrupts = (interval(), span()).prop_map(|(slice, quantum)| Interrupts { slice, quantum });
+    let divisible = option::of(interrupts);
+    (1..=4096_u32, costs, clock, stalls, 0..=SHARE_ONE, divisible).prop_map(
+        |(queue, costs, clock, stalls, lost_completion_ppm, divisible)| GpuSpec {
             model: costs.0,
             queue,
             switch: costs.1,
             late_ends: costs.5,
+            divisible: divisible.filter(|_| matches!(costs.0, GpuModel::InOrder | GpuModel::Runlist)),
             dispatch_delay: costs.2,
             completion_delay: costs.3,
             completion_poll: costs.4,
@@ -256,6 +260,7 @@ fn config(displays: Config) -> impl Strategy<Value = Config> {
             completion_timeout,
             apps_max,
             gpu: Gpu::default(),
+            divisible: None,
             singly: false,
             tuning,
             margins: Margins {
@@ -464,6 +469,9 @@ const KEYS: &[&str] = &[
     "model",
     "switch_us",
     "late_ends",
+    "divisible",
+    "slice_us",
+    "quantum_us",
     "belief",
     "focus",
     "service",

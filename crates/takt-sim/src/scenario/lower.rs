@@ -13,11 +13,11 @@ use super::decimal::{self, Decimal, NAME_CHARS_MAX, Quantity};
 use super::diagnostic::{Report, Spot, nearest};
 use super::lower_app::LoweredApp;
 use super::lower_display::Displays;
-use super::raw::{RawGpu, RawMargins, RawScenario, RawScheduler};
+use super::raw::{RawDivisible, RawGpu, RawMargins, RawScenario, RawScheduler};
 use super::reader::{Number, OneOrRange, Text, Whole};
 use super::recording::Recordings;
 use super::references;
-use crate::model::{ClockChange, GpuModel, GpuSpec, Scenario, SpanRange, Stall};
+use crate::model::{ClockChange, GpuModel, GpuSpec, Interrupts, Scenario, SpanRange, Stall};
 
 /// What a GPU does with several groups, as files say it.
 pub(super) const MODELS: &[(&str, GpuModel)] = &[
@@ -204,11 +204,16 @@ impl Lower<'_, '_> {
         let lost = self.number_or(raw.lost_completion.as_ref(), &decimal::SHARE, Some(0));
         let clock = self.clock(raw);
         let stalls = self.stalls(raw);
+        let divisible = match &raw.divisible {
+            Some(divisible) => Some(self.divisible(divisible, model)?),
+            None => None,
+        };
         Some(GpuSpec {
             model: model?,
             queue: queue?,
             switch: switch?,
             late_ends: raw.late_ends.as_ref().is_some_and(|flag| flag.value),
+            divisible,
             dispatch_delay: dispatch?,
             completion_delay: completion?,
             completion_poll: poll?,
@@ -216,6 +221,19 @@ impl Lower<'_, '_> {
             stalls: stalls?,
             lost_completion_ppm: lost?,
         })
+    }
+
+    fn divisible(&mut self, raw: &RawDivisible, model: Option<GpuModel>) -> Option<Interrupts> {
+        if let Some(GpuModel::Preemptive | GpuModel::AnyOrder) = model {
+            self.report.table(
+                &raw.at,
+                "this model of a GPU interrupts no work by itself",
+                "use model = \"in-order\" or \"runlist\"",
+            );
+        }
+        let slice = self.span(&raw.slice_us, &decimal::INTERVAL_US);
+        let quantum = self.span_or(raw.quantum_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
+        Some(Interrupts { slice: slice?, quantum: quantum? })
     }
 
     fn clock(&mut self, raw: &RawGpu) -> Option<Vec<ClockChange>> {

@@ -40,6 +40,7 @@ impl Lower<'_, '_> {
             level: level?,
             timeslice: timeslice?,
             uninterruptible: is_set(raw.uninterruptible.as_ref()),
+            divisible: is_set(raw.divisible.as_ref()),
         };
         let named = |text: Option<&Text>| text.and_then(|text| Some((text.value.clone()?, text.at.clone())));
         let (shared_with, feeds) = (named(raw.shared_with.as_ref()), named(raw.feeds.as_ref()));

@@ -136,6 +136,9 @@ section! {
         /// An uninterruptible group that outlasts its timeslice is seen to end in its channel's next
         /// turn (runlist). Default: false.
         late_ends: Option<Flag>,
+        /// Interrupts divisible work of apps without a contract (in-order, runlist). Default: no work is
+        /// divisible.
+        divisible: Option<RawDivisible>,
         /// Delay from a decision to the group being in the queue, in microseconds: a number or
         /// [lo, hi]. Default: 0.
         dispatch_delay_us: Option<OneOrRange>,
@@ -151,6 +154,17 @@ section! {
         clock: Option<Vec<RawClock>>,
         /// Times at which the GPU does nothing.
         stall: Option<Vec<RawStall>>,
+    }
+}
+
+section! {
+    /// How the GPU interrupts divisible work. All other work has turns of at least the scheduler's timeslice.
+    struct RawDivisible {
+        /// Longest turn of such work while other work waits, in microseconds.
+        slice_us: Number,
+        /// Length of its pieces, each of which is executed to its end, in microseconds; 0 if it is interrupted
+        /// anywhere. Default: 0.
+        quantum_us: Option<Number>,
     }
 }
 
@@ -291,6 +305,9 @@ section! {
         timeslice_us: Option<Number>,
         /// Its groups cannot be interrupted. Default: false.
         uninterruptible: Option<Flag>,
+        /// The GPU interrupts its groups, so that they are divisible work if it has no contract and the GPU
+        /// has such work (timeline). Default: false.
+        divisible: Option<Flag>,
     }
 }
 

@@ -12,8 +12,8 @@ use super::lower::MODELS;
 use super::lower_service::{enforcement_name, level_name, name_of, turns_name};
 use super::recording::{HEADER, HEADER_MADE};
 use crate::model::{
-    AppSpec, Bucket, CostDist, End, GpuSpec, Outliers, Pace, Part, Phase, Prediction, RecordedGroup,
-    SHARE_ONE, Scenario, SpanRange, Work,
+    AppSpec, Bucket, CostDist, End, GpuSpec, Interrupts, Outliers, Pace, Part, Phase, Prediction,
+    RecordedGroup, SHARE_ONE, Scenario, SpanRange, Work,
 };
 
 /// Writes a scenario as a file that [`parse`](super::parse) reads back as the same scenario.
@@ -140,6 +140,11 @@ impl Writer {
         self.key("completion_delay_us", range(gpu.completion_delay));
         self.key("completion_poll_us", us(gpu.completion_poll));
         self.key("lost_completion", ppm(gpu.lost_completion_ppm));
+        if let Some(Interrupts { slice, quantum }) = gpu.divisible {
+            self.header("[gpu.divisible]");
+            self.key("slice_us", us(slice));
+            self.key("quantum_us", us(quantum));
+        }
         for change in &gpu.clock {
             self.header("[[gpu.clock]]");
             self.key("at_s", instant(change.at));
@@ -228,6 +233,9 @@ impl Writer {
             self.key("timeslice_us", us(service.timeslice));
         }
         self.key("uninterruptible", service.uninterruptible);
+        if service.divisible {
+            self.key("divisible", true);
+        }
     }
 
     fn params(&mut self, params: &AppParams, config: &Config) {

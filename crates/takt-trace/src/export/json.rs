@@ -241,6 +241,7 @@ mod tests {
                 feeds: Some(AppId(1)),
                 level: takt_core::service::Level::High,
                 timeslice: Span::from_us(3),
+                divisible: true,
                 ..Service::default()
             },
         };
@@ -271,6 +272,8 @@ mod tests {
         records.extend(rare.into_iter().map(|record| (end, record)));
 
         let mut config = Config { mpcg: 3, singly: true, ..Config::default() };
+        let [slice, quantum, own_slice, switch] = [74, 75, 76, 77].map(Span::from_us);
+        config.divisible = Some(takt_core::Divisible { slice, quantum, own_slice, switch });
         config.tuning.blocking = Span::from_us(70);
         config.tuning.late_after = Span::from_us(71);
         config.tuning.unknown_runs_max = Span::from_us(72);

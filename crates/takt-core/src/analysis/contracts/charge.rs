@@ -37,6 +37,7 @@
 
 use super::{Claim, Kind};
 use crate::config::Margins;
+use crate::gpu::Divisible;
 use crate::time::Span;
 
 /// A GPU, as far as promises depend on it.
@@ -48,7 +49,7 @@ pub struct Gpu {
     /// the longest time from the end of a group to the arrival of one that waited for that.
     pub lead: Span,
     /// Divisible work of apps without a promise that may be on the GPU at any time.
-    pub foreign: Option<Foreign>,
+    pub foreign: Option<Divisible>,
 }
 
 /// How a GPU executes groups that were dispatched.
@@ -72,19 +73,6 @@ pub enum Order {
         /// Time lost when another context takes its turn.
         switch: Span,
     },
-}
-
-/// Work that the GPU interrupts, and that therefore need not end.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Foreign {
-    /// Length of its turns.
-    pub slice: Span,
-    /// Longest piece that is not interrupted.
-    pub quantum: Span,
-    /// Length of the turns of those with a promise, beside it.
-    pub own_slice: Span,
-    /// Time lost when another context takes its turn.
-    pub switch: Span,
 }
 
 impl Gpu {
@@ -144,10 +132,8 @@ impl Gpu {
             Order::InOrder { .. } => Span::ZERO,
             Order::TimeShared { slice, switch, .. } => switch.times(turns(slice)),
         };
-        let foreign = self.foreign.map_or(Span::ZERO, |foreign| {
-            let turn = foreign.slice.max(foreign.quantum) + foreign.switch.times(2);
-            turn.times(turns(foreign.own_slice))
-        });
+        let foreign =
+            self.foreign.map_or(Span::ZERO, |foreign| foreign.turn().times(turns(foreign.own_slice)));
         switches + foreign
     }
 }

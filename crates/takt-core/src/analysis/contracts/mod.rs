@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 use crate::app::Stride;
 use crate::time::Span;
 
-pub use charge::{Foreign, Gpu, Order};
+pub use charge::{Gpu, Order};
 pub use demand::Workspace;
 
 /// What an app claims.

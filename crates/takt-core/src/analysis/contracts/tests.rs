@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::analysis::frames::{self, Demand};
 use crate::config::Margins;
+use crate::gpu::Divisible;
 
 fn ns(ns: u64) -> Span {
     Span::from_ns(ns)
@@ -146,9 +147,9 @@ fn gpus_add_what_they_cost() {
     let in_order = Gpu::in_order(&margins, 5);
     assert_eq!(in_order.cost(&frame), us(2500 + 3 * 30 + 2 * 120));
     assert_eq!(in_order.longest_group(&frame), us(1000 + 150));
-    let foreign = Foreign { slice: us(300), quantum: us(400), own_slice: us(20_000), switch: us(50) };
+    let foreign = Divisible { slice: us(300), quantum: us(400), own_slice: us(20_000), switch: us(50) };
     let beside = Gpu { foreign: Some(foreign), ..in_order };
-    assert_eq!(beside.cost(&frame), us(2500 + 3 * 30 + 2 * 120 + 3 * 500));
+    assert_eq!(beside.cost(&frame), us(2500 + 3 * 30 + 2 * 120 + 3 * 800));
     let order = Order::TimeShared { per_group: us(150), per_frame: us(0), slice: us(400), switch: us(10) };
     let shared = Gpu { order, lead: us(0), foreign: None };
     assert_eq!(shared.cost(&frame), us(2500 + 3 * 150 + 9 * 10));

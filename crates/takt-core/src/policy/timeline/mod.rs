@@ -14,6 +14,8 @@
 //! * **The GPU.** The policy does not know how it executes. It is told when everything in flight is over, and
 //!   which dispatched work one more group can still make late ([`Lane::on_gpu_due`]): the due date of that
 //!   work is a promise without a span.
+//! * **Divisible work** of apps without a contract needs no slack: every other group is charged for what such work
+//!   can delay it. One group of it is in flight at a time (ADR 0042).
 //! * **The rest.** Apps that are not protected keep time free for what they have, down the order of
 //!   importance, but only until their own due date has passed; relief against starvation is
 //!   [`crate::Tuning::relief_every`]. Where blocking is limited, they keep clear of the releases of apps with
@@ -315,6 +317,10 @@ impl Timeline {
         let Some(head) = lanes[index].head else {
             return Ok(false);
         };
+        if lanes[index].divisible {
+            lanes[index].hold = Some(Hold::NoSlot);
+            return Ok(false);
+        }
         let standing = self.standing(pass.context, lanes, index, &head);
         if standing.protected != protected {
             return Ok(false);
@@ -472,6 +478,21 @@ impl Policy for Timeline {
         self.timeout
     }
 
+    fn divides(&self) -> bool {
+        true
+    }
+
+    /// What should have been shown first goes first, so that no app keeps the place for itself.
+    fn choose_divisible(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
+        let waiting = lanes.iter_mut().enumerate().filter(|(_, lane)| lane.divisible && lane.head.is_some());
+        let (index, lane) = waiting.min_by_key(|(_, lane)| lane.due_of(lane.due))?;
+        let head = lane.head.filter(|head| head.conservative < Span::FOREVER && !lane.clock.is_own());
+        if let Some(head) = head {
+            lane.target = lane.target.max(lane.period_at(context.ready_o + head.optimistic));
+        }
+        Some(index)
+    }
+
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
         let mut window = self.window.max(self.window_first);
         (self.all_limits, self.lapse) = (false, FOREVER);
@@ -515,12 +536,15 @@ fn note_first(pass: &mut Pass<'_>, lane: &Lane, index: usize, standing: &Standin
     }
 }
 
-/// Whether no time is kept free for the group that waits: it does not fit, and its deadline is over, so that
-/// holding others back has no use; or its length is unknown, so that it never goes.
+/// Whether no time is kept free for the group that waits: it is divisible work; or it does not fit, and its deadline
+/// is over, so that holding others back has no use; or its length is unknown, so that it never goes.
 ///
 /// In some periods time is kept free all the same, for all such groups at once: or one that would fit if
 /// others paused might never do so.
 fn gives_way(lane: &Lane, pass: &Pass<'_>) -> bool {
+    if lane.divisible {
+        return true;
+    }
     let Some(head) = lane.head.filter(|_| !lane.has_budget()) else {
         return false;
     };

@@ -5,7 +5,7 @@ use takt_core::service::{Enforcement, Level, Reservation, Reserve, Turns};
 use takt_core::{AppId, Service, Span, Stride, Time};
 
 use super::{BASE, check, check_edit, no_files, parse};
-use crate::model::{FocusChange, GpuModel, Jobs, Pace};
+use crate::model::{FocusChange, GpuModel, Interrupts, Jobs, Pace};
 
 /// A scenario with a bit of everything.
 const EVERYTHING: &str = r#"name = "promises"
@@ -19,6 +19,7 @@ background = { reserve_us = 2000, period_us = 20000, enforcement = "apriori" }
 model = "runlist"
 switch_us = 7.5
 completion_poll_us = 250
+divisible = { slice_us = 300, quantum_us = 0.5 }
 [[app]]
 name = "sensor"
 priority = 9
@@ -40,6 +41,7 @@ shared_with = "sensor"
 level = "low"
 timeslice_us = 1500
 uninterruptible = true
+divisible = true
 [[app]]
 name = "rest"
 priority = 1
@@ -72,6 +74,7 @@ fn everything_has_its_place() {
         (gpu.model, gpu.switch, gpu.completion_poll),
         (GpuModel::Runlist, Span::from_ns(7500), us(250))
     );
+    assert_eq!(gpu.divisible, Some(Interrupts { slice: us(300), quantum: Span::from_ns(500) }));
     let [sensor, game, other, rest] = &scenario.apps[..] else {
         panic!("{:?}", scenario.apps);
     };
@@ -93,11 +96,26 @@ fn everything_has_its_place() {
         level: Level::Low,
         timeslice: us(1500),
         uninterruptible: true,
+        divisible: true,
     };
     assert_eq!((game.params.service, other.params.service), (expected, expected));
     assert_eq!((rest.params.service.reservation, rest.pace), (Reservation::Background, Pace::Unpaced));
     let moved = |ms, app| FocusChange { at: Time::from_ms(ms), app };
     assert_eq!(scenario.focus, [moved(2000, Some(AppId(1))), moved(4000, None)]);
+}
+
+#[test]
+fn not_every_gpu_interrupts() {
+    check_edit(
+        "[[app]]",
+        "[gpu]\nmodel = \"preemptive\"\ndivisible = { slice_us = 0 }\n[[app]]",
+        expect![[r#"
+            x.toml:5:13: gpu.divisible: this model of a GPU interrupts no work by itself
+              help: use model = "in-order" or "runlist"
+            x.toml:5:26: gpu.divisible.slice_us = 0: must be more than zero
+              help: use a value from 1 to 60000000 us (SPAN_NS_MAX)
+        "#]],
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use takt_core::config::{Adjustable, Margins, Tuning};
-use takt_core::gpu::Gpu;
+use takt_core::gpu::{Divisible, Gpu};
 use takt_core::{Config, Period, Priority, Refresh, Span, Time};
 
 use super::Start;
@@ -46,6 +46,9 @@ struct ConfigLine {
     /// Of a time-shared GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     switch_ns: Option<u64>,
+    /// Left out if no work is divisible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    divisible: Option<DivisibleLine>,
     /// The displays after the first one; left out if all of them are like it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     more_displays: Vec<DisplayLine>,
@@ -62,6 +65,31 @@ enum ExecutionLine {
     Preemptive,
     #[serde(alias = "any-order")]
     TimeShared,
+}
+
+/// Divisible work as a line says it.
+#[derive(Serialize, Deserialize, Clone, Copy)]
+struct DivisibleLine {
+    slice_ns: u64,
+    quantum_ns: u64,
+    own_slice_ns: u64,
+    switch_ns: u64,
+}
+
+impl DivisibleLine {
+    fn of(divisible: Divisible) -> Self {
+        let Divisible { slice, quantum, own_slice, switch } = divisible;
+        let [slice_ns, quantum_ns, own_slice_ns, switch_ns] =
+            [slice, quantum, own_slice, switch].map(Span::as_ns);
+        Self { slice_ns, quantum_ns, own_slice_ns, switch_ns }
+    }
+
+    fn divisible(self) -> Divisible {
+        let Self { slice_ns, quantum_ns, own_slice_ns, switch_ns } = self;
+        let [slice, quantum, own_slice, switch] =
+            [slice_ns, quantum_ns, own_slice_ns, switch_ns].map(Span::from_ns);
+        Divisible { slice, quantum, own_slice, switch }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -249,6 +277,7 @@ impl ConfigLine {
             apps_max,
             completion_timeout,
             gpu,
+            divisible,
             singly,
             tuning,
         } = config;
@@ -267,6 +296,7 @@ impl ConfigLine {
             },
             slice_ns,
             switch_ns,
+            divisible: divisible.map(DivisibleLine::of),
             more_displays: if *more_displays == Config::default().more_displays {
                 Vec::new()
             } else {
@@ -324,6 +354,7 @@ impl ConfigLine {
             apps_max: self.apps_max,
             completion_timeout: Span::from_ns(self.completion_timeout_ns),
             gpu: self.gpu(),
+            divisible: self.divisible.map(DivisibleLine::divisible),
             singly: self.singly,
             tuning: Tuning {
                 tick: Span::from_ns(tuning.tick_ns),

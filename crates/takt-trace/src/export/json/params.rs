@@ -53,6 +53,9 @@ struct ServiceLine {
     level: LevelLine,
     timeslice_ns: u64,
     uninterruptible: bool,
+    /// Left out if it is not.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    divisible: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -123,6 +126,7 @@ impl ServiceLine {
             },
             timeslice_ns: service.timeslice.as_ns(),
             uninterruptible: service.uninterruptible,
+            divisible: service.divisible,
         }
     }
 
@@ -144,6 +148,7 @@ impl ServiceLine {
             },
             timeslice: Span::from_ns(self.timeslice_ns),
             uninterruptible: self.uninterruptible,
+            divisible: self.divisible,
         }
     }
 }
