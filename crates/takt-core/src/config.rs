@@ -336,7 +336,10 @@ mod tests {
         let divisible = Some(Divisible { slice, quantum, own_slice, switch });
         let gpu = Gpu::TimeShared { slice: Span::from_us(700), switch };
         let config = Config { gpu, divisible, margins: Margins::NONE, ..Config::default() };
-        assert_eq!(config.conservative(Estimate::new(own_slice), Charge::Beside), Span::from_us(2000 + 3 * 2 * 50 + 600));
+        assert_eq!(
+            config.conservative(Estimate::new(own_slice), Charge::Beside),
+            Span::from_us(2000 + 3 * 2 * 50 + 600)
+        );
         for length in [1, 699_999, 700_000, 2_000_000, 2_000_001, 9_876_543].map(Span::from_ns) {
             let total = config.conservative(Estimate::new(length), Charge::Beside);
             assert_eq!(config.length_within(total), length);

@@ -209,9 +209,8 @@ impl Timeline {
         self.kept % NARROWS_AFTER == NARROWS_AFTER - 1
     }
 
-    /// One pass over the lanes, looking at `window` periods.
+    /// One pass over the lanes, looking at `window` periods with an empty board.
     fn scan(&mut self, context: &Context, lanes: &mut [Lane], window: usize) -> Result<Option<usize>, Again> {
-        self.board.open(context, window);
         let mut pass = Pass::new(context, self.board.is_widest(window));
         for index in (0..lanes.len()).filter(|index| lanes[*index].protected) {
             self.enter(&mut pass, lanes, index)?;
@@ -221,7 +220,9 @@ impl Timeline {
                 && self.consider(&mut pass, lanes, index, true)?;
         }
         self.keep_order(&mut pass, lanes)?;
-        for index in 0..lanes.len() {
+        // Behind the last group that is promised nothing, no app is left to keep time free from.
+        let last = (0..lanes.len()).rfind(|index| !self.promised[*index] && lanes[*index].head.is_some());
+        for index in 0..last.map_or(0, |last| last + 1) {
             if !self.promised[index] {
                 self.consider(&mut pass, lanes, index, false)?;
             }
@@ -504,8 +505,7 @@ impl Policy for Timeline {
         let ready = Ready::new(context);
         self.sizes = Sizes::of(&context.config);
         for (index, lane) in lanes.iter_mut().enumerate() {
-            self.aim(lane, &ready);
-            let due = self.board.due_of(lane, lane.target);
+            let due = self.aim(lane, &ready);
             self.frames[index] = Frame::new(lane, due, self.sizes);
         }
         loop {
@@ -523,6 +523,7 @@ impl Policy for Timeline {
                 Err(Again::WithLimits) => self.all_limits = true,
                 Err(Again::Wider) => window = window.saturating_mul(2),
             }
+            self.board.open(context, window);
         }
     }
 }

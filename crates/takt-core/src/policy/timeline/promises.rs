@@ -48,16 +48,22 @@ impl Frame {
 }
 
 impl Timeline {
-    /// Moves the target of a frame on that cannot meet it any more.
-    pub(super) fn aim(&mut self, lane: &mut Lane, ready: &Ready) {
-        if lane.clock.is_own() {
-            return;
+    /// Moves the target of a frame on that cannot meet it any more; says when it is due.
+    #[inline]
+    pub(super) fn aim(&mut self, lane: &mut Lane, ready: &Ready) -> i64 {
+        match lane.head {
+            _ if lane.clock.is_own() => {}
+            None => self.give_up_hopeless_frames(lane, ready),
+            Some(head) => {
+                let due = self.board.due_of(lane, lane.target);
+                let earliest = ready.optimistic + head.optimistic.as_signed_ns();
+                if earliest < due {
+                    return due;
+                }
+                lane.target = lane.target.max(self.board.period_at(lane, earliest));
+            }
         }
-        let Some(head) = lane.head else {
-            return self.give_up_hopeless_frames(lane, ready);
-        };
-        let earliest = ready.optimistic + head.optimistic.as_signed_ns();
-        lane.target = lane.target.max(self.board.period_at(lane, earliest));
+        self.board.due_of(lane, lane.target)
     }
 
     /// Moves the target of an app that has not submitted its frame on by whole strides, as long as not even an
