@@ -222,6 +222,20 @@ mod tests {
         assert!(text.ends_with("\"kind\":\"sync\",\"predicted_ns\":null}\n"), "{text}");
     }
 
+    /// A configuration in which everything that a log tells is unlike the default.
+    fn unusual_config() -> Config {
+        let mut config = Config { mpcg: 3, singly: true, ..Config::default() };
+        let [slice, quantum, own_slice, switch] = [74, 75, 76, 77].map(Span::from_us);
+        config.divisible = Some(takt_core::Divisible { slice, quantum, own_slice, switch });
+        config.tuning.blocking = Span::from_us(70);
+        config.tuning.late_after = Span::from_us(71);
+        config.tuning.unknown_runs_max = Span::from_us(72);
+        config.tuning.join_delay_max = Span::from_us(73);
+        config.tuning.clear_parts = 74;
+        config.tuning.unstretched_parts = 75;
+        config
+    }
+
     /// Everything that can be written is read again as it was.
     #[test]
     fn nothing_is_lost_on_the_way() {
@@ -271,15 +285,7 @@ mod tests {
         rare.extend(takt_core::policy::NAMES.iter().map(|name| Record::Policy(name)));
         records.extend(rare.into_iter().map(|record| (end, record)));
 
-        let mut config = Config { mpcg: 3, singly: true, ..Config::default() };
-        let [slice, quantum, own_slice, switch] = [74, 75, 76, 77].map(Span::from_us);
-        config.divisible = Some(takt_core::Divisible { slice, quantum, own_slice, switch });
-        config.tuning.blocking = Span::from_us(70);
-        config.tuning.late_after = Span::from_us(71);
-        config.tuning.unknown_runs_max = Span::from_us(72);
-        config.tuning.join_delay_max = Span::from_us(73);
-        config.tuning.clear_parts = 74;
-        config.tuning.unstretched_parts = 75;
+        let config = unusual_config();
         let mut lines = Vec::new();
         put_head(&mut lines, &meta("fifo"), Some(Start { config: &config, build: "0.1.0 (abc)" }));
         put_app(&mut lines, Time::ZERO, app, &meta("fifo").apps[1]);
