@@ -1,6 +1,7 @@
 //! How the GPU executes what was dispatched, as far as the scheduler must know.
 //!
-//! A policy never asks which model it is. The scheduler asks three questions, and each model has its
+//! No policy compares models; `timeline` asks only whether a change of contexts costs something
+//! ([`Gpu::excludes`]). The scheduler asks three questions, and each model has its
 //! answers here and in [`crate::scheduler`]'s account of groups in flight: may another group enter; by when
 //! is everything in flight over; and which dispatched work can one more group still make late?
 //!

@@ -95,6 +95,18 @@ fn other_work_is_charged_for_divisible_work() {
     assert_eq!(scheduler.lanes()[3].head.map(|head| head.conservative), Some(Span::from_us(1_500)));
 }
 
+/// What divisible work adds is paid by a group whose estimate changed, as by any other.
+#[test]
+fn a_revised_group_is_charged_for_divisible_work() {
+    let mut scheduler = scheduler(Gpu::InOrder);
+    submit(&mut scheduler, at(0), FRAME, 1, 100);
+    submit(&mut scheduler, at(0), FRAME, 2, 100);
+    let estimate = Estimate::new(Span::from_us(900));
+    scheduler.handle_event(at(0), Event::Revise { app: FRAME, group: GroupId(2), estimate });
+    let waiting = scheduler.lanes()[0].head.expect("it waits");
+    assert_eq!(waiting.conservative, Span::from_us(900 + 300));
+}
+
 #[test]
 fn work_with_a_contract_is_not_divisible() {
     let mut scheduler = scheduler(Gpu::InOrder);

@@ -442,3 +442,27 @@ fn ends_of_frames_come_back_with_their_group() {
     assert_eq!(done.pop(), Some(vec![(1, 0), (1, 1), (1, 2)]));
     assert_eq!(done.concat(), []);
 }
+
+/// Found at random: the decision never ended. An app with frames and a server was promised its frames, so what shares
+/// that server claims nothing of a promise.
+#[test]
+fn a_server_of_an_app_with_frames_promises_nothing() {
+    let reserve = Reserve {
+        budget: Span::from_ms(5),
+        period: Span::from_ms(20),
+        deadline: Span::from_ms(20),
+        enforcement: Enforcement::Posterior,
+    };
+    let params = |priority, etpf, reservation| AppParams {
+        priority: Priority(priority),
+        stride: Stride::ONE,
+        etpf: Span::from_ms(etpf),
+        clock: Clock::default(),
+        service: Service { reservation, ..Service::default() },
+    };
+    let mut driver = Driver::new(config(1, Margins::NONE), Box::new(Timeline::new()));
+    driver.apply(&Op::Join(0, params(2, 4, Reservation::Own(reserve)), 0));
+    driver.apply(&Op::Join(1, params(1, 0, Reservation::Shared(AppId(0))), 0));
+    driver.apply(&Op::Submit(1, GroupKind::Draw, 1_000_000));
+    assert_eq!(driver.in_flight, [GroupId(1)]);
+}

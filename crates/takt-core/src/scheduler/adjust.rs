@@ -28,15 +28,19 @@ impl Scheduler {
         let Some(waiting) = queue.find_mut(group) else {
             return self.refuse(app, Some(group), Refusal::UnknownGroup);
         };
-        let length = self.config.margins.conservative(estimate);
-        (waiting.head.length, waiting.head.conservative) = (length, length);
+        let (first, length) = (waiting.head.first, self.config.margins.conservative(estimate));
+        waiting.head.length = length;
         waiting.head.optimistic = self.config.margins.optimistic(estimate);
+        let conservative = self.charged(index, length, first);
+        let queue = &mut self.slots[app.index()].queue;
+        if let Some(waiting) = queue.find_mut(group) {
+            waiting.head.conservative = conservative;
+        }
         let lane = &mut self.lanes[index];
         lane.head = queue.front().map(|front| front.head);
         // Its target may have moved on because it was said to be longer.
         lane.target = lane.due.max(lane.period_at(self.now));
         self.account_again(index);
-        self.charge_again(index);
     }
 
     /// Sums up the front frame of the lane at `index` anew.

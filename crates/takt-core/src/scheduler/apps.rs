@@ -108,6 +108,7 @@ impl Scheduler {
         slot.lane = None;
         slot.generation = slot.generation.wrapping_add(1);
         self.lanes.remove(index);
+        self.turns.forget(app);
         self.rank();
         self.actions.push(Action::Left { app, dropped });
     }

@@ -68,7 +68,7 @@ impl Scheduler {
             kind if last && (ends_frame || kind == GroupKind::Swap) => self.release_free(app),
             _ => {}
         }
-        let (target, start, reserved) = (self.current, self.now, head.conservative);
+        let (target, start, reserved) = (self.current, self.now, head.length);
         Some(Action::Dispatch { app, group, target, start, reserved })
     }
 

@@ -434,7 +434,11 @@ impl Scheduler {
             lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.now);
         }
         let kind = flying.head.kind;
-        let believed = flying.head.conservative;
+        // Where contexts take turns, switches are no part of what a group is measured to take.
+        let believed = match self.config.gpu.is_time_shared() {
+            true => flying.head.length + self.config.delay(flying.head.length),
+            false => flying.head.conservative,
+        };
         let ended = Ended { finished: finished.unwrap_or(self.now), occupied, believed, kind };
         self.policy.ended(self.now, &ended, lane);
         if frames > 0 {

@@ -172,6 +172,11 @@ impl InFlight {
         (!self.groups.is_empty()).then(|| self.conservative.last + self.late_after)
     }
 
+    /// They are late, and keep no other app waiting from now on: one may never end.
+    pub(super) fn share(&mut self) {
+        self.groups.iter_mut().for_each(|flying| flying.alone = false);
+    }
+
     /// Whether a group of that app is in flight that came no later than the one of that
     /// [order](Head::order).
     pub(super) fn has_until(&self, app: AppId, generation: u32, order: u64) -> bool {

@@ -219,11 +219,11 @@ pub struct Turn {
 /// The first waiting group of an app.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// Conservative prediction (`predC`) without switches.
+    /// Conservative prediction (`predC`) without what the GPU adds.
     pub length: Span,
     /// It is the first one of its frame.
     pub first: bool,
-    /// Conservative prediction, with the switches that it pays for.
+    /// The same with what the GPU adds: the switches that it pays for, and turns of divisible work.
     pub conservative: Span,
     /// Optimistic prediction (`predO`).
     pub optimistic: Span,

@@ -20,6 +20,13 @@ pub(super) struct Turns {
     disturbed: bool,
 }
 
+impl Turns {
+    /// That app left; another one may have its slot.
+    pub(super) fn forget(&mut self, app: AppId) {
+        self.holder = self.holder.filter(|holder| *holder != app);
+    }
+}
+
 /// What is in flight, as far as turns depend on it.
 #[derive(Copy, Clone, Default)]
 struct Occupied {
@@ -90,19 +97,21 @@ impl Scheduler {
         if !self.excludes() {
             return;
         }
+        if self.in_flight.all_late_from().is_some_and(|at| at <= self.now) {
+            self.in_flight.share();
+        }
         let occupied = self.occupied();
         for index in 0..self.lanes.len() {
             self.lanes[index].turn = self.turn_of(&self.lanes[index], occupied);
         }
     }
 
-    /// What is in flight; groups that are late keep nobody waiting.
+    /// What is in flight.
     fn occupied(&self) -> Occupied {
         let mut occupied = Occupied::default();
-        let late = self.in_flight.all_late_from().is_some_and(|at| at <= self.now);
         for flying in self.in_flight.iter() {
             occupied.foreign |= Some(flying.app) != self.turns.holder;
-            if flying.alone && !late {
+            if flying.alone {
                 occupied.several |= occupied.protected.is_some_and(|app| app != flying.app);
                 occupied.protected = Some(flying.app);
             }

@@ -18,7 +18,7 @@ pub(super) struct Accounts {
     /// By slot number.
     payers: Vec<Payer>,
     /// What each group pays besides its length ([`charge`]).
-    turnaround: Span,
+    per_arrival: Span,
 }
 
 /// Who pays for what an app has on the GPU.
@@ -74,7 +74,9 @@ impl Accounts {
             Claim::Deadline { at, payer, hops, .. } => {
                 let contract = self.servers.lane(payer).unwrap_or(index);
                 let promised = |server| is_promised(server, head, &context.config);
-                let protected = lanes[contract].protected && self.servers.get(payer).is_some_and(promised);
+                // An app with frames was promised those, and not its server.
+                let serves = lanes[contract].protected && !lanes[contract].has_budget();
+                let protected = serves && self.servers.get(payer).is_some_and(promised);
                 Standing { due: ns(at), protected, contract, hops: hops.0, rests: None }
             }
         }
@@ -106,7 +108,7 @@ impl Accounts {
         let lane = &lanes[index];
         let head = lane.head.filter(|_| self.servers.any() && !lane.has_budget())?;
         let (need, now) = (charge(&head, &context.config), context.now);
-        self.turnaround = context.config.margins.turnaround();
+        self.per_arrival = context.config.per_arrival();
         let claim = self.servers.claim(now, lanes, index, need);
         let slot = claim.payer();
         let payer = &mut self.payers[lane.app.index()];
@@ -134,7 +136,7 @@ impl Accounts {
         };
         let alone = slot == lane.app.index() && !self.servers.is_shared(slot);
         let waits = match lane.head {
-            Some(head) if alone => Some(head.conservative + self.turnaround),
+            Some(head) if alone => Some(head.conservative + self.per_arrival),
             None if alone => None,
             _ => self.servers.is_busy(slot).then_some(Span::FOREVER),
         };

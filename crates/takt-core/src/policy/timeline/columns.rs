@@ -138,7 +138,7 @@ impl Columns {
     pub(super) fn end_of(&self, period: Period) -> i64 {
         let next = self.column(period).saturating_add(1);
         match self.refresh {
-            Some(refresh) if next >= self.known => ns(refresh.end(period)),
+            Some(refresh) if next >= self.known || period < self.current => ns(refresh.end(period)),
             _ => self.starts[next],
         }
     }

@@ -423,7 +423,10 @@ impl Timeline {
                 pass.broken = Some((due, before));
                 return Ok(before);
             }
-            let above = self.limits[standing.contract].ok_or(Again::WithLimits)?;
+            let above = match self.limits[standing.contract] {
+                None if !self.all_limits => return Err(Again::WithLimits),
+                limit => limit.unwrap_or(Free { until: FOREVER, owner: None }),
+            };
             pass.outranked |= above.until <= end && pass.is_first(standing);
             return Ok(if above.until < before.until { above } else { before });
         }

@@ -152,7 +152,7 @@ impl Timeline {
         };
         let deadline = period - lane.tail.as_signed_ns();
         // What the first group waits for on its way to the GPU is over by the time that it is free for it.
-        let charged = self.sizes.per_group.as_signed_ns();
+        let charged = self.sizes.under_way.as_signed_ns();
         while release < self.board.end() && !self.board.is_full() {
             let due = release + deadline;
             // What is late even without another group binds none.
