@@ -82,6 +82,8 @@ test: setup-build checks unit-tests interleavings docs licences prove short-stud
 
 test-long: test slow-tests sanitizers studies
 	"$(TAKT)" prove --sets 100000
+	"$(TAKT)" prove --sets 100000 --gpu time-shared
+	"$(TAKT)" prove --sets 100000 --mixed
 	@echo "make test-long: passed in $$(( $$(date +%s) - $(START) )) s"
 
 bench: setup-all
@@ -128,6 +130,10 @@ licences:
 
 prove: build
 	"$(TAKT)" prove --sets 3000 --seed 1
+	"$(TAKT)" prove --sets 2000 --seed 1 --gpu time-shared
+	"$(TAKT)" prove --sets 1000 --seed 1 --mixed
+	"$(TAKT)" prove --sets 500 --seed 1 --mixed --gpu time-shared
+	"$(TAKT)" prove --sets 1000 --seed 1 --divisible
 	"$(TAKT)" sim scenarios/drive-cycle.toml --misses 0 --expect-hash $$(cat scenarios/drive-cycle.hash)
 
 # Two seconds; the others are for `make studies`.

@@ -397,7 +397,7 @@ pub(crate) struct ProveArgs {
     /// The same as --gpu time-shared.
     #[arg(long, hide = true)]
     pub(crate) in_turn: bool,
-    /// Draw several displays, and apps with clocks of their own.
+    /// Draw several displays, apps with clocks of their own, and servers.
     #[arg(long)]
     pub(crate) mixed: bool,
     /// Let the GPU interrupt work of some of the less important apps.

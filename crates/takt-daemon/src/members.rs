@@ -2,7 +2,7 @@
 
 use takt_core::contract::has_contract;
 use takt_core::service::Service;
-use takt_core::{AppId, AppParams, Clock, FrameDone, Priority, Span, Time};
+use takt_core::{AppId, AppParams, FrameDone, Priority, Span, Time};
 use takt_ipc::Standing;
 use takt_ipc::message::Hello;
 use takt_ipc::socket::Peer;
@@ -400,9 +400,8 @@ impl Members {
 
 /// Whether an app with these parameters is protected, in words.
 fn admission(params: &AppParams, protected: bool) -> String {
-    if protected && (params.etpf == Span::ZERO || params.clock != Clock::default()) {
-        // Random sets with servers still break in rare cases (`takt prove --mixed`, ADR 0039).
-        "protected: time is reserved for it; beside servers that is no guarantee yet".to_owned()
+    if protected && params.etpf == Span::ZERO {
+        "protected: its runtime is guaranteed in each period".to_owned()
     } else if protected {
         "protected: its deadlines are guaranteed".to_owned()
     } else if has_contract(params) {
