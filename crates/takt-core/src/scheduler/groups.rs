@@ -208,7 +208,7 @@ impl Scheduler {
     }
 
     /// How long the group may be that is about to be dispatched, without and with switches: what was asked for,
-    /// or more of it where more is of use to nobody else.
+    /// or more of it where no other app needs that time.
     fn stretched(&self, lane: &Lane, head: &Head) -> (Span, Span) {
         let stretch = self.config.tuning.stretch;
         if lane.protected && self.excludes() {

@@ -166,7 +166,7 @@ impl InFlight {
         self.groups.iter().map(|flying| flying.late_from).filter(|at| *at > now).min()
     }
 
-    /// From when on nobody waits for any of them: all should have been over before. Groups that were dispatched
+    /// From when on no app waits for any of them: all should have been over before. Groups that were dispatched
     /// later may have made others late.
     pub(super) fn all_late_from(&self) -> Option<Time> {
         (!self.groups.is_empty()).then(|| self.conservative.last + self.late_after)

@@ -24,7 +24,7 @@
 //!   where neighbours are of different apps.
 //!   1. One of them is a turn of an app that is not protected. Such a turn ends when its channel is dry or after a
 //!      slice, so a group of length c has ⌈c / slice⌉ of them, and pays two switches for each: to it, and
-//!      from it to whoever follows. What follows has that switch on its account once the group is over.
+//!      from it to the next context. What follows has that switch on its account once the group is over.
 //!   2. Both are turns of protected apps, A and then B. By (a) all of A was over when B was dispatched. Either B
 //!      begins a frame, which pays. Or B goes on with one; then by (b) frames that are due earlier displaced
 //!      it, and the first of these pays for the way back, as in any analysis of EDF.
