@@ -1,6 +1,6 @@
 //! What comes through the control socket is a message that survives another round, or an error.
 
-use takt_daemon::ask::Ask;
+use takt_daemon::control::ask::Ask;
 use takt_ipc::message::Message;
 
 pub fn message(bytes: &[u8]) {

@@ -7,8 +7,8 @@ use takt_core::policy::FrameDeadline;
 use takt_core::{
     AppId, AppParams, Config, Estimate, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
 };
-use takt_daemon::engine::{Engine, Office, Order};
-use takt_daemon::seat::Seat;
+use takt_daemon::rt::endpoint::Seat;
+use takt_daemon::rt::engine::{Engine, Office, Order};
 use takt_ipc::client::{Receiver, Sender, ends};
 use takt_ipc::{Reply, Request};
 

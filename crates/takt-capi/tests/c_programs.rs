@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use takt_daemon::config::Settings;
-use takt_daemon::server::Server;
+use takt_daemon::control::config::Settings;
+use takt_daemon::control::server::Server;
 
 /// Folder of the built libraries.
 fn libraries() -> &'static Path {

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use takt_daemon::place;
+use takt_daemon::control::socket_path;
 use takt_ipc::socket::Connection;
 
 use crate::args::ServeArgs;
@@ -34,10 +34,10 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Answer> {
     }
     let log = match &args.log {
         Some(log) => absolute(log)?,
-        None => place::beside(&socket, ".log"),
+        None => socket_path::beside(&socket, ".log"),
     };
     if let Some(folder) = socket.parent() {
-        place::make(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        socket_path::make(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
     let mut command = Command::new(std::env::current_exe().context("cannot find takt itself")?);
     command.arg("serve").arg("--socket").arg(&socket);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use takt_daemon::ask::{Ask, Limits, Terms};
+use takt_daemon::control::ask::{Ask, Limits, Terms};
 use takt_ipc::message::Message;
 use takt_ipc::socket::Connection;
 
@@ -21,7 +21,7 @@ const WINDOW_S: u32 = 2;
 /// From so many seconds on, waiting is worth a word.
 const HELD_LONG_S: f64 = 1.0;
 /// Causes are remembered for this many seconds.
-const MEMORY_S: u64 = takt_daemon::log::KEPT.as_ns() / 1_000_000_000;
+const MEMORY_S: u64 = takt_daemon::observe::recent::KEPT.as_ns() / 1_000_000_000;
 
 pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Answer> {
     let path = args.socket.path();

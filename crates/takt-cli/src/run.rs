@@ -12,9 +12,9 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 use takt_core::Span;
-use takt_daemon::ask::Terms;
-use takt_daemon::contract::Timing;
-use takt_daemon::members;
+use takt_daemon::control::ask::Terms;
+use takt_daemon::control::contract::Timing;
+use takt_daemon::control::members;
 use takt_gl::predict::{Choice, Combination};
 use takt_gl::settings;
 use takt_predict::profile::{PROFILE_BYTES_MAX, Profile};

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use takt_core::{Span, policy};
-use takt_daemon::clock;
-use takt_daemon::config::Settings;
-use takt_daemon::journal::{Entry, Format, Journal};
-use takt_daemon::notify::Manager;
-use takt_daemon::server::Server;
-use takt_daemon::watch::Watch;
+use takt_daemon::control::config::Settings;
+use takt_daemon::control::config_watch::Watch;
+use takt_daemon::control::server::Server;
+use takt_daemon::observe::journal::{Entry, Format, Journal};
+use takt_daemon::observe::notify::Manager;
+use takt_ipc::clock;
 
 use crate::args::ServeArgs;
 use crate::{Answer, background, live, load, output, version};

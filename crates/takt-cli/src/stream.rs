@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use takt_daemon::ask::Ask;
+use takt_daemon::control::ask::Ask;
 use takt_ipc::message::Message;
 use takt_ipc::socket::Connection;
 

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use takt_core::{GroupKind, Span};
-use takt_daemon::clock;
 use takt_gl::{gate, settings};
 use takt_ipc::client::join;
+use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message};
 use takt_ipc::session::Patience;
 use takt_ipc::socket::Connection;

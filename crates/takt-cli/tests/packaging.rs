@@ -94,7 +94,7 @@ fn the_configuration_is_read(target: &Path, takt: &mut Command) {
     for (name, text_of, good) in
         [("on", &switched_on, true), ("off", &text_of, true), ("bad", &"policy = 1".to_owned(), false)]
     {
-        assert_eq!(takt_daemon::config::Settings::parse(text_of).is_ok(), good, "{name}");
+        assert_eq!(takt_daemon::control::config::Settings::parse(text_of).is_ok(), good, "{name}");
     }
     // And where the unit looks for it.
     let unit = std::fs::read_to_string(target.join("usr/lib/systemd/system/takt.service")).expect("a unit");

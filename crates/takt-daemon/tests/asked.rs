@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use takt_core::GroupKind;
-use takt_daemon::clock;
 use takt_ipc::Reply;
 use takt_ipc::client::{Joined, join};
+use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message, NAME_MAX};
 use takt_ipc::socket::Connection;
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use takt_core::{GroupKind, Span};
-use takt_daemon::config::Settings;
+use takt_daemon::control::config::Settings;
 use takt_ipc::Reply;
 use takt_ipc::client::{NotScheduled, join, renew};
 use takt_ipc::message::Hello;

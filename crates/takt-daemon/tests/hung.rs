@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use takt_core::policy::{Context, Fifo, Policy};
 use takt_core::{AppId, AppParams, Config, Gpu, GroupKind, Lane, Priority, Service, Span, Stride};
-use takt_daemon::clock;
-use takt_daemon::engine::{Engine, Order};
-use takt_daemon::seat::Seat;
-use takt_daemon::thread::Loop;
+use takt_daemon::rt::endpoint::Seat;
+use takt_daemon::rt::engine::{Engine, Order};
+use takt_daemon::rt::thread::Loop;
+use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::session::{Patience, Session};
 use takt_ipc::socket::Listener;

@@ -8,8 +8,8 @@ use takt_core::{
     Action, AppId, AppParams, Clock, Config, Estimate, Event, Gpu, GroupId, GroupKind, Margins, Priority,
     Service, Span, Stride, Time,
 };
-use takt_daemon::engine::{Engine, Note, Office, Order};
-use takt_daemon::seat::{Fault, Seat};
+use takt_daemon::rt::endpoint::{Fault, Seat};
+use takt_daemon::rt::engine::{Engine, Note, Office, Order};
 use takt_ipc::client::{Receiver, Sender};
 use takt_ipc::{Reply, Request, client};
 use takt_trace::Record;

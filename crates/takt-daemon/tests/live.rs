@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use takt_core::{GroupKind, Span};
-use takt_daemon::clock;
-use takt_daemon::config::Settings;
-use takt_daemon::server::Server;
+use takt_daemon::control::config::Settings;
+use takt_daemon::control::server::Server;
 use takt_ipc::Reply;
 use takt_ipc::client::{NotScheduled, join};
+use takt_ipc::clock;
 use takt_ipc::message::Message;
 use takt_ipc::socket::{Connection, Listener};
 

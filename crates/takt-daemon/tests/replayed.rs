@@ -9,12 +9,12 @@ use takt_core::{
     AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride,
     Time, policy,
 };
-use takt_daemon::clock;
-use takt_daemon::config::Settings;
-use takt_daemon::engine::{Engine, Note, Office, Order};
-use takt_daemon::seat::Seat;
-use takt_daemon::server::Server;
+use takt_daemon::control::config::Settings;
+use takt_daemon::control::server::Server;
+use takt_daemon::rt::endpoint::Seat;
+use takt_daemon::rt::engine::{Engine, Note, Office, Order};
 use takt_ipc::client::{Joined, Receiver, Sender, join};
+use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message};
 use takt_ipc::socket::Connection;
 use takt_ipc::{Reply, Request, client};

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use takt_core::{GroupKind, Span};
-use takt_daemon::clock;
-use takt_daemon::config::Settings;
+use takt_daemon::control::config::Settings;
 use takt_ipc::Standing;
 use takt_ipc::client::join;
+use takt_ipc::clock;
 use takt_ipc::message::Hello;
 use takt_ipc::session::{Pass, Patience, Session};
 

@@ -47,7 +47,7 @@ impl Observer for Seen {
     }
 }
 
-/// Plays for 30 s what the daemon's `tests/doubted.rs` plays with live clients: a dial of 60 FPS that
+/// Plays for 30 s what the daemon's `tests/belief.rs` plays with live clients: a dial of 60 FPS that
 /// reserves 8 ms and takes 7, and another app that takes 0.5 ms and goes on at once.
 fn play(belief: &str, dial: &str, other: &str) -> Seen {
     let text = format!(

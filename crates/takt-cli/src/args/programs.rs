@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 use takt_core::policy;
-use takt_daemon::ask::{Bound, Limits, Terms};
+use takt_daemon::control::ask::{Bound, Limits, Terms};
 
 /// Runs a program with Takt underneath, for this run only: nothing is installed, and programs that
 /// it starts are treated the same way. The program takes the place of `takt`, so its signals and its
@@ -212,7 +212,7 @@ pub(crate) struct ServeArgs {
     pub(crate) record: Option<PathBuf>,
     /// Hand out counters for Prometheus at unix:PATH or at 127.0.0.1:PORT, under /metrics.
     #[arg(long, value_name = "ADDRESS")]
-    pub(crate) metrics: Option<takt_daemon::exporter::Address>,
+    pub(crate) metrics: Option<takt_daemon::observe::exporter::Address>,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
 }

@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 use takt_core::{
     AppId, AppParams, Config, Estimate, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
 };
-use takt_daemon::engine::{Engine, Office, Order};
-use takt_daemon::seat::Seat;
+use takt_daemon::rt::endpoint::Seat;
+use takt_daemon::rt::engine::{Engine, Office, Order};
 use takt_ipc::client::{self, Receiver, Sender};
 use takt_ipc::{Reply, Request};
 

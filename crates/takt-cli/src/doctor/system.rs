@@ -2,8 +2,8 @@
 
 use std::{fs, thread};
 
-use takt_daemon::awake::Awake;
-use takt_daemon::rights;
+use takt_daemon::control::cpu_latency::Awake;
+use takt_daemon::rt::realtime;
 
 use super::Finding;
 use crate::hook::libraries::{self, Libraries};
@@ -87,7 +87,7 @@ pub(super) fn devices() -> Finding {
 /// Whether threads may have real-time priorities, which the scheduler of frames wants. A thread
 /// tries: capabilities and limits do not tell what a container forbids.
 pub(super) fn real_time() -> Option<Finding> {
-    let tried = thread::Builder::new().spawn(rights::real_time).ok()?.join().ok()?;
+    let tried = thread::Builder::new().spawn(realtime::real_time).ok()?.join().ok()?;
     Some(match tried {
         Ok(()) => Finding::ok("real time", "threads may have real-time priorities"),
         Err(error) => Finding {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use takt_calibrate::store::replace;
-use takt_daemon::place;
+use takt_daemon::control::socket_path;
 use takt_gl::vendor::{INNER_FILE, Note};
 
 use super::{LIBRARY, Vendor};
@@ -87,7 +87,7 @@ fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> anyhow::Result<P
     }
     let user = rustix::process::geteuid().as_raw();
     let folder = env::temp_dir().join(format!("takt-cache-{user}"));
-    place::make(&folder).context("there is no HOME, and no place in its stead; set XDG_CACHE_HOME")?;
+    socket_path::make(&folder).context("there is no HOME, and no place in its stead; set XDG_CACHE_HOME")?;
     Ok(folder)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use takt_calibrate::store::Shelf;
 use takt_core::Gpu;
-use takt_daemon::config::time_shared;
+use takt_daemon::control::config::time_shared;
 use takt_predict::profile::Execution;
 
 use crate::output;

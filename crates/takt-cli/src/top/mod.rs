@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use takt_core::{AppId, Span, Time};
-use takt_daemon::ask::Ask;
+use takt_daemon::control::ask::Ask;
 use takt_trace::export::json::Reader;
 use takt_trace::{AppMeta, Deduced, Observer, Record};
 

@@ -8,10 +8,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
-use takt_daemon::clock;
-use takt_daemon::config::Settings;
-use takt_daemon::server::Server;
+use takt_daemon::control::config::Settings;
+use takt_daemon::control::server::Server;
 use takt_ipc::client::{Joined, join};
+use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message};
 use takt_ipc::socket::Connection;
 use takt_ipc::{Reply, Request};

@@ -5,10 +5,10 @@ use takt_core::{Adjustable, Span, Time};
 use takt_trace::Summary;
 use takt_trace::summary::Miss;
 
-use crate::config::{self, Mistake};
-use crate::contract::Written;
-use crate::members::{self, Members};
-use crate::waits::Waits;
+use crate::control::config::{self, Mistake};
+use crate::control::contract::Written;
+use crate::control::members::{self, Members};
+use crate::observe::waits::Waits;
 
 /// A question or an order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

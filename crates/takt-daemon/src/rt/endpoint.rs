@@ -14,7 +14,7 @@ use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
 use takt_ipc::{Malformed, Reply, Request, Standing};
 
-use crate::ear::Ear;
+use crate::rt::wakeup::Ear;
 
 /// Bits of a client's own group numbers.
 const GROUP_BITS: u32 = 40;
@@ -284,7 +284,7 @@ impl Seat {
     }
 
     /// A lower estimate for its first waiting group, if one is due. The loop turns often enough
-    /// ([`BEAT_MAX`](crate::thread::BEAT_MAX)) to ask in every turn instead of setting a time-out.
+    /// ([`BEAT_MAX`](crate::rt::thread::BEAT_MAX)) to ask in every turn instead of setting a time-out.
     pub fn revised(&mut self, now: Time) -> Option<Event> {
         let Revision { group, estimate } = self.belief.revise(now)?;
         Some(Event::Revise { app: self.app, group, estimate })

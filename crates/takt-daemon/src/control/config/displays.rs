@@ -5,7 +5,7 @@ use takt_core::limits::DISPLAYS_MAX;
 use takt_core::{DisplayId, Refresh, Span, Time};
 
 use super::{File, Mistake, Settings, mistake, ms, rate};
-use crate::vsync::anchored;
+use crate::control::vsync::anchored;
 
 /// A display.
 #[derive(Clone, PartialEq, Debug, Deserialize)]

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use rtrb::{Producer, PushError};
 
-use crate::engine::Order;
-use crate::thread::Waker;
+use crate::rt::engine::Order;
+use crate::rt::thread::Waker;
 
 /// Orders that may wait. All apps together give fewer than this in a second, whatever they do.
 const WAITING_MAX: usize = 4096;
@@ -66,8 +66,8 @@ impl Orders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Engine;
-    use crate::thread::Loop;
+    use crate::rt::engine::Engine;
+    use crate::rt::thread::Loop;
     use takt_core::{AppId, Config, Span, policy};
 
     #[test]

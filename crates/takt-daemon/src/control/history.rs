@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use takt_core::Time;
 
-use crate::members::{Member, Members};
+use crate::control::members::{Member, Members};
 
 /// Most who are remembered; the first to leave are forgotten first.
 pub const DEPARTED_MAX: usize = 64;
@@ -51,7 +51,7 @@ impl Departed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Settings;
+    use crate::control::config::Settings;
     use takt_ipc::message::Hello;
     use takt_ipc::socket::Peer;
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use takt_core::{Action, AppId};
 use takt_trace::Record;
 
-use crate::members::{Member, Members};
+use crate::control::members::{Member, Members};
 
 /// Most lines per second.
 const LINES_MAX: u32 = 100;

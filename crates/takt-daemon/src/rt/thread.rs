@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use takt_core::{AppId, Span, Time};
+use takt_ipc::clock;
 use takt_ipc::vigil::Vigil;
 use takt_ipc::wake::Doorbell;
 
-use crate::clock;
-use crate::ear::Ear;
-use crate::engine::Engine;
+use crate::rt::engine::Engine;
+use crate::rt::wakeup::Ear;
 
 /// The loop turns at least this often, so that clients see it alive.
 pub const BEAT_MAX: Span = Span::from_ms(10);

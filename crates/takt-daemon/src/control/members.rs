@@ -7,8 +7,8 @@ use takt_ipc::Standing;
 use takt_ipc::message::Hello;
 use takt_ipc::socket::Peer;
 
-use crate::config::{Admission, AppSettings, Settings};
-use crate::contract::{self, Timing, Written};
+use crate::control::config::{Admission, AppSettings, Settings};
+use crate::control::contract::{self, Timing, Written};
 
 /// A client that is or will be scheduled.
 #[derive(Clone, PartialEq, Debug)]

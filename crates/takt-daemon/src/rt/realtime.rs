@@ -11,7 +11,7 @@ use thread_priority::{
     RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
 };
 
-use crate::awake::Awake;
+use crate::control::cpu_latency::Awake;
 
 /// Real-time priority of the scheduling loop: above ordinary real-time work, below the kernel's.
 const PRIORITY: u8 = 60;

@@ -8,8 +8,8 @@ use takt_core::{
     Action, AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Service, Span,
     Stride, Time,
 };
-use takt_daemon::engine::{Engine, Note, Office, Order};
-use takt_daemon::seat::Seat;
+use takt_daemon::rt::endpoint::Seat;
+use takt_daemon::rt::engine::{Engine, Note, Office, Order};
 use takt_ipc::client::{Receiver, Sender};
 use takt_ipc::{Reply, Request, client};
 use takt_trace::Record;

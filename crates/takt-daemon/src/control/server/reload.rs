@@ -1,15 +1,15 @@
 //! Another configuration, or other terms for an app, while the daemon runs.
 
 use takt_core::{Adjustable, AppId, DisplayId, Refresh, Span};
+use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message, Welcome};
 
 use super::Server;
-use crate::clock;
-use crate::config::{Display, Settings};
-use crate::engine::Order;
-use crate::journal::{Entry, Who};
-use crate::members::{Member, Terms};
-use crate::vsync::{Follower, anchored};
+use crate::control::config::{Display, Settings};
+use crate::control::members::{Member, Terms};
+use crate::control::vsync::{Follower, anchored};
+use crate::observe::journal::{Entry, Who};
+use crate::rt::engine::Order;
 
 /// How long an app waits before it asks for other terms again: orders to the loop are bounded, and
 /// nobody may use them up.

@@ -57,8 +57,8 @@ fn timespec(span: Span) -> Timespec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Engine, Order};
-    use crate::seat::Seat;
+    use crate::rt::endpoint::Seat;
+    use crate::rt::engine::{Engine, Order};
     use takt_core::{AppId, AppParams, Config, Priority, Service, Stride, Time, policy};
     use takt_ipc::wake::Doorbell;
 

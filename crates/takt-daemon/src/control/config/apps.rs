@@ -5,7 +5,7 @@ use takt_core::Span;
 
 use super::displays::{self, Display};
 use super::{Mistake, mistake, ms, rate, slice};
-use crate::contract::{Contradiction, SHARE_PERIOD, Timing, Written};
+use crate::control::contract::{Contradiction, SHARE_PERIOD, Timing, Written};
 
 /// What one app gets.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]

@@ -19,25 +19,25 @@ use rtrb::Consumer;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use takt_core::{Adjustable, AppId, Broken, Refresh, Span, Stats, policy};
+use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::socket::{Peer, Received};
 
-use crate::awake::Awake;
-use crate::clock;
-use crate::config::Settings;
-use crate::departed::Departed;
-use crate::engine::{Engine, Note, Order, Turns};
-use crate::feed::Feeds;
-use crate::journal::{Entry, Journal, Who};
-use crate::log::{Log, Scene};
-use crate::members::Members;
-use crate::place::Place;
-use crate::quarantine::Quarantine;
-use crate::rights::{self, Denied};
-use crate::seat::{Fault, Seat};
-use crate::thread::Loop;
-use crate::vsync::Follower;
-use crate::waits::Waits;
+use crate::control::config::Settings;
+use crate::control::cpu_latency::Awake;
+use crate::control::history::Departed;
+use crate::control::members::Members;
+use crate::control::quarantine::Quarantine;
+use crate::control::socket_path::Place;
+use crate::control::vsync::Follower;
+use crate::observe::journal::{Entry, Journal, Who};
+use crate::observe::recent::{Log, Scene};
+use crate::observe::trace_stream::Feeds;
+use crate::observe::waits::Waits;
+use crate::rt::endpoint::{Fault, Seat};
+use crate::rt::engine::{Engine, Note, Order, Turns};
+use crate::rt::realtime::{self, Denied};
+use crate::rt::thread::Loop;
 use broken::FREE_PAUSE;
 use orders::Orders;
 use session::Session;
@@ -109,7 +109,7 @@ impl Server {
         let (processor, wake_us) = (settings.processor, settings.wake_us);
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         let scheduler = std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || {
-            let denied = rights::claim(processor, wake_us);
+            let denied = realtime::claim(processor, wake_us);
             // Nobody reads any more if the server gave up meanwhile.
             tell.send(denied).unwrap_or_default();
             scheduling.run()

@@ -3,7 +3,7 @@
 use takt_core::{Broken, Span};
 
 use super::Server;
-use crate::journal::Entry;
+use crate::observe::journal::Entry;
 
 /// How long apps wait before they ask again: somebody may have started another daemon by then.
 pub(super) const FREE_PAUSE: Span = Span::from_ms(5_000);
@@ -41,10 +41,10 @@ mod tests {
     use takt_ipc::{Reply, Request};
 
     use super::*;
-    use crate::ask::Answer;
-    use crate::config::Settings;
-    use crate::engine::Order;
-    use crate::journal::{Format, Journal};
+    use crate::control::ask::Answer;
+    use crate::control::config::Settings;
+    use crate::observe::journal::{Format, Journal};
+    use crate::rt::engine::Order;
 
     /// Long enough for any machine.
     const PATIENCE: Duration = Duration::from_secs(30);

@@ -4,7 +4,7 @@
 use takt_core::service::{Enforcement, Reservation, Reserve};
 use takt_core::{AppParams, Clock, Span, Stride};
 
-use crate::config::Settings;
+use crate::control::config::Settings;
 
 /// Period of a server of which only the share was given.
 pub const SHARE_PERIOD: Span = Span::from_ms(100);

@@ -9,10 +9,10 @@ use takt_trace::totals::Totals;
 use takt_trace::{Deduced, Observer, Record};
 
 use super::Server;
-use crate::ask::{Answer, DaemonAnswer};
-use crate::exporter::{Address, Exporter};
-use crate::exposition::Counted;
-use crate::log::{join, meta_of};
+use crate::control::ask::{Answer, DaemonAnswer};
+use crate::observe::exporter::{Address, Exporter};
+use crate::observe::exposition::Counted;
+use crate::observe::recent::{join, meta_of};
 
 /// How often counters are handed out anew.
 const PAGE: Duration = Duration::from_secs(1);

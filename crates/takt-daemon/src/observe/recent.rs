@@ -9,7 +9,7 @@ use takt_core::{Action, AppId, AppParams, Event, Refresh, Span, Stats, Time};
 use takt_trace::summary::Miss;
 use takt_trace::{AppMeta, Deduced, Meta, Metrics, Observer, Record, RunFacts, Summary};
 
-use crate::members::{Member, Members};
+use crate::control::members::{Member, Members};
 
 /// For how long records are kept.
 pub const KEPT: Span = Span::from_ms(30_000);

@@ -1,17 +1,17 @@
 //! What tools ask the server, and what it answers.
 
 use takt_core::{AppId, Span, policy};
+use takt_ipc::clock;
 
 use super::Server;
 use super::reload::differences;
 use super::session::Session;
-use crate::ask::{Answer, Ask, MissesAnswer};
-use crate::clock;
-use crate::contract::knows_budgets;
-use crate::engine::Order;
-use crate::journal::Entry;
-use crate::log::{KEPT, Scene};
-use crate::members::Terms;
+use crate::control::ask::{Answer, Ask, MissesAnswer};
+use crate::control::contract::knows_budgets;
+use crate::control::members::Terms;
+use crate::observe::journal::Entry;
+use crate::observe::recent::{KEPT, Scene};
+use crate::rt::engine::Order;
 
 /// Most bytes of answers that wait to be read, all together; some of the longest answers fit.
 const UNREAD_MAX: usize = 64 << 20;
@@ -122,7 +122,7 @@ impl Server {
         Answer::Misses(MissesAnswer { left_s, first_met: member.first_met, misses })
     }
 
-    fn set(&mut self, who: &str, terms: &crate::ask::Terms) -> Answer {
+    fn set(&mut self, who: &str, terms: &crate::control::ask::Terms) -> Answer {
         let Some(app) = self.members.find(who).map(|member| member.app) else {
             return Answer::refused(format!("no app {who}; takt list shows them"));
         };

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use takt_core::{Span, Stats};
 use takt_trace::totals::{AppTotals, BUCKETS_US, Buckets, Totals};
 
-use crate::engine::Turns;
-use crate::members::Members;
+use crate::control::members::Members;
+use crate::rt::engine::Turns;
 
 /// Everything that is counted.
 #[derive(Debug)]

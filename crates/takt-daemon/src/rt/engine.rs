@@ -15,7 +15,7 @@ use takt_ipc::Reply;
 use takt_ipc::beat::Heart;
 use takt_trace::Record;
 
-use crate::seat::{Fault, REQUESTS_PER_TURN, Seat, local};
+use crate::rt::endpoint::{Fault, REQUESTS_PER_TURN, Seat, local};
 
 /// Orders that may wait for the loop.
 const ORDERS_MAX: usize = 256;

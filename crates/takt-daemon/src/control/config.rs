@@ -25,7 +25,7 @@
 mod apps;
 mod displays;
 
-use crate::vsync::Vsync;
+use crate::control::vsync::Vsync;
 pub use apps::{AppSettings, FileApp, FileClock};
 pub use displays::{Display, FileDisplay};
 use rustix::thread::CpuSet;

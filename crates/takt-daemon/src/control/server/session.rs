@@ -12,7 +12,7 @@ use takt_core::{AppId, Span, Time};
 use takt_ipc::message::{Message, TEXT_MAX};
 use takt_ipc::socket::{Connection, Peer};
 
-use crate::ask::Ask;
+use crate::control::ask::Ask;
 
 /// How long somebody may take to read an answer.
 const PATIENCE: Span = Span::from_ms(10_000);

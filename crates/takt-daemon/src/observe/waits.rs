@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use takt_core::{Action, AppId, Event, Hold, Time};
 use takt_trace::{Observer, Record, why_held};
 
-use crate::ask::HeldAnswer;
-use crate::members::{Member, Members};
+use crate::control::ask::HeldAnswer;
+use crate::control::members::{Member, Members};
 
 /// Everybody who waits.
 #[derive(Clone, Debug, Default)]
@@ -102,7 +102,7 @@ mod tests {
         };
         let mut members = Members::new(4);
         let (peer, settings) =
-            (takt_ipc::socket::Peer { pid: 1, uid: 2 }, crate::config::Settings::default());
+            (takt_ipc::socket::Peer { pid: 1, uid: 2 }, crate::control::config::Settings::default());
         let dial = members.admit(Time::ZERO, &hello, peer, &settings).expect("a place").app;
         let mut waits = Waits::default();
         waits.record(Time::ZERO, &submit(0));

@@ -1,3 +1,0 @@
-//! The clock that everybody shares.
-
-pub use takt_ipc::clock::now;

@@ -1,0 +1,27 @@
+//! Who is scheduled, on which terms: the socket, the list of clients and the configuration.
+//!
+//! Its thread may allocate, block and fail; apps draw on without it. Not in here: decisions about
+//! what runs on the GPU (those are the core's), and memory that clients share (that is
+//! [`rt`](crate::rt)'s). The scheduling loop takes orders through a bounded queue only.
+//!
+//! * [`server`]: the control socket; it answers clients and tools.
+//! * [`socket_path`]: where it listens, so that only one daemon does.
+//! * [`ask`]: questions of tools and their answers, in JSON.
+//! * [`members`]: the clients that are scheduled; [`history`]: those that left; [`quarantine`]: those
+//!   that broke a rule and may not come back yet.
+//! * [`contract`]: what an app is promised.
+//! * [`config`]: the configuration file; [`config_watch`]: when it changed.
+//! * [`vsync`]: when the display refreshes.
+//! * [`cpu_latency`]: how deeply processors may sleep.
+
+pub mod ask;
+pub mod config;
+pub mod config_watch;
+pub mod contract;
+pub mod cpu_latency;
+pub mod history;
+pub mod members;
+pub mod quarantine;
+pub mod server;
+pub mod socket_path;
+pub mod vsync;

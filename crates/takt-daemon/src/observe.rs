@@ -1,0 +1,19 @@
+//! What the daemon reports: it reads what happened and changes nothing.
+//!
+//! Not in here: anything on the way of a grant, and buffers without a bound. A reader that is slow
+//! loses records, and the loss is counted; scheduling never waits for a reader.
+//!
+//! * [`journal`]: events, one line each, for people and machines.
+//! * [`recent`]: the records of the last seconds, judged as a simulation is.
+//! * [`trace_stream`]: every record, line by line, for a file and for tools.
+//! * [`waits`]: which app waits for a grant, since when, and why.
+//! * [`exposition`], [`exporter`]: counters for monitoring tools.
+//! * [`notify`]: messages to the service manager.
+
+pub mod exporter;
+pub mod exposition;
+pub mod journal;
+pub mod notify;
+pub mod recent;
+pub mod trace_stream;
+pub mod waits;
