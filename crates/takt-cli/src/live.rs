@@ -69,9 +69,7 @@ pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
 pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
     let path = args.socket.path();
     let known = ask(&path, &Ask::Why { app: args.app.clone(), frame: args.frame })?;
-    let all = known["misses"].as_array();
-    let all =
-        all.context("the daemon answers something else; takt --version says whether it is of another build")?;
+    let all = known["misses"].as_array().context(OTHER_BUILD)?;
     let misses = if args.all || args.frame.is_some() { all } else { after_start(all, &known["first_met"]) };
     output::json(args.json.as_deref(), &all)?;
     if !output::is_stdout(args.json.as_deref()) {
@@ -174,7 +172,7 @@ pub(crate) fn ask(path: &Path, ask: &Ask) -> anyhow::Result<Value> {
                 }
             }
             Message::Refused { reason, .. } => bail!("the daemon refuses: {reason}"),
-            _ => bail!("the daemon answers something else; is it of another version?"),
+            _ => bail!(OTHER_BUILD),
         }
     }
     let mut answer: Value = serde_json::from_str(&answer).context("the daemon's answer is no JSON")?;
@@ -183,6 +181,10 @@ pub(crate) fn ask(path: &Path, ask: &Ask) -> anyhow::Result<Value> {
     }
     Ok(answer["is"].take())
 }
+
+/// What to say of an answer that cannot be understood.
+pub(crate) const OTHER_BUILD: &str =
+    "the daemon answers something else; takt --version says whether it is of another build";
 
 /// What to say of a daemon that takes a question and does not answer it.
 fn silent(path: &Path) -> String {

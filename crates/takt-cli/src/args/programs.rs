@@ -169,7 +169,7 @@ pub(crate) struct SocketArgs {
     /// The daemon's socket [default: the user's own, takt/control in $XDG_RUNTIME_DIR or else
     /// takt-UID/control among temporary files; if nobody answers there, the machine's, /run/takt/control].
     #[arg(long, value_name = "PATH", env = "TAKT_SOCKET")]
-    socket: Option<PathBuf>,
+    pub(crate) socket: Option<PathBuf>,
 }
 
 impl SocketArgs {

@@ -1,11 +1,12 @@
-//! What there is to show, as the daemon says it.
+//! The figures that `takt top` shows, from the answers of the daemon.
 
+use anyhow::Context;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::timeline::Timeline;
-use crate::live;
+use crate::live::{self, OTHER_BUILD};
 
 /// Everything that is shown at once, and what `--json` prints.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
@@ -21,7 +22,7 @@ pub(crate) struct Picture {
 }
 
 /// What the daemon itself does.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub(crate) struct Daemon {
     /// Name of the policy.
     pub(crate) policy: String,
@@ -54,7 +55,7 @@ pub(crate) struct Row {
     pub(crate) contract: String,
     /// Whether its deadlines are guaranteed, as long as its frames use no more than it reserved.
     pub(crate) protected: bool,
-    /// Frames per second it is to have; none if nobody asked for any.
+    /// Frames per second it is to have; none if it has no target.
     pub(crate) fps_target: Option<f64>,
     /// Frames per second it has.
     pub(crate) fps: f64,
@@ -78,28 +79,25 @@ pub(crate) struct Row {
     pub(crate) blocked_us_p99: f64,
     /// Maximum.
     pub(crate) blocked_us_max: f64,
-    /// For how many seconds nothing of it was let go, if something waits.
+    /// For how many seconds nothing of it was granted, if something waits.
     pub(crate) held_s: Option<f64>,
 }
 
 impl Picture {
     /// From the daemon's answers about itself, its apps and their figures.
-    pub(crate) fn of(daemon: &Value, apps: &Value, summary: &Value, timeline: Timeline) -> Self {
+    pub(crate) fn of(
+        daemon: &Value,
+        apps: &Value,
+        summary: &Value,
+        timeline: Timeline,
+    ) -> anyhow::Result<Self> {
         let rows = apps.as_array().into_iter().flatten();
-        Self {
-            daemon: Daemon {
-                policy: text(daemon, "policy"),
-                refresh_hz: number(daemon, "refresh_hz"),
-                decisions: count(daemon, "decisions"),
-                turns: count(daemon, "turns"),
-                turn_us_mean: number(daemon, "turn_us_mean"),
-                turn_us_max: number(daemon, "turn_us_max"),
-                broken: daemon["broken"].as_str().map(str::to_owned),
-            },
+        Ok(Self {
+            daemon: Daemon::deserialize(daemon).context(OTHER_BUILD)?,
             gpu: number(&summary["gpu"], "utilisation"),
             apps: rows.map(|app| Row::of(app, live::figures(summary, app))).collect(),
             timeline,
-        }
+        })
     }
 }
 

@@ -1,5 +1,8 @@
 //! The picture as lines of text.
 
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+
 use super::picture::{Picture, Row};
 use super::timeline::Lane;
 use crate::table::{Table, percent};
@@ -48,58 +51,41 @@ impl Sort {
     }
 }
 
-/// How a line stands out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Tone {
-    Plain,
-    Head,
-    Alarm,
-}
-
-/// A line of the picture.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Line {
-    pub(crate) text: String,
-    pub(crate) tone: Tone,
-}
+/// Headings.
+pub(super) const HEAD: Style = Style::new().add_modifier(Modifier::BOLD);
+/// Broken promises, lost records and a daemon that does not schedule.
+pub(super) const ALARM: Style = Style::new().fg(Color::Red);
 
 /// Narrowest timeline.
 const CELLS_MIN: usize = 20;
-/// Heights of a cell that was partly busy.
-const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The picture in at most `width` columns.
-pub(crate) fn lines(picture: &Picture, width: usize, sort: Sort) -> Vec<Line> {
+/// The picture, with a timeline that ends at column `width`.
+pub(super) fn lines(picture: &Picture, width: usize, sort: Sort) -> Vec<Line<'static>> {
     let mut rows = picture.apps.clone();
     sort.apply(&mut rows);
     let daemon = &picture.daemon;
-    let mut lines = vec![line(
-        Tone::Head,
-        format!(
-            "takt: {} at {} Hz, {} apps by {}; GPU busy {}; {} decisions, turns of {:.1} µs (longest {:.1})",
-            daemon.policy,
-            daemon.refresh_hz,
-            rows.len(),
-            sort.name(),
-            percent(picture.gpu),
-            daemon.decisions,
-            daemon.turn_us_mean,
-            daemon.turn_us_max,
-        ),
-    )];
+    let head = format!(
+        "takt: {} at {} Hz, {} apps by {}; GPU busy {}; {} decisions, turns of {:.1} µs (longest {:.1})",
+        daemon.policy,
+        daemon.refresh_hz,
+        rows.len(),
+        sort.name(),
+        percent(picture.gpu),
+        daemon.decisions,
+        daemon.turn_us_mean,
+        daemon.turn_us_max,
+    );
+    let mut lines = vec![Line::styled(head, HEAD)];
     if let Some(broken) = &daemon.broken {
-        lines.push(line(Tone::Alarm, format!("NOT SCHEDULED, all apps run free: {broken}")));
+        lines.push(Line::styled(format!("NOT SCHEDULED, all apps run free: {broken}"), ALARM));
     }
-    lines.push(line(Tone::Plain, String::new()));
+    lines.push(Line::default());
     lines.extend(table(picture, &rows));
-    lines.push(line(Tone::Plain, String::new()));
+    lines.push(Line::default());
     lines.extend(timeline(picture, &rows, width));
     if picture.timeline.lost > 0 {
         let lost = format!("{} records did not reach this tool in time.", picture.timeline.lost);
-        lines.push(line(Tone::Alarm, lost));
-    }
-    for line in &mut lines {
-        line.text = line.text.chars().take(width).collect::<String>().trim_end().to_owned();
+        lines.push(Line::styled(lost, ALARM));
     }
     lines
 }
@@ -107,7 +93,7 @@ pub(crate) fn lines(picture: &Picture, width: usize, sort: Sort) -> Vec<Line> {
 /// From so many seconds on it is said how long an app has been held back.
 const HELD_LONG_S: f64 = 1.0;
 
-fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
+fn table(picture: &Picture, rows: &[Row]) -> Vec<Line<'static>> {
     let mut table = Table::new(&[
         "prio",
         "<",
@@ -157,9 +143,9 @@ fn table(picture: &Picture, rows: &[Row]) -> Vec<Line> {
     }
     let text = table.render();
     let is_broken = |row: &Row| row.protected && row.met < 1.0;
-    let tones = std::iter::once(Tone::Head)
-        .chain(rows.iter().map(|row| if is_broken(row) { Tone::Alarm } else { Tone::Plain }));
-    text.lines().zip(tones).map(|(text, tone)| line(tone, text.to_owned())).collect()
+    let styles = rows.iter().map(|row| if is_broken(row) { ALARM } else { Style::new() });
+    let styles = std::iter::once(HEAD).chain(styles);
+    text.lines().zip(styles).map(|(text, style)| Line::styled(text.to_owned(), style)).collect()
 }
 
 /// Whether its deadlines are guaranteed, or would be if it used no more than it reserved.
@@ -171,7 +157,7 @@ fn mark(row: &Row) -> &'static str {
     }
 }
 
-fn timeline(picture: &Picture, rows: &[Row], width: usize) -> Vec<Line> {
+fn timeline(picture: &Picture, rows: &[Row], width: usize) -> Vec<Line<'static>> {
     let names = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let timeline = &picture.timeline;
     let title = format!("last {} ms", timeline.span_ms);
@@ -182,26 +168,29 @@ fn timeline(picture: &Picture, rows: &[Row], width: usize) -> Vec<Line> {
         let at = (ms / timeline.span_ms.max(1e-9) * cells as f64) as usize;
         at.min(cells - 1)
     };
-    let mut ticks = vec![' '; cells];
+    let mut ticks = vec![" "; cells];
     for vsync in &timeline.vsyncs_ms {
-        ticks[cell(*vsync)] = '|';
+        ticks[cell(*vsync)] = "|";
     }
-    let mut lines = vec![line(Tone::Head, format!("{title:margin$}{}", ticks.iter().collect::<String>()))];
+    let mut lines = vec![Line::styled(format!("{title:margin$}{}", ticks.concat()), HEAD)];
     let idle = Lane::default();
     for row in rows {
         let lane = timeline.lanes.get(&row.app).unwrap_or(&idle);
-        let tone = if lane.misses_ms.is_empty() { Tone::Plain } else { Tone::Alarm };
+        let style = if lane.misses_ms.is_empty() { Style::new() } else { ALARM };
         let mut drawn = bars(lane, timeline.span_ms, cells);
         for miss in &lane.misses_ms {
-            drawn[cell(*miss)] = '!';
+            drawn[cell(*miss)] = "!";
         }
-        lines.push(line(tone, format!("{:margin$}{}", row.name, drawn.iter().collect::<String>())));
+        lines.push(Line::styled(format!("{:margin$}{}", row.name, drawn.concat()), style));
     }
     lines
 }
 
+/// Heights of a cell that was partly busy.
+const LEVELS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+
 /// How busy an app kept the GPU in each cell.
-fn bars(lane: &Lane, span_ms: f64, cells: usize) -> Vec<char> {
+fn bars(lane: &Lane, span_ms: f64, cells: usize) -> Vec<&'static str> {
     let length = span_ms / cells as f64;
     let busy = |cell: usize| {
         let (from, to) = (cell as f64 * length, (cell + 1) as f64 * length);
@@ -214,10 +203,6 @@ fn bars(lane: &Lane, span_ms: f64, cells: usize) -> Vec<char> {
         LEVELS[level.min(8)]
     };
     (0..cells).map(level).collect()
-}
-
-fn line(tone: Tone, text: String) -> Line {
-    Line { text: text.trim_end().to_owned(), tone }
 }
 
 #[cfg(test)]
@@ -288,8 +273,7 @@ mod tests {
     }
 
     fn check(picture: &Picture, width: usize, sort: Sort, expected: &Expect) {
-        let text: String = lines(picture, width, sort).iter().map(|line| line.text.clone() + "\n").collect();
-        expected.assert_eq(&text);
+        expected.assert_eq(&super::super::plain(&lines(picture, width, sort), width));
     }
 
     #[test]
@@ -313,21 +297,22 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_schedules_nobody_says_so() {
+    fn a_broken_daemon_says_that_it_does_not_schedule() {
         let mut picture = picture();
         picture.daemon.broken = Some("broken invariant 'head'".into());
         let alarm = &lines(&picture, 140, Sort::Priority)[1];
-        assert_eq!(alarm.tone, Tone::Alarm);
-        assert!(alarm.text.starts_with("NOT SCHEDULED") && alarm.text.contains("'head'"), "{alarm:?}");
+        assert_eq!(alarm.style, ALARM);
+        let text = alarm.to_string();
+        assert!(text.starts_with("NOT SCHEDULED") && text.contains("'head'"), "{text}");
     }
 
     #[test]
-    fn whoever_uses_more_than_it_reserved_is_marked() {
+    fn an_app_that_uses_more_than_it_reserved_is_marked() {
         let mut picture = picture();
         (picture.apps[0].over_reserved_ms, picture.apps[0].met) = (Some(3.412), 1.0);
         let lines = lines(&picture, 140, Sort::Priority);
-        let dial = &lines[3];
-        assert!(dial.text.starts_with("  80  !  dial ") && dial.text.contains("3.41 of 3.00"), "{dial:?}");
+        let dial = lines[3].to_string();
+        assert!(dial.starts_with("  80  !  dial ") && dial.contains("3.41 of 3.00"), "{dial}");
     }
 
     #[test]
@@ -351,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_there() {
+    fn a_picture_without_apps() {
         check(
             &Picture::default(),
             60,
@@ -369,8 +354,8 @@ mod tests {
     #[test]
     fn misses_and_broken_promises_stand_out() {
         let lines = lines(&picture(), 140, Sort::Priority);
-        let loud: Vec<&str> =
-            lines.iter().filter(|line| line.tone == Tone::Alarm).map(|line| line.text.as_str()).collect();
+        let loud: Vec<String> =
+            lines.iter().filter(|line| line.style == ALARM).map(Line::to_string).collect();
         assert_eq!(loud.len(), 2, "{loud:?}");
         assert!(loud.iter().all(|text| text.contains("dial")));
     }
