@@ -1,9 +1,10 @@
-//! The table of GL ES and EGL entry points, from the Khronos registry.
+//! Names of GL ES and EGL, from the Khronos registry: entry points and numbers.
 //!
-//! `cargo xtask gl DIR` reads `gl.xml` and `egl.xml` of that folder and writes one line per entry
-//! point: name, parameters and result by their size in registers, which is all that a wrapper
-//! needs. The registry itself is not part of this repository (see `docs/adr`); so tidy cannot
-//! compare with it, but the table carries a checksum by which a change by hand is noticed.
+//! `cargo xtask gl DIR` reads `gl.xml` and `egl.xml` of that folder and writes the generated files
+//! of `takt-gl-api`. [`ENTRY_POINTS`] has one line per entry point: name, parameters and result by
+//! their size in registers, which is all that a wrapper needs. [`GL`] and [`EGL`] have one line per
+//! number. The registry itself is not part of this repository (see `docs/adr`); so tidy cannot
+//! compare with it, but each file carries a checksum by which a change by hand is noticed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,44 +16,55 @@ use roxmltree::{Document, Node};
 use crate::tidy::Finding;
 use crate::tree::Tree;
 
-/// Where the table is kept.
-pub(crate) const TABLE: &str = "crates/takt-gl/src/entry/table.rs";
+const ENTRY_POINTS: &str = "crates/takt-gl-api/src/entry/table.rs";
+const GL: &str = "crates/takt-gl-api/src/gl.rs";
+const EGL: &str = "crates/takt-gl-api/src/egl.rs";
+
+/// The generated files.
+pub(crate) const FILES: &[&str] = &[ENTRY_POINTS, GL, EGL];
 
 const CHECKSUM: &str = "// checksum ";
 
-/// Reads the registry in `folder` and writes the table; says what it holds.
+/// Reads the registry in `folder` and writes the files; says what they hold.
 pub(crate) fn write(root: &Path, folder: &Path) -> Result<String> {
-    let read = |name: &str| {
-        let path = folder.join(name);
-        fs::read_to_string(&path).with_context(|| {
-            format!("cannot read {}: give the folder that holds gl.xml and egl.xml", path.display())
-        })
-    };
     let mut commands = BTreeMap::new();
-    for (name, text) in [("gl.xml", read("gl.xml")?), ("egl.xml", read("egl.xml")?)] {
+    let mut said = String::new();
+    for (name, prefix, file) in [("gl.xml", "GL_", GL), ("egl.xml", "EGL_", EGL)] {
+        let path = folder.join(name);
+        let text = fs::read_to_string(&path).with_context(|| {
+            format!("cannot read {}: give the folder that holds gl.xml and egl.xml", path.display())
+        })?;
         let document = Document::parse(&text).with_context(|| format!("{name} is no XML"))?;
         commands.extend(collect(&document).with_context(|| format!("in {name}"))?);
+        let numbers = numbers(&document, prefix).with_context(|| format!("in {name}"))?;
+        save(root, file, &render_numbers(prefix, &numbers))?;
+        said += &format!("{file}: {} numbers\n", numbers.len());
     }
-    fs::write(root.join(TABLE), render(&commands)).with_context(|| format!("cannot write {TABLE}"))?;
+    save(root, ENTRY_POINTS, &render_commands(&commands))?;
     let egl = commands.keys().filter(|name| name.starts_with("egl")).count();
-    Ok(format!("{TABLE}: {} GL ES and {egl} EGL entry points", commands.len() - egl))
+    Ok(said + &format!("{ENTRY_POINTS}: {} GL ES and {egl} EGL entry points", commands.len() - egl))
+}
+
+fn save(root: &Path, file: &str, body: &str) -> Result<()> {
+    let text = format!("{CHECKSUM}{}\n{body}", checksum(body));
+    fs::write(root.join(file), text).with_context(|| format!("cannot write {file}"))
 }
 
 /// Notices changes by hand.
-pub(crate) fn check(tree: &Tree) -> Option<Finding> {
-    let text = &tree.file(TABLE)?.text;
-    let stated = text.lines().find_map(|line| line.strip_prefix(CHECKSUM));
-    let body: String =
-        text.lines().filter(|line| !line.starts_with(CHECKSUM)).flat_map(|line| [line, "\n"]).collect();
-    (stated != Some(checksum(&body).as_str())).then(|| {
-        Finding::error(TABLE, 1, "changed by hand: run `cargo xtask gl DIR` with the registry's folder")
-    })
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let changed = |path: &&&str| {
+        let Some(file) = tree.file(path) else { return false };
+        let (stated, body) = file.text.split_once('\n').unwrap_or_default();
+        stated.strip_prefix(CHECKSUM) != Some(checksum(body).as_str())
+    };
+    let message = "changed by hand: run `cargo xtask gl DIR` with the registry's folder";
+    FILES.iter().filter(changed).map(|path| Finding::error(path, 1, message)).collect()
 }
 
 /// Signatures of all commands of EGL, of GL ES, and of their extensions.
 fn collect(document: &Document<'_>) -> Result<BTreeMap<String, String>> {
     let root = document.root_element();
-    let wanted = wanted(root);
+    let wanted = wanted(root, "command");
     let mut commands = BTreeMap::new();
     for command in root.descendants().filter(|node| node.has_tag_name("command")) {
         let Some(proto) = child(command, "proto") else { continue };
@@ -68,33 +80,77 @@ fn collect(document: &Document<'_>) -> Result<BTreeMap<String, String>> {
     Ok(commands)
 }
 
-fn wanted<'a>(root: Node<'a, '_>) -> BTreeSet<&'a str> {
+/// What every number that EGL or GL ES defines is called, and how Rust writes it.
+fn numbers(document: &Document<'_>, prefix: &str) -> Result<BTreeMap<String, String>> {
+    let root = document.root_element();
+    let wanted = wanted(root, "enum");
+    let mut numbers = BTreeMap::new();
+    let blocks = root.children().filter(|node| node.has_tag_name("enums"));
+    for number in blocks.flat_map(|node| node.children().filter(|node| node.has_tag_name("enum"))) {
+        let name = number.attribute("name").context("a number of no name")?;
+        if !wanted.contains(name) || matches!(number.attribute("api"), Some("gl" | "glcore")) {
+            continue;
+        }
+        let value = number.attribute("value").with_context(|| format!("{name} has no value"))?;
+        let Some(value) = value_of(prefix, value).with_context(|| format!("in {name}"))? else { continue };
+        let short = name.strip_prefix(prefix).with_context(|| format!("{name} lacks {prefix}"))?;
+        // Rust's names do not begin with a digit.
+        let sign = if short.starts_with(|first: char| first.is_ascii_digit()) { "_" } else { "" };
+        numbers.insert(format!("{sign}{short}"), value);
+    }
+    Ok(numbers)
+}
+
+/// Type and value: GL counts without a sign and EGL with one, both in 32 bits unless the value needs
+/// more. None for handles, which are no numbers.
+fn value_of(prefix: &str, value: &str) -> Result<Option<String>> {
+    let (cast, digits) = match value.strip_prefix("EGL_CAST(").and_then(|rest| rest.strip_suffix(')')) {
+        Some(inner) => inner.split_once(',').context("a cast without a value")?,
+        None => ("", value),
+    };
+    if !matches!(cast, "" | "EGLint" | "EGLnsecsANDROID") {
+        return Ok(None);
+    }
+    let number = match digits.strip_prefix("0x") {
+        Some(digits) => i128::from_str_radix(digits, 16),
+        None => digits.parse(),
+    };
+    let number = number.with_context(|| format!("cannot read the number '{value}'"))?;
+    let kind = match (prefix, cast) {
+        (_, "EGLnsecsANDROID") => "i64",
+        _ if number > i128::from(u32::MAX) => "u64",
+        ("EGL_", _) => "i32",
+        _ if number < 0 => "i32",
+        _ => "u32",
+    };
+    let text = if number < 0 { number.to_string() } else { format!("{number:#x}") };
+    Ok(Some(format!("{kind} = {text}")))
+}
+
+/// Names of what EGL, GL ES and their extensions require, by its tag.
+fn wanted<'a>(root: Node<'a, '_>, tag: &'static str) -> BTreeSet<&'a str> {
     const APIS: [&str; 3] = ["gles1", "gles2", "egl"];
     let ours = |apis: Option<&str>| apis.is_some_and(|apis| apis.split('|').any(|api| APIS.contains(&api)));
     let mut names = BTreeSet::new();
     for node in root.children() {
-        let taken = match node.tag_name().name() {
-            "feature" => ours(node.attribute("api")),
+        match node.tag_name().name() {
+            "feature" if ours(node.attribute("api")) => names.extend(required(node, tag)),
             "extensions" => {
                 let extensions = node.children().filter(|node| ours(node.attribute("supported")));
-                extensions.for_each(|extension| names.extend(required(extension)));
-                false
+                extensions.for_each(|extension| names.extend(required(extension, tag)));
             }
-            _ => false,
-        };
-        if taken {
-            names.extend(required(node));
+            _ => {}
         }
     }
     names
 }
 
-/// Commands that a feature or an extension requires, unless only desktop GL gets them.
-fn required<'a>(node: Node<'a, '_>) -> impl Iterator<Item = &'a str> {
+/// What a feature or an extension requires, unless only desktop GL gets it.
+fn required<'a>(node: Node<'a, '_>, tag: &'static str) -> impl Iterator<Item = &'a str> {
     let require = node.children().filter(|node| node.has_tag_name("require"));
     let require = require.filter(|node| !matches!(node.attribute("api"), Some("gl" | "glcore")));
     require
-        .flat_map(|node| node.children().filter(|node| node.has_tag_name("command")))
+        .flat_map(move |node| node.children().filter(move |node| node.has_tag_name(tag)))
         .filter_map(|node| node.attribute("name"))
 }
 
@@ -165,19 +221,31 @@ fn text_of(node: Node<'_, '_>, tag: &str) -> String {
     child(node, tag).and_then(|node| node.text()).unwrap_or("").trim().to_owned()
 }
 
-fn render(commands: &BTreeMap<String, String>) -> String {
+fn render_commands(commands: &BTreeMap<String, String>) -> String {
     let mut body = String::from(HEAD);
     for (name, signature) in commands {
         body += &format!("            {name}{signature};\n");
     }
-    body += "        }\n    };\n}\n";
-    format!("{CHECKSUM}{}\n{body}", checksum(&body))
+    body + "        }\n    };\n}\n"
+}
+
+fn render_numbers(prefix: &str, numbers: &BTreeMap<String, String>) -> String {
+    let api = if prefix == "GL_" { "GL ES 1 to 3.2" } else { "EGL" };
+    let mut body = format!(
+        "//! Every number of {api} and its extensions, without `{prefix}`.\n//!\n\
+         //! Generated by `cargo xtask gl` from the Khronos registry; change nothing here by hand.\n\n\
+         #![expect(missing_docs, non_upper_case_globals, reason = \"names of the registry\")]\n\n"
+    );
+    for (name, value) in numbers {
+        body += &format!("pub const {name}: {value};\n");
+    }
+    body
 }
 
 const HEAD: &str = "\
 //! Every entry point of EGL, GL ES 1 to 3.2 and their extensions.
 //!
-//! Written by `cargo xtask gl` from the Khronos registry; change nothing here by hand.
+//! Generated by `cargo xtask gl` from the Khronos registry; change nothing here by hand.
 
 /// Hands the whole table to a macro.
 #[macro_export]
@@ -199,6 +267,9 @@ mod tests {
     use super::*;
 
     const REGISTRY: &str = r#"<registry>
+        <enums><enum value="0x0000" name="GL_POINTS"/><enum value="0x0007" name="GL_QUADS"/>
+            <enum value="0x87F9" name="GL_3DC_X"/><enum value="0x1" name="GL_POINTS" api="gl"/>
+            <enum value="0xFFFFFFFFFFFFFFFF" name="GL_IGNORED" type="ull"/></enums>
         <commands>
             <command><proto>void <name>glDrawArrays</name></proto>
                 <param><ptype>GLenum</ptype> <name>mode</name></param>
@@ -207,8 +278,9 @@ mod tests {
                 <param><ptype>GLenum</ptype> <name>type</name></param></command>
             <command><proto>void <name>glBegin</name></proto></command>
         </commands>
-        <feature api="gles2"><require><command name="glDrawArrays"/></require></feature>
-        <feature api="gl"><require><command name="glBegin"/></require></feature>
+        <feature api="gles2"><require><command name="glDrawArrays"/><enum name="GL_POINTS"/>
+            <enum name="GL_IGNORED"/><enum name="GL_3DC_X"/></require></feature>
+        <feature api="gl"><require><command name="glBegin"/><enum name="GL_QUADS"/></require></feature>
         <extensions>
             <extension supported="gl|gles2"><require><command name="glGetString"/></require>
                 <require api="gl"><command name="glBegin"/></require></extension>
@@ -222,12 +294,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_es_are_taken_with_their_types() {
+        let numbers = numbers(&Document::parse(REGISTRY).unwrap(), "GL_").unwrap();
+        let lines: Vec<String> = numbers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        assert_eq!(lines, ["IGNORED: u64 = 0xffffffffffffffff", "POINTS: u32 = 0x0", "_3DC_X: u32 = 0x87f9"]);
+        assert_eq!(value_of("EGL_", "EGL_CAST(EGLint,-1)").unwrap().as_deref(), Some("i32 = -1"));
+        assert_eq!(value_of("EGL_", "EGL_CAST(EGLContext,0)").unwrap(), None);
+        assert!(value_of("EGL_", "many").is_err());
+    }
+
+    #[test]
     fn a_change_by_hand_is_noticed() {
-        let commands = collect(&Document::parse(REGISTRY).unwrap()).unwrap();
-        let text = render(&commands);
-        assert_eq!(check(&Tree::of(&[(TABLE, &text)])), None);
+        let body = render_commands(&collect(&Document::parse(REGISTRY).unwrap()).unwrap());
+        let text = format!("{CHECKSUM}{}\n{body}", checksum(&body));
+        assert_eq!(check(&Tree::of(&[(ENTRY_POINTS, &text)])), []);
         let changed = text.replace("first: i32", "first: i64");
-        assert!(check(&Tree::of(&[(TABLE, &changed)])).is_some());
+        assert_eq!(check(&Tree::of(&[(ENTRY_POINTS, &changed)])).len(), 1);
     }
 
     #[test]

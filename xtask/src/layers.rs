@@ -50,6 +50,13 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: false,
     },
     Layer {
+        name: "takt-gl-api",
+        job: "names of GL ES and EGL, generated",
+        uses: Uses::Only(&[]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
         name: "takt-gl-oracle",
         job: "real drivers and shaders, for tests to compare with",
         uses: Uses::Only(&["takt-predict"]),
@@ -59,14 +66,14 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "takt-gl",
         job: "what happens under a GL ES program",
-        uses: Uses::Only(&["takt-core", "takt-ipc", "takt-predict"]),
+        uses: Uses::Only(&["takt-core", "takt-gl-api", "takt-ipc", "takt-predict"]),
         pure: false,
         alone: false,
     },
     Layer {
         name: "takt-hook",
         job: "the library that GL ES programs load",
-        uses: Uses::Only(&["takt-gl"]),
+        uses: Uses::Only(&["takt-gl", "takt-gl-api"]),
         pure: false,
         alone: false,
     },

@@ -3,7 +3,7 @@
 //! * `cargo xtask tidy` checks what compilers and linters do not: who may depend on whom, file
 //!   sizes, purity, documents that hold together.
 //! * `cargo xtask layers [--write]` prints the layer table, or puts it into `ARCHITECTURE.md`.
-//! * `cargo xtask gl DIR` writes the table of GL ES and EGL entry points from the registry in DIR.
+//! * `cargo xtask gl DIR` writes the names of GL ES and EGL from the Khronos registry in DIR.
 //! * `cargo xtask bare` compiles the core where there is no standard library to lean on.
 
 #![forbid(unsafe_code)]
@@ -38,7 +38,7 @@ usage: cargo xtask <command>
   tidy             check layers, sizes, purity and documents
   layers           print the layer table
   layers --write   put the layer table into ARCHITECTURE.md
-  gl DIR           write the table of entry points from gl.xml and egl.xml in DIR
+  gl DIR           write the names of GL ES and EGL from gl.xml and egl.xml in DIR
   bare             compile takt-core without a standard library
 ";
 

@@ -8,15 +8,8 @@ use std::path::Path;
 use crate::entry::{Id, Ptr, real};
 use crate::{gl, guard};
 
-const PACK_ALIGNMENT: u32 = 0x0D05;
-const PIXEL_PACK_BUFFER: u32 = 0x88EB;
-const PIXEL_PACK_BUFFER_BINDING: u32 = 0x88ED;
-const READ_FRAMEBUFFER_BINDING: u32 = 0x8CAA;
-const READ_BUFFER: u32 = 0x0C02;
-/// `GL_FRAMEBUFFER_BINDING`, which is also that of drawing.
-const FRAMEBUFFER_BINDING: u32 = 0x8CA6;
-/// `GL_PACK_ROW_LENGTH`, `GL_PACK_SKIP_ROWS`, `GL_PACK_SKIP_PIXELS`: of GL ES 3.
-const PACK_NEWER: [u32; 3] = [0x0D02, 0x0D03, 0x0D04];
+/// What GL ES 3 has beyond the alignment.
+const PACK_NEWER: [u32; 3] = [gl::PACK_ROW_LENGTH, gl::PACK_SKIP_ROWS, gl::PACK_SKIP_PIXELS];
 
 /// Writes what the surface shows to `folder`, named by context and frame.
 pub(crate) fn dump(folder: &Path, [width, height]: [u32; 2], newer: bool, (context, frame): (u64, u64)) {
@@ -66,16 +59,16 @@ impl Aside {
         let only_newer = |what: u32| if newer { number(what) } else { 0 };
         let mut aside = Self {
             newer,
-            alignment: number(PACK_ALIGNMENT),
-            framebuffer: number(if newer { READ_FRAMEBUFFER_BINDING } else { FRAMEBUFFER_BINDING }),
-            buffer: only_newer(PIXEL_PACK_BUFFER_BINDING),
+            alignment: number(gl::PACK_ALIGNMENT),
+            framebuffer: number(if newer { gl::READ_FRAMEBUFFER_BINDING } else { gl::FRAMEBUFFER_BINDING }),
+            buffer: only_newer(gl::PIXEL_PACK_BUFFER_BINDING),
             read_from: 0,
             pack: PACK_NEWER.map(only_newer),
         };
         aside.bind(0, 0);
         aside.pack(1, [0; 3]);
         // Each framebuffer has its own; so it is asked for while the surface is bound.
-        aside.read_from = only_newer(READ_BUFFER);
+        aside.read_from = only_newer(gl::READ_BUFFER);
         if newer {
             // SAFETY: the surface is bound for reading, and has this buffer.
             unsafe { real::glReadBuffer(gl::BACK) };
@@ -89,13 +82,13 @@ impl Aside {
         unsafe { real::glBindFramebuffer(target, framebuffer) };
         if self.newer {
             // SAFETY: as above.
-            unsafe { real::glBindBuffer(PIXEL_PACK_BUFFER, buffer) };
+            unsafe { real::glBindBuffer(gl::PIXEL_PACK_BUFFER, buffer) };
         }
     }
 
     fn pack(&self, alignment: i32, newer: [i32; 3]) {
         // SAFETY: values that GL has given out, or its own defaults.
-        unsafe { real::glPixelStorei(PACK_ALIGNMENT, alignment) };
+        unsafe { real::glPixelStorei(gl::PACK_ALIGNMENT, alignment) };
         for (what, value) in PACK_NEWER.into_iter().zip(newer).filter(|_| self.newer) {
             // SAFETY: as above; this context knows these.
             unsafe { real::glPixelStorei(what, value) };

@@ -14,7 +14,6 @@ mod clock;
 pub mod entry;
 mod frames;
 pub mod gate;
-pub mod gl;
 pub mod group;
 pub mod guard;
 pub mod heap;
@@ -28,3 +27,5 @@ pub mod quiet;
 pub mod settings;
 pub mod slice;
 pub mod vendor;
+
+pub use takt_gl_api::{egl, gl};

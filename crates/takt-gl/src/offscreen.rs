@@ -11,14 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::entry::{Id, Ptr, real};
 use crate::monitor::{client_memory, current, surface};
 use crate::settings::settings;
-use crate::{gl, guard, quiet};
+use crate::{egl, guard, quiet};
 
-const PLATFORM_SURFACELESS: u32 = 0x31DD;
-const PLATFORM_DEVICE: u32 = 0x313F;
-const PLATFORM_X11: u32 = 0x31D5;
-const PLATFORM_WAYLAND: u32 = 0x31D8;
-const WINDOW_BIT: i32 = 4;
-const PBUFFER_BIT: i32 = 1;
+const PLATFORM_X11: u32 = egl::PLATFORM_X11_KHR.cast_unsigned();
+const PLATFORM_WAYLAND: u32 = egl::PLATFORM_WAYLAND_KHR.cast_unsigned();
 
 /// Size of windows of which nothing is known.
 const UNKNOWN_SIZE: [i32; 2] = [800, 600];
@@ -94,11 +90,13 @@ pub(crate) fn display(get: GetPlatformDisplay, platform: u32, native: Ptr) -> Pt
     let mut display = std::ptr::null_mut();
     if count > 0 {
         // SAFETY: a device of this driver.
-        display = unsafe { get(PLATFORM_DEVICE, device, std::ptr::null()) };
+        display = unsafe { get(egl::PLATFORM_DEVICE_EXT.cast_unsigned(), device, std::ptr::null()) };
     }
     if display.is_null() {
         // SAFETY: this platform has no native display.
-        display = unsafe { get(PLATFORM_SURFACELESS, std::ptr::null_mut(), std::ptr::null()) };
+        display = unsafe {
+            get(egl::PLATFORM_SURFACELESS_MESA.cast_unsigned(), std::ptr::null_mut(), std::ptr::null())
+        };
     }
     if !display.is_null() {
         let mut stands = stands();
@@ -110,30 +108,28 @@ pub(crate) fn display(get: GetPlatformDisplay, platform: u32, native: Ptr) -> Pt
 
 /// The attributes of `eglChooseConfig`, with pbuffers in place of windows.
 pub(crate) fn attributes(asked: &[i32]) -> Vec<i32> {
-    const SURFACE_TYPE: i32 = 0x3033;
     let mut attributes: Vec<i32> = Vec::with_capacity(asked.len() + 3);
     let mut named = false;
     for pair in asked.chunks_exact(2) {
         let [name, value] = [pair[0], pair[1]];
-        let value = if name == SURFACE_TYPE { value & !WINDOW_BIT | PBUFFER_BIT } else { value };
-        named |= name == SURFACE_TYPE;
+        let value =
+            if name == egl::SURFACE_TYPE { value & !egl::WINDOW_BIT | egl::PBUFFER_BIT } else { value };
+        named |= name == egl::SURFACE_TYPE;
         attributes.extend([name, value]);
     }
     if !named {
         // Not to ask means to ask for windows.
-        attributes.extend([SURFACE_TYPE, PBUFFER_BIT]);
+        attributes.extend([egl::SURFACE_TYPE, egl::PBUFFER_BIT]);
     }
-    attributes.push(gl::EGL_NONE);
+    attributes.push(egl::NONE);
     attributes
 }
 
 /// What `eglGetConfigAttrib` answers, given what the driver said.
 pub(crate) fn config_attribute(display: Ptr, what: i32, said: i32) -> i32 {
-    const SURFACE_TYPE: i32 = 0x3033;
-    const NATIVE_VISUAL_ID: i32 = 0x302E;
     match what {
-        SURFACE_TYPE if said & PBUFFER_BIT != 0 => said | WINDOW_BIT,
-        NATIVE_VISUAL_ID if said == 0 => x11_display(display).and_then(x11_visual).unwrap_or(0),
+        egl::SURFACE_TYPE if said & egl::PBUFFER_BIT != 0 => said | egl::WINDOW_BIT,
+        egl::NATIVE_VISUAL_ID if said == 0 => x11_display(display).and_then(x11_visual).unwrap_or(0),
         _ => said,
     }
 }
@@ -158,7 +154,7 @@ pub(crate) fn create(display: Ptr, config: Ptr, window: Given) -> Ptr {
 }
 
 fn pbuffer(display: Ptr, config: Ptr, [width, height]: [i32; 2]) -> Ptr {
-    let mut attributes = [gl::EGL_WIDTH, width, gl::EGL_HEIGHT, height, gl::EGL_NONE];
+    let mut attributes = [egl::WIDTH, width, egl::HEIGHT, height, egl::NONE];
     // SAFETY: EGL checks display and configuration; the list has its end.
     unsafe { real::eglCreatePbufferSurface(display, config, attributes.as_mut_ptr().cast()) }
 }
@@ -219,9 +215,9 @@ pub(crate) fn follow(display: Ptr, surface: Ptr) {
 
 /// What pixels are read from in this thread.
 fn read_surface() -> Option<Ptr> {
-    const READ: i32 = 0x305A;
     // SAFETY: may be called at any time.
-    let surface = Id::eglGetCurrentSurface.is_there().then(|| unsafe { real::eglGetCurrentSurface(READ) });
+    let surface =
+        Id::eglGetCurrentSurface.is_there().then(|| unsafe { real::eglGetCurrentSurface(egl::READ) });
     surface.filter(|surface| !surface.is_null())
 }
 
@@ -363,7 +359,10 @@ mod tests {
 
     #[test]
     fn windows_become_pbuffers_in_what_is_asked_for() {
-        assert_eq!(attributes(&[0x3033, 4, 0x3024, 8]), [0x3033, 1, 0x3024, 8, gl::EGL_NONE]);
-        assert_eq!(attributes(&[]), [0x3033, 1, gl::EGL_NONE]);
+        assert_eq!(
+            attributes(&[egl::SURFACE_TYPE, egl::WINDOW_BIT, egl::RED_SIZE, 8]),
+            [egl::SURFACE_TYPE, egl::PBUFFER_BIT, egl::RED_SIZE, 8, egl::NONE]
+        );
+        assert_eq!(attributes(&[]), [egl::SURFACE_TYPE, egl::PBUFFER_BIT, egl::NONE]);
     }
 }

@@ -7,10 +7,10 @@
 use std::cell::Cell;
 
 use crate::entry::real;
-use crate::{gl, vendor};
+use crate::{egl, vendor};
 
 thread_local! {
-    static PENDING: Cell<i32> = const { Cell::new(gl::EGL_SUCCESS) };
+    static PENDING: Cell<i32> = const { Cell::new(egl::SUCCESS) };
 }
 
 /// Runs calls to EGL whose errors are nobody's business.
@@ -20,7 +20,7 @@ pub(crate) fn egl<T>(calls: impl FnOnce() -> T) -> T {
     let result = calls();
     // SAFETY: as above; takes our own error away.
     unsafe { real::eglGetError() };
-    if pending != gl::EGL_SUCCESS {
+    if pending != egl::SUCCESS {
         if vendor::is_used() {
             vendor::restore_egl_error(pending);
         } else {
@@ -32,7 +32,7 @@ pub(crate) fn egl<T>(calls: impl FnOnce() -> T) -> T {
 
 /// The program calls EGL: what was pending is not the last error any more.
 pub fn forget() {
-    set_pending(gl::EGL_SUCCESS);
+    set_pending(egl::SUCCESS);
 }
 
 /// What `eglGetError` answers where we are preloaded.
@@ -41,8 +41,8 @@ pub fn forget() {
 ///
 /// None is needed; the signature is that of all entry points.
 pub unsafe extern "C" fn get_error() -> i32 {
-    let pending = PENDING.try_with(|pending| pending.replace(gl::EGL_SUCCESS)).unwrap_or(gl::EGL_SUCCESS);
-    if pending != gl::EGL_SUCCESS {
+    let pending = PENDING.try_with(|pending| pending.replace(egl::SUCCESS)).unwrap_or(egl::SUCCESS);
+    if pending != egl::SUCCESS {
         return pending;
     }
     // SAFETY: may be called at any time by any thread.

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use takt_gl::entry::{self, Ptr};
-use takt_gl::{gl, measure, settings};
+use takt_gl::{egl, gl, measure, settings};
 
 mod answers;
 mod hooked;
@@ -47,11 +47,11 @@ unsafe extern "C" fn wait(_display: Ptr, _fence: Ptr, _flags: i32, ns: u64) -> i
     let end = Instant::now() + Duration::from_nanos(ns);
     while HELD.load(Ordering::Relaxed) {
         if Instant::now() >= end {
-            return gl::EGL_TIMEOUT_EXPIRED;
+            return egl::TIMEOUT_EXPIRED;
         }
         thread::sleep(Duration::from_micros(100));
     }
-    gl::EGL_CONDITION_SATISFIED
+    egl::CONDITION_SATISFIED
 }
 
 unsafe extern "C" fn find(name: *const c_char) -> Ptr {

@@ -15,8 +15,6 @@ use takt_gl::{gl, guard, settings};
 mod answers;
 use answers::{es, nothing, one, success};
 
-const STATIC_DRAW: u32 = 0x88E4;
-
 /// Every program is linked and has three uniforms.
 unsafe extern "C" fn program_state(_program: u32, what: u32, value: *mut i32) {
     // SAFETY: callers hand over room for a number.
@@ -241,7 +239,7 @@ fn play(call: &Call) {
         Call::Buffer { target, name, bytes, data } => {
             call!(glBindBuffer(target, name));
             let data = if data { memory } else { null_mut() };
-            call!(glBufferData(target, isize::try_from(bytes).unwrap_or(0), data, STATIC_DRAW));
+            call!(glBufferData(target, isize::try_from(bytes).unwrap_or(0), data, gl::STATIC_DRAW));
         }
         Call::Part { target, offset, bytes } => {
             call!(glBufferSubData(target, offset, isize::from(bytes), memory));

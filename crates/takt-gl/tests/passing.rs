@@ -240,7 +240,7 @@ macro_rules! driver {
     };
 }
 
-takt_gl::for_each_entry_point!(driver);
+takt_gl_api::for_each_entry_point!(driver);
 
 unsafe extern "C" fn find(name: *const c_char) -> Ptr {
     // SAFETY: callers hand over a string.

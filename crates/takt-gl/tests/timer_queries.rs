@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use takt_gl::entry::{self, Ptr};
-use takt_gl::{gl, measure, settings};
+use takt_gl::{egl, gl, measure, settings};
 
 mod answers;
 mod hooked;
@@ -19,7 +19,6 @@ use hooked::{call, column, numbers};
 
 /// How long a draw takes; so long that a busy machine hardly matters.
 const DRAW: Duration = Duration::from_millis(50);
-const GPU_DISJOINT: u32 = 0x8FBB;
 
 /// The GPU and what the driver was asked for.
 struct Gpu {
@@ -94,11 +93,11 @@ unsafe extern "C" fn wait(_display: Ptr, fence: Ptr, _flags: i32, ns: u64) -> i3
     let end = Instant::now() + Duration::from_nanos(ns);
     while !with(|gpu| gpu.is_passed(fence as usize)) {
         if Instant::now() >= end {
-            return gl::EGL_TIMEOUT_EXPIRED;
+            return egl::TIMEOUT_EXPIRED;
         }
         thread::sleep(Duration::from_micros(100));
     }
-    gl::EGL_CONDITION_SATISFIED
+    egl::CONDITION_SATISFIED
 }
 
 unsafe extern "C" fn new_queries(count: i32, list: *mut u32) {
@@ -140,7 +139,7 @@ unsafe extern "C" fn result(query: u32, _what: u32, value: *mut u64) {
 }
 
 unsafe extern "C" fn integer(what: u32, value: *mut i32) {
-    let disjoint = what == GPU_DISJOINT && with(|gpu| std::mem::take(&mut gpu.disjoint));
+    let disjoint = what == gl::GPU_DISJOINT_EXT && with(|gpu| std::mem::take(&mut gpu.disjoint));
     // SAFETY: there is room for one.
     unsafe { value.write(i32::from(disjoint)) };
 }
@@ -170,7 +169,7 @@ unsafe extern "C" fn find(name: *const c_char) -> Ptr {
 
 fn program_is_told_of_a_jump() -> bool {
     let mut disjoint = 7_i32;
-    call!(glGetIntegerv(GPU_DISJOINT, (&raw mut disjoint).cast()));
+    call!(glGetIntegerv(gl::GPU_DISJOINT_EXT, (&raw mut disjoint).cast()));
     disjoint == 1
 }
 

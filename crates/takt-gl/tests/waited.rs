@@ -13,7 +13,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use takt_gl::entry::{self, Ptr};
-use takt_gl::{gl, guard, measure, settings};
+use takt_gl::{egl, gl, guard, measure, settings};
 
 mod answers;
 mod hooked;
@@ -107,7 +107,7 @@ unsafe extern "C" fn egl_wait(_display: Ptr, fence: Ptr, _flags: i32, ns: u64) -
     if fence as usize <= TERMINATED.load(Ordering::Relaxed) {
         return 0;
     }
-    if through(Duration::from_nanos(ns)) { gl::EGL_CONDITION_SATISFIED } else { gl::EGL_TIMEOUT_EXPIRED }
+    if through(Duration::from_nanos(ns)) { egl::CONDITION_SATISFIED } else { egl::TIMEOUT_EXPIRED }
 }
 
 unsafe extern "C" fn gl_fence() -> Ptr {
@@ -136,9 +136,9 @@ unsafe extern "C" fn text(_what: u32) -> *const c_char {
 
 unsafe extern "C" fn egl_text(display: Ptr, what: i32) -> *const c_char {
     let text = match what {
-        gl::EGL_VENDOR if display as usize == NVIDIA => c"NVIDIA",
-        gl::EGL_VENDOR if display as usize == MESA => c"Mesa Project",
-        gl::EGL_EXTENSIONS => c"EGL_KHR_fence_sync EGL_KHR_surfaceless_context",
+        egl::VENDOR if display as usize == NVIDIA => c"NVIDIA",
+        egl::VENDOR if display as usize == MESA => c"Mesa Project",
+        egl::EXTENSIONS => c"EGL_KHR_fence_sync EGL_KHR_surfaceless_context",
         _ => c"this test",
     };
     text.as_ptr()
@@ -227,7 +227,7 @@ fn finish_frame() {
 }
 
 fn fence() {
-    assert!(!call!(eglCreateSyncKHR(handle(NVIDIA), gl::EGL_SYNC_FENCE, null_mut())).is_null());
+    assert!(!call!(eglCreateSyncKHR(handle(NVIDIA), egl::SYNC_FENCE.cast_unsigned(), null_mut())).is_null());
 }
 
 fn the_program_sees_the_end() {

@@ -7,9 +7,9 @@
 
 use std::ffi::c_char;
 
-use takt_gl::entry::{Id, Ptr};
 use takt_gl::vendor::{Exports, Imports};
 use takt_gl::{guard, preload, vendor};
+use takt_gl_api::entry::{Id, Ptr};
 
 /// Where libglvnd enters.
 ///
@@ -35,7 +35,7 @@ macro_rules! export {
         #[allow(clippy::missing_safety_doc, reason = "what each of them demands is said by Khronos")]
         mod exports {
             use super::{Id, Ptr, preload};
-            use takt_gl::entry::kind;
+            use takt_gl_api::entry::kind;
             $(
                 #[unsafe(no_mangle)]
                 unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
@@ -52,7 +52,7 @@ macro_rules! export {
     };
 }
 
-takt_gl::for_each_entry_point!(export);
+takt_gl_api::for_each_entry_point!(export);
 
 /// Entry points for programs that find them at run time.
 ///

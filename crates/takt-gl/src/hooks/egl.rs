@@ -7,7 +7,7 @@ use crate::monitor::context::State;
 use crate::monitor::surface::samples;
 use crate::monitor::{Swapping, current};
 use crate::offscreen::{self, Given};
-use crate::{clock, gate, gl, guard, measure, quiet};
+use crate::{clock, egl, gate, guard, measure, quiet};
 
 super::offered!(
     eglCreateContext eglDestroyContext eglMakeCurrent eglReleaseThread eglTerminate
@@ -26,7 +26,7 @@ unsafe extern "C" fn eglCreateContext(display: Ptr, config: Ptr, share: Ptr, att
         guard::shielded(|| {
             // SAFETY: may be called at any time.
             let api = quiet::egl(|| unsafe { real::eglQueryAPI() });
-            if api == gl::EGL_OPENGL_ES_API {
+            if api == egl::OPENGL_ES_API.cast_unsigned() {
                 current::created(display as usize, context as usize, share as usize);
             }
         });

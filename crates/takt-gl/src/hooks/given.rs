@@ -41,7 +41,7 @@ pub(super) fn attributes<'a>(list_at: Ptr) -> &'a [i32] {
         // SAFETY: the list has its end, as EGL demands, and is not walked beyond it.
         let name = unsafe { first.add(count) };
         // SAFETY: as above; attributes come in pairs.
-        if unsafe { name.read_unaligned() } == crate::gl::EGL_NONE {
+        if unsafe { name.read_unaligned() } == crate::egl::NONE {
             break;
         }
         count += 2;

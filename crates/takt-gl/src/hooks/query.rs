@@ -4,7 +4,6 @@
 //! the program is told when it asks.
 
 use crate::entry::{Ptr, real};
-use crate::measure::GPU_DISJOINT;
 use crate::monitor::context::State;
 use crate::monitor::current;
 
@@ -15,7 +14,7 @@ macro_rules! asked {
             unsafe extern "C" fn $name(what: u32, values: Ptr) {
                 // SAFETY: the program's own call.
                 unsafe { real::$name(what, values) };
-                if what == GPU_DISJOINT
+                if what == crate::gl::GPU_DISJOINT_EXT
                     && !values.is_null()
                     && current::with(State::take_disjoint) == Some(true)
                 {

@@ -7,7 +7,7 @@ use crate::group::End;
 use crate::measure::{self, Witnessed};
 use crate::monitor::context::State;
 use crate::monitor::current;
-use crate::{gate, guard};
+use crate::{gate, gl, guard};
 
 /// Ends the group and makes the driver start, where the program's call would not.
 pub(super) fn flushed(end: End) {
@@ -95,11 +95,8 @@ pub(super) mod waits {
     crate::hooks::offered!(glFinish eglCreateSync eglCreateSyncKHR eglCreateSync64KHR);
 }
 
-/// `GL_QUERY_RESULT`, which is waited for.
-const QUERY_RESULT: u32 = 0x8866;
-
 fn result(what: u32) -> Option<End> {
-    (what == QUERY_RESULT).then_some(End::Read)
+    (what == gl::QUERY_RESULT).then_some(End::Read)
 }
 
 submitting! {

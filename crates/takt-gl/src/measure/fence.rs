@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::waiter::{self, Waiter};
 use crate::entry::{Id, Ptr, real};
 use crate::settings::settings;
-use crate::{gl, guard, quiet};
+use crate::{egl, gl, guard, quiet};
 
 /// A mark that the GPU will pass.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ fn ask(display: usize) -> Fences {
     if !calls.into_iter().all(Id::is_there) {
         return Fences::None;
     }
-    let (extensions, vendor) = (text(display, gl::EGL_EXTENSIONS), text(display, gl::EGL_VENDOR));
+    let (extensions, vendor) = (text(display, egl::EXTENSIONS), text(display, egl::VENDOR));
     let has = |wanted: &str| extensions.split(' ').any(|name| name == wanted);
     if !has("EGL_KHR_fence_sync") {
         return Fences::None;
@@ -164,7 +164,9 @@ pub(crate) fn insert(display: usize, waiter: Option<&Arc<Waiter>>) -> Option<Fen
     }
     let sync = quiet::egl(|| {
         // SAFETY: EGL checks the display; no attributes are given.
-        unsafe { real::eglCreateSyncKHR(display as Ptr, gl::EGL_SYNC_FENCE, std::ptr::null_mut()) }
+        unsafe {
+            real::eglCreateSyncKHR(display as Ptr, egl::SYNC_FENCE.cast_unsigned(), std::ptr::null_mut())
+        }
     });
     let kind = Kind::Display { locks: matches!(fences, Fences::Locking { .. }) };
     (!sync.is_null()).then_some(Fence { display, sync: sync as usize, kind })
@@ -217,8 +219,8 @@ impl Fence {
         }
         // SAFETY: EGL checks both handles.
         match unsafe { real::eglClientWaitSyncKHR(self.display as Ptr, self.sync as Ptr, 0, ns) } {
-            gl::EGL_CONDITION_SATISFIED => Waited::Passed,
-            gl::EGL_TIMEOUT_EXPIRED => Waited::NotYet,
+            egl::CONDITION_SATISFIED => Waited::Passed,
+            egl::TIMEOUT_EXPIRED => Waited::NotYet,
             _ => Waited::Lost,
         }
     }

@@ -41,7 +41,7 @@ pub(crate) use processor::own_ns;
 pub use rows::header;
 pub use source::{Doubt, Source};
 pub use stamps::Stamped;
-pub(crate) use stamps::{GPU_DISJOINT, Stamper};
+pub(crate) use stamps::Stamper;
 pub(crate) use waiter::Waiter;
 pub(crate) use witness::{Witnessed, is_seen_when_shown, shown};
 

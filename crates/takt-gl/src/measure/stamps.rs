@@ -11,13 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::judge::Judge;
 use crate::entry::{Id, Ptr, real};
-
-const TIMESTAMP: u32 = 0x8E28;
-const QUERY_COUNTER_BITS: u32 = 0x8864;
-const QUERY_RESULT: u32 = 0x8866;
-const QUERY_RESULT_AVAILABLE: u32 = 0x8867;
-/// Whether something made stamps worthless since this was last asked.
-pub(crate) const GPU_DISJOINT: u32 = 0x8FBB;
+use crate::gl;
 
 const EXTENSION: &str = "GL_EXT_disjoint_timer_query";
 
@@ -125,7 +119,9 @@ impl Stamper {
         let mut bits = 0_i32;
         if offered && calls.into_iter().all(Id::is_there) {
             // SAFETY: the extension is there; one number is written.
-            unsafe { real::glGetQueryivEXT(TIMESTAMP, QUERY_COUNTER_BITS, (&raw mut bits).cast()) };
+            unsafe {
+                real::glGetQueryivEXT(gl::TIMESTAMP_EXT, gl::QUERY_COUNTER_BITS_EXT, (&raw mut bits).cast())
+            };
         }
         let mask = match u32::try_from(bits) {
             Ok(1..64) => (1 << bits) - 1,
@@ -192,7 +188,7 @@ impl Stamper {
     fn stamp(&mut self) -> Option<u32> {
         let query = self.spare.pop().or_else(new_query)?;
         // SAFETY: the context is current and the query is ours.
-        unsafe { real::glQueryCounterEXT(query, TIMESTAMP) };
+        unsafe { real::glQueryCounterEXT(query, gl::TIMESTAMP_EXT) };
         Some(query)
     }
 
@@ -217,21 +213,21 @@ fn new_query() -> Option<u32> {
 fn is_available(query: u32) -> bool {
     let mut there = 0_u32;
     // SAFETY: the context is current; one number is written.
-    unsafe { real::glGetQueryObjectuivEXT(query, QUERY_RESULT_AVAILABLE, (&raw mut there).cast()) };
+    unsafe { real::glGetQueryObjectuivEXT(query, gl::QUERY_RESULT_AVAILABLE, (&raw mut there).cast()) };
     there != 0
 }
 
 fn result(query: u32) -> u64 {
     let mut ns = 0_u64;
     // SAFETY: the context is current; one number of 64 bits is written.
-    unsafe { real::glGetQueryObjectui64vEXT(query, QUERY_RESULT, (&raw mut ns).cast()) };
+    unsafe { real::glGetQueryObjectui64vEXT(query, gl::QUERY_RESULT, (&raw mut ns).cast()) };
     ns
 }
 
 fn is_disjoint() -> bool {
     let mut disjoint = 0_i32;
     // SAFETY: the extension is there; one number is written.
-    unsafe { real::glGetIntegerv(GPU_DISJOINT, (&raw mut disjoint).cast()) };
+    unsafe { real::glGetIntegerv(gl::GPU_DISJOINT_EXT, (&raw mut disjoint).cast()) };
     disjoint != 0
 }
 

@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::entry::{Id, Ptr, real};
-use crate::{gl, quiet};
+use crate::{egl, quiet};
 
 /// See the module.
 #[derive(Debug)]
@@ -81,12 +81,12 @@ pub(crate) fn release_forsaken() {
 fn create(display: Ptr, beside: Ptr) -> Ptr {
     let mut id = 0_i32;
     // SAFETY: EGL checks the handles and writes one number.
-    unsafe { real::eglQueryContext(display, beside, gl::EGL_CONFIG_ID, (&raw mut id).cast()) };
+    unsafe { real::eglQueryContext(display, beside, egl::CONFIG_ID, (&raw mut id).cast()) };
     let Some(config) = config(display, id) else {
         return ptr::null_mut();
     };
     let other_api = other_api();
-    let mut attributes = [gl::EGL_CONTEXT_CLIENT_VERSION, 3, gl::EGL_NONE];
+    let mut attributes = [egl::CONTEXT_CLIENT_VERSION, 3, egl::NONE];
     // SAFETY: EGL checks the handles; the list has its end.
     let context = unsafe { real::eglCreateContext(display, config, beside, attributes.as_mut_ptr().cast()) };
     if let Some(api) = other_api {
@@ -102,7 +102,7 @@ fn config(display: Ptr, id: i32) -> Option<Ptr> {
     if id == 0 {
         return Some(config);
     }
-    let mut wanted = [gl::EGL_CONFIG_ID, id, gl::EGL_NONE];
+    let mut wanted = [egl::CONFIG_ID, id, egl::NONE];
     let (list, found): (Ptr, Ptr) = (wanted.as_mut_ptr().cast(), (&raw mut config).cast());
     let mut count = 0_i32;
     // SAFETY: the list has its end; one configuration and a number are written.
@@ -117,10 +117,10 @@ fn other_api() -> Option<u32> {
     }
     // SAFETY: may be called at any time by any thread.
     let api = unsafe { real::eglQueryAPI() };
-    if api == gl::EGL_OPENGL_ES_API {
+    if api == egl::OPENGL_ES_API.cast_unsigned() {
         return None;
     }
     // SAFETY: the same.
-    unsafe { real::eglBindAPI(gl::EGL_OPENGL_ES_API) };
+    unsafe { real::eglBindAPI(egl::OPENGL_ES_API.cast_unsigned()) };
     Some(api)
 }

@@ -47,16 +47,14 @@ struct Limits {
 impl Limits {
     /// Asks the current context, which must be one of GL ES 3.
     fn ask() -> Self {
-        const MAX_UNIFORM_BUFFER_BINDINGS: u32 = 0x8A2F;
-        const UNIFORM_BUFFER_OFFSET_ALIGNMENT: u32 = 0x8A34;
         let number = |what: u32| {
             let mut value = 0_i32;
             // SAFETY: such a context knows these two; there is room for one number.
             unsafe { real::glGetIntegerv(what, (&raw mut value).cast()) };
             u32::try_from(value).unwrap_or(0)
         };
-        let points = number(MAX_UNIFORM_BUFFER_BINDINGS).min(POINTS_MAX);
-        Self { points, alignment: number(UNIFORM_BUFFER_OFFSET_ALIGNMENT).max(1) as usize }
+        let points = number(gl::MAX_UNIFORM_BUFFER_BINDINGS).min(POINTS_MAX);
+        Self { points, alignment: number(gl::UNIFORM_BUFFER_OFFSET_ALIGNMENT).max(1) as usize }
     }
 }
 
@@ -171,21 +169,16 @@ fn block_index(program: u32, name: &str) -> Option<u32> {
 }
 
 fn block_binding(program: u32, index: u32) -> u32 {
-    const UNIFORM_BLOCK_BINDING: u32 = 0x8A3F;
     let mut binding = 0_i32;
     // SAFETY: the program has a block of this number; there is room for one number.
     unsafe {
-        real::glGetActiveUniformBlockiv(program, index, UNIFORM_BLOCK_BINDING, (&raw mut binding).cast());
+        real::glGetActiveUniformBlockiv(program, index, gl::UNIFORM_BLOCK_BINDING, (&raw mut binding).cast());
     };
     u32::try_from(binding).unwrap_or(0)
 }
 
 /// Where the uniform of that number lies; none if it is in no block.
 fn layout(program: u32, uniform: u32) -> Option<MemberLayout> {
-    const UNIFORM_OFFSET: u32 = 0x8A3B;
-    const UNIFORM_ARRAY_STRIDE: u32 = 0x8A3C;
-    const UNIFORM_MATRIX_STRIDE: u32 = 0x8A3D;
-    const UNIFORM_IS_ROW_MAJOR: u32 = 0x8A3E;
     let ask = |what: u32| {
         let (mut number, mut value) = (uniform, 0_i32);
         // SAFETY: the number is that of an active uniform; there is room for one answer.
@@ -196,10 +189,10 @@ fn layout(program: u32, uniform: u32) -> Option<MemberLayout> {
     };
     let stride = |what: u32| usize::try_from(ask(what)).unwrap_or(0);
     Some(MemberLayout {
-        offset: usize::try_from(ask(UNIFORM_OFFSET)).ok()?,
-        array_stride: stride(UNIFORM_ARRAY_STRIDE),
-        matrix_stride: stride(UNIFORM_MATRIX_STRIDE),
-        row_major: ask(UNIFORM_IS_ROW_MAJOR) != 0,
+        offset: usize::try_from(ask(gl::UNIFORM_OFFSET)).ok()?,
+        array_stride: stride(gl::UNIFORM_ARRAY_STRIDE),
+        matrix_stride: stride(gl::UNIFORM_MATRIX_STRIDE),
+        row_major: ask(gl::UNIFORM_IS_ROW_MAJOR) != 0,
     })
 }
 

@@ -273,10 +273,9 @@ fn is_linked(program: u32) -> bool {
 }
 
 fn active_uniforms(program: u32) -> Vec<Active> {
-    const ACTIVE_UNIFORMS: u32 = 0x8B86;
     let mut count = 0_i32;
     // SAFETY: the program is linked; there is room for one number.
-    unsafe { real::glGetProgramiv(program, ACTIVE_UNIFORMS, (&raw mut count).cast()) };
+    unsafe { real::glGetProgramiv(program, gl::ACTIVE_UNIFORMS, (&raw mut count).cast()) };
     let count = u32::try_from(count).unwrap_or(0);
     (0..count.min(u32::try_from(UNIFORMS_MAX).unwrap_or(0))).map(|at| active_uniform(program, at)).collect()
 }

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::entry::{Ptr, real};
-use crate::{gl, quiet};
+use crate::{egl, quiet};
 
 /// Frames between two looks at the size of a window whose program gives no sign of a change.
 pub const FRAMES_BETWEEN: u32 = 60;
@@ -59,7 +59,7 @@ impl Surface {
             };
             (done != 0).then(|| u32::try_from(value).unwrap_or(0))
         };
-        let size = quiet::egl(|| ask(gl::EGL_WIDTH).zip(ask(gl::EGL_HEIGHT)));
+        let size = quiet::egl(|| ask(egl::WIDTH).zip(ask(egl::HEIGHT)));
         self.look(|look| {
             if let Some((width, height)) = size {
                 look.size = [width, height];
@@ -92,7 +92,7 @@ pub(crate) fn samples(display: Ptr, config: Ptr) -> u32 {
     let mut samples = 0_i32;
     quiet::egl(|| {
         // SAFETY: EGL checks display and configuration; there is room for one number.
-        unsafe { real::eglGetConfigAttrib(display, config, gl::EGL_SAMPLES, (&raw mut samples).cast()) }
+        unsafe { real::eglGetConfigAttrib(display, config, egl::SAMPLES, (&raw mut samples).cast()) }
     });
     u32::try_from(samples).unwrap_or(0)
 }

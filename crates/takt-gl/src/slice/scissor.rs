@@ -21,7 +21,7 @@ impl Scissor {
     pub fn current() -> Self {
         let mut area = [0_i32; 4];
         // SAFETY: a context is current; there is room for the four numbers.
-        unsafe { real::glGetIntegerv(SCISSOR_BOX, area.as_mut_ptr().cast()) };
+        unsafe { real::glGetIntegerv(gl::SCISSOR_BOX, area.as_mut_ptr().cast()) };
         // SAFETY: a context is current; every version knows this name.
         let enabled = unsafe { real::glIsEnabled(gl::SCISSOR_TEST) } != 0;
         Self { area, enabled }
@@ -59,5 +59,3 @@ fn set([x, y, width, height]: [i32; 4]) {
     // SAFETY: a context is current; widths are not negative, as the driver takes none that are.
     unsafe { real::glScissor(x, y, width, height) };
 }
-
-const SCISSOR_BOX: u32 = 0xC10;

@@ -1,8 +1,7 @@
-//! The table of entry points: what the driver offers, and what programs get instead.
+//! The table of entry points: names, types, and the driver's functions.
 //!
-//! A slot per entry point holds the driver's function. Programs get the driver's function
-//! itself, or a hook, which calls it through [`real`]. So a call that nobody looks at costs
-//! nothing when it was found by `eglGetProcAddress`, and a jump when it was linked.
+//! A slot per entry point holds the driver's function, which [`real`] calls. A slot is filled by
+//! [`keep`], or by the finder ([`set_finder`]) when it is first used.
 
 #[macro_use]
 mod table;
@@ -10,8 +9,6 @@ mod table;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
-
-use crate::hooks;
 
 /// Pointers and handles of all kinds: a wrapper only hands them on.
 pub type Ptr = *mut c_void;
@@ -29,7 +26,7 @@ macro_rules! declare {
         pub const NAMES: &[&str] = &[$(stringify!($name)),*];
 
         /// Entry points by number.
-        pub(crate) const IDS: [Id; COUNT] = [$(Id::$name),*];
+        pub const IDS: [Id; COUNT] = [$(Id::$name),*];
 
         /// Types of the entry points.
         #[allow(non_camel_case_types, missing_docs, reason = "names of the registry")]
@@ -96,16 +93,11 @@ pub fn set_finder(finder: Finder) {
     FINDER.store(finder as *mut c_void, Ordering::Release);
 }
 
-/// What a program gets that asked for `name`, given what the driver has: a hook, or the driver's
-/// own function.
-pub fn offer(name: &CStr, real: Ptr) -> Ptr {
-    match Id::of(name) {
-        Some(id) if !real.is_null() => {
-            REAL[id as usize].store(real, Ordering::Release);
-            hooks::of(id).unwrap_or(real)
-        }
-        _ => real,
-    }
+/// Keeps the driver's function of that name; the entry point, if it is known and `real` not null.
+pub fn keep(name: &CStr, real: Ptr) -> Option<Id> {
+    let id = Id::of(name).filter(|_| !real.is_null())?;
+    REAL[id as usize].store(real, Ordering::Release);
+    Some(id)
 }
 
 /// The driver's function; null if it has none.
@@ -156,13 +148,8 @@ mod tests {
     }
 
     #[test]
-    fn what_the_driver_lacks_stays_lacking() {
-        assert!(offer(c"glDrawArrays", ptr::null_mut()).is_null());
-    }
-
-    #[test]
-    fn unknown_names_pass() {
-        let real = ptr::dangling_mut();
-        assert_eq!(offer(c"glFutureExtensionXYZ", real), real);
+    fn neither_null_nor_unknown_names_are_kept() {
+        assert_eq!(keep(c"glDrawArrays", ptr::null_mut()), None);
+        assert_eq!(keep(c"glFutureExtensionXYZ", ptr::dangling_mut()), None);
     }
 }
