@@ -15,7 +15,7 @@ const HOOK: &str = "takt-hook";
 /// Crates from elsewhere that it may be built from.
 const ALLOWED: &[&str] = &[
     "libc",
-    // System calls of takt-ipc. What errno wants from Windows is not built here.
+    // System calls of takt-ipc and takt-os. What errno wants from Windows is not built here.
     "rustix",
     "bitflags",
     "errno",

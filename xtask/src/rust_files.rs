@@ -37,6 +37,7 @@ const TALKS_TO_OTHERS: &[&str] = &[
     "takt-gl-oracle",
     "takt-hook",
     "takt-ipc",
+    "takt-os",
 ];
 
 /// Forbids code that the compiler cannot check.

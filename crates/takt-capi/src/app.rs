@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use takt_client::{Patience, Session};
 use takt_core::{Span, Time};
 use takt_ipc::message::{Hello, NAME_MAX};
-use takt_ipc::session::{Patience, Session};
 
 use crate::{Status, ms, shielded, sized, span};
 

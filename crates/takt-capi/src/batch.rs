@@ -2,9 +2,9 @@
 
 use std::ptr::NonNull;
 
+use takt_client::Pass;
 use takt_core::{GroupKind, Span, Time};
-use takt_ipc::clock;
-use takt_ipc::session::Pass;
+use takt_os::clock;
 
 use crate::app::{App, known};
 use crate::{Status, ms, shielded, span};

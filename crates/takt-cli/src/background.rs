@@ -67,7 +67,7 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Answer> {
     {
         command.env_remove(name);
     }
-    takt_ipc::inherit::nothing().context("cannot close what was inherited")?;
+    takt_os::descriptors::close_on_exec().context("cannot close what was inherited")?;
     command.stderr(open_log(&log).with_context(|| format!("cannot write {}", log.display()))?);
     let mut daemon = command.spawn().context("cannot start the daemon")?;
     wait(&mut daemon, &socket, &log)?;

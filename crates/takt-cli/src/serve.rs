@@ -14,7 +14,7 @@ use takt_daemon::control::config_watch::Watch;
 use takt_daemon::control::server::Server;
 use takt_daemon::observe::journal::{Entry, Format, Journal};
 use takt_daemon::observe::notify::Manager;
-use takt_ipc::clock;
+use takt_os::clock;
 
 use crate::args::ServeArgs;
 use crate::{Answer, background, live, load, output, version};

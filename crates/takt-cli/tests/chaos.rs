@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use takt_client::Patience;
 use takt_core::{GroupKind, Span};
 use takt_gl::{gate, settings};
 use takt_ipc::client::join;
-use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message};
-use takt_ipc::session::Patience;
 use takt_ipc::socket::Connection;
+use takt_os::clock;
 
 /// Long enough for any machine; nothing waits this long unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(60);

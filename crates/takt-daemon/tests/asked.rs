@@ -6,9 +6,9 @@ use serde_json::Value;
 use takt_core::GroupKind;
 use takt_ipc::Reply;
 use takt_ipc::client::{Joined, join};
-use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message, NAME_MAX};
 use takt_ipc::socket::Connection;
+use takt_os::clock;
 
 mod support;
 use support::{Daemon, PATIENCE, await_reply, complete, granted, submit};

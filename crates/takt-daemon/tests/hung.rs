@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use takt_client::{Patience, Session};
 use takt_core::policy::{Context, Fifo, Policy};
 use takt_core::{AppId, AppParams, Config, Gpu, GroupKind, Lane, Priority, Service, Span, Stride};
 use takt_daemon::rt::endpoint::Seat;
 use takt_daemon::rt::engine::{Engine, Order};
 use takt_daemon::rt::thread::Loop;
-use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message, Welcome};
-use takt_ipc::session::{Patience, Session};
 use takt_ipc::socket::Listener;
+use takt_os::clock;
 
 /// Decides nothing until it is told to, asleep or awake.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use takt_daemon::control::config::Settings;
 use takt_daemon::control::server::Server;
 use takt_ipc::Reply;
 use takt_ipc::client::{NotScheduled, join};
-use takt_ipc::clock;
 use takt_ipc::message::Message;
 use takt_ipc::socket::{Connection, Listener};
+use takt_os::clock;
 
 mod support;
 use support::{Daemon, PATIENCE, ask, await_reply, complete, granted, hello, hold, submit};

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use takt_client::{Pass, Patience, Session};
 use takt_core::{GroupKind, Span};
 use takt_daemon::control::config::Settings;
 use takt_ipc::Standing;
 use takt_ipc::client::join;
-use takt_ipc::clock;
 use takt_ipc::message::Hello;
-use takt_ipc::session::{Pass, Patience, Session};
+use takt_os::clock;
 
 mod support;
 use support::{Daemon, PATIENCE, await_reply, complete, granted, hello, submit};

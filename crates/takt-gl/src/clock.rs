@@ -2,5 +2,5 @@
 
 /// Nanoseconds of the clock that daemon and programs share.
 pub(crate) fn now_ns() -> u64 {
-    takt_ipc::clock::now().as_ns()
+    takt_os::clock::now().as_ns()
 }

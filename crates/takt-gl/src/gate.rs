@@ -5,18 +5,18 @@
 //! group when its fence was passed. After a swap it sleeps until its next frame may begin.
 //!
 //! The whole process is one client. How none of its threads waits for another that is held, and
-//! what happens when the daemon does not answer, is up to [`takt_ipc::session`].
+//! what happens when the daemon does not answer, is up to [`takt_client::session`].
 
 use std::sync::OnceLock;
 
+use takt_client::{Patience, Session};
 use takt_core::{GroupKind, Span, Time};
 use takt_ipc::message::Hello;
-use takt_ipc::session::{Patience, Session};
 
 use crate::guard;
 use crate::settings::settings;
 
-pub use takt_ipc::session::Pass;
+pub use takt_client::Pass;
 
 /// The session of this process, if anybody is to be asked at all.
 fn session() -> Option<&'static Session> {

@@ -2,51 +2,37 @@
 //!
 //! A client (an app with Takt underneath) and the daemon share one region of memory, made and
 //! sealed by the daemon, with a ring in each direction. Everything read from it is copied out
-//! first and validated then; nothing the other side does can make a read undefined, shrink the
-//! region or block anybody but itself.
+//! first and validated then. Nothing the other side does can make a read undefined, shrink the
+//! region or block another client.
 //!
 //! * [`record`]: what the rings carry, as typed values and as eight words each.
 //! * [`ring`]: a bounded queue between two sides that do not trust each other.
 //! * [`region`]: the shared memory itself: layout, seals, mapping.
 //! * [`beat`]: the page on which the daemon shows all clients that it is alive.
-//! * [`alive`]: whether it can be, as the system sees it.
-//! * [`wake`]: how each side wakes the other; [`vigil`]: whether it falls asleep at all.
-//! * [`vblank`]: when displays refresh, as the kernel tells.
+//! * [`wake`]: how each side wakes the other; [`spin`]: how long it spins before it sleeps.
 //! * [`message`], [`socket`]: joining and leaving, parameters, questions and answers.
 //! * [`find`]: where daemons listen, and which one to turn to.
-//! * [`inherit`]: what programs that are started must not find open.
-//! * [`client`]: all of it, as an app needs it.
-//! * [`session`]: the same for an app that runs on when the daemon does not; [`clock`]: its time.
+//! * [`client`]: a client's end of all of it. `takt-client` makes a session of it that fails open.
 //!
 //! The layout is documented in `docs/ipc.md` and pinned by compile-time assertions.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(not(loom))]
-pub mod alive;
-#[cfg(not(loom))]
 pub mod beat;
 #[cfg(not(loom))]
 pub mod client;
 #[cfg(not(loom))]
-pub mod clock;
-#[cfg(not(loom))]
 pub mod find;
-#[cfg(not(loom))]
-pub mod inherit;
 pub mod message;
 pub mod record;
 #[cfg(not(loom))]
 pub mod region;
 pub mod ring;
 #[cfg(not(loom))]
-pub mod session;
-#[cfg(not(loom))]
 pub mod socket;
+pub mod spin;
 mod sync;
-#[cfg(not(loom))]
-pub mod vblank;
-pub mod vigil;
 pub mod wake;
 
 pub use record::{Malformed, Reply, Request, Standing};

@@ -201,6 +201,7 @@ mod tests {
     use crate::message::{Hello, Welcome};
     use crate::region::Region;
     use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -252,7 +253,11 @@ mod tests {
         std::fs::remove_file(path).expect("remove");
     }
 
-    extern "C" fn interrupted(_: libc::c_int) {}
+    static SIGNALS: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn interrupted(_: libc::c_int) {
+        SIGNALS.fetch_add(1, Ordering::SeqCst);
+    }
 
     #[test]
     fn signals_do_not_end_waiting() {
@@ -260,7 +265,7 @@ mod tests {
         let client = Connection::connect(&path, PATIENCE).expect("connect");
         let (daemon, _) = accept(&listener);
         let handler = interrupted as extern "C" fn(libc::c_int);
-        // SAFETY: the handler does nothing, and nobody else here uses this signal.
+        // SAFETY: the handler adds to an atomic, and no other test uses this signal.
         unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
         std::thread::scope(|scope| {
             let (tell, told) = std::sync::mpsc::sync_channel(1);
@@ -270,10 +275,12 @@ mod tests {
                 client.wait(PATIENCE)
             });
             let thread = told.recv().expect("it says who it is");
-            for _ in 0..20 {
+            for sent in 1..=20 {
                 // SAFETY: the thread is joined later, so it is there.
                 unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
-                std::thread::sleep(Duration::from_millis(2));
+                while SIGNALS.load(Ordering::SeqCst) < sent {
+                    std::thread::yield_now();
+                }
             }
             assert!(!waits.is_finished(), "nothing has come");
             daemon.send(&Message::Hello(Hello::default()), &[]).expect("send");

@@ -1,8 +1,8 @@
 //! How each side wakes the other.
 //!
-//! The daemon sleeps on many clients at once, so clients wake it through a file descriptor each
-//! ([`Doorbell`]): a client that abuses its own disturbs nobody's. A client sleeps on one word of
-//! its shared region ([`Bell`]), which costs the daemon a system call only if the client sleeps.
+//! The daemon sleeps on many clients at once, so each client wakes it through a file descriptor of its
+//! own ([`Doorbell`]); abusing it disturbs no other client's. A client sleeps on one word of its
+//! shared region ([`Bell`]), which costs the daemon a system call only if the client sleeps.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -16,7 +16,7 @@ use crate::sync::{AtomicU32, Ordering, fence};
 pub struct Bell {
     /// Counts how often it rang.
     rings: AtomicU32,
-    /// Whether somebody sleeps, or is about to.
+    /// Whether the other side sleeps, or is about to.
     asleep: AtomicU32,
 }
 
@@ -30,8 +30,8 @@ impl Default for Bell {
 }
 
 impl Bell {
-    /// Tells the sleeper that something is there. Call after the something was published.
-    /// `wake` is called with the word if somebody sleeps on it.
+    /// Tells the sleeper that something is there; call it after that was published. Calls `wake` with
+    /// the word if the other side sleeps on it.
     pub fn ring_with(&self, wake: impl FnOnce(&AtomicU32)) {
         self.rings.fetch_add(1, Ordering::Release);
         // With the fence of the sleeper: either it sees what was published, or we see it sleep.
@@ -106,7 +106,7 @@ impl Doorbell {
         Self(fd)
     }
 
-    /// Wakes the daemon. If it has not noticed for ages, it is awake or dead: no matter.
+    /// Wakes the daemon. A full counter is no problem: it was rung and not silenced since.
     pub fn ring(&self) {
         rustix::io::write(&self.0, &1u64.to_ne_bytes()).unwrap_or_default();
     }
@@ -126,32 +126,68 @@ impl AsFd for Doorbell {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::Arc;
+    use std::sync::mpsc::sync_channel;
     use std::time::Duration;
+
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::time::Timespec;
+    use takt_os::process::thread_state;
+
+    /// Long enough for any machine; a wake-up that comes takes microseconds.
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const HOUR: Duration = Duration::from_secs(3600);
 
     #[test]
     fn a_bell_wakes_its_sleeper() {
-        let bell = Bell::default();
-        let published = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(Duration::from_millis(20));
-                published.store(true, Ordering::Release);
-                bell.ring();
-            });
-            while !published.load(Ordering::Acquire) {
-                bell.sleep(Duration::from_secs(60), || published.load(Ordering::Acquire));
-            }
-        });
+        let bell = Arc::new(Bell::default());
+        let (tell, told) = sync_channel(1);
+        let sleeper = std::thread::Builder::new().name("sleeper".to_owned());
+        let sleeps = bell.clone();
+        sleeper
+            .spawn(move || {
+                let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+                tell.send(thread).expect("the test waits");
+                // There is never anything: only a wake-up can end this.
+                sleeps.sleep(HOUR, || false);
+                tell.send(thread).expect("the test waits");
+            })
+            .expect("a thread");
+        let thread = told.recv().expect("it started");
+        // Once it has announced its sleep, nothing but the sleep itself can block it.
+        while bell.asleep.load(Ordering::SeqCst) == 0
+            || thread_state(std::process::id(), thread).is_none_or(|state| state.runnable)
+        {
+            std::thread::yield_now();
+        }
+        bell.ring();
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(thread), "nothing woke the sleeper");
+        assert_eq!(bell.asleep.load(Ordering::SeqCst), 0);
     }
 
     #[test]
-    fn a_doorbell_can_be_rung_for_ever() {
+    fn a_sleeper_that_sees_something_stays_awake() {
+        let bell = Bell::default();
+        bell.sleep(HOUR, || true);
+        let mut woken = 0;
+        bell.ring_with(|_| woken += 1);
+        assert_eq!(woken, 0, "waking costs a system call, and there is no sleeper");
+    }
+
+    #[test]
+    fn a_doorbell_rings_until_it_is_silenced() {
         let doorbell = Doorbell::new().expect("eventfd");
+        let rings = || {
+            let mut fds = [PollFd::new(&doorbell, PollFlags::IN)];
+            poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).expect("polled") == 1
+        };
+        assert!(!rings());
         for _ in 0..10_000 {
             doorbell.ring();
         }
+        assert!(rings());
         doorbell.silence();
+        assert!(!rings());
         doorbell.silence();
     }
 }

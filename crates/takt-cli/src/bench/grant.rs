@@ -13,11 +13,11 @@ use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 use takt_daemon::control::config::Settings;
 use takt_daemon::control::server::Server;
 use takt_ipc::client::{Joined, join};
-use takt_ipc::clock;
 use takt_ipc::message::Hello;
-use takt_ipc::vigil::Vigil;
+use takt_ipc::spin::SpinBudget;
 use takt_ipc::wake::Bell;
 use takt_ipc::{Reply, Request};
+use takt_os::clock;
 
 use super::Measurement;
 
@@ -105,7 +105,7 @@ fn ask_on(path: &Path, rounds: u64) -> anyhow::Result<Histogram<u64>> {
     // Processors are kept awake for apps that have a frame rate.
     let hello = Hello { name: "bench".to_owned(), fps_mhz: Some(60_000), ..Hello::default() };
     let mut app = join(path, &hello, PATIENCE)?;
-    let mut vigil = Vigil::new(Span::from_us(app.welcome.spin_us.into()));
+    let mut spin = SpinBudget::new(Span::from_us(app.welcome.spin_us.into()));
     let mut histogram = Histogram::new(3)?;
     for group in 0..rounds {
         std::thread::sleep(PAUSE);
@@ -113,11 +113,11 @@ fn ask_on(path: &Path, rounds: u64) -> anyhow::Result<Histogram<u64>> {
         let estimate = Estimate::new(Span::from_us(10));
         let kind = GroupKind::Draw;
         app.sender.send(&Request::Submit { group: GroupId(group), kind, estimate })?;
-        app.receiver.spin(Duration::from_nanos(vigil.patience().as_ns()));
+        app.receiver.spin(Duration::from_nanos(spin.limit().as_ns()));
         wait_for(&mut app, group)?;
         let finished = clock::now();
         let took = finished.since(start);
-        vigil.waited(took);
+        spin.waited(took);
         histogram.record(took.as_ns())?;
         app.sender.send(&Request::Complete {
             group: GroupId(group),

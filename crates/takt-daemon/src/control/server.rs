@@ -19,9 +19,9 @@ use rtrb::Consumer;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use takt_core::{Adjustable, AppId, Broken, Refresh, Span, Stats, policy};
-use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::socket::{Peer, Received};
+use takt_os::clock;
 
 use crate::control::config::Settings;
 use crate::control::cpu_latency::Awake;

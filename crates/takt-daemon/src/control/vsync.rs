@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use takt_core::{Period, Refresh, Span, Time};
-use takt_ipc::vblank::Display;
+use takt_os::vblank::Display;
 
 /// Where refreshes come from.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use takt_core::{AppId, Span, Time};
-use takt_ipc::clock;
-use takt_ipc::vigil::Vigil;
+use takt_ipc::spin::SpinBudget;
 use takt_ipc::wake::Doorbell;
+use takt_os::clock;
 
 use crate::rt::engine::Engine;
 use crate::rt::wakeup::Ear;
@@ -33,7 +33,7 @@ pub struct Loop {
     engine: Engine,
     ear: Ear,
     waker: Waker,
-    vigil: Vigil,
+    spin: SpinBudget,
 }
 
 impl Loop {
@@ -41,7 +41,7 @@ impl Loop {
     pub fn new(engine: Engine, spin: Span) -> std::io::Result<Self> {
         let (ear, doorbell) = (Ear::new()?, Doorbell::new()?);
         ear.listen(&doorbell, WAKER)?;
-        Ok(Self { engine, ear, waker: Waker(Arc::new(doorbell)), vigil: Vigil::new(spin) })
+        Ok(Self { engine, ear, waker: Waker(Arc::new(doorbell)), spin: SpinBudget::new(spin) })
     }
 
     /// What wakes it.
@@ -59,11 +59,11 @@ impl Loop {
             let now = clock::now();
             self.engine.took(now.since(began));
             if let Some(spin) = self.engine.take_spin() {
-                self.vigil = Vigil::new(spin);
+                self.spin = SpinBudget::new(spin);
             }
             let latest = now + BEAT_MAX;
             if self.wait(now, next.map_or(latest, |next| next.min(latest))) {
-                self.vigil.waited(clock::now().since(now));
+                self.spin.waited(clock::now().since(now));
             }
         }
         self.engine
@@ -71,7 +71,7 @@ impl Loop {
 
     /// Waits until there is something to do, or until then; says whether there is.
     fn wait(&mut self, mut now: Time, until: Time) -> bool {
-        let asleep_from = until.min(now + self.vigil.patience());
+        let asleep_from = until.min(now + self.spin.limit());
         loop {
             if self.engine.has_work() {
                 return true;

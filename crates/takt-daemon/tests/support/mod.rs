@@ -11,10 +11,10 @@ use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 use takt_daemon::control::config::Settings;
 use takt_daemon::control::server::Server;
 use takt_ipc::client::{Joined, join};
-use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message};
 use takt_ipc::socket::Connection;
 use takt_ipc::{Reply, Request};
+use takt_os::clock;
 
 /// Long enough for any machine; nothing waits this long unless it is broken.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,7 +1,7 @@
 //! What tools ask the server, and what it answers.
 
 use takt_core::{AppId, Span, policy};
-use takt_ipc::clock;
+use takt_os::clock;
 
 use super::Server;
 use super::reload::differences;

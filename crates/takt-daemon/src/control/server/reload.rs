@@ -1,8 +1,8 @@
 //! Another configuration, or other terms for an app, while the daemon runs.
 
 use takt_core::{Adjustable, AppId, DisplayId, Refresh, Span};
-use takt_ipc::clock;
 use takt_ipc::message::{Hello, Message, Welcome};
+use takt_os::clock;
 
 use super::Server;
 use crate::control::config::{Display, Settings};

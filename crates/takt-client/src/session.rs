@@ -12,19 +12,16 @@
 //! Leave can be asked for ahead of need, so that nobody waits for it when it is needed. Whichever
 //! thread asks next gets it, and if none does, it is given back almost at once.
 
-mod link;
-mod patience;
-
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use takt_core::{GroupKind, Span, Time};
 
-use crate::clock;
-use crate::message::{Hello, Welcome};
-use link::{Link, Waiting};
-pub use patience::Patience;
+use crate::Patience;
+use crate::link::{Link, Waiting};
+use takt_ipc::message::{Hello, Welcome};
+use takt_os::clock;
 
 /// Who is told what happens to the connection, one sentence at a time.
 pub type Say = fn(&str);
@@ -60,10 +57,10 @@ const UNUSED_WHILE_WAITING: Span = Span::from_ms(10);
 const UNUSED: Span = Span::from_ms(100);
 
 /// How long it may between two frames, and how long leave that was asked for ahead may.
-const UNUSED_BETWEEN: Span = Span::from_ms(2);
+pub(crate) const UNUSED_BETWEEN: Span = Span::from_ms(2);
 
 /// How many times as long as among others groups may be while nobody else is scheduled.
-const ALONE: u64 = 16;
+pub(crate) const ALONE: u64 = 16;
 
 /// The connection to the daemon, as it comes and goes.
 pub struct Session {
@@ -159,8 +156,8 @@ impl Session {
 
     fn await_leave(&self, number: u64, life: u64, estimate: Span, fills: bool) -> Option<Pass> {
         let began = clock::now();
-        let awake = self.lock().patience();
-        let (granted, alone) = self.wait(awake, |link| {
+        let spin = self.lock().spin_limit();
+        let (granted, alone) = self.wait(spin, |link| {
             let granted = link.granted(number, life, fills);
             let waited = clock::now().since(began);
             if matches!(granted, Waiting::Over(_)) {

@@ -1,6 +1,6 @@
 //! The connection to the daemon, as it comes and goes.
 
-mod leave;
+mod grants;
 mod listener;
 mod suspicion;
 
@@ -11,16 +11,18 @@ use std::time::Duration;
 
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 
-use super::{ALONE, Patience, Say};
-use crate::client::{Joined, Joining, NotScheduled, Progress, Receiver, Sender, join, renew};
-use crate::message::{Hello, Message, Welcome};
-use crate::region::Region;
-use crate::socket::Connection;
-use crate::vigil::Vigil;
-use crate::{Reply, Request, clock};
-use leave::{Ahead, Open};
-pub(super) use listener::{Heard, Listener};
+use crate::Patience;
+use crate::session::{ALONE, Say};
+use grants::{Ahead, Open};
+pub(crate) use listener::{Heard, Listener};
 use suspicion::Look;
+use takt_ipc::client::{Joined, Joining, NotScheduled, Progress, Receiver, Sender, join, renew};
+use takt_ipc::message::{Hello, Message, Welcome};
+use takt_ipc::region::Region;
+use takt_ipc::socket::Connection;
+use takt_ipc::spin::SpinBudget;
+use takt_ipc::{Reply, Request};
+use takt_os::clock;
 
 /// How long the daemon may take to admit us while we run on.
 const JOINING_MAX: Span = Span::from_ms(5_000);
@@ -32,7 +34,7 @@ const RETRY: Span = Span::from_ms(1_000);
 const SPIN_MAX_US: u32 = 1_000;
 
 /// Everything that is known about the connection.
-pub(super) struct Link {
+pub(crate) struct Link {
     on: Option<On>,
     joining: Option<(Joining, Time)>,
     /// A connection on which the daemon may still say why it let us go.
@@ -63,8 +65,8 @@ struct On {
     /// The first look at a daemon that is silent.
     first: Option<Look>,
     welcome: Welcome,
-    /// How long to stay awake for grants.
-    vigil: Vigil,
+    /// How long to spin for grants.
+    spin: SpinBudget,
     granted: BTreeMap<u64, Span>,
     /// Groups with leave that are still being filled.
     open: BTreeMap<u64, Open>,
@@ -90,29 +92,29 @@ impl On {
 }
 
 /// Whether to go on waiting.
-pub(super) enum Waiting<T> {
+pub(crate) enum Waiting<T> {
     NotYet,
     /// Found, or never to be found.
     Over(Option<T>),
 }
 
 /// A question for other terms, which may take its time.
-pub(super) struct Renewal {
+pub(crate) struct Renewal {
     connection: Arc<Connection>,
     hello: Hello,
-    pub(super) life: u64,
+    pub(crate) life: u64,
     patience: Duration,
 }
 
 impl Renewal {
     /// Asks, and waits for the answer.
-    pub(super) fn ask(&self) -> Result<Welcome, NotScheduled> {
+    pub(crate) fn ask(&self) -> Result<Welcome, NotScheduled> {
         renew(&self.connection, &self.hello, self.patience)
     }
 }
 
 impl Link {
-    pub(super) const fn new(socket: PathBuf, hello: Hello, say: Say, patience: Patience) -> Self {
+    pub(crate) const fn new(socket: PathBuf, hello: Hello, say: Say, patience: Patience) -> Self {
         Self {
             on: None,
             joining: None,
@@ -129,17 +131,17 @@ impl Link {
     }
 
     /// What the daemon said when it welcomed us, if it schedules us; how we stand is kept up to date.
-    pub(super) fn welcome(&self) -> Option<&Welcome> {
+    pub(crate) fn welcome(&self) -> Option<&Welcome> {
         self.on.as_ref().map(|on| &on.welcome)
     }
 
     /// The last thing that was said.
-    pub(super) fn said(&self) -> &str {
+    pub(crate) fn said(&self) -> &str {
         self.said.as_deref().unwrap_or_default()
     }
 
     /// Whom to ask for other terms; if nobody schedules, they are asked for at the next connection.
-    pub(super) fn begin_renewal(&mut self, hello: &Hello) -> Option<Renewal> {
+    pub(crate) fn begin_renewal(&mut self, hello: &Hello) -> Option<Renewal> {
         let life = self.life;
         let Some(on) = &self.on else {
             self.hello = hello.clone();
@@ -157,7 +159,7 @@ impl Link {
     }
 
     /// The answer came; says whether `hello` is what we ask for from now on.
-    pub(super) fn end_renewal(
+    pub(crate) fn end_renewal(
         &mut self,
         hello: Hello,
         life: u64,
@@ -182,7 +184,7 @@ impl Link {
     }
 
     /// Sends a group to the daemon; its number and the connection it was sent on.
-    pub(super) fn submit(&mut self, kind: GroupKind, estimate: Span) -> Option<(u64, u64)> {
+    pub(crate) fn submit(&mut self, kind: GroupKind, estimate: Span) -> Option<(u64, u64)> {
         self.connect();
         let on = self.on.as_mut()?;
         let number = self.groups;
@@ -200,7 +202,7 @@ impl Link {
     }
 
     /// When the next frame may begin, if that is up to the daemon.
-    pub(super) fn released(&mut self, life: u64) -> Waiting<Time> {
+    pub(crate) fn released(&mut self, life: u64) -> Waiting<Time> {
         match self.of(life).filter(|on| on.welcome.standing.paced) {
             None => Waiting::Over(None),
             Some(on) => on.release.map_or(Waiting::NotYet, |at| Waiting::Over(Some(at))),
@@ -208,27 +210,27 @@ impl Link {
     }
 
     /// Whether nobody else is scheduled, and no thread of the program waits for leave.
-    pub(super) fn is_alone(&self) -> bool {
+    pub(crate) fn is_alone(&self) -> bool {
         self.on.as_ref().is_some_and(|on| on.region.solitude().is_alone() && !on.is_waited_for())
     }
 
     /// Whether others are scheduled as well.
-    pub(super) fn has_company(&self) -> bool {
+    pub(crate) fn has_company(&self) -> bool {
         self.on.as_ref().is_some_and(|on| !on.region.solitude().is_alone())
     }
 
-    pub(super) fn slice(&self) -> Span {
+    pub(crate) fn slice(&self) -> Span {
         let slice = self.on.as_ref().and_then(|on| on.slice).unwrap_or(Span::FOREVER);
         if self.is_alone() { slice.times(ALONE) } else { slice }
     }
 
     /// Whether the limit is known, or will never be.
-    pub(super) fn is_limited(&self) -> bool {
+    pub(crate) fn is_limited(&self) -> bool {
         self.on.as_ref().is_none_or(|on| on.slice.is_some())
     }
 
     /// Takes the receiver, unless somebody has it.
-    pub(super) fn begin_listening(&mut self) -> Option<Listener> {
+    pub(crate) fn begin_listening(&mut self) -> Option<Listener> {
         let (life, silence) = (self.life, self.patience.silence);
         let on = self.on.as_mut()?;
         let receiver = on.receiver.take()?;
@@ -236,20 +238,20 @@ impl Link {
         Some(Listener { receiver, first: on.first, connection, daemon: on.daemon, life, silence })
     }
 
-    /// How long to stay awake for a grant.
-    pub(super) fn patience(&self) -> Span {
-        self.on.as_ref().map_or(Span::ZERO, |on| on.vigil.patience())
+    /// How long to spin for a grant.
+    pub(crate) fn spin_limit(&self) -> Span {
+        self.on.as_ref().map_or(Span::ZERO, |on| on.spin.limit())
     }
 
     /// A grant came after so long.
-    pub(super) fn waited(&mut self, span: Span) {
+    pub(crate) fn waited(&mut self, span: Span) {
         if let Some(on) = &mut self.on {
-            on.vigil.waited(span);
+            on.spin.waited(span);
         }
     }
 
     /// Puts the receiver back, with what it heard.
-    pub(super) fn end_listening(&mut self, listener: Listener, heard: Heard) {
+    pub(crate) fn end_listening(&mut self, listener: Listener, heard: Heard) {
         let Some(on) = self.of(listener.life) else {
             return;
         };
@@ -303,7 +305,7 @@ impl Link {
     }
 
     /// Joins, if that is due.
-    pub(super) fn connect(&mut self) {
+    pub(crate) fn connect(&mut self) {
         if self.on.is_some() {
             return;
         }
@@ -362,7 +364,7 @@ impl Link {
             region: receiver.region(),
             receiver: Some(receiver),
             first: None,
-            vigil: Vigil::new(Span::from_us(welcome.spin_us.min(SPIN_MAX_US).into())),
+            spin: SpinBudget::new(Span::from_us(welcome.spin_us.min(SPIN_MAX_US).into())),
             welcome,
             granted: BTreeMap::new(),
             open: BTreeMap::new(),

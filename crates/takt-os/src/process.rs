@@ -1,11 +1,11 @@
-//! Whether another process can run at all, and what its threads do.
+//! Whether a process can run, and what its threads do.
 
 use std::path::{Path, PathBuf};
 
 use takt_core::Span;
 
-/// Whether the process exists and nobody has stopped it, as far as the system tells: where it does
-/// not (another name space, no `/proc`), the answer is yes.
+/// Whether the process exists and is not stopped. Where the system does not tell (another name space,
+/// no `/proc`), the answer is yes.
 pub fn can_run(pid: u32) -> bool {
     let stat = std::fs::read_to_string(process(pid).join("stat"));
     stat.ok().as_deref().and_then(state).is_none_or(|state| !STOPPED.contains(&state))
@@ -13,7 +13,7 @@ pub fn can_run(pid: u32) -> bool {
 
 /// What a thread does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Doing {
+pub struct ThreadState {
     /// It runs, or would if it had a processor.
     pub runnable: bool,
     /// For how long it has run since it began, where the system counts that.
@@ -21,20 +21,20 @@ pub struct Doing {
 }
 
 /// What a thread of a process does, if the system tells.
-pub fn doing(pid: u32, thread: u32) -> Option<Doing> {
+pub fn thread_state(pid: u32, thread: u32) -> Option<ThreadState> {
     let folder = process(pid).join("task").join(thread.to_string());
     let state = state(&std::fs::read_to_string(folder.join("stat")).ok()?)?;
     let ran = std::fs::read_to_string(folder.join("schedstat")).ok();
     let ran = ran.and_then(|text| text.split(' ').next()?.parse().ok()).map(Span::from_ns);
-    Some(Doing { runnable: state == 'R', ran })
+    Some(ThreadState { runnable: state == 'R', ran })
 }
 
 fn process(pid: u32) -> PathBuf {
     Path::new("/proc").join(pid.to_string())
 }
 
-/// States of processes that do nothing until somebody else lets them: stopped by a signal or by a
-/// debugger, dead and not yet buried.
+/// States of processes that cannot go on by themselves: stopped by a signal or by a debugger, or dead
+/// and not yet reaped.
 const STOPPED: [char; 5] = ['T', 't', 'Z', 'X', 'x'];
 
 /// The state in a line of `/proc/PID/stat`. The name before it may contain anything, brackets too.
@@ -67,7 +67,7 @@ mod tests {
             }
         });
         let id = told.recv().expect("it says so");
-        let look = || doing(std::process::id(), id).expect("our own thread");
+        let look = || thread_state(std::process::id(), id).expect("our own thread");
         while look().runnable {
             std::thread::yield_now();
         }
@@ -78,7 +78,7 @@ mod tests {
         }
         go_on.send(()).expect("it runs");
         thread.expect("a thread").join().expect("no panic");
-        assert_eq!(doing(std::process::id(), u32::MAX), None);
+        assert_eq!(thread_state(std::process::id(), u32::MAX), None);
     }
 
     #[test]

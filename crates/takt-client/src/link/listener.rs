@@ -6,17 +6,18 @@ use std::time::Duration;
 use takt_core::{Span, Time};
 
 use super::suspicion::{BETWEEN, Look};
-use crate::alive::{can_run, doing};
-use crate::client::{Broken, Receiver};
-use crate::socket::Connection;
-use crate::{Reply, clock};
+use takt_ipc::Reply;
+use takt_ipc::client::{Broken, Receiver};
+use takt_ipc::socket::Connection;
+use takt_os::clock;
+use takt_os::process::{can_run, thread_state};
 
 /// The daemon beats every 10 ms. If it has been silent for longer, and the system says that it
 /// cannot run, we go on without it: with the nap of whoever listens, that is one frame at 60 Hz.
 const SUSPICIOUS: Span = Span::from_ms(11);
 
 /// Somebody who sleeps until there is a reply.
-pub(in crate::session) struct Listener {
+pub(crate) struct Listener {
     pub(super) receiver: Receiver,
     /// The first look at a daemon that is silent.
     pub(super) first: Option<Look>,
@@ -31,7 +32,7 @@ pub(in crate::session) struct Listener {
 }
 
 /// What came of listening.
-pub(in crate::session) enum Heard {
+pub(crate) enum Heard {
     Replies(Vec<Reply>),
     /// The daemon writes nonsense.
     Nonsense(Broken),
@@ -47,7 +48,7 @@ pub(in crate::session) enum Heard {
 
 impl Listener {
     /// Waits for replies: awake for `spin`, then asleep for `nap` at most.
-    pub(in crate::session) fn listen(&mut self, nap: Duration, spin: Duration) -> Heard {
+    pub(crate) fn listen(&mut self, nap: Duration, spin: Duration) -> Heard {
         if spin.is_zero() || !self.receiver.spin(spin) {
             self.receiver.sleep(nap.min(self.until_next_look()));
         }
@@ -55,7 +56,7 @@ impl Listener {
     }
 
     /// Takes the replies that are there; if there are none, finds out why.
-    pub(in crate::session) fn look(&mut self) -> Heard {
+    pub(crate) fn look(&mut self) -> Heard {
         match self.take() {
             Heard::Replies(replies) if replies.is_empty() => self.look_around(),
             heard => heard,
@@ -63,7 +64,7 @@ impl Listener {
     }
 
     /// Takes the replies that are there, if any.
-    pub(in crate::session) fn take(&mut self) -> Heard {
+    pub(crate) fn take(&mut self) -> Heard {
         let mut replies = Vec::new();
         loop {
             match self.receiver.next_reply() {
@@ -106,7 +107,7 @@ impl Listener {
     fn hangs(&mut self, now: Time) -> bool {
         let pulse = self.receiver.pulse();
         let (beat, thread) = (pulse.last(), pulse.thread());
-        let look = Look { at: now, beat, doing: thread.and_then(|thread| doing(self.daemon, thread)) };
+        let look = Look { at: now, beat, doing: thread.and_then(|thread| thread_state(self.daemon, thread)) };
         let first = *self.first.get_or_insert(look);
         if !look.is_too_early(&first) {
             self.first = Some(look);

@@ -3,9 +3,10 @@
 use takt_core::limits::FRAMES_PER_GROUP_MAX;
 use takt_core::{GroupId, GroupKind, Span, Time};
 
-use super::super::{Pass, UNUSED_BETWEEN};
 use super::{Link, Waiting};
-use crate::{Request, clock};
+use crate::session::{Pass, UNUSED_BETWEEN};
+use takt_ipc::Request;
+use takt_os::clock;
 
 /// A group that is being filled.
 pub(super) struct Open {
@@ -41,12 +42,7 @@ impl Ahead {
 impl Link {
     /// The time granted to a group, if it was, and whether nobody else is there; with `fills`, it is
     /// open from now on.
-    pub(in crate::session) fn granted(
-        &mut self,
-        number: u64,
-        life: u64,
-        fills: bool,
-    ) -> Waiting<(Span, bool)> {
+    pub(crate) fn granted(&mut self, number: u64, life: u64, fills: bool) -> Waiting<(Span, bool)> {
         let alone = self.is_alone();
         let Some(on) = self.of(life) else {
             return Waiting::Over(None);
@@ -62,7 +58,7 @@ impl Link {
     }
 
     /// Asks for leave that nobody needs yet, unless that was done already.
-    pub(in crate::session) fn ask_ahead(&mut self, estimate: Span) {
+    pub(crate) fn ask_ahead(&mut self, estimate: Span) {
         if self.on.as_ref().is_none_or(|on| on.ahead.is_some()) {
             return;
         }
@@ -75,7 +71,7 @@ impl Link {
 
     /// Takes the leave that was asked for ahead, which may not have come yet; none if it is not
     /// enough. Its number, connection, and what it was asked for.
-    pub(in crate::session) fn claim(&mut self, need: Span) -> Option<(u64, u64, Span)> {
+    pub(crate) fn claim(&mut self, need: Span) -> Option<(u64, u64, Span)> {
         self.listen_once();
         let life = self.life;
         let on = self.on.as_mut()?;
@@ -93,13 +89,13 @@ impl Link {
     }
 
     /// Whether a group is open, and about to be used.
-    pub(in crate::session) fn is_open(&mut self, number: u64, life: u64) -> bool {
+    pub(crate) fn is_open(&mut self, number: u64, life: u64) -> bool {
         let open = self.of(life).and_then(|on| on.open.get_mut(&number));
         open.map(|open| open.idle_since = None).is_some()
     }
 
     /// A frame ended inside of a group.
-    pub(in crate::session) fn end_frame(&mut self, number: u64, life: u64) {
+    pub(crate) fn end_frame(&mut self, number: u64, life: u64) {
         let Some(on) = self.of(life) else {
             return;
         };
@@ -113,25 +109,25 @@ impl Link {
     }
 
     /// A group gets no more commands; the frames that ended in it, none if it was not open.
-    pub(in crate::session) fn close(&mut self, number: u64, life: u64) -> Option<u32> {
+    pub(crate) fn close(&mut self, number: u64, life: u64) -> Option<u32> {
         self.of(life)?.open.remove(&number).map(|open| open.frames)
     }
 
     /// Whether there is leave that must not go unused for long.
-    pub(in crate::session) fn is_hasty(&self) -> bool {
+    pub(crate) fn is_hasty(&self) -> bool {
         self.on
             .as_ref()
             .is_some_and(|on| on.ahead.is_some() || on.open.values().any(|open| open.idle_since.is_some()))
     }
 
     /// Whether something was asked for and not granted yet.
-    pub(in crate::session) fn is_awaited(&mut self) -> bool {
+    pub(crate) fn is_awaited(&mut self) -> bool {
         self.listen_once();
         self.on.as_ref().is_some_and(|on| on.asked > on.answered)
     }
 
     /// Tells the daemon that groups are over that nobody has used for so long.
-    pub(in crate::session) fn give_back(&mut self, now: Time, unused: Span) {
+    pub(crate) fn give_back(&mut self, now: Time, unused: Span) {
         self.listen_once();
         let life = self.life;
         let Some(on) = &mut self.on else {
@@ -164,7 +160,7 @@ impl Link {
     }
 
     /// Takes replies that are there already, unless somebody listens.
-    pub(in crate::session) fn listen_now(&mut self) {
+    pub(crate) fn listen_now(&mut self) {
         if let Some(mut listener) = self.begin_listening() {
             let heard = listener.take();
             self.end_listening(listener, heard);
@@ -173,7 +169,7 @@ impl Link {
 
     /// The group of a pass is over. If it is still to be filled and not open, it was given back, and
     /// its end was told then.
-    pub(in crate::session) fn complete(&mut self, pass: Pass, finished: Time, cost: Span) {
+    pub(crate) fn complete(&mut self, pass: Pass, finished: Time, cost: Span) {
         let Pass { number, life, fills, mut frames, .. } = pass;
         if fills {
             match self.close(number, life) {

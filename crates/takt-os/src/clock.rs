@@ -1,11 +1,11 @@
-//! The clock that everybody shares.
+//! The monotonic clock, which all processes share.
 
 use takt_core::Time;
 
 /// Now, by the monotonic clock.
 ///
-/// The C library is asked, which knows where the kernel keeps the time. Whoever looks for that place
-/// by himself crashes the program under tools that hide it, such as valgrind.
+/// The C library is asked because it knows where the kernel keeps the time. Code that looks for that
+/// page itself crashes under tools that hide it, such as valgrind.
 pub fn now() -> Time {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: there is room for the answer.

@@ -8,7 +8,7 @@
 
 use takt_core::{Span, Time};
 
-use crate::alive::Doing;
+use takt_os::process::ThreadState;
 
 /// Time between two looks. With 11 ms until the first one that is less than a frame at 60 Hz.
 pub(super) const BETWEEN: Span = Span::from_ms(3);
@@ -19,7 +19,7 @@ pub(super) struct Look {
     pub(super) at: Time,
     /// The last beat.
     pub(super) beat: Time,
-    pub(super) doing: Option<Doing>,
+    pub(super) doing: Option<ThreadState>,
 }
 
 impl Look {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn look(at_ms: u64, runnable: bool, ran_ms: u64) -> Look {
-        let doing = Doing { runnable, ran: Some(Span::from_ms(ran_ms)) };
+        let doing = ThreadState { runnable, ran: Some(Span::from_ms(ran_ms)) };
         Look { at: Time::from_ms(at_ms), beat: Time::from_ms(1), doing: Some(doing) }
     }
 

@@ -1,19 +1,19 @@
-//! What programs that are started find open.
+//! Which open files started programs inherit.
 
 use std::io::{Error, Result};
 
-/// The first descriptor after those that every program has.
+/// The first descriptor after the standard streams.
 const FIRST: libc::c_uint = 3;
 
-/// Whatever this process has open besides its standard streams, be it inherited itself, is closed in
-/// programs that it starts from now on.
-pub fn nothing() -> Result<()> {
+/// Closes everything that is open now, except the standard streams, in programs that this process
+/// starts. That includes descriptors that it inherited itself.
+pub fn close_on_exec() -> Result<()> {
     let (last, flags) = (libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
-    // SAFETY: nothing is closed here; what is marked is closed where another program begins.
+    // SAFETY: it marks descriptors and closes none.
     let done = unsafe { libc::syscall(libc::SYS_close_range, FIRST, last, flags) };
     match Error::last_os_error() {
         _ if done == 0 => Ok(()),
-        // Before Linux 5.11: what is open stays so, as ever.
+        // Before Linux 5.11 there is no such call, and descriptors stay as they are.
         error if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => Ok(()),
         error => Err(error),
     }
@@ -25,10 +25,10 @@ mod tests {
     use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
     #[test]
-    fn foreign_descriptors_end_here() {
+    fn inherited_descriptors_are_marked() {
         let file = std::fs::File::open("/dev/null").expect("there");
         fcntl_setfd(&file, FdFlags::empty()).expect("set");
-        nothing().expect("done");
+        close_on_exec().expect("done");
         assert_eq!(fcntl_getfd(&file), Ok(FdFlags::CLOEXEC));
     }
 }
