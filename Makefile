@@ -26,11 +26,13 @@ endif
 
 HAVE_NEXTEST = command -v cargo-nextest >/dev/null
 HAVE_DENY = command -v cargo-deny >/dev/null
+# The installed one, or the one that `make docs` installs.
+MDBOOK = $(or $(shell command -v mdbook),$(wildcard $(TARGET)/tools/bin/mdbook))
 RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace; \
 	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
 
 .PHONY: help setup build apps capi deb eval-bundle demo test test-long sanitizers fuzz studies bench lint clean
-.PHONY: setup-build setup-all checks unit-tests interleavings slow-tests docs licences prove short-studies deny
+.PHONY: setup-build setup-all checks unit-tests interleavings slow-tests docs rustdoc book pictures licences prove short-studies deny
 
 help:
 	@echo 'make demo       build Takt and show what it does, simulated and with real programs'
@@ -45,7 +47,9 @@ help:
 	@echo 'make fuzz       fuzz what clients can send, a minute per target; needs cargo-fuzz and a nightly compiler'
 	@echo 'make studies    run all studies, and compare their plots with those of the documents'
 	@echo 'make bench      measure: time and instructions per decision, simulation speed'
-	@echo 'make lint       format, lints, tidy checks, documentation'
+	@echo 'make docs       build the documents as a book in $(TARGET)/book; installs mdbook if it is missing (minutes)'
+	@echo 'make pictures   draw the moving picture of README.md again'
+	@echo 'make lint       format, lints, tidy checks, documentation of the source'
 	@echo 'make setup      install the system packages of packages.txt'
 	@echo 'make deny       install cargo-deny, which make test uses where it is present (minutes)'
 	@echo 'make clean      remove everything that was built'
@@ -77,7 +81,7 @@ deb: build apps capi
 demo: build apps
 	"$(TAKT)" demo
 
-test: setup-build checks unit-tests interleavings docs licences prove short-studies
+test: setup-build checks unit-tests interleavings rustdoc book licences prove short-studies
 	@echo "make test: passed in $$(( $$(date +%s) - $(START) )) s"
 
 test-long: test slow-tests sanitizers studies
@@ -91,7 +95,7 @@ bench: setup-all
 	"$(TAKT)" bench
 	TAKT="$(TAKT)" scripts/callgrind-decision.sh
 
-lint: setup-build checks docs
+lint: setup-build checks rustdoc
 
 checks: setup-build
 	cargo fmt --all --check
@@ -118,8 +122,25 @@ sanitizers: setup-all build
 fuzz:
 	CARGO_TARGET_DIR="$(TARGET)/fuzz" scripts/fuzz.sh
 
-docs: setup-build
+rustdoc: setup-build
 	RUSTDOCFLAGS='-D warnings' cargo doc $(CARGO_FLAGS) --workspace --no-deps
+
+docs: setup-build
+	@if [ -z '$(MDBOOK)' ]; then \
+		cargo install --locked --root "$(TARGET)/tools" mdbook@0.5.4; \
+	fi
+	$(MAKE) --no-print-directory book
+
+# Tidy checks links and the table of contents without it.
+book:
+	@if [ -n '$(MDBOOK)' ]; then \
+		set -x; scripts/book.py --mdbook '$(MDBOOK)' --out "$(TARGET)/book"; \
+	else \
+		echo 'book: SKIPPED, mdbook is not installed (make docs installs it)'; \
+	fi
+
+pictures: build
+	scripts/timeline_picture.py --takt "$(TAKT)"
 
 licences:
 	@if $(HAVE_DENY); then \
@@ -143,6 +164,7 @@ short-studies: build
 studies: build
 	TAKT="$(TAKT)" scripts/studies.sh
 	TAKT="$(TAKT)" scripts/policies.sh
+	scripts/timeline_picture.py --takt "$(TAKT)" --check
 
 deny: setup-build
 	cargo install --locked cargo-deny@0.20.2

@@ -1,4 +1,4 @@
-//! Documents that hold together: links, the list of decisions, a page for every crate.
+//! Documents that hold together: links, lists of pages, a page for every crate, a short README.
 
 use crate::layers::LAYERS;
 use crate::rust_files::white_space;
@@ -8,6 +8,13 @@ use crate::workspace::Workspace;
 
 /// Lines of a crate's `README.md`, blank ones not counted.
 const README_LINES: std::ops::RangeInclusive<usize> = 3..=8;
+
+/// The first page, and how many words a newcomer reads there at most, as `wc -w` counts them.
+const FIRST_PAGE: &str = "README.md";
+const FIRST_PAGE_WORDS: usize = 700;
+
+/// The book's table of contents. Pages of a folder of documents follow the folder's own page.
+const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// The list of decisions.
 const ADR_INDEX: &str = "docs/adr/README.md";
@@ -22,6 +29,8 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
         findings.extend(check_links(file, tree));
     }
     findings.extend(check_decisions(tree));
+    findings.extend(check_summary(tree));
+    findings.extend(check_first_page(tree));
     for package in &workspace.packages {
         if package.name != "xtask" && LAYERS.iter().any(|layer| layer.name == package.name) {
             findings.extend(check_readme(package.folder(), tree));
@@ -39,6 +48,27 @@ fn check_readme(folder: &str, tree: &Tree) -> Option<Finding> {
     let lines = file.text.lines().filter(|line| !line.trim().is_empty()).count();
     let message = || format!("{lines} lines that are not blank, wanted {README_LINES:?}");
     (!README_LINES.contains(&lines)).then(|| Finding::error(&path, 1, message()))
+}
+
+fn check_first_page(tree: &Tree) -> Option<Finding> {
+    let words = tree.file(FIRST_PAGE)?.text.split_whitespace().count();
+    let message = || format!("{words} words, wanted {FIRST_PAGE_WORDS} at most: move the rest to docs");
+    (words > FIRST_PAGE_WORDS).then(|| Finding::error(FIRST_PAGE, 1, message()))
+}
+
+/// Every page at the top, in docs and in the first level of folders below is in the book.
+fn check_summary(tree: &Tree) -> Vec<Finding> {
+    let Some(summary) = tree.file(SUMMARY) else { return Vec::new() };
+    let listed: Vec<String> =
+        links(summary).iter().filter_map(|link| resolve(SUMMARY, &link.target)).collect();
+    let is_wanted = |path: &str| {
+        let below = path.strip_prefix("docs/").unwrap_or(path);
+        !below.contains('/')
+            || (below != path && below.ends_with("/README.md") && below.matches('/').count() == 1)
+    };
+    let pages = tree.files().iter().filter(|file| file.is_markdown() && file.path != SUMMARY);
+    let missing = pages.filter(|file| is_wanted(&file.path) && !listed.contains(&file.path));
+    missing.map(|file| Finding::error(SUMMARY, 1, format!("{} is not listed", file.path))).collect()
 }
 
 /// Every decision is listed, and no two have the same number.
@@ -241,6 +271,32 @@ mod tests {
                 "docs/adr/x.md:1: error: the name must begin with a number of four digits",
             ]
         );
+    }
+
+    #[test]
+    fn the_book_has_every_page() {
+        let page = |path| (path, "");
+        let pages = ["a.md", "docs/b.md", "docs/c/README.md", "docs/c/d.md", "crates/e/README.md"].map(page);
+        let listed = |summary| {
+            let mut files = pages.to_vec();
+            files.push((SUMMARY, summary));
+            check_summary(&Tree::of(&files)).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert!(listed("[a](../a.md)\n- [b](b.md)\n- [c](c/README.md)\n").is_empty());
+        assert_eq!(
+            listed("[a](../a.md)\n"),
+            [
+                "docs/SUMMARY.md:1: error: docs/b.md is not listed",
+                "docs/SUMMARY.md:1: error: docs/c/README.md is not listed",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_first_page_is_short() {
+        let words = |count| check_first_page(&Tree::of(&[(FIRST_PAGE, &"word ".repeat(count))]));
+        assert_eq!(words(FIRST_PAGE_WORDS), None);
+        assert!(words(FIRST_PAGE_WORDS + 1).is_some());
     }
 
     #[test]

@@ -408,15 +408,15 @@ fn a_run_can_be_replayed() {
 }
 
 #[test]
-fn the_readme_shows_what_the_demo_prints() {
-    let folder = scratch("readme");
+fn documents_show_what_the_demo_prints() {
+    let folder = scratch("demo-page");
     let output = takt(&["demo", "--no-live", "--out", &folder.display().to_string()]);
     assert!(output.status.success(), "{}", stderr(&output));
-    let readme = std::fs::read_to_string(root().join("README.md")).expect("the README is there");
-    let shown: Vec<&str> = readme.lines().filter(|line| line.contains(" %  |  ")).collect();
+    let page = std::fs::read_to_string(root().join("docs/demo.md")).expect("the page is there");
+    let shown: Vec<&str> = page.lines().filter(|line| line.contains(" %  |  ")).collect();
     assert!(shown.len() >= 8, "{shown:?}");
     for line in shown {
-        assert!(stdout(&output).contains(line), "the README is stale: {line}");
+        assert!(stdout(&output).contains(line), "docs/demo.md is stale: {line}");
     }
 }
 
