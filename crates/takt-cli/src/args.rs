@@ -67,7 +67,7 @@ pub(crate) enum Command {
     Prove(ProveArgs),
     /// Vary parameters of a scenario or of random task sets: every combination, in parallel.
     ///
-    /// Results go to results.csv, results.parquet, plot-N.svg and index.html of the output folder.
+    /// Results go to results.csv, plot-N.svg and index.html of the output folder.
     /// They depend on the study alone: not on the number of threads, not on interruptions (run the
     /// same command again to go on), and not on how a study was spread over machines:
     ///

@@ -102,7 +102,7 @@ fn results(folder: &Path, out: &str) -> Vec<(String, Vec<u8>)> {
         .collect();
     files.sort();
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["index.html", "plot-1.svg", "results.csv", "results.parquet"]);
+    assert_eq!(names, ["index.html", "plot-1.svg", "results.csv"]);
     files
 }
 

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use takt_report::lines::{self, Page};
 use takt_sim::study::table::{Cell, Table as Results};
-use takt_sim::study::{Shard, Study, parquet};
+use takt_sim::study::{Shard, Study};
 
 use super::charts;
 use crate::output;
@@ -103,9 +102,8 @@ fn shown(value: &Value) -> String {
 
 /// Writes tables, pictures and a page; returns their paths.
 pub(super) fn write(study: &Study, table: &Results, out: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = vec![out.join("results.csv"), out.join("results.parquet")];
+    let mut files = vec![out.join("results.csv")];
     output::file(&files[0], &table.to_csv())?;
-    std::fs::write(&files[1], parquet::encode(table)).with_context(|| output::cannot_write(&files[1]))?;
     let charts: Vec<_> = study.plots.iter().map(|plot| charts::panels(study, plot, table)).collect();
     for (number, panels) in (1..).zip(&charts) {
         let path = out.join(format!("plot-{number}.svg"));

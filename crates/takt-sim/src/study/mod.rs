@@ -7,11 +7,10 @@
 //!
 //! * [`crate::scenario::study_file`] reads studies from text.
 //! * `simulate` and `schedulability` do the work of a job.
-//! * [`table`] holds the results, as text or Parquet ([`parquet`]).
+//! * [`table`] holds the results.
 //! * [`journal`] is how results survive until all are there.
 
 pub mod journal;
-pub mod parquet;
 mod schedulability;
 mod simulate;
 pub mod table;
@@ -109,10 +108,10 @@ impl Study {
     /// The columns of the results: axes, seed, measures.
     pub fn columns(&self) -> Vec<Column> {
         let axes = self.axes.iter().map(|axis| {
-            let kind = axis.choices.iter().map(|choice| choice.label.kind()).reduce(Kind::join);
-            Column { name: axis.name.clone(), kind: kind.flatten().unwrap_or(Kind::Text) }
+            let text = axis.choices.iter().any(|choice| choice.label.kind() == Kind::Text);
+            Column { name: axis.name.clone(), kind: if text { Kind::Text } else { Kind::Number } }
         });
-        let seed = Column { name: SEED_COLUMN.to_owned(), kind: Kind::Int };
+        let seed = Column { name: SEED_COLUMN.to_owned(), kind: Kind::Number };
         axes.chain([seed]).chain(self.measures()).collect()
     }
 

@@ -36,13 +36,8 @@ pub(crate) struct Test {
 }
 
 pub(super) fn columns() -> Vec<Column> {
-    let column = |name: &str, kind| Column { name: name.to_owned(), kind };
-    vec![
-        column("sets", Kind::Int),
-        column("schedulable", Kind::Int),
-        column("undecided", Kind::Int),
-        column("ratio", Kind::Float),
-    ]
+    let column = |name: &str| Column { name: name.to_owned(), kind: Kind::Number };
+    ["sets", "schedulable", "undecided", "ratio"].map(column).to_vec()
 }
 
 impl Schedulability {

@@ -156,6 +156,6 @@ fn cell(value: &Value) -> Cell {
 }
 
 /// The kind of a scalar.
-pub(crate) fn kind(value: &Value) -> Option<Kind> {
+pub(crate) fn kind(value: &Value) -> Kind {
     cell(value).kind()
 }

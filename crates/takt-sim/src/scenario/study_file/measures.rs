@@ -43,7 +43,7 @@ impl Judge<'_, '_> {
             self.lower.report.value(&raw.at, problem, remedy);
             return None;
         };
-        let kind = kind(first).unwrap_or(Kind::Float);
+        let kind = kind(first);
         let measure = |name: String, keys: &[&str], kind, reduce| Measure {
             column: Column { name, kind },
             path: keys.iter().map(|key| (*key).to_owned()).collect(),
@@ -54,7 +54,7 @@ impl Judge<'_, '_> {
                 self.lower.report.value(&raw.at, "is made of texts, not numbers", "leave out the function");
                 None
             }
-            (Some(_), _) => Some(vec![measure(text.to_owned(), &keys, Kind::Float, reduce)]),
+            (Some(_), _) => Some(vec![measure(text.to_owned(), &keys, Kind::Number, reduce)]),
             (None, None) => Some(vec![measure(text.to_owned(), &keys, kind, None)]),
             (None, Some(star)) => {
                 let elements = find(summary, keys.get(..star)?);
