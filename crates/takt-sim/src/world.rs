@@ -4,21 +4,22 @@
 //! estimates, the apps), each with the time of its next one. The earliest goes first, ties in that order and by slot,
 //! so a run has exactly one history. Below some dozens of sources a linear scan beats any heap.
 
+mod apps;
+mod script;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
 
 use takt_core::belief::{Belief, Revision};
-use takt_core::{
-    Action, AppId, AppParams, Cost, Event, GroupId, GroupKind, Period, Scheduler, Service, Span, Stats, Time,
-    policy,
-};
+use takt_core::{Action, AppId, Cost, Event, GroupId, Period, Scheduler, Span, Stats, Time, policy};
 use takt_trace::{AppMeta, GpuRecord, JobsMeta, Meta, Observer, Record};
 
 use crate::client::{Client, State};
-use crate::gpu::{Channel, Gpu, GpuEvent, Job, Taken, insert_by_arrival};
+use crate::gpu::{Gpu, GpuEvent, Job, Taken, insert_by_arrival};
 use crate::hash::EventHash;
-use crate::model::{AppSpec, End, Interrupts, Pace, Scenario};
+use crate::model::{AppSpec, End, Pace, Scenario};
 use crate::rng::Rng;
+use script::{Step, script};
 
 /// A run of a scenario.
 #[derive(Debug)]
@@ -53,18 +54,6 @@ const TIMEOUT: usize = 2;
 const SCRIPT: usize = 3;
 const REVISION: usize = 4;
 const APPS: usize = 5;
-
-/// Something the scenario says will happen.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Join(usize),
-    Change(usize, AppParams),
-    /// The app stops; the scheduler does not know.
-    Stop(usize),
-    /// The scheduler hears of an app's death.
-    Bury(usize),
-    Focus(Option<AppId>),
-}
 
 /// A completion.
 #[derive(Clone, Copy, Debug)]
@@ -438,132 +427,9 @@ impl<'a, O: Observer> World<'a, O> {
         }
         self.next[NOTICE] = self.notices.front().map_or(Time::NEVER, |(at, _)| *at);
     }
-
-    fn schedule_script(&mut self) {
-        self.next[SCRIPT] = self.script.get(self.scripted).map_or(Time::NEVER, |(at, _)| *at);
-    }
-
-    fn step_script(&mut self) {
-        let (_, step) = self.script[self.scripted];
-        self.scripted += 1;
-        match step {
-            Step::Join(index) => self.join(index),
-            Step::Change(index, params) => {
-                self.clients[index].set_params(params);
-                if self.clients[index].state != State::Away {
-                    // Whether work is divisible changes when the app has nothing on the GPU.
-                    if self.scenario.gpu.divisible.is_none() {
-                        self.set_channel(index);
-                    }
-                    self.tell(Event::Change { app: slot(index), params });
-                }
-            }
-            Step::Stop(index) => self.stop(index),
-            Step::Bury(index) => {
-                self.clients[index].submitted.clear();
-                // Its waiting groups are dropped, so there is nothing to revise any more.
-                self.clients[index].belief = None;
-                self.tell(Event::Leave { app: slot(index) });
-            }
-            Step::Focus(app) => self.tell(Event::Focus { app }),
-        }
-        self.schedule_script();
-    }
-
-    fn join(&mut self, index: usize) {
-        self.set_channel(index);
-        let client = &mut self.clients[index];
-        self.next[APPS + index] = client.join(self.now);
-        let event = Event::Join { app: slot(index), params: client.params, phase: client.spec().phase };
-        self.tell(event);
-    }
-
-    fn set_channel(&mut self, index: usize) {
-        let app = slot(index);
-        let Service { level, uninterruptible, .. } = self.clients[index].params.service;
-        let timeslice =
-            self.clients[index].params.service.timeslice_or(self.scenario.config.tuning.timeslice);
-        let channel = Channel { level, timeslice, uninterruptible, ..Channel::default() };
-        let divides = self.scheduler.lanes().iter().any(|lane| lane.app == app && lane.divisible);
-        let channel = match self.scenario.gpu.divisible.filter(|_| divides) {
-            Some(Interrupts { slice, quantum }) => {
-                Channel { timeslice: slice, quantum, uninterruptible: false, divisible: true, ..channel }
-            }
-            None => channel,
-        };
-        self.gpu.set_channel(app, channel);
-    }
-
-    fn stop(&mut self, index: usize) {
-        self.clients[index].state = State::Done;
-        self.next[APPS + index] = Time::NEVER;
-    }
-
-    /// An app does its next step.
-    fn wake(&mut self, index: usize) {
-        let now = self.now;
-        let client = &mut self.clients[index];
-        if client.state == State::Waking {
-            self.next[APPS + index] = client.start_frame(now);
-            return;
-        }
-        self.submit(index);
-    }
-
-    fn submit(&mut self, index: usize) {
-        let Some(planned) = self.clients[index].next_planned() else {
-            return self.stop(index);
-        };
-        // Where contexts have turns, as live GPUs do, a swap that shows nothing is no group (ADR 0041).
-        if planned.is_idle_swap() && self.scenario.gpu.is_time_shared() {
-            return self.end_frame(index);
-        }
-        let group = GroupId(self.groups);
-        if self.scheduler.queue_room(slot(index)) == 0 {
-            self.clients[index].block(self.now);
-            self.next[APPS + index] = Time::NEVER;
-            return;
-        }
-        self.groups += 1;
-        // The plan advances first: the scheduler may dispatch the group at once.
-        let client = &mut self.clients[index];
-        let estimate = client.accepted(self.now, group, &planned);
-        self.next[APPS + index] = match (planned.kind, client.next_submission()) {
-            (GroupKind::Exit, _) => {
-                client.state = State::Done;
-                Time::NEVER
-            }
-            (GroupKind::Sync, _) => {
-                client.state = State::Waiting(group, self.now);
-                Time::NEVER
-            }
-            _ if client.spec().synchronous => {
-                client.block(self.now);
-                Time::NEVER
-            }
-            (_, Some(at)) => at.max(self.now),
-            (_, None) => client.rest(self.now),
-        };
-        self.tell(Event::Submit { app: slot(index), group, kind: planned.kind, estimate });
-    }
 }
 
-/// Frames end.
-impl<O: Observer> World<'_, O> {
-    /// The frame of an app ends without a group.
-    fn end_frame(&mut self, index: usize) {
-        let client = &mut self.clients[index];
-        if !self.scheduler.may_end_frame(slot(index)) {
-            client.state = State::Ahead;
-            self.next[APPS + index] = Time::NEVER;
-            return;
-        }
-        self.next[APPS + index] = client.end_frame(self.now);
-        self.tell(Event::EndFrame { app: slot(index) });
-    }
-}
-
-/// When somebody who looks every `interval` sees what happened at `at`.
+/// When a look every `interval` finds what happened at `at`.
 #[inline]
 fn polled(at: Time, interval: Span) -> Time {
     if interval == Span::ZERO {
@@ -574,24 +440,4 @@ fn polled(at: Time, interval: Span) -> Time {
 
 fn slot(index: usize) -> AppId {
     AppId(u32::try_from(index).unwrap_or(u32::MAX))
-}
-
-/// Everything the scenario says will happen, in order.
-fn script(scenario: &Scenario) -> Vec<(Time, Step)> {
-    let mut steps = Vec::new();
-    for (index, app) in scenario.apps.iter().enumerate() {
-        steps.push((app.join, Step::Join(index)));
-        steps.extend(app.changes.iter().map(|change| (change.at, Step::Change(index, change.params))));
-        match app.end {
-            Some(End::Crash { at, notice }) => {
-                steps.push((at, Step::Stop(index)));
-                steps.push((at + notice, Step::Bury(index)));
-            }
-            Some(End::Hang(at)) => steps.push((at, Step::Stop(index))),
-            Some(End::Leave(_)) | None => {}
-        }
-    }
-    steps.extend(scenario.focus.iter().map(|change| (change.at, Step::Focus(change.app))));
-    steps.sort_by_key(|(at, _)| *at);
-    steps
 }

@@ -181,6 +181,4 @@ fn blame<'i>(
 }
 
 #[cfg(test)]
-mod fuzz;
-#[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! Scenario text in, model or error text out.
 
 mod clocks;
+mod fuzz;
 mod promises;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,4 @@
-//! Random scenarios and random nonsense: what is written is read back, and nothing panics.
-
-mod clocks;
+//! Random scenarios that are valid.
 
 use std::sync::Arc;
 
@@ -11,31 +9,14 @@ use proptest::sample::{Index, select};
 use takt_core::service::{Enforcement, Level, Reservation, Reserve, Turns};
 use takt_core::{AppId, AppParams, Config, Gpu, GroupKind, Margins, Priority, Service, Span, Time, Tuning};
 
-use clocks::{displays, pace, timing};
-
-use super::tests::shipped;
-use super::*;
+use super::clocks::{displays, pace, timing};
 use crate::model::*;
-
-fn read(text: &str, overrides: &[Override]) -> Result<Scenario, Vec<Diagnostic>> {
-    let none = |path: &str| Err(format!("no file {path}"));
-    let result = parse("x.toml", text, overrides, &none);
-    if let Err(found) = &result {
-        assert!(!found.is_empty());
-        for diagnostic in found {
-            assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
-            assert!(!diagnostic.message.is_empty() && !diagnostic.remedy.is_empty());
-            assert!(!diagnostic.message.contains("cannot be understood"), "{diagnostic}");
-        }
-    }
-    result
-}
 
 fn name() -> impl Strategy<Value = String> {
     "[A-Za-z0-9_-]{1,20}"
 }
 
-fn span() -> impl Strategy<Value = Span> {
+pub(super) fn span() -> impl Strategy<Value = Span> {
     prop_oneof![0..2_000_u64, 0..=60_000_000_000_u64].prop_map(Span::from_ns)
 }
 
@@ -120,7 +101,7 @@ fn phases() -> impl Strategy<Value = Vec<Phase>> {
 }
 
 /// At least a microsecond.
-fn interval() -> impl Strategy<Value = Span> {
+pub(super) fn interval() -> impl Strategy<Value = Span> {
     prop_oneof![1_000..100_000_u64, 1_000..=60_000_000_000_u64].prop_map(Span::from_ns)
 }
 
@@ -276,7 +257,7 @@ fn config(displays: Config) -> impl Strategy<Value = Config> {
     )
 }
 
-fn scenario() -> impl Strategy<Value = Scenario> {
+pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
     displays().prop_flat_map(|displays| {
         let apps = (1..6_u32)
             .prop_flat_map(move |count| (0..count).map(|index| app(index, displays)).collect::<Vec<_>>());
@@ -335,240 +316,5 @@ fn name_others(apps: &mut [AppSpec], others: &[(Index, Index)]) {
                 params.service.feeds = Some(slot(consumer));
             }
         }
-    }
-}
-
-/// A change of a text: what to do, and where.
-#[derive(Clone, Debug)]
-enum Damage {
-    DropLine(Index),
-    RepeatLine(Index, Index),
-    SwapLines(Index, Index),
-    SetByte(Index, u8),
-    DropBytes(Index, usize),
-    SetValue(Index, &'static str),
-}
-
-/// Values that are right in some places and wrong in others.
-const VALUES: &[&str] = &[
-    "0",
-    "-1",
-    "1",
-    "60",
-    "1e9",
-    "1e-9",
-    "nan",
-    "inf",
-    "-inf",
-    "\"x\"",
-    "[]",
-    "[1]",
-    "[2, 1]",
-    "[1, 2]",
-    "{}",
-    "[{}]",
-    "true",
-    "1979-05-27",
-    "99999999999999999999",
-    "0x7fffffffffffffff",
-    "[{ share = 1, us = 1 }]",
-    "\"own\"",
-    "{ period_us = 20000, deadline_us = 9000 }",
-    "4096",
-    "",
-];
-
-fn damage() -> impl Strategy<Value = Damage> {
-    let index = any::<Index>;
-    prop_oneof![
-        index().prop_map(Damage::DropLine),
-        (index(), index()).prop_map(|(a, b)| Damage::RepeatLine(a, b)),
-        (index(), index()).prop_map(|(a, b)| Damage::SwapLines(a, b)),
-        (index(), any::<u8>()).prop_map(|(at, byte)| Damage::SetByte(at, byte)),
-        (index(), 1..40_usize).prop_map(|(at, count)| Damage::DropBytes(at, count)),
-        (index(), select(VALUES)).prop_map(|(at, value)| Damage::SetValue(at, value)),
-    ]
-}
-
-fn harm(text: &str, damage: &Damage) -> String {
-    let mut lines: Vec<&str> = text.lines().collect();
-    let mut bytes = text.as_bytes().to_vec();
-    if lines.is_empty() {
-        return String::new();
-    }
-    let at = |index: &Index| index.index(lines.len());
-    let line: String;
-    match damage {
-        Damage::DropLine(a) => drop(lines.remove(at(a))),
-        Damage::RepeatLine(a, b) => lines.insert(at(a), lines[at(b)]),
-        Damage::SwapLines(a, b) => {
-            let (a, b) = (at(a), at(b));
-            lines.swap(a, b);
-        }
-        Damage::SetValue(a, value) => {
-            let a = at(a);
-            line = format!("{} = {value}", lines[a].split('=').next().unwrap_or(""));
-            lines[a] = &line;
-        }
-        Damage::SetByte(a, byte) => {
-            let a = a.index(bytes.len());
-            bytes[a] = *byte;
-            return String::from_utf8_lossy(&bytes).into_owned();
-        }
-        Damage::DropBytes(a, count) => {
-            let a = a.index(bytes.len());
-            bytes.drain(a..(a + count).min(bytes.len()));
-            return String::from_utf8_lossy(&bytes).into_owned();
-        }
-    }
-    lines.join("\n")
-}
-
-/// A TOML value of known keys in unknown places.
-fn tree() -> impl Strategy<Value = String> {
-    let leaf = select(VALUES).prop_map(ToString::to_string);
-    leaf.prop_recursive(4, 24, 5, |inner| {
-        let entry = (select(KEYS), inner.clone()).prop_map(|(key, value)| format!("{key} = {value}"));
-        prop_oneof![
-            vec(inner, 0..4).prop_map(|items| format!("[{}]", items.join(", "))),
-            vec(entry, 0..5).prop_map(|items| format!("{{ {} }}", items.join(", "))),
-        ]
-    })
-}
-
-const KEYS: &[&str] = &[
-    "name",
-    "duration_s",
-    "app",
-    "gpu",
-    "clock",
-    "at_s",
-    "speed",
-    "display",
-    "refresh_hz",
-    "phase_us",
-    "fps",
-    "stride",
-    "draws",
-    "us",
-    "mix",
-    "share",
-    "count",
-    "priority",
-    "prediction",
-    "history",
-    "outliers",
-    "error_us",
-    "change",
-    "phase",
-    "from_s",
-    "until_s",
-    "recording",
-    "recording_csv",
-    "swap_us",
-    "model",
-    "switch_us",
-    "late_ends",
-    "divisible",
-    "slice_us",
-    "quantum_us",
-    "belief",
-    "focus",
-    "service",
-    "reserve_us",
-    "period_us",
-    "deadline_us",
-    "shared_with",
-    "feeds",
-    "background",
-    "level",
-    "scheduler",
-    "margins",
-    "upper",
-    "x",
-];
-
-proptest! {
-    #[test]
-    fn what_is_written_is_read_back(scenario in scenario()) {
-        let text = to_toml(&scenario);
-        match read(&text, &[]) {
-            Ok(back) => prop_assert_eq!(back, scenario),
-            Err(found) => prop_assert!(false, "{}\n{text}", found[0]),
-        }
-    }
-
-    /// Whatever is valid can be simulated and judged: nothing panics, time passes, no rule of all
-    /// runs is broken, and shares are shares.
-    #[test]
-    fn what_is_valid_can_be_run(mut scenario in scenario()) {
-        scenario.duration = scenario.duration.min(Span::from_ms(50));
-        scenario.warm_up = Span::ZERO;
-        let meta = crate::meta(&scenario);
-        let mut metrics = takt_trace::Metrics::new(meta.clone(), scenario.warm_up);
-        let mut trace = takt_trace::export::Perfetto::new(std::io::sink(), &meta).unwrap();
-        // How the GPU executes follows from its model.
-        let gpu = scenario.gpu.gpu(scenario.config.tuning.timeslice);
-        let mut rules = takt_trace::rules::Rules::of(&Config { gpu, ..scenario.config });
-        let mut world = crate::World::new(&scenario, ((&mut metrics, &mut rules), &mut trace));
-        world.run_until(Time::ZERO + scenario.duration);
-        world.scheduler().check_invariants();
-        let outcome = world.outcome();
-        let summary = metrics.finish(takt_trace::RunFacts {
-            seed: scenario.seed,
-            event_hash: outcome.event_hash,
-            stats: outcome.stats,
-            end: outcome.end,
-        });
-        trace.finish().unwrap();
-        prop_assert_eq!(rules.broken(), &[""; 0]);
-        prop_assert!((0.0..=1.0).contains(&summary.gpu.utilisation), "{}", summary.gpu.utilisation);
-        for app in &summary.apps {
-            prop_assert!((0.0..=1.0).contains(&app.met), "{}", app.met);
-        }
-    }
-
-    #[test]
-    fn random_text_is_survived(bytes in vec(any::<u8>(), 0..400)) {
-        drop(read(&String::from_utf8_lossy(&bytes), &[]));
-    }
-
-    #[test]
-    fn damaged_scenarios_are_survived(
-        file in any::<Index>(),
-        damages in vec(damage(), 1..5),
-    ) {
-        let files = shipped();
-        let (_, text) = file.get(&files);
-        let harmed = damages.iter().fold(text.clone(), |text, damage| harm(&text, damage));
-        if let Ok(scenario) = read(&harmed, &[]) {
-            prop_assert_eq!(read(&to_toml(&scenario), &[]), Ok(scenario));
-        }
-    }
-
-    #[test]
-    fn random_trees_are_survived(entries in vec((select(KEYS), tree()), 0..8)) {
-        let text: String = entries.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
-        drop(read(&text, &[]));
-    }
-
-    #[test]
-    fn random_overrides_are_survived(
-        sets in vec((vec(select(KEYS), 1..4), tree()), 1..4),
-        file in any::<Index>(),
-    ) {
-        let files = shipped();
-        let (_, text) = file.get(&files);
-        let set = |(keys, value): (Vec<&str>, String)| Override { key: keys.join("."), value };
-        let overrides: Vec<Override> = sets.into_iter().map(set).collect();
-        drop(read(text, &overrides));
-    }
-}
-
-#[test]
-fn shipped_scenarios_are_read_back() {
-    for (_, text) in shipped() {
-        let scenario = read(&text, &[]).unwrap();
-        assert_eq!(read(&to_toml(&scenario), &[]), Ok(scenario));
     }
 }

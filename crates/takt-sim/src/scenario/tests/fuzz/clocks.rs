@@ -5,7 +5,8 @@ use proptest::sample::select;
 use takt_core::limits::DISPLAYS_MAX;
 use takt_core::{Clock, Config, DisplayId, Refresh, Span, Stride, Time};
 
-use super::{interval, read, span};
+use super::read;
+use super::worlds::{interval, span};
 use crate::model::{Jobs, Pace};
 use crate::prove::{self, Execution, Options};
 use crate::scenario::to_toml;
