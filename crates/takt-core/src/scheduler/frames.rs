@@ -139,7 +139,28 @@ impl Frames {
     /// A frame ended inside of a group, so that no last group of it was ever dispatched.
     pub(super) fn ended_within(&mut self, lane: &mut Lane, at: Time) -> FrameDone {
         self.closing += 1;
-        self.finished(lane, at, lane.due_of(self.desired))
+        self.finished(lane, at, self.deadline(lane))
+    }
+
+    /// When the oldest unfinished frame is due.
+    pub(super) fn deadline(&self, lane: &Lane) -> Time {
+        lane.due_of(self.desired)
+    }
+
+    /// The oldest frame ends at `at`: reports the deadlines that it missed and that were not judged yet. It was due
+    /// at `due` if its app has its own clock.
+    pub(super) fn late(&mut self, lane: &Lane, at: Time, due: Time) -> Option<Action> {
+        if !lane.clock.is_own() {
+            return self.judge(lane, lane.period_at(at + lane.tail));
+        }
+        let missed = Action::Missed {
+            app: lane.app,
+            frame: self.finished,
+            period: self.desired,
+            deadline: due,
+            count: 1,
+        };
+        (at >= due && self.due <= self.desired).then_some(missed)
     }
 
     /// Reports the deadlines before period `open` that passed unmet since the last call. A clock of its own

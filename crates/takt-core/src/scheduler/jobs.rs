@@ -171,7 +171,7 @@ impl Slot {
 impl Scheduler {
     /// The oldest frame of the lane at `index` ended at `at`; it was due at `due` if its app has its own clock.
     pub(super) fn finish_frame(&mut self, index: usize, at: Time, due: Time) -> FrameDone {
-        self.tell_late_jobs(index, at);
+        self.tell_late(index, at, due);
         let lane = &mut self.lanes[index];
         let slot = &mut self.slots[lane.app.index()];
         let mut done = slot.frames.finished(lane, at, due);
@@ -182,7 +182,8 @@ impl Scheduler {
     /// So many frames of the lane at `index` ended inside of a group, which ended at `at`.
     pub(super) fn finish_within(&mut self, index: usize, at: Time, frames: u32) {
         for _ in 0..frames.min(FRAMES_PER_GROUP_MAX) {
-            self.tell_late_jobs(index, at);
+            let lane = &self.lanes[index];
+            self.tell_late(index, at, self.slots[lane.app.index()].frames.deadline(lane));
             let lane = &mut self.lanes[index];
             let slot = &mut self.slots[lane.app.index()];
             let mut done = slot.frames.ended_within(lane, at);
@@ -195,10 +196,14 @@ impl Scheduler {
         }
     }
 
-    /// The first job of the lane at `index` ended at `at`: those that were due by then are late.
-    fn tell_late_jobs(&mut self, index: usize, at: Time) {
+    /// The oldest frame or job of the lane at `index` ended at `at`: deadlines that had passed by then were missed,
+    /// also where their judgement is still to come.
+    fn tell_late(&mut self, index: usize, at: Time, due: Time) {
         let lane = &self.lanes[index];
-        if let Some(missed) = self.slots[lane.app.index()].missed_job(lane, at) {
+        let slot = &mut self.slots[lane.app.index()];
+        let job = slot.jobs.period.is_some();
+        let missed = if job { slot.missed_job(lane, at) } else { slot.frames.late(lane, at, due) };
+        if let Some(missed) = missed {
             self.stats.untold += u64::from(!self.actions.report(missed));
         }
     }

@@ -99,11 +99,15 @@ struct Stage {
 
 impl Stage {
     fn new(period: Option<u64>) -> Self {
+        Self::with(params(period))
+    }
+
+    fn with(params: AppParams) -> Self {
         let refresh = Refresh::from_period_ns(NonZeroU32::new(1000).unwrap());
         let margins = Margins { completion_upper: Span::from_ns(50), ..Margins::NONE };
         let config = Config { refresh, margins, mpcg: 8, ..Config::default() };
         let mut stage = Self { scheduler: Scheduler::new(config, Box::new(Fifo)), groups: 0 };
-        stage.handle(0, Event::Join { app: APP, params: params(period), phase: 0 });
+        stage.handle(0, Event::Join { app: APP, params, phase: 0 });
         stage
     }
 
@@ -233,4 +237,29 @@ fn without_its_server_an_app_is_judged_by_the_display_again() {
     assert_eq!(stage.told(4100), ["1 missed from 0, due 4000"], "nothing that was not owed before");
     stage.complete(4200, group, 0);
     assert_eq!(stage.told(4300), ["0 late, 0 to 1000"]);
+}
+
+#[test]
+fn a_frame_that_ends_late_is_missed_before_its_deadline_is_judged() {
+    let mut stage = Stage::new(None);
+    let group = stage.submit(0, GroupKind::Swap);
+    assert!(stage.told(1010).is_empty(), "what ended in time may be heard of until 1050");
+    stage.complete(1021, group, 0);
+    assert_eq!(stage.told(1100), ["1 missed from 0, due 1000", "0 late, 0 to 1000"]);
+    let group = stage.submit(2100, GroupKind::Draw);
+    assert!(stage.told(3010).is_empty());
+    stage.complete(3021, group, 1);
+    let expected = ["1 missed from 1, due 3000", "1 late, 2000 to 3000"];
+    assert_eq!(stage.told(3021), expected, "inside of a group, too");
+}
+
+#[test]
+fn a_frame_of_an_own_clock_that_ends_late_is_missed_once() {
+    let clock = Clock::Own { period: Span::from_ns(700_000), deadline: Span::from_ns(600_000) };
+    let mut stage = Stage::with(AppParams { clock, etpf: Span::from_ns(50), ..params(None) });
+    let group = stage.submit(100, GroupKind::Swap);
+    assert!(stage.told(600_110).is_empty());
+    stage.complete(600_121, group, 0);
+    assert_eq!(stage.told(600_160), ["1 missed from 0, due 600100", "0 late, 100 to 600100"]);
+    assert!(stage.told(9_000_000).is_empty(), "frames that never began are not missed");
 }
