@@ -16,6 +16,9 @@ const FIRST_PAGE_WORDS: usize = 700;
 /// The book's table of contents. Pages of a folder of documents follow the folder's own page.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
+/// The page that says which file does what.
+const MAP: &str = "ARCHITECTURE.md";
+
 /// The list of decisions.
 const ADR_INDEX: &str = "docs/adr/README.md";
 /// Where decisions are kept.
@@ -31,6 +34,7 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     findings.extend(check_decisions(tree));
     findings.extend(check_summary(tree));
     findings.extend(check_first_page(tree));
+    findings.extend(check_map(tree));
     for package in &workspace.packages {
         if package.name != "xtask" && LAYERS.iter().any(|layer| layer.name == package.name) {
             findings.extend(check_readme(package.folder(), tree));
@@ -69,6 +73,21 @@ fn check_summary(tree: &Tree) -> Vec<Finding> {
     let pages = tree.files().iter().filter(|file| file.is_markdown() && file.path != SUMMARY);
     let missing = pages.filter(|file| is_wanted(&file.path) && !listed.contains(&file.path));
     missing.map(|file| Finding::error(SUMMARY, 1, format!("{} is not listed", file.path))).collect()
+}
+
+/// Every source file that the map names is there, below the top or below `crates`.
+fn check_map(tree: &Tree) -> Vec<Finding> {
+    let Some(map) = tree.file(MAP) else { return Vec::new() };
+    let mut findings = Vec::new();
+    for (index, line) in map.text.lines().enumerate() {
+        // Code spans are every second part between backticks.
+        for span in line.split('`').skip(1).step_by(2).filter(|span| span.contains("/src/")) {
+            if !tree.exists(span) && !tree.exists(&format!("crates/{span}")) {
+                findings.push(Finding::error(MAP, index + 1, format!("there is no {span}")));
+            }
+        }
+    }
+    findings
 }
 
 /// Every decision is listed, and no two have the same number.
@@ -290,6 +309,14 @@ mod tests {
                 "docs/SUMMARY.md:1: error: docs/c/README.md is not listed",
             ]
         );
+    }
+
+    #[test]
+    fn the_map_names_files_that_are_there() {
+        let map = (MAP, "`a/src/b.rs`, `xtask/src/c.rs`\n| x | `a/src/gone.rs` |\n");
+        let tree = Tree::of(&[map, ("crates/a/src/b.rs", ""), ("xtask/src/c.rs", "")]);
+        let found: Vec<String> = check_map(&tree).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["ARCHITECTURE.md:2: error: there is no a/src/gone.rs"]);
     }
 
     #[test]
