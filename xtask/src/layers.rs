@@ -33,8 +33,18 @@ enum Uses {
     Anything,
 }
 
+/// The crate that every other may use, if only for tests where it stands alone.
+const FOR_ALL: &str = "takt-rng";
+
 /// The layers, lowest first.
 pub(crate) const LAYERS: &[Layer] = &[
+    Layer {
+        name: FOR_ALL,
+        job: "random numbers that a seed repeats; every crate may use it, the core for tests alone",
+        uses: Uses::Only(&[]),
+        pure: true,
+        alone: true,
+    },
     Layer {
         name: "takt-core",
         job: "decides what runs on the GPU and when",
@@ -185,8 +195,9 @@ impl Layer {
         self.alone
     }
 
-    fn may_use(&self, other: &str) -> bool {
+    fn may_use(&self, other: &str, kind: Kind) -> bool {
         match self.uses {
+            Uses::Only(_) if other == FOR_ALL => !self.alone || kind == Kind::Dev,
             Uses::Only(names) => names.contains(&other),
             Uses::Anything => true,
         }
@@ -250,7 +261,7 @@ fn check_package(workspace: &Workspace, package: &Package, manifest: &str, findi
     for dependency in &package.dependencies {
         let line = line_of(manifest, &dependency.name);
         let internal = workspace.package(&dependency.name).is_some();
-        if internal && !layer.may_use(&dependency.name) {
+        if internal && !layer.may_use(&dependency.name, dependency.kind) {
             let message =
                 format!("{} must not use {} (layer table in {PAGE})", package.name, dependency.name);
             findings.push(Finding::error(&package.manifest, line, message));
@@ -343,6 +354,14 @@ mod tests {
             ]
         );
         assert!(messages(&package("takt-trace", &uses), "").is_empty());
+    }
+
+    #[test]
+    fn random_numbers_are_for_all_but_not_inside_the_core() {
+        let uses = |kind| [(FOR_ALL, kind)];
+        assert!(messages(&package("takt-trace", &uses(Kind::Normal)), "").is_empty());
+        assert!(messages(&package("takt-core", &uses(Kind::Dev)), "").is_empty());
+        assert_eq!(messages(&package("takt-core", &uses(Kind::Normal)), "").len(), 1);
     }
 
     #[test]

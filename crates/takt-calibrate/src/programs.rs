@@ -10,7 +10,7 @@ use takt_predict::programs::Sources;
 
 use crate::Problem;
 use crate::bench::{Bench, Effort};
-use crate::random::Random;
+use crate::random;
 use crate::sys::gl::{COLOR_BUFFER_BIT, Gl, TEXTURE_2D, TEXTURE_CUBE_MAP, TRIANGLES, Vertices};
 use crate::sys::inputs::{UNIT_2D, UNIT_CUBE};
 
@@ -190,7 +190,7 @@ fn white(vertex: &str) -> String {
 fn textures(gl: &Gl) -> [u32; 2] {
     const CUBE_FACES: std::ops::RangeInclusive<u32> = 0x8515..=0x851A;
     let side = TEXTURE_SIDE;
-    let noise = Random(u64::from(side)).bytes(side as usize * side as usize * 4);
+    let noise = random::noise(u64::from(side), side as usize * side as usize * 4);
     let new = |unit, target, images: std::ops::RangeInclusive<u32>| {
         gl.use_unit(unit);
         let texture = gl.new_texture();

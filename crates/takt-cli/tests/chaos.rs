@@ -20,6 +20,7 @@ use takt_ipc::client::join;
 use takt_ipc::message::{Hello, Message};
 use takt_ipc::socket::Connection;
 use takt_os::clock;
+use takt_rng::Rng;
 
 /// Long enough for any machine; nothing waits this long unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -148,7 +149,7 @@ struct World {
     daemon: Process,
     clients: Vec<Client>,
     started: u64,
-    random: u64,
+    rng: Rng,
     /// The longest wait of a client for leave.
     longest: u64,
     /// How long clients bear a silent daemon, if not as they usually do.
@@ -175,8 +176,8 @@ impl World {
             if patience_ms.is_empty() { "" } else { &format!("completion_timeout_ms = {patience_ms}") };
         std::fs::write(config, patience).expect("our own file");
         let daemon = Self::start_daemon(&socket);
-        let random = seed.max(1);
-        Self { folder, socket, daemon, clients: Vec::new(), started: 0, random, longest: 0, patience_ms }
+        let rng = Rng::seeded(seed);
+        Self { folder, socket, daemon, clients: Vec::new(), started: 0, rng, longest: 0, patience_ms }
     }
 
     fn start_daemon(socket: &Path) -> Process {
@@ -199,10 +200,7 @@ impl World {
     }
 
     fn draw(&mut self, below: usize) -> usize {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        usize::try_from(self.random % below as u64).unwrap_or_default()
+        self.rng.index(below)
     }
 
     /// Something bad happens; what.

@@ -5,7 +5,7 @@ mod schedules;
 use std::cmp::Ordering;
 
 use schedules::edf::Machine;
-use schedules::{Rng, cbs as cbs_machine, rounds, runlist as runlist_machine};
+use schedules::{Draw, Rng, cbs as cbs_machine, rounds, runlist as runlist_machine};
 use takt_core::analysis::cbs::{self, Server};
 use takt_core::analysis::edf;
 use takt_core::analysis::edf_response::{Preemption, bounds, verdict};
@@ -23,7 +23,7 @@ enum Set {
 
 /// Draws sets that do not overload the GPU until enough were played.
 fn sets(seed: u64, mut visit: impl FnMut(Vec<Task>, &mut Rng) -> Set) {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::seeded(seed);
     let mut left = rounds();
     while left > 0 {
         let tasks = rng.tasks();
@@ -49,7 +49,7 @@ fn check_responses(seed: u64, preemption: impl Fn(&mut Rng) -> Preemption) {
         let found = bounds(&tasks, preemption);
         let admitted = verdict(&tasks, &found).is_schedulable();
         let bounds = found.expect("no overload");
-        let shorter = rng.chance(30);
+        let shorter = rng.percent(30);
         let machine = Machine { tasks: &tasks, preemption, switch: 0, shorter };
         let releases = rng.releases(&tasks, HORIZON);
         let worst = machine.worst_responses(&releases, rng);
@@ -169,7 +169,7 @@ fn formula_3_needs_cheap_switches() {
     let tasks = [task(2), task(2), task(2)];
     let runlist = Runlist { slice: 2, lower_slice: 2, switch: 3, every_switch: false };
     let worst = (0..100).map(|seed| {
-        let mut rng = Rng(seed);
+        let mut rng = Rng::seeded(seed);
         let releases: Vec<Vec<Ticks>> = (0..3).map(|_| vec![rng.between(0, 30)]).collect();
         runlist_machine::worst_responses(&tasks, &runlist, &releases, &mut rng)[0]
     });
@@ -181,7 +181,7 @@ fn formula_3_needs_cheap_switches() {
 
 #[test]
 fn overruns_do_not_reach_other_servers() {
-    let mut rng = Rng(8);
+    let mut rng = Rng::seeded(8);
     let mut left = rounds();
     while left > 0 {
         let count = rng.between(1, 4);
@@ -198,7 +198,7 @@ fn overruns_do_not_reach_other_servers() {
         let tasks: Vec<Task> = (0..count)
             .map(|_| Task::new(rng.between(1, 12), 60, rng.between(1, 60)).expect("in range"))
             .collect();
-        let overruns: Vec<bool> = tasks.iter().map(|_| rng.chance(40)).collect();
+        let overruns: Vec<bool> = tasks.iter().map(|_| rng.percent(40)).collect();
         let releases = rng.releases(&tasks, 200);
         let jobs: Vec<Vec<(Ticks, Ticks)>> = releases
             .iter()
@@ -239,7 +239,7 @@ fn round_robin_agrees_with_other_tools() {
         }
         if set.iter().all(|row| row[5] <= row[4]) {
             played += 1;
-            let mut rng = Rng(played);
+            let mut rng = Rng::seeded(played);
             for _ in 0..rounds() / 300 {
                 let releases = rng.releases(&tasks, 2_000_000);
                 let worst = runlist_machine::worst_responses(&tasks, &runlist, &releases, &mut rng);

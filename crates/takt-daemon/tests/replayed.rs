@@ -18,22 +18,13 @@ use takt_ipc::message::{Hello, Message};
 use takt_ipc::socket::Connection;
 use takt_ipc::{Reply, Request, client};
 use takt_os::clock;
+use takt_rng::Rng;
 use takt_trace::Record;
 use takt_trace::export::json::{Entry, Reader};
 use takt_trace::replay::{Replay, Replayed};
 
 /// Long enough for any machine; nothing waits this long unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Numbers without a pattern, the same in each run.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-}
 
 struct App {
     sender: Sender,
@@ -42,12 +33,12 @@ struct App {
     granted: Vec<u64>,
 }
 
-/// A loop in made-up time with clients that do as the dice say.
+/// A loop in made-up time with clients that act at random.
 struct Rig {
     engine: Engine,
     office: Office,
     apps: Vec<Option<App>>,
-    dice: Dice,
+    rng: Rng,
     now: Time,
     log: Vec<(Time, Record)>,
 }
@@ -57,24 +48,24 @@ impl Rig {
         let policy = policy::by_name(policy).expect("it exists");
         let (engine, office) = Engine::new(config(), policy).expect("an engine");
         let apps = (0..config().apps_max).map(|_| None).collect();
-        Self { engine, office, apps, dice: Dice(seed), now: Time::from_ms(5_000), log: Vec::new() }
+        Self { engine, office, apps, rng: Rng::seeded(seed), now: Time::from_ms(5_000), log: Vec::new() }
     }
 
     fn params(&mut self, slot: usize) -> AppParams {
         AppParams {
             // Sometimes taken already, which the core refuses.
-            priority: Priority(u32::try_from(slot).expect("small") + 10 * u32::from(self.dice.roll(8) > 0)),
-            stride: Stride::new(1 + u32::try_from(self.dice.roll(3)).expect("small")).expect("in range"),
-            etpf: Span::from_us(self.dice.roll(3) * 1_500),
+            priority: Priority(u32::try_from(slot).expect("small") + 10 * u32::from(self.rng.below(8) > 0)),
+            stride: Stride::new(1 + self.rng.below(3)).expect("in range"),
+            etpf: Span::from_us(self.rng.between(0, 2) * 1_500),
             clock: takt_core::Clock::default(),
             service: Service::default(),
         }
     }
 
     fn step(&mut self) {
-        let slot = usize::try_from(self.dice.roll(self.apps.len() as u64)).expect("small");
+        let slot = self.rng.index(self.apps.len());
         let app = AppId(u32::try_from(slot).expect("small"));
-        let what = self.dice.roll(100);
+        let what = self.rng.between(0, 99);
         match (&mut self.apps[slot], what) {
             (None, _) => self.join(slot),
             (Some(_), 0) => self.order(Order::Leave { app }),
@@ -83,20 +74,20 @@ impl Rig {
                 self.order(Order::Change { app, params });
             }
             (Some(_), 4) => {
-                let name = policy::NAMES[usize::try_from(self.dice.roll(10)).expect("small")];
+                let name = policy::NAMES[self.rng.index(10)];
                 self.order(Order::Policy(policy::by_name(name).expect("it exists")));
             }
             (Some(_), 5) => {
-                let focus = (self.dice.roll(2) == 0).then_some(app);
+                let focus = (self.rng.between(0, 1) == 0).then_some(app);
                 self.order(Order::Focus(focus));
             }
             (Some(_), 6) => {
                 let mut adjustable = config().adjustable();
-                adjustable.mpcg = 1 + u32::try_from(self.dice.roll(5)).expect("small");
-                adjustable.margins.completion_upper = Span::from_us(self.dice.roll(500));
-                adjustable.margins.fixed = Span::from_us(self.dice.roll(200));
-                adjustable.blocking = Span::from_us(self.dice.roll(2_000));
-                adjustable.stretch = Span::from_us(self.dice.roll(3_000));
+                adjustable.mpcg = 1 + self.rng.below(5);
+                adjustable.margins.completion_upper = Span::from_us(self.rng.between(0, 499));
+                adjustable.margins.fixed = Span::from_us(self.rng.between(0, 199));
+                adjustable.blocking = Span::from_us(self.rng.between(0, 1_999));
+                adjustable.stretch = Span::from_us(self.rng.between(0, 2_999));
                 self.order(Order::Adjust(adjustable));
             }
             (Some(app), 7) => {
@@ -110,22 +101,22 @@ impl Rig {
                 app.sender.send(&lie).ok();
             }
             (Some(app), 8..55) => {
-                let kind = if self.dice.roll(4) == 0 { GroupKind::Swap } else { GroupKind::Draw };
-                let estimate = Estimate::new(Span::from_us(50 + self.dice.roll(2_000)));
+                let kind = if self.rng.between(0, 3) == 0 { GroupKind::Swap } else { GroupKind::Draw };
+                let estimate = Estimate::new(Span::from_us(50 + self.rng.between(0, 1_999)));
                 let group = GroupId(app.next);
                 app.next += 1;
                 app.sender.send(&Request::Submit { group, kind, estimate }).ok();
             }
             (Some(app), _) => {
                 if let Some(group) = app.granted.pop() {
-                    let cost = Span::from_us(self.dice.roll(1_500));
+                    let cost = Span::from_us(self.rng.between(0, 1_499));
                     let request =
                         Request::Complete { group: GroupId(group), finished: self.now, cost, frames: 0 };
                     app.sender.send(&request).ok();
                 }
             }
         }
-        if self.dice.roll(3) > 0 {
+        if self.rng.between(0, 2) > 0 {
             self.turn();
         }
     }
@@ -146,7 +137,7 @@ impl Rig {
 
     fn turn(&mut self) {
         // Mostly soon, now and then after a time-out.
-        let wait = if self.dice.roll(300) == 0 { 700_000 } else { self.dice.roll(900) };
+        let wait = if self.rng.between(0, 299) == 0 { 700_000 } else { self.rng.between(0, 899) };
         self.now += Span::from_us(wait);
         self.engine.turn(self.now, |_| {});
         while let Ok(note) = self.office.notes.pop() {

@@ -19,6 +19,7 @@ mod scenes;
 use takt_gl_oracle::{Canvas, Driver};
 use takt_predict::fragments::raster::{DepthTest, Raster};
 use takt_predict::fragments::{Cull, RasterState, Rect};
+use takt_rng::Rng;
 
 /// The driver, or a loud word that there is none.
 fn driver() -> Option<Driver> {
@@ -34,13 +35,12 @@ fn driver() -> Option<Driver> {
     }
 }
 
-struct Random(u64);
+struct Random(Rng);
 
 impl Random {
     /// Between −1 and 1.
     fn float(&mut self) -> f32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        f32::from(u16::try_from(self.0 >> 48).unwrap()) / 32_768.0 - 1.0
+        f32::from(u16::try_from(self.0.next_u64() >> 48).unwrap()) / 32_768.0 - 1.0
     }
 
     /// Anywhere around and within what is visible, also behind the viewer.
@@ -72,7 +72,7 @@ fn sum(pixels: &[u8]) -> u64 {
 #[test]
 fn random_triangles_have_the_driver_s_fragments() {
     let Some(driver) = driver() else { return };
-    let mut random = Random(11);
+    let mut random = Random(Rng::seeded(11));
     let viewport = Rect { x: -10, y: 7, width: 110, height: 60 };
     let scissor = Some(Rect { x: 5, y: 3, width: 50, height: 80 });
     let whole = RasterState::new(96, 64);

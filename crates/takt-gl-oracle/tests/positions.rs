@@ -13,6 +13,7 @@ use takt_predict::glsl::{
     AttributeArray, AttributeData, Base, Draw, NotEvaluable, Options, PositionSlice, Scalar, Scratch, Shader,
     Stage, UniformData, UniformValues, VertexIds, analyse,
 };
+use takt_rng::Rng;
 
 /// Positions may differ by this much of the largest component.
 const TOLERANCE: f32 = 1e-4;
@@ -33,23 +34,11 @@ fn driver() -> Option<Driver> {
     }
 }
 
-/// A small generator; a seed repeats a failure.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// Between -2 and 2, with all the bits a float has, so that rounding shows.
-    fn float(&mut self) -> f32 {
-        let steps =
-            [self.next() >> 52, self.next() >> 52].map(|bits| f32::from(u16::try_from(bits).unwrap()));
-        (steps[0] + steps[1] / 4096.0) / 1024.0 - 2.0
-    }
+/// Between -2 and 2, with all the bits a float has, so that rounding shows.
+fn float(rng: &mut Rng) -> f32 {
+    let steps =
+        [rng.next_u64() >> 52, rng.next_u64() >> 52].map(|bits| f32::from(u16::try_from(bits).unwrap()));
+    (steps[0] + steps[1] / 4096.0) / 1024.0 - 2.0
 }
 
 fn vertex_shader(text: &str) -> Shader {
@@ -57,18 +46,18 @@ fn vertex_shader(text: &str) -> Shader {
 }
 
 /// Sets all uniforms at random, for the driver and for the slice.
-fn uniforms(shader: &Shader, random: &mut Random) -> (UniformValues, Vec<Uniform>) {
+fn uniforms(shader: &Shader, rng: &mut Rng) -> (UniformValues, Vec<Uniform>) {
     let mut values = UniformValues::new(&shader.interface);
     let mut all = Vec::new();
     for uniform in &shader.interface.uniforms {
         let Base::Number { scalar, columns, rows } = uniform.ty.base else { continue };
         let count = usize::try_from(uniform.words).unwrap();
         let value = if scalar == Scalar::Float {
-            let data: Vec<f32> = (0..count).map(|_| random.float()).collect();
+            let data: Vec<f32> = (0..count).map(|_| float(rng)).collect();
             values.set(uniform, 0, UniformData::Floats(&data));
             Value::Floats(data)
         } else {
-            let data: Vec<i32> = (0..count).map(|_| i32::try_from(random.next() % 7).unwrap()).collect();
+            let data: Vec<i32> = (0..count).map(|_| i32::try_from(rng.below(7)).unwrap()).collect();
             values.set(uniform, 0, UniformData::Ints(&data));
             Value::Ints(data)
         };
@@ -77,23 +66,23 @@ fn uniforms(shader: &Shader, random: &mut Random) -> (UniformValues, Vec<Uniform
     (values, all)
 }
 
-fn attributes(slice: &PositionSlice, random: &mut Random) -> Vec<Attribute> {
+fn attributes(slice: &PositionSlice, rng: &mut Rng) -> Vec<Attribute> {
     let attributes = slice.attributes().iter().map(|attribute| Attribute {
         name: attribute.name.clone(),
         column: attribute.column,
         components: u8::try_from(attribute.components).unwrap(),
-        data: (0..VERTICES * attribute.components as usize).map(|_| random.float()).collect(),
+        data: (0..VERTICES * attribute.components as usize).map(|_| float(rng)).collect(),
     });
     attributes.collect()
 }
 
 /// Compares one shader for one seed; the largest relative difference.
 fn compare(driver: &Driver, name: &str, text: &str, seed: u64, tolerance: f32) -> f32 {
-    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let rng = &mut Rng::new(seed, 0);
     let shader = vertex_shader(text);
     let slice = shader.position.as_ref().unwrap().slice.as_ref().unwrap();
-    let (values, uniforms) = uniforms(&shader, &mut random);
-    let attributes = attributes(slice, &mut random);
+    let (values, uniforms) = uniforms(&shader, rng);
+    let attributes = attributes(slice, rng);
     let arrays: Vec<AttributeArray<'_>> = attributes
         .iter()
         .map(|attribute| AttributeArray {

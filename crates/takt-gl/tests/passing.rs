@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use proptest::prelude::*;
 use takt_gl::entry::{self, COUNT, Id, NAMES, Ptr, kind};
 use takt_gl::{guard, measure, settings};
+use takt_rng::Rng;
 
 /// What Takt may ask for itself.
 const OWN: &[Id] = &[
@@ -48,20 +49,6 @@ thread_local! {
     static ASKED: RefCell<Option<Vec<Asked>>> = const { RefCell::new(None) };
 }
 
-/// Random numbers that a seed repeats.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
-        self.0 >> 20
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[usize::try_from(self.roll()).unwrap_or(0) % from.len()]
-    }
-}
-
 /// Whatever pointers lead to: enough for the largest count that is called with, and all zero.
 static MEMORY: [u64; 8192] = [0; 8192];
 static TEXT: &[u8] = b"EGL_KHR_fence_sync of nothing\0";
@@ -76,14 +63,14 @@ trait Value: Copy {
     /// Whether it leads to memory.
     const POINTS: bool = false;
     /// As a program might give it; without bounds only where no memory depends on it.
-    fn rolled(dice: &mut Dice, bounded: bool) -> Self;
+    fn rolled(rng: &mut Rng, bounded: bool) -> Self;
     /// As the driver might answer.
     fn answered(id: Id, roll: u64) -> Self;
     fn bits(self) -> u64;
 }
 
 impl Value for () {
-    fn rolled(_dice: &mut Dice, _bounded: bool) {}
+    fn rolled(_dice: &mut Rng, _bounded: bool) {}
     fn answered(_id: Id, _roll: u64) {}
     fn bits(self) -> u64 {
         0
@@ -92,8 +79,8 @@ impl Value for () {
 
 impl Value for Ptr {
     const POINTS: bool = true;
-    fn rolled(dice: &mut Dice, _bounded: bool) -> Self {
-        if dice.roll().is_multiple_of(4) { std::ptr::null_mut() } else { handle(dice.roll()) }
+    fn rolled(rng: &mut Rng, _bounded: bool) -> Self {
+        if rng.next_u64().is_multiple_of(4) { std::ptr::null_mut() } else { handle(rng.next_u64()) }
     }
     fn answered(id: Id, roll: u64) -> Self {
         match id {
@@ -138,9 +125,9 @@ const NUMBERS: [u32; 24] = [
 macro_rules! numbers {
     ($($ty:ty: $bits:expr, $rolled:expr, $answered:expr;)*) => { $(
         impl Value for $ty {
-            fn rolled(dice: &mut Dice, bounded: bool) -> Self {
-                let rolled: fn(&mut Dice, bool) -> $ty = $rolled;
-                rolled(dice, bounded)
+            fn rolled(rng: &mut Rng, bounded: bool) -> Self {
+                let rolled: fn(&mut Rng, bool) -> $ty = $rolled;
+                rolled(rng, bounded)
             }
             fn answered(id: Id, roll: u64) -> Self {
                 let answered: fn(Id, u64) -> $ty = $answered;
@@ -154,17 +141,17 @@ macro_rules! numbers {
     )* };
 }
 
-fn small(dice: &mut Dice) -> u8 {
-    u8::try_from(dice.roll() % 40).unwrap_or(0)
+fn small(rng: &mut Rng) -> u8 {
+    u8::try_from(rng.next_u64() % 40).unwrap_or(0)
 }
 
-fn integer(dice: &mut Dice, bounded: bool) -> i32 {
-    match dice.roll() % 8 {
+fn integer(rng: &mut Rng, bounded: bool) -> i32 {
+    match rng.next_u64() % 8 {
         0 => -1,
         1 => i32::MIN,
         2 if !bounded => i32::MAX,
-        3 if !bounded => dice.pick(&NUMBERS).cast_signed(),
-        _ => i32::from(small(dice)),
+        3 if !bounded => NUMBERS[rng.index(NUMBERS.len())].cast_signed(),
+        _ => i32::from(small(rng)),
     }
 }
 
@@ -181,15 +168,15 @@ fn answer(id: Id, roll: u64) -> u32 {
 }
 
 numbers! {
-    u8: u64::from, |dice, _| small(dice) % 2, |_, roll| u8::from(roll.is_multiple_of(2));
-    i16: |value| value.cast_unsigned().into(), |dice, _| small(dice).into(), |_, _| 0;
-    u32: u64::from, |dice, _| dice.pick(&NUMBERS), answer;
+    u8: u64::from, |rng, _| small(rng) % 2, |_, roll| u8::from(roll.is_multiple_of(2));
+    i16: |value| value.cast_unsigned().into(), |rng, _| small(rng).into(), |_, _| 0;
+    u32: u64::from, |rng, _| NUMBERS[rng.index(NUMBERS.len())], answer;
     i32: |value| value.cast_unsigned().into(), integer, code;
-    u64: |value| value, |dice, _| dice.roll(), |_, roll| roll;
-    i64: i64::cast_unsigned, |dice, _| small(dice).into(), |_, _| 0;
-    isize: |value| value.cast_unsigned() as u64, |dice, _| isize::from(small(dice)) * 64 - 64, |_, _| 0;
-    f32: |value| value.to_bits().into(), |dice, _| f32::from_bits(dice.pick(&NUMBERS)), |_, _| 0.0;
-    f64: f64::to_bits, |dice, _| small(dice).into(), |_, _| 0.0;
+    u64: |value| value, |rng, _| rng.next_u64(), |_, roll| roll;
+    i64: i64::cast_unsigned, |rng, _| small(rng).into(), |_, _| 0;
+    isize: |value| value.cast_unsigned() as u64, |rng, _| isize::from(small(rng)) * 64 - 64, |_, _| 0;
+    f32: |value| value.to_bits().into(), |rng, _| f32::from_bits(NUMBERS[rng.index(NUMBERS.len())]), |_, _| 0.0;
+    f64: f64::to_bits, |rng, _| small(rng).into(), |_, _| 0.0;
 }
 
 /// The driver is asked.
@@ -197,7 +184,7 @@ fn asked<R: Value>(id: Id, arguments: Vec<u64>) -> R {
     ASKED.with_borrow_mut(|asked| {
         let before = asked.as_ref().map_or(0, Vec::len) as u64;
         let mix = |sum: u64, argument: &u64| sum.wrapping_mul(31) ^ argument;
-        let answer = R::answered(id, Dice(arguments.iter().fold(before, mix)).roll());
+        let answer = R::answered(id, Rng::seeded(arguments.iter().fold(before, mix)).next_u64());
         if let Some(asked) = asked {
             asked.push(Asked { id, arguments, answer: answer.bits() });
         }
@@ -223,12 +210,12 @@ macro_rules! driver {
         }
 
         /// Calls what a program got for a name; says with which arguments, and what came back.
-        fn call(id: Id, got: Ptr, dice: &mut Dice) -> (Vec<u64>, u64) {
+        fn call(id: Id, got: Ptr, rng: &mut Rng) -> (Vec<u64>, u64) {
             match id {
                 $(Id::$name => {
                     let bounded = false $(|| <$ty as Value>::POINTS)*;
-                    $(let $arg = <$ty as Value>::rolled(dice, bounded);)*
-                    let _unused_without_arguments = (&dice, bounded);
+                    $(let $arg = <$ty as Value>::rolled(rng, bounded);)*
+                    let _unused_without_arguments = (&rng, bounded);
                     // SAFETY: what a program gets for a name has the signature of the name.
                     let call: kind::$name = unsafe { std::mem::transmute(got) };
                     // SAFETY: pointers lead to as much memory as the bounds of counts demand.
@@ -303,7 +290,7 @@ fn steps(count: usize) -> impl Strategy<Value = Vec<Step>> {
 fn play(step: Step, hooks: &[(Id, usize)]) -> Result<usize, String> {
     let (id, got) = hooks[step.which % hooks.len()];
     ASKED.set(Some(Vec::new()));
-    let (arguments, answer) = call(id, got as Ptr, &mut Dice(step.seed));
+    let (arguments, answer) = call(id, got as Ptr, &mut Rng::seeded(step.seed));
     let asked = ASKED.take().unwrap_or_default();
     let handed_on: Vec<&Asked> = asked.iter().filter(|asked| asked.id == id).collect();
     let [handed_on] = handed_on.as_slice() else {
@@ -385,9 +372,9 @@ static ALLOCATOR: Counting = Counting;
 #[test]
 fn the_same_calls_again_take_no_more_memory() {
     let (_turn, hooks) = (turn(), hooks());
-    let mut dice = Dice(3);
+    let mut rng = Rng::seeded(3);
     let steps: Vec<Step> = (0..1000)
-        .map(|_| Step::new(false, u16::try_from(dice.roll() >> 24 & 0xFFFF).unwrap_or(0), dice.roll()))
+        .map(|_| Step::new(false, u16::try_from(rng.next_u64() >> 24 & 0xFFFF).unwrap_or(0), rng.next_u64()))
         .collect();
     let mut fences = 0;
     let mut in_use = |rounds: usize| {

@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use takt_predict::mars::{Options, Samples, Trained, encode, train};
+use takt_rng::Rng;
 
 const PASSES: usize = 200;
 
@@ -48,11 +49,8 @@ fn report(out: &mut impl std::io::Write, trained: &Trained) -> std::io::Result<(
 
 /// Costs that bend in some features, with a product and noise; most features do not matter.
 fn costs(rows: usize, variables: usize) -> (Vec<f64>, Vec<f64>) {
-    let mut state = 42_u64;
-    let mut random = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as f64 / (1_u64 << 31) as f64
-    };
+    let mut rng = Rng::seeded(42);
+    let mut random = move || rng.unit();
     let features: Vec<f64> = (0..rows * variables).map(|_| random()).collect();
     let cost = |row: &[f64]| {
         let at = |variable: usize| row[variable % variables];

@@ -4,13 +4,14 @@ mod imagined;
 
 use std::sync::LazyLock;
 
-use imagined::{Random, app, cost, training_set};
+use imagined::{app, cost, training_set};
 use proptest::prelude::*;
 use takt_predict::cost::{FragmentState, ProgramId, ShaderContext, ShaderCost, TextureSize};
 use takt_predict::shaders::{
     FileError, MarsShaders, ProgramFeatures, ShaderModels, Submodel, TrainingSet, cross_validate, decode,
     encode, train,
 };
+use takt_rng::Rng;
 
 static MODELS: LazyLock<ShaderModels> = LazyLock::new(|| {
     let (models, _) = train("imagined", "1.0", &training_set(400)).expect("there are enough runs");
@@ -20,14 +21,14 @@ static MODELS: LazyLock<ShaderModels> = LazyLock::new(|| {
 #[test]
 fn unseen_programs_are_predicted() {
     let mut shaders = MarsShaders::new(MODELS.clone(), 512);
-    let mut random = Random(77);
+    let mut rng = Rng::seeded(77);
     let (mut sum, mut worst, mut count) = (0.0, 0.0, 0.0);
     for number in 0..200 {
-        let features = app(&mut random);
+        let features = app(&mut rng);
         let program = ProgramId(number);
         shaders.insert(program, &features);
-        let state = FragmentState { depth: random.below(2) == 0, blend: random.below(2) == 0 };
-        let size = TextureSize { width: 1 << random.below(12), height: 1 << random.below(12) };
+        let state = FragmentState { depth: rng.below(2) == 0, blend: rng.below(2) == 0 };
+        let size = TextureSize { width: 1 << rng.below(12), height: 1 << rng.below(12) };
         let context = ShaderContext { program, state, textures: &[size] };
         let rates = shaders.rates(&context).expect("it was inserted");
         let truth = cost(&features, state, size);
@@ -58,8 +59,8 @@ fn cross_validation_tells_how_good_models_are() {
 #[test]
 fn the_texture_and_the_state_matter() {
     let mut shaders = MarsShaders::new(MODELS.clone(), 8);
-    let mut random = Random(5);
-    let features = std::iter::repeat_with(|| app(&mut random)).find(|one| one.fragment.lookups() > 1.0);
+    let mut rng = Rng::seeded(5);
+    let features = std::iter::repeat_with(|| app(&mut rng)).find(|one| one.fragment.lookups() > 1.0);
     let program = ProgramId(3);
     shaders.insert(program, &features.expect("one of four has lookups"));
     let fragment = |state, side| {
@@ -76,7 +77,7 @@ fn the_texture_and_the_state_matter() {
 #[test]
 fn known_programs_take_no_memory() {
     let mut shaders = MarsShaders::new(MODELS.clone(), 8);
-    shaders.insert(ProgramId(1), &app(&mut Random(9)));
+    shaders.insert(ProgramId(1), &app(&mut Rng::seeded(9)));
     let textures = [TextureSize { width: 512, height: 256 }; 2];
     let context =
         ShaderContext { program: ProgramId(1), state: FragmentState::default(), textures: &textures };

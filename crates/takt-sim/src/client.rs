@@ -263,18 +263,18 @@ impl<'a> Client<'a> {
         let (gpu_permille, groups_permille) =
             phase.map_or((1000, 1000), |phase| (phase.gpu_permille, phase.groups_permille));
         let scaled = |cost: Span| if gpu_permille == 1000 { cost } else { cost.scaled(gpu_permille, 1000) };
-        let delay = self.rng.span(self.spec.submit_delay);
-        let cpu = self.rng.span(phase.and_then(|phase| phase.cpu).unwrap_or(self.spec.cpu));
+        let delay = self.spec.submit_delay.draw(&mut self.rng);
+        let cpu = phase.and_then(|phase| phase.cpu).unwrap_or(self.spec.cpu).draw(&mut self.rng);
         for (place, part) in parts.iter().enumerate() {
             let drawn = self.rng.between(part.count.0.into(), part.count.1.into());
             let count =
                 if groups_permille == 1000 { drawn } else { drawn * u64::from(groups_permille) / 1000 };
             for _ in 0..count {
-                let (size, cost) = self.rng.cost(&part.cost);
+                let (size, cost) = part.cost.draw(&mut self.rng);
                 self.plan(part.kind, scaled(cost), look(place, size));
             }
         }
-        let (size, cost) = self.rng.cost(swap);
+        let (size, cost) = swap.draw(&mut self.rng);
         self.plan(GroupKind::Swap, scaled(cost), look(parts.len(), size));
         // The CPU time is spent evenly: before each group comes its share.
         let groups = self.plan.len() as u64;
@@ -284,7 +284,7 @@ impl<'a> Client<'a> {
     }
 
     fn replay_frame(&mut self, groups: &[RecordedGroup]) {
-        let mut after = self.rng.span(self.spec.submit_delay);
+        let mut after = self.spec.submit_delay.draw(&mut self.rng);
         for place in 0..groups.len() {
             let Some(group) = groups.get(self.recorded) else {
                 return;

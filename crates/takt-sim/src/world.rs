@@ -319,7 +319,7 @@ impl<'a, O: Observer> World<'a, O> {
         if self.scenario.gpu.divisible.is_some() {
             self.set_channel(app.index());
         }
-        let delay = self.rng.span(self.scenario.gpu.dispatch_delay);
+        let delay = self.scenario.gpu.dispatch_delay.draw(&mut self.rng);
         self.gpu.dispatch(self.now + delay + make, Job { app, group, cost });
         self.next[GPU] = self.gpu.next_at();
     }
@@ -407,7 +407,7 @@ impl<'a, O: Observer> World<'a, O> {
         if self.rng.chance(spec.lost_completion_ppm) {
             return;
         }
-        let arrives = polled(self.now + self.rng.span(spec.completion_delay), spec.completion_poll);
+        let arrives = polled(self.now + spec.completion_delay.draw(&mut self.rng), spec.completion_poll);
         // Where apps have turns, each tells of its own groups; else one end is seen after the other.
         let apart = spec.is_time_shared();
         let notice = Notice { app: job.app, group: job.group, finished: self.now, cost, switched };

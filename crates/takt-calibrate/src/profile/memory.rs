@@ -8,7 +8,7 @@ use super::targets::Target;
 use crate::Problem;
 use crate::bench::Bench;
 use crate::fit::{self, Point};
-use crate::random::Random;
+use crate::random;
 use crate::sys::gl::{FRAMEBUFFER, Gl, TEXTURE_2D};
 
 fn bytes(side: u32) -> f64 {
@@ -53,7 +53,7 @@ impl Lab<'_> {
 
     fn noise(&self) -> Vec<u8> {
         let side = self.sides().last().copied().unwrap_or(1) as usize;
-        Random(1).bytes(side * side * 4)
+        random::noise(1, side * side * 4)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
+use takt_rng::Rng;
 
 /// A GPU that is made up.
 #[derive(Clone, Copy)]
@@ -77,10 +78,9 @@ fn played_turns(mut processes: Processes, made: Made, switch_ns: u64) -> [Vec<Dr
 }
 
 fn seen_late(mut draws: Vec<Draw>, late_ns: u64) -> Vec<Draw> {
-    let (mut state, mut last_ns) = (draws.len() as u64, 0);
+    let (mut rng, mut last_ns) = (Rng::seeded(draws.len() as u64), 0);
     for draw in &mut draws {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let late = if late_ns == 0 { 0 } else { (state >> 33) % late_ns };
+        let late = rng.between(0, late_ns.saturating_sub(1));
         draw.done_ns = (draw.done_ns + late).max(last_ns);
         last_ns = draw.done_ns;
     }

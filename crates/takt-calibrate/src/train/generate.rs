@@ -2,9 +2,9 @@
 
 use takt_predict::cost::{FragmentState, TextureSize};
 use takt_predict::shaders::Submodel;
+use takt_rng::Rng;
 
 use super::statements::{LOOKUP, STATEMENTS};
-use crate::random::Random;
 
 /// A program and how it is drawn.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,8 +35,7 @@ const LOOKUPS_MAX: u32 = 4;
 
 /// The program of a job.
 pub(super) fn generate(submodel: Submodel, seed: u64, number: usize) -> Generated {
-    let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ number as u64);
-    let random = &mut random;
+    let random = &mut Rng::new(seed, number as u64);
     // The first attribute is always there: positions depend on it.
     let attributes: Vec<u32> = (0..=random.below(VARIABLES_MAX)).map(|_| 1 + random.below(4)).collect();
     let varyings: Vec<u32> = (0..random.below(VARIABLES_MAX + 1)).map(|_| 1 + random.below(4)).collect();
@@ -68,17 +67,18 @@ pub(super) fn generate(submodel: Submodel, seed: u64, number: usize) -> Generate
     }
 }
 
-fn side(random: &mut Random) -> u32 {
+fn side(random: &mut Rng) -> u32 {
     1 << random.below(TEXTURE_MAX_LOG + 1)
 }
 
 /// Statements from a few families, so that programs differ in more than their length.
-fn code(random: &mut Random, lookups: bool) -> String {
-    let families: Vec<&[&str]> = (0..=random.below(4)).map(|_| *random.pick(&STATEMENTS)).collect();
+fn code(random: &mut Rng, lookups: bool) -> String {
+    let families: Vec<&[&str]> =
+        (0..=random.below(4)).map(|_| STATEMENTS[random.index(STATEMENTS.len())]).collect();
     let mut lines: Vec<&str> = Vec::new();
     for _ in 0..=random.below(STATEMENTS_MAX) {
-        let family = *random.pick(&families);
-        lines.push(*random.pick(family));
+        let family = families[random.index(families.len())];
+        lines.push(family[random.index(family.len())]);
     }
     if lookups && random.below(2) == 0 {
         for _ in 0..=random.below(LOOKUPS_MAX) {

@@ -10,7 +10,7 @@ use super::Plan;
 use super::generate::{Generated, VARIABLES_MAX};
 use crate::Problem;
 use crate::bench::{Bench, Effort};
-use crate::random::Random;
+use crate::random;
 use crate::sys::gl::{
     COLOR_BUFFER_BIT, DEPTH_BUFFER_BIT, Gl, MAX_TEXTURE_SIZE, MAX_VARYING_VECTORS, MAX_VERTEX_ATTRIBS,
     TEXTURE_2D, TRIANGLE_STRIP, TRIANGLES, Vertices,
@@ -157,7 +157,7 @@ fn texture(gl: &Gl, width: u32, height: u32) -> u32 {
     gl.bind_texture(TEXTURE_2D, texture);
     gl.linear_lookup(true);
     let noise =
-        Random(u64::from(width) << 32 | u64::from(height)).bytes(width as usize * height as usize * 4);
+        random::noise(u64::from(width) << 32 | u64::from(height), width as usize * height as usize * 4);
     gl.upload(width, height, Some(&noise));
     texture
 }

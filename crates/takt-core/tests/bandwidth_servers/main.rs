@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use machine::{App, Job, play};
 use schedules::cbs::{Kind, worst_responses};
-use schedules::{Rng, rounds};
+use schedules::{Draw, Rng, rounds};
 use takt_core::Span;
 use takt_core::analysis::cbs::{Server, admits, response_bound};
 use takt_core::analysis::task::{Task, Ticks};
@@ -84,7 +84,7 @@ impl Case {
         }
         let task = |rng: &mut Rng| Task::new(rng.between(1, 12), 60, rng.between(1, 60)).expect("in range");
         let tasks: Vec<Task> = (0..count).map(|_| task(rng)).collect();
-        let overruns: Vec<bool> = tasks.iter().map(|_| rng.chance(40)).collect();
+        let overruns: Vec<bool> = tasks.iter().map(|_| rng.percent(40)).collect();
         let releases = rng.releases(&tasks, 200);
         let jobs = releases.iter().zip(tasks.iter().zip(&overruns)).map(|(times, (task, overruns))| {
             let most = if *overruns { 5 * task.wcet() } else { task.wcet() };
@@ -107,7 +107,7 @@ impl Case {
 const KINDS: [(Exhaustion, Kind); 2] = [(Exhaustion::Soft, Kind::Soft), (Exhaustion::Hard, Kind::Hard)];
 
 fn cases(seed: u64, mut visit: impl FnMut(&Case, &mut Rng)) {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::seeded(seed);
     let mut left = rounds();
     while left > 0 {
         if let Some(case) = Case::draw(&mut rng) {

@@ -91,8 +91,8 @@ impl Gpu {
     ) {
         self.over = self.over_with(now, length);
         let inflated = self.delays.inflated(length);
-        let left = if rng.chance(85) { inflated } else { rng.between(1, inflated) };
-        let arrives = now + if rng.chance(80) { self.delays.dispatch } else { 0 };
+        let left = if rng.percent(85) { inflated } else { rng.between(1, inflated) };
+        let arrives = now + if rng.percent(80) { self.delays.dispatch } else { 0 };
         self.groups.push(Running { owner, due, arrives, inflated, left, ended: None });
     }
 

@@ -27,8 +27,8 @@ impl Machine {
         let phases = [0, rng.between(0, 40), rng.between(0, 40)];
         let states = apps.iter().map(|app| State::new(app.clone(), &phases, &costs, rng)).collect();
         let gpu = Gpu::new(costs.delays, picks);
-        let best_effort = [0, 5, 30, 100][rng.index(0, 3)];
-        let longest = [2, 8, 40][rng.index(0, 2)];
+        let best_effort = [0, 5, 30, 100][rng.index(4)];
+        let longest = [2, 8, 40][rng.index(3)];
         Self { states, costs, gpu, best_effort, longest }
     }
 
@@ -57,7 +57,7 @@ impl Machine {
         let state = &mut self.states[index];
         let app = &state.app;
         if app.server {
-            let pause = if rng.chance(50) { rng.between(1, 5) } else { rng.between(1, 2 * app.period) };
+            let pause = if rng.percent(50) { rng.between(1, 5) } else { rng.between(1, 2 * app.period) };
             state.next = now + pause;
             if state.server.backlog.len() < 12 {
                 state.job_arrives(now, rng);
@@ -65,9 +65,9 @@ impl Machine {
             return;
         }
         let counts = state.counts.max(now);
-        let skip = app.display.is_some() && rng.chance(10);
+        let skip = app.display.is_some() && rng.percent(10);
         if !skip {
-            let late = if rng.chance(50) { app.jitter } else { rng.between(0, app.jitter) };
+            let late = if rng.percent(50) { app.jitter } else { rng.between(0, app.jitter) };
             let gap = app.gap.map(|(before, length)| (app.groups.len() - before, length));
             state.frames.push_back(Frame {
                 id: state.begun,
@@ -81,8 +81,8 @@ impl Machine {
             state.begun += 1;
         }
         state.counts = counts + app.period;
-        let early = app.display.is_none() && state.frames.len() < 3 && rng.chance(10);
-        let paused = app.display.is_none() && rng.chance(20);
+        let early = app.display.is_none() && state.frames.len() < 3 && rng.percent(10);
+        let paused = app.display.is_none() && rng.percent(20);
         state.next = match () {
             () if early => rng.between(now + 1, state.counts.max(now + 1)),
             () if paused => state.counts + rng.between(1, app.period),
@@ -103,11 +103,11 @@ impl Machine {
             self.dispatch(index, due, length, now, rng);
             return true;
         }
-        if !self.gpu.has_place(false) || !rng.chance(self.best_effort) {
+        if !self.gpu.has_place(false) || !rng.percent(self.best_effort) {
             return false;
         }
         let wanted = rng.between(1, self.longest);
-        let length = if rng.chance(50) { Some(wanted) } else { None };
+        let length = if rng.percent(50) { Some(wanted) } else { None };
         let fits = |length: &u64| self.passes(now, *length, None);
         let found = match length {
             Some(length) => Some(length).filter(fits),

@@ -9,6 +9,8 @@ mod machine;
 mod promises;
 mod sets;
 
+use takt_rng::Rng;
+
 use gpu::{Delays, Picks};
 use machine::{Late, Machine};
 use promises::Costs;
@@ -16,27 +18,6 @@ use sets::{App, Charge, Traits};
 
 /// Ticks that each set is played: several of the longest periods.
 const TICKS: u64 = 500;
-
-/// Random numbers (SplitMix64).
-pub(crate) struct Rng(u64);
-
-impl Rng {
-    fn between(&mut self, lo: u64, hi: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        lo + (z ^ (z >> 31)) % (hi - lo + 1)
-    }
-
-    fn index(&mut self, lo: usize, hi: usize) -> usize {
-        usize::try_from(self.between(lo as u64, hi as u64)).expect("small")
-    }
-
-    fn chance(&mut self, percent: u64) -> bool {
-        self.between(1, 100) <= percent
-    }
-}
 
 const EVERYTHING: Traits = Traits { servers: true, gaps: true, jitter: true };
 const PLAIN: Traits = Traits { servers: false, gaps: false, jitter: false };
@@ -59,7 +40,7 @@ fn delays(rng: &mut Rng, attack: &Attack) -> Delays {
         }
         false => none,
     };
-    if !attack.in_order && rng.chance(60) {
+    if !attack.in_order && rng.percent(60) {
         (delays.switch, delays.slice) = (1, rng.between(2, 12));
     }
     delays
@@ -74,7 +55,7 @@ fn play(rng: &mut Rng, attack: &Attack) -> Option<(Late, Vec<App>, Costs)> {
     let late = (0..2).find_map(|_| {
         let picks = match attack.in_order {
             true => Picks::InOrder,
-            false => [Picks::LatestDue, Picks::Together, Picks::Random][rng.index(0, 2)],
+            false => [Picks::LatestDue, Picks::Together, Picks::Random][rng.index(3)],
         };
         Machine::new(&apps, costs, picks, rng).play(TICKS, rng)
     });
@@ -89,7 +70,7 @@ fn rounds() -> u64 {
 #[track_caller]
 fn holds(seed: u64, attack: &Attack) {
     for round in 0..rounds() {
-        let late = play(&mut Rng(seed << 40 | round << 20), attack);
+        let late = play(&mut Rng::seeded(seed << 40 | round << 20), attack);
         assert!(late.is_none(), "round {round}: {late:?}");
     }
 }
@@ -119,6 +100,6 @@ fn nothing_covered_is_late_in_turns_with_delays() {
 fn a_group_that_is_let_in_too_late_leaves_the_gpu_empty() {
     let charge = |delays: &Delays| Charge { lead: 0, ..Charge::usual(delays) };
     let attack = Attack { in_order: false, delayed: true, traits: PLAIN, charge };
-    let late = (0..1_500).filter(|round| play(&mut Rng(round << 20), &attack).is_some());
+    let late = (0..1_500).filter(|round| play(&mut Rng::seeded(round << 20), &attack).is_some());
     assert!(late.count() > 0);
 }

@@ -99,7 +99,7 @@ impl State {
             Some((display, stride)) => {
                 phases[display as usize] + rng.between(0, stride - 1) * (app.period / stride)
             }
-            None if rng.chance(40) => 0,
+            None if rng.percent(40) => 0,
             None => rng.between(0, app.period),
         };
         let server = Server { size: costs.frame(&app), ..Server::default() };
@@ -183,7 +183,7 @@ impl State {
             self.server.deadline = now + self.app.period;
         }
         for _ in 0..rng.between(1, 4) {
-            let length = self.app.groups[rng.index(0, self.app.groups.len() - 1)];
+            let length = self.app.groups[rng.index(self.app.groups.len())];
             self.server.backlog.push_back((length, now));
         }
     }

@@ -96,27 +96,27 @@ pub(crate) struct Traits {
 }
 
 fn app(rng: &mut Rng, displays: &[u64], group_min: u64, traits: Traits) -> App {
-    let count = if rng.chance(40) { 1 } else { rng.between(2, 5) };
+    let count = if rng.percent(40) { 1 } else { rng.between(2, 5) };
     let groups: Vec<u64> = (0..count).map(|_| group_min).collect();
-    let jitter = if traits.jitter && rng.chance(30) { rng.between(1, 6) } else { 0 };
+    let jitter = if traits.jitter && rng.percent(30) { rng.between(1, 6) } else { 0 };
     let plain = App { period: 0, deadline: 0, display: None, server: false, groups, gap: None, jitter };
     let kind = rng.between(0, 9);
     let mut app = if kind < 4 {
         let display = rng.between(0, displays.len() as u64 - 1);
-        let stride = if rng.chance(60) { 1 } else { rng.between(2, 3) };
+        let stride = if rng.percent(60) { 1 } else { rng.between(2, 3) };
         let period = displays[usize::try_from(display).expect("small")];
         let display = Some((u32::try_from(display).expect("small"), stride));
         App { period: period * stride, deadline: period * stride.min(2), display, ..plain }
     } else if kind < 8 || !traits.servers {
         let period = rng.between(15, 90);
-        let deadline = if rng.chance(40) { period } else { rng.between(12, period + 20) };
+        let deadline = if rng.percent(40) { period } else { rng.between(12, period + 20) };
         App { period, deadline, ..plain }
     } else {
         let period = rng.between(15, 60);
         App { period, deadline: period, server: true, jitter: 0, ..plain }
     };
-    if traits.gaps && !app.server && app.groups.len() > 1 && rng.chance(40) {
-        app.gap = Some((rng.index(1, app.groups.len() - 1), rng.between(1, 4)));
+    if traits.gaps && !app.server && app.groups.len() > 1 && rng.percent(40) {
+        app.gap = Some((1 + rng.index(app.groups.len() - 1), rng.between(1, 4)));
     }
     app
 }
@@ -124,7 +124,7 @@ fn app(rng: &mut Rng, displays: &[u64], group_min: u64, traits: Traits) -> App {
 /// One to six apps that are covered, nearly none of which could have more.
 pub(crate) fn set(rng: &mut Rng, gpu: &Gpu, group_min: u64, traits: Traits) -> Option<Vec<App>> {
     let displays = [rng.between(16, 40), rng.between(16, 60), rng.between(20, 40)];
-    let displays = &displays[..rng.index(1, 3)];
+    let displays = &displays[..1 + rng.index(3)];
     let mut apps: Vec<App> = Vec::new();
     for _ in 0..rng.between(1, 6) {
         apps.push(app(rng, displays, group_min, traits));
@@ -143,8 +143,8 @@ pub(crate) fn set(rng: &mut Rng, gpu: &Gpu, group_min: u64, traits: Traits) -> O
 fn grow(rng: &mut Rng, apps: &mut [App], gpu: &Gpu) {
     let mut refused = 0;
     while refused < 12 {
-        let index = rng.index(0, apps.len() - 1);
-        let group = rng.index(0, apps[index].groups.len() - 1);
+        let index = rng.index(apps.len());
+        let group = rng.index(apps[index].groups.len());
         let before = apps[index].groups[group];
         apps[index].groups[group] += rng.between(1, 3);
         if !covered(apps, gpu) {

@@ -5,46 +5,39 @@ pub(crate) mod edf;
 pub(crate) mod runlist;
 
 use takt_core::analysis::task::{Task, Ticks};
+pub(crate) use takt_rng::Rng;
 
 /// How many random sets a test plays.
 pub(crate) fn rounds() -> u64 {
     if std::env::var_os("TAKT_SLOW_TESTS").is_some_and(|value| value == "1") { 100_000 } else { 3_000 }
 }
 
-/// Random numbers (SplitMix64).
-pub(crate) struct Rng(pub(crate) u64);
-
-impl Rng {
-    pub(crate) fn between(&mut self, lo: u64, hi: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        lo + (z ^ (z >> 31)) % (hi - lo + 1)
-    }
-
-    pub(crate) fn chance(&mut self, percent: u64) -> bool {
-        self.between(1, 100) <= percent
-    }
-
+/// Draws task sets and releases.
+pub(crate) trait Draw {
     /// A few tasks with deadlines shorter and longer than their periods. Small numbers make
     /// coincidences likely, and those are where bounds break.
-    pub(crate) fn tasks(&mut self) -> Vec<Task> {
+    fn tasks(&mut self) -> Vec<Task>;
+
+    /// Releases of each task until `horizon`: all together and periodic, or from random offsets,
+    /// or with random gaps as well.
+    fn releases(&mut self, tasks: &[Task], horizon: Ticks) -> Vec<Vec<Ticks>>;
+}
+
+impl Draw for Rng {
+    fn tasks(&mut self) -> Vec<Task> {
         let count = self.between(1, 5);
         let longest = self.between(1, 12);
         let tasks = (0..count).map(|_| {
             let period = self.between(3, 40);
             let wcet = self.between(1, longest.min(period));
             let deadline =
-                if self.chance(20) { self.between(wcet, 3 * period) } else { self.between(wcet, period) };
+                if self.percent(20) { self.between(wcet, 3 * period) } else { self.between(wcet, period) };
             Task::new(wcet, deadline, period).expect("in range")
         });
         tasks.collect()
     }
 
-    /// Releases of each task until `horizon`: all together and periodic, or from random offsets,
-    /// or with random gaps as well.
-    pub(crate) fn releases(&mut self, tasks: &[Task], horizon: Ticks) -> Vec<Vec<Ticks>> {
+    fn releases(&mut self, tasks: &[Task], horizon: Ticks) -> Vec<Vec<Ticks>> {
         let kind = self.between(0, 2);
         let releases = tasks.iter().map(|task| {
             let mut at = if kind == 0 { 0 } else { self.between(0, task.period()) };
@@ -52,7 +45,7 @@ impl Rng {
             while at < horizon {
                 times.push(at);
                 at += task.period();
-                if kind == 2 && self.chance(30) {
+                if kind == 2 && self.percent(30) {
                     at += self.between(1, task.period());
                 }
             }

@@ -155,13 +155,12 @@ mod tests {
         assert!(spread.upper() < 0.5, "{}", spread.upper());
     }
 
-    /// A small generator, so that the distributions below are the same everywhere.
-    struct Random(u64);
+    /// Distributions that are the same everywhere.
+    struct Random(takt_rng::Rng);
 
     impl Random {
         fn uniform(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            (crate::table::mix(self.0) >> 11) as f64 / (1u64 << 53) as f64
+            self.0.unit()
         }
 
         fn normal(&mut self) -> f64 {
@@ -171,8 +170,8 @@ mod tests {
 
     /// Shares of values above the upper and below the lower bound, as bounds were when they came.
     fn shares(mut next: impl FnMut(&mut Random, u32) -> f64, config: &AdaptionConfig) -> [f64; 2] {
-        const SAMPLES: u32 = 20_000;
-        let mut random = Random(7);
+        const SAMPLES: u32 = 100_000;
+        let mut random = Random(takt_rng::Rng::seeded(7));
         let mut spread = Spread::default();
         let mut outside = [0u32; 2];
         for n in 0..SAMPLES {
@@ -219,7 +218,7 @@ mod tests {
     #[test]
     fn bounds_come_back_after_a_bad_time() {
         let config = AdaptionConfig::default();
-        let (mut random, mut spread) = (Random(3), Spread::default());
+        let (mut random, mut spread) = (Random(takt_rng::Rng::seeded(3)), Spread::default());
         for n in 0..6000 {
             let scatter = if n < 1000 { 0.5 } else { 0.02 };
             spread.learn((scatter * random.normal()).exp(), &config);

@@ -144,11 +144,8 @@ mod tests {
 
     #[test]
     fn every_step_removes_the_term_that_costs_least() {
-        let mut state = 1_u64;
-        let mut random = move || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as f64 / (1_u64 << 31) as f64
-        };
+        let mut rng = takt_rng::Rng::seeded(1);
+        let mut random = move || rng.unit();
         let mut columns = vec![vec![1.0; 40]];
         columns.extend((0..7).map(|_| (0..40).map(|_| random()).collect()));
         let y: Vec<f64> = (0..40).map(|i| 3.0 * columns[2][i] - columns[5][i] + 0.1 * random()).collect();

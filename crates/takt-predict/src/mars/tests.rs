@@ -3,6 +3,8 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
+use takt_rng::Rng;
+
 use super::data::Prepared;
 use super::linalg::Basis;
 use super::scan::{Bounds, Lanes, Scan, Spans};
@@ -14,12 +16,11 @@ fn all_knots() -> Options {
 }
 
 /// A generator that is the same everywhere.
-struct Random(u64);
+struct Random(Rng);
 
 impl Random {
     fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as f64 / (1_u64 << 31) as f64
+        self.0.unit()
     }
 
     fn rows(&mut self, rows: usize, variables: usize) -> Vec<f64> {
@@ -57,7 +58,7 @@ fn a_bend_is_found_exactly() {
 
 #[test]
 fn products_are_found_and_noise_is_not() {
-    let mut random = Random(5);
+    let mut random = Random(Rng::seeded(5));
     let features = random.rows(400, 4);
     let y = responses(4, &features, |x| 2.0 + 8.0 * (x[1] - 0.5).max(0.0) * x[2]);
     let y: Vec<f64> = y.iter().map(|value| value + 0.01 * random.next()).collect();
@@ -72,7 +73,7 @@ fn products_are_found_and_noise_is_not() {
 
 #[test]
 fn linear_features_get_no_knots() {
-    let features = Random(9).rows(150, 2);
+    let features = Random(Rng::seeded(9)).rows(150, 2);
     let y = responses(2, &features, |x| (x[0] - 0.4).abs() + x[1] * x[1]);
     let options = Options { linear_only: vec![1], degree: 2, ..all_knots() };
     let trained = fit(2, &features, &y, &options);
@@ -85,7 +86,7 @@ fn linear_features_get_no_knots() {
 
 #[test]
 fn limits_on_size_are_kept() {
-    let features = Random(3).rows(200, 2);
+    let features = Random(Rng::seeded(3)).rows(200, 2);
     let y = responses(2, &features, |x| (9.0 * x[0]).sin() + (7.0 * x[1]).cos());
     let trained = fit(2, &features, &y, &Options { max_terms: Some(11), threshold: 0.0, ..all_knots() });
     assert_eq!(trained.summary.stop, Stop::Terms);
@@ -102,7 +103,7 @@ fn limits_on_size_are_kept() {
 
 #[test]
 fn memory_for_sums_changes_speed_only() {
-    let features = Random(11).rows(120, 3);
+    let features = Random(Rng::seeded(11)).rows(120, 3);
     let y = responses(3, &features, |x| (6.0 * x[0]).sin() * x[1] + (x[2] - 0.3).abs());
     let options = Options { degree: 2, ..all_knots() };
     let with = fit(3, &features, &y, &options);
@@ -113,7 +114,7 @@ fn memory_for_sums_changes_speed_only() {
 
 #[test]
 fn looking_at_few_parents_is_nearly_as_good() {
-    let features = Random(21).rows(200, 3);
+    let features = Random(Rng::seeded(21)).rows(200, 3);
     let y = responses(3, &features, |x| (x[0] - 0.5).max(0.0) * x[1] + 0.3 * x[2]);
     let options = Options { degree: 2, ..all_knots() };
     let fast = Options { fast: Some(Fast { parents: 3, ageing: 1.0 }), ..options.clone() };
@@ -123,7 +124,7 @@ fn looking_at_few_parents_is_nearly_as_good() {
 
 #[test]
 fn units_do_not_matter() {
-    let features = Random(2).rows(150, 2);
+    let features = Random(Rng::seeded(2)).rows(150, 2);
     let y = responses(2, &features, |x| (x[0] - 0.4).abs() * x[1]);
     let scaled: Vec<f64> = features.iter().map(|x| x * 1e-12 + 1e-3).collect();
     let scaled_y: Vec<f64> = y.iter().map(|value| value * 1e20).collect();
@@ -158,7 +159,7 @@ fn slow_best(terms: &[Vec<f64>], parent: &[f64], x: &[f64], y: &[f64]) -> f64 {
 #[test]
 fn the_fast_search_finds_what_the_slow_one_finds() {
     for seed in 0..20 {
-        let mut random = Random(seed);
+        let mut random = Random(Rng::seeded(seed));
         let features = random.rows(30, 2);
         let y: Vec<f64> = features.iter().step_by(2).map(|x| (5.0 * x).sin() + 0.2 * random.next()).collect();
         let samples = Samples::new(2, &features, &y).unwrap();

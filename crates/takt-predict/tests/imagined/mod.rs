@@ -6,20 +6,11 @@
 use takt_predict::cost::{FragmentState, TextureSize};
 use takt_predict::glsl::{Kind, Options, Stage, analyse};
 use takt_predict::shaders::{ProgramFeatures, Run, StageFeatures, TrainingSet};
+use takt_rng::Rng;
 
-/// A small generator, so that everything is the same everywhere.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-
-    /// Around 1, by up to two percent.
-    fn noise(&mut self) -> f64 {
-        0.98 + self.below(4001) as f64 / 100_000.0
-    }
+/// Around 1, by up to two percent.
+fn noise(rng: &mut Rng) -> f64 {
+    0.98 + 0.04 * rng.unit()
 }
 
 fn vertex_aux(stage: &StageFeatures) -> f64 {
@@ -108,47 +99,46 @@ fn program(attributes: &[usize], varyings: &[usize], vertex: &str, fragment: &st
     ProgramFeatures::of(&read(&vertex, Stage::Vertex), &read(&fragment, Stage::Fragment))
 }
 
-fn sizes(random: &mut Random) -> Vec<usize> {
-    (0..=random.below(4)).map(|_| usize::try_from(random.below(4)).expect("small")).collect()
+fn sizes(rng: &mut Rng) -> Vec<usize> {
+    (0..=rng.below(4)).map(|_| rng.index(4)).collect()
 }
 
-fn code(random: &mut Random, lines: u64) -> String {
-    (0..lines).map(|_| EXPRESSIONS[usize::try_from(random.below(12)).expect("small")]).collect()
+fn code(rng: &mut Rng, lines: u32) -> String {
+    (0..lines).map(|_| EXPRESSIONS[rng.index(12)]).collect()
 }
 
 /// A program as apps have them: all kinds of operations and some lookups.
-pub(crate) fn app(random: &mut Random) -> ProgramFeatures {
-    let (vertex_lines, fragment_lines) = (random.below(15), random.below(25));
-    let lookups = "x += texture2D(t, x.xy);".repeat(usize::try_from(random.below(4)).expect("small"));
-    let (attributes, varyings) = (sizes(random), sizes(random));
-    let (vertex, fragment) = (code(random, vertex_lines), code(random, fragment_lines) + &lookups);
+pub(crate) fn app(rng: &mut Rng) -> ProgramFeatures {
+    let (vertex_lines, fragment_lines) = (rng.below(15), rng.below(25));
+    let lookups = "x += texture2D(t, x.xy);".repeat(rng.index(4));
+    let (attributes, varyings) = (sizes(rng), sizes(rng));
+    let (vertex, fragment) = (code(rng, vertex_lines), code(rng, fragment_lines) + &lookups);
     program(&attributes, &varyings, &vertex, &fragment)
 }
 
 /// Runs of generated programs, about `programs` of each kind.
 pub(crate) fn training_set(programs: u64) -> TrainingSet {
-    let mut random = Random(1);
+    let mut rng = Rng::seeded(1);
     let mut runs = TrainingSet::default();
     let one = TextureSize { width: 1, height: 1 };
     let none = FragmentState::default();
     for _ in 0..programs {
-        let features = program(&sizes(&mut random), &sizes(&mut random), "", "");
-        runs.push(&Run::VertexAux { features, ns: vertex_aux(&features.vertex) * random.noise() });
-        let state = FragmentState { depth: random.below(2) == 0, blend: random.below(2) == 0 };
-        let ns = fragment_aux(&features.fragment, state) * random.noise();
+        let features = program(&sizes(&mut rng), &sizes(&mut rng), "", "");
+        runs.push(&Run::VertexAux { features, ns: vertex_aux(&features.vertex) * noise(&mut rng) });
+        let state = FragmentState { depth: rng.below(2) == 0, blend: rng.below(2) == 0 };
+        let ns = fragment_aux(&features.fragment, state) * noise(&mut rng);
         runs.push(&Run::FragmentAux { features, state, ns });
-        let (vertex_lines, fragment_lines) = (1 + random.below(40), 1 + random.below(40));
-        let lookups = "x += texture2D(t, x.xy);".repeat(usize::try_from(random.below(3)).expect("small"));
-        let (vertex, fragment) =
-            (code(&mut random, vertex_lines), code(&mut random, fragment_lines) + &lookups);
-        let features = program(&sizes(&mut random), &sizes(&mut random), &vertex, &fragment);
+        let (vertex_lines, fragment_lines) = (1 + rng.below(40), 1 + rng.below(40));
+        let lookups = "x += texture2D(t, x.xy);".repeat(rng.index(3));
+        let (vertex, fragment) = (code(&mut rng, vertex_lines), code(&mut rng, fragment_lines) + &lookups);
+        let features = program(&sizes(&mut rng), &sizes(&mut rng), &vertex, &fragment);
         let [vertex, fragment] = cost(&features, none, one);
-        runs.push(&Run::VertexCommands { features, ns: vertex * random.noise() });
-        runs.push(&Run::FragmentCommands { features, ns: fragment * random.noise() });
-        let lookups = 1 + u32::try_from(random.below(3)).expect("small");
-        let side = |random: &mut Random| 1 << random.below(12);
-        let size = TextureSize { width: side(&mut random), height: side(&mut random) };
-        runs.push(&Run::Texture { lookups, size, ns: texture(f64::from(lookups), size) * random.noise() });
+        runs.push(&Run::VertexCommands { features, ns: vertex * noise(&mut rng) });
+        runs.push(&Run::FragmentCommands { features, ns: fragment * noise(&mut rng) });
+        let lookups = 1 + rng.below(3);
+        let side = |rng: &mut Rng| 1 << rng.below(12);
+        let size = TextureSize { width: side(&mut rng), height: side(&mut rng) };
+        runs.push(&Run::Texture { lookups, size, ns: texture(f64::from(lookups), size) * noise(&mut rng) });
     }
     runs
 }

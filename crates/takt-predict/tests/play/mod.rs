@@ -9,6 +9,7 @@ use takt_predict::fragments::{Input, Method, RasterState};
 use takt_predict::glsl::UniformData;
 use takt_predict::predictor::{DrawCall, DrawState, Measured, Predictor, Program, Settings, Submission};
 use takt_predict::profile::Profile;
+use takt_rng::Rng;
 
 use crate::scenes::{self, Frames, Group};
 
@@ -183,8 +184,5 @@ fn draw(predictor: &mut Predictor, program: &Program, raster: RasterState, group
 
 /// Between −1 and 1, and the same in every run.
 fn noise(number: u64) -> f64 {
-    let mut value = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((value ^ (value >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    2.0 * Rng::from_nth(0, number).unit() - 1.0
 }
