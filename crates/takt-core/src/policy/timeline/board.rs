@@ -157,6 +157,7 @@ impl Board {
     }
 
     /// When a frame of `lane` for `target` is due.
+    #[inline]
     pub(super) fn due_of(&self, lane: &Lane, target: Period) -> i64 {
         match lane.clock {
             Clock::Display(DisplayId(0)) => self.displays[0].end_of(target),

@@ -9,6 +9,45 @@ use crate::refresh::{Period, Refresh};
 use crate::scheduler::Lane;
 use crate::time::Time;
 
+/// The frames that are due at the end of one period.
+#[derive(Copy, Clone, Debug)]
+struct Column {
+    /// Work that is released in the period itself.
+    own: i64,
+    /// Work that is released a period before.
+    early: i64,
+    /// Of both, what is released and not there, or was due before.
+    absent_own: i64,
+    absent_early: i64,
+    /// The most important lane with work here.
+    owner: usize,
+    /// Work that is released in this period and in each one after it, as long as it is not settled.
+    steady: i64,
+    steady_owner: usize,
+}
+
+impl Column {
+    const EMPTY: Self = Self {
+        own: 0,
+        early: 0,
+        absent_own: 0,
+        absent_early: 0,
+        owner: usize::MAX,
+        steady: 0,
+        steady_owner: usize::MAX,
+    };
+
+    /// The work that is released in the period, and before it: all of it, or what is not absent.
+    #[inline]
+    fn work(&self, all: bool) -> (i64, i64) {
+        if all {
+            (self.own, self.early)
+        } else {
+            (self.own - self.absent_own, self.early - self.absent_early)
+        }
+    }
+}
+
 /// The frames of one display.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
@@ -18,31 +57,19 @@ pub(super) struct Columns {
     /// Starts of the periods from the current one on.
     starts: Vec<i64>,
     known: usize,
+    /// One for each of these periods.
+    columns: Vec<Column>,
     /// Columns whose periods end inside the window.
     window: usize,
     /// Columns that are filled in, inside the window.
     used: usize,
-    /// Work that is released in the period itself.
-    own: Vec<i64>,
-    /// Work that is released a period before.
-    early: Vec<i64>,
-    /// Of both, what is released and not there, or was due before.
-    absent_own: Vec<i64>,
-    absent_early: Vec<i64>,
-    /// The most important lane with work there.
-    owner: Vec<usize>,
-    /// Work that is released in this period and in each one after it, as long as it is not settled.
-    steady: Vec<i64>,
-    steady_owner: Vec<usize>,
     unsettled: bool,
 }
 
 impl Columns {
     pub(super) fn prepare(&mut self) {
         self.starts = vec![0; COLUMNS + 1];
-        (self.own, self.early, self.steady) = (vec![0; COLUMNS], vec![0; COLUMNS], vec![0; COLUMNS]);
-        (self.absent_own, self.absent_early) = (vec![0; COLUMNS], vec![0; COLUMNS]);
-        (self.owner, self.steady_owner) = (vec![usize::MAX; COLUMNS], vec![usize::MAX; COLUMNS]);
+        self.columns = vec![Column::EMPTY; COLUMNS];
     }
 
     /// Forgets all work; looks at `window` periods. Says when the last of them ends.
@@ -79,20 +106,8 @@ impl Columns {
 
     /// Forgets all work.
     pub(super) fn close(&mut self) {
-        self.window = 0;
-        if self.used == 0 {
-            return;
-        }
-        self.own[..self.used].fill(0);
-        self.early[..self.used].fill(0);
-        self.absent_own[..self.used].fill(0);
-        self.absent_early[..self.used].fill(0);
-        self.owner[..self.used].fill(usize::MAX);
-        if self.unsettled {
-            self.steady[..self.used].fill(0);
-            self.steady_owner[..self.used].fill(usize::MAX);
-        }
-        (self.used, self.unsettled) = (0, false);
+        self.columns[..self.used].fill(Column::EMPTY);
+        (self.window, self.used, self.unsettled) = (0, 0, false);
     }
 
     fn move_to(&mut self, refresh: &Refresh, now: Time) {
@@ -117,6 +132,8 @@ impl Columns {
         self.known = self.known.max(count.min(COLUMNS + 1));
     }
 
+    /// The number of the column of a period; those that are over count as the current one.
+    #[inline]
     fn column(&self, period: Period) -> usize {
         usize::try_from(period.0.saturating_sub(self.current.0)).unwrap_or(usize::MAX)
     }
@@ -135,6 +152,7 @@ impl Columns {
     }
 
     /// When a period ends.
+    #[inline]
     pub(super) fn end_of(&self, period: Period) -> i64 {
         let next = self.column(period).saturating_add(1);
         match self.refresh {
@@ -155,9 +173,9 @@ impl Columns {
     ) -> (i64, i64) {
         let (stride, early) = (lane.stride.get() as usize, lane.stride.lead() > 0);
         let mut column = self.column(lane.target);
-        if (lane.is_late() || lane.head.is_none() && self.is_released(lane)) && column < self.window {
-            let absent = if early { &mut self.absent_early } else { &mut self.absent_own };
-            absent[column] += rest;
+        if column < self.window && (lane.is_late() || lane.head.is_none() && self.is_released(lane)) {
+            let Column { absent_own, absent_early, .. } = &mut self.columns[column];
+            *if early { absent_early } else { absent_own } += rest;
         }
         if stride == 1 && column < self.window {
             self.add(column, rest, owner, false);
@@ -175,20 +193,23 @@ impl Columns {
         if release < self.known { (self.starts[release], span) } else { (end, span) }
     }
 
+    #[inline]
     fn add(&mut self, column: usize, span: i64, owner: usize, early: bool) {
         if span > 0 {
-            let spans = if early { &mut self.early } else { &mut self.own };
-            spans[column] += span;
-            self.owner[column] = self.owner[column].min(owner);
+            let filled = &mut self.columns[column];
+            *if early { &mut filled.early } else { &mut filled.own } += span;
+            filled.owner = filled.owner.min(owner);
             self.used = self.used.max(column + 1);
         }
     }
 
     /// Adds work to a column and to each one after it.
+    #[inline]
     fn add_steady(&mut self, column: usize, span: i64, owner: usize) {
         if span > 0 && column < self.window {
-            self.steady[column] += span;
-            self.steady_owner[column] = self.steady_owner[column].min(owner);
+            let filled = &mut self.columns[column];
+            filled.steady += span;
+            filled.steady_owner = filled.steady_owner.min(owner);
             (self.used, self.unsettled) = (self.window, true);
         }
     }
@@ -199,11 +220,11 @@ impl Columns {
             return;
         }
         let (mut span, mut owner) = (0, usize::MAX);
-        for column in 0..self.used {
-            span += core::mem::take(&mut self.steady[column]);
-            owner = owner.min(core::mem::replace(&mut self.steady_owner[column], usize::MAX));
-            self.own[column] += span;
-            self.owner[column] = self.owner[column].min(owner);
+        for column in &mut self.columns[..self.used] {
+            span += core::mem::take(&mut column.steady);
+            owner = owner.min(core::mem::replace(&mut column.steady_owner, usize::MAX));
+            column.own += span;
+            column.owner = column.owner.min(owner);
         }
     }
 
@@ -227,25 +248,21 @@ impl Columns {
 
     /// Whether a column has promises that are due before `before`.
     pub(super) fn counts(&self, column: usize, before: i64) -> bool {
-        self.own[column] + self.early[column] > 0 && self.due(column) < before
+        let Column { own, early, .. } = self.columns[column];
+        own + early > 0 && self.due(column) < before
     }
 
     /// Hands the work of a column to a walk that has come to its end: all of it, or what is not absent.
     pub(super) fn hand_over(&self, column: usize, all: bool, walk: &mut Walk<'_>) {
         let before = if column == 0 { i64::MIN } else { self.starts[column - 1] };
-        let (own, early) = self.work(column, all);
+        let (own, early) = self.columns[column].work(all);
+        let owner = Some(self.columns[column].owner);
         if early > 0 {
-            walk.add(before, early, Some(self.owner[column]));
+            walk.add(before, early, owner);
         }
         if own > 0 {
-            walk.add(self.starts[column], own, Some(self.owner[column]));
+            walk.add(self.starts[column], own, owner);
         }
-    }
-
-    /// The work of a column that is released in it, and before it.
-    fn work(&self, column: usize, all: bool) -> (i64, i64) {
-        let (own, early) = (self.own[column], self.early[column]);
-        if all { (own, early) } else { (own - self.absent_own[column], early - self.absent_early[column]) }
     }
 
     /// Walks back from the end of the window to `ready`, as [`Walk`] does where there is nothing but these columns:
@@ -258,12 +275,13 @@ impl Columns {
         let used = self.settled();
         let (mut at, mut spilled) = (self.starts[self.window], comes_in);
         for column in (0..if comes_in > 0 { self.window } else { used }).rev() {
-            let (own, early) = if self.due(column) < before { self.work(column, all) } else { (0, 0) };
+            let filled = &self.columns[column];
+            let (own, early) = if self.due(column) < before { filled.work(all) } else { (0, 0) };
             if own + early + spilled == 0 {
                 continue;
             }
             if own + early > 0 {
-                free.owner = Some(self.owner[column]);
+                free.owner = Some(filled.owner);
             }
             at = at.min(self.due(column)).max(ready);
             let start = self.starts[column];
