@@ -39,9 +39,9 @@ class Report:
         causes = [f"- **{what}**: {cause}" for what, _, _, _, cause in self.verdicts if cause]
         lost = [[name, point.get("error", point.get("skipped", "")).strip().splitlines()[-1][:300]]
                 for name, point in sorted(self.results.points.items()) if "figures" not in point]
-        parts = [f"# Takt on {self.results.gpu()}", "What was to be shown, and what was found.",
+        parts = [f"# Takt on {self.results.gpu()}", "Claims, and what the measurements found.",
                  table(["what", "wanted", "found", "verdict"], [list(row[:4]) for row in self.verdicts]),
-                 "\n".join(["Why, and what would help:", "", *causes]) if causes else "", "## Pages", "\n".join(links),
+                 "\n".join(["Causes, and what would help:", "", *causes]) if causes else "", "## Pages", "\n".join(links),
                  self.environment(), self.how()]
         if lost:
             parts += [f"## Points without figures ({len(lost)})", table(["point", "why"], lost)]
@@ -71,17 +71,18 @@ class Report:
         """Where figures come from."""
         told = lambda value: ",".join(map(str, value)) if isinstance(value, list) else value
         option = lambda run, name: f" --{name} {told(run['arguments'].get(name))}" * bool(run["arguments"].get(name))
-        runs = [f"- `eval/run --budget {run['arguments']['budget']:.0f}"
+        runs = [[f"`eval/run --budget {run['arguments']['budget']:.0f}"
                 + "".join(option(run, name) for name in ("device", "only", "skip", "seconds", "config", "calm", "env", "like", "done"))
                 + " --awake" * bool(run["arguments"].get("awake"))
-                + f"`, commit `{run['environment']['commit']}`, {run['seconds']:.0f} s" + stood_still(run)
+                + "`", f"`{run['environment']['commit']}`", f"{run['seconds']:.0f} s" + stood_still(run)]
                 for run in self.results.runs]
         awake = any(run["arguments"].get("awake") for run in self.results.runs)
         copied = sorted({self.results.commit(point) for point in self.results.points.values() if point.get("source")})
-        return ("Measured by [eval/run](../evaluation.md), on virtual machines of that kind:\n\n" + "\n".join(runs) + "\n\n" +
-                bool(copied) * f"What is said to be of {', '.join(copied)} was taken from earlier pages, rounded as there. " +
+        return ("Measured by [eval/run](../evaluation.md), on virtual machines of that kind:\n\n" +
+                table(["command", "commit", "took"], runs) + "\n\n" +
+                bool(copied) * (table(["figures from earlier pages, rounded as there"], [[commit] for commit in copied]) + "\n\n") +
                 awake * "With `--awake`, processors of the virtual machine were kept from halting for long, in all modes. " +
-                "Pages were written by `eval/report`; \"?\" stands for what was not measured.")
+                "`eval/report` wrote the pages; \"?\" stands for points without a measurement.")
 
     def plot(self, name, svg):
         """Keeps a plot; the line that shows it."""

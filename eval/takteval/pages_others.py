@@ -53,8 +53,9 @@ def overhead(report):
             "*GPU busy* is the share of time with work on the GPU while measured: a scene well below 100 % waits for "
             f"its processor, and what Takt adds there is processor time. From {GPU_BOUND_PERCENT} % on it counts as bound by the "
             "GPU. The app of our own ends each frame on the GPU before it begins the next one, so that no queue hides what asking "
-            f"adds. EGL priorities are not among the modes: who is alone comes before nobody. Measured with {commits(report.results, points.values())}, for {lengths(points.values(), len(MODES))} per mode and scene"
-            f"{resolution(points.values())}.", report.plot("overhead", chart),
+            f"adds. EGL priorities are not among the modes: they make no difference to an app that runs alone. Each mode of a scene was measured for "
+            f"{lengths(points.values(), len(MODES))}{resolution(points.values())}.",
+            table(["figures", "commits"], [["rates", commits(report.results, points.values())]]), report.plot("overhead", chart),
             table(["scene", "native FPS", *MODES[1:], "GPU busy"], rows), *benches(report)]
 
 
@@ -112,9 +113,10 @@ def prediction(report):
     judge(report, measured, models)
     return ["Draw groups only. *First* is the first frame, before anything was learned; *steady* begins with the "
             f"{report.results.prepared('prediction').get('steady_from_frame', 60)}th frame. Errors are relative to "
-            "what was measured; means are of scenes; only the verdict's share of groups above the upper estimate counts all groups alike. Without adaption, what was learned on the way is left out. *Reserved* is what a daemon "
-            f"makes of the upper estimate: {MARGIN_FACTOR:g} × (estimate + {MARGIN_US:g} µs). Scenes ran alone and unscheduled, so that modes make no difference. Measured with "
-            f"{commits(report.results, points.values())}, for {lengths(points.values())} per scene.", "## Models",
+            "measured times; means are of scenes; only the verdict's share of groups above the upper estimate counts all groups alike. Columns without adaption leave out everything learned on the way. *Reserved* is what a daemon "
+            f"makes of the upper estimate: {MARGIN_FACTOR:g} × (estimate + {MARGIN_US:g} µs). Scenes ran alone and unscheduled, so that modes make no difference. "
+            f"Each scene was measured for {lengths(points.values())}.",
+            table(["figures", "commits"], [["errors", commits(report.results, points.values())]]), "## Models",
             table(["model", "first frame", "steady, mean of scenes", "steady, worst scene", "without adaption",
                    "took longer than predicted", "than the upper estimate", "than reserved"], summary),
             "## Scenes: mean relative error, steady", table(["scene", "groups", f"above the upper estimate of {SCHEDULED}", *models], rows), *calibration(report)]
@@ -127,16 +129,18 @@ def calibration(report):
     parts = []
     if profile:
         shown = [each for each in profile["constants"] if each["key"] in CONSTANTS]
-        parts += ["## Clock and constants", f"With {commits(report.results, [report.results.points['prediction-profile']])}, `takt profile` measures by {profile['source']}. A fence is looked at beside it: "
-                  "where both tell of different times for long work, fences are believed.",
+        parts += ["## Clock and constants", f"`takt profile` measures by {profile['source']}. It compares them with a fence: "
+                  "where both differ for long work, it uses fences.",
+                  table(["figures", "commits"], [["constants", commits(report.results, [report.results.points["prediction-profile"]])]]),
                   table(["constant", "value", "R²", "median error", "how"],
                         [[f"`{each['key']}`", number(each["value"], 3), number((each["fit"] or {}).get("r_squared"), 3),
                           number(100 * each["fit"]["error_p50"], 1, " %") if each["fit"] else "", each["note"] or ""]
                          for each in shown])]
     if train:
-        parts += ["## Models of shaders", f"`takt train --quick`, with {commits(report.results, [report.results.points['prediction-train']])}: {train['shaders']} shaders made up, measured one by one; each "
-                  "model was also fitted without a part of them, and asked about that part. They only have to do for the first frame "
-                  "of a program that nobody has profiled: from then on, what was measured corrects them.",
+        parts += ["## Models of shaders", f"`takt train --quick` generated {train['shaders']} shaders and measured them one by one; it also fitted each "
+                  "model without a part of them, and predicted that part. The models matter only for the first frame "
+                  "of a program without a profile: from then on, measurements correct them.",
+                  table(["figures", "commits"], [["models", commits(report.results, [report.results.points["prediction-train"]])]]),
                   table(["model", "shaders", "R²", "R², unseen", "median error, unseen"],
                         [[each["model"], each["runs"], number(each["r_squared"], 3), number(each["cross_r_squared"], 3),
                           number(100 * each["cross_error_p50"], 1, " %")] for each in train["models"]])]

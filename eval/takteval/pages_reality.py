@@ -42,8 +42,8 @@ def page(report):
         return None
     good = False if False in verdicts else IN_PART if IN_PART in verdicts else True
     report.verdict("simulator against reality", WANTED, "; ".join(found), good, "" if good is True else
-                   "Apps without reserved time want more than is left, and which of their frames just end in time hangs on "
-                   f"little{live_apart(apart)}. Not known are the order in which the GPU serves processes, which with other delays moves them "
+                   "Apps without reserved time want more than is left, and small causes decide which of their frames just end in "
+                   f"time{live_apart(apart)}. Not known are the order in which the GPU serves processes, which with other delays moves them "
                    f"by up to {moved:.1f} points, what groups of several draws cost one by one, and after how many of their draws the GPU changed to "
                    "another process. Time stamps around each draw would tell.")
     return ["The daemon's log of the mixed scenario became a scenario whose apps replay their own groups: when they "
@@ -58,9 +58,8 @@ def page(report):
 
 
 def live_apart(apart):
-    """How far live runs are from those before them, by commit."""
-    told = [f"of {commit} up to {points:.1f} points" for commit, points in sorted(apart.items())]
-    return f" (live runs before differ from these, those {', those '.join(told)})" if told else ""
+    """How far live runs are from those before them."""
+    return f" (earlier live runs differ from these by up to {max(apart.values()):.1f} points)" if apart else ""
 
 
 def served(seen):
