@@ -145,7 +145,7 @@ miri() {
     local tests
     for tests in 'takt-ipc --lib -- ring::tests record::tests message::tests' \
         'takt-core --lib -- time::tests refresh::tests' \
-        'takt-gl --lib -- slice:: group:: monitor:: --skip monitor::client_memory --skip monitor::inputs'; do
+        'takt-gl --lib -- slice:: client:: shadow:: --skip shadow::client_memory --skip shadow::inputs'; do
         # shellcheck disable=SC2086 # words of their own
         bounded miri "$tests" "$work/miri.log" cargo "+$toolchain" miri test --locked --package $tests
     done

@@ -135,7 +135,7 @@ impl Bench {
         }
         let gl = Gl::load()?;
         gl.usual_functions();
-        let software = takt_gl::monitor::driver::is_software(&gl.renderer());
+        let software = takt_gl::shadow::driver::is_software(&gl.renderer());
         let timer = Timer::new(&gl);
         let mut bench = Self {
             gl,

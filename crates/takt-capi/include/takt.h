@@ -26,7 +26,7 @@
 typedef enum takt_status {
   // Done.
   TAKT_OK = 0,
-  // Done, but nobody schedules: the program goes on as if Takt were not there.
+  // Done, but the app is unscheduled: it goes on as if Takt were not there.
   TAKT_UNSCHEDULED = 1,
   // A pointer that must not be is NULL.
   TAKT_NULL = -1,
@@ -76,9 +76,9 @@ typedef struct takt_state {
   double max_slice_ms;
 } takt_state;
 
-// Work that was let through. Filled by takt_begin_batch; what is inside is libtakt's.
+// Work with a grant. Filled by takt_begin_batch; what is inside is libtakt's.
 typedef struct takt_batch {
-  // How much GPU time was granted, in milliseconds; infinite if nobody schedules.
+  // How much GPU time was granted, in milliseconds; infinite if the app is unscheduled.
   double granted_ms;
   // When it was granted, in nanoseconds of CLOCK_MONOTONIC.
   uint64_t granted_at_ns;
@@ -101,7 +101,7 @@ void takt_params_init_sized(struct takt_params *params,
                             size_t size);
 
 // Registers an app and stores it in `*app`. TAKT_UNSCHEDULED also stores one: it becomes scheduled
-// as soon as there is a daemon that wants it.
+// as soon as a daemon admits it.
 //
 // Pointers are NULL or valid; texts end with a zero byte.
 enum takt_status takt_register(const struct takt_params *params, struct takt_app **app);
@@ -124,12 +124,12 @@ enum takt_status takt_query(const struct takt_app *app, struct takt_state *state
 // `app` is NULL or registered; `buffer` is NULL or has room for `size` bytes.
 size_t takt_message(const struct takt_app *app, char *buffer, size_t size);
 
-// Leaves: what was reserved is free at once, and `app` must not be used any more. NULL is ignored.
+// Leaves: the daemon releases what the app reserved at once, and `app` must not be used any more. NULL is ignored.
 //
 // `app` is NULL or registered, and no other call with it is under way.
 void takt_leave(struct takt_app *app);
 
-// Asks for leave to use the GPU for `predicted_ms`, and waits for it; then hand the work to the
+// Asks for a grant to use the GPU for `predicted_ms`, and waits for it; then hand the work to the
 // GPU. A prediction that is too low delays others, one that is too high makes the app wait longer.
 // Work longer than takt_state.max_slice_ms should be cut into several batches.
 //
@@ -139,7 +139,7 @@ enum takt_status takt_begin_batch(struct takt_app *app,
                                   struct takt_batch *batch);
 
 // The GPU has finished the batch; it took `measured_ms`, or, if that is negative, as long as it is
-// since the batch was let through. Each batch ends once, in any order and from any thread.
+// since the batch was granted. Each batch ends once, in any order and from any thread.
 //
 // `app` is NULL or registered; `batch` is NULL or was filled by takt_begin_batch.
 enum takt_status takt_end_batch(struct takt_app *app,

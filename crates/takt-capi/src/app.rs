@@ -1,4 +1,4 @@
-//! Registering, frame targets, leaving, and asking how it goes.
+//! Registering, frame targets, leaving, and the state of an app.
 
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -103,7 +103,7 @@ impl App {
 }
 
 impl Frames {
-    /// A frame ended at `now`, and the next one is released at `next`, if anybody says when.
+    /// A frame ended at `now`, and the next one is released at `next`, if a daemon paces the app.
     pub(crate) fn end(&mut self, now: Time, next: Option<Time>) {
         self.ended += 1;
         let period = self.hello.fps_mhz.map(|mhz| Span::from_ns(1_000_000_000_000 / u64::from(mhz)));
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn takt_params_init_sized(params: *mut Params, size: usize
 }
 
 /// Registers an app and stores it in `*app`. TAKT_UNSCHEDULED also stores one: it becomes scheduled
-/// as soon as there is a daemon that wants it.
+/// as soon as a daemon admits it.
 ///
 /// # Safety
 ///
@@ -149,9 +149,9 @@ pub unsafe extern "C" fn takt_params_init_sized(params: *mut Params, size: usize
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn takt_register(params: *const Params, app: *mut *mut App) -> Status {
     shielded(|| {
-        let place = NonNull::new(app).ok_or(Status::TAKT_NULL)?;
+        let out = NonNull::new(app).ok_or(Status::TAKT_NULL)?;
         // SAFETY: there is room for a pointer, by this function's contract.
-        unsafe { place.write(std::ptr::null_mut()) };
+        unsafe { out.write(std::ptr::null_mut()) };
         let params = NonNull::new(params.cast_mut()).ok_or(Status::TAKT_NULL)?;
         // SAFETY: valid, by this function's contract.
         let params = unsafe { sized::read(params.as_ptr(), NOTHING) }?;
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn takt_register(params: *const Params, app: *mut *mut App
         let frames = Frames { hello, released: None, ended: 0, last_met: None };
         let app = Box::new(App { session, frames: Mutex::new(frames) });
         // SAFETY: there is room for a pointer, by this function's contract.
-        unsafe { place.write(Box::into_raw(app)) };
+        unsafe { out.write(Box::into_raw(app)) };
         Ok(status)
     })
 }
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn takt_message(app: *const App, buffer: *mut c_char, size
     length
 }
 
-/// Leaves: what was reserved is free at once, and `app` must not be used any more. NULL is ignored.
+/// Leaves: the daemon releases what the app reserved at once, and `app` must not be used any more. NULL is ignored.
 ///
 /// # Safety
 ///
@@ -272,13 +272,13 @@ pub unsafe extern "C" fn takt_message(app: *const App, buffer: *mut c_char, size
 pub unsafe extern "C" fn takt_leave(app: *mut App) {
     shielded(|| {
         let app = NonNull::new(app).ok_or(Status::TAKT_NULL)?;
-        // SAFETY: it came from a box in `takt_register`, and nobody else uses it any more.
+        // SAFETY: it came from a box in `takt_register`, and no other call uses it any more.
         drop(unsafe { Box::from_raw(app.as_ptr()) });
         Ok(Status::TAKT_OK)
     });
 }
 
-/// Whether somebody schedules.
+/// Whether the app is scheduled.
 pub(crate) fn standing(session: &Session) -> Status {
     if session.welcome().is_some() { Status::TAKT_OK } else { Status::TAKT_UNSCHEDULED }
 }

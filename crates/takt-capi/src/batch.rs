@@ -2,18 +2,18 @@
 
 use std::ptr::NonNull;
 
-use takt_client::Pass;
+use takt_client::Grant;
 use takt_core::{GroupKind, Span, Time};
 use takt_os::clock;
 
 use crate::app::{App, known};
 use crate::{Status, ms, shielded, span};
 
-/// Work that was let through. Filled by takt_begin_batch; what is inside is libtakt's.
+/// Work with a grant. Filled by takt_begin_batch; what is inside is libtakt's.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Batch {
-    /// How much GPU time was granted, in milliseconds; infinite if nobody schedules.
+    /// How much GPU time was granted, in milliseconds; infinite if the app is unscheduled.
     pub granted_ms: f64,
     /// When it was granted, in nanoseconds of CLOCK_MONOTONIC.
     pub granted_at_ns: u64,
@@ -24,7 +24,7 @@ pub struct Batch {
 /// Longest batch.
 const BATCH_MAX_MS: f64 = 60_000.0;
 
-/// Asks for leave to use the GPU for `predicted_ms`, and waits for it; then hand the work to the
+/// Asks for a grant to use the GPU for `predicted_ms`, and waits for it; then hand the work to the
 /// GPU. A prediction that is too low delays others, one that is too high makes the app wait longer.
 /// Work longer than takt_state.max_slice_ms should be cut into several batches.
 ///
@@ -36,25 +36,25 @@ pub unsafe extern "C" fn takt_begin_batch(app: *mut App, predicted_ms: f64, batc
     shielded(|| {
         // SAFETY: this function's contract.
         let app = unsafe { known(app) }?;
-        let place = NonNull::new(batch).ok_or(Status::TAKT_NULL)?;
+        let out = NonNull::new(batch).ok_or(Status::TAKT_NULL)?;
         let estimate = span(predicted_ms, BATCH_MAX_MS)?;
-        let pass = app.session.ask(GroupKind::Draw, estimate);
+        let grant = app.session.ask(GroupKind::Draw, estimate);
         let granted_at_ns = clock::now().as_ns();
-        let batch = match pass {
-            Some(Pass { number, life, credit, .. }) => {
+        let batch = match grant {
+            Some(Grant { number, life, credit, .. }) => {
                 let granted_ms = if credit < Span::FOREVER { ms(credit) } else { f64::INFINITY };
                 Batch { granted_ms, granted_at_ns, number, life }
             }
             None => Batch { granted_ms: f64::INFINITY, granted_at_ns, number: 0, life: NO_LIFE },
         };
         // SAFETY: there is room for one, by this function's contract.
-        unsafe { place.write(batch) };
-        Ok(if pass.is_some() { Status::TAKT_OK } else { Status::TAKT_UNSCHEDULED })
+        unsafe { out.write(batch) };
+        Ok(if grant.is_some() { Status::TAKT_OK } else { Status::TAKT_UNSCHEDULED })
     })
 }
 
 /// The GPU has finished the batch; it took `measured_ms`, or, if that is negative, as long as it is
-/// since the batch was let through. Each batch ends once, in any order and from any thread.
+/// since the batch was granted. Each batch ends once, in any order and from any thread.
 ///
 /// # Safety
 ///
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn takt_end_batch(app: *mut App, batch: *const Batch, meas
         if batch.life == NO_LIFE {
             return Ok(Status::TAKT_UNSCHEDULED);
         }
-        let pass = Pass {
+        let grant = Grant {
             number: batch.number,
             life: batch.life,
             fills: false,
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn takt_end_batch(app: *mut App, batch: *const Batch, meas
             frames: 0,
             alone: false,
         };
-        app.session.complete(pass, now, cost);
+        app.session.complete(grant, now, cost);
         Ok(crate::app::standing(&app.session))
     })
 }
@@ -100,15 +100,15 @@ pub unsafe extern "C" fn takt_end_frame(app: *mut App) -> Status {
         // SAFETY: this function's contract.
         let app = unsafe { known(app) }?;
         let ended = clock::now();
-        let pass = app.session.ask(GroupKind::Swap, Span::ZERO);
-        let next = pass.and_then(|pass| {
-            app.session.complete(pass, clock::now(), Span::ZERO);
-            app.session.pace(pass)
+        let grant = app.session.ask(GroupKind::Swap, Span::ZERO);
+        let next = grant.and_then(|grant| {
+            app.session.complete(grant, clock::now(), Span::ZERO);
+            app.session.pace(grant)
         });
         app.frames().end(ended, next);
-        Ok(if pass.is_some() { Status::TAKT_OK } else { Status::TAKT_UNSCHEDULED })
+        Ok(if grant.is_some() { Status::TAKT_OK } else { Status::TAKT_UNSCHEDULED })
     })
 }
 
-/// Marks batches that nobody was asked for; connections are counted from 0 and never get there.
+/// Marks batches without a grant; connections are counted from 0 and never get there.
 const NO_LIFE: u64 = u64::MAX;

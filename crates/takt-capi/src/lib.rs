@@ -1,10 +1,10 @@
 //! libtakt: deadlines on a shared GPU for programs that ask for them themselves, in C.
 //!
 //! Programs whose GPU work does not go through GL ES, or that know better than any model what their
-//! work will cost, register here, ask for leave before each batch of work, and are released frame
+//! work will cost, register here, ask for a grant before each batch of work, and are released frame
 //! by frame, by the same daemon and under the same rules as those of `takt run`.
 //!
-//! * [`app`]: registering, frame targets, leaving, asking how it goes.
+//! * [`app`]: registering, frame targets, leaving, its state.
 //! * [`batch`]: batches and frames.
 //! * [`status`]: how calls end; `sized`: structures of other versions.
 //!

@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_char};
 pub enum Status {
     /// Done.
     TAKT_OK = 0,
-    /// Done, but nobody schedules: the program goes on as if Takt were not there.
+    /// Done, but the app is unscheduled: it goes on as if Takt were not there.
     TAKT_UNSCHEDULED = 1,
     /// A pointer that must not be is NULL.
     TAKT_NULL = -1,
@@ -25,7 +25,7 @@ impl Status {
     fn text(self) -> &'static CStr {
         match self {
             Self::TAKT_OK => c"done",
-            Self::TAKT_UNSCHEDULED => c"nobody schedules, the program runs on; takt_message says why",
+            Self::TAKT_UNSCHEDULED => c"unscheduled, the program runs on; takt_message says why",
             Self::TAKT_NULL => c"a pointer is NULL that must not be",
             Self::TAKT_INVALID => c"a number is out of range, or a text is no UTF-8 or too long",
             Self::TAKT_SIZE => {
@@ -47,7 +47,7 @@ pub extern "C" fn takt_strerror(status: i32) -> *const c_char {
         Status::TAKT_SIZE,
         Status::TAKT_INTERNAL,
     ];
-    // Whatever a program passes must not become an enum before it is known to be one.
+    // A number from a program becomes an enum only after it is known to be one.
     let known = all.into_iter().find(|known| *known as i32 == status);
     known.map_or(c"no status of libtakt", Status::text).as_ptr()
 }

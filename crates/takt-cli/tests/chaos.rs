@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use takt_client::Patience;
 use takt_core::{GroupKind, Span};
-use takt_gl::{gate, settings};
+use takt_gl::session::session;
+use takt_gl::settings;
 use takt_ipc::client::join;
 use takt_ipc::message::{Hello, Message};
 use takt_ipc::socket::Connection;
@@ -38,16 +39,17 @@ fn client() {
         return;
     };
     let progress = File::create(path).expect("made");
-    let (work, time) = (Span::from_us(100), Ticks::start());
+    let (session, work, time) = (session(), Span::from_us(100), Ticks::start());
     let mut longest = 0;
     for frame in 1u64.. {
         for kind in [GroupKind::Draw, GroupKind::Draw, GroupKind::Swap] {
             let (began, swap) = (time.now(), kind == GroupKind::Swap);
-            let pass = if swap { gate::ask_to_swap(work) } else { gate::ask(work, work) };
+            let grant =
+                if swap { session.ask(GroupKind::Swap, work) } else { session.ask_to_fill(work, work) };
             longest = longest.max(time.now() - began);
             std::thread::sleep(Duration::from_nanos(work.as_ns()));
-            if let Some(pass) = pass {
-                gate::complete(pass, clock::now().as_ns(), work.as_ns());
+            if let Some(grant) = grant {
+                session.complete(grant, clock::now(), work);
             }
         }
         let shown = [frame.to_le_bytes(), longest.to_le_bytes()].concat();

@@ -82,7 +82,7 @@ fn a_forked_child_that_draws_leaves_its_parent_scheduled() {
     assert_same(&output, &alone, "a fork");
     let said = text(&output.stderr);
     assert_eq!(said.matches("the process was forked").count(), 1, "{said}");
-    for blame in ["nonsense", "let this program go", "does not read what it is asked"] {
+    for blame in ["nonsense", "evicted this program", "does not read what it is asked"] {
         assert!(!said.contains(blame), "{said}");
     }
     let log = std::fs::read_to_string(&log).expect("a log");

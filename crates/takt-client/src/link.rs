@@ -12,7 +12,7 @@ use std::time::Duration;
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 
 use crate::Patience;
-use crate::session::{ALONE, Say};
+use crate::session::Say;
 use grants::{Ahead, Open};
 pub(crate) use listener::{Heard, Listener};
 use suspicion::Look;
@@ -30,19 +30,22 @@ const JOINING_MAX: Span = Span::from_ms(5_000);
 const UNSCHEDULED: &str = "the program runs on unscheduled";
 /// How often to look whether the daemon is back.
 const RETRY: Span = Span::from_ms(1_000);
-/// Longest time to stay awake for a reply, whatever the daemon says.
+/// Longest time to spin for a reply, whatever the daemon says.
 const SPIN_MAX_US: u32 = 1_000;
 
 /// Everything that is known about the connection.
 pub(crate) struct Link {
     on: Option<On>,
     joining: Option<(Joining, Time)>,
-    /// A connection on which the daemon may still say why it let us go.
+    /// A connection on which the daemon may still say why it evicted us.
     parting: Option<Arc<Connection>>,
     /// Counts connections.
     life: u64,
+    /// Counts connections, and times when grants were taken back.
+    epoch: u64,
     retry_at: Time,
-    socket: PathBuf,
+    /// Where the daemon listens; none if there is none to look for.
+    socket: Option<PathBuf>,
     /// What we ask for.
     hello: Hello,
     say: Say,
@@ -60,7 +63,7 @@ struct On {
     daemon: u32,
     sender: Sender,
     region: Region,
-    /// None while somebody listens.
+    /// None while a thread listens.
     receiver: Option<Receiver>,
     /// The first look at a daemon that is silent.
     first: Option<Look>,
@@ -68,23 +71,23 @@ struct On {
     /// How long to spin for grants.
     spin: SpinBudget,
     granted: BTreeMap<u64, Span>,
-    /// Groups with leave that are still being filled.
+    /// Groups with a grant that are still being filled.
     open: BTreeMap<u64, Open>,
-    /// Leave that was asked for before anybody needs it.
+    /// A grant that was asked for before it is needed.
     ahead: Option<Ahead>,
     /// Groups that were asked for, and that were granted.
     asked: u64,
     answered: u64,
-    /// Groups that nobody wants any more, and that will be granted all the same.
+    /// Groups that are not needed any more, and that the daemon will grant all the same.
     unwanted: BTreeSet<u64>,
-    /// Frames that ended when their group had been given back: the next one counts them.
+    /// Frames that ended after their group had been given back: the next group counts them.
     stray_frames: u32,
     release: Option<Time>,
     slice: Option<Span>,
 }
 
 impl On {
-    /// Whether somebody needs leave that has not come yet.
+    /// Whether a thread needs a grant that has not come yet.
     fn is_waited_for(&self) -> bool {
         let ahead = self.ahead.as_ref().is_some_and(Ahead::is_awaited);
         self.asked - self.answered > u64::from(ahead)
@@ -114,12 +117,13 @@ impl Renewal {
 }
 
 impl Link {
-    pub(crate) const fn new(socket: PathBuf, hello: Hello, say: Say, patience: Patience) -> Self {
+    pub(crate) const fn new(socket: Option<PathBuf>, hello: Hello, say: Say, patience: Patience) -> Self {
         Self {
             on: None,
             joining: None,
             parting: None,
             life: 0,
+            epoch: 0,
             retry_at: Time::ZERO,
             socket,
             hello,
@@ -130,7 +134,7 @@ impl Link {
         }
     }
 
-    /// What the daemon said when it welcomed us, if it schedules us; how we stand is kept up to date.
+    /// The daemon's welcome, if it schedules us; its terms are kept up to date.
     pub(crate) fn welcome(&self) -> Option<&Welcome> {
         self.on.as_ref().map(|on| &on.welcome)
     }
@@ -140,7 +144,7 @@ impl Link {
         self.said.as_deref().unwrap_or_default()
     }
 
-    /// Whom to ask for other terms; if nobody schedules, they are asked for at the next connection.
+    /// How to ask for other terms; none if we are unscheduled, and then the next connection asks.
     pub(crate) fn begin_renewal(&mut self, hello: &Hello) -> Option<Renewal> {
         let life = self.life;
         let Some(on) = &self.on else {
@@ -209,19 +213,29 @@ impl Link {
         }
     }
 
-    /// Whether nobody else is scheduled, and no thread of the program waits for leave.
+    /// Whether we are the only client, and no thread of the program waits for a grant.
     pub(crate) fn is_alone(&self) -> bool {
         self.on.as_ref().is_some_and(|on| on.region.solitude().is_alone() && !on.is_waited_for())
     }
 
-    /// Whether others are scheduled as well.
-    pub(crate) fn has_company(&self) -> bool {
-        self.on.as_ref().is_some_and(|on| !on.region.solitude().is_alone())
+    /// Whether a thread of the program waits for a grant.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.on.as_ref().is_some_and(On::is_waited_for)
     }
 
+    /// Changes with each connection, and when grants are taken back.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The memory that says whether we are the only client.
+    pub(crate) fn region(&self) -> Option<&Region> {
+        self.on.as_ref().map(|on| &on.region)
+    }
+
+    /// The longest group that is to be formed among others.
     pub(crate) fn slice(&self) -> Span {
-        let slice = self.on.as_ref().and_then(|on| on.slice).unwrap_or(Span::FOREVER);
-        if self.is_alone() { slice.times(ALONE) } else { slice }
+        self.on.as_ref().and_then(|on| on.slice).unwrap_or(Span::FOREVER)
     }
 
     /// Whether the limit is known, or will never be.
@@ -229,7 +243,7 @@ impl Link {
         self.on.as_ref().is_none_or(|on| on.slice.is_some())
     }
 
-    /// Takes the receiver, unless somebody has it.
+    /// Takes the receiver, unless another thread has it.
     pub(crate) fn begin_listening(&mut self) -> Option<Listener> {
         let (life, silence) = (self.life, self.patience.silence);
         let on = self.on.as_mut()?;
@@ -295,7 +309,7 @@ impl Link {
             Reply::Standing(standing) => on.welcome.standing = standing,
             Reply::Farewell => {
                 self.parting = Some(Arc::clone(&on.connection));
-                self.lose("the daemon has let this program go");
+                self.lose("the daemon has evicted this program");
             }
         }
     }
@@ -304,11 +318,11 @@ impl Link {
         if life == self.life { self.on.as_mut() } else { None }
     }
 
-    /// Joins, if that is due.
+    /// Joins, unless we have joined or tried a moment ago.
     pub(crate) fn connect(&mut self) {
-        if self.on.is_some() {
+        let (None, Some(socket)) = (&self.on, self.socket.clone()) else {
             return;
-        }
+        };
         let now = clock::now();
         self.ask_why();
         if let Some((joining, until)) = self.joining.take() {
@@ -326,12 +340,12 @@ impl Link {
         let is_first = self.retry_at == Time::ZERO;
         self.retry_at = now + RETRY;
         if is_first {
-            match join(&self.socket, &self.hello, self.patience.answer) {
+            match join(&socket, &self.hello, self.patience.answer) {
                 Ok(joined) => self.joined(joined),
                 Err(error) => self.not_joined(error, now),
             }
         } else {
-            match Joining::begin(&self.socket, &self.hello) {
+            match Joining::begin(&socket, &self.hello) {
                 Ok(joining) => self.joining = Some((joining, now + JOINING_MAX)),
                 Err(error) => self.not_joined(error, now),
             }
@@ -356,6 +370,7 @@ impl Link {
     fn joined(&mut self, joined: Joined) {
         let Joined { connection, welcome, sender, receiver } = joined;
         self.life += 1;
+        self.epoch += 1;
         self.parting = None;
         self.on = Some(On {
             daemon: connection.peer().map_or(0, |peer| peer.pid),
@@ -384,7 +399,7 @@ impl Link {
         self.say(format!("scheduled as {}: {admission}", self.hello.name));
     }
 
-    /// Says why the daemon let us go, once it has told.
+    /// Says why the daemon evicted us, once it has told.
     fn ask_why(&mut self) {
         let Some(connection) = self.parting.take_if(|parting| parting.wait(Duration::ZERO).unwrap_or(true))
         else {
@@ -393,7 +408,7 @@ impl Link {
         if let Ok(Some(received)) = connection.receive()
             && let Message::Refused { reason, .. } = received.message
         {
-            self.say(format!("let go: {reason}"));
+            self.say(format!("evicted: {reason}"));
         }
     }
 
@@ -401,6 +416,7 @@ impl Link {
     fn lose(&mut self, why: &str) {
         self.on = None;
         self.life += 1;
+        self.epoch += 1;
         self.retry_at = clock::now() + RETRY;
         self.say(format!("{why}; {UNSCHEDULED}"));
     }

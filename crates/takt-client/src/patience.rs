@@ -9,11 +9,11 @@ use takt_core::Span;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Patience {
     /// To admit us at the start, before anything was drawn, and to answer when we ask for other terms.
-    /// Later nobody waits for that.
+    /// Later admissions are not waited for.
     pub answer: Duration,
     /// To say how long groups may be.
     pub greeting: Span,
-    /// To say anything at all while we wait for leave.
+    /// To say anything at all while we wait for a grant.
     pub silence: Span,
 }
 

@@ -1,37 +1,39 @@
-//! A client that is scheduled as long as there is a daemon, and runs on if there is none.
+//! A client that is scheduled while a daemon answers, and runs unscheduled otherwise.
 //!
-//! Work is asked for before it is handed to the GPU, and its end is reported. Without a daemon, or
-//! if it dies, hangs or does not want us, everything passes at once, one line says so, and now and
-//! then we look whether it is back. A session may be used by many threads at once.
+//! A program asks for a grant before it hands a group to the GPU, and reports the group's end. Without
+//! a daemon, or with one that is dead, hung or refuses, every call passes at once, one line says so, and
+//! the session looks for the daemon once a second. Any thread may use a session at any time.
 //!
-//! A thread that has leave may stop to wait for another thread of the program that has none, and
-//! then the daemon, which waits for the first one's group, would never let the other go on. So leave
-//! for groups that are filled bit by bit is given back where nobody uses it: soon where another
-//! thread waits, later in any case.
+//! A thread with a grant may stop to wait for another thread of the program that has none. The daemon
+//! waits for the first thread's group and would never grant the second one. So the session takes back a
+//! grant for a group that is filled bit by bit when its thread stops using it: soon if another thread
+//! waits, later in any case.
 //!
-//! Leave can be asked for ahead of need, so that nobody waits for it when it is needed. Whichever
-//! thread asks next gets it, and if none does, it is given back almost at once.
+//! A grant can be asked for ahead of need. The next thread that asks gets it; if none asks, the session
+//! gives it back after [`UNUSED_BETWEEN`].
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use takt_core::{GroupKind, Span, Time};
+use takt_ipc::message::{Hello, Welcome};
+use takt_ipc::region::Region;
+use takt_os::clock;
 
 use crate::Patience;
 use crate::link::{Link, Waiting};
-use takt_ipc::message::{Hello, Welcome};
-use takt_os::clock;
 
-/// Who is told what happens to the connection, one sentence at a time.
+/// Receives each sentence about the connection.
 pub type Say = fn(&str);
 
-/// Leave to hand a group to the driver.
+/// Permission to hand a group to the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pass {
+pub struct Grant {
     /// Number of the group.
     pub number: u64,
-    /// Which connection it is of; another one knows nothing of it.
+    /// The connection that granted it; another one knows nothing of it.
     pub life: u64,
     /// Whether the group is filled bit by bit, until it is [handed over](Session::hand_over).
     pub fills: bool,
@@ -39,37 +41,66 @@ pub struct Pass {
     pub credit: Span,
     /// Frames that ended inside of it, once it was handed over.
     pub frames: u32,
-    /// Whether nobody else was scheduled when it came.
+    /// Whether this client was the only one when the grant came.
     pub alone: bool,
 }
 
-/// How long to sleep at once, at most: the daemon may die meanwhile.
+/// Longest sleep at once: the daemon may die meanwhile.
 const NAP: Duration = Duration::from_millis(5);
 /// Longest sleep between two frames: the longest stride of the core at 60 Hz.
 const PACE_MAX: Span = Span::from_ms(4_000);
 
-/// How often to look meanwhile whether the rate is another one.
+/// How often a paced program looks whether its rate has changed.
 const LOOK: Span = Span::from_ms(50);
 
-/// How long leave may go unused while another thread of the program waits for its own.
+/// How long a grant may go unused while another thread of the program waits for one.
 const UNUSED_WHILE_WAITING: Span = Span::from_ms(10);
-/// How long it may at all. The daemon gives up on groups after half a second.
+/// How long it may go unused at all. The daemon gives up on groups after half a second.
 const UNUSED: Span = Span::from_ms(100);
 
-/// How long it may between two frames, and how long leave that was asked for ahead may.
+/// How long it may go unused between two frames, and how long one may that was asked for ahead.
 pub(crate) const UNUSED_BETWEEN: Span = Span::from_ms(2);
 
-/// How many times as long as among others groups may be while nobody else is scheduled.
-pub(crate) const ALONE: u64 = 16;
+/// Groups of the only client may be so many times as long as groups among others.
+const ALONE: u64 = 16;
 
 /// The connection to the daemon, as it comes and goes.
 pub struct Session {
+    /// Whether there is a daemon to look for.
+    wanted: bool,
     link: Mutex<Link>,
-    /// Whoever asks for other terms, one after the other: each is to get its own answer.
+    view: View,
+    /// Threads that ask for other terms go one after the other, so that each gets its own answer.
     renewing: Mutex<()>,
     patience: Patience,
-    /// Something came for somebody.
+    /// Replies came.
     news: Condvar,
+}
+
+/// What threads read without the lock. It is written whenever the lock is released.
+#[derive(Default, Debug)]
+struct View {
+    /// Changes when a grant may have been taken back, and with each connection.
+    epoch: AtomicU64,
+    /// The longest group among others, in nanoseconds.
+    slice_ns: AtomicU64,
+    /// A thread waits for a grant.
+    waited_for: AtomicBool,
+}
+
+/// What a stream keeps of a session, to look at it without the lock.
+#[derive(Default, Debug)]
+pub(crate) struct Watch {
+    epoch: u64,
+    region: Option<Region>,
+}
+
+impl View {
+    fn publish(&self, link: &Link) {
+        self.slice_ns.store(link.slice().as_ns(), Ordering::Relaxed);
+        self.waited_for.store(link.is_waited_for(), Ordering::Relaxed);
+        self.epoch.store(link.epoch(), Ordering::Release);
+    }
 }
 
 impl std::fmt::Debug for Session {
@@ -79,84 +110,108 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session with the daemon at `socket`, which is joined when something is asked for.
+    /// A session with the daemon at `socket`. It joins when it is asked for something.
     pub const fn new(socket: PathBuf, hello: Hello, say: Say, patience: Patience) -> Self {
+        Self::with(Some(socket), hello, say, patience)
+    }
+
+    /// A session without a daemon: everything passes.
+    pub fn absent(say: Say) -> Self {
+        Self::with(None, Hello::default(), say, Patience::default())
+    }
+
+    const fn with(socket: Option<PathBuf>, hello: Hello, say: Say, patience: Patience) -> Self {
         Self {
+            wanted: socket.is_some(),
             link: Mutex::new(Link::new(socket, hello, say, patience)),
+            view: View {
+                epoch: AtomicU64::new(0),
+                slice_ns: AtomicU64::new(u64::MAX),
+                waited_for: AtomicBool::new(false),
+            },
             renewing: Mutex::new(()),
             patience,
             news: Condvar::new(),
         }
     }
 
-    /// Joins, if that is due, and finds out how long groups may be.
+    /// Whether there is a daemon to look for.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+
+    /// Joins, unless it did or it is too early to try again, and finds out how long groups may be.
     pub fn join(&self) {
-        self.lock().connect();
+        self.locked(Link::connect);
         let until = clock::now() + self.patience.greeting;
         let heard = |link: &mut Link| match link.is_limited() || clock::now() > until {
             true => Waiting::Over(Some(())),
             false => Waiting::NotYet,
         };
-        // Without a limit it is one without.
+        // A daemon that sets no limit has none.
         let _silent = self.wait(Span::ZERO, heard);
     }
 
     /// Asks for other terms, now and at every later connection; says whether the daemon gives them.
-    /// If it does not, those before stay. Other threads go on meanwhile.
+    /// If it refuses, the terms stay. Other threads go on meanwhile.
     pub fn renew(&self, hello: Hello) -> bool {
         let _alone = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(renewal) = self.lock().begin_renewal(&hello) else {
+        let Some(renewal) = self.locked(|link| link.begin_renewal(&hello)) else {
             return true;
         };
         let answer = renewal.ask();
-        self.lock().end_renewal(hello, renewal.life, answer)
+        self.locked(|link| link.end_renewal(hello, renewal.life, answer))
     }
 
-    /// What the daemon said when it welcomed us, and how we stand now; none if nobody schedules.
+    /// The daemon's welcome, with the terms as they are now; none if this client is unscheduled.
     pub fn welcome(&self) -> Option<Welcome> {
-        let mut link = self.lock();
-        link.listen_now();
-        link.welcome().cloned()
+        self.locked(|link| {
+            link.listen_now();
+            link.welcome().cloned()
+        })
     }
 
-    /// The last thing that was said of the connection.
+    /// The last sentence about the connection.
     pub fn said(&self) -> String {
-        self.lock().said().to_owned()
+        self.locked(|link| link.said().to_owned())
     }
 
-    /// Asks for leave for a group predicted to take `estimate`, and waits for it. None where nobody
-    /// schedules.
-    pub fn ask(&self, kind: GroupKind, estimate: Span) -> Option<Pass> {
+    /// Asks for a grant for a group predicted to take `estimate`, and waits for it. None if this client
+    /// is unscheduled.
+    pub fn ask(&self, kind: GroupKind, estimate: Span) -> Option<Grant> {
         self.ask_for(kind, estimate, false)
     }
 
     /// The same for a group that is filled bit by bit from then on: it begins with commands that take
-    /// `need`, and `estimate` is all of it. What nobody fills is given back, so look whether the pass
-    /// [is held](Self::is_held) still before going on.
+    /// `need`, and all of it takes `estimate`. The session takes an unused grant back, so check that it
+    /// [is held](Self::is_held) before each use.
     ///
-    /// Leave that was asked for ahead is taken if it is enough to begin with.
-    pub fn ask_to_fill(&self, need: Span, estimate: Span) -> Option<Pass> {
-        let claimed = self.lock().claim(need);
+    /// A grant that was asked for ahead is taken if it is enough to begin with.
+    pub fn ask_to_fill(&self, need: Span, estimate: Span) -> Option<Grant> {
+        let claimed = self.locked(|link| link.claim(need));
         if let Some((number, life, estimate)) = claimed {
-            return self.await_leave(number, life, estimate, true);
+            return self.await_grant(number, life, estimate, true);
         }
         self.ask_for(GroupKind::Draw, estimate.max(need), true)
     }
 
-    /// Asks for leave that somebody will want soon, and does not wait for it. Nothing is asked for
-    /// where that was done already, or where nobody schedules.
+    /// Asks for a grant that will be needed soon, and does not wait for it. Does nothing if one is
+    /// outstanding already, or if this client is unscheduled.
     pub fn ask_ahead(&self, estimate: Span) {
-        self.lock().ask_ahead(estimate);
+        self.locked(|link| link.ask_ahead(estimate));
     }
 
-    fn ask_for(&self, kind: GroupKind, estimate: Span, fills: bool) -> Option<Pass> {
-        let (number, life) = self.lock().submit(kind, estimate)?;
-        self.await_leave(number, life, estimate, fills)
+    fn ask_for(&self, kind: GroupKind, estimate: Span, fills: bool) -> Option<Grant> {
+        if !self.wanted {
+            return None;
+        }
+        let (number, life) = self.locked(|link| link.submit(kind, estimate))?;
+        self.await_grant(number, life, estimate, fills)
     }
 
-    fn await_leave(&self, number: u64, life: u64, estimate: Span, fills: bool) -> Option<Pass> {
+    fn await_grant(&self, number: u64, life: u64, estimate: Span, fills: bool) -> Option<Grant> {
         let began = clock::now();
-        let spin = self.lock().spin_limit();
+        let spin = self.locked(|link| link.spin_limit());
         let (granted, alone) = self.wait(spin, |link| {
             let granted = link.granted(number, life, fills);
             let waited = clock::now().since(began);
@@ -168,72 +223,92 @@ impl Session {
             }
             granted
         })?;
-        Some(Pass { number, life, fills, credit: estimate.max(granted), frames: 0, alone })
+        Some(Grant { number, life, fills, credit: estimate.max(granted), frames: 0, alone })
     }
 
-    /// Gives leave back that has gone unused for too long; to be called now and then, and every few
-    /// milliseconds while this [`is_hasty`](Self::is_hasty).
+    /// Gives back grants that have gone unused for too long. Call it now and then, and every few
+    /// milliseconds while the session [`is_hasty`](Self::is_hasty).
     pub fn give_back_unused(&self) {
-        self.lock().give_back(clock::now(), UNUSED);
+        self.locked(|link| link.give_back(clock::now(), UNUSED));
     }
 
-    /// Whether there is leave that must not go unused for long.
+    /// Whether there is a grant that must not go unused for long.
     pub fn is_hasty(&self) -> bool {
-        self.lock().is_hasty()
+        self.locked(|link| link.is_hasty())
     }
 
-    /// Whether leave that was asked for has not come yet.
+    /// Whether a grant was asked for and has not come yet.
     pub fn is_awaited(&self) -> bool {
-        self.lock().is_awaited()
+        self.locked(Link::is_awaited)
     }
 
-    /// Whether frames begin when the program likes, while it is scheduled.
+    /// Whether the program is scheduled and begins its frames when it likes.
     pub fn is_free_running(&self) -> bool {
-        self.lock().welcome().is_some_and(|welcome| !welcome.standing.paced)
+        self.locked(|link| link.welcome().is_some_and(|welcome| !welcome.standing.paced))
     }
 
-    /// Whether a pass counts still, or was given back. It is about to be used.
-    pub fn is_held(&self, pass: &Pass) -> bool {
-        self.look(Some(pass)).0
+    /// Whether a grant still counts, or was taken back. It is about to be used.
+    pub fn is_held(&self, grant: &Grant) -> bool {
+        self.look(Some(grant), &mut Watch::default())
     }
 
-    /// The same if there is a pass, and whether nobody else is scheduled.
-    pub fn look(&self, pass: Option<&Pass>) -> (bool, bool) {
-        let mut link = self.lock();
-        let held = pass.is_none_or(|pass| !pass.fills || link.is_open(pass.number, pass.life));
-        (held, link.is_alone())
+    /// The same if there is a grant; brings `watch` up to date.
+    pub(crate) fn look(&self, grant: Option<&Grant>, watch: &mut Watch) -> bool {
+        self.locked(|link| {
+            *watch = Watch { epoch: link.epoch(), region: link.region().cloned() };
+            grant.is_none_or(|grant| !grant.fills || link.is_open(grant.number, grant.life))
+        })
     }
 
-    /// A frame ended inside of the group of a pass, which goes on.
-    pub fn end_frame(&self, pass: &Pass) {
-        self.lock().end_frame(pass.number, pass.life);
+    /// Whether nothing happened to grants and connection since the watch was brought up to date. Takes
+    /// no lock.
+    pub(crate) fn is_unchanged(&self, watch: &Watch) -> bool {
+        self.view.epoch.load(Ordering::Acquire) == watch.epoch
     }
 
-    /// The group of a pass is with the driver: the pass with the frames that ended inside of it; none
-    /// if it was given back.
-    pub fn hand_over(&self, pass: Pass) -> Option<Pass> {
-        if !pass.fills {
-            return Some(pass);
+    /// Whether this client is the only one and none of its threads waits. Takes no lock.
+    pub(crate) fn is_alone_by(&self, watch: &Watch) -> bool {
+        watch.region.as_ref().is_some_and(|region| region.solitude().is_alone())
+            && !self.view.waited_for.load(Ordering::Relaxed)
+    }
+
+    /// The longest group that is to be formed. Takes no lock.
+    pub(crate) fn slice_by(&self, watch: &Watch) -> Span {
+        let slice = Span::from_ns(self.view.slice_ns.load(Ordering::Relaxed));
+        if self.is_alone_by(watch) { slice.times(ALONE) } else { slice }
+    }
+
+    /// A frame ended inside of the group of a grant, and the group goes on.
+    pub fn end_frame(&self, grant: &Grant) {
+        self.locked(|link| link.end_frame(grant.number, grant.life));
+    }
+
+    /// The group of a grant is with the driver: the grant with the frames that ended inside of it; none
+    /// if it was taken back.
+    pub fn hand_over(&self, grant: Grant) -> Option<Grant> {
+        if !grant.fills {
+            return Some(grant);
         }
-        self.lock().close(pass.number, pass.life).map(|frames| Pass { frames, fills: false, ..pass })
+        let closed = self.locked(|link| link.close(grant.number, grant.life));
+        closed.map(|frames| Grant { frames, fills: false, ..grant })
     }
 
-    /// The group of a pass is over.
-    pub fn complete(&self, pass: Pass, finished: Time, cost: Span) {
-        self.lock().complete(pass, finished, cost);
+    /// The group of a grant is over.
+    pub fn complete(&self, grant: Grant, finished: Time, cost: Span) {
+        self.locked(|link| link.complete(grant, finished, cost));
     }
 
-    /// After a swap: waits until the daemon says when the next frame may begin; none if that is
-    /// not up to it.
-    pub fn released(&self, swap: Pass) -> Option<Time> {
+    /// After a swap: waits until the daemon says when the next frame may begin; none if the daemon does
+    /// not pace this client.
+    pub fn released(&self, swap: Grant) -> Option<Time> {
         self.wait(Span::ZERO, |link| link.released(swap.life))
     }
 
-    /// After a swap: sleeps until the next frame may begin, and says when that was; none if that is
-    /// not up to the daemon, or not any more.
-    pub fn pace(&self, swap: Pass) -> Option<Time> {
+    /// After a swap: sleeps until the next frame may begin, and says when that was; none if the daemon
+    /// does not pace this client, or stopped to.
+    pub fn pace(&self, swap: Grant) -> Option<Time> {
         let mut at = self.released(swap)?;
-        // No display waits longer for a frame; and if the daemon has gone mad, we have not.
+        // No display waits longer for a frame, whatever the daemon says.
         let latest = clock::now() + PACE_MAX;
         loop {
             let sleep = at.min(latest).since(clock::now()).min(LOOK);
@@ -241,42 +316,53 @@ impl Session {
                 return Some(at);
             }
             std::thread::sleep(Duration::from_nanos(sleep.as_ns()));
-            let mut link = self.lock();
-            link.listen_now();
-            match link.released(swap.life) {
+            let released = self.locked(|link| {
+                link.listen_now();
+                link.released(swap.life)
+            });
+            match released {
                 Waiting::Over(None) => return None,
                 Waiting::Over(Some(other)) => at = other,
-                // It was taken by another thread's swap.
+                // Another thread's swap took it.
                 Waiting::NotYet => {}
             }
         }
     }
 
-    /// Whether nobody else is scheduled, so that nobody waits for long groups.
+    /// Whether this client is the only one, so that no other waits for its long groups.
     pub fn is_alone(&self) -> bool {
-        self.lock().is_alone()
+        self.locked(|link| link.is_alone())
     }
 
-    /// Whether others are scheduled as well, whose groups may be on the GPU.
+    /// Whether other clients are scheduled as well, whose groups may be on the GPU.
     pub fn has_company(&self) -> bool {
-        self.lock().has_company()
+        self.wanted && self.locked(|link| link.region().is_some_and(|region| !region.solitude().is_alone()))
     }
 
     /// The longest group that is to be formed.
     pub fn slice(&self) -> Span {
-        self.lock().slice()
+        self.locked(|link| if link.is_alone() { link.slice().times(ALONE) } else { link.slice() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Link> {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `done` finds what it looks for, `awake` at first; none if nobody will ever send it.
-    fn wait<T>(&self, awake: Span, mut done: impl FnMut(&mut Link) -> Waiting<T>) -> Option<T> {
+    fn locked<T>(&self, work: impl FnOnce(&mut Link) -> T) -> T {
         let mut link = self.lock();
-        let mut spin = Duration::from_nanos(awake.as_ns());
+        let result = work(&mut link);
+        self.view.publish(&link);
+        result
+    }
+
+    /// Waits until `done` finds what it looks for, spinning at first; none if it will never come.
+    fn wait<T>(&self, spin: Span, mut done: impl FnMut(&mut Link) -> Waiting<T>) -> Option<T> {
+        let mut link = self.lock();
+        let mut spin = Duration::from_nanos(spin.as_ns());
         loop {
-            match done(&mut link) {
+            let found = done(&mut link);
+            self.view.publish(&link);
+            match found {
                 Waiting::Over(found) => return found,
                 Waiting::NotYet => {}
             }

@@ -1,8 +1,8 @@
-//! What the library underneath a program does with its leave, against a real daemon.
+//! What the library underneath a program does with its grants, against a real daemon.
 
 use std::time::{Duration, Instant};
 
-use takt_client::{Pass, Patience, Session};
+use takt_client::{Grant, Patience, Session};
 use takt_core::{GroupKind, Span};
 use takt_daemon::control::config::Settings;
 use takt_ipc::Standing;
@@ -31,9 +31,9 @@ fn session(daemon: &Daemon) -> Session {
     session
 }
 
-fn end(session: &Session, pass: Pass) {
-    let pass = session.hand_over(pass).expect("it is held");
-    session.complete(pass, clock::now(), Span::from_us(20));
+fn end(session: &Session, grant: Grant) {
+    let grant = session.hand_over(grant).expect("it is held");
+    session.complete(grant, clock::now(), Span::from_us(20));
 }
 
 fn await_frames(daemon: &Daemon, frames: u64) {
@@ -47,9 +47,9 @@ fn frames_that_share_a_group_are_counted_one_by_one() {
     let daemon = Daemon::start("shared-frames", "");
     let session = session(&daemon);
     for frames in [1, 5, 0, 3] {
-        let pass = session.ask_to_fill(Span::from_us(10), Span::from_us(100)).expect("scheduled");
-        (0..frames).for_each(|_| session.end_frame(&pass));
-        end(&session, pass);
+        let grant = session.ask_to_fill(Span::from_us(10), Span::from_us(100)).expect("scheduled");
+        (0..frames).for_each(|_| session.end_frame(&grant));
+        end(&session, grant);
     }
     await_frames(&daemon, 9);
 }
@@ -58,17 +58,17 @@ fn frames_that_share_a_group_are_counted_one_by_one() {
 fn a_group_that_is_given_back_between_two_frames_says_how_many_it_had() {
     let daemon = Daemon::start("given-back-frames", "");
     let session = session(&daemon);
-    let pass = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
-    session.end_frame(&pass);
-    session.end_frame(&pass);
+    let grant = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
+    session.end_frame(&grant);
+    session.end_frame(&grant);
     assert!(session.is_hasty());
     while session.is_hasty() {
         session.give_back_unused();
     }
-    assert!(!session.is_held(&pass));
+    assert!(!session.is_held(&grant));
     await_frames(&daemon, 2);
-    // A frame that nobody had leave for any more counts with the next group.
-    session.end_frame(&pass);
+    // A frame without a grant any more counts with the next group.
+    session.end_frame(&grant);
     let next = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
     session.end_frame(&next);
     end(&session, next);
@@ -76,7 +76,7 @@ fn a_group_that_is_given_back_between_two_frames_says_how_many_it_had() {
 }
 
 #[test]
-fn leave_that_was_asked_for_ahead_is_taken_by_whoever_asks_next() {
+fn a_grant_asked_for_ahead_goes_to_the_next_that_asks() {
     let daemon = Daemon::start("ahead", "mpcg = 2");
     let session = session(&daemon);
     for _ in 0..20 {
@@ -92,7 +92,7 @@ fn leave_that_was_asked_for_ahead_is_taken_by_whoever_asks_next() {
 }
 
 #[test]
-fn leave_that_is_not_enough_is_given_back() {
+fn a_grant_that_is_not_enough_is_given_back() {
     let daemon = Daemon::start("not-enough", "mpcg = 1");
     let session = session(&daemon);
     for round in 0..20 {
@@ -101,9 +101,9 @@ fn leave_that_is_not_enough_is_given_back() {
             // Sometimes it has come by then.
             std::thread::sleep(Duration::from_micros(300));
         }
-        let pass = session.ask_to_fill(Span::from_us(500), Span::from_us(500)).expect("scheduled");
-        assert!(pass.credit >= Span::from_us(500));
-        end(&session, pass);
+        let grant = session.ask_to_fill(Span::from_us(500), Span::from_us(500)).expect("scheduled");
+        assert!(grant.credit >= Span::from_us(500));
+        end(&session, grant);
     }
     let swap = session.ask(GroupKind::Swap, Span::ZERO).expect("scheduled still");
     session.complete(swap, clock::now(), Span::ZERO);
@@ -111,8 +111,8 @@ fn leave_that_is_not_enough_is_given_back() {
 }
 
 #[test]
-fn leave_that_nobody_takes_makes_room_for_others() {
-    let daemon = Daemon::start("nobody-takes", "mpcg = 1");
+fn an_unused_grant_makes_room_for_others() {
+    let daemon = Daemon::start("unused", "mpcg = 1");
     let session = session(&daemon);
     session.ask_ahead(Span::from_us(100));
     let mut other = join(&daemon.path, &hello("other", 3), PATIENCE).expect("joined");
@@ -126,8 +126,8 @@ fn leave_that_nobody_takes_makes_room_for_others() {
     assert_eq!(await_reply(&mut other, granted), 0);
     complete(&mut other, 0);
     // And the program goes on.
-    let pass = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
-    end(&session, pass);
+    let grant = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
+    end(&session, grant);
 }
 
 #[test]
@@ -135,19 +135,19 @@ fn a_group_that_was_given_back_ends_once() {
     let daemon = Daemon::start("ends-once", "");
     let session = session(&daemon);
     for _ in 0..3 {
-        let pass = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
-        session.end_frame(&pass);
+        let grant = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled");
+        session.end_frame(&grant);
         while session.is_hasty() {
             session.give_back_unused();
         }
-        assert!(!session.is_held(&pass));
+        assert!(!session.is_held(&grant));
         // Whoever has it nevertheless says nothing that the daemon knows already.
-        session.complete(pass, clock::now(), Span::from_us(20));
-        assert_eq!(session.hand_over(pass), None);
+        session.complete(grant, clock::now(), Span::from_us(20));
+        assert_eq!(session.hand_over(grant), None);
     }
-    let pass = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled still");
-    session.end_frame(&pass);
-    session.complete(pass, clock::now(), Span::from_us(20));
+    let grant = session.ask_to_fill(Span::ZERO, Span::from_us(100)).expect("scheduled still");
+    session.end_frame(&grant);
+    session.complete(grant, clock::now(), Span::from_us(20));
     await_frames(&daemon, 4);
     assert!(session.welcome().is_some());
 }
@@ -234,17 +234,17 @@ fn who_is_alone_may_form_longer_groups_until_somebody_comes() {
     let session = session(&daemon);
     assert!(session.is_alone() && !session.has_company());
     assert_eq!(session.slice(), Span::from_ms(32));
-    let pass = session.ask_to_fill(Span::ZERO, session.slice()).expect("scheduled");
-    assert!(pass.alone && session.look(Some(&pass)) == (true, true));
+    let grant = session.ask_to_fill(Span::ZERO, session.slice()).expect("scheduled");
+    assert!(grant.alone && (session.is_held(&grant), session.is_alone()) == (true, true));
     let other = daemon.join("other", 6);
     await_that(|| !session.is_alone());
     assert!(session.has_company());
     assert_eq!(session.slice(), Span::from_ms(2), "without having heard of anything");
-    assert_eq!(session.look(Some(&pass)), (true, false), "it has its leave still");
-    end(&session, pass);
-    let pass = session.ask_to_fill(Span::ZERO, session.slice()).expect("scheduled");
-    assert!(!pass.alone);
-    end(&session, pass);
+    assert_eq!((session.is_held(&grant), session.is_alone()), (true, false), "it has its grant still");
+    end(&session, grant);
+    let grant = session.ask_to_fill(Span::ZERO, session.slice()).expect("scheduled");
+    assert!(!grant.alone);
+    end(&session, grant);
     drop(other);
     await_that(|| session.is_alone());
     assert!(!session.has_company());

@@ -8,9 +8,10 @@
 use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::client::current;
 use crate::entry::{Id, Ptr, real};
-use crate::monitor::{client_memory, current, surface};
 use crate::settings::settings;
+use crate::shadow::{client_memory, surface};
 use crate::{egl, guard, quiet};
 
 const PLATFORM_X11: u32 = egl::PLATFORM_X11_KHR.cast_unsigned();

@@ -1,10 +1,10 @@
-//! Groups with leave: those that are being filled, and those that nobody needs yet.
+//! Granted groups: those that are being filled, and the one that was asked for ahead.
 
 use takt_core::limits::FRAMES_PER_GROUP_MAX;
 use takt_core::{GroupId, GroupKind, Span, Time};
 
 use super::{Link, Waiting};
-use crate::session::{Pass, UNUSED_BETWEEN};
+use crate::session::{Grant, UNUSED_BETWEEN};
 use takt_ipc::Request;
 use takt_os::clock;
 
@@ -17,7 +17,7 @@ pub(super) struct Open {
     frames: u32,
 }
 
-/// A group that was asked for and that nobody fills yet.
+/// A group that was asked for before it is needed.
 pub(super) struct Ahead {
     number: u64,
     estimate: Span,
@@ -40,8 +40,8 @@ impl Ahead {
 }
 
 impl Link {
-    /// The time granted to a group, if it was, and whether nobody else is there; with `fills`, it is
-    /// open from now on.
+    /// The time granted to a group, if it was, and whether we are the only client; with `fills`, the
+    /// group is open from now on.
     pub(crate) fn granted(&mut self, number: u64, life: u64, fills: bool) -> Waiting<(Span, bool)> {
         let alone = self.is_alone();
         let Some(on) = self.of(life) else {
@@ -57,7 +57,7 @@ impl Link {
         Waiting::Over(Some((credit, alone)))
     }
 
-    /// Asks for leave that nobody needs yet, unless that was done already.
+    /// Asks for a grant before it is needed, unless that was done already.
     pub(crate) fn ask_ahead(&mut self, estimate: Span) {
         if self.on.as_ref().is_none_or(|on| on.ahead.is_some()) {
             return;
@@ -69,8 +69,8 @@ impl Link {
         }
     }
 
-    /// Takes the leave that was asked for ahead, which may not have come yet; none if it is not
-    /// enough. Its number, connection, and what it was asked for.
+    /// Takes the grant that was asked for ahead, which may not have come yet; none if it is not enough.
+    /// Its number, connection, and what it was asked for.
     pub(crate) fn claim(&mut self, need: Span) -> Option<(u64, u64, Span)> {
         self.listen_once();
         let life = self.life;
@@ -113,7 +113,7 @@ impl Link {
         self.of(life)?.open.remove(&number).map(|open| open.frames)
     }
 
-    /// Whether there is leave that must not go unused for long.
+    /// Whether there is a grant that must not go unused for long.
     pub(crate) fn is_hasty(&self) -> bool {
         self.on
             .as_ref()
@@ -126,7 +126,7 @@ impl Link {
         self.on.as_ref().is_some_and(|on| on.asked > on.answered)
     }
 
-    /// Tells the daemon that groups are over that nobody has used for so long.
+    /// Tells the daemon that groups are over that were not used for so long.
     pub(crate) fn give_back(&mut self, now: Time, unused: Span) {
         self.listen_once();
         let life = self.life;
@@ -139,6 +139,9 @@ impl Link {
         let late = |(number, open): (&u64, &Open)| is_late(open).then_some((*number, open.frames));
         let mut late: Vec<(u64, u32)> = on.open.iter().filter_map(late).collect();
         on.open.retain(|_, open| !is_late(open));
+        if !late.is_empty() {
+            self.epoch += 1;
+        }
         if let Some(ahead) = on.ahead.take_if(|ahead| lasted(ahead.granted, UNUSED_BETWEEN)) {
             on.granted.remove(&ahead.number);
             late.push((ahead.number, 0));
@@ -148,8 +151,8 @@ impl Link {
         }
     }
 
-    /// Takes replies that are there already, unless somebody listens; notices if none will come. Only
-    /// where one is waited for.
+    /// Takes replies that are there already, unless another thread listens; notices if none will come.
+    /// Only if a grant was asked for ahead.
     fn listen_once(&mut self) {
         if self.on.as_ref().is_some_and(|on| on.ahead.is_some())
             && let Some(mut listener) = self.begin_listening()
@@ -159,7 +162,7 @@ impl Link {
         }
     }
 
-    /// Takes replies that are there already, unless somebody listens.
+    /// Takes replies that are there already, unless another thread listens.
     pub(crate) fn listen_now(&mut self) {
         if let Some(mut listener) = self.begin_listening() {
             let heard = listener.take();
@@ -167,10 +170,10 @@ impl Link {
         }
     }
 
-    /// The group of a pass is over. If it is still to be filled and not open, it was given back, and
+    /// The group of a grant is over. If it is still to be filled and not open, it was given back, and
     /// its end was told then.
-    pub(crate) fn complete(&mut self, pass: Pass, finished: Time, cost: Span) {
-        let Pass { number, life, fills, mut frames, .. } = pass;
+    pub(crate) fn complete(&mut self, grant: Grant, finished: Time, cost: Span) {
+        let Grant { number, life, fills, mut frames, .. } = grant;
         if fills {
             match self.close(number, life) {
                 Some(ended) => frames += ended,

@@ -13,10 +13,10 @@ use takt_os::clock;
 use takt_os::process::{can_run, thread_state};
 
 /// The daemon beats every 10 ms. If it has been silent for longer, and the system says that it
-/// cannot run, we go on without it: with the nap of whoever listens, that is one frame at 60 Hz.
+/// cannot run, we go on without it: with the nap of the listening thread, that is one frame at 60 Hz.
 const SUSPICIOUS: Span = Span::from_ms(11);
 
-/// Somebody who sleeps until there is a reply.
+/// A thread that sleeps until there is a reply.
 pub(crate) struct Listener {
     pub(super) receiver: Receiver,
     /// The first look at a daemon that is silent.
@@ -38,7 +38,7 @@ pub(crate) enum Heard {
     Nonsense(Broken),
     /// The daemon is gone.
     Gone,
-    /// Somebody stopped the daemon.
+    /// The daemon was stopped.
     Stopped,
     /// The daemon does something else, or nothing, and will not answer.
     Hangs,
@@ -47,7 +47,7 @@ pub(crate) enum Heard {
 }
 
 impl Listener {
-    /// Waits for replies: awake for `spin`, then asleep for `nap` at most.
+    /// Waits for replies: spins for `spin`, then sleeps for `nap` at most.
     pub(crate) fn listen(&mut self, nap: Duration, spin: Duration) -> Heard {
         if spin.is_zero() || !self.receiver.spin(spin) {
             self.receiver.sleep(nap.min(self.until_next_look()));

@@ -1,10 +1,10 @@
 //! Whether a daemon that is silent hangs, or is only late.
 //!
-//! A daemon beats before it falls asleep, and never sleeps longer than until the next beat is due. So
-//! one that is late and sleeps is blocked by something else, and one that is late and had the
-//! processor meanwhile does something else: both hang. One that would run but has no processor is late
-//! because the machine is busy, and nobody can tell for how long. One look cannot tell: when
-//! a whole machine was paused, its sleepers wake up one after the other. Two looks can.
+//! A daemon beats before it falls asleep, and wakes for its next beat. So a late daemon that sleeps is
+//! blocked by something else, and a late one that had the processor meanwhile does something else: both
+//! hang. One that would run but has no processor is late because the machine is busy, for an unknown
+//! time. One look cannot tell: after a pause of the whole machine its sleepers wake up one after the
+//! other. Two looks can.
 
 use takt_core::{Span, Time};
 

@@ -2,11 +2,11 @@
 
 use takt_predict::predictor::Work;
 
-use crate::clock;
+use crate::client::context::State;
+use crate::client::current;
 use crate::entry::{Ptr, real};
 use crate::gl;
-use crate::monitor::context::State;
-use crate::monitor::{Drawing, Source, current};
+use crate::shadow::drawing::{Drawing, VertexSource};
 
 /// Functions that note what they are about to do, and for how long the driver did it.
 macro_rules! worked {
@@ -14,16 +14,14 @@ macro_rules! worked {
         $(
             #[expect(non_snake_case, reason = "names of the registry")]
             unsafe extern "C" fn $name($($arg: $ty),*) {
-                $crate::hooks::submit::make_room();
                 current::with(|$state| {
+                    $state.make_room();
                     $note;
                     $state.ask();
                     $state.begins();
                 });
-                let began_ns = clock::now_ns();
                 // SAFETY: the program's own call.
-                unsafe { real::$name($($arg),*) };
-                current::with(|state| state.builder.spent(clock::now_ns().saturating_sub(began_ns)));
+                current::timed(|| unsafe { real::$name($($arg),*) });
             }
         )*
         $crate::hooks::offered!($($name)*);
@@ -113,7 +111,7 @@ worked! {
 
 /// Draws of extensions that hardly any program uses: that they are made is all that is noted.
 pub(super) mod rare {
-    use super::{Ptr, clock, current, real};
+    use super::{Ptr, current, real};
 
     worked! {
         glDrawTexfOES(_x: f32, _y: f32, _z: f32, _width: f32, _height: f32) => |state| state.builder.unknown();
@@ -166,7 +164,7 @@ pub(super) mod rare {
 
 /// A draw whose vertices are not followed.
 fn unplaced(state: &mut State, mode: u32, count: i32, instances: i32) {
-    state.draw(&Drawing { mode, source: Source::Indirect, count, instances });
+    state.draw(&Drawing { mode, source: VertexSource::Indirect, count, instances });
 }
 
 fn buffer_bit(buffer: u32) -> u32 {

@@ -1,13 +1,14 @@
 //! Contexts, surfaces, and what is current where.
 
+use crate::client::context::State;
+use crate::client::group::End;
+use crate::client::{Swapping, current};
 use crate::entry::{Ptr, real};
-use crate::group::End;
 use crate::hooks::given;
-use crate::monitor::context::State;
-use crate::monitor::surface::samples;
-use crate::monitor::{Swapping, current};
 use crate::offscreen::{self, Given};
-use crate::{clock, egl, gate, guard, measure, quiet};
+use crate::session::session;
+use crate::shadow::surface::samples;
+use crate::{clock, egl, guard, measure, quiet};
 
 super::offered!(
     eglCreateContext eglDestroyContext eglMakeCurrent eglReleaseThread eglTerminate
@@ -191,17 +192,17 @@ unsafe extern "C" fn eglSurfaceAttrib(display: Ptr, surface: Ptr, what: i32, val
 /// Shows a frame, with leave and measured.
 fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
     let handle = actual(surface) as usize;
-    show(display, surface, |state| state.swap_does_nothing(handle), call)
+    show(display, surface, |state| state.shadow.swap_does_nothing(handle), call)
 }
 
 /// The same where `idle` says whether the call gives the GPU nothing to do.
 fn show(display: Ptr, surface: Ptr, idle: impl FnOnce(&State) -> bool, call: impl FnOnce(Ptr) -> u32) -> u32 {
-    let none = Swapping::Apart { pass: None, idle: false };
+    let none = Swapping::Apart { grant: None, idle: false };
     let swapping = current::with(|state| state.before_swap(idle(state))).unwrap_or(none);
     let began_ns = clock::now_ns();
     let done = call(actual(surface));
     // Where it failed, the group that was given leave ends all the same.
-    if done != 0 || !matches!(swapping, Swapping::Apart { pass: None, .. }) {
+    if done != 0 || !matches!(swapping, Swapping::Apart { grant: None, .. }) {
         current::with(|state| state.swapped(swapping, began_ns));
     } else {
         current::with(State::not_swapped);
@@ -212,8 +213,8 @@ fn show(display: Ptr, surface: Ptr, idle: impl FnOnce(&State) -> bool, call: imp
             current::with(State::bound_backlog);
         }
     }
-    if let Swapping::Apart { pass: Some(pass), .. } = swapping {
-        guard::shielded(|| gate::pace(pass));
+    if let Swapping::Apart { grant: Some(grant), .. } = swapping {
+        guard::shielded(|| session().pace(grant));
     }
     done
 }

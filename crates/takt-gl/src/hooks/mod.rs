@@ -3,7 +3,7 @@
 //! Each hook hands its call to the driver exactly once, with the arguments it came with, and
 //! returns what the driver returned; only long draws are handed over in pieces, where a
 //! daemon schedules. What a hook does besides happens inside of
-//! [`current::with`](crate::monitor::current::with), where nothing that goes wrong reaches the
+//! [`current::with`](crate::client::current::with), where nothing that goes wrong reaches the
 //! program. Nobody looks at anything unless settings ask for it.
 
 mod draw;
@@ -32,13 +32,13 @@ macro_rules! noted {
         $(
             #[expect(non_snake_case, reason = "names of the registry")]
             unsafe extern "C" fn $name($($arg: $ty),*) {
-                $($crate::monitor::current::with(|$before| {
+                $($crate::client::current::with(|$before| {
                     let work: Option<takt_predict::predictor::Work> = $work;
                     work.into_iter().for_each(|work| $before.about_to_copy(work));
                 });)?
                 // SAFETY: the program's own call.
                 unsafe { $crate::entry::real::$name($($arg),*) };
-                $crate::monitor::current::with(|$state| $note);
+                $crate::client::current::with(|$state| $note);
             }
         )*
         $crate::hooks::offered!($($name)*);

@@ -6,20 +6,20 @@ use takt_predict::predictor::Work;
 
 use super::given::{bytes, list};
 use super::submit;
+use crate::client::context::State;
+use crate::client::current;
+use crate::client::group::End;
 use crate::entry::{Ptr, real};
 use crate::gl;
-use crate::group::End;
-use crate::monitor::context::State;
-use crate::monitor::current;
-use crate::monitor::texture::{Image, Size, storage_bytes};
+use crate::shadow::texture::{Image, Size, storage_bytes};
 
 super::noted! {
-    glBindBuffer(target: u32, buffer: u32) => |state| state.bind_buffer(target, buffer);
+    glBindBuffer(target: u32, buffer: u32) => |state| state.shadow.bind_buffer(target, buffer);
     glBindBufferBase(target: u32, index: u32, buffer: u32) =>
-        |state| state.bind_buffer_part(target, index, buffer, None);
+        |state| state.shadow.bind_buffer_part(target, index, buffer, None);
     glBindBufferRange(target: u32, index: u32, buffer: u32, offset: isize, size: isize) =>
-        |state| state.bind_buffer_part(target, index, buffer, Some((offset, size)));
-    glDeleteBuffers(n: i32, buffers: Ptr) => |state| state.delete_buffers(list(n, buffers));
+        |state| state.shadow.bind_buffer_part(target, index, buffer, Some((offset, size)));
+    glDeleteBuffers(n: i32, buffers: Ptr) => |state| state.shadow.delete_buffers(list(n, buffers));
     glBufferData(target: u32, size: isize, data: Ptr, usage: u32)
         copies |state| filled(state, target, size, data).filter(|_| is_usage(usage)) => |state| {
             // What GL refuses it has not read either.
@@ -35,29 +35,30 @@ super::noted! {
         copies |_state| copied(size) => |state| copy(state, [read, write], [from, to, size]);
     glCopyBufferSubDataNV(read: u32, write: u32, from: isize, to: isize, size: isize)
         copies |_state| copied(size) => |state| copy(state, [read, write], [from, to, size]);
-    glBindRenderbuffer(_target: u32, name: u32) => |state| state.renderbuffer = bind_renderbuffer(state, name);
+    glBindRenderbuffer(_target: u32, name: u32) =>
+        |state| state.shadow.bound.renderbuffer = bind_renderbuffer(state, name);
     glRenderbufferStorage(_target: u32, format: u32, width: i32, height: i32) =>
         |state| storage(state, 0, format, [width, height]);
     glRenderbufferStorageMultisample(_target: u32, samples: i32, format: u32, width: i32, height: i32) =>
         |state| storage(state, samples, format, [width, height]);
     glRenderbufferStorageMultisampleEXT(_target: u32, samples: i32, format: u32, width: i32, height: i32) => |state| {
-        state.observers.implicit_resolve();
+        state.shadow.observers.implicit_resolve();
         storage(state, samples, format, [width, height]);
     };
     glDeleteRenderbuffers(n: i32, names: Ptr) => |state| delete_renderbuffers(state, list(n, names));
-    glDeleteFramebuffers(n: i32, names: Ptr) => |state| state.framebuffers.delete(list(n, names));
+    glDeleteFramebuffers(n: i32, names: Ptr) => |state| state.shadow.framebuffers.delete(list(n, names));
     glFramebufferTexture2D(target: u32, point: u32, _face: u32, texture: u32, _level: i32) =>
         |state| attach_texture(state, target, point, texture);
     glFramebufferTexture2DMultisampleEXT(target: u32, point: u32, _face: u32, texture: u32, _level: i32, _n: i32) =>
         |state| {
-            state.observers.implicit_resolve();
+            state.shadow.observers.implicit_resolve();
             attach_texture(state, target, point, texture);
         };
     glFramebufferTextureLayer(target: u32, point: u32, texture: u32, _level: i32, _layer: i32) =>
         |state| attach_texture(state, target, point, texture);
     glFramebufferRenderbuffer(target: u32, point: u32, _kind: u32, name: u32) => |state| {
-        let image = state.shared.lock().renderbuffers.get(name).cloned();
-        state.framebuffers.attach(target, point, image);
+        let image = state.shadow.shared.lock().renderbuffers.get(name).cloned();
+        state.shadow.framebuffers.attach(target, point, image);
     };
 }
 
@@ -67,16 +68,16 @@ pub(super) mod special {
 
     #[expect(non_snake_case, reason = "names of the registry")]
     unsafe extern "C" fn glBindFramebuffer(target: u32, framebuffer: u32) {
-        let switches = current::with(|state| state.framebuffers.switches(target, framebuffer));
+        let switches = current::with(|state| state.shadow.framebuffers.switches(target, framebuffer));
         if switches == Some(true) {
             submit::flushed(End::Target);
         }
         // SAFETY: the program's own call.
         unsafe { real::glBindFramebuffer(target, framebuffer) };
-        current::with(|state| state.framebuffers.bind(target, framebuffer));
+        current::with(|state| state.shadow.framebuffers.bind(target, framebuffer));
     }
 
-    /// What is written through a mapping cannot be known; see `monitor::buffer`.
+    /// What is written through a mapping cannot be known; see `shadow::buffer`.
     fn mapped(target: u32, access: u32) {
         current::with(|state| {
             if access != gl::MAP_READ_BIT {
@@ -119,7 +120,7 @@ fn is_usage(usage: u32) -> bool {
 }
 
 fn fill(state: &mut State, target: u32, size: isize, data: Ptr) {
-    let (Some(buffer), Ok(length)) = (state.buffer(target), usize::try_from(size)) else {
+    let (Some(buffer), Ok(length)) = (state.shadow.buffer(target), usize::try_from(size)) else {
         return;
     };
     buffer.lock().replace(length, bytes(size, data), is_kept(target));
@@ -128,7 +129,7 @@ fn fill(state: &mut State, target: u32, size: isize, data: Ptr) {
 /// A buffer is filled, if there is one, and something to fill it with.
 fn filled(state: &mut State, target: u32, size: isize, data: Ptr) -> Option<Work> {
     let bytes = u64::try_from(size).ok().filter(|_| !data.is_null())?;
-    state.buffer(target).map(|_| Work::Buffer { bytes })
+    state.shadow.buffer(target).map(|_| Work::Buffer { bytes })
 }
 
 fn copied(size: isize) -> Option<Work> {
@@ -142,7 +143,7 @@ fn is_kept(target: u32) -> bool {
 }
 
 fn part(state: &mut State, target: u32, offset: isize, size: isize, data: Ptr) {
-    let (Some(buffer), Ok(offset)) = (state.buffer(target), usize::try_from(offset)) else {
+    let (Some(buffer), Ok(offset)) = (state.shadow.buffer(target), usize::try_from(offset)) else {
         return;
     };
     if let Some(data) = bytes(size, data) {
@@ -155,24 +156,24 @@ fn copy(state: &mut State, [read, write]: [u32; 2], place: [isize; 3]) {
     let [Ok(from), Ok(to), Ok(size)] = place.map(usize::try_from) else {
         return;
     };
-    let part = state.buffer(read).and_then(|buffer| {
+    let part = state.shadow.buffer(read).and_then(|buffer| {
         let contents = buffer.lock();
         contents.bytes()?.get(from..from.checked_add(size)?).map(<[u8]>::to_vec)
     });
     match part {
-        Some(part) => state.buffer(write).iter().for_each(|buffer| buffer.lock().write(to, &part)),
+        Some(part) => state.shadow.buffer(write).iter().for_each(|buffer| buffer.lock().write(to, &part)),
         None => forget(state, write),
     }
 }
 
 fn forget(state: &mut State, target: u32) {
-    if let Some(buffer) = state.buffer(target) {
+    if let Some(buffer) = state.shadow.buffer(target) {
         buffer.lock().forget();
     }
 }
 
 fn bind_renderbuffer(state: &State, name: u32) -> Option<Arc<Image>> {
-    state.shared.lock().renderbuffers.bind(name)
+    state.shadow.shared.lock().renderbuffers.bind(name)
 }
 
 fn storage(state: &State, samples: i32, format: u32, [width, height]: [i32; 2]) {
@@ -185,22 +186,22 @@ fn storage(state: &State, samples: i32, format: u32, [width, height]: [i32; 2]) 
         samples: number(samples),
         texel_bytes,
     };
-    if let Some(image) = &state.renderbuffer {
+    if let Some(image) = &state.shadow.bound.renderbuffer {
         image.resize(size);
     }
 }
 
 fn delete_renderbuffers(state: &mut State, names: &[u32]) {
     for name in names {
-        let Some(image) = state.shared.lock().renderbuffers.delete(*name) else {
+        let Some(image) = state.shadow.shared.lock().renderbuffers.delete(*name) else {
             continue;
         };
-        state.renderbuffer.take_if(|held| Arc::ptr_eq(held, &image));
-        state.framebuffers.forget(&image);
+        state.shadow.bound.renderbuffer.take_if(|held| Arc::ptr_eq(held, &image));
+        state.shadow.framebuffers.forget(&image);
     }
 }
 
 fn attach_texture(state: &mut State, target: u32, point: u32, texture: u32) {
-    let image = state.shared.lock().textures.get(texture).cloned();
-    state.framebuffers.attach(target, point, image);
+    let image = state.shadow.shared.lock().textures.get(texture).cloned();
+    state.shadow.framebuffers.attach(target, point, image);
 }

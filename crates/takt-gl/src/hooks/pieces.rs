@@ -1,10 +1,11 @@
 //! Draws that are handed over in pieces where they are too long.
 
-use super::submit;
+use crate::client::current;
 use crate::entry::{Ptr, real};
-use crate::monitor::{Drawing, Source, current};
+use crate::guard;
+use crate::session::session;
+use crate::shadow::drawing::{Drawing, VertexSource};
 use crate::slice::{Piece, Slicer};
-use crate::{clock, gate, guard};
 
 /// What a call draws, and how a piece of that is drawn.
 macro_rules! drawn {
@@ -50,24 +51,20 @@ drawn! {
 }
 
 fn arrays(mode: u32, first: i32, count: i32, instances: i32) -> Drawing {
-    Drawing { mode, source: Source::Arrays { first }, count, instances }
+    Drawing { mode, source: VertexSource::Arrays { first }, count, instances }
 }
 
 fn elements(mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) -> Drawing {
-    let source = Source::Elements { kind, pointer: indices as usize };
+    let source = VertexSource::Elements { kind, pointer: indices as usize };
     Drawing { mode, source, count, instances }
 }
 
 /// Draws with `call`, at once or in pieces.
 #[inline]
 fn draw(drawing: Drawing, call: impl Fn(&Drawing)) {
-    submit::make_room();
     match current::with(|state| state.about_to_draw(&drawing)).flatten() {
         Some(slicer) => in_pieces(*slicer, call),
-        None => {
-            let spent_ns = timed(|| call(&drawing));
-            current::with(|state| state.builder.spent(spent_ns));
-        }
+        None => current::timed(|| call(&drawing)),
     }
 }
 
@@ -77,17 +74,17 @@ fn draw(drawing: Drawing, call: impl Fn(&Drawing)) {
 fn in_pieces(mut slicer: Slicer, call: impl Fn(&Drawing)) {
     while let Some(piece) = next(&mut slicer) {
         current::with(|state| state.begin_piece(&mut slicer, &piece));
-        let mut spent_ns = one(&slicer, &piece, &call);
+        one(&slicer, &piece, &call);
         while let Some(piece) = guard::shielded(|| slicer.more()).flatten() {
             current::with(|state| state.more_of_piece(&slicer, &piece));
-            spent_ns += one(&slicer, &piece, &call);
+            one(&slicer, &piece, &call);
         }
-        current::with(|state| state.end_piece(&mut slicer, spent_ns));
+        current::with(|state| state.end_piece(&mut slicer));
         current::flush();
         guard::shielded(|| {
             slicer.settle();
             if slicer.is_scheduled() {
-                slicer.limit(gate::slice());
+                slicer.limit(session().slice());
             }
         });
     }
@@ -99,21 +96,13 @@ fn next(slicer: &mut Slicer) -> Option<Piece> {
     sized.unwrap_or_else(|| guard::attempted(|| slicer.rest()).flatten())
 }
 
-/// Draws a piece; how long that took.
-fn one(slicer: &Slicer, piece: &Piece, call: &impl Fn(&Drawing)) -> u64 {
-    match piece.area {
-        None => timed(|| call(&piece.drawing)),
-        Some(area) => {
-            slicer.scissor.narrow(&area);
-            let spent_ns = timed(|| call(&piece.drawing));
-            slicer.scissor.restore();
-            spent_ns
-        }
+/// Draws a piece.
+fn one(slicer: &Slicer, piece: &Piece, call: &impl Fn(&Drawing)) {
+    if let Some(area) = &piece.area {
+        slicer.scissor.narrow(area);
     }
-}
-
-fn timed(call: impl FnOnce()) -> u64 {
-    let began_ns = clock::now_ns();
-    call();
-    clock::now_ns().saturating_sub(began_ns)
+    current::timed(|| call(&piece.drawing));
+    if piece.area.is_some() {
+        slicer.scissor.restore();
+    }
 }

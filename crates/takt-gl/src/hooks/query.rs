@@ -3,9 +3,9 @@
 //! GL tells once whether the GPU's clock has jumped. Where time stamps of ours asked in between,
 //! the program is told when it asks.
 
+use crate::client::context::State;
+use crate::client::current;
 use crate::entry::{Ptr, real};
-use crate::monitor::context::State;
-use crate::monitor::current;
 
 macro_rules! asked {
     ($( $name:ident writes $kind:ty as $yes:expr; )*) => {

@@ -2,24 +2,15 @@
 //!
 //! A fence goes behind the group, then the program's own call makes the driver start.
 
+use crate::client::current;
+use crate::client::group::End;
 use crate::entry::{Ptr, real};
-use crate::group::End;
 use crate::measure::{self, Witnessed};
-use crate::monitor::context::State;
-use crate::monitor::current;
-use crate::{gate, gl, guard};
+use crate::{gl, guard};
 
 /// Ends the group and makes the driver start, where the program's call would not.
 pub(super) fn flushed(end: End) {
     if current::with(|state| state.submit(end)) == Some(true) {
-        current::flush();
-    }
-}
-
-/// Hands the group to the driver if it contains as much as it was granted.
-#[inline]
-pub(super) fn make_room() {
-    if gate::is_wanted() && current::with(State::make_room) == Some(true) {
         current::flush();
     }
 }

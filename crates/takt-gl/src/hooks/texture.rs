@@ -3,14 +3,14 @@
 use takt_predict::predictor::Work;
 
 use super::given::list;
+use crate::client::context::State;
 use crate::entry::Ptr;
-use crate::monitor::context::State;
-use crate::monitor::texture::{Size, pixel_bytes, storage_bytes};
+use crate::shadow::texture::{Size, pixel_bytes, storage_bytes};
 
 super::noted! {
-    glActiveTexture(unit: u32) => |state| state.active_texture(unit);
-    glBindTexture(target: u32, texture: u32) => |state| state.bind_texture(target, texture);
-    glDeleteTextures(n: i32, textures: Ptr) => |state| state.delete_textures(list(n, textures));
+    glActiveTexture(unit: u32) => |state| state.shadow.active_texture(unit);
+    glBindTexture(target: u32, texture: u32) => |state| state.shadow.bind_texture(target, texture);
+    glDeleteTextures(n: i32, textures: Ptr) => |state| state.shadow.delete_textures(list(n, textures));
     glTexImage2D(
         target: u32, level: i32, _inner: i32, width: i32, height: i32, _border: i32, format: u32, kind: u32, data: Ptr
     ) copies |_state| given(&[width, height, 1], pixel_bytes(format, kind), data) =>
@@ -99,7 +99,7 @@ pub(super) mod images {
             _to_level: i32, _to_x: i32, _to_y: i32, _to_z: i32, width: i32, height: i32, depth: i32
         ) copies |_state| moved(&[width, height, depth]) => |_state| ();
         glCopyTextureLevelsAPPLE(_to: u32, from: u32, _level: i32, _levels: i32) copies |state| {
-            let bytes = state.shared.lock().textures.get(from).map_or(0, |image| image.size().bytes());
+            let bytes = state.shadow.shared.lock().textures.get(from).map_or(0, |image| image.size().bytes());
             Some(Work::Copy { bytes })
         } => |_state| ();
     }
@@ -107,7 +107,7 @@ pub(super) mod images {
 
 /// A level was given storage.
 fn image(state: &State, target: u32, level: i32, sides: &[i32; 3], texel_bytes: u32) {
-    if let Some(image) = state.texture(target).filter(|_| level == 0) {
+    if let Some(image) = state.shadow.texture(target).filter(|_| level == 0) {
         let [width, height, depth] = sides.map(|side| u32::try_from(side).unwrap_or(0));
         image.resize(Size { width, height, depth, samples: 0, texel_bytes });
     }
@@ -128,7 +128,7 @@ fn moved(sides: &[i32; 3]) -> Option<Work> {
 }
 
 fn mipmap(state: &State, target: u32) -> Option<Work> {
-    let bytes = state.texture(target).map_or(0, |image| image.size().bytes());
+    let bytes = state.shadow.texture(target).map_or(0, |image| image.size().bytes());
     Some(Work::Mipmap { bytes })
 }
 

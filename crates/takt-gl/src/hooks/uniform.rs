@@ -5,9 +5,9 @@ use std::sync::PoisonError;
 use takt_predict::glsl::UniformData;
 
 use super::given::vectors;
+use crate::client::context::State;
 use crate::entry::Ptr;
-use crate::monitor::context::State;
-use crate::monitor::program::Linked;
+use crate::shadow::program::Linked;
 
 super::noted! {
     glUniform1f(location: i32, x: f32) => |state| set(state, None, location, UniformData::Floats(&[x]));
@@ -188,12 +188,12 @@ fn set(state: &State, program: Option<u32>, location: i32, data: UniformData<'_>
 /// Has a look at a program for a call about a uniform of it.
 fn with_program(state: &State, program: Option<u32>, location: i32, look: impl FnOnce(&mut Linked)) {
     let found = match program {
-        None => state.program.clone(),
-        Some(name) => state.shared.lock().programs.get(name).cloned().map(|program| (name, program)),
+        None => state.shadow.program.clone(),
+        Some(name) => state.shadow.shared.lock().programs.get(name).cloned().map(|program| (name, program)),
     };
     if let Some((name, program)) = found.filter(|_| location >= 0) {
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(linked) = program.read(name, state.extensions()) {
+        if let Some(linked) = program.read(name, state.shadow.extensions()) {
             look(linked);
         }
     }

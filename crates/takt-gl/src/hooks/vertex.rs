@@ -3,16 +3,16 @@
 use takt_predict::fragments::Format;
 
 use super::given::list;
+use crate::client::context::State;
 use crate::entry::Ptr;
 use crate::gl;
-use crate::monitor::context::State;
-use crate::monitor::vertex::{Layout, format};
+use crate::shadow::vertex::{Layout, format};
 
 super::noted! {
-    glBindVertexArray(array: u32) => |state| state.vertices.bind(array);
-    glBindVertexArrayOES(array: u32) => |state| state.vertices.bind(array);
-    glDeleteVertexArrays(n: i32, arrays: Ptr) => |state| state.vertices.delete(list(n, arrays));
-    glDeleteVertexArraysOES(n: i32, arrays: Ptr) => |state| state.vertices.delete(list(n, arrays));
+    glBindVertexArray(array: u32) => |state| state.shadow.vertices.bind(array);
+    glBindVertexArrayOES(array: u32) => |state| state.shadow.vertices.bind(array);
+    glDeleteVertexArrays(n: i32, arrays: Ptr) => |state| state.shadow.vertices.delete(list(n, arrays));
+    glDeleteVertexArraysOES(n: i32, arrays: Ptr) => |state| state.shadow.vertices.delete(list(n, arrays));
     glEnableVertexAttribArray(index: u32) => |state| enable(state, index, true);
     glDisableVertexAttribArray(index: u32) => |state| enable(state, index, false);
     glVertexAttribPointer(index: u32, size: i32, kind: u32, normalized: u8, stride: i32, pointer: Ptr) =>
@@ -29,18 +29,19 @@ super::noted! {
     glVertexAttribIFormat(index: u32, size: i32, _kind: u32, offset: u32) =>
         |state| shape(state, index, size, None, offset);
     glVertexAttribBinding(index: u32, binding: u32) => |state| {
-        state.vertices.named().into_iter().for_each(|array| array.connect(place(index), place(binding)));
+        state.shadow.vertices.named().into_iter().for_each(|array| array.connect(place(index), place(binding)));
     };
     glBindVertexBuffer(binding: u32, buffer: u32, offset: isize, stride: i32) =>
         |state| bind(state, binding, buffer, (offset, stride));
     glVertexBindingDivisor(binding: u32, divisor: u32) => |state| {
-        state.vertices.named().into_iter().for_each(|array| array.divide(place(binding), divisor));
+        state.shadow.vertices.named().into_iter().for_each(|array| array.divide(place(binding), divisor));
     };
-    glVertexAttrib1f(index: u32, x: f32) => |state| state.vertices.constant(index, [x, 0.0, 0.0, 1.0]);
-    glVertexAttrib2f(index: u32, x: f32, y: f32) => |state| state.vertices.constant(index, [x, y, 0.0, 1.0]);
-    glVertexAttrib3f(index: u32, x: f32, y: f32, z: f32) => |state| state.vertices.constant(index, [x, y, z, 1.0]);
+    glVertexAttrib1f(index: u32, x: f32) => |state| state.shadow.vertices.constant(index, [x, 0.0, 0.0, 1.0]);
+    glVertexAttrib2f(index: u32, x: f32, y: f32) => |state| state.shadow.vertices.constant(index, [x, y, 0.0, 1.0]);
+    glVertexAttrib3f(index: u32, x: f32, y: f32, z: f32) =>
+        |state| state.shadow.vertices.constant(index, [x, y, z, 1.0]);
     glVertexAttrib4f(index: u32, x: f32, y: f32, z: f32, w: f32) =>
-        |state| state.vertices.constant(index, [x, y, z, w]);
+        |state| state.shadow.vertices.constant(index, [x, y, z, w]);
     glVertexAttrib1fv(index: u32, v: Ptr) => |state| constant(state, index, list(1, v));
     glVertexAttrib2fv(index: u32, v: Ptr) => |state| constant(state, index, list(2, v));
     glVertexAttrib3fv(index: u32, v: Ptr) => |state| constant(state, index, list(3, v));
@@ -59,36 +60,36 @@ fn components(size: i32) -> Option<u8> {
 
 fn point(state: &mut State, index: u32, size: i32, format: Option<Format>, (stride, pointer): (i32, Ptr)) {
     if let (Some(components), Ok(stride)) = (components(size), usize::try_from(stride)) {
-        let buffer = state.buffer(gl::ARRAY_BUFFER);
+        let buffer = state.shadow.buffer(gl::ARRAY_BUFFER);
         let layout = Layout { components, format, stride, pointer: pointer as usize };
-        state.vertices.current().point(place(index), &layout, buffer);
+        state.shadow.vertices.current().point(place(index), &layout, buffer);
     }
 }
 
 fn shape(state: &mut State, index: u32, size: i32, format: Option<Format>, offset: u32) {
-    if let (Some(components), Some(array)) = (components(size), state.vertices.named()) {
+    if let (Some(components), Some(array)) = (components(size), state.shadow.vertices.named()) {
         array.shape(place(index), components, format, place(offset));
     }
 }
 
 fn bind(state: &mut State, binding: u32, buffer: u32, (offset, stride): (isize, i32)) {
-    let buffer = state.shared.lock().buffers.bind(buffer);
+    let buffer = state.shadow.shared.lock().buffers.bind(buffer);
     if let (Ok(offset), Ok(stride)) = (usize::try_from(offset), usize::try_from(stride))
-        && let Some(array) = state.vertices.named()
+        && let Some(array) = state.shadow.vertices.named()
     {
         array.bind(place(binding), buffer, offset, stride);
     }
 }
 
 fn enable(state: &mut State, index: u32, on: bool) {
-    if let Some(array) = state.vertices.attribute(index) {
+    if let Some(array) = state.shadow.vertices.attribute(index) {
         array.enabled = on;
     }
 }
 
 /// Of an attribute, which then reads from the point of its number.
 fn divide(state: &mut State, index: u32, divisor: u32) {
-    let array = state.vertices.current();
+    let array = state.shadow.vertices.current();
     array.connect(place(index), place(index));
     array.divide(place(index), divisor);
 }
@@ -96,5 +97,5 @@ fn divide(state: &mut State, index: u32, divisor: u32) {
 fn constant(state: &mut State, index: u32, values: &[f32]) {
     let mut whole = [0.0, 0.0, 0.0, 1.0];
     whole.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
-    state.vertices.constant(index, whole);
+    state.shadow.vertices.constant(index, whole);
 }

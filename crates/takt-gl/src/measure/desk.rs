@@ -5,11 +5,12 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Submitted;
-use super::account::{Account, Seen, Timing};
 use super::fence::Fence;
 use super::processor::Reading;
-use super::queue::Queue;
-use crate::gate;
+use crate::session::session;
+use takt_client::ends::{Account, Seen, Timing};
+use takt_client::queue::Queue;
+use takt_core::{Span, Time};
 
 /// A group, and the fence behind it.
 #[derive(Debug)]
@@ -119,14 +120,14 @@ impl Desk {
 
     /// When a group ran that was seen to be complete, which the daemon is told.
     pub(super) fn completed(&self, submitted: &Submitted, seen: Seen) -> Timing {
-        tell(submitted, self.account.completed(submitted, seen))
+        tell(submitted, self.account.completed(&submitted.submission, seen))
     }
 }
 
 /// Tells the daemon when a group was over.
 pub(super) fn tell(submitted: &Submitted, timing: Timing) -> Timing {
-    if let Some(pass) = submitted.pass {
-        gate::complete(pass, timing.completed_ns, timing.cost_ns);
+    if let Some(grant) = submitted.grant {
+        session().complete(grant, Time::from_ns(timing.completed_ns), Span::from_ns(timing.cost_ns));
     }
     timing
 }

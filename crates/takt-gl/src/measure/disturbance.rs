@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use takt_predict::adapt::Disturbance;
 
-use crate::gate;
+use crate::session::session;
 
 /// The context of the last group of this process, plus one.
 static LAST_CONTEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Whether the GPU has to change contexts within this process for a group of this one.
-pub(crate) fn is_switch_due(context: u64) -> bool {
+pub(crate) fn switches_context(context: u64) -> bool {
     let before = LAST_CONTEXT.load(Ordering::Relaxed);
     before != 0 && before != context + 1
 }
@@ -26,7 +26,7 @@ pub(crate) fn submits(context: u64) {
 /// Others may have the GPU meanwhile, if they are there when a group is submitted or when it has ended. A
 /// renderer on the CPU is the program's own, and its time is that of its threads.
 pub(crate) fn beside_others(disturbance: Disturbance, software: bool) -> Disturbance {
-    let shared = !software && gate::has_company();
+    let shared = !software && session().has_company();
     if shared && disturbance == Disturbance::None { Disturbance::Company } else { disturbance }
 }
 
@@ -37,9 +37,9 @@ mod tests {
     #[test]
     fn only_a_change_of_contexts_is_a_switch() {
         submits(7);
-        assert!(!is_switch_due(7));
-        assert!(is_switch_due(8));
+        assert!(!switches_context(7));
+        assert!(switches_context(8));
         submits(8);
-        assert!(!is_switch_due(8));
+        assert!(!switches_context(8));
     }
 }

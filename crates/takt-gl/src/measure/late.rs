@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
+use takt_client::ends::Timing;
 use takt_predict::adapt::Disturbance;
 
+use super::Submitted;
 use super::stamps::Fate;
-use super::{Submitted, Timing};
-use crate::group::Kind;
+use crate::client::group::Kind;
 
 /// Groups that wait; beyond this, the time of the fence counts for the first of them.
 const WAITING_MAX: usize = 16;

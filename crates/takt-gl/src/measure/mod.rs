@@ -14,14 +14,12 @@
 //!
 //! Where the program waits for a group itself, its own thread sees the end (`witness`).
 
-mod account;
 mod desk;
 mod disturbance;
 mod fence;
 mod judge;
 mod late;
 mod processor;
-mod queue;
 mod reaper;
 mod reaping;
 mod rows;
@@ -32,10 +30,12 @@ mod witness;
 
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use takt_client::Grant;
+use takt_client::ends::Submission;
+use takt_core::Span;
 use takt_predict::adapt::Disturbance;
 
-pub use account::{Account, Seen, Timing};
-pub(crate) use disturbance::{beside_others, is_switch_due, submits};
+pub(crate) use disturbance::{beside_others, submits, switches_context};
 pub(crate) use judge::Judge;
 pub(crate) use processor::own_ns;
 pub use rows::header;
@@ -45,13 +45,12 @@ pub(crate) use stamps::Stamper;
 pub(crate) use waiter::Waiter;
 pub(crate) use witness::{Witnessed, is_seen_when_shown, shown};
 
-use crate::gate::Pass;
-use crate::group::Group;
-use crate::monitor::Gathered;
+use crate::client::group::Group;
 use crate::predict::{Models, Predicted};
+use crate::session::session;
 use crate::settings::settings;
 use crate::slice::Follow;
-use crate::{clock, gate, guard};
+use crate::{clock, guard};
 use desk::Fenced;
 use processor::RendererThreads;
 use reaper::Reaper;
@@ -61,16 +60,14 @@ use reaper::Reaper;
 pub struct Submitted {
     /// What it is.
     pub group: Group,
-    /// When it was submitted; for a swap, when the call began.
-    pub at_ns: u64,
+    /// What its time depends on.
+    pub submission: Submission,
     /// Whether the renderer works inside of calls.
     pub software: bool,
     /// What was predicted, and who wants to learn, as long as the context is there.
     pub predicted: Option<(Weak<Mutex<Models>>, Predicted)>,
-    /// The leave it was given, if a daemon schedules.
-    pub pass: Option<Pass>,
-    /// Where several frames are in it.
-    pub gathered: Option<Gathered>,
+    /// Its grant, if a daemon schedules.
+    pub grant: Option<Grant>,
     /// What it tells about long draws.
     pub follow: Follow,
     /// Where the GPU's own times of it will be.
@@ -139,7 +136,7 @@ pub(crate) fn waiter(display: usize, context: usize, newer: bool) -> Option<Arc<
 /// The same where waiting for fences of EGL would keep the program out of its display, and nobody
 /// schedules.
 pub(crate) fn waiter_beside(display: usize, context: usize, newer: bool) -> Option<Arc<Waiter>> {
-    if gate::is_wanted() { None } else { fence::waiter_beside(display, context, newer) }
+    if session().is_wanted() { None } else { fence::waiter_beside(display, context, newer) }
 }
 
 /// Whether groups are to be measured.
@@ -154,8 +151,8 @@ pub fn prepare() {
 
 /// A group whose end nobody sees counts as over.
 fn give_back(submitted: &Submitted) {
-    if let Some(pass) = submitted.pass {
-        gate::complete(pass, clock::now_ns(), 0);
+    if let Some(grant) = submitted.grant {
+        session().complete(grant, takt_os::clock::now(), Span::ZERO);
     }
     submitted.follow.lost();
 }

@@ -6,7 +6,6 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-use super::account::{Seen, Timing};
 use super::desk::{Desk, Fenced, Message, tell};
 use super::fence::Fence;
 use super::processor::Reading;
@@ -14,6 +13,7 @@ use super::reaping::Reaping;
 use super::{REAPER, Submitted};
 use crate::settings::settings;
 use crate::{guard, slice};
+use takt_client::ends::{Seen, Timing};
 
 /// Groups that wait to be measured; beyond this, groups go unmeasured.
 const WAITING_MAX: usize = 4096;
@@ -57,8 +57,8 @@ impl Reaper {
     /// Has a group measured that gives the GPU nothing to do, and is over when those before it are.
     pub(super) fn hand_over_idle(&self, submitted: Box<Submitted>) {
         // Where somebody waits for its end, and it is there, it is told at once.
-        if submitted.pass.is_some() && self.desk.has_seen_all() {
-            let timing = tell(&submitted, Timing::idle(&submitted, submitted.at_ns));
+        if submitted.grant.is_some() && self.desk.has_seen_all() {
+            let timing = tell(&submitted, Timing::idle(&submitted.submission, submitted.submission.at_ns));
             return self.pass_on(None, submitted, timing, None);
         }
         self.kept(self.desk.leave(Message::Idle(submitted)));
@@ -92,7 +92,7 @@ impl Reaper {
         renderer: Option<Reading>,
     ) {
         // Its end is not to be told once more.
-        submitted.pass = None;
+        submitted.grant = None;
         let news = submitted.follow.is_news();
         let message = Message::Seen { fence, submitted, timing, renderer };
         let queue = &self.desk.queue;

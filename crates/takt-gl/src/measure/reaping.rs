@@ -4,16 +4,17 @@ use std::sync::PoisonError;
 use std::thread;
 use std::time::Duration;
 
-use super::account::{Seen, Timing};
 use super::desk::{Desk, Fenced, Message, tell};
 use super::fence::{Fence, Passed, Waited};
 use super::late::{Clock, Complete, Late, Settled};
 use super::processor::Worked;
 use super::rows::Rows;
 use super::{RENDERER, Submitted, beside_others, give_back, waiter};
-use crate::group::Kind;
+use crate::client::group::Kind;
+use crate::clock;
 use crate::predict::GroupCost;
-use crate::{clock, gate};
+use crate::session::session;
+use takt_client::ends::{Seen, Timing};
 
 /// How long a fence is waited for before it is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -57,7 +58,7 @@ impl<'a> Reaping<'a> {
         loop {
             match self.next() {
                 Some(message) => self.handle(message),
-                None => gate::give_back_unused(),
+                None => session().give_back_unused(),
             }
         }
     }
@@ -77,7 +78,7 @@ impl<'a> Reaping<'a> {
                 self.group(group);
             }
             Message::Idle(submitted) => {
-                self.overtake(submitted.at_ns);
+                self.overtake(submitted.submission.at_ns);
                 self.idle(submitted);
             }
             Message::Seen { fence, submitted, timing, renderer } => {
@@ -88,8 +89,8 @@ impl<'a> Reaping<'a> {
             Message::Shown { fence, submitted, by_ns, renderer } => {
                 let worked_ns = self.worked.until(renderer);
                 let timing = match worked_ns {
-                    Some(worked_ns) => self.desk.account.worked(&submitted, worked_ns, by_ns),
-                    None => self.desk.account.completed(&submitted, Seen::at(by_ns)),
+                    Some(worked_ns) => self.desk.account.worked(&submitted.submission, worked_ns, by_ns),
+                    None => self.desk.account.completed(&submitted.submission, Seen::at(by_ns)),
                 };
                 self.complete(submitted, timing, worked_ns);
                 fence.into_iter().for_each(|fence| self.passed.keep(fence));
@@ -116,7 +117,7 @@ impl<'a> Reaping<'a> {
 
     fn group(&mut self, group: Fenced) {
         let Fenced { fence, submitted, inserted_ns } = group;
-        let seen = match submitted.gathered {
+        let seen = match submitted.submission.gathered {
             Some(_) => look_for(&fence, inserted_ns),
             None => wait(&fence, inserted_ns, self.seen_ns).map(Seen::at),
         };
@@ -141,7 +142,7 @@ impl<'a> Reaping<'a> {
     }
 
     fn idle(&mut self, submitted: Box<Submitted>) {
-        let timing = Timing::idle(&submitted, submitted.at_ns.max(self.seen_ns));
+        let timing = Timing::idle(&submitted.submission, submitted.submission.at_ns.max(self.seen_ns));
         tell(&submitted, timing);
         self.desk.saw_one();
         self.complete(submitted, timing, None);
@@ -165,7 +166,7 @@ impl<'a> Reaping<'a> {
 
 /// How long to wait for something to do, before leave that goes unused is looked for.
 fn look() -> Duration {
-    match (gate::is_wanted(), gate::is_hasty()) {
+    match (session().is_wanted(), session().is_hasty()) {
         (false, _) => FOREVER,
         (true, false) => LOOK,
         (true, true) => LOOK_SOON,
@@ -220,9 +221,9 @@ fn look_for(fence: &Fence, inserted_ns: u64) -> Result<Seen, Waited> {
     let patience_ns = u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
     let mut not_before_ns = inserted_ns;
     loop {
-        let ns = if gate::is_awaited() { AWAITED_NS } else { 0 };
+        let ns = if session().is_awaited() { AWAITED_NS } else { 0 };
         if ns == 0 {
-            thread::sleep(if gate::is_alone() { NAP_ALONE } else { NAP });
+            thread::sleep(if session().is_alone() { NAP_ALONE } else { NAP });
         }
         let passed = fence.wait(ns);
         let at_ns = clock::now_ns();

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use super::desk::Fenced;
 use super::reaper::Reaper;
 use super::{REAPER, RENDERER, Submitted, Waiter, fenced, is_wanted};
-use crate::{clock, gate};
+use crate::clock;
+use crate::session::session;
 
 /// A group that the program's next call waits for, by its number.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub(crate) struct Witnessed(u64);
 
 /// Whether frames of a renderer on the CPU may be measured so: nobody waits for their end.
 pub(crate) fn is_seen_when_shown() -> bool {
-    is_wanted() && !gate::is_wanted() && RENDERER.is_known()
+    is_wanted() && !session().is_wanted() && RENDERER.is_known()
 }
 
 impl Witnessed {
@@ -34,7 +35,7 @@ impl Witnessed {
         submitted: Submitted,
     ) -> Option<Self> {
         // What several frames cost is estimated by somebody who has looked for their end more than once.
-        if submitted.gathered.is_some() {
+        if submitted.submission.gathered.is_some() {
             super::submit(display, waiter, submitted);
             return None;
         }

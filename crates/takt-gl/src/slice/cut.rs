@@ -6,7 +6,7 @@
 
 use super::ranges;
 use super::tiles::{Area, Tiles};
-use crate::monitor::Drawing;
+use crate::shadow::drawing::Drawing;
 
 /// A piece of a draw.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -102,17 +102,17 @@ mod tests {
 
     use super::*;
     use crate::gl;
-    use crate::monitor::Source;
+    use crate::shadow::drawing::VertexSource;
 
     const WHOLE: Area = Area { left: 0, low: 0, right: 40, high: 40 };
 
     fn drawing(count: i32) -> Drawing {
-        Drawing { mode: gl::TRIANGLES, source: Source::Arrays { first: 0 }, count, instances: 1 }
+        Drawing { mode: gl::TRIANGLES, source: VertexSource::Arrays { first: 0 }, count, instances: 1 }
     }
 
     fn first(piece: &Piece) -> i32 {
         match piece.drawing.source {
-            Source::Arrays { first } => first,
+            VertexSource::Arrays { first } => first,
             _ => panic!("arrays were drawn"),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::known::{self, Known, Variant, YOUNG};
 use super::stats;
-use crate::measure::Timing;
+use takt_client::ends::Timing;
 
 /// A group that is a piece of a draw.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Cutting the vertices of a draw into ranges.
 
 use crate::gl;
-use crate::monitor::{Drawing, Source};
+use crate::shadow::drawing::{Drawing, VertexSource};
 
 /// How vertices make primitives that can be drawn in several goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +32,7 @@ pub(super) fn steps(drawing: &Drawing) -> u32 {
         return 1;
     };
     // The number of an instance is not at our disposal.
-    if drawing.instances != 1 || drawing.source == Source::Indirect {
+    if drawing.instances != 1 || drawing.source == VertexSource::Indirect {
         return 1;
     }
     let steps = count.saturating_sub(pattern.overlap);
@@ -52,12 +52,12 @@ pub(super) fn part(drawing: &Drawing, from: u32, to: u32) -> Drawing {
     let left = drawing.count.saturating_sub(skipped);
     let count = i32::try_from(wanted).unwrap_or(i32::MAX).min(left);
     let source = match drawing.source {
-        Source::Arrays { first } => Source::Arrays { first: first.saturating_add(skipped) },
-        Source::Elements { kind, pointer } => {
+        VertexSource::Arrays { first } => VertexSource::Arrays { first: first.saturating_add(skipped) },
+        VertexSource::Elements { kind, pointer } => {
             let bytes = usize::try_from(skipped).unwrap_or(0).saturating_mul(index_bytes(kind));
-            Source::Elements { kind, pointer: pointer.saturating_add(bytes) }
+            VertexSource::Elements { kind, pointer: pointer.saturating_add(bytes) }
         }
-        Source::Indirect => Source::Indirect,
+        VertexSource::Indirect => VertexSource::Indirect,
     };
     Drawing { source, count, ..*drawing }
 }
@@ -79,9 +79,9 @@ mod tests {
     /// The primitives of a draw as lists of vertices, in order, with the winding of strips.
     fn primitives(drawing: &Drawing) -> Vec<Vec<i32>> {
         let first = match drawing.source {
-            Source::Arrays { first } => first,
-            Source::Elements { kind, pointer } => i32::try_from(pointer / index_bytes(kind)).unwrap(),
-            Source::Indirect => 0,
+            VertexSource::Arrays { first } => first,
+            VertexSource::Elements { kind, pointer } => i32::try_from(pointer / index_bytes(kind)).unwrap(),
+            VertexSource::Indirect => 0,
         };
         let at: Vec<i32> = (first..first + drawing.count).collect();
         match drawing.mode {
@@ -103,9 +103,9 @@ mod tests {
     fn drawings() -> impl Strategy<Value = Drawing> {
         let modes = [gl::POINTS, gl::LINES, gl::TRIANGLES, gl::LINE_STRIP, gl::TRIANGLE_STRIP];
         let sources = prop_oneof![
-            (0..50_i32).prop_map(|first| Source::Arrays { first }),
+            (0..50_i32).prop_map(|first| VertexSource::Arrays { first }),
             prop::sample::select(vec![gl::UNSIGNED_BYTE, gl::UNSIGNED_SHORT, gl::UNSIGNED_INT])
-                .prop_map(|kind| Source::Elements { kind, pointer: 40 }),
+                .prop_map(|kind| VertexSource::Elements { kind, pointer: 40 }),
         ];
         (prop::sample::select(modes.to_vec()), sources, 0..200_i32)
             .prop_map(|(mode, source, count)| Drawing { mode, source, count, instances: 1 })
@@ -131,7 +131,7 @@ mod tests {
     fn what_cannot_be_cut_stays_whole() {
         let strip = Drawing {
             mode: gl::TRIANGLE_STRIP,
-            source: Source::Arrays { first: 0 },
+            source: VertexSource::Arrays { first: 0 },
             count: 100,
             instances: 1,
         };
@@ -141,7 +141,7 @@ mod tests {
             Drawing { mode: gl::LINE_LOOP, ..strip },
             Drawing { mode: 99, ..strip },
             Drawing { instances: 2, ..strip },
-            Drawing { source: Source::Indirect, ..strip },
+            Drawing { source: VertexSource::Indirect, ..strip },
             Drawing { count: -1, ..strip },
             Drawing { count: 4, ..strip },
         ] {

@@ -11,8 +11,8 @@ use super::scissor::Scissor;
 use super::sizing::{self, PROBES};
 use super::tiles::Tiles;
 use super::{Ways, stats};
-use crate::monitor::Drawing;
 use crate::predict::{Models, Predicted};
+use crate::shadow::drawing::Drawing;
 
 /// See the module.
 #[derive(Debug)]

@@ -1,17 +1,20 @@
 //! Which context is current where, and which contexts and surfaces there are.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::context::{Context, State};
-use super::share::ShareGroup;
-use super::surface::Surface;
 use crate::entry::real;
-use crate::guard;
+use crate::shadow::share::ShareGroup;
+use crate::shadow::surface::Surface;
+use crate::{clock, guard};
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Context>>> = const { RefCell::new(None) };
+    /// Time in calls that the current context was not told yet: the next look tells it, so that a call
+    /// locks the context once.
+    static SPENT_NS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Contexts and surfaces by display and handle.
@@ -27,8 +30,8 @@ fn world() -> MutexGuard<'static, World> {
     WORLD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks at the state of the current context, if there is one that is watched. Whatever goes wrong
-/// in there ends here.
+/// Looks at the state of the current context, if there is one that is watched. A panic in there ends
+/// here.
 #[inline]
 pub fn with<T>(look: impl FnOnce(&mut State) -> T) -> Option<T> {
     guard::shielded(|| {
@@ -36,11 +39,22 @@ pub fn with<T>(look: impl FnOnce(&mut State) -> T) -> Option<T> {
             // Only this thread can make another context current, and it is here.
             let context = current.try_borrow().ok()?;
             let mut state = context.as_ref()?.lock();
+            state.builder.spent(SPENT_NS.try_with(Cell::take).unwrap_or(0));
             Some(look(&mut state))
         });
         looked.ok().flatten()
     })
     .flatten()
+}
+
+/// Makes a call that gives the GPU work; the time that it takes belongs to the current group.
+#[inline]
+pub fn timed(call: impl FnOnce()) {
+    let began_ns = clock::now_ns();
+    call();
+    let spent_ns = clock::now_ns().saturating_sub(began_ns);
+    // A thread that ends has no group any more.
+    let _ended = SPENT_NS.try_with(|spent| spent.set(spent.get().saturating_add(spent_ns)));
 }
 
 /// Makes the driver start with what it was given. A context must be current in this thread.
@@ -93,6 +107,8 @@ pub fn bound(display: usize, surface: usize, handle: usize) {
         let surface = world.surfaces.get(&(display, surface)).cloned();
         (world.contexts.get(&(display, handle)).cloned(), surface)
     };
+    // Time in calls of a context that is not watched belongs to no group.
+    let _ended = SPENT_NS.try_with(|spent| spent.set(0));
     // A thread that ends has no current context any more.
     let _ended = CURRENT.try_with(|current| {
         if let Ok(mut current) = current.try_borrow_mut() {

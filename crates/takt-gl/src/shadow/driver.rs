@@ -8,20 +8,20 @@ use crate::{gl, guard, measure};
 
 /// What the driver says about itself.
 #[derive(Debug)]
-pub(super) struct Driver {
-    pub(super) extensions: Vec<String>,
+pub(crate) struct Driver {
+    pub(crate) extensions: Vec<String>,
     /// Whether it renders on the CPU.
-    pub(super) software: bool,
+    pub(crate) software: bool,
     /// Whether it knows GL ES 3.
-    pub(super) newer: bool,
+    pub(crate) newer: bool,
     /// `GL_RENDERER` and `GL_VERSION`.
-    pub(super) renderer: String,
-    pub(super) version: String,
+    pub(crate) renderer: String,
+    pub(crate) version: String,
 }
 
 impl Driver {
     /// Asks the current context.
-    pub(super) fn ask(display: usize) -> Self {
+    pub(crate) fn ask(display: usize) -> Self {
         let text = |what: u32| {
             // SAFETY: the context is current.
             let text = unsafe { real::glGetString(what) };

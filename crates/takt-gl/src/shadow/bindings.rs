@@ -2,22 +2,22 @@
 
 use std::sync::{Arc, PoisonError};
 
+use super::Shadow;
 use super::buffer::Buffer;
-use super::context::State;
 use super::texture::{self, Image};
 use crate::gl;
 
-impl State {
+impl Shadow {
     /// `glBindBuffer`.
     pub fn bind_buffer(&mut self, target: u32, name: u32) {
         let buffer = self.shared.lock().buffers.bind(name);
         match (target, buffer) {
             (gl::ELEMENT_ARRAY_BUFFER, buffer) => self.vertices.current().elements = buffer,
             (_, Some(buffer)) => {
-                self.buffers.insert(target, buffer);
+                self.bound.buffers.insert(target, buffer);
             }
             (_, None) => {
-                self.buffers.remove(&target);
+                self.bound.buffers.remove(&target);
             }
         }
     }
@@ -25,9 +25,9 @@ impl State {
     /// `glBindBufferBase` and `glBindBufferRange`, which bind to the target as well.
     pub fn bind_buffer_part(&mut self, target: u32, index: u32, name: u32, part: Option<(isize, isize)>) {
         if target == gl::UNIFORM_BUFFER {
-            let newer = self.driver.as_ref().is_some_and(|driver| driver.newer);
+            let newer = self.newer();
             let buffer = self.shared.lock().buffers.bind(name);
-            if !newer || !self.uniform_buffers.bind(index, buffer, part) {
+            if !newer || !self.bound.uniform_buffers.bind(index, buffer, part) {
                 return;
             }
         }
@@ -41,7 +41,7 @@ impl State {
     pub fn buffer(&mut self, target: u32) -> Option<Arc<Buffer>> {
         match target {
             gl::ELEMENT_ARRAY_BUFFER => self.vertices.current().elements.clone(),
-            target => self.buffers.get(&target).cloned(),
+            target => self.bound.buffers.get(&target).cloned(),
         }
     }
 
@@ -51,39 +51,44 @@ impl State {
             let Some(buffer) = self.shared.lock().buffers.delete(*name) else {
                 continue;
             };
-            self.buffers.retain(|_, held| !Arc::ptr_eq(held, &buffer));
-            self.uniform_buffers.forget(&buffer);
+            self.bound.buffers.retain(|_, held| !Arc::ptr_eq(held, &buffer));
+            self.bound.uniform_buffers.forget(&buffer);
             self.vertices.forget(&buffer);
         }
     }
 
     /// `glActiveTexture`.
     pub fn active_texture(&mut self, unit: u32) {
-        self.active_unit = unit.wrapping_sub(gl::TEXTURE0);
+        self.bound.active_unit = unit.wrapping_sub(gl::TEXTURE0);
     }
 
     /// `glBindTexture`.
     pub fn bind_texture(&mut self, target: u32, name: u32) {
-        let key = (self.active_unit, target);
+        let key = (self.bound.active_unit, target);
         match self.shared.lock().textures.bind(name) {
-            Some(image) => self.textures.insert(key, image),
-            None => self.textures.remove(&key),
+            Some(image) => self.bound.textures.insert(key, image),
+            None => self.bound.textures.remove(&key),
         };
     }
 
     /// The texture that a call with this target is about.
     pub fn texture(&self, target: u32) -> Option<Arc<Image>> {
-        self.texture_at(self.active_unit, texture::binding(target))
+        self.texture_at(self.bound.active_unit, texture::binding(target))
     }
 
     /// The size of the texture bound to a target of a unit.
     pub fn texture_size_at(&self, unit: u32, target: u32) -> texture::Size {
-        self.textures.get(&(unit, target)).map(|image| image.size()).unwrap_or_default()
+        self.bound.textures.get(&(unit, target)).map(|image| image.size()).unwrap_or_default()
     }
 
     /// The texture bound to a target of a unit.
     pub fn texture_at(&self, unit: u32, target: u32) -> Option<Arc<Image>> {
-        self.textures.get(&(unit, target)).cloned()
+        self.bound.textures.get(&(unit, target)).cloned()
+    }
+
+    /// All textures that are bound.
+    pub(crate) fn bound_textures(&self) -> impl Iterator<Item = &Arc<Image>> {
+        self.bound.textures.values()
     }
 
     /// `glDeleteTextures`.
@@ -92,7 +97,7 @@ impl State {
             let Some(image) = self.shared.lock().textures.delete(*name) else {
                 continue;
             };
-            self.textures.retain(|_, held| !Arc::ptr_eq(held, &image));
+            self.bound.textures.retain(|_, held| !Arc::ptr_eq(held, &image));
             self.framebuffers.forget(&image);
         }
     }

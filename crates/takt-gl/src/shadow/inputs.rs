@@ -9,18 +9,18 @@ use takt_predict::fragments::{Attribute, BufferId, Elements, IndexFormat, Input}
 
 use super::buffer::{Buffer, Contents};
 use super::client_memory;
-use super::draw::{Drawing, Source};
+use super::drawing::{Drawing, VertexSource};
 use super::vertex::{Array, VertexArray, Vertices};
 use crate::gl;
 
 /// Buffers that a draw reads, locked.
 #[derive(Debug)]
-pub(super) struct Held<'a>(Vec<(&'a Arc<Buffer>, MutexGuard<'a, Contents>)>);
+pub(crate) struct Held<'a>(Vec<(&'a Arc<Buffer>, MutexGuard<'a, Contents>)>);
 
 impl<'a> Held<'a> {
     /// Locks what the attributes at these locations and the indices need, each buffer once and in
     /// the order of their numbers, so that no two threads wait for each other.
-    pub(super) fn new(array: &'a VertexArray, locations: &[Option<u32>]) -> Self {
+    pub(crate) fn new(array: &'a VertexArray, locations: &[Option<u32>]) -> Self {
         let attributes = locations.iter().filter_map(|location| at(array, *location));
         let mut buffers: Vec<&Arc<Buffer>> = attributes.filter_map(|array| array.buffer.as_ref()).collect();
         buffers.extend(&array.elements);
@@ -41,10 +41,10 @@ fn at(array: &VertexArray, location: Option<u32>) -> Option<&Array> {
 }
 
 /// Copies of client memory: indices first, then each attribute.
-pub(super) type Copies = Vec<Vec<u8>>;
+pub(crate) type Copies = Vec<Vec<u8>>;
 
 /// Copies what lies in client memory; false if something cannot be had.
-pub(super) fn copy(
+pub(crate) fn copy(
     drawing: &Drawing,
     array: &VertexArray,
     locations: &[Option<u32>],
@@ -53,7 +53,7 @@ pub(super) fn copy(
 ) -> bool {
     copies.resize(copies.len().max(locations.len() + 1), Vec::new());
     let count = usize::try_from(drawing.count).unwrap_or(0);
-    if let (Source::Elements { kind, pointer }, None) = (drawing.source, &array.elements) {
+    if let (VertexSource::Elements { kind, pointer }, None) = (drawing.source, &array.elements) {
         let Some(size) = index_format(kind).map(IndexFormat::size) else {
             return false;
         };
@@ -96,15 +96,17 @@ fn last_vertex(drawing: &Drawing, array: &VertexArray, held: &Held<'_>, copies: 
 }
 
 /// Which vertices are drawn, and the name of their indices.
-pub(super) fn elements<'a>(
+pub(crate) fn elements<'a>(
     drawing: &Drawing,
     array: &VertexArray,
     held: &'a Held<'_>,
     copies: &'a Copies,
 ) -> Option<(Elements<'a>, Option<(BufferId, u64)>)> {
     match drawing.source {
-        Source::Arrays { first } => Some((Elements::Arrays { first: u32::try_from(first).ok()? }, None)),
-        Source::Elements { kind, pointer } => {
+        VertexSource::Arrays { first } => {
+            Some((Elements::Arrays { first: u32::try_from(first).ok()? }, None))
+        }
+        VertexSource::Elements { kind, pointer } => {
             let format = index_format(kind)?;
             match &array.elements {
                 Some(buffer) => {
@@ -117,12 +119,12 @@ pub(super) fn elements<'a>(
                 None => Some((Elements::Indexed { bytes: copies.first()?, format }, None)),
             }
         }
-        Source::Indirect => None,
+        VertexSource::Indirect => None,
     }
 }
 
 /// Where the attributes at these locations come from.
-pub(super) fn inputs<'a>(
+pub(crate) fn inputs<'a>(
     vertices: &'a Vertices,
     locations: &[Option<u32>],
     held: &'a Held<'_>,
@@ -172,7 +174,7 @@ mod tests {
         let mut vertices = Vertices::default();
         *vertices.attribute(0).unwrap() = array(memory.as_ptr() as usize);
         let indices = [0_u16, 2, 1];
-        let source = Source::Elements { kind: gl::UNSIGNED_SHORT, pointer: indices.as_ptr() as usize };
+        let source = VertexSource::Elements { kind: gl::UNSIGNED_SHORT, pointer: indices.as_ptr() as usize };
         let drawing = Drawing { mode: gl::TRIANGLES, source, count: 3, instances: 1 };
         let (held, mut copies) = (Held::new(vertices.bound(), &[Some(0)]), Copies::new());
         assert!(copy(&drawing, vertices.bound(), &[Some(0)], &held, &mut copies));
@@ -195,7 +197,7 @@ mod tests {
         vertices.current().elements = Some(buffer.clone());
         let locations = [Some(0), Some(1)];
         let held = Held::new(vertices.bound(), &locations);
-        let source = Source::Elements { kind: gl::UNSIGNED_BYTE, pointer: 60 };
+        let source = VertexSource::Elements { kind: gl::UNSIGNED_BYTE, pointer: 60 };
         let drawing = Drawing { mode: gl::TRIANGLES, source, count: 3, instances: 1 };
         let mut copies = Copies::new();
         assert!(copy(&drawing, vertices.bound(), &locations, &held, &mut copies));
@@ -213,12 +215,12 @@ mod tests {
         let held = Held::new(vertices.bound(), &[Some(0)]);
         let mut copies = Copies::new();
         for drawing in [
-            draw(Source::Arrays { first: 0 }, 3),
-            draw(Source::Arrays { first: -1 }, 3),
-            draw(Source::Arrays { first: i32::MAX }, i32::MAX),
-            draw(Source::Elements { kind: 7, pointer: 0 }, 3),
-            draw(Source::Elements { kind: gl::UNSIGNED_INT, pointer: 8 }, i32::MAX),
-            draw(Source::Indirect, 3),
+            draw(VertexSource::Arrays { first: 0 }, 3),
+            draw(VertexSource::Arrays { first: -1 }, 3),
+            draw(VertexSource::Arrays { first: i32::MAX }, i32::MAX),
+            draw(VertexSource::Elements { kind: 7, pointer: 0 }, 3),
+            draw(VertexSource::Elements { kind: gl::UNSIGNED_INT, pointer: 8 }, i32::MAX),
+            draw(VertexSource::Indirect, 3),
         ] {
             assert!(!copy(&drawing, vertices.bound(), &[Some(0)], &held, &mut copies), "{drawing:?}");
         }

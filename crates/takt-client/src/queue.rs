@@ -1,19 +1,19 @@
-//! What waits for the thread that measures.
+//! A bounded queue with one reader, which the writer need not wake.
 //!
 //! Waking a thread costs the one that wakes it, and on small machines takes a processor away from
-//! the renderer. What is in no hurry waits until the thread looks again by itself, which it does
-//! soon as long as such things come.
+//! the renderer. An item that can wait does so until the reader looks again by itself, which it does
+//! soon as long as such items come.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long what is in no hurry waits at most: about a frame, since predictions learn from it.
+/// How long an item that can wait does so at most: about a frame, since predictions learn from it.
 const SOON: Duration = Duration::from_millis(5);
 
 /// A queue for one reader, of limited length.
 #[derive(Debug)]
-pub(crate) struct Queue<T> {
+pub struct Queue<T> {
     max: usize,
     inner: Mutex<Inner<T>>,
     wake: Condvar,
@@ -22,7 +22,7 @@ pub(crate) struct Queue<T> {
 #[derive(Debug)]
 struct Inner<T> {
     waiting: VecDeque<T>,
-    /// Something in no hurry came since the reader last looked for it.
+    /// An item that can wait came since the reader last looked for it.
     patient: bool,
     /// The reader sleeps until it is woken.
     asleep: bool,
@@ -30,18 +30,18 @@ struct Inner<T> {
 
 impl<T> Queue<T> {
     /// An empty queue of that length.
-    pub(crate) fn new(max: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         let inner = Inner { waiting: VecDeque::new(), patient: false, asleep: false };
         Self { max, inner: Mutex::new(inner), wake: Condvar::new() }
     }
 
     /// Adds something, and wakes the reader; gives it back if the queue is full.
-    pub(crate) fn push(&self, item: T) -> Result<(), T> {
+    pub fn push(&self, item: T) -> Result<(), T> {
         self.add(item, false)
     }
 
-    /// The same for something in no hurry.
-    pub(crate) fn push_patiently(&self, item: T) -> Result<(), T> {
+    /// The same for an item that can wait.
+    pub fn push_patiently(&self, item: T) -> Result<(), T> {
         self.add(item, true)
     }
 
@@ -61,12 +61,12 @@ impl<T> Queue<T> {
     }
 
     /// Takes what came first, if there is anything.
-    pub(crate) fn take(&self) -> Option<T> {
+    pub fn take(&self) -> Option<T> {
         self.lock().waiting.pop_front()
     }
 
     /// The same, but waits so long for something to come.
-    pub(crate) fn take_within(&self, time: Duration) -> Option<T> {
+    pub fn take_within(&self, time: Duration) -> Option<T> {
         let mut inner = self.lock();
         if inner.waiting.is_empty() && std::mem::take(&mut inner.patient) {
             inner = self.sleep(inner, SOON.min(time));
@@ -108,13 +108,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_behind_when_nobody_is_in_a_hurry() {
+    fn items_that_can_wait_reach_a_sleeping_reader() {
         let queue = Queue::new(8);
         thread::scope(|scope| {
             let reader = scope.spawn(|| (0..6).map(|_| queue.take_within(LONG)).collect::<Vec<_>>());
             for n in 0..6 {
-                // The reader is asleep, looks again soon, or is not there yet.
-                thread::sleep(Duration::from_millis([0, 30, 5, 0, 60, 0][n]));
+                // Half of them find the reader asleep for good, the others wherever it is.
+                while n % 2 == 0 && !queue.lock().asleep {
+                    thread::yield_now();
+                }
                 queue.push_patiently(n).unwrap();
             }
             assert_eq!(reader.join().unwrap(), (0..6).map(Some).collect::<Vec<_>>());

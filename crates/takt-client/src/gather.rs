@@ -1,15 +1,14 @@
 //! Short frames that share a group.
 //!
-//! A program whose frames begin when it likes, and take a fraction of a millisecond, would spend more
-//! time on asking and on fences than on its frames. So several of them go into one group, up to the
-//! credit that it was given and up to [`TOGETHER_NS`] by the clock, because a program that holds
-//! leave and does little with it keeps others waiting. Where there are no others, that is no reason
-//! to end a group, until there are.
+//! A program that begins its frames when it likes, each a fraction of a millisecond long, would spend
+//! more time on asking and on fences than on its frames. So several frames go into one group, up to its
+//! credit and up to [`TOGETHER_NS`] by the clock: a program that holds a grant and does little with it
+//! keeps others waiting. The only client has no others to keep waiting, until one comes.
 //!
-//! Times of single frames are what models learn from. So the first frames, and one every
-//! [`SAMPLE_NS`], have a group each; where nobody else is scheduled, little depends on what they
-//! learn, and one every [`SAMPLE_ALONE_NS`] will do. Between these, frames are taken for what the last
-//! one was that somebody looked at: a context that [coasts](Gathering::coasts) asks its models nothing.
+//! Models learn from times of single frames. So the first frames, and one every [`SAMPLE_NS`], have a
+//! group each; for the only client one every [`SAMPLE_ALONE_NS`] is enough. Between samples a frame is
+//! taken to cost what the last sample did: a stream that [coasts](Gathering::coasts) asks its models
+//! nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -26,16 +25,16 @@ const SAMPLE_ALONE_NS: u64 = 1_000_000_000;
 /// Frames that are measured by themselves before others are gathered, and after something new came.
 const FIRST: u32 = 8;
 const FIRST_ALONE: u32 = 3;
-/// A program that goes on so soon after the end of a group wants leave again at once.
+/// A program that goes on so soon after the end of a group wants the next grant at once.
 const PROMPT_NS: u64 = 300_000;
-/// So often in a row, and leave is asked for ahead.
+/// So often in a row, and grants are asked for ahead.
 const PROMPT: u32 = 4;
 /// For so many frames nothing is taken for granted after a group took longer than it was granted.
 const OVERRUNS: u32 = 32;
 
 /// How a context's frames are gathered into groups.
 #[derive(Default, Debug)]
-pub(super) struct Gathering {
+pub struct Gathering {
     /// When the current group began.
     began_ns: u64,
     /// Frames that ended inside of it, what they were predicted to take, and when the first of them
@@ -63,7 +62,7 @@ pub(super) struct Gathering {
     measured_ns: u64,
     /// The next group is a single frame.
     single: bool,
-    /// Nobody else is scheduled.
+    /// This client is the only one.
     alone: bool,
     /// What this frame does is not looked at.
     coasting: bool,
@@ -122,21 +121,21 @@ impl Gathered {
 
 /// What is to happen to the group of a frame that is about to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Plan {
+pub struct Plan {
     /// It ends with the frame.
-    pub(super) ends: bool,
-    /// Leave for another one is to be asked for.
-    pub(super) ask_ahead: bool,
+    pub ends: bool,
+    /// A grant for another one is to be asked for.
+    pub ask_ahead: bool,
 }
 
 impl Gathering {
-    /// Whether nobody else is scheduled.
-    pub(super) fn set_alone(&mut self, alone: bool) {
+    /// Says whether this client is the only one.
+    pub fn set_alone(&mut self, alone: bool) {
         self.alone = alone;
     }
 
-    /// Whether nobody else was when this was last looked at.
-    pub(super) fn is_alone(&self) -> bool {
+    /// Whether this client was the only one at the last look.
+    pub fn is_alone(&self) -> bool {
         self.alone
     }
 
@@ -146,14 +145,14 @@ impl Gathering {
     }
 
     /// Whether a frame should be measured by itself.
-    fn is_sample_due(&self, now_ns: u64) -> bool {
+    fn wants_sample(&self, now_ns: u64) -> bool {
         let seldom = self.alone && self.overruns == 0;
         let every_ns = if seldom { SAMPLE_ALONE_NS } else { SAMPLE_NS };
         now_ns.saturating_sub(self.measured_ns) >= every_ns
     }
 
-    /// Leave is about to be asked for, for a group that begins with commands that take `need`.
-    pub(super) fn asks(&mut self, now_ns: u64, need: Span) {
+    /// A grant is about to be asked for, for a group that begins with commands that take `need`.
+    pub fn asks(&mut self, now_ns: u64, need: Span) {
         self.need = need;
         if let Some(left_ns) = self.left_ns.take() {
             let prompt = now_ns.saturating_sub(left_ns) < PROMPT_NS;
@@ -162,46 +161,46 @@ impl Gathering {
     }
 
     /// A group begins.
-    pub(super) fn begin(&mut self, now_ns: u64) {
+    pub fn begin(&mut self, now_ns: u64) {
         self.began_ns = now_ns;
         self.end();
     }
 
     /// The group ends.
-    pub(super) fn end(&mut self) {
+    pub fn end(&mut self) {
         (self.frames, self.contained, self.parts) = (0, Span::ZERO, Span::ZERO);
         self.in_parts = false;
     }
 
     /// Whether what is known can share a group.
-    pub(super) fn shares(&self) -> bool {
+    pub fn shares(&self) -> bool {
         let first = if self.alone { FIRST_ALONE } else { FIRST };
         self.measured >= first && !self.single
     }
 
     /// Whether what this frame does is not looked at.
-    pub(super) fn coasts(&self) -> bool {
+    pub fn coasts(&self) -> bool {
         self.coasting
     }
 
-    /// A frame begins, in a group of at most `slice`: it need not be looked at if it will be like the
-    /// one before, and nobody else is there.
-    pub(super) fn begin_frame(&mut self, slice: Span) {
+    /// A frame begins, in a group of at most `slice`: the only client need not look at one that will be
+    /// like the one before.
+    pub fn begin_frame(&mut self, slice: Span) {
         self.coasting = self.alone && self.shares() && self.whole.most <= slice;
     }
 
     /// What follows is to be looked at.
-    pub(super) fn stop_coasting(&mut self) {
+    pub fn stop_coasting(&mut self) {
         self.coasting = false;
     }
 
     /// What the last frame was predicted to take.
-    pub(super) fn frame_cost(&self) -> FrameCost {
+    pub fn frame_cost(&self) -> FrameCost {
         self.whole
     }
 
     /// Drawing goes elsewhere after work that was predicted to take that, and the group goes on.
-    pub(super) fn end_part(&mut self, now_ns: u64, likely: Span) {
+    pub fn end_part(&mut self, now_ns: u64, likely: Span) {
         if self.contained == Span::ZERO {
             self.first_ns = now_ns;
         }
@@ -211,14 +210,14 @@ impl Gathering {
     }
 
     /// What frames and parts of them that ended inside of the group were predicted to take.
-    pub(super) fn contained(&self) -> Span {
+    pub fn contained(&self) -> Span {
         self.contained
     }
 
     /// What a group takes into which as many frames go as may be; nothing if frames go apart.
-    pub(super) fn wanted(&self) -> Span {
+    pub fn wanted(&self) -> Span {
         if !self.shares() {
-            // Nobody has to do without what is not used.
+            // No other client has to do without what is not used.
             let apart = if self.alone { Span::from_ns(TOGETHER_ALONE_NS) } else { Span::ZERO };
             return self.cost.most.max(apart);
         }
@@ -228,7 +227,7 @@ impl Gathering {
     }
 
     /// The same for a group that is not there yet: enough to begin with as well.
-    pub(super) fn wanted_ahead(&self) -> Span {
+    pub fn wanted_ahead(&self) -> Span {
         self.wanted().max(self.need)
     }
 
@@ -239,7 +238,7 @@ impl Gathering {
 
     /// A frame is about to end that was predicted to take `cost`, of the `credit` that is left. With
     /// `news`, it contains something that must be measured.
-    pub(super) fn plan(&mut self, now_ns: u64, cost: FrameCost, credit: Span, news: bool) -> Plan {
+    pub fn plan(&mut self, now_ns: u64, cost: FrameCost, credit: Span, news: bool) -> Plan {
         let overran = self.overran.swap(false, Relaxed);
         if news || (overran && !self.alone) {
             self.measured = 0;
@@ -251,18 +250,18 @@ impl Gathering {
         // Whether so many frames more would fit, too.
         let fit = |more: u32| {
             let time = so_far_ns.saturating_add(lasts_ns.saturating_mul(more.into())) <= self.together_ns();
-            // Nobody knows exactly what frames take that are not looked at; the clock bounds it.
+            // What frames take that are not looked at is not known exactly; the clock bounds it.
             let credit = self.coasting || cost.likely + frame.times(more.into()) <= credit;
             time && credit && self.frames + more < FRAMES_PER_GROUP_MAX
         };
         let is_known = self.shares() && lasts_ns > 0;
-        let ends = !is_known || self.is_sample_due(now_ns) || !fit(1);
+        let ends = !is_known || self.wants_sample(now_ns) || !fit(1);
         Plan { ends, ask_ahead: self.prompt >= PROMPT && (ends || !fit(2)) }
     }
 
     /// The frame has ended, of which `cost` is the end; its swap began at `began_ns`. All of it was
     /// predicted to take `whole`.
-    pub(super) fn end_frame(&mut self, began_ns: u64, now_ns: u64, cost: FrameCost, whole: Span) {
+    pub fn end_frame(&mut self, began_ns: u64, now_ns: u64, cost: FrameCost, whole: Span) {
         if self.contained == Span::ZERO {
             self.first_ns = began_ns;
         }
@@ -276,14 +275,14 @@ impl Gathering {
     }
 
     /// The group ended, with a frame.
-    pub(super) fn end_with_frame(&mut self, now_ns: u64) {
+    pub fn end_with_frame(&mut self, now_ns: u64) {
         self.left_ns = Some(now_ns);
         if self.frames == 1 && !self.in_parts && !self.coasting {
             self.measured = self.measured.saturating_add(1);
             self.measured_ns = now_ns;
             self.single = false;
         } else {
-            self.single = self.is_sample_due(now_ns);
+            self.single = self.wants_sample(now_ns);
         }
     }
 
@@ -293,13 +292,13 @@ impl Gathering {
     }
 
     /// Whether there is time left for more in the group.
-    pub(super) fn has_time(&self, now_ns: u64) -> bool {
+    pub fn has_time(&self, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.began_ns) < self.together_ns()
     }
 
     /// What is to be known about the group when its end is seen, if it has several frames or parts
     /// of them.
-    pub(super) fn gathered(&self, credit: Option<Span>, ends_with_frame: bool) -> Option<Gathered> {
+    pub fn gathered(&self, credit: Option<Span>, ends_with_frame: bool) -> Option<Gathered> {
         let several = self.frames > u32::from(ends_with_frame) || self.in_parts || self.coasting;
         several.then(|| Gathered {
             since_ns: self.first_ns,
@@ -370,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_asks_ahead_for_programs_that_take_their_time() {
+    fn programs_that_take_their_time_ask_nothing_ahead() {
         let mut gathering = Gathering::default();
         for frame in 1..100_u64 {
             let now_ns = frame * 33_000_000;
@@ -401,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_else_is_there_frames_share_longer_groups_unseen() {
+    fn the_only_client_has_longer_groups_of_frames_unseen() {
         let mut gathering = Gathering::default();
         let slice = Span::from_ms(16);
         let (mut now_ns, mut open, mut groups, mut seen) = (1_000_000_000, false, Vec::new(), 0);
