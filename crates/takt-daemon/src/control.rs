@@ -5,7 +5,8 @@
 //! [`rt`](crate::rt)'s). The scheduling loop takes orders through a bounded queue only.
 //!
 //! * [`server`]: the control socket; it answers clients and tools.
-//! * [`socket_path`]: where it listens, so that only one daemon does.
+//! * [`socket_path`]: where it listens, so that only one daemon does; [`socket_file`]: what may be
+//!   replaced there.
 //! * [`ask`]: questions of tools and their answers, in JSON.
 //! * [`members`]: the clients that are scheduled; [`history`]: those that left; [`quarantine`]: those
 //!   that broke a rule and may not come back yet.
@@ -23,5 +24,6 @@ pub mod history;
 pub mod members;
 pub mod quarantine;
 pub mod server;
+pub mod socket_file;
 pub mod socket_path;
 pub mod vsync;

@@ -7,13 +7,15 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use takt_ipc::socket::{Connection, Listener};
+
+use crate::control::socket_file::SocketFile;
 
 /// How long a daemon that was killed may take to be gone.
 const DYING_MAX: Duration = Duration::from_secs(2);
@@ -23,11 +25,10 @@ const LOOK: Duration = Duration::from_millis(5);
 /// A socket that is ours; it is gone when this is dropped.
 #[derive(Debug)]
 pub struct Place {
-    path: PathBuf,
     listener: Listener,
-    lock: PathBuf,
-    /// The lock is held for as long as this is open.
-    _held: File,
+    file: SocketFile,
+    /// Given up last, when the socket is gone.
+    _lock: Lock,
 }
 
 impl Place {
@@ -37,21 +38,9 @@ impl Place {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             make(folder)?;
         }
-        let lock = beside(&path, ".lock");
-        let held = hold(&lock, &path)?;
-        // Nobody else serves here, so what is there was left behind, if it is a socket at all.
-        match std::fs::symlink_metadata(&path) {
-            Ok(left) if left.file_type().is_socket() => std::fs::remove_file(&path)?,
-            Ok(_) => {
-                let what = "there is a file that is no socket; name another path";
-                std::fs::remove_file(&lock).unwrap_or_default();
-                return Err(Error::new(ErrorKind::AlreadyExists, what));
-            }
-            // Not there, most likely; if it is something else, binding says what.
-            Err(_) => {}
-        }
-        let listener = Listener::bind(&path)?;
-        Ok(Self { path, listener, lock, _held: held })
+        let lock = Lock::take(beside(&path, ".lock"), &path)?;
+        let (listener, file) = SocketFile::bind(path, Listener::bind)?;
+        Ok(Self { listener, file, _lock: lock })
     }
 
     /// Who knocks.
@@ -61,7 +50,7 @@ impl Place {
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 }
 
@@ -71,11 +60,29 @@ impl AsFd for Place {
     }
 }
 
-impl Drop for Place {
+/// The lock beside the socket; it is held for as long as its file is open, and gone when dropped.
+#[derive(Debug)]
+struct Lock {
+    path: PathBuf,
+    _held: File,
+}
+
+impl Lock {
+    fn take(path: PathBuf, socket: &Path) -> Result<Self> {
+        let held = hold(&path, socket)?;
+        // Locks are empty: what is not belongs to another program, and would be removed at the end.
+        if held.metadata()?.len() > 0 {
+            let what = format!("{} is not empty, so it is no lock; name another socket", path.display());
+            return Err(Error::new(ErrorKind::AlreadyExists, what));
+        }
+        Ok(Self { path, _held: held })
+    }
+}
+
+impl Drop for Lock {
     fn drop(&mut self) {
-        // Gone already, perhaps. The lock is held until both are.
+        // It may be gone already.
         std::fs::remove_file(&self.path).unwrap_or_default();
-        std::fs::remove_file(&self.lock).unwrap_or_default();
     }
 }
 
@@ -164,6 +171,18 @@ mod tests {
         let place = Place::take(folder.join("deep/control")).expect("made");
         assert_eq!(folder.join("deep").metadata().expect("there").mode() & 0o777, 0o700);
         drop(place);
+        std::fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn a_file_that_only_looks_like_a_lock_stays() {
+        let folder = path("cargo");
+        std::fs::create_dir_all(&folder).expect("made");
+        let file = folder.join("Cargo.lock");
+        std::fs::write(&file, "version = 4").expect("written");
+        let error = Place::take(folder.join("Cargo")).expect_err("it is no lock");
+        assert!(error.to_string().contains("is not empty, so it is no lock"), "{error}");
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), "version = 4");
         std::fs::remove_dir_all(folder).expect("removed");
     }
 }

@@ -1,13 +1,12 @@
 //! Where monitoring tools fetch a page of metrics: a small HTTP server on a thread of its own.
 //!
-//! It answers one after the other, hands out what it was last given, and has no patience: whoever
-//! asks or reads slowly is cut off, and nobody else waits longer than that. It listens on this
-//! machine only.
+//! It serves all visitors at once, hands out what it was last given, and has no patience: a visitor
+//! that asks or reads slowly is cut off, and no other waits for it. It listens on this machine only.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +15,16 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::time::Timespec;
+
+use crate::control::socket_file::SocketFile;
 
 /// How long one visitor may take.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How often to look whether it is time to end.
 const NAP: Duration = Duration::from_millis(200);
+/// Most visitors at once.
+const VISITORS_MAX: usize = 64;
 /// Longest question.
 const QUESTION_MAX: usize = 8 << 10;
 
@@ -71,16 +73,13 @@ pub struct Exporter {
 impl Exporter {
     /// Listens.
     pub fn start(address: Address) -> std::io::Result<Self> {
-        let (listener, address) = Listener::bind(address)?;
+        let (mut listener, address) = Listener::bind(address)?;
         let page: Arc<Mutex<Arc<str>>> = Arc::new(Mutex::new(Arc::from("")));
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, ended) = (Arc::clone(&page), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("takt-metrics".to_owned()).spawn(move || {
             while !ended.load(Ordering::Relaxed) {
-                if listener.wait() {
-                    let page = Arc::clone(&shared.lock().unwrap_or_else(PoisonError::into_inner));
-                    listener.serve(&page);
-                }
+                listener.turn(|| Arc::clone(&shared.lock().unwrap_or_else(PoisonError::into_inner)));
             }
         })?;
         Ok(Self { page, stop, thread: Some(thread), address })
@@ -104,14 +103,17 @@ impl Drop for Exporter {
             // One that panicked has said so itself.
             drop(thread.join());
         }
-        if let Address::Unix(path) = &self.address {
-            // Gone already, perhaps.
-            std::fs::remove_file(path).unwrap_or_default();
-        }
     }
 }
 
-enum Listener {
+struct Listener {
+    socket: Bound,
+    visitors: Vec<Visitor>,
+    /// Goes with the listener.
+    _file: Option<SocketFile>,
+}
+
+enum Bound {
     Unix(UnixListener),
     Tcp(TcpListener),
 }
@@ -119,66 +121,125 @@ enum Listener {
 impl Listener {
     /// Listens; says where, if the system chose the port.
     fn bind(address: Address) -> std::io::Result<(Self, Address)> {
-        match address {
+        let (socket, file, address) = match address {
             Address::Unix(path) => {
-                // A socket that a daemon left behind is replaced; one that is in use is not.
-                if std::os::unix::net::UnixStream::connect(&path)
-                    .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
-                {
-                    std::fs::remove_file(&path)?;
-                }
-                let listener = UnixListener::bind(&path)?;
+                let (listener, file) = SocketFile::bind(path, |path| UnixListener::bind(path))?;
                 listener.set_nonblocking(true)?;
-                Ok((Self::Unix(listener), Address::Unix(path)))
+                let address = Address::Unix(file.path().to_owned());
+                (Bound::Unix(listener), Some(file), address)
             }
             Address::Loopback(address) => {
                 let listener = TcpListener::bind(address)?;
                 listener.set_nonblocking(true)?;
                 let address = listener.local_addr()?;
-                Ok((Self::Tcp(listener), Address::Loopback(address)))
+                (Bound::Tcp(listener), None, Address::Loopback(address))
             }
-        }
+        };
+        Ok((Self { socket, visitors: Vec::new(), _file: file }, address))
     }
 
-    /// Whether somebody comes, within a nap.
-    fn wait(&self) -> bool {
-        let fd = match self {
-            Self::Unix(listener) => listener.as_fd(),
-            Self::Tcp(listener) => listener.as_fd(),
-        };
+    /// Waits for a nap at most, and serves every visitor that can go on.
+    fn turn(&mut self, page: impl FnOnce() -> Arc<str>) {
+        let mut fds: Vec<PollFd<'_>> = self.visitors.iter().map(Visitor::interest).collect();
+        fds.push(PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN));
         let nap = Timespec { tv_sec: 0, tv_nsec: NAP.subsec_nanos().into() };
-        poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&nap)).is_ok_and(|ready| ready > 0)
+        let ready = poll(&mut fds, Some(&nap)).is_ok_and(|ready| ready > 0);
+        drop(fds);
+        if ready {
+            self.accept();
+            let page = page();
+            self.visitors.iter_mut().for_each(|visitor| visitor.go_on(&page));
+        }
+        self.visitors.retain(|visitor| !visitor.done && visitor.came.elapsed() < PATIENCE);
     }
 
-    /// Serves whoever comes; a visitor who goes away is no concern of ours.
-    fn serve(&self, page: &str) {
-        let visitor = match self {
-            Self::Unix(listener) => listener.accept().map(|(visitor, _)| OwnedFd::from(visitor)),
-            Self::Tcp(listener) => listener.accept().map(|(visitor, _)| OwnedFd::from(visitor)),
-        };
-        let served = visitor.and_then(|visitor| {
-            for side in [Timeout::Recv, Timeout::Send] {
-                set_socket_timeout(&visitor, side, Some(PATIENCE))?;
+    /// Takes all who wait. Where there are too many, the ones that came first go.
+    fn accept(&mut self) {
+        for _ in 0..VISITORS_MAX {
+            let accepted = match &self.socket {
+                Bound::Unix(listener) => listener.accept().map(|(visitor, _)| OwnedFd::from(visitor)),
+                Bound::Tcp(listener) => listener.accept().map(|(visitor, _)| OwnedFd::from(visitor)),
+            };
+            let Some(visitor) = accepted.ok().and_then(Visitor::new) else {
+                return;
+            };
+            if self.visitors.len() == VISITORS_MAX {
+                self.visitors.remove(0);
             }
-            // Both kinds are read and written as files are.
-            answer(&mut File::from(visitor), page)
-        });
-        served.unwrap_or_default();
+            self.visitors.push(visitor);
+        }
     }
 }
 
-/// Reads a question and answers it.
-fn answer(visitor: &mut (impl Read + Write), page: &str) -> std::io::Result<()> {
-    let until = Instant::now() + PATIENCE;
-    let mut question = Vec::new();
-    let mut piece = [0; 1024];
-    while !question.windows(4).any(|end| end == b"\r\n\r\n") {
-        let count = visitor.read(&mut piece)?;
-        question.extend_from_slice(&piece[..count]);
-        if count == 0 || question.len() > QUESTION_MAX || Instant::now() > until {
-            return Ok(());
+impl AsFd for Bound {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(listener) => listener.as_fd(),
+            Self::Tcp(listener) => listener.as_fd(),
         }
     }
+}
+
+/// A monitoring tool that is connected.
+struct Visitor {
+    /// Both kinds of sockets are read and written as files are; neither call waits.
+    stream: File,
+    came: Instant,
+    question: Vec<u8>,
+    answer: Option<Vec<u8>>,
+    done: bool,
+}
+
+impl Visitor {
+    fn new(socket: OwnedFd) -> Option<Self> {
+        rustix::io::ioctl_fionbio(&socket, true).ok()?;
+        let (stream, came) = (File::from(socket), Instant::now());
+        Some(Self { stream, came, question: Vec::new(), answer: None, done: false })
+    }
+
+    fn interest(&self) -> PollFd<'_> {
+        let wanted = if self.answer.is_some() { PollFlags::OUT } else { PollFlags::IN };
+        PollFd::new(&self.stream, wanted)
+    }
+
+    /// Reads and writes what is possible at once.
+    fn go_on(&mut self, page: &str) {
+        let result = if self.answer.is_none() { self.read(page) } else { Ok(()) };
+        match result.and_then(|()| self.write()) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            // It has hung up, asks too much, or has its answer.
+            Err(_) => self.done = true,
+            Ok(()) => {}
+        }
+    }
+
+    fn read(&mut self, page: &str) -> std::io::Result<()> {
+        let mut piece = [0; QUESTION_MAX];
+        let count = self.stream.read(&mut piece)?;
+        self.question.extend_from_slice(&piece[..count]);
+        if self.question.windows(4).any(|end| end == b"\r\n\r\n") {
+            self.answer = Some(answer(&self.question, page));
+        } else if count == 0 || self.question.len() > QUESTION_MAX {
+            return Err(ErrorKind::InvalidData.into());
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> std::io::Result<()> {
+        let Some(answer) = &mut self.answer else {
+            return Ok(());
+        };
+        while !answer.is_empty() {
+            let count = self.stream.write(answer)?;
+            answer.drain(..count);
+        }
+        self.done = true;
+        Ok(())
+    }
+}
+
+/// The answer to a question.
+fn answer(question: &[u8], page: &str) -> Vec<u8> {
     let line = question.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = line.split(|byte| *byte == b' ');
     let (status, text) = match (words.next(), words.next()) {
@@ -187,11 +248,10 @@ fn answer(visitor: &mut (impl Read + Write), page: &str) -> std::io::Result<()> 
         _ => ("405 Method Not Allowed", "Only GET is understood.\n"),
     };
     let (kind, length) = ("text/plain; version=0.0.4; charset=utf-8", text.len());
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    );
-    visitor.write_all(head.as_bytes())?;
-    visitor.write_all(text.as_bytes())
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+    )
+    .into_bytes()
 }
 
 #[cfg(test)]
@@ -225,9 +285,14 @@ mod tests {
         let exporter = Exporter::start("127.0.0.1:0".parse().expect("an address")).expect("it listens");
         let Address::Loopback(address) = *exporter.address() else { panic!("a port") };
         exporter.publish("takt_x 1\n".to_owned());
-        let connect = || TcpStream::connect(address).expect("it answers");
+        let connect = || {
+            let visitor = TcpStream::connect(address).expect("it answers");
+            // Less than it would take to bear with the silent ones below, one after the other.
+            visitor.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+            visitor
+        };
         // Some say nothing, some talk without an end, some never read.
-        let silent = connect();
+        let silent: Vec<_> = (0..100).map(|_| connect()).collect();
         let mut endless = connect();
         endless.write_all(&[b'x'; QUESTION_MAX + 2048]).ok();
         let mut deaf = connect();
@@ -250,5 +315,10 @@ mod tests {
         assert!(Exporter::start(Address::Unix(path.clone())).is_err(), "somebody is there");
         drop(exporter);
         assert!(!path.exists());
+        std::fs::write(&path, "precious").expect("written");
+        let error = Exporter::start(Address::Unix(path.clone())).expect_err("it is no socket");
+        assert!(error.to_string().contains("is no socket"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).expect("there"), "precious");
+        std::fs::remove_file(path).expect("removed");
     }
 }
