@@ -113,6 +113,22 @@ fn the_readme_begins_with_commands_that_run() {
 }
 
 #[test]
+fn the_robots_contracts_hold_together() {
+    let script = "export PATH=\"$PWD/target/release:$PATH\"
+        takt serve --config examples/robot.toml --background
+        for name in camera detector planner viewer; do
+            takt run --name $name --schedule -- takt-speedometer --platform off-screen --fps 10 --seconds 3 &
+        done
+        wait";
+    let output = Checkout::new("robot").run(script);
+    passed(&output);
+    let said = text(&output.stderr);
+    for name in ["camera", "detector", "planner", "viewer"] {
+        assert!(said.contains(&format!("scheduled as {name}: protected")), "{name}:\n{said}");
+    }
+}
+
+#[test]
 fn the_car_needs_takt() {
     let checkout = Checkout::new("car");
     let met = |policy: &str| {
