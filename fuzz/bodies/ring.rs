@@ -3,7 +3,6 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use takt_core::policy::FrameDeadline;
 use takt_core::{
     AppId, AppParams, Config, Estimate, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
 };
@@ -11,6 +10,7 @@ use takt_daemon::rt::endpoint::Seat;
 use takt_daemon::rt::engine::{Engine, Office, Order};
 use takt_ipc::client::{Receiver, Sender, ends};
 use takt_ipc::{Reply, Request};
+use takt_policies::FrameDeadline;
 
 const HOSTILE: AppId = AppId(0);
 const HONEST: AppId = AppId(1);

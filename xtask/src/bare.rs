@@ -1,4 +1,4 @@
-//! Shows that the core needs no operating system.
+//! Shows that the core, its policies and its analyses need no operating system.
 //!
 //! The best witness is a build for a target that has none. Where no such target is installed, the
 //! next best is a compiler whose library folder holds `core` and `alloc` of the host but no
@@ -13,28 +13,35 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{Kind, Workspace};
 
-const CRATE: &str = "takt-core";
+/// Each may use those before it.
+const CRATES: &[&str] = &["takt-core", "takt-analysis", "takt-policies"];
 
 /// The libraries that exist without an operating system.
 const BARE_LIBRARIES: &[&str] = &["libcore-", "liballoc-", "libcompiler_builtins-"];
 
-/// Compiles the core without a standard library and says how that was done.
+/// Compiles the crates without a standard library and says how that was done.
 pub(crate) fn check(root: &Path, workspace: &Workspace) -> Result<String> {
+    let names = CRATES.join(", ");
     if let Some(target) = installed_bare_target() {
         let mut cargo = Command::new(cargo());
-        cargo.args(["build", "--quiet", "--package", CRATE, "--lib", "--target", &target]);
+        cargo.args(["build", "--quiet", "--lib", "--target", &target]);
+        cargo.args(CRATES.iter().flat_map(|name| ["--package", name]));
         run(cargo.current_dir(root))?;
-        return Ok(format!("bare: {CRATE} builds for {target}, which has no operating system"));
+        return Ok(format!("bare: {names} build for {target}, which has no operating system"));
     }
-    let package = workspace.package(CRATE).with_context(|| format!("there is no {CRATE}"))?;
-    let foreign = package.dependencies.iter().find(|dependency| dependency.kind != Kind::Dev);
-    if let Some(dependency) = foreign {
-        bail!("{CRATE} depends on {}: only a bare target could show that this is harmless", dependency.name);
+    let stage = Stage::without_std()?;
+    for name in CRATES {
+        let package = workspace.package(name).with_context(|| format!("there is no {name}"))?;
+        let used = package.dependencies.iter().filter(|dependency| dependency.kind != Kind::Dev);
+        let used: Vec<&str> = used.map(|used| used.name.as_str()).collect();
+        if let Some(foreign) = used.iter().find(|used| !CRATES.contains(used)) {
+            bail!("{name} depends on {foreign}: only a bare target could show that this is harmless");
+        }
+        let source = package.roots.first().with_context(|| format!("{name} has no library"))?;
+        stage.compile(name, &used, &root.join(source))?;
     }
-    let source = package.roots.first().with_context(|| format!("{CRATE} has no library"))?;
-    without_std(&root.join(source))?;
     Ok(format!(
-        "bare: {CRATE} compiles on the host with core and alloc alone (no std to be found, no dependency); \
+        "bare: {names} compile on the host with core and alloc alone (no std to be found, no other dependency); \
          no bare target is installed, so none was built"
     ))
 }
@@ -58,39 +65,6 @@ fn bare_target(list: &str) -> Option<&str> {
     list.lines().map(str::trim).find(|target| target.split('-').any(|part| part == "none"))
 }
 
-/// Compiles one library crate against a copy of the compiler's folder that lacks `std`.
-fn without_std(source: &Path) -> Result<()> {
-    let stage = Stage::new()?;
-    let host = ask(&["--print", "host-tuple"])?;
-    let libraries = Path::new("lib/rustlib").join(&host).join("lib");
-    let from = Path::new(&ask(&["--print", "sysroot"])?).join(&libraries);
-    let into = stage.path.join(&libraries);
-    fs::create_dir_all(&into)?;
-    let mut copied = 0;
-    for entry in fs::read_dir(&from).with_context(|| format!("cannot list {}", from.display()))? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if BARE_LIBRARIES.iter().any(|library| name.starts_with(library)) {
-            fs::copy(entry.path(), into.join(&name))?;
-            copied += 1;
-        }
-    }
-    ensure!(copied >= BARE_LIBRARIES.len(), "{} lacks core or alloc", from.display());
-    let mut compiler = Command::new(rustc());
-    compiler.args([
-        "--edition",
-        "2024",
-        "--crate-type",
-        "rlib",
-        "--crate-name",
-        "bare",
-        "--emit",
-        "metadata",
-    ]);
-    compiler.args(["--cap-lints", "allow"]).arg("--sysroot").arg(&stage.path);
-    run(compiler.arg("--out-dir").arg(&stage.path).arg(source))
-}
-
 fn ask(arguments: &[&str]) -> Result<String> {
     let output = Command::new(rustc()).args(arguments).output().context("cannot run rustc")?;
     ensure!(output.status.success(), "rustc {} failed", arguments.join(" "));
@@ -100,12 +74,12 @@ fn ask(arguments: &[&str]) -> Result<String> {
 fn run(command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
     if !output.status.success() {
-        bail!("{CRATE} needs more than core and alloc:\n{}", String::from_utf8_lossy(&output.stderr).trim());
+        bail!("more than core and alloc is needed:\n{}", String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(())
 }
 
-/// A folder that vanishes with the value.
+/// A copy of the compiler's folder that lacks `std`, with what was compiled against it; it vanishes with the value.
 struct Stage {
     path: PathBuf,
 }
@@ -117,6 +91,38 @@ impl Stage {
         let path = std::env::temp_dir().join(format!("takt-bare-{}-{count}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Self { path })
+    }
+
+    fn without_std() -> Result<Self> {
+        let stage = Self::new()?;
+        let host = ask(&["--print", "host-tuple"])?;
+        let libraries = Path::new("lib/rustlib").join(&host).join("lib");
+        let from = Path::new(&ask(&["--print", "sysroot"])?).join(&libraries);
+        let into = stage.path.join(&libraries);
+        fs::create_dir_all(&into)?;
+        let mut copied = 0;
+        for entry in fs::read_dir(&from).with_context(|| format!("cannot list {}", from.display()))? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if BARE_LIBRARIES.iter().any(|library| name.starts_with(library)) {
+                fs::copy(entry.path(), into.join(&name))?;
+                copied += 1;
+            }
+        }
+        ensure!(copied >= BARE_LIBRARIES.len(), "{} lacks core or alloc", from.display());
+        Ok(stage)
+    }
+
+    /// Compiles a library, which uses some that were compiled before.
+    fn compile(&self, name: &str, uses: &[&str], source: &Path) -> Result<()> {
+        let mut compiler = Command::new(rustc());
+        compiler.args(["--edition", "2024", "--crate-type", "rlib", "--emit", "metadata"]);
+        compiler.args(uses.iter().flat_map(|used| ["--extern".to_owned(), used.replace('-', "_")]));
+        compiler
+            .args(["--cap-lints", "allow", "--crate-name", &name.replace('-', "_")])
+            .arg("--sysroot")
+            .arg(&self.path);
+        run(compiler.arg("-L").arg(&self.path).arg("--out-dir").arg(&self.path).arg(source))
     }
 }
 
@@ -135,7 +141,7 @@ mod tests {
         let stage = Stage::new().unwrap();
         let source = stage.path.join("lib.rs");
         fs::write(&source, text).unwrap();
-        without_std(&source).is_ok()
+        Stage::without_std().unwrap().compile("bare", &[], &source).is_ok()
     }
 
     #[test]

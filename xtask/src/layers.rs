@@ -53,6 +53,20 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: true,
     },
     Layer {
+        name: "takt-analysis",
+        job: "what other rules could promise of task sets, offline",
+        uses: Uses::Only(&["takt-core"]),
+        pure: true,
+        alone: true,
+    },
+    Layer {
+        name: "takt-policies",
+        job: "policies by name: Takt's own and those it is compared with",
+        uses: Uses::Only(&["takt-core", "takt-analysis"]),
+        pure: true,
+        alone: true,
+    },
+    Layer {
         name: "takt-predict",
         job: "predicts what command groups cost",
         uses: Uses::Only(&["takt-core"]),
@@ -97,14 +111,14 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "takt-trace",
         job: "records, metrics, causes of misses, exports",
-        uses: Uses::Only(&["takt-core"]),
+        uses: Uses::Only(&["takt-core", "takt-policies"]),
         pure: true,
         alone: false,
     },
     Layer {
         name: "takt-sim",
         job: "the simulated world that drives the core",
-        uses: Uses::Only(&["takt-core", "takt-predict", "takt-trace"]),
+        uses: Uses::Only(&["takt-core", "takt-analysis", "takt-policies", "takt-predict", "takt-trace"]),
         pure: true,
         alone: false,
     },
@@ -132,7 +146,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "takt-daemon",
         job: "schedules live clients",
-        uses: Uses::Only(&["takt-client", "takt-core", "takt-ipc", "takt-os", "takt-trace"]),
+        uses: Uses::Only(&["takt-client", "takt-core", "takt-ipc", "takt-os", "takt-policies", "takt-trace"]),
         pure: false,
         alone: false,
     },
@@ -155,6 +169,8 @@ pub(crate) const LAYERS: &[Layer] = &[
         job: "the `takt` command: arguments, files, terminal",
         uses: Uses::Only(&[
             "takt-core",
+            "takt-analysis",
+            "takt-policies",
             "takt-gl",
             "takt-predict",
             "takt-trace",

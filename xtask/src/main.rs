@@ -4,7 +4,7 @@
 //!   sizes, purity, documents that hold together.
 //! * `cargo xtask layers [--write]` prints the layer table, or puts it into `ARCHITECTURE.md`.
 //! * `cargo xtask gl DIR` writes the names of GL ES and EGL from the Khronos registry in DIR.
-//! * `cargo xtask bare` compiles the core where there is no standard library to lean on.
+//! * `cargo xtask bare` compiles the core, policies and analyses where there is no standard library.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -39,7 +39,7 @@ usage: cargo xtask <command>
   layers           print the layer table
   layers --write   put the layer table into ARCHITECTURE.md
   gl DIR           write the names of GL ES and EGL from gl.xml and egl.xml in DIR
-  bare             compile takt-core without a standard library
+  bare             compile takt-core, takt-analysis and takt-policies without a standard library
 ";
 
 fn main() -> ExitCode {

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use anyhow::{Context, bail};
 use schemars::JsonSchema;
 use serde::Serialize;
-use takt_core::analysis::edf::{Excess, Limit, Verdict};
+use takt_analysis::edf::{Excess, Limit, Verdict};
+use takt_analysis::method::Method;
+use takt_analysis::task::{Overheads, Task};
 use takt_core::analysis::frames::{self, Demand};
-use takt_core::analysis::method::Method;
-use takt_core::analysis::task::{Overheads, Task};
 use takt_core::limits::LOOKAHEAD_MAX;
 use takt_core::{Span, Stride};
 

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use takt_core::policy;
 use takt_sim::scenario::Override;
 use takt_sim::study::Shard;
 
@@ -211,7 +210,7 @@ pub(crate) struct SimArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
     /// Scheduling policy instead of the scenario's.
-    #[arg(long, value_parser = PossibleValuesParser::new(policy::NAMES))]
+    #[arg(long, value_parser = PossibleValuesParser::new(takt_policies::NAMES))]
     pub(crate) policy: Option<String>,
     /// Seed of every random choice instead of the scenario's.
     #[arg(long)]
@@ -245,7 +244,7 @@ pub(crate) struct PoliciesArgs {
     pub(crate) files: Vec<PathBuf>,
     /// Policies to play them under, separated by commas; all if not given (docs/policies.md).
     #[arg(long = "policy", value_name = "NAME", value_delimiter = ',')]
-    #[arg(value_parser = PossibleValuesParser::new(policy::NAMES))]
+    #[arg(value_parser = PossibleValuesParser::new(takt_policies::NAMES))]
     pub(crate) policies: Vec<String>,
     /// Change a value of every scenario, as in `takt sim`. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]

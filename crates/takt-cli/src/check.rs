@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use takt_core::analysis::cbs;
+use takt_analysis::cbs;
 use takt_core::analysis::contracts::{self, Claim, Kind, Reason};
 use takt_core::contract;
 use takt_core::service::Reservation;

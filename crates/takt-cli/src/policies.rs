@@ -6,7 +6,6 @@ use std::thread;
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
-use takt_core::policy;
 use takt_sim::{Scenario, World, meta};
 use takt_trace::{AppSummary, Metrics, RunFacts, Summary};
 
@@ -63,7 +62,7 @@ pub(crate) struct AppFigures {
 
 pub(crate) fn run(args: &PoliciesArgs) -> anyhow::Result<Answer> {
     let names = if args.policies.is_empty() {
-        policy::NAMES.iter().map(|name| (*name).to_owned()).collect()
+        takt_policies::NAMES.iter().map(|name| (*name).to_owned()).collect()
     } else {
         args.policies.clone()
     };

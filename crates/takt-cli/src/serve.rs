@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use takt_core::{Span, policy};
+use takt_core::Span;
 use takt_daemon::control::config::Settings;
 use takt_daemon::control::config_watch::Watch;
 use takt_daemon::control::server::Server;
@@ -126,7 +126,7 @@ pub(crate) fn settings(args: &ServeArgs) -> anyhow::Result<Settings> {
         settings.core.gpu = gpu;
     }
     if let Some(policy) = &args.policy {
-        debug_assert!(policy::NAMES.contains(&policy.as_str()), "checked with the arguments");
+        debug_assert!(takt_policies::NAMES.contains(&policy.as_str()), "checked with the arguments");
         settings.policy.clone_from(policy);
     }
     Ok(settings)

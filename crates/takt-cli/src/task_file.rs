@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use takt_core::analysis::task::{Task, TaskError};
+use takt_analysis::task::{Task, TaskError};
 use takt_core::limits::APPS_MAX;
 use takt_sim::scenario::Diagnostic;
 

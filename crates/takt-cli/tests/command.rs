@@ -432,7 +432,7 @@ fn policies_are_compared_side_by_side() {
     let all = compare(&["--threads", "2"]);
     assert_eq!(all, compare(&["--threads", "1"]));
     let rows = all.as_array().expect("a list");
-    assert_eq!(rows.len(), files.len() * takt_core::policy::NAMES.len());
+    assert_eq!(rows.len(), files.len() * takt_policies::NAMES.len());
     let two = compare(&["--policy", "fifo,hpf"]);
     let names: Vec<&Value> = two.as_array().expect("a list").iter().map(|row| &row["policy"]).collect();
     assert_eq!(names, ["fifo", "hpf", "fifo", "hpf"]);

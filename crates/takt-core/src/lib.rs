@@ -8,7 +8,7 @@
 //! * [`time`], [`refresh`]: integers with meaning (instants, spans, estimates, costs, periods).
 //! * [`app`], [`service`], [`event`]: the vocabulary of what goes in and out.
 //! * [`scheduler`]: the machine: queues, frame ledgers, in-flight groups, misses, time-outs.
-//! * [`policy`]: the rules that pick the next command group, one file each.
+//! * [`policy`]: the seam for rules that pick the next command group, and Takt's own rule.
 //! * [`belief`]: how far the estimates of an app are believed, between an app and the scheduler.
 //! * [`analysis`]: what can be promised before anything runs.
 
@@ -18,6 +18,9 @@
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
+// Tests run the sources of other rules against the machine as it is here.
+#[cfg(test)]
+extern crate self as takt_core;
 
 pub mod analysis;
 pub mod app;
@@ -31,7 +34,6 @@ pub mod invariant;
 pub mod limits;
 pub mod policy;
 pub mod refresh;
-pub mod runlist;
 pub mod scheduler;
 pub mod service;
 pub mod time;

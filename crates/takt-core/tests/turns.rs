@@ -1,8 +1,9 @@
 //! Where a change of contexts costs something, protected apps have the GPU one at a time.
 
+use takt_core::policy::Timeline;
 use takt_core::{
     Action, AppId, AppParams, Clock, Config, Cost, Estimate, Event, Gpu, GroupId, GroupKind, Margins,
-    Priority, Scheduler, Service, Span, Stride, Time, policy,
+    Priority, Scheduler, Service, Span, Stride, Time,
 };
 
 const SWITCH: Span = Span::from_us(160);
@@ -10,7 +11,7 @@ const SWITCH: Span = Span::from_us(160);
 fn scheduler(switch: Span) -> Scheduler {
     let gpu = Gpu::TimeShared { slice: Span::from_ms(1), switch };
     let config = Config { mpcg: 8, margins: Margins::NONE, apps_max: 4, gpu, ..Config::default() };
-    Scheduler::new(config, policy::by_name("timeline").expect("it is there"))
+    Scheduler::new(config, Box::new(Timeline::new()))
 }
 
 fn join(scheduler: &mut Scheduler, app: u32, etpf: Span) {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use takt_client::{Patience, Session};
-use takt_core::policy::{Context, Fifo, Policy};
+use takt_core::policy::{Context, Policy};
 use takt_core::{AppId, AppParams, Config, Gpu, GroupKind, Lane, Priority, Service, Span, Stride};
 use takt_daemon::rt::endpoint::Seat;
 use takt_daemon::rt::engine::{Engine, Order};
@@ -14,6 +14,7 @@ use takt_daemon::rt::thread::Loop;
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::socket::Listener;
 use takt_os::clock;
+use takt_policies::Fifo;
 
 /// Decides nothing until it is told to, asleep or awake.
 #[derive(Debug)]

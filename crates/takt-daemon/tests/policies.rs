@@ -13,7 +13,7 @@ use support::{
     Daemon, PATIENCE, await_reply, await_turn, complete, granted, hello, hold, submit, submit_long,
 };
 
-const POLICIES: &[&str] = takt_core::policy::NAMES;
+const POLICIES: &[&str] = takt_policies::NAMES;
 
 /// While another app has the GPU, `low` asks, then `high`: the policy decides who is next.
 fn next_after(policy: &str) -> &'static str {

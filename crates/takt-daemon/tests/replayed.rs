@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use takt_core::{
-    AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride,
-    Time, policy,
+    AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
 };
 use takt_daemon::control::config::Settings;
 use takt_daemon::control::server::Server;
@@ -45,7 +44,7 @@ struct Rig {
 
 impl Rig {
     fn new(policy: &str, seed: u64) -> Self {
-        let policy = policy::by_name(policy).expect("it exists");
+        let policy = takt_policies::by_name(policy).expect("it exists");
         let (engine, office) = Engine::new(config(), policy).expect("an engine");
         let apps = (0..config().apps_max).map(|_| None).collect();
         Self { engine, office, apps, rng: Rng::seeded(seed), now: Time::from_ms(5_000), log: Vec::new() }
@@ -74,8 +73,8 @@ impl Rig {
                 self.order(Order::Change { app, params });
             }
             (Some(_), 4) => {
-                let name = policy::NAMES[self.rng.index(10)];
-                self.order(Order::Policy(policy::by_name(name).expect("it exists")));
+                let name = takt_policies::NAMES[self.rng.index(10)];
+                self.order(Order::Policy(takt_policies::by_name(name).expect("it exists")));
             }
             (Some(_), 5) => {
                 let focus = (self.rng.between(0, 1) == 0).then_some(app);
@@ -163,7 +162,7 @@ fn config() -> Config {
 
 #[test]
 fn whatever_clients_do_happens_again() {
-    for (seed, name) in (1..).zip(policy::NAMES) {
+    for (seed, name) in (1..).zip(takt_policies::NAMES) {
         let mut rig = Rig::new(name, seed);
         (0..4_000).for_each(|_| rig.step());
         rig.turn();

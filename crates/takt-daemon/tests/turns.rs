@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use takt_core::policy::{self, Context, FrameDeadline, Policy};
+use takt_core::policy::{Context, Policy};
 use takt_core::{
     Action, AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Lane, Margins, Priority,
     Service, Span, Stride, Time,
@@ -12,6 +12,7 @@ use takt_daemon::rt::engine::{Engine, Note, Office, Order};
 use takt_ipc::client::{Receiver, Sender};
 use takt_ipc::ring::CAPACITY;
 use takt_ipc::{Malformed, Reply, Request, client};
+use takt_policies::FrameDeadline;
 use takt_trace::Record;
 
 struct Rig {
@@ -427,7 +428,7 @@ fn the_policy_can_be_replaced_under_load() {
     let mut rig = Rig::new(1);
     let mut app = rig.join(0, 1);
     app.submit(0, 100, GroupKind::Draw);
-    let fifo = policy::by_name("fifo").expect("it exists");
+    let fifo = takt_policies::by_name("fifo").expect("it exists");
     rig.office.orders.push(Order::Policy(fifo)).expect("room");
     rig.turn();
     assert_eq!(app.granted(), [0]);

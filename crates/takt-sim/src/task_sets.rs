@@ -8,7 +8,7 @@
 //!   drawn instead: they are distributed alike, and have the smaller sum.
 //! * **Cost.** n log n per draw.
 
-use takt_core::analysis::task::{Task, Ticks};
+use takt_analysis::task::{Task, Ticks};
 
 use crate::rng::Rng;
 

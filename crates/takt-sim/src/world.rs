@@ -117,7 +117,8 @@ fn jobs_meta(spec: &AppSpec) -> Option<JobsMeta> {
 impl<'a, O: Observer> World<'a, O> {
     /// The world before anything happened.
     pub fn new(scenario: &'a Scenario, observer: O) -> Self {
-        let policy = policy::by_name(&scenario.policy).unwrap_or_else(|| Box::new(policy::Timeline::new()));
+        let policy =
+            takt_policies::by_name(&scenario.policy).unwrap_or_else(|| Box::new(policy::Timeline::new()));
         Self::with_policy(scenario, policy, observer)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use takt_core::{Action, AppId, Event, GroupId, Refusal, Span, Time, policy};
+use takt_core::{Action, AppId, Event, GroupId, Refusal, Span, Time};
 use takt_sim::{World, scenario};
 use takt_trace::{Observer, Record};
 
@@ -110,7 +110,7 @@ fn a_reservation_caps_what_is_believed() {
 #[test]
 fn only_waiting_groups_are_revised() {
     let mut revised = 0;
-    for name in policy::NAMES {
+    for name in takt_policies::NAMES {
         for model in ["in-order", "preemptive", "runlist", "any-order"] {
             let text = format!(
                 "name = \"t\"\nduration_s = 6\n[scheduler]\nbelief = true\npolicy = \"{name}\"\n\

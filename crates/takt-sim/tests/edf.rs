@@ -1,8 +1,8 @@
 //! The modelled GPU under earliest deadline first, with and without preemption, against an exact
 //! analysis and against bounds.
 
-use takt_core::analysis::edf_response::{Preemption, bounds};
-use takt_core::analysis::task::{Task, Ticks};
+use takt_analysis::edf_response::{Preemption, bounds};
+use takt_analysis::task::{Task, Ticks};
 use takt_core::{AppId, GroupId, Span, Time};
 use takt_sim::gpu::{Gpu, GpuEvent, Job};
 use takt_sim::model::{GpuModel, GpuSpec};
@@ -92,9 +92,9 @@ fn numbers(line: &str) -> Vec<u64> {
 }
 
 /// Columns: set, U, task (from 1), C, D, T; ticks of 1/3 600 000 s, one hyperperiod.
-const SETS: &str = include_str!("../../takt-core/tests/golden/npedf_vsync.sets.csv");
+const SETS: &str = include_str!("../../takt-analysis/tests/golden/npedf_vsync.sets.csv");
 /// Columns: set, U, task, job (both from 1), earliest and latest end.
-const ENDS: &str = include_str!("../../takt-core/tests/golden/npedf_vsync_det.csv");
+const ENDS: &str = include_str!("../../takt-analysis/tests/golden/npedf_vsync_det.csv");
 
 #[test]
 fn every_job_ends_when_the_exact_analysis_says() {

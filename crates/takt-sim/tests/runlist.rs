@@ -1,8 +1,8 @@
 //! Turns by a runlist, on a GPU that has one and by the policy: against bounds, tables of other
 //! tools, and each other.
 
-use takt_core::analysis::runlist::{Runlist, bounds, is_schedulable};
-use takt_core::analysis::task::{Task, Ticks};
+use takt_analysis::runlist::{Runlist, bounds, is_schedulable};
+use takt_analysis::task::{Task, Ticks};
 use takt_core::service::Level;
 use takt_core::{
     AppId, AppParams, Config, Event, GroupId, GroupKind, Margins, Priority, Service, Span, Stride, Time,
@@ -125,7 +125,7 @@ fn admitted_sets_miss_nothing_on_the_gpu() {
 }
 
 /// Columns: set, task, C, D, T, bound of pyCPA, bound of GCAPS; µs, 2 ms slices, one level.
-const ROUND_ROBIN: &str = include_str!("../../takt-core/tests/golden/rr_slice2000.csv");
+const ROUND_ROBIN: &str = include_str!("../../takt-analysis/tests/golden/rr_slice2000.csv");
 
 #[test]
 fn the_gpu_stays_below_what_other_tools_say() {

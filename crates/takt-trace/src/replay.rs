@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use takt_core::policy::{self, Policy};
+use takt_core::policy::Policy;
 use takt_core::{Action, Broken, Config, Scheduler, Time};
 
 use crate::record::{Observer, Record};
@@ -121,7 +121,7 @@ impl std::fmt::Display for DifferenceKind {
 impl Replay {
     /// A core as the log's was at its start; `None` if there is no such policy.
     pub fn new(config: Config, policy: &str) -> Option<Self> {
-        let mut chosen = policy::by_name(policy)?;
+        let mut chosen = takt_policies::by_name(policy)?;
         chosen.prepare(&config);
         Some(Self::with(config, chosen))
     }
@@ -154,7 +154,7 @@ impl Replay {
                 self.expect(Some(*action))
             }
             Record::Turn => self.turn(at),
-            Record::Policy(name) => match policy::by_name(name) {
+            Record::Policy(name) => match takt_policies::by_name(name) {
                 Some(policy) => {
                     self.scheduler.replace_policy(policy);
                     Ok(())
@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn story() -> Vec<(Time, Record)> {
-        let policy = policy::by_name("frame-deadline").expect("it exists");
+        let policy = takt_policies::by_name("frame-deadline").expect("it exists");
         let scheduler = Scheduler::new(config(), policy);
         let mut rig = Rig { scheduler, log: Vec::new(), now: Time::ZERO };
         let params = |priority| AppParams {
@@ -306,7 +306,7 @@ mod tests {
             rig.turn(&events);
             if round == 100 {
                 rig.log.push((rig.now, Record::Policy("edf-cbs")));
-                rig.scheduler.replace_policy(policy::by_name("edf-cbs").expect("it exists"));
+                rig.scheduler.replace_policy(takt_policies::by_name("edf-cbs").expect("it exists"));
             }
         }
         rig.turn(&[Event::Leave { app: AppId(1) }]);
@@ -341,7 +341,11 @@ mod tests {
             "fifo"
         }
 
-        fn choose(&mut self, _context: &policy::Context, _lanes: &mut [takt_core::Lane]) -> Option<usize> {
+        fn choose(
+            &mut self,
+            _context: &takt_core::policy::Context,
+            _lanes: &mut [takt_core::Lane],
+        ) -> Option<usize> {
             Some(0)
         }
     }
@@ -380,7 +384,7 @@ mod tests {
         let untold: Vec<_> = rig.log.iter().filter(|(_, record)| !is_broken(record)).copied().collect();
         let noticed = play(&untold, Box::new(Blind));
         assert_eq!(noticed, DifferenceKind::Broken { broken, event: 4, recorded: false });
-        let other = play(&rig.log, Box::new(policy::Fifo));
+        let other = play(&rig.log, Box::new(takt_policies::Fifo));
         assert!(matches!(other, DifferenceKind::Action { .. }), "a sound core does not: {other}");
     }
 

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
-use takt_core::policy;
 use takt_daemon::control::ask::{Bound, Limits, Terms};
 
 /// Runs a program with Takt underneath, for this run only: nothing is installed, and programs that
@@ -190,7 +189,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Name of the policy, instead of the configuration's.
-    #[arg(long, value_parser = PossibleValuesParser::new(policy::NAMES))]
+    #[arg(long, value_parser = PossibleValuesParser::new(takt_policies::NAMES))]
     pub(crate) policy: Option<String>,
     /// Run as a process of its own; comes back when it answers.
     #[arg(long)]
@@ -250,7 +249,7 @@ pub(crate) struct SetArgs {
 #[derive(ClapArgs, Debug)]
 pub(crate) struct CommonArgs {
     /// Have another policy decide from now on (docs/policies.md).
-    #[arg(long, value_parser = PossibleValuesParser::new(policy::NAMES))]
+    #[arg(long, value_parser = PossibleValuesParser::new(takt_policies::NAMES))]
     pub(crate) policy: Option<String>,
     /// Most groups granted and not finished at once.
     #[arg(long)]

@@ -8,9 +8,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::Context;
-use takt_core::analysis::edf;
-use takt_core::analysis::edf_response::{Preemption, bounds};
-use takt_core::analysis::task::Task;
+use takt_analysis::edf;
+use takt_analysis::edf_response::{Preemption, bounds};
+use takt_analysis::task::Task;
 use takt_sim::rng::Rng;
 use takt_sim::task_sets::TaskSets;
 

@@ -13,7 +13,7 @@ use std::hint::black_box;
 use anyhow::{Context, ensure};
 use takt_core::{
     Action, AppId, AppParams, Config, Cost, Estimate, Event, GroupId, GroupKind, Hold, Margins, Priority,
-    Scheduler, Service, Span, Stride, Time, limits, policy,
+    Scheduler, Service, Span, Stride, Time, limits,
 };
 
 use super::{Measurement, time};
@@ -76,7 +76,7 @@ impl Bench {
         let allowed = 1..=limits::APPS_MAX;
         ensure!(allowed.contains(&(apps as usize)), "--apps {apps}: use 1 to {}", limits::APPS_MAX);
         let config = Config { mpcg: 1, apps_max: apps, margins: Margins::NONE, ..Config::default() };
-        let policy = policy::by_name("timeline").context("the policy exists")?;
+        let policy = takt_policies::by_name("timeline").context("the policy exists")?;
         let mut bench = Self {
             scheduler: Scheduler::new(config, policy),
             now: Time::ZERO,
@@ -106,7 +106,8 @@ impl Bench {
     fn held(apps: u32, strides: &[u32]) -> anyhow::Result<Self> {
         let mut bench = Self::new(1, &[1])?;
         let config = Config { apps_max: apps, ..*bench.scheduler.config() };
-        bench.scheduler = Scheduler::new(config, policy::by_name("timeline").context("the policy exists")?);
+        bench.scheduler =
+            Scheduler::new(config, takt_policies::by_name("timeline").context("the policy exists")?);
         for (slot, stride) in (0..apps).zip([1].iter().chain(strides.iter().cycle())) {
             let stride = Stride::new(*stride).context("strides are small")?;
             let etpf = if slot == 0 { Span::from_ms(12) } else { COST };

@@ -8,8 +8,8 @@ use response_time_analysis::demand::RBF;
 use response_time_analysis::edf::fully_preemptive::{TaskUnderAnalysis, dedicated_uniproc_rta};
 use response_time_analysis::time::{Duration, Service};
 use response_time_analysis::wcet::Scalar;
-use takt_core::analysis::edf_response::{Preemption, bounds};
-use takt_core::analysis::task::{Task, Ticks};
+use takt_analysis::edf_response::{Preemption, bounds};
+use takt_analysis::task::{Task, Ticks};
 
 use super::{Measurement, analysis};
 

@@ -71,7 +71,7 @@ fn measure(apps: u32, turns: u64) -> anyhow::Result<Measurement> {
 impl Rig {
     fn new(count: u32) -> anyhow::Result<Self> {
         let config = Config { mpcg: 2, gpu: Gpu::TURNS, ..Config::default() };
-        let policy = Box::new(takt_core::policy::FrameDeadline::new());
+        let policy = Box::new(takt_policies::FrameDeadline::new());
         let (engine, mut office) = Engine::new(config, policy)?;
         let mut apps = Vec::new();
         for slot in 0..count {

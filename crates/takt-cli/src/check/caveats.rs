@@ -12,7 +12,7 @@ use super::us;
 /// All of it, a sentence each. `measured` is what is known of the GPU of this machine.
 pub(super) fn caveats(scenario: &Scenario, measured: Option<Sharing>) -> Vec<String> {
     let mut out = Vec::new();
-    if scenario.policy != takt_core::policy::NAMES[0] {
+    if scenario.policy != takt_policies::NAMES[0] {
         out.push(format!("the policy is {}", scenario.policy));
     }
     of_apps(scenario, &mut out);

@@ -112,7 +112,7 @@ fn the_check_and_the_scheduler_say_the_same() {
     for etpf in (1000..16_000).step_by(3000) {
         let mut scenario = scenario(&[("a", 60, 5000, 5000), ("b", 30, etpf, etpf), ("c", 60, 2000, 2000)]);
         own_clock(&mut scenario, 2, 20_000);
-        let policy = takt_core::policy::by_name("timeline").expect("it is there");
+        let policy = takt_policies::by_name("timeline").expect("it is there");
         let mut scheduler = takt_core::Scheduler::new(scenario.config, policy);
         for (index, app) in (0..).zip(&scenario.apps) {
             let join = takt_core::Event::Join { app: takt_core::AppId(index), params: app.params, phase: 0 };

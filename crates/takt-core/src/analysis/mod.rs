@@ -1,14 +1,7 @@
 //! What can be promised before anything runs.
 //!
-//! Each file holds one kind of analysis, with its assumptions, its source and its cost at its head.
+//! Each file holds one kind of analysis, with its assumptions, its source and its cost at its head. Analyses that
+//! no decision depends on are in `takt-analysis`.
 
-pub mod cbs;
 pub mod contracts;
-pub mod edf;
-pub mod edf_response;
 pub mod frames;
-pub mod method;
-mod ratio;
-pub mod runlist;
-pub mod supply;
-pub mod task;

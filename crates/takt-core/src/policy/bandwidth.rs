@@ -20,7 +20,7 @@ pub enum Exhaustion {
 
 /// A constant bandwidth server at work.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Server {
+pub struct Server {
     reserve: Reserve,
     /// What is left of the budget, never zero once work has arrived.
     budget: Span,
@@ -42,7 +42,7 @@ impl Server {
     }
 
     /// How long it can run before its budget is used up.
-    pub(super) fn budget(&self) -> Span {
+    pub fn budget(&self) -> Span {
         self.budget
     }
 
@@ -179,7 +179,7 @@ impl Server {
     }
 
     /// The GPU was used for so long on its account.
-    pub(super) fn charge(&mut self, used: Span, exhaustion: Exhaustion) {
+    pub fn charge(&mut self, used: Span, exhaustion: Exhaustion) {
         if used < self.budget {
             self.budget -= used;
             return;

@@ -1,35 +1,17 @@
-//! The rules that pick the next command group.
+//! The seam between the scheduler and the rule that picks the next command group, and Takt's own rule.
+//!
+//! Other rules implement [`Policy`] in crates of their own. [`servers`] and their [`bandwidth`] are accounts that
+//! several of them keep.
 //!
 //! A policy sees the time, the refresh grid, when the GPU will be free, and the [`Lane`]s of all
 //! apps, and is told when groups come and end. It changes nothing but its own accounts, the lanes'
 //! targets and the reasons for holding groups back; the [`crate::Scheduler`] does all
 //! bookkeeping. It never learns whether it runs in the simulator or in the daemon.
 
-mod account;
-mod bandwidth;
-mod edf_cbs;
-mod fifo;
-mod frame_deadline;
-mod frrs;
-mod germ;
-mod hpf;
-mod profile;
-mod reserves;
-mod runlist;
-mod servers;
-mod timegraph;
+pub mod bandwidth;
+pub mod servers;
 mod timeline;
 
-use alloc::boxed::Box;
-
-pub use edf_cbs::{EdfCbs, Exhaustion};
-pub use fifo::Fifo;
-pub use frame_deadline::FrameDeadline;
-pub use frrs::Frrs;
-pub use germ::Germ;
-pub use hpf::Hpf;
-pub use runlist::Runlist;
-pub use timegraph::TimeGraph;
 pub use timeline::Timeline;
 
 use crate::app::{AppId, GroupKind};
@@ -157,48 +139,4 @@ pub struct Ended {
     pub believed: Span,
     /// What it was to its frame.
     pub kind: GroupKind,
-}
-
-/// Names of all policies, the default first.
-pub const NAMES: &[&str] = &[
-    "timeline",
-    "frame-deadline",
-    "fifo",
-    "frrs",
-    "hpf",
-    "timegraph",
-    "germ",
-    "runlist",
-    "edf-cbs",
-    "edf-cbs-hard",
-];
-
-/// The policy of that name.
-pub fn by_name(name: &str) -> Option<Box<dyn Policy>> {
-    match name {
-        "timeline" => Some(Box::new(Timeline::new())),
-        "frame-deadline" => Some(Box::new(FrameDeadline::new())),
-        "fifo" => Some(Box::new(Fifo)),
-        "frrs" => Some(Box::new(Frrs::default())),
-        "hpf" => Some(Box::new(Hpf)),
-        "timegraph" => Some(Box::new(TimeGraph::new())),
-        "germ" => Some(Box::new(Germ::new())),
-        "edf-cbs" => Some(Box::new(EdfCbs::new(Exhaustion::Soft))),
-        "edf-cbs-hard" => Some(Box::new(EdfCbs::new(Exhaustion::Hard))),
-        "runlist" => Some(Box::new(Runlist::new())),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_gives_its_policy() {
-        for name in NAMES {
-            assert_eq!(by_name(name).map(|policy| policy.name()), Some(*name));
-        }
-        assert!(by_name("").is_none());
-    }
 }

@@ -18,7 +18,7 @@ use crate::time::{Span, Time};
 
 /// All servers, by slot number.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Servers {
+pub struct Servers {
     slots: Vec<Slot>,
     any: bool,
     deadlines: Deadlines,
@@ -26,7 +26,7 @@ pub(super) struct Servers {
 
 /// When the budgets of servers are due.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
-pub(super) enum Deadlines {
+pub enum Deadlines {
     /// As each reserve says.
     #[default]
     AsReserved,
@@ -49,19 +49,35 @@ struct Slot {
 
 /// What lets a lane run. The smallest goes first.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Claim {
-    /// A server's deadline: its own, or one of a consumer so many hops down the chain. The group waits since then, and
-    /// so does that consumer.
-    Deadline { at: Time, payer: usize, hops: Reverse<usize>, slot: usize, since: Time },
-    /// Nothing but its priority, which is its place among the lanes.
-    BestEffort { place: usize },
+pub enum Claim {
+    /// A server's deadline: its own, or one of a consumer down the chain.
+    Deadline {
+        /// The deadline.
+        at: Time,
+        /// Slot of the server that pays.
+        payer: usize,
+        /// How many hops away the consumer is.
+        hops: Reverse<usize>,
+        /// Slot of the app.
+        slot: usize,
+        /// Since when both the group and that consumer wait.
+        since: Time,
+    },
+    /// Nothing but its priority.
+    BestEffort {
+        /// Index of its lane.
+        lane: usize,
+    },
     /// Nothing yet: its server rests.
-    Rests { until: Time },
+    Rests {
+        /// When it goes on.
+        until: Time,
+    },
 }
 
 impl Claim {
     /// Whether it is worth a preemption; an equal deadline of another server is not.
-    pub(super) fn preempts(self, running: Self) -> bool {
+    pub fn preempts(self, running: Self) -> bool {
         match (self, running) {
             (
                 Self::Deadline { at, payer, .. },
@@ -72,7 +88,7 @@ impl Claim {
     }
 
     /// Slot of the server that pays.
-    pub(super) fn payer(self) -> Option<usize> {
+    pub fn payer(self) -> Option<usize> {
         match self {
             Self::Deadline { payer, .. } => Some(payer),
             Self::BestEffort { .. } | Self::Rests { .. } => None,
@@ -82,7 +98,7 @@ impl Claim {
 
 impl Servers {
     /// Takes all memory.
-    pub(super) fn prepare(&mut self, apps: usize, deadlines: Deadlines) {
+    pub fn prepare(&mut self, apps: usize, deadlines: Deadlines) {
         self.slots = vec![Slot::default(); apps];
         self.deadlines = deadlines;
     }
@@ -93,17 +109,17 @@ impl Servers {
     }
 
     /// The server of the app in that slot.
-    pub(super) fn get(&self, slot: usize) -> Option<&Server> {
+    pub fn get(&self, slot: usize) -> Option<&Server> {
         self.slots.get(slot)?.server.as_ref()
     }
 
     /// The same, to be charged.
-    pub(super) fn get_mut(&mut self, slot: usize) -> Option<&mut Server> {
+    pub fn get_mut(&mut self, slot: usize) -> Option<&mut Server> {
         self.slots.get_mut(slot)?.server.as_mut()
     }
 
     /// Where the lane of the app in that slot is.
-    pub(super) fn lane(&self, slot: usize) -> Option<usize> {
+    pub fn lane(&self, slot: usize) -> Option<usize> {
         self.slots.get(slot)?.lane
     }
 
@@ -132,7 +148,7 @@ impl Servers {
     }
 
     /// Apps joined, left or changed their parameters.
-    pub(super) fn apps_changed(&mut self, now: Time, lanes: &[Lane]) {
+    pub fn apps_changed(&mut self, now: Time, lanes: &[Lane]) {
         for slot in &mut self.slots {
             (slot.lane, slot.served_by, slot.busy, slot.shared) = (None, None, 0, false);
         }
@@ -190,7 +206,7 @@ impl Servers {
     }
 
     /// The app of `lane` submitted a group.
-    pub(super) fn submitted(&mut self, now: Time, lane: &Lane) {
+    pub fn submitted(&mut self, now: Time, lane: &Lane) {
         let Some(owner) = self.slots[lane.app.index()].served_by else {
             return;
         };
@@ -202,7 +218,7 @@ impl Servers {
     }
 
     /// A group of the app of `lane` ended.
-    pub(super) fn ended(&mut self, lane: &Lane) {
+    pub fn ended(&mut self, lane: &Lane) {
         if let Some(owner) = self.slots[lane.app.index()].served_by {
             let busy = &mut self.slots[owner].busy;
             *busy = busy.saturating_sub(1);
@@ -211,7 +227,7 @@ impl Servers {
 
     /// What the lane at `index` can claim at `now` for a group that needs so much of a budget. A deadline is
     /// `postponed` until the budget that belongs to it covers the group; zero leaves it as it is.
-    pub(super) fn claim(&self, now: Time, lanes: &[Lane], index: usize, need: Span) -> Claim {
+    pub fn claim(&self, now: Time, lanes: &[Lane], index: usize, need: Span) -> Claim {
         let slot = lanes[index].app.index();
         let submitted = |lane: &Lane| lane.head.map_or(Time::ZERO, |head| head.submitted);
         let waits = submitted(&lanes[index]);
@@ -219,7 +235,7 @@ impl Servers {
         let own = self.served_by(slot).and_then(|owner| server(owner, waits));
         let mut claim = match own.and_then(|server| server.waits_for(need, now)) {
             Some(until) => Claim::Rests { until },
-            None => Claim::BestEffort { place: index },
+            None => Claim::BestEffort { lane: index },
         };
         let mut next = Some(index);
         // Chains have no circles; the bound holds whatever they have.

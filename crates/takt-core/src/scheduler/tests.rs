@@ -49,21 +49,23 @@
 mod blocking;
 mod changes;
 mod contracts;
+#[path = "../../../takt-policies/src/fifo.rs"]
+#[expect(unreachable_pub, reason = "public in its own crate")]
+mod fifo;
 mod frame_ends;
-mod frame_rates;
-mod germ;
+#[path = "../../../takt-policies/src/hpf.rs"]
+#[expect(unreachable_pub, reason = "public in its own crate")]
+mod hpf;
 mod invariants;
 mod jobs;
 mod rig;
-mod runlist;
-mod servers;
-mod timegraph;
 mod turns;
 
 use expect_test::{Expect, expect};
 use std::string::ToString;
 
-use crate::policy::{Fifo, Timeline};
+use crate::policy::Timeline;
+use fifo::Fifo;
 
 fn check(script: &str, expected: Expect) {
     expected.assert_eq(&rig::play(script, alloc::boxed::Box::new(Timeline::new())).to_string());

@@ -31,7 +31,7 @@ pub use displays::{Display, FileDisplay};
 use rustix::thread::CpuSet;
 use serde::Deserialize;
 use takt_core::service::{Enforcement, Turns};
-use takt_core::{Config, Gpu, Margins, Span, Tuning, policy};
+use takt_core::{Config, Gpu, Margins, Span, Tuning};
 
 /// All there is to configure; everything has a default.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
@@ -223,9 +223,13 @@ impl Default for Settings {
 
 impl File {
     fn check(&self) -> Result<Settings, Mistake> {
-        let policy = self.policy.clone().unwrap_or_else(|| policy::NAMES[0].to_owned());
-        if !policy::NAMES.contains(&policy.as_str()) {
-            return Err(mistake("policy", &policy, format!("use one of {}", policy::NAMES.join(", "))));
+        let policy = self.policy.clone().unwrap_or_else(|| takt_policies::NAMES[0].to_owned());
+        if !takt_policies::NAMES.contains(&policy.as_str()) {
+            return Err(mistake(
+                "policy",
+                &policy,
+                format!("use one of {}", takt_policies::NAMES.join(", ")),
+            ));
         }
         let vsync = self
             .vsync
@@ -452,7 +456,10 @@ mod tests {
     #[test]
     fn mistakes_name_key_value_and_remedy() {
         assert!(problem("polcy = 1").contains("line 1, column 1"), "{}", problem("polcy = 1"));
-        assert_eq!(problem("policy = 'x'"), format!("policy = x: use one of {}", policy::NAMES.join(", ")));
+        assert_eq!(
+            problem("policy = 'x'"),
+            format!("policy = x: use one of {}", takt_policies::NAMES.join(", "))
+        );
         assert!(problem("vsync = 'x'").starts_with("vsync = x: use \"timer\""), "{}", problem("vsync = 'x'"));
         let turns = problem("timegraph = { turns = 'x' }");
         assert!(turns.contains("expected `single` or `following`"), "{turns}");

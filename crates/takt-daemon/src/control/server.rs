@@ -18,7 +18,7 @@ use std::time::Duration;
 use rtrb::Consumer;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-use takt_core::{Adjustable, AppId, Broken, Refresh, Span, Stats, policy};
+use takt_core::{Adjustable, AppId, Broken, Refresh, Span, Stats};
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::socket::{Peer, Received};
 use takt_os::clock;
@@ -89,7 +89,7 @@ impl Server {
     pub fn start(path: PathBuf, settings: Settings) -> std::io::Result<Self> {
         let place = Place::take(path)?;
         let follower = Follower::start(&settings.vsync, settings.core.refresh)?;
-        let Some(mut chosen) = policy::by_name(&settings.policy) else {
+        let Some(mut chosen) = takt_policies::by_name(&settings.policy) else {
             return Err(std::io::Error::new(
                 ErrorKind::InvalidInput,
                 format!("no policy {}", settings.policy),

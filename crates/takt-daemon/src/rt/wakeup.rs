@@ -59,12 +59,12 @@ mod tests {
     use super::*;
     use crate::rt::endpoint::Seat;
     use crate::rt::engine::{Engine, Order};
-    use takt_core::{AppId, AppParams, Config, Priority, Service, Stride, Time, policy};
+    use takt_core::{AppId, AppParams, Config, Priority, Service, Stride, Time};
     use takt_ipc::wake::Doorbell;
 
     #[test]
     fn whoever_has_left_rings_in_vain() {
-        let policy = policy::by_name("fifo").expect("there");
+        let policy = takt_policies::by_name("fifo").expect("there");
         let (mut engine, mut office) = Engine::new(Config::default(), policy).expect("an engine");
         let ear = Ear::new().expect("an ear");
         let (seat, ends) = Seat::new(AppId(3)).expect("shared memory");

@@ -11,9 +11,9 @@
 
 use std::collections::VecDeque;
 
-use takt_core::runlist::Runlist;
 use takt_core::service::Level;
 use takt_core::{AppId, Span, Time};
+use takt_policies::channels::Channels;
 
 use super::unit::Unit;
 use super::{GpuEvent, Job, Taken, insert_by_arrival};
@@ -65,7 +65,7 @@ pub struct Host {
     in_order: bool,
     /// Slots whose work is divisible, where there is one channel for all others.
     divided: Vec<bool>,
-    runlist: Runlist,
+    runlist: Channels,
     turn: Option<Turn>,
     /// Jobs in all channels.
     queued: usize,
@@ -103,7 +103,7 @@ impl Host {
             divides: spec.divisible.is_some(),
             in_order: spec.model == GpuModel::InOrder,
             divided: Vec::new(),
-            runlist: Runlist::default(),
+            runlist: Channels::default(),
             turn: None,
             queued: 0,
             free: 0,

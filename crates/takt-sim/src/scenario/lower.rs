@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use takt_core::{Config, Margins, Span, Time, policy};
+use takt_core::{Config, Margins, Span, Time};
 
 use super::checks::{self, Expanded};
 use super::decimal::{self, Decimal, NAME_CHARS_MAX, Quantity};
@@ -97,12 +97,12 @@ impl Lower<'_, '_> {
             return Some("timeline".to_owned());
         };
         let name = policy.value.as_deref()?;
-        if policy::NAMES.contains(&name) {
+        if takt_policies::NAMES.contains(&name) {
             return Some(name.to_owned());
         }
-        let remedy = match nearest(name, policy::NAMES.iter().copied()) {
+        let remedy = match nearest(name, takt_policies::NAMES.iter().copied()) {
             Some(like) => format!("did you mean \"{like}\"?"),
-            None => format!("use one of {}", policy::NAMES.join(", ")),
+            None => format!("use one of {}", takt_policies::NAMES.join(", ")),
         };
         self.report.value(&policy.at, "there is no such policy", remedy);
         None

@@ -4,9 +4,9 @@
 //! points that differ in the test alone judge the very same sets, and differences between them
 //! are not a matter of luck.
 
-use takt_core::analysis::edf::Verdict;
-use takt_core::analysis::method::Method;
-use takt_core::analysis::task::Overheads;
+use takt_analysis::edf::Verdict;
+use takt_analysis::method::Method;
+use takt_analysis::task::Overheads;
 
 use super::table::{Cell, Column, Kind};
 use crate::rng::Rng;

@@ -282,7 +282,7 @@ mod tests {
         rare.extend([Hold::Batch, Hold::Unbounded, Hold::Exhausted { app }, Hold::Clears { app }].map(held));
         let broken = |what| Record::Out(Action::Broken(Broken { what, app: None, at }));
         rare.extend(Invariant::ALL.map(broken));
-        rare.extend(takt_core::policy::NAMES.iter().map(|name| Record::Policy(name)));
+        rare.extend(takt_policies::NAMES.iter().map(|name| Record::Policy(name)));
         records.extend(rare.into_iter().map(|record| (end, record)));
 
         let config = unusual_config();

@@ -7,9 +7,10 @@ use expect_test::{Expect, expect};
 use std::format;
 use std::string::String;
 
+use super::hpf::Hpf;
 use super::{check, rig};
 use crate::limits::{FRAME_ENDS_MAX, QUEUE_MAX};
-use crate::policy::{Hpf, Timeline};
+use crate::policy::Timeline;
 
 fn play(script: &str) -> String {
     rig::play(script, Box::new(Timeline::new()))

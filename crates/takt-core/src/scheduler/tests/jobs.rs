@@ -7,12 +7,12 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
+use super::fifo::Fifo;
 use super::rig;
 use crate::app::{AppId, AppParams, GroupId, GroupKind, Priority, Stride};
 use crate::clock::Clock;
 use crate::config::{Config, Margins};
 use crate::event::{Action, Event};
-use crate::policy::Fifo;
 use crate::refresh::Refresh;
 use crate::scheduler::Scheduler;
 use crate::service::{Enforcement, Reservation, Reserve, Service};

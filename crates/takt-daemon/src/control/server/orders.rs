@@ -68,11 +68,11 @@ mod tests {
     use super::*;
     use crate::rt::engine::Engine;
     use crate::rt::thread::Loop;
-    use takt_core::{AppId, Config, Span, policy};
+    use takt_core::{AppId, Config, Span};
 
     #[test]
     fn orders_wait_and_arrive_in_order() {
-        let policy = policy::by_name("fifo").expect("there");
+        let policy = takt_policies::by_name("fifo").expect("there");
         let (engine, _) = Engine::new(Config::default(), policy).expect("an engine");
         let waker = Loop::new(engine, Span::ZERO).expect("a loop").waker();
         let (queue, mut taken) = rtrb::RingBuffer::new(4);

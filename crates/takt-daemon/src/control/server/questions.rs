@@ -1,6 +1,6 @@
 //! What tools ask the server, and what it answers.
 
-use takt_core::{AppId, Span, policy};
+use takt_core::{AppId, Span};
 use takt_os::clock;
 
 use super::Server;
@@ -150,8 +150,8 @@ impl Server {
 
     /// Lets another policy decide.
     pub(super) fn set_policy(&mut self, name: &str) -> Answer {
-        let Some(mut policy) = policy::by_name(name) else {
-            let names = policy::NAMES.join(", ");
+        let Some(mut policy) = takt_policies::by_name(name) else {
+            let names = takt_policies::NAMES.join(", ");
             return Answer::refused(format!("no policy {name}; there are {names}"));
         };
         policy.prepare(&self.settings.core);

@@ -1,7 +1,7 @@
 //! What is asked about random task sets, after the changes of a point.
 
-use takt_core::analysis::method::Method;
-use takt_core::analysis::task::{Overheads, Ticks};
+use takt_analysis::method::Method;
+use takt_analysis::task::{Overheads, Ticks};
 use takt_core::limits::APPS_MAX;
 
 use super::super::decimal::{Quantity, fixed_point};

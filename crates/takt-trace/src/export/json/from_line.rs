@@ -3,7 +3,7 @@
 use takt_core::event::{LostBy, Refusal};
 use takt_core::{
     Action, AppId, Broken, Cost, DisplayId, Estimate, Event, FrameDone, GroupId, GroupKind, Hold, Invariant,
-    Period, Priority, Span, Time, policy,
+    Period, Priority, Span, Time,
 };
 
 use super::line::{By, Kind, Line, Reason, Refused};
@@ -215,6 +215,6 @@ fn refusal(reason: Refused, by: Option<u32>, number: Option<u64>) -> Result<Refu
 
 /// The policy of that name, as this program spells it.
 pub(super) fn policy_name(name: &str) -> Result<&'static str, String> {
-    let known = policy::NAMES.iter().find(|known| **known == name);
-    known.copied().ok_or_else(|| format!("no policy {name}; there are {}", policy::NAMES.join(", ")))
+    let known = takt_policies::NAMES.iter().find(|known| **known == name);
+    known.copied().ok_or_else(|| format!("no policy {name}; there are {}", takt_policies::NAMES.join(", ")))
 }

@@ -1,6 +1,7 @@
 //! The GPUs that scripts run on.
 
 use alloc::collections::VecDeque;
+use std::vec::Vec;
 
 use crate::app::{AppId, GroupId};
 use crate::gpu::Gpu;
@@ -107,7 +108,7 @@ pub(super) struct TimeShared {
     switch: Span,
     clock: Time,
     /// Groups that have not reached the GPU yet.
-    arriving: alloc::vec::Vec<Work>,
+    arriving: Vec<Work>,
     /// Apps with work in the order of their slices; the first one has the GPU.
     contexts: VecDeque<Context>,
     /// Whose slice it is, and what is left of it and of the switch to that app.
@@ -130,7 +131,7 @@ impl TimeShared {
             slice,
             switch,
             clock: Time::ZERO,
-            arriving: alloc::vec::Vec::new(),
+            arriving: Vec::new(),
             contexts: VecDeque::new(),
             current: None,
             slice_left: Span::ZERO,

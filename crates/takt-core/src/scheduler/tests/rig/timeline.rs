@@ -27,7 +27,7 @@ impl Rig {
     pub(super) fn tell_grant(&mut self, granted: &Granted) {
         let when = match granted.runs {
             Some((from, to)) => format!("{}..{}", from.as_ns(), to.as_ns()),
-            None => format!("{} grant", self.now().as_ns()),
+            None => format!("{} grant", self.now.as_ns()),
         };
         write!(self.out, "{when} {} for {}", self.named(granted.group), granted.target.0).unwrap();
         if self.scheduler.config().tuning.stretch > Span::ZERO {
@@ -55,7 +55,7 @@ impl Rig {
 
     pub(super) fn tell(&mut self, action: &Action) {
         let name = |app: AppId| self.names.get(app.index()).map_or("?", String::as_str);
-        let now = self.now().as_ns();
+        let now = self.now.as_ns();
         let line = match action {
             Action::Hold { app, reason } => {
                 let why = match reason {

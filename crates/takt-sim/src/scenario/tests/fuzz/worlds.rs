@@ -269,7 +269,7 @@ pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
         );
         let others = vec((any::<Index>(), any::<Index>()), 6);
         let names = (others, focus);
-        (head, select(takt_core::policy::NAMES), config(displays), gpu(), apps, names).prop_map(
+        (head, select(takt_policies::NAMES), config(displays), gpu(), apps, names).prop_map(
             |(
                 (name, description, duration, seed, belief),
                 policy,
