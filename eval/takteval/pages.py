@@ -29,7 +29,7 @@ class Report:
                 continue
             path = self.out / f"{self.name}-{name}.md"
             text = "\n\n".join(part for part in [f"# {title}, on {self.results.gpu()}", *body,
-                                              f"With which commands and code: [here]({self.name}.md#machine)."] if part)
+                                              f"[Commands, commits and machine]({self.name}.md#machine)."] if part)
             path.write_text(text + "\n")
             links.append(f"- [{title}]({path.name})")
             yield path

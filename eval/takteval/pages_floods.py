@@ -20,10 +20,9 @@ def page(report):
              f"flood draws as fast as it may. What counts as missed is in [Evaluation](../evaluation.md). EGL "
              f"priorities are high for the app and low for floods. Takt's longest piece is 1 ms unless said otherwise, "
              f"and floods may delay the app by {MAX_BLOCKING_MS} ms (`max_blocking_ms`). "
-             f"The clock is the mean of what `nvidia-smi` said meanwhile: a GPU with little to do lowers it. Ratios to *alone* and shares take the least "
-             f"of the app's median alone and its medians beside others, so that both are at the clock of a busy GPU: {number(at_full_clock(results, 'p99_ms'))} ms here, to which p99 is compared. *Stolen* is the "
-             f"time for which processors of this virtual machine could have run and were not let by its host, in per cent of "
-             f"one.")
+             f"The clock is the mean of samples of `nvidia-smi`: a GPU with little to do lowers it. Ratios to *alone* and shares use the least "
+             f"of the app's median alone and its medians beside others, so that both are at the clock of a busy GPU: {number(at_full_clock(results, 'p99_ms'))} ms here. *Stolen* is the time "
+             f"for which the host stopped processors of this virtual machine that could have run, in per cent of one.")
     return [loads, "## Alone", table(HEADS, [row(results, f"hero-alone-{mode}", mode, "none") for mode in
                                             ("native", "takt")]),
             *floods_alone(results), *matrix(report), *slices(report), *depths(results), *blocking(results), *shapes(results),
@@ -36,7 +35,7 @@ def floods_alone(results):
              if name.startswith("flood-alone-") and "figures" in point}
     rows = [[name, number(point["figures"]["draws_per_s"]), number(point["figures"]["draw_ms"]), results.measured(point)]
             for name, point in found.items()]
-    return ["One flood alone, which shares are relative to:", table(["draws", "per second", "ms each", "measured"], rows)] if rows else []
+    return ["One flood alone, the reference of shares:", table(["draws", "per second", "ms each", "measured"], rows)] if rows else []
 
 
 def rows_of(results, names):
@@ -73,9 +72,8 @@ def matrix(report):
     return parts
 
 
-WORDS = ("Floods that are not cut are held back where their draws are longer than what may delay the app, which is what "
-         "`max_blocking_ms` promises it, until their estimates are doubted; then they run, and delay it after all. So they get little, "
-         "and more where they are several.")
+WORDS = ("Where Takt does not cut draws, it holds floods back whose draws are longer than `max_blocking_ms` allows. Their estimates "
+         "decay meanwhile; then a draw runs, and delays the app after all. So floods get little, and more where there are several.")
 
 
 def one_run(results):
@@ -97,7 +95,7 @@ def slices(report):
                                       f"up to {MAX_STRETCH_MS} ms while no release is near, else 1 ms", "5 × 100 ms")])
     share = {"floods' share, %": [percent(shares(results, results.points.get(name(ms), {}))) for ms in SLICES_MS]}
     return ["## How long a piece may be", "Long pieces cost the floods less. How long they may delay the app is bounded by "
-            "`max_blocking_ms`, whatever their length.",
+            "`max_blocking_ms`, at any length.",
             report.plot("floods-slices", plots.bars("Floods' share of the GPU time that the app leaves",
                                                     [f"{ms} ms" for ms in SLICES_MS], share, "%")), table(HEADS, rows), remark]
 
@@ -136,10 +134,10 @@ def late(results):
                 rows.append([name, f"`{results.commit(point)}`", stolen(point["figures"]), sum(found.values()),
                              *(found[cause] for cause in lateness.CAUSES)])
     return ["## Why frames took longer", f"Frames that took more than {LATE:g} times as long as alone, from the daemon's log. *Its own "
-            f"thread stood still*: it asked {lateness.THREAD_NS / 1e6:g} ms after its frame was released, or handed over as long after "
-            "it was let go, instead of after a fifth of that; then floods are let in, which is its own time they take. *A flood's "
-            f"thread*: it handed over {lateness.FLOOD_NS / 1e6:g} ms after it was let go. The daemon can answer for what is left: floods "
-            "that it let go too late before the frame, or that took longer than it was told.",
+            f"thread stood still*: it asked {lateness.THREAD_NS / 1e6:g} ms after its frame was released, or submitted as long after "
+            "its grant, instead of after a fifth of that; floods then run in its time. *A flood's "
+            f"thread*: it submitted {lateness.FLOOD_NS / 1e6:g} ms after its grant. The daemon is responsible for the rest: floods "
+            "that it granted too late before the frame, or that took longer than predicted.",
             table(["point", "commit", "stolen", "frames", *lateness.CAUSES], rows)] if rows else []
 
 

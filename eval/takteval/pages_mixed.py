@@ -30,22 +30,22 @@ def page(report):
     bounds = {"as long as no deadline is in danger": "mixed-takt", "1 ms": "mixed-takt-bounded"}
     policies = {"frame-deadline": "mixed-takt"} | {policy: f"mixed-{policy}" for policy in POLICIES}
     modes = {mode: f"mixed-{mode}" for mode in ("native", "egl-priority", "takt")}
-    return ["Apps, rates and GPU times per frame are those of Table 4.1 in Schnitzer's thesis; surfaces were made as "
-            f"large as that takes here, or as large as they may be: *found* says what came of it. `{MISPREDICTED}` is a map with some 300 draws per frame. Priorities 17 to 12 "
+    return ["Apps, rates and GPU times per frame are those of Table 4.1 in Schnitzer's thesis; the size of surfaces "
+            f"was chosen so that frames take that long here, within the largest size: *found* is the measured time. `{MISPREDICTED}` is a map with some 300 draws per frame. Priorities 17 to 12 "
             "have reserved time. *10 to 1* is the mean share of deadlines that the last ten meet. *Work* is frames times what they take alone. *GPU busy* is the share of time in which at "
-            "least one group was with the driver and not finished, by fences; *granted* counts from the grant, so the "
-            "time in which apps make commands as well; `nvidia-smi` samples by rules of its own. *Stolen* is the time for "
-            "which processors of this virtual machine could have run and were not let by its host, in per cent of one.", loads,
+            "least one group was with the driver and not finished, by fences; *granted* counts from the grant, so it includes the "
+            "time in which apps make commands; `nvidia-smi` samples by rules of its own. *Stolen* is the time for "
+            "which the host stopped processors of this virtual machine that could have run, in per cent of one.", loads,
             "## Native, EGL priorities, Takt", plot(report, "modes", modes), compared(results, "mode", modes),
             *in_one_run(results, list(modes.values()), heads("mode"),
                         lambda name, point: one(results, name, name.removeprefix("mixed-"), point)), apps(results, modes),
             *starved(results), *why(results),
             "## Groups in flight (`mpcg`)", plot_busy(report, "mpcg", depths), compared(results, "mpcg", depths),
             "## How long apps without reserved time may delay others", compared(results, "`max_blocking_ms`", bounds),
-            f"## Predictions of `{MISPREDICTED}` wrong", f"Too short, they let `{MISPREDICTED}` begin what does not fit, and apps with "
-            "reserved time pay for it; far too long, they keep it off the GPU until they are doubted.", compared(results, "factor", wrong),
-            "## Policies", "Policies that let all apps with reserved time meet their deadlines differ in what is left to the "
-            "others, and in how long the GPU waits: *10 to 1*, *work* and *GPU busy*.",
+            f"## Predictions of `{MISPREDICTED}` wrong", f"Predictions that are too short let `{MISPREDICTED}` start groups that do not fit, and apps with "
+            "reserved time are late; predictions that are far too long keep it off the GPU until they decay.", compared(results, "factor", wrong),
+            "## Policies", "Policies that let all apps with reserved time meet their deadlines differ in the time that the "
+            "others get, and in how long the GPU waits: *10 to 1*, *work* and *GPU busy*.",
             plot_each(report, "policies", policies), compared(results, "policy", policies)]
 
 
@@ -54,8 +54,8 @@ def starved(results):
     waiting = {name: figures["without_first_frame"] for name, point in results.of("mixed").items()
                if (figures := point.get("figures")) and figures.get("without_first_frame")}
     told = "; ".join(f"{name.removeprefix('mixed-')}: {', '.join(apps)}" for name, apps in waiting.items())
-    return ["All apps together want more than twice the GPU's time. Natively all get a little; with priorities, the last get what is "
-            "left, which can be a frame in seconds" +
+    return ["All apps together want more than twice the GPU's time. Natively every app gets a little; with priorities, the last "
+            "apps get the rest, which can be one frame in seconds" +
             (f". Some had drawn nothing yet when counting began ({told})." if told else ".")]
 
 
@@ -70,8 +70,8 @@ def why(results):
                 rows += [[name, f"`{results.commit(point)}`", app, number(late_ns / 1e6, 1, " ms"), cause]
                          for app, late_ns, cause in lateness.missed(live, IMPORTANT)]
     return ["Work of apps with reserved time that was on the GPU at its deadline, where the daemon's log was kept "
-            f"({', '.join(KEPT)}), and how much later it was seen to end; each such frame can cost its app the next ones as well. *A thread that stood still*: the app had finished its frame, and asked for its swap, "
-            "before the end was seen by the thread that looks for it. *Its own thread*: it had leave, and nothing else was on the GPU.",
+            f"({', '.join(KEPT)}), and how much later its end was seen; each such frame can delay the next ones of its app. *A thread that stood still*: the app had finished its frame, and asked for its swap, "
+            "before the thread that polls fences saw the end. *Its own thread*: it had a grant, and nothing else was on the GPU.",
             table(["point", "commit", "app", "late by", "why"], rows)] if rows else []
 
 

@@ -48,13 +48,13 @@ def page(report):
                    "another process. Time stamps around each draw would tell.")
     return ["The daemon's log of the mixed scenario became a scenario whose apps replay their own groups: when they "
             "asked, what they predicted, how long they made it and what it cost the GPU. The simulator then decided anew, "
-            f"with the daemon's own parameters, {SEEDS} times. Met is by the daemon's log here, to which a frame "
-            "is done when its swap is; other pages judge by what apps noted themselves, from the moment they begin to draw, and count "
+            f"with the daemon's own parameters, {SEEDS} times. *Met* is judged by the daemon's log here, for which a frame "
+            "ends with its swap; other pages judge by what apps noted themselves, from the moment they begin to draw, and count "
             "periods without a frame of theirs as missed. The standard error is that of ten parts of the live run.",
-            "The simulated GPU serves processes in turn, as this one does ([how](../evaluation.md#turns)). What a frame costs "
-            "is what it was found to cost alone; what a change of processes costs is fitted (below). Busy is a GPU "
-            "while a group is with its driver, so changes count. In which order it serves processes is nowhere to be read, so each "
-            "run has another, and other delays: the mean of runs is told, and what they range *from* and *to*.", *parts, *served(seen)]
+            "The simulated GPU serves processes in turn, as this one does ([how](../evaluation.md#turns)). A frame costs "
+            "what it took alone; the cost of a change of processes is fitted (below). A GPU is busy "
+            "while a group is with its driver, so changes count. No interface shows the order in which the GPU serves processes, so each "
+            "run has another order, and other delays: tables have the mean of runs, and their range *from* and *to*.", *parts, *served(seen)]
 
 
 def live_apart(apart):
@@ -66,9 +66,9 @@ def served(seen):
     """What the logs say about turns."""
     return ["## How the GPU serves processes",
             table(["mpcg", "a change of processes", "pairs of long groups", "median of their ends apart"], seen),
-            "A change of processes costs what lets the simulated GPU get as much work done as the live one, which is the only "
-            "figure that is fitted. Two groups that each outlast a timeslice of a millisecond, and have the GPU for themselves "
-            "until one of them ends, end together, whatever they cost: as if neither were interrupted, and the fence behind the "
+            "The cost of a change of processes is fitted so that the simulated GPU does as much work as the live one; no other "
+            "figure is fitted. Two groups that each outlast a timeslice of a millisecond, and have the GPU for themselves "
+            "until one of them ends, end together at any cost: as if neither were interrupted, and the fence behind the "
             "first were executed only after the second has worked."] if seen else []
 
 
