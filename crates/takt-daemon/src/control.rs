@@ -5,6 +5,7 @@
 //! [`rt`](crate::rt)'s). The scheduling loop takes orders through a bounded queue only.
 //!
 //! * [`server`]: the control socket; it answers clients and tools.
+//! * [`closer`]: closes connections that may take long to close.
 //! * [`socket_path`]: where it listens, so that only one daemon does; [`socket_file`]: what may be
 //!   replaced there.
 //! * [`ask`]: questions of tools and their answers, in JSON.
@@ -16,6 +17,7 @@
 //! * [`cpu_latency`]: how deeply processors may sleep.
 
 pub mod ask;
+pub mod closer;
 pub mod config;
 pub mod config_watch;
 pub mod contract;

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
-    listen, recvmsg, sendmsg, socket_with, sockopt,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
+    connect, listen, recv, recvmsg, sendmsg, shutdown, socket_with, sockopt,
 };
 use rustix::time::Timespec;
 
@@ -24,6 +24,10 @@ use crate::message::{MESSAGE_MAX, Message};
 pub const FDS_MAX: usize = 4;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 64;
+/// Most messages that a client can have sent without their being read: the kernel keeps some hundreds.
+const UNREAD_MAX: usize = 4096;
+/// Whether descriptors may be passed to a socket; the number is that of most architectures.
+const SO_PASSRIGHTS: libc::c_int = 83;
 
 /// Who is on the other side, as the kernel knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,10 +52,18 @@ impl Listener {
         Ok(Self(socket))
     }
 
+    /// Has the kernel refuse messages with descriptors, where it can (Linux 6.16 and later): their senders
+    /// get an error. Says whether it can.
+    pub fn refuse_descriptors(&self) -> bool {
+        refuse_descriptors(&self.0)
+    }
+
     /// The next connection, if there is one.
     pub fn accept(&self) -> Result<Option<(Connection, Peer)>> {
         match accept_with(&self.0, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(socket) => {
+                // Tells an empty message from the end of all messages.
+                sockopt::set_socket_passcred(&socket, true)?;
                 let connection = Connection(socket);
                 let peer = connection.peer()?;
                 Ok(Some((connection, peer)))
@@ -72,6 +84,14 @@ impl AsFd for Listener {
 #[derive(Debug)]
 pub struct Connection(OwnedFd);
 
+/// What a message that has not been taken looks like.
+struct Peeked {
+    length: usize,
+    has_descriptors: bool,
+    /// There is none, and there will be none.
+    is_end: bool,
+}
+
 /// Something that arrived.
 #[derive(Debug)]
 pub struct Received {
@@ -90,11 +110,6 @@ impl Connection {
         let address = SocketAddrUnix::new(path)?;
         retry_on_intr(|| connect(&socket, &address))?;
         Ok(Self(socket))
-    }
-
-    /// The same connection once more; it is closed when both are.
-    pub fn try_clone(&self) -> Result<Self> {
-        Ok(Self(self.0.try_clone()?))
     }
 
     /// The same without ever waiting: the daemon may be stopped.
@@ -158,9 +173,9 @@ impl Connection {
         Ok(())
     }
 
-    /// The next message; `None` if the other side is gone, an error of kind
-    /// [`ErrorKind::WouldBlock`] if there is none yet, [`ErrorKind::InvalidData`] if it is no
-    /// message.
+    /// The next message on the client's end, with the daemon's descriptors; `None` if the other side is
+    /// gone, an error of kind [`ErrorKind::WouldBlock`] if there is none yet, [`ErrorKind::InvalidData`]
+    /// if it is no message.
     pub fn receive(&self) -> Result<Option<Received>> {
         let mut bytes = vec![0; MESSAGE_MAX + 1];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
@@ -182,6 +197,79 @@ impl Connection {
             .map_err(|invalid| Error::new(ErrorKind::InvalidData, invalid))?;
         Ok(Some(Received { message, fds }))
     }
+}
+
+impl Connection {
+    /// The next message of a connection that was [accepted](Listener::accept), as [`Self::receive`] has it.
+    /// A message with descriptors stays where it is, so that none of them is ever closed by this process
+    /// on the calling thread, which can take as long as the sender likes: an error of kind
+    /// [`ErrorKind::InvalidInput`].
+    pub fn receive_message(&self) -> Result<Option<Message>> {
+        let mut bytes = vec![0; MESSAGE_MAX + 1];
+        let peeked = self.peek(&mut bytes)?;
+        if peeked.has_descriptors {
+            return Err(Error::new(ErrorKind::InvalidInput, "it passes descriptors, and nobody needs them"));
+        }
+        if peeked.is_end {
+            return Ok(None);
+        }
+        self.discard()?;
+        let message = Message::decode(&bytes[..peeked.length]);
+        message.map(Some).map_err(|invalid| Error::new(ErrorKind::InvalidData, invalid))
+    }
+
+    /// Ends an accepted connection for both sides and throws away what was not read. Where descriptors
+    /// are among that, the connection comes back, and closing it can take as long as their sender likes.
+    pub fn hang_up(self) -> Option<Self> {
+        // Nothing can be sent to it from now on. It fails only where the other side is gone.
+        shutdown(&self.0, Shutdown::Both).unwrap_or_default();
+        let mut none = [0; 0];
+        for _ in 0..UNREAD_MAX {
+            match self.peek(&mut none) {
+                Ok(Peeked { has_descriptors: true, .. }) => return Some(self),
+                Ok(Peeked { is_end: true, .. }) | Err(_) => return None,
+                Ok(_) => self.discard().unwrap_or_default(),
+            }
+        }
+        Some(self)
+    }
+
+    fn peek(&self, bytes: &mut [u8]) -> Result<Peeked> {
+        // Room for the credentials that come with every message, and none for descriptors.
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [std::io::IoSliceMut::new(bytes)];
+        let received = retry_on_intr(|| recvmsg(&self.0, &mut parts, &mut ancillary, RecvFlags::PEEK))?;
+        Ok(Peeked {
+            length: received.bytes,
+            has_descriptors: received.flags.contains(ReturnFlags::CTRUNC),
+            is_end: ancillary.drain().next().is_none(),
+        })
+    }
+
+    /// Takes a message that has no descriptors.
+    fn discard(&self) -> Result<()> {
+        let mut none = [0; 0];
+        retry_on_intr(|| recv(&self.0, &mut none, RecvFlags::empty()))?;
+        Ok(())
+    }
+}
+
+impl From<Connection> for OwnedFd {
+    fn from(connection: Connection) -> Self {
+        connection.0
+    }
+}
+
+/// Has the kernel refuse messages with descriptors that are sent to a socket, or to what it accepts;
+/// says whether the kernel can.
+pub fn refuse_descriptors(socket: &impl AsFd) -> bool {
+    let (fd, off) = (socket.as_fd().as_raw_fd(), 0i32);
+    #[expect(clippy::cast_possible_truncation, reason = "four bytes")]
+    let size = size_of_val(&off) as libc::socklen_t;
+    // SAFETY: the option is a number, which is there, and its size is told.
+    let set = unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, SO_PASSRIGHTS, (&raw const off).cast(), size) };
+    set == 0
 }
 
 impl AsFd for Connection {
@@ -295,13 +383,61 @@ mod tests {
         let client = Connection::connect(&path, PATIENCE).expect("connect");
         let (daemon, _) = accept(&listener);
         rustix::net::send(&client, b"GET / HTTP/1.1", SendFlags::empty()).expect("send");
-        assert_eq!(daemon.receive().expect_err("rubbish").kind(), ErrorKind::InvalidData);
+        assert_eq!(daemon.receive_message().expect_err("rubbish").kind(), ErrorKind::InvalidData);
         let stdin = std::io::stdin();
         let many = [stdin.as_fd(); FDS_MAX + 1];
         let hello = Message::Hello(Hello::default());
-        assert!(client.send(&hello, &many).is_err());
-        client.send(&hello, &many[..FDS_MAX]).expect("send");
-        assert_eq!(daemon.receive().expect("whole").expect("there").fds.len(), FDS_MAX);
+        assert!(daemon.send(&hello, &many).is_err());
+        daemon.send(&hello, &many[..FDS_MAX]).expect("send");
+        assert_eq!(client.receive().expect("whole").expect("there").fds.len(), FDS_MAX);
+        std::fs::remove_file(path).expect("remove");
+    }
+
+    #[test]
+    fn messages_with_descriptors_are_left_unread() {
+        let (listener, path) = listener("unread");
+        let connect = || Connection::connect(&path, PATIENCE).expect("connect");
+        let (client, stdin) = (connect(), std::io::stdin());
+        let (daemon, _) = accept(&listener);
+        let hello = Message::Hello(Hello { name: "dial".into(), ..Hello::default() });
+        client.send(&hello, &[]).expect("send");
+        client.send(&hello, &[stdin.as_fd()]).expect("send");
+        assert_eq!(daemon.receive_message().expect("whole"), Some(hello.clone()));
+        for _ in 0..2 {
+            assert_eq!(daemon.receive_message().expect_err("left").kind(), ErrorKind::InvalidInput);
+        }
+        assert!(daemon.hang_up().is_some(), "it has a descriptor still");
+
+        // Neither do empty messages hide one.
+        let client = connect();
+        let (daemon, _) = accept(&listener);
+        for _ in 0..3 {
+            rustix::net::send(&client, b"", SendFlags::empty()).expect("send");
+        }
+        assert_eq!(daemon.receive_message().expect_err("empty").kind(), ErrorKind::InvalidData);
+        client.send(&hello, &[stdin.as_fd()]).expect("send");
+        drop(client);
+        assert!(daemon.hang_up().is_some(), "it has a descriptor still");
+
+        let client = connect();
+        let (daemon, _) = accept(&listener);
+        (0..3).for_each(|_| client.send(&hello, &[]).expect("send"));
+        daemon.send(&hello, &[]).expect("send");
+        assert!(daemon.hang_up().is_none(), "it has none, and is closed");
+        assert_eq!(client.receive().expect("whole").expect("there").message, hello, "what was said is heard");
+        assert!(client.receive().expect("no error").is_none());
+        std::fs::remove_file(path).expect("remove");
+    }
+
+    #[test]
+    fn the_kernel_refuses_descriptors_where_it_can() {
+        let (listener, path) = listener("kernel");
+        let client = || Connection::connect(&path, PATIENCE).expect("connect");
+        let stdin = std::io::stdin();
+        let send = |client: &Connection| client.send(&Message::Hello(Hello::default()), &[stdin.as_fd()]);
+        let can = listener.refuse_descriptors();
+        assert_eq!(send(&client()).is_err(), can);
+        client().send(&Message::Hello(Hello::default()), &[]).expect("without descriptors it may");
         std::fs::remove_file(path).expect("remove");
     }
 }

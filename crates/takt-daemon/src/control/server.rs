@@ -3,6 +3,7 @@
 //! One thread serves the control socket and reads what the scheduling loop tells. It may take its
 //! time: apps draw on without it.
 
+mod accept;
 mod broken;
 mod orders;
 mod questions;
@@ -18,11 +19,12 @@ use std::time::Duration;
 use rtrb::Consumer;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-use takt_core::{Adjustable, AppId, Broken, Refresh, Span, Stats};
+use takt_core::{Adjustable, AppId, Broken, Refresh, Span, Stats, Time};
 use takt_ipc::message::{Hello, Message, Welcome};
-use takt_ipc::socket::{Peer, Received};
+use takt_ipc::socket::Peer;
 use takt_os::clock;
 
+use crate::control::closer::Closer;
 use crate::control::config::Settings;
 use crate::control::cpu_latency::Awake;
 use crate::control::history::Departed;
@@ -42,8 +44,6 @@ use broken::FREE_PAUSE;
 use orders::Orders;
 use session::Session;
 
-/// Most connections at once.
-const SESSIONS_MAX: usize = 256;
 /// How often notes are read when nothing else happens.
 const TURN: Duration = Duration::from_millis(20);
 
@@ -53,6 +53,9 @@ pub struct Server {
     settings: Settings,
     place: Place,
     sessions: Vec<Session>,
+    closer: Closer,
+    /// Nothing is accepted before this.
+    deaf_until: Time,
     members: Members,
     departed: Departed,
     quarantine: Quarantine,
@@ -125,6 +128,8 @@ impl Server {
             settings: Settings { core, ..settings },
             place,
             sessions: Vec::new(),
+            closer: Closer::start()?,
+            deaf_until: Time::ZERO,
             orders,
             notes: office.notes,
             heart,
@@ -191,7 +196,8 @@ impl Server {
     /// nothing to serve: without the scheduling loop.
     pub fn turn(&mut self) -> std::io::Result<()> {
         self.check_loop()?;
-        let mut fds = vec![PollFd::new(&self.place, PollFlags::IN)];
+        let open = self.is_open(clock::now());
+        let mut fds = vec![PollFd::new(&self.place, if open { PollFlags::IN } else { PollFlags::empty() })];
         fds.extend(self.sessions.iter().map(|session| PollFd::new(&session.connection, session.interest())));
         let waits = self.sessions.iter().any(|session| session.question.is_some());
         let patience = if waits { Duration::ZERO } else { TURN };
@@ -234,37 +240,24 @@ impl Server {
         }
     }
 
-    fn accept(&mut self) {
-        // A client that vanished while it waited is no reason to stop.
-        while let Ok(Some((connection, peer))) = self.place.listener().accept() {
-            if self.sessions.len() >= SESSIONS_MAX {
-                // Whoever has said nothing for longest makes room: a crowd keeps nobody out.
-                let others = self.sessions.iter().enumerate().filter(|(_, session)| session.app.is_none());
-                let Some((idle, _)) = others.min_by_key(|(_, session)| session.heard) else {
-                    continue;
-                };
-                self.sessions.remove(idle);
-            }
-            self.sessions.push(Session::new(connection, peer, clock::now()));
-        }
-    }
-
     /// Reads one message of a session: whoever has more to say takes turns with the others.
     fn serve(&mut self, index: usize) {
         let session = &mut self.sessions[index];
-        match session.connection.receive() {
-            Ok(Some(received)) => {
+        match session.connection.receive_message() {
+            Ok(Some(message)) => {
                 session.heard = clock::now();
-                self.handle(index, received);
+                self.handle(index, message);
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) if error.kind() == ErrorKind::InvalidData => self.refuse(index, error.to_string()),
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::InvalidInput) => {
+                self.refuse(index, error.to_string());
+            }
             Ok(None) | Err(_) => session.closing = true,
         }
     }
 
-    fn handle(&mut self, index: usize, received: Received) {
-        match received.message {
+    fn handle(&mut self, index: usize, message: Message) {
+        match message {
             Message::Hello(hello) => self.welcome(index, &hello),
             Message::Ask { text } => self.asked(index, &text),
             _ => self.refuse(index, "only the daemon says that".to_owned()),

@@ -40,6 +40,8 @@ impl Place {
         }
         let lock = Lock::take(beside(&path, ".lock"), &path)?;
         let (listener, file) = SocketFile::bind(path, Listener::bind)?;
+        // Where the kernel cannot, messages with descriptors are left unread.
+        listener.refuse_descriptors();
         Ok(Self { listener, file, _lock: lock })
     }
 

@@ -124,6 +124,8 @@ impl Listener {
         let (socket, file, address) = match address {
             Address::Unix(path) => {
                 let (listener, file) = SocketFile::bind(path, |path| UnixListener::bind(path))?;
+                // Where the kernel cannot, visitors that pass some can delay other visitors.
+                takt_ipc::socket::refuse_descriptors(&listener);
                 listener.set_nonblocking(true)?;
                 let address = Address::Unix(file.path().to_owned());
                 (Bound::Unix(listener), Some(file), address)

@@ -5,14 +5,16 @@
 //! waits for it. A file is written by a thread of its own, so that a slow disk delays nobody either.
 
 use std::io::{self, ErrorKind, Write};
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use takt_core::{AppId, Time};
 use takt_ipc::message::{Message, TEXT_MAX};
-use takt_ipc::socket::Connection;
 use takt_trace::export::json;
 use takt_trace::{AppMeta, Meta, Observer, Record};
+
+use crate::control::closer::ClientSocket;
 
 /// Most bytes that wait for one watcher: some 70 000 records.
 pub const PENDING_MAX: usize = 8 << 20;
@@ -24,7 +26,7 @@ const PIECES_MAX: usize = 4;
 /// All who watch.
 #[derive(Debug, Default)]
 pub struct Feeds {
-    tools: Vec<Feed<Connection>>,
+    tools: Vec<Feed<Arc<ClientSocket>>>,
     file: Option<Feed<FileWriter>>,
     line: Vec<u8>,
     last: Time,
@@ -46,7 +48,7 @@ impl Feeds {
 
     /// Tells a tool everything from now on: what it must know first, then what happens. Says
     /// whether there is room for it.
-    pub fn watch(&mut self, tool: Connection, first: impl FnOnce(&mut Vec<u8>)) -> bool {
+    pub fn watch(&mut self, tool: Arc<ClientSocket>, first: impl FnOnce(&mut Vec<u8>)) -> bool {
         let room = self.tools.len() < TOOLS_MAX;
         if room {
             let mut feed = Feed::new(tool);
@@ -146,8 +148,11 @@ trait Out {
     fn take(&mut self, pending: &mut Vec<u8>) -> io::Result<()>;
 }
 
-impl Out for Connection {
+impl Out for Arc<ClientSocket> {
     fn take(&mut self, pending: &mut Vec<u8>) -> io::Result<()> {
+        if pending.is_empty() && self.is_hung_up() {
+            return Err(ErrorKind::NotConnected.into());
+        }
         let mut sent = 0;
         let result = loop {
             let rest = &pending[sent..];
@@ -222,7 +227,7 @@ impl Out for FileWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
     use takt_core::{Config, Refresh};
     use takt_trace::export::json::{Entry, Reader};
 

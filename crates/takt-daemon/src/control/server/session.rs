@@ -6,6 +6,7 @@
 //! takes long to answer.
 
 use std::io::{ErrorKind, Result};
+use std::sync::Arc;
 
 use rustix::event::PollFlags;
 use takt_core::{AppId, Span, Time};
@@ -13,6 +14,7 @@ use takt_ipc::message::{Message, TEXT_MAX};
 use takt_ipc::socket::{Connection, Peer};
 
 use crate::control::ask::Ask;
+use crate::control::closer::ClientSocket;
 
 /// How long somebody may take to read an answer.
 const PATIENCE: Span = Span::from_ms(10_000);
@@ -20,7 +22,7 @@ const PATIENCE: Span = Span::from_ms(10_000);
 /// Somebody who is connected.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) connection: Connection,
+    pub(super) connection: Arc<ClientSocket>,
     pub(super) peer: Peer,
     pub(super) app: Option<AppId>,
     pub(super) closing: bool,
@@ -42,9 +44,9 @@ struct Answer {
 }
 
 impl Session {
-    pub(super) fn new(connection: Connection, peer: Peer, now: Time) -> Self {
+    pub(super) fn new(connection: ClientSocket, peer: Peer, now: Time) -> Self {
         Self {
-            connection,
+            connection: Arc::new(connection),
             peer,
             app: None,
             closing: false,

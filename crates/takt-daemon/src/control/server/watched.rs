@@ -1,6 +1,7 @@
 //! What the server shows to those who watch.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use takt_core::{Action, Span, Time};
@@ -65,9 +66,7 @@ impl Server {
 
     /// A tool is told everything from now on; what is wrong with that, if anything.
     pub(super) fn watch(&mut self, index: usize) -> Option<Answer> {
-        let Ok(tool) = self.sessions[index].connection.try_clone() else {
-            return Some(Answer::refused("the daemon has no descriptors left".to_owned()));
-        };
+        let tool = Arc::clone(&self.sessions[index].connection);
         // What happened before is not told any more.
         self.read_notes();
         let now = self.feeds.last();

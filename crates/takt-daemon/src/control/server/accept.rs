@@ -1,0 +1,66 @@
+//! Connections come in, and go where there are too many.
+
+use std::collections::BTreeMap;
+
+use takt_core::{Span, Time};
+use takt_os::clock;
+
+use super::Server;
+use super::session::Session;
+use crate::control::closer::ClientSocket;
+
+/// Most connections at once.
+const SESSIONS_MAX: usize = 256;
+/// Most connections that are accepted in one turn: those that are open are served in between.
+const ACCEPTED_MAX: usize = 64;
+/// How long nothing is accepted after the system could not.
+const PAUSE: Span = Span::from_ms(20);
+
+impl Server {
+    /// Whether connections are accepted now. The system may have no descriptors left, or so many
+    /// connections may wait to be closed that those that are open need the places.
+    pub(super) fn is_open(&self, now: Time) -> bool {
+        now >= self.deaf_until && !self.closer.is_crowded()
+    }
+
+    /// Accepts clients and tools that wait.
+    pub(super) fn accept(&mut self) {
+        for _ in 0..ACCEPTED_MAX {
+            if self.closer.is_crowded() {
+                return;
+            }
+            let now = clock::now();
+            match self.place.listener().accept() {
+                Ok(Some((connection, peer))) => {
+                    let connection = ClientSocket::new(connection, self.closer.clone());
+                    self.make_room();
+                    self.sessions.push(Session::new(connection, peer, now));
+                }
+                Ok(None) => return,
+                Err(_) => {
+                    self.deaf_until = now + PAUSE;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Where there are too many connections, the user that has most gives up the one that has been
+    /// silent for longest, so that no user keeps another one out. Connections of apps stay: there are
+    /// places for fewer apps than connections.
+    fn make_room(&mut self) {
+        if self.sessions.len() < SESSIONS_MAX {
+            return;
+        }
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        let others = || self.sessions.iter().enumerate().filter(|(_, session)| session.app.is_none());
+        for (_, session) in others() {
+            *counts.entry(session.peer.uid).or_default() += 1;
+        }
+        let most = counts.iter().max_by_key(|(_, count)| **count).map(|(uid, _)| *uid);
+        let theirs = others().filter(|(_, session)| Some(session.peer.uid) == most);
+        if let Some((idle, _)) = theirs.min_by_key(|(_, session)| session.heard) {
+            self.sessions.remove(idle);
+        }
+    }
+}
