@@ -85,7 +85,7 @@ fn refuse_unused(args: &AnalyzeArgs) -> anyhow::Result<()> {
     let unused = options.into_iter().find(|(_, given, used)| *given && !used);
     match unused {
         Some((option, ..)) => {
-            bail!("{option} means nothing to this analysis; takt analyze --help says to which")
+            bail!("{option} has no meaning for this analysis; takt analyze --help says for which it has")
         }
         None => Ok(()),
     }
@@ -247,7 +247,7 @@ mod tests {
                 panic!("another command")
             };
             let error = refuse_unused(&args).unwrap_err().to_string();
-            assert!(error.contains("means nothing"), "{error}");
+            assert!(error.contains("has no meaning"), "{error}");
         }
     }
 

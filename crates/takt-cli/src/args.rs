@@ -19,9 +19,9 @@ pub(crate) use programs::{
 
 /// Real-time GPU scheduling: simulate it, check it, prove it.
 ///
-/// Several apps share one GPU that cannot be preempted. Takt lets their command groups through by
-/// priority and by frame deadlines aligned to the display's refresh, so that important apps meet
-/// every deadline and the rest keep the GPU busy.
+/// Several apps share one GPU that cannot be preempted. Takt grants their command groups by priority
+/// and by frame deadlines aligned to the refresh of the display: important apps meet every deadline,
+/// and the others keep the GPU busy.
 ///
 /// Start with `takt demo`.
 #[derive(Parser, Debug)]
@@ -38,29 +38,29 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Schedule GL ES programs: the daemon, in the foreground.
     Serve(ServeArgs),
-    /// Who is scheduled, on which terms, and how it goes.
+    /// List the scheduled apps, their terms and their frame rates.
     List(ListArgs),
-    /// Watch the daemon: who runs when, who meets its deadlines, and who waits for whom.
+    /// Watch the daemon live: which app runs when, which meets its deadlines, and which waits.
     Top(TopArgs),
     /// Change what a running app gets.
     Set(SetArgs),
-    /// Why was a frame late? One sentence for each missed deadline of the last 30 s (exit 1: none).
+    /// Explain late frames: one sentence for each deadline missed in the last 30 s (exit 1: none).
     Why(WhyArgs),
     /// Capture what the daemon does, for the Perfetto UI or as a log.
     Trace(TraceArgs),
-    /// Play a daemon's log again: does the core do the very same? (exit 1: no)
+    /// Replay the log of a daemon and compare: the core must decide the same (exit 1: it does not).
     Replay(ReplayArgs),
-    /// Tell what will be hooked and how, and what stands in the way (exit 1 if something does).
+    /// Check what Takt will hook and how, and what prevents it (exit 1 if something does).
     Doctor(DoctorArgs),
     /// Measure the constants of this GPU, for predictions (seconds).
     Profile(crate::profile::ProfileArgs),
     /// Learn what shaders cost on this GPU, for predictions (minutes; resumes).
     Train(crate::train::TrainArgs),
-    /// Simulate a scenario and tell who met which deadlines.
+    /// Simulate a scenario and print which app met which deadlines.
     Sim(SimArgs),
-    /// Play scenarios under every policy and put the outcomes side by side.
+    /// Simulate scenarios under every policy and compare the outcomes.
     Policies(PoliciesArgs),
-    /// Tell before deployment whether reserved times can be guaranteed (exit 0 yes, 1 no, or to nobody).
+    /// Tell before deployment whether reserved times can be guaranteed (exit 1: not for every app).
     Check(CheckArgs),
     /// Bound the response times of recurring tasks: set,verdict,R0,R1,... for each set of a file.
     Analyze(AnalyzeArgs),
@@ -80,9 +80,9 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Show in a minute what Takt does: the same apps with and without it.
     Demo(crate::demo::DemoArgs),
-    /// Tell how good predictions were, from files with predicted and measured times.
+    /// Report how good predictions were, from files with predicted and measured times.
     Report(ReportArgs),
-    /// Make a recording to replay in scenarios from what an app did in a run (printed as CSV).
+    /// Make a recording for scenarios from what an app did in a run (printed as CSV).
     Record {
         /// What `takt sim --trace FILE.csv` wrote.
         file: PathBuf,
@@ -222,7 +222,7 @@ pub(crate) enum BenchName {
     Sim,
     /// Cost of predictions.
     Predict,
-    /// From asking a daemon for leave to having it (20 000 times at most).
+    /// Time from a request to the grant of a daemon (20 000 requests at most).
     Grant,
     /// One turn of the daemon's loop, with 1 and with 17 busy apps.
     Turn,

@@ -1,5 +1,5 @@
 //! A daemon as a process of its own: `takt serve --background`, and the one that `takt run` starts
-//! when a program asks to be scheduled and nobody is there to do so.
+//! when a program asks to be scheduled and no daemon runs.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(5);
 /// A log that is longer than this is started anew.
 const LOG_BYTES_MAX: u64 = 1 << 20;
-/// A daemon that a program needed ends when nobody has needed it for this long.
+/// A daemon that `takt run` started ends after this long without a client.
 pub(crate) const IDLE_S: u32 = 10;
 
 /// Starts a daemon and returns when it answers.
@@ -67,7 +67,7 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Answer> {
     {
         command.env_remove(name);
     }
-    takt_os::descriptors::close_on_exec().context("cannot close what was inherited")?;
+    takt_os::descriptors::close_on_exec().context("cannot close inherited descriptors")?;
     command.stderr(open_log(&log).with_context(|| format!("cannot write {}", log.display()))?);
     let mut daemon = command.spawn().context("cannot start the daemon")?;
     wait(&mut daemon, &socket, &log)?;
@@ -75,14 +75,14 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Sees to it that somebody answers at `socket`: if there is nobody, starts a daemon for all
-/// programs of this user, which ends when none is left.
+/// Starts a daemon for all programs of this user if none answers at `socket`. It ends after the last of
+/// them.
 pub(crate) fn ensure(socket: &Path) -> anyhow::Result<()> {
     if who_answers(socket).is_some() {
         return Ok(());
     }
-    // The daemon must not be a child of the program that takes the place of this process, which
-    // knows of no children: so somebody else starts it and is gone.
+    // This process becomes the program, which expects no children: another process starts the daemon
+    // and ends.
     let mut command = Command::new(std::env::current_exe().context("cannot find takt itself")?);
     command.args(["serve", "--background", "--idle-s", &IDLE_S.to_string()]);
     command.arg("--socket").arg(socket).stdin(Stdio::null()).stdout(Stdio::null());

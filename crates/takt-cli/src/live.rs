@@ -156,7 +156,7 @@ pub(crate) fn stop(path: &Path) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Asks the daemon; what it answers, if it does what is asked.
+/// Asks the daemon and returns its answer, unless it refuses.
 pub(crate) fn ask(path: &Path, ask: &Ask) -> anyhow::Result<Value> {
     let connection = Connection::connect(path, PATIENCE)
         .with_context(|| format!("no daemon answers at {}: start one with takt serve", path.display()))?;
@@ -194,7 +194,7 @@ fn silent(path: &Path) -> String {
     )
 }
 
-/// That nothing is scheduled any more, if so.
+/// A warning if the daemon does not schedule any more.
 fn alarm(daemon: &Value) -> String {
     daemon["broken"].as_str().map_or_else(String::new, |broken| {
         format!(
@@ -288,14 +288,14 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_schedules_nobody_says_so_first() {
+    fn a_broken_daemon_says_first_that_it_does_not_schedule() {
         assert_eq!(alarm(&json!({ "broken": null })), "");
         let said = alarm(&json!({ "broken": "broken invariant 'head'" }));
         assert!(said.starts_with("NOT SCHEDULED: ") && said.contains("'head'"), "{said}");
     }
 
     #[test]
-    fn whoever_is_held_back_for_long_learns_for_which_promise() {
+    fn an_app_held_for_long_is_told_for_which_promise() {
         let apps = |promise: Value| {
             let held = json!({ "why": "protects dial", "for_s": 12.3, "promise": promise });
             json!([{ "name": "flood", "app": 3, "held": held }])
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_uses_more_than_it_reserved_is_not_called_guaranteed() {
+    fn an_app_that_uses_more_than_it_reserved_is_not_called_guaranteed() {
         let app = |protected: bool, etpf_ms: f64| {
             let admission = if protected { "protected: guaranteed" } else { "not protected: why" };
             json!({ "name": "dial", "priority": 80, "etpf_ms": etpf_ms, "protected": protected,

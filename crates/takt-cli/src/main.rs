@@ -86,7 +86,7 @@ fn main() -> ExitCode {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::FAILURE,
         Ok(Answer::Exit(code)) => ExitCode::from(code),
-        // Whoever read our output has seen enough.
+        // The reader of our output closed it: that is no error.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&error);

@@ -20,7 +20,7 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 /// Tells on standard error what went wrong, all the way down.
 pub(crate) fn complain(error: &anyhow::Error) {
     let mut out = io::stderr().lock();
-    // Nobody is left to tell if standard error is gone, too.
+    // If standard error is closed, too, nothing more can be done.
     let _gone = writeln!(out, "error: {error:#}");
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     kinds.map(io::Error::kind).any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
-/// Whether JSON takes the place of what people read.
+/// Whether JSON replaces the text for people.
 pub(crate) fn is_stdout(path: Option<&Path>) -> bool {
     path.is_some_and(|path| path == Path::new("-"))
 }
@@ -68,7 +68,7 @@ pub(crate) fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// A progress bar on standard error; none where nobody watches.
+/// A progress bar on standard error, if that is a terminal.
 pub(crate) fn progress(total: u64, what: &str) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();

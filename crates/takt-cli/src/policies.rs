@@ -92,7 +92,7 @@ first: the most important app. all: all apps together. blocked: its longest wait
 runs: decisions per dispatched group. Apps with a clock of their own are judged by it.
 ";
 
-/// Plays all scenarios; the summaries come in their order, whatever the number of threads.
+/// Plays all scenarios; the summaries come in their order with any number of threads.
 fn play(scenarios: &[Scenario], threads: Option<u32>) -> anyhow::Result<Vec<Summary>> {
     let threads = threads
         .map_or_else(|| thread::available_parallelism().map_or(1, usize::from), |threads| threads as usize);

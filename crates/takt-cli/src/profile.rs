@@ -94,7 +94,7 @@ impl CalibrateArgs {
         Ok(bench)
     }
 
-    /// Says something, unless JSON takes its place.
+    /// Says something, unless JSON replaces it.
     pub(crate) fn print(&self, text: &str) -> anyhow::Result<()> {
         if output::is_stdout(self.json.as_deref()) { Ok(()) } else { output::print(text) }
     }
@@ -268,7 +268,7 @@ fn measured_programs(
     Ok(found)
 }
 
-/// Keeps a profile in the place of its GPU; says so if one that was there is damaged.
+/// Keeps the profile of its GPU; says so if the one that it replaces is damaged.
 fn keep(store: &Path, bench: &Bench, text: String) -> anyhow::Result<PathBuf> {
     let shelf = Shelf::new(store, &bench.gpu(), &bench.driver());
     if let Err(damaged) = shelf.profile() {

@@ -1,6 +1,6 @@
 //! `takt run`: a program with Takt underneath.
 //!
-//! The program takes the place of this process, so signals, exit code, process id and terminal
+//! The program replaces this process, so signals, exit code, process id and terminal
 //! are its own. Nothing is installed: only its environment differs.
 
 use std::ffi::OsString;
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     }
 }
 
-/// A program that ignores its environment runs as if without Takt; nobody should wonder why.
+/// Warns of a program that ignores its environment: it would run without Takt.
 fn warn_of_gain(command: &Path, way: Way) {
     let Some(path) = program::find(command) else {
         return;

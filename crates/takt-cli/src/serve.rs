@@ -68,11 +68,11 @@ fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
             return Err(error.into());
         }
         if server.is_stopping() {
-            break "a tool said so";
+            break "a tool stopped it";
         } else if stop.load(Ordering::Relaxed) {
-            break "a signal said so";
+            break "a signal stopped it";
         } else if idle.is_over(server.is_idle()) {
-            break "nobody needs it";
+            break "no client for --idle-s seconds";
         }
         if reload.swap(false, Ordering::Relaxed) || watch.as_mut().is_some_and(Watch::has_changed) {
             manager.reloading(clock::now());
@@ -132,7 +132,7 @@ pub(crate) fn settings(args: &ServeArgs) -> anyhow::Result<Settings> {
     Ok(settings)
 }
 
-/// For how long nobody has been there.
+/// How long the daemon has had no client.
 struct Idle {
     most: Option<Duration>,
     since: Instant,

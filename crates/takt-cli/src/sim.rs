@@ -35,7 +35,7 @@ pub(crate) fn run(args: &SimArgs) -> anyhow::Result<Answer> {
     }
     let mut trace = args.trace.as_deref().map(|path| Trace::create(path, &meta(&scenario))).transpose()?;
     let summary = load::simulate(&scenario, &mut trace);
-    // Files come first: whoever reads what is printed may stop reading.
+    // Files come first: the reader of standard output may close it.
     let mut said = describe(&scenario, &summary, args.misses);
     if let (Some(trace), Some(path)) = (trace, &args.trace) {
         let format = trace.format();

@@ -1,4 +1,4 @@
-//! What a daemon tells whoever watches it.
+//! The records that a daemon streams to tools.
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;

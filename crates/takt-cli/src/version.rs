@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// The commit it was built from, if whoever built it said so; `make` does.
+/// The commit it was built from, if `TAKT_COMMIT` named it at build time; `make` sets that.
 const COMMIT: Option<&str> = option_env!("TAKT_COMMIT");
 
 /// The version, with the commit if that is known.

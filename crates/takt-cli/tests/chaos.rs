@@ -1,5 +1,5 @@
-//! Clients and daemon are killed, stopped and let go on at random. Whoever is left goes on, and in
-//! the end the daemon has kept nothing: no place, no descriptor, no memory.
+//! Clients and daemon are killed, stopped and continued at random. The others go on, and in the end
+//! the daemon has kept nothing: no slot, no descriptor, no memory.
 //!
 //! `TAKT_SLOW_TESTS=1` plays a thousand rounds, `TAKT_CHAOS_SEED` other ones, and `TAKT_SOAK_S` says
 //! how long the soak with 17 apps takes (30 minutes with slow tests).
@@ -25,13 +25,13 @@ use takt_rng::Rng;
 
 /// Long enough for any machine; nothing waits this long unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The longest that anybody may wait for leave, whatever happens to the daemon and to others, in
+/// The longest that a client may wait for a grant, with all that happens to the daemon and to others, in
 /// milliseconds: a frame at 60 Hz, and the time after which the daemon gives up on a group.
 const BLOCKED_MAX: u64 = 17 + 500;
 /// Tells a process of this program that it is a client, and where it shows how far it has come.
 const PROGRESS: &str = "TAKT_CHAOS_PROGRESS";
 
-/// What clients do: ask for leave as programs with Takt underneath do, until they are killed. As a
+/// What clients do: request grants as programs with Takt underneath do, until they are killed. As a
 /// test of its own it has nothing to do.
 #[test]
 fn client() {
@@ -58,7 +58,7 @@ fn client() {
 }
 
 /// Counts milliseconds in which this process could run: what it waits for the machine, or because
-/// somebody stopped it, is no time.
+/// the test stopped it, is no time.
 struct Ticks(Arc<AtomicU64>);
 
 impl Ticks {
@@ -127,7 +127,7 @@ impl Client {
         Self { process: Process::start(&mut command), progress }
     }
 
-    /// Frames so far, and the longest wait for leave.
+    /// Frames so far, and the longest wait for a grant.
     fn shown(&self) -> (u64, u64) {
         let bytes = std::fs::read(&self.progress).unwrap_or_default();
         let word =
@@ -152,7 +152,7 @@ struct World {
     clients: Vec<Client>,
     started: u64,
     rng: Rng,
-    /// The longest wait of a client for leave.
+    /// The longest wait of a client for a grant.
     longest: u64,
     /// How long clients bear a silent daemon, if not as they usually do.
     patience_ms: &'static str,
@@ -163,7 +163,7 @@ impl World {
         Self::of(name, seed, "")
     }
 
-    /// One in which nobody loses patience with anybody that a busy machine keeps from answering.
+    /// One in which no side loses patience with another that a busy machine keeps from answering.
     fn patient(name: &str) -> Self {
         Self::of(name, 1, "60000")
     }
@@ -297,10 +297,10 @@ fn is_slow() -> bool {
 
 #[test]
 #[expect(clippy::print_stderr, reason = "how near it came is for those who want to know")]
-fn whoever_is_left_goes_on_and_nothing_is_left_behind() {
+fn the_others_go_on_and_nothing_is_left_behind() {
     let seed = number("TAKT_CHAOS_SEED").unwrap_or(42);
     let mut world = World::new("rounds", seed);
-    // One that answers has opened all that it needs, and perhaps the connection of whoever asked.
+    // One that answers has opened all that it needs, and perhaps the connection of the tool that asked.
     assert_eq!(world.scheduled(), 0);
     let (open, mapped, _) = world.belongings();
     assert_eq!(mapped, 0);
@@ -310,11 +310,11 @@ fn whoever_is_left_goes_on_and_nothing_is_left_behind() {
         let what = world.strike();
         world.all_go_on(&format!("seed {seed}, round {round}: {what}"));
     }
-    // Whoever was stopped goes on, too.
+    // Stopped clients go on, too.
     for client in world.clients.iter_mut().filter(|client| client.process.stopped) {
         client.process.signal(Signal::CONT);
     }
-    world.all_go_on("all were let go on");
+    world.all_go_on("all were continued");
     for client in std::mem::take(&mut world.clients) {
         world.note(&client);
     }
@@ -323,8 +323,8 @@ fn whoever_is_left_goes_on_and_nothing_is_left_behind() {
         let (now_open, now_mapped, _) = world.belongings();
         now_open <= open && now_mapped == 0
     });
-    eprintln!("longest wait for leave: {} ms, of {BLOCKED_MAX} ms", world.longest);
-    assert!(world.longest <= BLOCKED_MAX, "seed {seed}: somebody waited {} ms for leave", world.longest);
+    eprintln!("longest wait for a grant: {} ms, of {BLOCKED_MAX} ms", world.longest);
+    assert!(world.longest <= BLOCKED_MAX, "seed {seed}: a client waited {} ms for a grant", world.longest);
 }
 
 /// What joins leave behind would be seen in the end, whatever the machine does meanwhile.

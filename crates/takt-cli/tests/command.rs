@@ -92,9 +92,9 @@ fn check_answers_by_exit_code() {
     assert_eq!(json(&yes)["gpu"], "in-order");
 
     // Reservations fit together, but no frame with all margins fits into its own.
-    let nobody = takt(&["check", MIXED, "--json", "-"]);
-    assert_eq!(nobody.status.code(), Some(1));
-    let verdict = json(&nobody);
+    let verdict = takt(&["check", MIXED, "--json", "-"]);
+    assert_eq!(verdict.status.code(), Some(1));
+    let verdict = json(&verdict);
     assert_eq!(verdict["schedulable"], true);
     assert!(verdict["slack_us"].as_f64().is_some_and(|slack| (10_066.0..10_067.0).contains(&slack)));
     assert_eq!(verdict["stagger"].as_array().map(Vec::len), Some(17));
@@ -403,8 +403,8 @@ fn a_run_can_be_replayed() {
     assert!(replay.status.success(), "{}", stderr(&replay));
     assert!(json(&replay)["apps"][0]["frames"].as_u64().is_some_and(|frames| frames > 30));
 
-    let nobody = takt(&["record", &csv, "--app", "nobody"]);
-    assert_eq!(nobody.status.code(), Some(2));
+    let unknown = takt(&["record", &csv, "--app", "unknown"]);
+    assert_eq!(unknown.status.code(), Some(2));
 }
 
 #[test]

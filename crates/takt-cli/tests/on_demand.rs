@@ -1,4 +1,4 @@
-//! Programs that ask to be scheduled find a daemon, whether or not somebody started one.
+//! Programs that ask to be scheduled find a daemon, or start one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -83,7 +83,7 @@ fn the_machines_daemon_serves_who_has_none() {
         .output()
         .expect("takt starts");
     assert!(machines.status.success(), "{}", text(&machines.stderr));
-    // Somebody's own was killed and has left its socket behind.
+    // A daemon of the user was killed and has left its socket behind.
     std::fs::create_dir(home.join("takt")).expect("a folder");
     drop(takt_ipc::socket::Listener::bind(&home.join("takt/control")).expect("a socket"));
     let run = || {
@@ -112,13 +112,13 @@ fn the_machines_daemon_serves_who_has_none() {
 }
 
 #[test]
-fn nobody_is_started_who_was_not_asked_for() {
+fn no_daemon_starts_without_a_request() {
     let home = home("unwanted");
     let program = program("unwanted");
-    let nobody = home.join("nobody.socket");
+    let absent = home.join("absent.socket");
     for arguments in [
         vec!["--no-daemon", "--schedule"],
-        vec!["--schedule", "--socket", nobody.to_str().expect("UTF-8")],
+        vec!["--schedule", "--socket", absent.to_str().expect("UTF-8")],
         vec![],
     ] {
         let mut command = of_user(&home, takt());
@@ -132,7 +132,7 @@ fn nobody_is_started_who_was_not_asked_for() {
 }
 
 #[test]
-fn a_daemon_in_the_background_ends_when_nobody_needs_it() {
+fn a_daemon_in_the_background_ends_without_clients() {
     let home = home("idle");
     let serve = |arguments: &[&str]| {
         of_user(&home, takt_command("serve")).args(arguments).output().expect("takt starts")

@@ -1,4 +1,4 @@
-//! Who is more important is let go first: real programs under a daemon, judged by the log of what it
+//! The more important app is granted first: real programs under a daemon, judged by the log of what it
 //! did and by rules that share nothing with the core.
 //!
 //! Nothing here depends on how long anything takes. Whatever a machine does to programs, each
@@ -31,12 +31,12 @@ struct Judge {
     /// By group.
     waiting: BTreeMap<u64, Waiting>,
     submissions: u64,
-    /// Under `timeline` and `frame-deadline`, the latest period that somebody was let go for while this group of the
+    /// Under `timeline` and `frame-deadline`, the latest period that an app was granted for while this group of the
     /// most important app waited.
     passed: BTreeMap<u64, u64>,
     /// Decisions between several apps, by policy.
     contested: BTreeMap<String, usize>,
-    /// Those of them that let the most important app go.
+    /// Those of them that granted the most important app.
     first: BTreeMap<String, usize>,
 }
 
@@ -77,7 +77,7 @@ impl Judge {
             return Ok(());
         };
         let top = self.priorities.iter().max_by_key(|(_, priority)| **priority).map(|(app, _)| *app);
-        // While the top one waited, nobody may have gone whose deadline was not earlier.
+        // While the top one waited, no app with a later deadline may have been granted.
         if let Some(passed) = self.passed.remove(&group).filter(|passed| target <= *passed) {
             return Err(format!("group {group} was passed over for period {passed}, its own is {target}"));
         }
@@ -165,7 +165,7 @@ impl Log {
 }
 
 #[test]
-fn the_more_important_goes_first_whatever_comes_and_changes() {
+fn the_more_important_app_is_granted_first_through_all_changes() {
     let path = products().join("priorities.jsonl");
     std::fs::remove_file(&path).unwrap_or_default();
     let record = path.display().to_string();
@@ -224,7 +224,7 @@ fn the_more_important_goes_first_whatever_comes_and_changes() {
     assert!(replay.status.success(), "{}{}", text(&replay.stdout), text(&replay.stderr));
 }
 
-/// What somebody hears who is told this story, one letter for each thing that happens.
+/// The verdict about this story, one letter for each thing that happens.
 fn story(policy: &str, records: &[&str]) -> Result<(), String> {
     let mut judge = Judge { policy: policy.to_owned(), ..Judge::default() };
     judge.hear(r#"{"record": "join", "app": 0, "priority": 1}"#)?;
@@ -241,7 +241,7 @@ fn a_judge_knows_right_from_wrong() {
     let high_goes_later = r#"{"record": "dispatch", "group": 20, "target": 6}"#;
     for policy in ["timeline", "frame-deadline", "hpf", "timegraph", "edf-cbs"] {
         story(policy, &[low, high, high_goes, low_goes]).expect("the more important first");
-        story(policy, &[low, low_goes, high, high_goes]).expect("nobody else waited");
+        story(policy, &[low, low_goes, high, high_goes]).expect("no other app waited");
         story(policy, &[low, high, low_goes, high_goes]).expect_err("the less important first");
     }
     story("fifo", &[low, high, low_goes, high_goes]).expect("in order");

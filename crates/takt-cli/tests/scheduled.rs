@@ -12,7 +12,7 @@ mod support;
 use support::daemon::{Daemon, PATIENCE, Talking, alone, assert_same, ended, environment};
 use support::{GL, products, takt, takt_command, text, trap};
 
-/// Runs a program that asks the daemon at `socket` for leave.
+/// Runs a program that asks the daemon at `socket` for grants.
 fn scheduled(socket: &Path, program: &Path, arguments: &[&str]) -> Output {
     let mut command = takt();
     command.arg("--schedule").arg("--socket").arg(socket).arg("--").arg(program).args(arguments);
@@ -46,7 +46,7 @@ fn every_trap_runs_as_it_does_alone() {
 }
 
 #[test]
-fn copies_ask_for_leave_where_they_matter() {
+fn copies_ask_for_grants_where_they_matter() {
     let daemon = Daemon::start("copies");
     let program = trap_as("copies", "copies");
     let granted = || {
@@ -90,13 +90,13 @@ fn a_forked_child_that_draws_leaves_its_parent_scheduled() {
 }
 
 #[test]
-fn what_nobody_hears_stops_nobody() {
+fn a_closed_standard_error_stops_no_program() {
     let program = trap_as("unheard", "unheard");
-    let output = scheduled(&products().join("nobody.socket"), &program, &[]);
+    let output = scheduled(&products().join("absent.socket"), &program, &[]);
     assert_same(&output, &alone(&program, &[]), "unheard");
 }
 
-/// Valgrind hides parts of a process that nobody but the C library should look for.
+/// Valgrind hides parts of a process that only the C library should look for.
 #[test]
 fn programs_run_under_valgrind() {
     if Command::new("valgrind").arg("--version").output().is_err() {
@@ -117,7 +117,7 @@ fn programs_run_under_valgrind() {
 #[test]
 fn without_a_daemon_programs_run_on_and_say_so_once() {
     let program = trap_as("scene", "absent");
-    let output = scheduled(&products().join("nobody.socket"), &program, &[]);
+    let output = scheduled(&products().join("absent.socket"), &program, &[]);
     assert_same(&output, &alone(&program, &[]), "absent");
     let said = text(&output.stderr);
     assert_eq!(said.matches("not scheduled: no daemon answers").count(), 1, "{said}");
@@ -127,14 +127,14 @@ fn without_a_daemon_programs_run_on_and_say_so_once() {
 fn knowing_where_the_daemon_is_schedules_nothing() {
     let program = trap_as("scene", "unasked");
     let mut command = takt();
-    command.env("TAKT_SOCKET", products().join("nobody.socket")).arg("--").arg(&program);
+    command.env("TAKT_SOCKET", products().join("absent.socket")).arg("--").arg(&program);
     let output = environment(&mut command).output().expect("takt starts");
     assert_same(&output, &alone(&program, &[]), "unasked");
-    assert_eq!(text(&output.stderr), "", "nobody was asked");
+    assert_eq!(text(&output.stderr), "", "no daemon was asked");
 }
 
 #[test]
-fn a_killed_daemon_stops_nobody_and_its_successor_takes_over() {
+fn a_killed_daemon_stops_no_program_and_its_successor_takes_over() {
     let daemon = Daemon::start("killed");
     let mut program = Talking::start(&mut daemon.run(&[], &trap_as("swaps", "killed"), &["long"]));
     program.says("scheduled as");
@@ -152,7 +152,7 @@ fn a_killed_daemon_stops_nobody_and_its_successor_takes_over() {
 }
 
 #[test]
-fn a_stopped_daemon_stops_nobody_and_takes_over_again() {
+fn a_stopped_daemon_stops_no_program_and_takes_over_again() {
     let daemon = Daemon::start("stopped");
     let mut program = Talking::start(&mut daemon.run(&[], &trap_as("swaps", "stopped"), &["long"]));
     program.says("scheduled as");
@@ -167,7 +167,7 @@ fn a_stopped_daemon_stops_nobody_and_takes_over_again() {
 }
 
 #[test]
-fn a_daemon_that_stays_stopped_stops_nobody() {
+fn a_daemon_that_stays_stopped_stops_no_program() {
     let daemon = Daemon::start("stays");
     let mut program = Talking::start(&mut daemon.run(&[], &trap_as("swaps", "stays"), &["long"]));
     program.says("scheduled as");
@@ -224,9 +224,9 @@ fn a_frame_rate_is_kept_and_seen() {
     assert!(text(&list.stdout).contains("Policy timeline"), "{}", text(&list.stdout));
 }
 
-/// Its groups are said to take a thousand times as long as they do, and nobody leaves that much.
+/// Its groups are said to take a thousand times as long as they do, and no app leaves that much.
 #[test]
-fn an_estimate_that_nobody_confirmed_holds_nobody_back_for_ever() {
+fn an_unconfirmed_estimate_holds_no_app_for_ever() {
     let log = products().join("doubted.jsonl");
     let daemon = Daemon::with("doubted", "", &["--record", &log.display().to_string()]);
     let dial = Hello {
@@ -275,7 +275,7 @@ fn every_policy_schedules_real_programs() {
         set(&["map", "--fps", "30", "--etpf-ms", "1"]);
         set(&["--policy", "fifo"]);
         set(&["--policy", policy]);
-        // Under `hpf` nobody draws while the most important app is in a frame, and `game` has no end of it.
+        // Under `hpf` no app draws while the most important app is in a frame, and `game` has no end of it.
         for (program, says) in [(game, "unseen"), (dial, "long"), (map, "long")] {
             let (shown, said) = program.end();
             assert!(shown.starts_with(&format!("{says}: error 0,")), "{policy}: {shown}");

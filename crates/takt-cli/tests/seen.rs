@@ -242,7 +242,7 @@ fn ctrl_c_leaves_a_whole_capture() {
     let text_once = text(&once.stdout);
     assert!(text_once.starts_with("takt: timeline at 60 Hz, 0 apps by priority;"), "{text_once}");
     assert!(counters("capture").contains("\ntakt_apps 0\n"), "{}", counters("capture"));
-    let why = daemon.ask(&["why", "nobody", "--json", "-"]);
+    let why = daemon.ask(&["why", "unknown", "--json", "-"]);
     assert_eq!(why.status.code(), Some(2));
     for (arguments, why) in [
         (&["trace", "-o", "x.txt"][..], "the ending of the name tells the format"),
@@ -253,10 +253,10 @@ fn ctrl_c_leaves_a_whole_capture() {
         assert!(text(&refused.stderr).contains(why), "{}", text(&refused.stderr));
     }
     drop(daemon);
-    let nobody =
+    let refused =
         takt_command("trace").args(["-o", "x.csv", "--socket", "/nowhere"]).output().expect("starts");
-    assert!(text(&nobody.stderr).contains("no daemon answers"), "{}", text(&nobody.stderr));
-    let nobody = takt_command("top").args(["--once", "--socket", "/nowhere"]).output().expect("starts");
-    assert_eq!(nobody.status.code(), Some(2));
-    assert!(text(&nobody.stderr).contains("no daemon answers"), "{}", text(&nobody.stderr));
+    assert!(text(&refused.stderr).contains("no daemon answers"), "{}", text(&refused.stderr));
+    let refused = takt_command("top").args(["--once", "--socket", "/nowhere"]).output().expect("starts");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("no daemon answers"), "{}", text(&refused.stderr));
 }

@@ -112,7 +112,7 @@ fn a_configuration_is_read_again_when_it_changes_or_on_a_signal() {
     assert_eq!(daemon.logged("reloaded", 2)["changes"], serde_json::json!([] as [&str; 0]), "nothing is new");
     daemon.signal("-TERM");
     assert!(daemon.process.wait().expect("it ends").success());
-    assert_eq!(daemon.logged("stopping", 0)["reason"], "a signal said so");
+    assert_eq!(daemon.logged("stopping", 0)["reason"], "a signal stopped it");
     let mut last = daemon.told();
     while last.starts_with("RELOADING") || last.starts_with("READY") {
         last = daemon.told();

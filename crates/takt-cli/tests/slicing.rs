@@ -29,7 +29,7 @@ fn assert_cut(said: &str, name: &str) {
     assert!(!said.contains("unscheduled"), "{name}: {said}");
 }
 
-/// Somebody for whom draws are cut. It asks for nothing.
+/// An app for which draws of others are cut. It asks for nothing.
 fn company(daemon: &Daemon) -> Joined {
     let hello = Hello { name: "company".to_owned(), ..Hello::default() };
     client::join(&daemon.socket, &hello, PATIENCE).expect("it may join")
@@ -149,7 +149,7 @@ fn pieces_are_numbered_and_can_be_switched_off() {
 
 #[test]
 fn without_a_daemon_nothing_is_cut() {
-    let table = products().join("slicing-nobody.csv");
+    let table = products().join("slicing-alone.csv");
     std::fs::remove_file(&table).unwrap_or_default();
     let mut command = takt();
     command.arg("--verbose").arg("--measure").arg(&table).arg("--").arg(app("takt-flood"));
@@ -172,7 +172,7 @@ fn a_renderer_that_is_late_to_unlock_a_fence_finds_it_there() {
     assert_cut(&said, "long_draws");
 }
 
-/// What the app at slot 0 asked for since it joined, and since somebody else did, in milliseconds.
+/// What the app at slot 0 asked for since it joined, and since another app did, in milliseconds.
 fn asked_for(log: &Path) -> (Vec<f64>, Vec<f64>) {
     let lines = std::fs::read_to_string(log).unwrap_or_default();
     // The last line may be half written.
@@ -192,7 +192,7 @@ fn asked_for(log: &Path) -> (Vec<f64>, Vec<f64>) {
 }
 
 #[test]
-fn who_was_alone_makes_way_for_whoever_comes() {
+fn an_app_alone_makes_way_for_the_next() {
     let log = products().join("slicing-company.jsonl");
     std::fs::remove_file(&log).unwrap_or_default();
     let daemon = Daemon::with("slicing-company", "", &["--record", &log.display().to_string()]);

@@ -266,7 +266,7 @@ fn two_at_once_are_kept_apart() {
     let folder = scratch("sweep-lock");
     sweep(&folder, "sets.toml", "out", &[]);
     let file = fs::File::open(folder.join("out/journal.tsv")).expect("a journal");
-    file.lock().expect("nobody else has it");
+    file.lock().expect("it is free");
     refused(&try_sweep(&folder, "sets.toml", "out", &[]), &["another takt sweep is working on it"]);
     drop(file);
     sweep(&folder, "sets.toml", "out", &[]);

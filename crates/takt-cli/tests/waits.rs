@@ -35,7 +35,7 @@ fn every_way_to_wait_comes_to_an_end() {
 /// The program's own thread tells that what it has waited for is over, before it asks for anything
 /// else: a thread of ours would have to be woken for that, and may be late.
 #[test]
-fn a_starved_thread_of_ours_delays_nobody() {
+fn a_starved_thread_of_ours_delays_no_program() {
     let log = products().join("starved.jsonl");
     let daemon = Daemon::with("starved", "", &["--record", &log.display().to_string()]);
     let output = ended(&mut daemon.run(&[], &trap("starved", &GL), &["takt-reaper"]), "starved");

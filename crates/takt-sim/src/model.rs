@@ -38,7 +38,7 @@ pub struct Scenario {
 pub struct FocusChange {
     /// When.
     pub at: Time,
-    /// Who has it from then on, if anybody.
+    /// The app that has it from then on, if any.
     pub app: Option<AppId>,
 }
 
@@ -183,7 +183,7 @@ pub struct AppSpec {
     pub phases: Vec<Phase>,
     /// When it starts its next frame.
     pub pace: Pace,
-    /// Sleeps after each group until it was dispatched, as in a driver that lets nobody queue.
+    /// Sleeps after each group until it was dispatched, as in a driver without a queue.
     pub synchronous: bool,
 }
 
@@ -200,12 +200,12 @@ pub fn rate_mhz(params: &AppParams, pace: Pace, config: &Config) -> u32 {
 /// When an app starts its next frame, or job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// When the scheduler lets it go.
+    /// When the scheduler releases it.
     Released,
     /// As soon as the one before is submitted: a client that ignores pacing.
     Unpaced,
-    /// By its own clock, whatever the display does and whatever the scheduler knows of it
-    /// ([`takt_core::Clock`]); what could not be submitted in time follows as soon as it can.
+    /// By its own clock, independently of the display and of what the scheduler knows
+    /// ([`takt_core::Clock`]); groups that it could not submit in time follow as soon as it can.
     Periodic(Jobs),
 }
 
@@ -229,7 +229,7 @@ pub enum End {
     Crash {
         /// When it dies.
         at: Time,
-        /// How long nobody notices.
+        /// From then until the scheduler hears of it.
         notice: Span,
     },
     /// Stops submitting at that time and never leaves.

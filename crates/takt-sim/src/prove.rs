@@ -2,7 +2,7 @@
 //!
 //! *If every group runs no longer than its conservative prediction, each frame of the protected
 //! set needs at most its `etpf`, its groups arrive at incipient arrival, and the set passes the
-//! offline test, then no app of the set misses a deadline, whatever less important apps do.*
+//! offline test, then no app of the set misses a deadline, with any work of less important apps.*
 //!
 //! Each case is drawn from a seed: a schedulable set (often just below the limit), frames cut into
 //! groups that use their whole budget, margins, delays, queue depths, and less important apps that

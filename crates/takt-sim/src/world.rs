@@ -151,8 +151,8 @@ impl<'a, O: Observer> World<'a, O> {
             observer,
         };
         if config.divisible.is_some() {
-            // All channels are there from the start: a list that grows is read from its beginning, and whoever
-            // comes first would have one turn more than it is charged for.
+            // All channels are there from the start: a list that grows is read from its beginning, and the
+            // first app would have one turn more than it is charged for.
             (0..scenario.apps.len()).for_each(|index| world.set_channel(index));
         }
         world.schedule_script();
@@ -259,7 +259,7 @@ impl<'a, O: Observer> World<'a, O> {
                 | Action::Ranked { .. }
                 | Action::Missed { .. }
                 | Action::Left { .. } => {}
-                // Whatever figures came of such a run would mean nothing.
+                // The figures of such a run would mean nothing.
                 Action::Broken(broken) => {
                     let Scenario { name, seed, .. } = self.scenario;
                     panic!("{name}, seed {seed}, at {} ns: {broken}", self.now.as_ns());

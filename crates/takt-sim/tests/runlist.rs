@@ -240,7 +240,7 @@ fn play(scenario: &Scenario) -> (Vec<(Time, AppId, bool)>, Summary) {
         _ => None,
     });
     let changes = changes.collect();
-    // Whatever happened in between, the whole of a group is measured.
+    // The whole of a group is measured, with all that happened in between.
     let costs: Vec<Span> = scenario.apps.iter().filter_map(cost).collect();
     for (_, record) in &log.records {
         if let Record::In(Event::Complete { cost, .. }) = record {
@@ -295,7 +295,7 @@ fn the_policy_does_on_a_preemptive_gpu_what_the_runlist_of_a_gpu_does() {
 }
 
 #[test]
-fn what_costs_nothing_waits_for_nobody() {
+fn work_that_costs_nothing_waits_for_no_turn() {
     let text = "name = \"t\"\nduration_s = 1\n[gpu]\nmodel = \"runlist\"\n\
          [[app]]\nname = \"dial\"\npriority = 2\nfps = 60\ndraws = [{ us = 1000 }]\nswap_us = 0\n\
          [[app]]\nname = \"film\"\npriority = 1\nfps = 60\ndraws = [{ us = 3000 }]\nswap_us = 0\n";
@@ -323,7 +323,7 @@ fn apps_whose_frames_end_without_groups_do_not_run_ahead_without_end() {
 }
 
 /// An instrument whose groups use up its reserved time by what is predicted, beside longer groups, on a
-/// GPU that serves processes in turn: whatever comes while its group is on the GPU delays that.
+/// GPU that serves processes in turn: work that comes while its group is on the GPU delays it.
 #[test]
 fn what_is_on_the_gpu_is_not_made_late_by_what_comes_later() {
     let app = |name: &str, priority: u32, fps: u32, etpf_us: u32, us: u32| {

@@ -1,4 +1,4 @@
-//! An app that submits one group at a time computes between groups, and nobody else does.
+//! An app that submits one group at a time computes between groups, and no other app does.
 
 use takt_core::{Event, Span, Time};
 use takt_sim::{meta, run, scenario};

@@ -44,7 +44,7 @@ fn protected_apps_of_all_clocks_meet_every_deadline() {
         }
         let camera = summary.apps[1].jobs.as_ref().expect("it has a clock of its own");
         assert!(camera.late == 0 && camera.count >= 1818, "seed {seed}: {camera:?}");
-        // Nobody is protected by an idle GPU.
+        // An idle GPU protects no app.
         assert!(summary.gpu.utilisation > 0.99, "{}", summary.gpu.utilisation);
     }
 }

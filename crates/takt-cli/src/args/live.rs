@@ -9,7 +9,7 @@ use super::SocketArgs;
 /// Captures what the daemon does, from now on until Ctrl-C, or for some seconds. The ending of the
 /// name tells the format: *.pftrace or *.perfetto-trace for the Perfetto UI, *.csv one row per
 /// command group, *.jsonl one line per event. To capture from the very start of a daemon, so that
-/// it can be played again, use `takt serve --record`.
+/// it can be replayed, use `takt serve --record`.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct TraceArgs {
     /// The file to write.
@@ -22,8 +22,8 @@ pub(crate) struct TraceArgs {
     pub(crate) socket: SocketArgs,
 }
 
-/// Plays the log of a daemon again, as `takt serve --record` writes it: the same core, the same
-/// events at the same times. It must do the very same, and break no rule that holds in simulations.
+/// Replays the log of a daemon, as `takt serve --record` writes it: the same core gets the same events
+/// at the same times. It must decide the same, and break no rule that holds in simulations.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct ReplayArgs {
     /// The log (JSON lines; see docs/live.md).
@@ -32,10 +32,10 @@ pub(crate) struct ReplayArgs {
     /// Write what happened in another format as well: *.pftrace, *.perfetto-trace or *.csv.
     #[arg(long, value_name = "F")]
     pub(crate) trace: Option<PathBuf>,
-    /// Say what became of each app as well, as `takt sim` does.
+    /// Print the figures of each app as well, as `takt sim` does.
     #[arg(long)]
     pub(crate) figures: bool,
-    /// Seconds after the first app came that --figures leaves out.
+    /// Seconds after the first app joined that --figures ignores.
     #[arg(long, value_name = "S", default_value_t = 0, requires = "figures")]
     #[arg(value_parser = clap::value_parser!(u64).range(..=86_400))]
     pub(crate) warm_up: u64,
@@ -44,9 +44,9 @@ pub(crate) struct ReplayArgs {
     pub(crate) json: Option<PathBuf>,
 }
 
-/// Shows who is scheduled, how it goes, and what the GPU did a moment ago. Keys: q quits, p pauses, s
-/// sorts by the next column, + and - change the span of the timeline. Waits for a daemon if there is
-/// none.
+/// Shows the scheduled apps, their figures, and what the GPU did a moment ago. Keys: q quits, p pauses,
+/// s sorts by the next column, + and - change the span of the timeline, arrows scroll. It waits for a
+/// daemon if none runs.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct TopArgs {
     /// Show one picture and end; also if the output is no terminal.

@@ -7,9 +7,9 @@ use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 use takt_daemon::control::ask::{Bound, Limits, Terms};
 
-/// Runs a program with Takt underneath, for this run only: nothing is installed, and programs that
-/// it starts are treated the same way. The program takes the place of `takt`, so its signals and its
-/// exit code are its own. Exit code 127: no such command, 126: it cannot be run.
+/// Runs a program with Takt underneath, for this run only: it installs nothing, and schedules programs
+/// that this one starts as well. The program replaces the process of `takt`, so its signals and its exit
+/// code are its own. Exit code 127: no such command, 126: it cannot be run.
 #[derive(ClapArgs, Debug)]
 #[command(override_usage = "takt run [OPTIONS] -- COMMAND [ARGUMENT]...")]
 pub(crate) struct RunArgs {
@@ -53,7 +53,7 @@ pub(crate) struct RunArgs {
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) schedule: ScheduleArgs,
-    /// Say what is put under the program, and which constants and models it predicts by.
+    /// Print what Takt puts under the program, and the constants and models that it predicts by.
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// The program and its arguments.
@@ -61,8 +61,8 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Looks at loader, drivers, devices and rights; with a command, also at that program, which is run
-/// for a moment to see what is really hooked. Each problem comes with a remedy.
+/// Checks loader, drivers, devices and rights. With a command, it also runs that program for a moment
+/// and checks what Takt hooks. Each problem comes with a remedy.
 #[derive(ClapArgs, Debug)]
 #[command(override_usage = "takt doctor [OPTIONS] [-- COMMAND [ARGUMENT]...]")]
 pub(crate) struct DoctorArgs {
@@ -88,7 +88,7 @@ fn window_size(text: &str) -> Result<String, String> {
     }
 }
 
-/// What a program asks the daemon for. Without any of these it is not scheduled.
+/// What a program asks the daemon for. Without any of these the daemon does not schedule it.
 #[derive(ClapArgs, Debug)]
 #[command(next_help_heading = "Scheduling")]
 pub(crate) struct ScheduleArgs {
@@ -166,7 +166,7 @@ fn factor(text: &str) -> Result<f64, String> {
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct SocketArgs {
     /// The daemon's socket [default: the user's own, takt/control in $XDG_RUNTIME_DIR or else
-    /// takt-UID/control among temporary files; if nobody answers there, the machine's, /run/takt/control].
+    /// takt-UID/control among temporary files; if no daemon answers there, the machine's, /run/takt/control].
     #[arg(long, value_name = "PATH", env = "TAKT_SOCKET")]
     pub(crate) socket: Option<PathBuf>,
 }
@@ -191,13 +191,13 @@ pub(crate) struct ServeArgs {
     /// Name of the policy, instead of the configuration's.
     #[arg(long, value_parser = PossibleValuesParser::new(takt_policies::NAMES))]
     pub(crate) policy: Option<String>,
-    /// Run as a process of its own; comes back when it answers.
+    /// Run as a process of its own; this command returns when the daemon answers.
     #[arg(long)]
     pub(crate) background: bool,
-    /// Tell the daemon that serves there to end; its programs run on unscheduled.
+    /// Tell the daemon at this socket to end; its programs continue unscheduled.
     #[arg(long, conflicts_with_all = ["background", "config", "policy", "idle_s", "log", "record", "metrics"])]
     pub(crate) stop: bool,
-    /// End when nobody has been connected for so many seconds.
+    /// End after so many seconds without a client.
     #[arg(long, value_name = "S")]
     pub(crate) idle_s: Option<u32>,
     /// Where messages go. Default: standard error; in the background, beside the socket.
@@ -258,8 +258,8 @@ pub(crate) struct CommonArgs {
     /// inf sets no limit.
     #[arg(long, value_parser = milliseconds)]
     max_blocking_ms: Option<f64>,
-    /// How long groups of apps that reserve nothing may be where nobody waits for that, in
-    /// milliseconds; 0 makes them no longer than asked for.
+    /// How long groups of apps that reserve nothing may be while no other app waits, in milliseconds; 0
+    /// makes them no longer than their apps ask for.
     #[arg(long, value_parser = milliseconds)]
     max_stretch_ms: Option<f64>,
 }

@@ -1,7 +1,7 @@
-//! From asking for leave to having it: ring, daemon's decision, ring, wake-up.
+//! From a request to its grant: ring, decision of the daemon, ring, wake-up.
 //!
-//! Most of it is the machine's: whoever sleeps must be woken, the daemon first and the app then. So
-//! a bare wake-up is measured beside it, and the same way without any.
+//! The machine takes most of that time: it wakes the daemon first and then the app. So this also
+//! measures a bare wake-up, and the same path without any.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,13 +22,13 @@ use takt_os::clock;
 use super::Measurement;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two rounds the app is away, as between frames, and whoever sleeps falls asleep.
+/// The app pauses between two rounds, as between frames, and both sides go to sleep if they are to.
 const PAUSE: Duration = Duration::from_micros(200);
-/// Longer than the pause: whoever stays awake for so long never sleeps.
-const AWAKE_US: u32 = 1_000;
+/// Longer than the pause: a side that spins for so long never sleeps.
+const SPIN_US: u32 = 1_000;
 
 /// A bare wake-up; then a daemon and one app that asks for `rounds` groups, one after the other: both
-/// asleep while they wait, as they are by default, and both awake.
+/// sleep while they wait, as by default, and both spin.
 pub(super) fn measure_all(rounds: u64) -> anyhow::Result<Vec<Measurement>> {
     let usual = Settings::default();
     let with_spin = |us| Settings { spin_us: us, loop_spin_us: us, ..usual.clone() };
@@ -36,7 +36,7 @@ pub(super) fn measure_all(rounds: u64) -> anyhow::Result<Vec<Measurement>> {
         measurement("wake-up", &wake_ups(rounds)?),
         measurement("grant-asleep", &grants(with_spin(0), rounds)?),
         measurement("grant", &grants(usual.clone(), rounds)?),
-        measurement("grant-awake", &grants(with_spin(AWAKE_US), rounds)?),
+        measurement("grant-spinning", &grants(with_spin(SPIN_US), rounds)?),
     ])
 }
 
@@ -52,7 +52,7 @@ fn measurement(name: &str, histogram: &Histogram<u64>) -> Measurement {
     }
 }
 
-/// From ringing a bell to the sleeper being awake.
+/// From ringing a bell until the sleeper runs.
 fn wake_ups(rounds: u64) -> anyhow::Result<Histogram<u64>> {
     let mut histogram = Histogram::new(3)?;
     let bell = Bell::default();
@@ -67,7 +67,7 @@ fn wake_ups(rounds: u64) -> anyhow::Result<Histogram<u64>> {
                 let rings = rung.load(Ordering::Acquire);
                 if rings != heard {
                     heard = rings;
-                    // Nobody listens any more at the end.
+                    // At the end no receiver is left.
                     tell.send(now).unwrap_or_default();
                 }
             }
@@ -77,8 +77,8 @@ fn wake_ups(rounds: u64) -> anyhow::Result<Histogram<u64>> {
             let start = clock::now();
             rung.fetch_add(1, Ordering::Release);
             bell.ring();
-            let awake: Time = told.recv_timeout(PATIENCE).context("the sleeper was not woken")?;
-            Ok::<_, anyhow::Error>(histogram.record(awake.since(start).as_ns())?)
+            let woken: Time = told.recv_timeout(PATIENCE).context("the sleeper was not woken")?;
+            Ok::<_, anyhow::Error>(histogram.record(woken.since(start).as_ns())?)
         });
         drop(told);
         stop.store(true, Ordering::Relaxed);
@@ -102,7 +102,7 @@ fn grants(settings: Settings, rounds: u64) -> anyhow::Result<Histogram<u64>> {
 }
 
 fn ask_on(path: &Path, rounds: u64) -> anyhow::Result<Histogram<u64>> {
-    // Processors are kept awake for apps that have a frame rate.
+    // The daemon keeps processors out of deep sleep for apps that have a frame rate.
     let hello = Hello { name: "bench".to_owned(), fps_mhz: Some(60_000), ..Hello::default() };
     let mut app = join(path, &hello, PATIENCE)?;
     let mut spin = SpinBudget::new(Span::from_us(app.welcome.spin_us.into()));

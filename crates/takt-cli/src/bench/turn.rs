@@ -141,7 +141,7 @@ mod tests {
             rig.turn(&mut |turn| turn());
         }
         let stats = rig.engine.scheduler().stats();
-        assert_eq!(rig.engine.scheduler().lanes().len(), 17, "nobody was let go");
+        assert_eq!(rig.engine.scheduler().lanes().len(), 17, "no app was removed");
         assert!(stats.dispatched > 2_000, "{stats:?}");
         assert_eq!(measure(17, 1_000).expect("measured").allocations, 0);
     }

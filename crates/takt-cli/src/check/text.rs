@@ -128,7 +128,7 @@ fn servers(servers: &Servers) -> String {
     match (servers.admitted, servers.preemptive) {
         (true, true) => format!("{demand}; each has its budget by its deadline.\n"),
         (true, false) => {
-            format!("{demand}; each has its budget by its deadline, and one group of each place in flight.\n")
+            format!("{demand}; each has its budget by its deadline, and one group for each slot in flight.\n")
         }
         (false, _) => format!(
             "{demand}: not admitted, since their budgets do not fit into their deadlines; \

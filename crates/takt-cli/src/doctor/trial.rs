@@ -38,8 +38,8 @@ pub(super) fn findings(
     found
 }
 
-/// Makes a folder for the user alone. Among temporary files anybody may have put something under a
-/// name that can be guessed, so one that is there already is not used.
+/// Makes a folder for the user alone. Another user may have put something among temporary
+/// files under a name that can be guessed, so an existing one is not used.
 fn fresh_folder(among: &Path) -> anyhow::Result<PathBuf> {
     let mut tries = (0..TRIES).map(|n| among.join(format!("takt-doctor-{}-{n}", std::process::id())));
     let made = tries.find_map(|folder| match fs::DirBuilder::new().mode(0o700).create(&folder) {

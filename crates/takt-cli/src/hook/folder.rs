@@ -75,8 +75,8 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
-/// Where the user keeps what can be made again; without a home, in a folder among temporary files that
-/// nobody else can have put there: programs load what lies in it.
+/// The user's cache; without a home, a folder among temporary files that no other user can have made:
+/// programs load what lies in it.
 fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> anyhow::Result<PathBuf> {
     let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let own = absolute("XDG_CACHE_HOME")
@@ -87,7 +87,7 @@ fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> anyhow::Result<P
     }
     let user = rustix::process::geteuid().as_raw();
     let folder = env::temp_dir().join(format!("takt-cache-{user}"));
-    socket_path::make(&folder).context("there is no HOME, and no place in its stead; set XDG_CACHE_HOME")?;
+    socket_path::make(&folder).context("neither HOME nor XDG_RUNTIME_DIR is set: set XDG_CACHE_HOME")?;
     Ok(folder)
 }
 
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_home_the_cache_is_nobody_elses() {
+    fn without_a_home_the_cache_belongs_to_the_user_alone() {
         use std::os::unix::fs::MetadataExt;
         let homely = |name: &str| (name == "HOME").then(|| OsString::from("/home/me"));
         assert_eq!(cache_folder(homely).unwrap(), Path::new("/home/me/.cache"));

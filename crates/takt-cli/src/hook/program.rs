@@ -26,7 +26,7 @@ pub(crate) fn find(program: &Path) -> Option<PathBuf> {
 /// The beginning of a file; what cannot be read is empty.
 pub(crate) fn head(path: &Path) -> Vec<u8> {
     let mut head = Vec::new();
-    // What cannot be read is no ELF file; whoever runs it will be told.
+    // A file that cannot be read is no ELF file; running it fails with an error of its own.
     let _short = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
     head
 }
@@ -85,7 +85,7 @@ struct Facts {
 pub(crate) fn gain(path: &Path) -> Option<Gain> {
     let metadata = fs::metadata(path).ok()?;
     let ignored = rustix::fs::statvfs(path).is_ok_and(|fs| fs.f_flag.contains(StatVfsMountFlags::NOSUID));
-    // Scripts run with the rights of whoever starts them.
+    // Scripts run with the rights of the user that starts them.
     if ignored || no_new_privileges() || head(path).starts_with(b"#!") {
         return None;
     }

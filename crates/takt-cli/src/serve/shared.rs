@@ -74,7 +74,7 @@ mod tests {
         let own = Gpu::TimeShared { slice: Span::from_us(4000), switch: Span::ZERO };
         assert_eq!(measured(&stores), Some(own), "the first store counts");
         keep(0, "another GPU", Execution::TimeShared { slice_us: 1000.0, switch_us: 150.0 });
-        assert_eq!(measured(&stores), None, "nobody knows which one programs use");
+        assert_eq!(measured(&stores), None, "it is unknown which one programs use");
         std::fs::remove_dir_all(&root).expect("it was there");
     }
 }

@@ -68,7 +68,7 @@ impl JournalFile {
         &self.path
     }
 
-    /// Writes a line at once: whoever kills us leaves it whole, or without its end.
+    /// Writes a line at once: a killed process leaves it whole, or without its end.
     pub(super) fn append(&mut self, job: u64, cells: &[Cell]) -> anyhow::Result<()> {
         let line = journal::entry(job, cells);
         self.file.write_all(line.as_bytes()).with_context(|| output::cannot_write(&self.path))

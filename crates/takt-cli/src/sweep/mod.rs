@@ -98,7 +98,7 @@ fn compute(study: &Study, out: &Path, shard: Shard, threads: Option<u32>) -> any
     let (send, receive) = mpsc::sync_channel(2 * threads);
     let work = |send: mpsc::SyncSender<(u64, Result<Vec<Cell>, String>)>| {
         while let Some(job) = pending.get(next.fetch_add(1, Ordering::Relaxed)) {
-            // Nobody listens any more once a job has failed.
+            // Once a job has failed, no receiver is left.
             if send.send((*job, study.run(*job))).is_err() {
                 return;
             }

@@ -62,7 +62,7 @@ impl Daemon {
         assert!(Command::new("sh").args(["-c", &order]).status().expect("a shell starts").success());
     }
 
-    /// `takt run` for a program that asks it for leave, with options of `takt run`.
+    /// `takt run` for a program that asks it for grants, with options of `takt run`.
     pub(crate) fn run(&self, options: &[&str], program: &Path, arguments: &[&str]) -> Command {
         let mut command = takt();
         command.arg("--schedule").args(options).arg("--socket").arg(&self.socket);
@@ -175,7 +175,7 @@ impl Talking {
         let heard = std::mem::take(&mut self.heard);
         let said = self.lines.iter().fold(heard, |said, line| said + &line + "\n");
         assert!(status.success(), "{status}: {said}");
-        // It is short, so that nobody had to read it while it was written.
+        // It is short, so that it was written at once.
         let output = self.child.stdout.take().expect("piped");
         (std::io::read_to_string(output).expect("text"), said)
     }

@@ -29,7 +29,7 @@ pub(crate) fn takt_command(name: &str) -> Command {
     });
     let mut command = Command::new(env!("CARGO_BIN_EXE_takt"));
     command.arg(name).env("XDG_CACHE_HOME", products().join("cache"));
-    // What is noted about traps is of no use to whoever runs the tests.
+    // What is noted about traps is of no use to the user that runs the tests.
     command.env("XDG_DATA_HOME", products().join("data"));
     command
 }
@@ -58,7 +58,7 @@ pub(crate) fn is_slow_wanted() -> bool {
 }
 
 /// Says why a test was not made.
-#[expect(clippy::print_stderr, reason = "whoever reads the log should know")]
+#[expect(clippy::print_stderr, reason = "the log should say so")]
 pub(crate) fn skipped(why: &str) {
     eprintln!("SKIPPED: {why}");
 }

@@ -1,4 +1,4 @@
-/* A fence of EGL in the middle of each frame, which nobody waits for. */
+/* A fence of EGL in the middle of each frame, which the program never waits for. */
 #include "trap.h"
 
 int main(void) {

@@ -26,7 +26,7 @@ int main(void) {
     glUniform4fv(colour, INT_MIN, four); error("less than none");
     glUniformMatrix4fv(turn, INT_MAX, GL_FALSE, sixteen); error("matrices without end");
     glUniformMatrix4fv(turn, INT_MAX, GL_TRUE, sixteen); error("turned matrices without end");
-    glUniformMatrix4fv(-1, INT_MAX, GL_TRUE, sixteen); error("turned matrices for nobody");
+    glUniformMatrix4fv(-1, INT_MAX, GL_TRUE, sixteen); error("turned matrices for no uniform");
     glUniformMatrix4fv(turn, 2, GL_TRUE, sixteen); error("one more than there is");
     glUniform4fv(-1, INT_MAX, NULL); error("nowhere, without end");
     glUniform4fv(colour, 1, four); error("one");

@@ -11,7 +11,7 @@ static void caught(int number) {
     _exit(number);
 }
 
-/* Whether nothing comes any more from whoever started us. */
+/* Whether the parent has closed standard input. */
 static int is_over(void) {
     struct pollfd input = {.fd = 0, .events = POLLIN};
     return poll(&input, 1, 1) != 0;
@@ -43,7 +43,7 @@ int main(int count, char **arguments) {
         glFlush();
         *(volatile int *)8 = 1;
     } else if (!strcmp(what, "handler")) {
-        /* Whoever handles its own crashes sees them. */
+        /* A program that handles its own crashes sees them. */
         signal(SIGSEGV, caught);
         glClear(GL_COLOR_BUFFER_BIT);
         glFlush();

@@ -47,7 +47,7 @@ static void start(void) {
     surface = new_surface();
     context = new_context(EGL_NO_CONTEXT);
     if (!eglMakeCurrent(display, surface, surface, context)) die("eglMakeCurrent");
-    /* What is in a fresh surface is anybody's guess. */
+    /* What is in a fresh surface is undefined. */
     glClear(GL_COLOR_BUFFER_BIT | GL_DEPTH_BUFFER_BIT);
 }
 

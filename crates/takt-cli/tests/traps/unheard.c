@@ -1,4 +1,4 @@
-/* Nobody reads standard error any more, and whoever writes there anyway dies of it. */
+/* Standard error has no reader any more, and writing there kills the process. */
 #include "trap.h"
 #include <signal.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* Every way in which a program can wait: for the GPU, for a surface, for another thread of its own.
- * Under a daemon, whoever waits may have leave to work, and whoever is waited for may have none. */
+ * Under a daemon, the waiting context may have a grant, and the one it waits for none. */
 #include "trap.h"
 #include <GLES3/gl32.h>
 #include <pthread.h>
@@ -96,7 +96,7 @@ static void reach(int next) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Makes a picture per frame in a texture; whoever shows it waits for it by a fence. */
+/* Makes a picture per frame in a texture; the context that shows it waits for it by a fence. */
 static void *produce(void *unused) {
     (void)unused;
     if (!eglMakeCurrent(display, surfaces[1], surfaces[1], contexts[1])) die("eglMakeCurrent");

@@ -3,8 +3,8 @@
 //! A channel has its turn until it drains or its timeslice ends; work that comes when it has just
 //! drained waits for its next turn. What costs nothing needs no turn, and no GPU: it is over with the
 //! work before it in its channel. With late ends, the end of a job that outlasts its timeslice is such work, and
-//! needs one. Nobody is interrupted for an idle GPU: at the end of a
-//! timeslice without rivals the next one begins. A timeslice begins when the context is loaded.
+//! needs one. Without rivals no channel is interrupted: at the end of its
+//! timeslice its next one begins. A timeslice begins when the context is loaded.
 //!
 //! A GPU that executes in order beside divisible work has one channel for all other work, and one for each app
 //! with divisible work.
@@ -149,7 +149,7 @@ impl Host {
     }
 
     pub(super) fn dispatch(&mut self, arrives: Time, job: Job) {
-        // A process hands over one after the other, whatever others do.
+        // A process hands over one after the other, independently of others.
         let channel = self.channel_of(job.app);
         let mut coming = core::mem::take(&mut self.coming);
         insert_by_arrival(&mut coming, 0, (arrives, job), |other| self.channel_of(other.app) == channel);

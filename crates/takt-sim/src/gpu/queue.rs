@@ -32,7 +32,7 @@ impl Queue {
     #[inline]
     pub(super) fn dispatch(&mut self, arrives: Time, job: Job) {
         if self.any_order {
-            // A process hands over one after the other, whatever others do.
+            // A process hands over one after the other, independently of others.
             return insert_by_arrival(&mut self.jobs, self.queued, (arrives, job), |other| {
                 other.app == job.app
             });

@@ -245,7 +245,7 @@ fn channels_have_their_turns() {
 }
 
 #[test]
-fn nobody_is_interrupted_for_nobody() {
+fn a_channel_without_rivals_is_not_interrupted() {
     let mut gpu = host(&[channel(Level::High, 10); 2], GpuSpec::default());
     gpu.dispatch(Time::ZERO, of(0, 1, 35));
     gpu.dispatch(Time::from_us(22), of(1, 2, 5));
@@ -356,7 +356,7 @@ fn an_end_may_be_work_for_a_turn_of_its_own() {
 }
 
 #[test]
-fn an_end_that_nobody_waits_for_is_seen_at_once() {
+fn an_end_without_waiters_is_seen_at_once() {
     let stubborn = Channel { uninterruptible: true, ..channel(Level::High, 10) };
     let mut gpu = host(&[stubborn; 2], GpuSpec { late_ends: true, ..GpuSpec::default() });
     gpu.dispatch(Time::ZERO, of(0, 1, 25));

@@ -130,7 +130,7 @@ impl Unit {
         let running = self.running.take()?;
         let mut job = running.job;
         if !running.begun {
-            // Half of a context is of no use to anybody.
+            // Half of a context is of no use.
             self.context = None;
             return Some(Taken { job, started: None });
         }

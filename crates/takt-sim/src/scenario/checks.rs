@@ -163,7 +163,7 @@ impl Check<'_, '_> {
             let Some(table) = self.tables.get(app.table) else {
                 continue;
             };
-            let new = join_stride(&mut users, app.spec.params.stride);
+            let new = add_stride(&mut users, app.spec.params.stride);
             if new && self.beyond_horizon(&users, &table.spots.rate) {
                 return;
             }
@@ -181,8 +181,8 @@ impl Check<'_, '_> {
         }
         changes.sort_by_key(|(at, ..)| *at);
         for (_, old, new, spot) in changes {
-            leave_stride(&mut users, old);
-            if join_stride(&mut users, new) && self.beyond_horizon(&users, spot) {
+            drop_stride(&mut users, old);
+            if add_stride(&mut users, new) && self.beyond_horizon(&users, spot) {
                 return;
             }
         }
@@ -233,13 +233,13 @@ fn tenures_of<'s>(index: usize, app: &'s Expanded, table: &'s LoweredApp) -> Vec
 }
 
 /// Counts a user of a stride; whether it is the first.
-fn join_stride(users: &mut BTreeMap<u32, usize>, stride: Stride) -> bool {
+fn add_stride(users: &mut BTreeMap<u32, usize>, stride: Stride) -> bool {
     let count = users.entry(stride.get()).or_insert(0);
     *count += 1;
     *count == 1
 }
 
-fn leave_stride(users: &mut BTreeMap<u32, usize>, stride: Stride) {
+fn drop_stride(users: &mut BTreeMap<u32, usize>, stride: Stride) {
     if let Some(count) = users.get_mut(&stride.get()) {
         *count -= 1;
         if *count == 0 {

@@ -247,7 +247,7 @@ pub(super) fn small(number: usize) -> u32 {
 
 /// The name among `known` most like `word`, if any is like it.
 pub(super) fn nearest<'n>(word: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    /// Longer words are not compared: nobody mistypes that much.
+    /// Longer words are not compared: they are no typing mistakes.
     const CHARS_MAX: usize = 64;
     let word: Vec<char> = word.chars().take(CHARS_MAX + 1).collect();
     known

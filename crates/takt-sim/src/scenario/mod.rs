@@ -6,7 +6,7 @@
 //!
 //! `raw` says which keys there are, `decimal` what numbers may be, `lower` what makes sense.
 //! Every error has a place, the offending value and a remedy, and all errors of a file come at
-//! once. Nothing here opens a file or panics, whatever the input.
+//! once. Nothing here opens a file, and no input makes it panic.
 //! `docs/scenarios.md` describes the format to people, [`json_schema`] to editors; [`to_toml`]
 //! goes the other way.
 

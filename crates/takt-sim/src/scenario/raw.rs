@@ -30,7 +30,7 @@ section! {
         gpu: Option<RawGpu>,
         /// The apps; at least one.
         app: Vec<RawApp>,
-        /// Who has the input focus, and when it moves. Default: nobody.
+        /// Which app has the input focus, and when it moves. Default: none.
         focus: Option<Vec<RawFocus>>,
     }
 }
@@ -69,7 +69,7 @@ section! {
         tick_us: Option<Number>,
         /// How much of the GPU all reserves together may take, 0 to 1 (timegraph). Default: 1.
         admission: Option<Number>,
-        /// The reserve of apps that nobody specified (timegraph). Default: 5000 of 25000 us.
+        /// The reserve of apps without a specification (timegraph). Default: 5000 of 25000 us.
         background: Option<RawBackground>,
         /// Timeslice of apps that name none, in microseconds (runlist). Default: 1000.
         timeslice_us: Option<Number>,
@@ -214,7 +214,7 @@ section! {
         leave_s: Option<Number>,
         /// When it dies, in seconds.
         crash_s: Option<Number>,
-        /// How long nobody notices the crash, in milliseconds. Default: 0.
+        /// Delay from the crash to the scheduler hearing of it, in milliseconds. Default: 0.
         crash_notice_ms: Option<Number>,
         /// When it stops submitting without ever leaving, in seconds.
         hang_s: Option<Number>,
@@ -226,8 +226,8 @@ section! {
         cpu_us: Option<OneOrRange>,
         /// Does not wait for its release after a swap. Default: false.
         unpaced: Option<Flag>,
-        /// Sleeps after each group until it was dispatched, and computes only then: a driver that
-        /// lets nobody queue. Default: false.
+        /// Sleeps after each group until it was dispatched, and computes only then: a driver
+        /// without a queue. Default: false.
         synchronous: Option<Flag>,
         /// What the scheduler takes to release its frames: "display", "own" for period_us and
         /// deadline_us, or a period and a deadline that are not those by which it really goes.
@@ -294,7 +294,7 @@ section! {
         enforcement: Option<Text>,
         /// Name of the app whose reserve it shares, instead of one of its own (timegraph).
         shared_with: Option<Text>,
-        /// It runs on the reserve of everything that nobody specified (timegraph). Default: false.
+        /// It runs on the reserve of apps without a specification (timegraph). Default: false.
         background: Option<Flag>,
         /// Name of the app that consumes what it produces (edf-cbs).
         feeds: Option<Text>,
@@ -316,7 +316,7 @@ section! {
     struct RawFocus {
         /// When, in seconds.
         at_s: Number,
-        /// Name of the app that has it from then on. Default: nobody.
+        /// Name of the app that has it from then on. Default: none.
         app: Option<Text>,
     }
 }

@@ -29,7 +29,7 @@ pub(super) const HEADER_MADE: &str = "delay_us,kind,cost_us,predicted_us,make_us
 /// Makes a recording of what one app did in a run, from the rows that `takt sim --trace FILE.csv`
 /// wrote: groups in order of submission, with the time that passed since the one before in the
 /// same frame. Frames that were not executed to their end are left out. A frame that ended without a
-/// group gets a swap that takes no time, at once; the last one is left out, since nobody knows whether it
+/// group gets a swap that takes no time, at once; the last one is left out, since it may not have
 /// ended.
 ///
 /// # Errors
@@ -269,6 +269,6 @@ mod tests {
              0.000,draw,4.000,5.000\n1.000,swap,4.000,5.000\n";
         assert_eq!(groups, format!("{HEADER}\n{whole}"));
         let begun = format!("{header}\n{}", row(0, 1, "draw", 10));
-        assert!(from_trace(&begun, "map").is_err(), "nobody knows whether it ended");
+        assert!(from_trace(&begun, "map").is_err(), "it may not have ended");
     }
 }

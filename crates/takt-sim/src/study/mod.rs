@@ -35,19 +35,19 @@ pub struct Study {
     pub description: String,
     /// Seed of the first repetition; each further one adds one.
     pub seed: u64,
-    /// How often each point is asked.
+    /// Runs of each point.
     pub repetitions: u64,
     /// What is varied; the last axis varies fastest.
     pub axes: Vec<Axis>,
     /// How results are drawn.
     pub plots: Vec<Plot>,
-    /// What is asked.
+    /// The question.
     pub work: Work,
     /// Hash over everything that results depend on, program aside.
     pub fingerprint: u64,
 }
 
-/// What is asked at each point.
+/// The question at each point.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// What happens in this scenario?

@@ -1,6 +1,6 @@
 //! A job that draws random task sets and counts those that pass a test.
 //!
-//! The n-th set of a seed is drawn from its own stream of random numbers, whatever the point, so
+//! The n-th set of a seed is drawn from its own stream of random numbers, the same at every point, so
 //! points that differ in the test alone judge the very same sets, and differences between them
 //! are not a matter of luck.
 

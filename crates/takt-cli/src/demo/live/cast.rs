@@ -50,7 +50,7 @@ impl Role {
         self.wanted_ms.is_some_and(|wanted| (self.alone_ms[0] / wanted - 1.0).abs() > TOO_FAR)
     }
 
-    /// Whether it takes whatever it gets.
+    /// Whether it is best effort.
     pub(crate) fn is_flood(&self) -> bool {
         self.fps == 0.0
     }

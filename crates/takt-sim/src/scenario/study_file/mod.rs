@@ -105,7 +105,7 @@ impl Judge<'_, '_> {
             (None, Some(_), Some(_)) => self.schedulability(&tried)?,
             _ => {
                 let remedy = "add a [simulate] table, or a [sets] and a [test] table";
-                let problem = "it must be clear what is asked: either of a scenario or of task sets";
+                let problem = "it must ask about a scenario or about task sets";
                 self.lower.report.table(&raw.at, problem, remedy);
                 return None;
             }

@@ -1,4 +1,4 @@
-//! What is asked about random task sets, after the changes of a point.
+//! The question about random task sets, after the changes of a point.
 
 use takt_analysis::method::Method;
 use takt_analysis::task::{Overheads, Ticks};

@@ -448,7 +448,7 @@ fn the_committed_schema_is_fresh() {
 }
 
 proptest::proptest! {
-    /// Whatever stands in a file, there is an answer.
+    /// Any text gets an answer.
     #[test]
     fn no_text_makes_it_panic(cut in 0..SETS.len(), put in "[\\[\\]=\".0-9a-z\n]{0,6}", of_scenario: bool) {
         let base = if of_scenario { SIMULATE } else { SETS };

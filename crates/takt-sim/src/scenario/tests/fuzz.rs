@@ -39,7 +39,7 @@ proptest! {
         }
     }
 
-    /// Whatever is valid can be simulated and judged: nothing panics, time passes, no rule of all
+    /// Every valid scenario can be simulated and judged: nothing panics, time passes, no rule of all
     /// runs is broken, and shares are shares.
     #[test]
     fn what_is_valid_can_be_run(mut scenario in scenario()) {

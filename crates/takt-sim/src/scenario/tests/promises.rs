@@ -210,7 +210,7 @@ fn apps_that_are_named_exist() {
 }
 
 #[test]
-fn nobody_feeds_itself() {
+fn no_app_feeds_itself() {
     check_edit(
         "swap_us = 100\n",
         "swap_us = 100\nservice = { feeds = \"a\" }\n",

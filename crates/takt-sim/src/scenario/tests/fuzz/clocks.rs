@@ -75,7 +75,7 @@ fn cases_of_the_guarantee_are_read_back() {
         let mut clocks = 0;
         for index in 0..200 {
             let mut scenario = prove::draw(&options, index).scenario;
-            // In files nobody changes after its end.
+            // In files no app changes after its end.
             scenario.apps.iter_mut().for_each(|app| app.end = None);
             // How the GPU executes follows from its model.
             scenario.config.gpu = takt_core::Gpu::default();
