@@ -104,7 +104,8 @@ fn journal(args: &ServeArgs) -> anyhow::Result<Journal> {
         }
         None => Box::new(std::io::stderr()),
     };
-    Ok(Journal::new(out, if args.log_json { Format::Json } else { Format::Text }))
+    let format = if args.log_json { Format::Json } else { Format::Text };
+    Journal::new(out, format).context("cannot start the thread that writes the log")
 }
 
 /// The configuration as the arguments have it.

@@ -1,5 +1,7 @@
 //! Text, numbers and data in HTML.
 
+use takt_trace::visible::is_hidden;
+
 /// `text` with everything escaped that means something to HTML, in elements and attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -12,16 +14,11 @@ pub(crate) fn escape(text: &str) -> String {
             '\'' => out.push_str("&#39;"),
             // Control characters and marks that turn the direction of writing could make a
             // name look like another.
-            c if hidden(c) => out.push('\u{fffd}'),
+            c if is_hidden(c) && c != '\n' && c != '\t' => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
     out
-}
-
-fn hidden(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// JSON that may stand in a `<script>` element: it cannot end the element or begin a comment.

@@ -16,6 +16,7 @@
 //! * [`summary`]: those figures, as `--json` prints them.
 //! * [`tenants`]: apps told apart that had the same slot.
 //! * [`totals`]: counters that only grow, for monitoring.
+//! * [`visible`]: text that steers no terminal and hides nothing.
 
 #![forbid(unsafe_code)]
 
@@ -40,6 +41,7 @@ mod sample;
 pub mod summary;
 pub mod tenants;
 pub mod totals;
+pub mod visible;
 
 pub use deduce::Deduced;
 pub use metrics::{Metrics, RunFacts};

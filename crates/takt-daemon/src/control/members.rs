@@ -21,6 +21,8 @@ pub struct Member {
     pub pid: u32,
     /// Its user.
     pub uid: u32,
+    /// Whether the configuration lists its name.
+    pub listed: bool,
     /// Frames per second it is to have, in millihertz.
     pub fps_mhz: u32,
     /// What it was admitted with.
@@ -313,6 +315,7 @@ impl Members {
             name: hello.name.clone(),
             pid: peer.pid,
             uid: peer.uid,
+            listed: settings.app(&hello.name).is_some(),
             fps_mhz,
             params,
             timing: terms.timing.unwrap_or_default(),

@@ -1,7 +1,11 @@
 //! What the daemon has to say, one line each, for people or for machines.
 //!
-//! It is written by the thread that serves the socket; the scheduling loop never writes. Whatever
-//! clients do, there is a bound on the lines per second: what is left out is counted.
+//! A thread of its own writes. Whatever clients do, there is a bound on the lines per second: each user
+//! has some of each kind, and what is more is counted and becomes one line. Lines of the daemon itself
+//! have no such bound.
+
+mod folds;
+mod writer;
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -10,12 +14,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use serde_json::Value;
 use takt_core::{Action, AppId};
-use takt_trace::Record;
+use takt_trace::{Record, visible};
 
 use crate::control::members::{Member, Members};
-
-/// Most lines per second.
-const LINES_MAX: u32 = 100;
+use folds::{Folds, Rank};
+use writer::Writer;
 
 /// How lines look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -132,7 +135,17 @@ pub enum Entry<'a> {
         /// What is wrong.
         reason: &'a str,
     },
-    /// Lines that were left out, because there were too many.
+    /// More lines of the same kind about the same user in one second.
+    Repeated {
+        /// Their kind.
+        kind: &'a str,
+        /// The user; none if there were too many users.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uid: Option<u32>,
+        /// How many.
+        times: u64,
+    },
+    /// Lines that were left out, because the log takes them too slowly.
     Omitted {
         /// How many.
         lines: u64,
@@ -158,59 +171,103 @@ pub struct Who<'a> {
     app: &'a str,
     slot: u32,
     pid: u32,
+    uid: u32,
+    /// Whether the configuration lists it.
+    #[serde(skip)]
+    listed: bool,
 }
 
 impl<'a> Who<'a> {
     /// That member.
     pub fn of(member: &'a Member) -> Self {
-        Self { app: &member.name, slot: member.app.0, pid: member.pid }
+        let Member { app, name, pid, uid, listed, .. } = member;
+        Self { app: name, slot: app.0, pid: *pid, uid: *uid, listed: *listed }
+    }
+}
+
+impl Entry<'_> {
+    /// Kind, user, and whether the app is listed, if this is about a client.
+    fn about(&self) -> Option<(&'static str, u32, bool)> {
+        match self {
+            Self::Joined { who, .. } => Some(("joined", who.uid, who.listed)),
+            Self::Changed { who, .. } => Some(("changed", who.uid, who.listed)),
+            Self::Left { who } => Some(("left", who.uid, who.listed)),
+            Self::Fault { who, .. } => Some(("fault", who.uid, who.listed)),
+            Self::Missed { who, .. } => Some(("missed", who.uid, who.listed)),
+            Self::Refused { uid, .. } => Some(("refused", *uid, false)),
+            _ => None,
+        }
     }
 }
 
 /// Writes lines.
 pub struct Journal {
-    out: Box<dyn Write + Send>,
+    writer: Option<Writer>,
     format: Format,
+    own_uid: u32,
     /// The second, since 1970, that is counted for.
     second: u64,
-    lines: u32,
+    folds: Folds,
+    /// Lines that found no room since the last one that did.
     omitted: u64,
+    /// The second of the last sum.
+    summed: u64,
     /// Deadlines missed in this second, by slot.
     missed: Vec<u64>,
 }
 
 impl Journal {
-    /// Writes to `out`.
-    pub fn new(out: Box<dyn Write + Send>, format: Format) -> Self {
-        Self { out, format, second: 0, lines: 0, omitted: 0, missed: Vec::new() }
+    /// Writes to `out`, on a thread of its own.
+    pub fn new(out: Box<dyn Write + Send>, format: Format) -> std::io::Result<Self> {
+        Ok(Self { writer: Some(Writer::start(out)?), format, ..Self::default() })
     }
 
-    /// Tells something, unless there was too much to tell in this second.
+    /// Tells something, unless the user whom it is about has had its lines of this second.
     pub fn tell(&mut self, entry: &Entry<'_>) {
         self.tell_at(since_1970(), entry);
     }
 
     fn tell_at(&mut self, now: Duration, entry: &Entry<'_>) {
-        if now.as_secs() != self.second {
-            self.second = now.as_secs();
-            self.lines = 0;
-            let lines = std::mem::take(&mut self.omitted);
-            if lines > 0 {
-                self.write(now, &Entry::Omitted { lines });
-            }
-        }
-        self.lines = self.lines.saturating_add(1);
-        if self.lines <= LINES_MAX {
-            self.write(now, entry);
-        } else {
-            self.omitted += 1;
+        self.begin(now);
+        let about = entry.about();
+        let admitted = about.is_none_or(|(kind, uid, listed)| {
+            let rank = match uid {
+                uid if uid == 0 || uid == self.own_uid => Rank::Own,
+                _ if listed => Rank::Listed,
+                _ => Rank::Other,
+            };
+            self.folds.admit(uid, rank, kind)
+        });
+        if admitted {
+            self.write(now, entry, about.is_none());
         }
     }
 
-    fn write(&mut self, now: Duration, entry: &Entry<'_>) {
-        let line = line(now, entry, self.format);
-        // Nobody reads it, or there is no room: no reason to stop scheduling.
-        self.out.write_all(line.as_bytes()).and_then(|()| self.out.flush()).unwrap_or_default();
+    /// Tells what the second before had more than its lines, if this is a new one.
+    fn begin(&mut self, now: Duration) {
+        if now.as_secs() == self.second {
+            return;
+        }
+        self.second = now.as_secs();
+        for fold in self.folds.take() {
+            let entry = Entry::Repeated { kind: &fold.kind, uid: fold.uid, times: fold.times() };
+            self.write(now, &entry, false);
+        }
+    }
+
+    fn write(&mut self, now: Duration, entry: &Entry<'_>, is_own: bool) {
+        let Some(writer) = &self.writer else {
+            return;
+        };
+        if self.omitted > 0 {
+            let omitted = Entry::Omitted { lines: self.omitted };
+            if writer.put(line(now, &omitted, self.format), is_own) {
+                self.omitted = 0;
+            }
+        }
+        if self.omitted > 0 || !writer.put(line(now, entry, self.format), is_own) {
+            self.omitted += 1;
+        }
     }
 
     /// Counts what goes by.
@@ -226,9 +283,11 @@ impl Journal {
     /// Tells what was counted, once a second.
     pub fn sum_up(&mut self, members: &Members) {
         let now = since_1970();
-        if now.as_secs() == self.second {
+        self.begin(now);
+        if now.as_secs() == self.summed {
             return;
         }
+        self.summed = now.as_secs();
         for (slot, deadlines) in std::mem::take(&mut self.missed).into_iter().enumerate() {
             let member = u32::try_from(slot).ok().and_then(|slot| members.get(AppId(slot)));
             // Deadlines of a rate that was not asked for are no news.
@@ -236,7 +295,6 @@ impl Journal {
                 self.tell_at(now, &Entry::Missed { who: Who::of(member), deadlines });
             }
         }
-        self.second = now.as_secs();
     }
 }
 
@@ -249,7 +307,16 @@ impl std::fmt::Debug for Journal {
 impl Default for Journal {
     /// Tells nobody.
     fn default() -> Self {
-        Self::new(Box::new(std::io::sink()), Format::Text)
+        Self {
+            writer: None,
+            format: Format::Text,
+            own_uid: rustix::process::geteuid().as_raw(),
+            second: 0,
+            folds: Folds::default(),
+            omitted: 0,
+            summed: 0,
+            missed: Vec::new(),
+        }
     }
 }
 
@@ -263,7 +330,7 @@ fn line(now: Duration, entry: &Entry<'_>, format: Format) -> String {
     match (format, value.as_object_mut()) {
         (Format::Json, Some(fields)) => {
             fields.insert("time".to_owned(), time.into());
-            format!("{value}\n")
+            visible::json(&value.to_string()).into_owned() + "\n"
         }
         (Format::Text, Some(fields)) => {
             let event = fields.remove("event").unwrap_or_default();
@@ -283,7 +350,7 @@ fn plain(value: &Value) -> String {
         |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic() && c != '"' && c != '=');
     match value {
         Value::String(text) if is_word(text) => text.clone(),
-        other => other.to_string(),
+        other => visible::json(&other.to_string()).into_owned(),
     }
 }
 
@@ -341,31 +408,76 @@ mod tests {
         }
     }
 
+    fn who(app: &str, uid: u32) -> Who<'_> {
+        Who { app, slot: 3, pid: 7, uid, listed: false }
+    }
+
     #[test]
     fn lines_stay_lines_whatever_apps_are_called() {
-        let who = Who { app: "evil\nevent=stopping", slot: 3, pid: 7 };
-        let entry = Entry::Left { who };
-        assert_eq!(
-            line(Duration::from_millis(1), &entry, Format::Text),
-            "1970-01-01T00:00:00.001Z left app=\"evil\\nevent=stopping\" pid=7 slot=3\n"
-        );
+        let entry = Entry::Left { who: who("evil\nevent=stopping\u{202e}\u{9b}", 2) };
+        let text = line(Duration::from_millis(1), &entry, Format::Text);
+        let expected = "left app=\"evil\\nevent=stopping\\u202e\\u009b\" pid=7 slot=3 uid=2\n";
+        assert_eq!(text, format!("1970-01-01T00:00:00.001Z {expected}"));
         let json = line(Duration::ZERO, &entry, Format::Json);
+        assert!(!json.trim_end().contains(visible::is_hidden), "{json}");
         let value: Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!((&value["event"], &value["slot"]), (&Value::from("left"), &Value::from(3)));
         assert_eq!(json.lines().count(), 1);
     }
 
-    #[test]
-    fn a_flood_is_cut_off_and_counted() {
+    /// What a journal writes until it ends.
+    fn written(told: impl FnOnce(&mut Journal)) -> String {
         let out = Shared::default();
-        let mut journal = Journal::new(Box::new(out.clone()), Format::Text);
-        let entry = Entry::Refused { pid: 1, uid: 2, reason: "no" };
-        for _ in 0..10_000 {
-            journal.tell_at(Duration::from_secs(5), &entry);
+        let mut journal = Journal::new(Box::new(out.clone()), Format::Text).expect("a thread");
+        told(&mut journal);
+        drop(journal);
+        out.text()
+    }
+
+    #[test]
+    fn a_flood_is_folded_and_hides_nothing_of_others() {
+        let refused = Entry::Refused { pid: 1, uid: 2, reason: "no" };
+        let text = written(|journal| {
+            (0..10_000).for_each(|_| journal.tell_at(Duration::from_secs(5), &refused));
+            for _ in 0..12 {
+                let (who, admission) = (who("dial", 3), "protected");
+                let joined = Entry::Joined { who, priority: u32::MAX, fps: 60.0, admission };
+                journal.tell_at(Duration::from_secs(5), &joined);
+            }
+            journal.tell_at(Duration::from_secs(5), &Entry::Stopping { reason: "over" });
+            journal.sum_up(&Members::new(1));
+        });
+        let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
+        assert_eq!((count(" refused "), count(" joined "), count(" stopping ")), (16, 12, 1), "{text}");
+        assert_eq!(count(" repeated kind=refused times=9984 uid=2"), 1, "{text}");
+    }
+
+    /// Sums once moved the second without a new count of lines.
+    #[test]
+    fn a_flood_is_over_when_its_second_is() {
+        let refused = Entry::Refused { pid: 1, uid: 2, reason: "no" };
+        let members = Members::new(1);
+        let text = written(|journal| {
+            for second in 0..20 {
+                journal.second = second;
+                journal.sum_up(&members);
+                (0..20).for_each(|_| journal.tell(&refused));
+            }
+        });
+        assert!(text.lines().filter(|line| line.contains(" refused ")).count() >= 16 * 20, "{text}");
+    }
+
+    #[test]
+    fn a_log_that_is_not_read_keeps_nobody_waiting() {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let mut journal = Journal::new(Box::new(writer), Format::Text).expect("a thread");
+        for second in 0..10_000 {
+            let refused = Entry::Refused { pid: 1, uid: second, reason: "no" };
+            journal.tell_at(Duration::from_secs(second.into()), &refused);
         }
-        journal.tell_at(Duration::from_secs(6), &entry);
-        let text = out.text();
-        assert_eq!(text.lines().count(), LINES_MAX as usize + 2);
-        assert!(text.contains(" omitted lines=9900\n"), "{text}");
+        assert!(journal.omitted > 0);
+        journal.tell_at(Duration::ZERO, &Entry::Stopping { reason: "over" });
+        assert_eq!(journal.omitted, 0, "the daemon's own lines find room");
+        drop(reader);
     }
 }

@@ -118,7 +118,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("takt-broken-{}", std::process::id()));
         let (told, recorded) = (Shared::default(), Shared::default());
         let server = Server::start(path.clone(), Settings::default()).expect("a daemon");
-        let mut server = server.with_journal(Journal::new(Box::new(told.clone()), Format::Text));
+        let mut server =
+            server.with_journal(Journal::new(Box::new(told.clone()), Format::Text).expect("a thread"));
         server.record_to(recorded.clone(), "this").expect("a thread");
         let mut app = join(&mut server, &path, "dial").expect("a place");
         assert!(app.welcome.admission.contains("guaranteed"), "{}", app.welcome.admission);
@@ -142,6 +143,7 @@ mod tests {
         assert!(!why.contains("guaranteed"));
         let Answer::Daemon(answer) = server.daemon_answer() else { panic!("another answer") };
         assert!(answer.broken.is_some_and(|broken| broken.contains("'choice'")));
+        serve(&mut server, |_| told.text().contains(" broken ").then_some(()));
         assert_eq!(told.text().matches(" broken ").count(), 1, "{}", told.text());
         // Without the end of the daemon, which may never come.
         serve(&mut server, |_| recorded.text().contains("\"record\":\"broken\"").then_some(()));
