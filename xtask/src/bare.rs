@@ -128,7 +128,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Left-over files in the temporary folder harm nobody.
+        // Left-over files in the temporary folder do no harm.
         drop(fs::remove_dir_all(&self.path));
     }
 }

@@ -23,6 +23,7 @@ mod purity;
 mod rust_files;
 mod tidy;
 mod tree;
+mod words;
 mod workspace;
 
 use std::process::ExitCode;

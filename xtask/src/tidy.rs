@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::tree::Tree;
 use crate::workspace::Workspace;
-use crate::{documents, gl, layers, loaded, purity, rust_files};
+use crate::{documents, gl, layers, loaded, purity, rust_files, words};
 
 /// Something that is not as it should be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -62,6 +62,7 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     findings.extend(documents::check(workspace, tree));
     findings.extend(gl::check(tree));
     findings.extend(loaded::check(workspace, tree));
+    findings.extend(words::check(tree));
     findings.sort();
     findings.dedup();
     findings

@@ -1,7 +1,7 @@
 //! Small GL ES apps to schedule, measure and show.
 //!
 //! Each app is one module of [`apps`] and one program of its name. They share a stage (where
-//! they draw: a window of X11 or Wayland, or a surface that nobody sees), a loop that releases
+//! they draw: a window of X11 or Wayland, or an off-screen surface), a loop that releases
 //! frames on a grid and measures them, and a canvas on which textures are painted at start.
 //!
 //! What a frame shows depends on its number alone: two runs give the same pixels on the same driver.

@@ -51,7 +51,7 @@ impl Grid {
         Period { number, release_ns, deadline_ns, skipped }
     }
 
-    /// A period that begins now, because somebody else says when frames begin. What whole periods
+    /// A period that begins now, because the compositor says when frames begin. What whole periods
     /// have passed since the one before are skipped, and the grid goes on from here.
     pub(crate) fn restart(&mut self, now_ns: u64) -> Period {
         let since = now_ns.saturating_sub(self.begin_ns(self.next));

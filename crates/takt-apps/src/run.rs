@@ -67,7 +67,7 @@ pub(crate) fn run(defaults: &Defaults, options: &Options, make: &Make<'_>) -> Ex
     match try_run(defaults, options, make) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        // Whoever read our output has seen enough.
+        // The reader of our output has closed it.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("takt-{}: {error:#}", defaults.name));
@@ -82,7 +82,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn complain(message: &str) {
-    // Where standard error is gone, nobody is left to tell.
+    // Where standard error is closed, the message is lost.
     writeln!(std::io::stderr(), "{message}").unwrap_or(());
 }
 
@@ -327,7 +327,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// Reads the frame back, if somebody wants to see it.
+    /// Reads the frame back, if a picture was asked for.
     fn look_at(&mut self, number: u64, size: (u32, u32), gl: &Gl) -> anyhow::Result<()> {
         let output = &self.options.output;
         let last = self.options.first_frame + self.options.frames.map_or(0, |frames| frames - 1);

@@ -180,7 +180,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// A window or a surface that nobody sees, with the context current.
+    /// A window or an off-screen surface, with the context current.
     pub(crate) fn new(
         display: &Display,
         connection: Connection,

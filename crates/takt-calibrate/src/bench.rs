@@ -84,12 +84,12 @@ impl Shortest {
     }
 }
 
-/// Tries to get a time in which nobody else wanted the processor.
+/// Tries to get a time in which no other thread took the processor.
 const TRIES: usize = 4;
 /// Times are the same if they differ by this share.
 const TWICE: f64 = 0.02;
 
-/// A GPU to measure on: its own context, current on this thread, with a surface that nobody sees.
+/// A GPU to measure on: its own context, current on this thread, with an off-screen surface.
 #[derive(Debug)]
 pub struct Bench {
     pub(crate) gl: Gl,
@@ -104,7 +104,7 @@ pub struct Bench {
     source: Source,
 }
 
-/// A fence that was submitted, until somebody has waited for it.
+/// A fence that was submitted and not waited for yet.
 #[derive(Debug)]
 pub(crate) struct Fence(usize);
 

@@ -1,4 +1,4 @@
-//! What a vertex and a fragment of somebody's program cost.
+//! What a vertex and a fragment of a noted program cost.
 //!
 //! The program is drawn with values that are plausible, because those it has in its app are not
 //! known here. Where its triangle lands with them is looked at first: a fragment's time is that of

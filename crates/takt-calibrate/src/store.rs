@@ -1,6 +1,6 @@
 //! Where profiles and models are kept: a folder per GPU and driver, in the user's data folder.
 //!
-//! Files are written beside their place and then put there in one step, so whoever reads one sees
+//! Files are written beside their place and then put there in one step, so a reader sees
 //! the old or the new, whole. What is damaged nevertheless is named, never used.
 
 use std::env;
@@ -123,7 +123,7 @@ impl Shelf {
         })
     }
 
-    /// How processes share the GPU; none if nobody has measured it.
+    /// How processes share the GPU; none if it was not measured.
     ///
     /// # Errors
     ///

@@ -172,7 +172,7 @@ impl Egl {
     }
 
     pub(crate) fn initialise(&self, display: usize) -> bool {
-        // SAFETY: null for both versions says that nobody wants to know.
+        // SAFETY: the versions may be left out.
         unsafe { (self.initialize)(display, ptr::null_mut(), ptr::null_mut()) != 0 }
     }
 

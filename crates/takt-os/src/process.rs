@@ -59,9 +59,9 @@ mod tests {
         let (go_on, wait) = std::sync::mpsc::sync_channel::<()>(1);
         let thread = std::thread::Builder::new().name("looked-at".to_owned()).spawn(move || {
             let id = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-            tell.send(id).expect("somebody listens");
-            wait.recv().expect("somebody says so");
-            // Runs until somebody says so again.
+            tell.send(id).expect("the test listens");
+            wait.recv().expect("the test says so");
+            // Runs until the test says so again.
             while wait.try_recv().is_err() {
                 std::hint::spin_loop();
             }

@@ -13,7 +13,7 @@
 //! * **Preemption.** Where the GPU can give groups back, one is in flight at a time, and an earlier
 //!   deadline or the end of a budget takes it back. Elsewhere groups run to their end, budgets are
 //!   charged then, and what was used beyond a budget delays the next ones.
-//! * **Inheritance.** While a consumer waits, the apps that feed it, directly or through others,
+//! * **Inheritance.** While a consumer waits, the apps that produce for it, directly or through others,
 //!   have its deadline if that is earlier than their own, go before it, and run on its budget. So
 //!   a chain of apps never takes more than the servers in it were promised.
 //! * **Assumptions.** Servers are admitted: Σ Q/min(D, P) at most one (`takt_analysis::cbs`; a
@@ -127,7 +127,7 @@ impl Policy for EdfCbs {
         }
         if let Some(running) = &mut self.running {
             let lane = self.servers.lane(running.slot).map(|index| &lanes[index]);
-            // Nobody asks about the group of an app that has left.
+            // The group of an app that has left is not asked about.
             running.interruptible = lane.is_some_and(|lane| !lane.service.uninterruptible);
         }
     }

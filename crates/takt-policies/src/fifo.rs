@@ -1,7 +1,7 @@
 //! `fifo`: submission order, what a driver does on its own.
 //!
-//! * **Rule.** The group that was submitted first goes first, whoever it belongs to.
-//! * **Promises.** Nothing: a single long group delays everybody behind it.
+//! * **Rule.** The group that was submitted first goes first, of all apps.
+//! * **Promises.** Nothing: a single long group delays all apps behind it.
 //! * **Assumptions.** None; predictions, priorities and rates play no role.
 //! * **Source.** What drivers do with the queues of several apps on their own; "no scheduling" in
 //!   FG-SDS and TimeGraph.

@@ -4,8 +4,8 @@
 //!   frame rate has passed since it started that frame; if that is over, it goes on at once, and
 //!   counts from there. Starts are not tied to the refresh of the display.
 //! * **Promises.** No app exceeds its rate. While all demands fit into the GPU, that is enough for
-//!   everybody; beyond that the longest frames set the pace of all.
-//! * **Assumptions.** Apps keep to their release; whoever draws without being let go has no rate.
+//!   all; beyond that the longest frames set the pace of all.
+//! * **Assumptions.** Apps keep to their release; an app that draws before its release has no rate.
 //!   Predictions and priorities play no role.
 //! * **Source.** Tanveer 2013 (FG-SDS), section 6.4: *frame rate restricted scheduling*. The other
 //!   baseline there, no scheduling at all, is `fifo` with apps that do not wait (`unpaced`).

@@ -5,7 +5,7 @@
 //!   quantum of GPU time (one tick) and keeps the turn while it has some left and groups to run.
 //!   What its groups occupied the GPU is taken off when they end, so an overrun is paid in later
 //!   turns; an app that has nothing to run saves nothing up.
-//! * **Promises.** Fairness in the long run, to whoever asks. Priorities play no role, and a GPU
+//! * **Promises.** Fairness in the long run, to all apps. Priorities play no role, and a GPU
 //!   that becomes idle stays so until the next tick.
 //! * **Assumptions.** Groups are short against a tick, or the overrun is paid much later; costs are
 //!   measured. Predictions play no role.
@@ -31,7 +31,7 @@ pub struct Germ {
     shares: Vec<Share>,
     /// Whose turn it is.
     turn: Option<AppId>,
-    /// The tick at which to look next, if anybody waits for it.
+    /// The tick at which to look next, if an app waits for it.
     next: Option<Time>,
     /// The instant of the tick that is being served.
     served: Option<Time>,
@@ -68,7 +68,7 @@ impl Germ {
     }
 
     /// Gives the turn to the next app that has something to run and something left, in the order
-    /// of slots after the one whose turn it was; gives everybody a quantum as often as that takes.
+    /// of slots after the one whose turn it was; gives every app a quantum as often as that takes.
     fn next_turn(&mut self, lanes: &[Lane]) -> Option<usize> {
         let quantum = self.tick.as_signed_ns();
         let after = self.turn.map_or(0, |app| app.0 + 1);
@@ -101,7 +101,7 @@ impl Policy for Germ {
 
     fn apps_changed(&mut self, _now: Time, lanes: &[Lane]) {
         self.next = None;
-        // Whoever takes the slot of an app that left starts with nothing.
+        // An app that takes the slot of one that left starts with nothing.
         for share in &mut self.shares {
             share.attached = false;
         }

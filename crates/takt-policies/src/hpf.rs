@@ -7,7 +7,7 @@
 //!   most important app goes. An app is ready when a whole batch of it waits, or a single group
 //!   where apps ask for them one by one.
 //! * **Promises.** The first app meets its deadlines if its groups run no longer than predicted
-//!   and its frames fit into its own periods. Nobody else is promised anything: a group that is
+//!   and its frames fit into its own periods. Other apps are promised nothing: a group that is
 //!   longer than the gaps that the first one leaves never runs, and while the first one prepares a
 //!   frame on the CPU, or hangs, the GPU idles.
 //! * **Assumptions.** The GPU executes in order, groups run no longer than predicted, and those of

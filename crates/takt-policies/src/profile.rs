@@ -176,7 +176,7 @@ impl Profile {
 
     fn walk_all(&self) -> Result<i64, TooNarrow> {
         if self.empty {
-            // Nobody more important needs anything: there is no end to the time available.
+            // No more important app needs anything: there is no end to the time available.
             return Ok(-FOREVER);
         }
         if self.window == self.horizon {

@@ -2,7 +2,7 @@
 //!
 //! * **Rule.** A reserve of an app's own is admitted as long as all admitted ones together stay
 //!   within the limit; beyond it, its app is served from the background reserve. Those that were
-//!   admitted stay, the more important of the others come first, and whoever was turned away is
+//!   admitted stay, the more important of the others come first, and an app that was turned away is
 //!   tried again whenever apps come, go or change. The background reserve itself is not counted.
 //! * **Sharing.** An app that shares is served from the reserve of the app it names, and from the
 //!   background reserve while that one has none of its own.
@@ -50,7 +50,7 @@ impl Reserves {
         for lane in lanes.iter().filter(|lane| own(lane).is_some()) {
             self.served_from[lane.app.index()] = Some(lane.app.index());
         }
-        // Whoever left, or asks for none any more, has no account.
+        // An app that left, or asks for no reserve any more, has no account.
         for (slot, account) in self.accounts[..background].iter_mut().enumerate() {
             *account = account.filter(|_| self.served_from[slot] == Some(slot));
         }

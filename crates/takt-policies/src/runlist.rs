@@ -45,17 +45,17 @@ struct Turn {
 }
 
 impl Runlist {
-    /// Nobody's turn.
+    /// No app has the turn yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether anybody else waits for the end of this turn.
+    /// Whether another app waits for the end of this turn.
     fn has_rivals(turn: &Turn, lanes: &[Lane]) -> bool {
         lanes.iter().any(|lane| lane.head.is_some() && lane.app != turn.app)
     }
 
-    /// Lets the next timeslice of the turn begin if this one is over and nobody else waits; says
+    /// Lets the next timeslice of the turn begin if this one is over and no other app waits; says
     /// whether the turn goes on.
     fn goes_on(&mut self, now: Time, begins: Time, lanes: &[Lane]) -> bool {
         let Some(turn) = &mut self.turn else {

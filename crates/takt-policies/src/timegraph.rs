@@ -3,7 +3,7 @@
 //! * **Turns.** While the GPU is busy, everybody waits; when it has become idle, the most
 //!   important app that may run goes on (*predictable response time*, [`Turns::Single`]). An app
 //!   with [`Turns::Following`] (*high throughput*) may also follow its own groups on the busy GPU,
-//!   unless somebody more important could run.
+//!   unless a more important app could run.
 //! * **Reserves.** An app that is served from a reserve may run while budget is left
 //!   ([`Enforcement::Posterior`](takt_core::service::Enforcement)) or if the conservative prediction of
 //!   its group is left (`Apriori`). Budgets are looked at between groups and never stop a running
@@ -31,7 +31,7 @@ use takt_core::time::{Span, Time};
 #[derive(Clone, Default, Debug)]
 pub struct TimeGraph {
     reserves: Reserves,
-    /// When a budget comes back that somebody waits for, while the GPU idles for want of it.
+    /// When a budget comes back that an app waits for, while the GPU idles for want of it.
     timeout: Option<Time>,
 }
 

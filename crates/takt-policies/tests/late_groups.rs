@@ -1,4 +1,4 @@
-//! Apps whose groups do not end when they should keep nobody else from the GPU.
+//! Apps whose groups do not end when they should keep no other app from the GPU.
 
 use takt_core::{
     Action, AppId, AppParams, Config, Cost, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Scheduler,

@@ -1,5 +1,5 @@
 //! What `timegraph` promises, on random apps and a GPU that measures for itself: no reserve uses
-//! more than its budgets and one group, and nobody important waits for more than one group.
+//! more than its budgets and one group, and no important app waits for more than one group.
 
 use std::collections::VecDeque;
 

@@ -9,7 +9,7 @@
 //! * [`adapt`]: corrections, quantiles and history, learnt from measured times.
 //! * [`programs`]: sources and rates of programs that are measured one by one.
 //! * [`store`]: names and seals of files that keep profiles and models.
-//! * [`predictor`]: all of it together, for whoever sees an app's commands.
+//! * [`predictor`]: all of it together, for a caller that sees an app's commands.
 
 #![forbid(unsafe_code)]
 

@@ -35,7 +35,7 @@ pub struct Profile {
     pub gpu: String,
     /// `GL_VERSION`.
     pub driver: String,
-    /// What timer queries say of long work, as a share of its real time; 0 if nobody has compared.
+    /// What timer queries say of long work, as a share of its real time; 0 if they were not compared.
     pub timer_ratio: f64,
     /// Submitting one command group, whatever it holds.
     pub flush_ns: f64,
@@ -57,7 +57,7 @@ pub struct Profile {
     pub swap: SwapConstants,
     /// Moving bytes.
     pub memory: MemoryConstants,
-    /// How processes share the GPU; none if nobody has measured it.
+    /// How processes share the GPU; none if it was not measured.
     pub sharing: Option<Sharing>,
 }
 

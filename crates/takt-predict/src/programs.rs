@@ -1,6 +1,6 @@
 //! Programs that are profiled one by one: files with their sources, and a file with their rates.
 //!
-//! Whoever sees a program notes its sources; whoever has the GPU to itself measures it later. Both
+//! A process that sees a program notes its sources; one that has the GPU to itself measures it later. Both
 //! kinds of files are [sealed](crate::store), so damage shows.
 
 use std::collections::BTreeMap;

@@ -51,7 +51,7 @@ impl Machine<'_> {
                 last = this;
                 now += self.switch;
                 if self.switch > 0 && self.preemption == Preemption::Anywhere {
-                    // Somebody more urgent may have come meanwhile.
+                    // A more urgent job may have come meanwhile.
                     continue;
                 }
             }

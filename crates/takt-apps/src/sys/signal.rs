@@ -31,7 +31,7 @@ pub(crate) fn watch() {
     }
 }
 
-/// Whether somebody asked the program to stop.
+/// Whether a signal asked the program to stop.
 pub(crate) fn stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }

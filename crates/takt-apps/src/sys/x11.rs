@@ -200,7 +200,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // SAFETY: the connection is open, and nobody uses it from here on.
+        // SAFETY: the connection is open, and is not used from here on.
         unsafe { (self.x.close_display)(self.display) };
     }
 }

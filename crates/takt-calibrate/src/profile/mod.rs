@@ -43,7 +43,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Adds how processes share the GPU, or why nobody knows; all else is kept.
+    /// Adds how processes share the GPU, or why that is unknown; all else is kept.
     pub fn share(&mut self, found: Result<Finding, Problem>) {
         match found {
             Ok(finding) => {

@@ -150,7 +150,7 @@ fn fill_rate(lab: &Lab<'_>, pictures: &Pictures, samples: u32) -> Result<Option<
     Ok(Some((slope, quality)))
 }
 
-/// What it costs to show a surface. Nobody sees the surfaces here; renderers on CPUs hand
+/// What it costs to show a surface. The surfaces here are off-screen; renderers on CPUs hand
 /// pixels of a window over by copying them, so reading them back stands in for that.
 pub(super) fn swaps(lab: &mut Lab<'_>) -> Result<(), Problem> {
     let mut points = Vec::new();

@@ -23,7 +23,7 @@ const ANSWER_MAX: u64 = 16 << 20;
 ///
 /// # Errors
 ///
-/// If nobody listens any more; all else is told to whoever started it.
+/// If the process that started this one has closed the connection; that process is told all other errors.
 pub fn serve(place: Place, loops: u32, plans: &mut dyn BufRead, out: &mut dyn Write) -> std::io::Result<()> {
     let (load, bench) = match open(place, loops) {
         Ok(opened) => opened,
@@ -69,7 +69,7 @@ impl Peer {
         let (sender, answers) = sync_channel(4);
         let peer = Self { child, plans, answers, until };
         let listening = thread::Builder::new().name("sharing-peer".to_owned()).spawn(move || {
-            // It ends with the process, or when nobody wants its answers any more.
+            // It ends with the process, or when its answers are no longer read.
             let lines = BufReader::new(out.take(ANSWER_MAX)).lines().map_while(Result::ok);
             let _gone = lines.map(|line| sender.send(line)).find(Result::is_err);
         });
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_second_process_without_a_gpu_says_so() {
         let mut out = Vec::new();
-        serve(Place::Device(99), 1, &mut &b""[..], &mut out).expect("somebody listens");
+        serve(Place::Device(99), 1, &mut &b""[..], &mut out).expect("the output is a vector");
         let said = String::from_utf8(out).expect("text");
         assert!(said.starts_with(FAILED) && said.lines().count() == 1, "{said}");
     }

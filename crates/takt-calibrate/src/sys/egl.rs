@@ -146,7 +146,7 @@ impl Egl {
         }
     }
 
-    /// A surface that nobody sees; 0 if EGL refuses.
+    /// An off-screen surface; 0 if EGL refuses.
     pub(crate) fn new_pbuffer(&self, display: usize, config: usize, attributes: &[i32]) -> usize {
         // SAFETY: the list ends with NONE.
         unsafe { real::eglCreatePbufferSurface(display as Ptr, config as Ptr, list(attributes)) as usize }

@@ -53,7 +53,7 @@ fn others_run_between_two_frames_of_the_first() {
 }
 
 #[test]
-fn nobody_runs_while_the_first_prepares_a_frame() {
+fn no_app_runs_while_the_first_prepares_a_frame() {
     // The synchronisation point ends a batch: A's first two groups go without its swap.
     check_hpf(
         "A 9 stride 2

@@ -67,7 +67,7 @@ fn figure_5b_following_turns_keep_the_gpu_busy_and_block_longer() {
 }
 
 #[test]
-fn nobody_follows_itself_past_a_more_important_app() {
+fn no_app_follows_itself_past_a_more_important_app() {
     check(
         "HP 9
          MP 5 turns following
@@ -238,7 +238,7 @@ fn over_the_limit_a_reserve_becomes_background() {
 }
 
 #[test]
-fn room_that_becomes_free_is_given_to_whoever_was_turned_away() {
+fn room_that_becomes_free_is_given_to_an_app_that_was_turned_away() {
     check(
         "A 3 posterior 600/1000
          B 2 posterior 500/1000

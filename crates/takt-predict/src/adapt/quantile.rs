@@ -79,7 +79,7 @@ impl Spread {
     ///
     /// That is not far above all that was ever measured: where there are two kinds of values, a bell
     /// curve over both reaches many times as far, and work that is believed to take that long may
-    /// never be let go, so that nobody would find out. Nor is it closer than clocks can tell.
+    /// never be dispatched, so that the mistake would never show. Nor is it closer than clocks can tell.
     pub fn upper(&self) -> f64 {
         let place = self.above.place().min(self.largest + HEADROOM).max(self.centre + LEAST);
         place.clamp(-LOG_MAX, LOG_MAX).exp()

@@ -1,6 +1,6 @@
 //! How many fragments a batch of draws will produce.
 //!
-//! The cost of a draw is mostly its fragments, and nobody knows their number before the GPU has
+//! The cost of a draw is mostly its fragments, and their number is unknown before the GPU has
 //! rasterised. Four estimators guess it, all behind [`FragmentEstimator`]:
 //!
 //! - [`BoundingBox`] projects the box around all vertices: eight vertices, whatever the model.

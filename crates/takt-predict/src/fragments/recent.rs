@@ -1,7 +1,7 @@
 //! Estimates from the last frame that was measured completely (Ma, section 5.5).
 //!
 //! Pictures change little from one frame to the next, and so do their fragments. Where no driver
-//! counts them, whoever predicts reports those that explain the measured time.
+//! counts them, the predictor reports those that explain the measured time.
 
 use super::{Draw, FragmentEstimator, Scene};
 

@@ -23,7 +23,7 @@ pub enum ErrorKind {
     /// A `#error` directive was active.
     #[error("#error {0}")]
     Directive(String),
-    /// A name is used that nobody declared.
+    /// A name is used that was not declared.
     #[error("unknown name `{0}`")]
     UnknownName(String),
     /// Types do not fit.

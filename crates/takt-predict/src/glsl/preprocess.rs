@@ -130,7 +130,7 @@ impl Preprocessor {
 
     fn directive(&mut self, line: u32, rest: &[Token], at_start: bool) -> Result<()> {
         let Some(Token { tok: Tok::Word(name), .. }) = rest.first() else {
-            // A lone `#` is allowed; anything else only where nobody looks.
+            // A lone `#` is allowed; anything else only in parts that are skipped.
             return if rest.is_empty() || !self.active() {
                 Ok(())
             } else {

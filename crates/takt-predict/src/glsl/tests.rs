@@ -358,7 +358,7 @@ fn kept_loops_run_until_the_last_vertex_is_done() {
             while (x < a.y) { x *= 2.0; n++; if (n == 40) return; }
             gl_Position = vec4(x, float(n), 0.0, 1.0);
         }";
-    // Where main returns early, nobody knows what the position is.
+    // Where main returns early, the position is unknown.
     let shader = analyse(source, &options(Stage::Vertex)).unwrap();
     assert_eq!(shader.position.unwrap().slice.err(), Some(NotEvaluable::Unknown));
     let source = source.replace("if (n == 40) return;", "if (n == 4) break;");

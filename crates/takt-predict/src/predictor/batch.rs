@@ -201,7 +201,7 @@ impl Predictor {
     }
 }
 
-/// Where vertices are that nobody asks for.
+/// Where vertices are that no draw needs.
 const NOWHERE: MatrixPosition = MatrixPosition([[0.0; 4]; 4]);
 
 fn scene_key(call: &DrawCall<'_>) -> SceneKey {

@@ -1,4 +1,4 @@
-//! One front door to all of this crate, for whoever sees the commands of an app.
+//! One front door to all of this crate, for a caller that sees the commands of an app.
 //!
 //! A [`Predictor`] belongs to one app. Tell it what the app does, in the order of its calls, and
 //! it says what each command group will cost; tell it what groups did cost, and it learns.

@@ -171,7 +171,7 @@ fn looking_back_is_by_groups() {
 }
 
 #[test]
-fn where_nobody_counts_fragments_the_time_tells_them() {
+fn without_counts_of_fragments_the_time_tells_them() {
     let (program, bytes, state) = (program(STRAIGHT), quad(), state());
     for method in [Method::Ratio, Method::Sequence] {
         let mut predictor = predictor(method, &program);

@@ -26,7 +26,7 @@ pub struct Sharing {
 pub enum Execution {
     /// Processes run at the same time, so there is no slice and no switch: a renderer on the CPU.
     SideBySide,
-    /// Work is executed in the order in which it was submitted, whoever it belongs to.
+    /// Work is executed in the order in which it was submitted, from all processes.
     InOrder {
         /// What a change of processes costs.
         switch_us: f64,

@@ -64,7 +64,7 @@ fn sharing_is_kept_and_may_be_missing() {
         assert_eq!(Profile::parse(&profile.to_text()), Ok(profile));
     }
     assert_eq!(Profile::parse(HEAD).unwrap().sharing, None, "as in files of older versions");
-    assert!(!Profile::default().to_text().contains("sharing"), "what nobody measured is not written");
+    assert!(!Profile::default().to_text().contains("sharing"), "what was not measured is not written");
 }
 
 #[test]

@@ -84,10 +84,10 @@ fn media() -> Vec<Shape> {
 fn phone() -> Vec<Shape> {
     // A receiver: an arc with two ends.
     let bow = Shape::arc([0.42, 0.42], 0.92, (PI * 1.02, PI * 1.48), 0.30);
-    let ear = Shape::line(&[[-0.58, 0.62], [-0.36, 0.40]], 0.42);
+    let earpiece = Shape::line(&[[-0.58, 0.62], [-0.36, 0.40]], 0.42);
     let mouth = Shape::line(&[[0.40, -0.36], [0.62, -0.58]], 0.42);
     let wave = |radius: f32| Shape::arc([0.18, 0.18], radius, (0.15, PI / 2.0 - 0.15), 0.10);
-    vec![bow.and(ear).and(mouth), wave(0.36), wave(0.62)]
+    vec![bow.and(earpiece).and(mouth), wave(0.36), wave(0.62)]
 }
 
 fn climate() -> Vec<Shape> {

@@ -167,7 +167,7 @@ impl Lowerer<'_> {
     }
 
     /// Puts everything back as it was at [`begin`](Self::begin), and says what had changed.
-    /// Variables made since then are not looked at: nobody can name them any more.
+    /// Variables made since then are not looked at: they are out of scope.
     pub(super) fn roll_back(&mut self, (mark, slots): (usize, usize)) -> Changes {
         let mut changes = Changes::new();
         while self.journal.len() > mark {

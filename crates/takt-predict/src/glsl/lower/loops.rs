@@ -157,7 +157,7 @@ impl Lowerer<'_> {
         Ok(if unsure > 0 { Unrolled::Unsure } else { Unrolled::TooLong })
     }
 
-    /// The loop's own counter steps on even where the loop was left: nobody can see it there, and
+    /// The loop's own counter steps on even where the loop was left: it is out of scope there, and
     /// so it remains a constant.
     fn unrolled_step(&mut self, line: u32, step: Option<ExprId>, outer_slots: usize) -> Result<()> {
         let Some(step) = step else {

@@ -129,7 +129,7 @@ impl Parser<'_> {
             match text {
                 _ if IDLE_QUALIFIERS.contains(&text) => {}
                 "const" if found.storage == Storage::None => found.storage = Storage::Const,
-                // `const in` is a parameter that nobody assigns to.
+                // `const in` is a parameter that is never assigned to.
                 "const" => {}
                 "uniform" => found.storage = Storage::Uniform,
                 "attribute" => found.storage = Storage::Attribute,

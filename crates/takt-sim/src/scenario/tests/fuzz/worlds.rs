@@ -299,7 +299,7 @@ pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// Lets some apps share reserves of others and feed later ones.
+/// Lets some apps share reserves of others and produce for later ones.
 fn name_others(apps: &mut [AppSpec], others: &[(Index, Index)]) {
     let count = apps.len();
     for (index, (owner, consumer)) in others.iter().enumerate().take(count) {
