@@ -281,6 +281,9 @@ pub enum Refusal {
     Exited,
     /// The app would wait for itself: its consumers feed each other in a circle.
     FeedsItself,
+    /// What one app has is shared by others at first hand only: the app would share with one that shares itself,
+    /// or others share with it.
+    SourceOfSource,
     /// More frames of the app have ended than may wait, for its groups or to be told; end the frame again
     /// after the next one is done.
     TooManyFrames,
@@ -315,6 +318,9 @@ impl fmt::Display for Refusal {
             Self::UnknownGroup => f.write_str("no such group in flight"),
             Self::Exited => f.write_str("app already submitted its last group"),
             Self::TooManyFrames => f.write_str("more frames have ended than may wait"),
+            Self::SourceOfSource => {
+                f.write_str("it would share with an app that shares itself; share with the one that has it")
+            }
             Self::FeedsItself => f.write_str("its consumers feed each other in a circle"),
         }
     }

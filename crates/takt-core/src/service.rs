@@ -72,7 +72,7 @@ pub enum Reservation {
     None,
     /// A reserve of its own.
     Own(Reserve),
-    /// The reserve of that app, together with it and others.
+    /// The reserve of that app, together with it and others; or its frames (`timeline`).
     Shared(AppId),
     /// The reserve of everything that nobody specified.
     Background,

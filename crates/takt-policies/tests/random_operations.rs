@@ -159,6 +159,21 @@ fn divided(op: Op) -> Op {
     }
 }
 
+/// The same, but two apps have frames that all others share.
+fn shared(op: Op) -> Op {
+    let shared = |app: u32, params: AppParams| {
+        let reservation = if app < 2 { Reservation::None } else { Reservation::Shared(AppId(app % 2)) };
+        let etpf = if app < 2 { params.etpf.max(Span::from_ns(1)) } else { Span::ZERO };
+        AppParams { etpf, service: Service { reservation, ..params.service }, ..params }
+    };
+    match op {
+        Op::Join(app, params, phase) => Op::Join(app, shared(app, params), phase),
+        // Some come to share frames, or cease to.
+        Op::Change(app, params) if params.priority.0 % 2 == 0 => Op::Change(app, shared(app, params)),
+        op => op,
+    }
+}
+
 /// A scheduler and what a driver must remember.
 struct Driver {
     scheduler: Scheduler,
@@ -309,6 +324,40 @@ proptest! {
             prop_assert_eq!(fast.apply(op), slow.apply(op), "after {:?}", op);
         }
         prop_assert_eq!(fast.scheduler.stats(), slow.scheduler.stats());
+    }
+
+    #[test]
+    fn invariants_hold_where_frames_are_shared(
+        ops in proptest::collection::vec(op(any_clock()).prop_map(shared), 1..160),
+        mpcg in 1u32..8,
+        execution in prop_oneof![Just(Gpu::InOrder), Just(Gpu::TURNS), Just(SWITCHES)],
+        replaced in proptest::option::of((0usize..160, proptest::sample::select(takt_policies::NAMES))),
+    ) {
+        let config = Config { gpu: execution, ..config(mpcg, Margins::default()) };
+        let mut driver = Driver::new(config, Box::new(Timeline::new()));
+        // All of them are there from the start, with etpf of 5 ms where they have frames.
+        for app in 0..APPS {
+            let params = AppParams {
+                priority: Priority(7 - app),
+                stride: Stride::ONE,
+                etpf: Span::from_ms(5),
+                clock: Clock::default(),
+                service: Service::default(),
+            };
+            driver.apply(&shared(Op::Join(app, params, 0)));
+        }
+        for (number, op) in ops.iter().enumerate() {
+            match replaced {
+                Some((at, name)) if at == number => {
+                    driver.scheduler.replace_policy(takt_policies::by_name(name).expect("it exists"));
+                }
+                Some((at, _)) if at + 20 == number => {
+                    driver.scheduler.replace_policy(Box::new(Timeline::new()));
+                }
+                _ => {}
+            }
+            driver.apply(op);
+        }
     }
 
     #[test]

@@ -40,9 +40,9 @@ pub trait Policy: Send + core::fmt::Debug {
         let _ = (now, lane, was_idle);
     }
 
-    /// The first waiting group of the lane at `index` is dispatched; says when it is due, if not with the frame
-    /// of its lane.
-    fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Time> {
+    /// The first waiting group of the lane at `index` is dispatched, or, if that has no head, one that is booked on
+    /// another frame; says who pays for it and when it is due, if not with its frame.
+    fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Paid> {
         let _ = (context, lanes, index);
         None
     }
@@ -89,6 +89,11 @@ pub trait Policy: Send + core::fmt::Debug {
         planned
     }
 
+    /// Whether apps share the frames of another one under it ([`crate::service::Reservation::Shared`]).
+    fn shares_frames(&self) -> bool {
+        false
+    }
+
     /// Whether it lets divisible work in apart from all other work ([`Self::choose_divisible`]); if not, no work
     /// is divisible.
     fn divides(&self) -> bool {
@@ -126,6 +131,15 @@ pub struct Context {
     pub newest: Option<AppId>,
     /// Parameters of the scheduler.
     pub config: Config,
+}
+
+/// Which contract a dispatched group runs on.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Paid {
+    /// Whose contract it is.
+    pub by: AppId,
+    /// When it is due.
+    pub due: Time,
 }
 
 /// A group that is over.

@@ -31,23 +31,30 @@ impl Scheduler {
         let (first, length) = (waiting.head.first, self.config.margins.conservative(estimate));
         waiting.head.length = length;
         waiting.head.optimistic = self.config.margins.optimistic(estimate);
-        let conservative = self.charged(index, length, first);
+        let booked = waiting.booked;
+        let owner = self.slots[app.index()].kin.owner.filter(|_| booked);
+        let framed = owner.and_then(|owner| self.slots[owner].lane).unwrap_or(index);
+        let conservative = self.charged(framed, length, first);
         let queue = &mut self.slots[app.index()].queue;
         if let Some(waiting) = queue.find_mut(group) {
             waiting.head.conservative = conservative;
         }
-        let lane = &mut self.lanes[index];
-        lane.head = queue.front().map(|front| front.head);
+        let head = queue.front().map(|front| front.head);
+        self.set_head(index, head);
+        self.settle_heads(index);
+        let lane = &mut self.lanes[framed];
         // Its target may have moved on because it was said to be longer.
         lane.target = lane.due.max(lane.period_at(self.now));
         self.account_again(index);
+        if framed != index {
+            self.account_again(framed);
+        }
     }
 
     /// Sums up the front frame of the lane at `index` anew.
     pub(super) fn account_again(&mut self, index: usize) {
+        let ledger = self.front_ledger(index);
         let lane = &mut self.lanes[index];
-        let per_group = self.config.per_group();
-        let queue = &self.slots[lane.app.index()].queue;
-        lane.front = queue.front_ledger(per_group).after(lane.front.dispatched);
+        lane.front = ledger.after(lane.front.dispatched);
     }
 }

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::event::{Action, Refusal};
 use crate::limits::{DISPLAYS_MAX, LOOKAHEAD_MAX, OWN_PERIODS};
 use crate::refresh::lcm;
+use crate::service::Reservation;
 use crate::time::Span;
 
 impl Scheduler {
@@ -103,7 +104,7 @@ impl Scheduler {
         let slot = &mut self.slots[app.index()];
         let dropped = u32::try_from(slot.queue.len()).unwrap_or(u32::MAX);
         self.stats.dropped += u64::from(dropped);
-        self.waiting -= usize::from(!slot.queue.is_empty());
+        self.waiting -= usize::from(self.lanes[index].head.is_some());
         slot.queue.clear();
         slot.lane = None;
         slot.generation = slot.generation.wrapping_add(1);
@@ -134,6 +135,9 @@ impl Scheduler {
         if self.feeds_itself(app, params) {
             return Err(Refusal::FeedsItself);
         }
+        if self.is_source_of_source(app, params) {
+            return Err(Refusal::SourceOfSource);
+        }
         let periods = others().fold(params.stride.periods(), |acc, lane| lcm(acc, lane.stride.periods()));
         if periods + 2 > LOOKAHEAD_MAX {
             return Err(Refusal::LookaheadTooLong { periods });
@@ -151,6 +155,18 @@ impl Scheduler {
         let chain = core::iter::successors(params.service.feeds, after);
         // Without a circle, no app occurs twice.
         chain.take(self.lanes.len() + 1).any(|consumer| consumer == app)
+    }
+
+    /// Whether a chain would come of what `app` shares: what one app has is shared by others at first hand only.
+    fn is_source_of_source(&self, app: AppId, params: AppParams) -> bool {
+        let Reservation::Shared(owner) = params.service.reservation else {
+            return false;
+        };
+        let shares = |lane: &Lane| match lane.service.reservation {
+            Reservation::Shared(with) => lane.app == owner || with == app,
+            _ => false,
+        };
+        owner == app || self.lanes.iter().filter(|lane| lane.app != app).any(shares)
     }
 
     /// Puts the lanes in order after any change of apps or focus, and tells the policy.
@@ -183,6 +199,7 @@ impl Scheduler {
                 self.stats.untold += u64::from(!self.actions.report(ranked));
             }
         }
+        self.find_sources();
         self.protect();
         self.policy.apps_changed(self.now, &self.lanes);
     }

@@ -23,6 +23,8 @@ struct FrameEnd {
     since: Time,
     /// When the frame is due; set when it is closed.
     due: Time,
+    /// A group that it is behind waits.
+    open: bool,
 }
 
 /// The ends of one app's frames that wait, in order.
@@ -54,6 +56,58 @@ impl FrameEnds {
         self.round = round;
     }
 
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// How many frames of those are not closed.
+    pub(super) fn open(&self) -> usize {
+        self.waiting.iter().filter(|end| end.open).count()
+    }
+
+    /// Order of the group that the end at that place is behind, if its frame is not closed.
+    pub(super) fn open_at(&self, place: usize) -> Option<u64> {
+        self.waiting.get(place).filter(|end| end.open).map(|end| end.behind)
+    }
+
+    /// The same of the first one that is not closed.
+    pub(super) fn first_open(&self) -> Option<u64> {
+        self.waiting.iter().find(|end| end.open).map(|end| end.behind)
+    }
+
+    /// The same of the last one.
+    pub(super) fn last_open(&self) -> Option<u64> {
+        self.waiting.back().filter(|end| end.open).map(|end| end.behind)
+    }
+
+    /// The end at that place is behind the group of that order now.
+    pub(super) fn put_behind(&mut self, place: usize, order: u64) {
+        if let Some(end) = self.waiting.get_mut(place) {
+            end.behind = order;
+        }
+    }
+
+    /// The frame of the end at that place is closed now; the next one began at `next`, if it has.
+    pub(super) fn close_at(
+        &mut self,
+        place: usize,
+        frames: &mut Frames,
+        lane: &mut Lane,
+        (now, next): (Time, Option<Time>),
+    ) {
+        if let Some(end) = self.waiting.get_mut(place) {
+            (end.due, end.open) = (lane.due_of(lane.target), false);
+            frames.closed(lane, now, next);
+        }
+    }
+
+    /// The group of that order waits again, and so do the ends behind it.
+    pub(super) fn reopen(&mut self, order: u64) {
+        let behind = self.waiting.iter_mut().filter(|end| end.behind == order);
+        behind.for_each(|end| end.open = true);
+    }
+
     /// How many frames ended behind the group of that order and before the next one.
     pub(super) fn behind(&self, order: u64) -> u32 {
         let behind = self.waiting.iter().filter(|end| end.behind == order).count();
@@ -66,8 +120,14 @@ impl FrameEnds {
     }
 
     /// The group of that order was dispatched: frames that ended behind it are closed.
-    pub(super) fn close(&mut self, order: u64, frames: &mut Frames, lane: &mut Lane, now: Time) {
-        let last = lane.head.map(|next| next.submitted);
+    /// What waits behind came at `last`, if there is anything.
+    pub(super) fn close(
+        &mut self,
+        order: u64,
+        frames: &mut Frames,
+        lane: &mut Lane,
+        (now, last): (Time, Option<Time>),
+    ) {
         for index in 0..self.waiting.len() {
             if self.waiting[index].behind != order {
                 continue;
@@ -75,8 +135,7 @@ impl FrameEnds {
             // A frame without any group begins when it ends.
             let next = self.waiting.get(index + 1).filter(|end| end.behind == order);
             let next = next.map(|end| end.since).or(last);
-            self.waiting[index].due = lane.due_of(lane.target);
-            frames.closed(lane, now, next);
+            self.close_at(index, frames, lane, (now, next));
         }
     }
 
@@ -106,17 +165,18 @@ impl Scheduler {
         let behind = slot.last;
         slot.jobs.close();
         slot.open = false;
-        slot.ends.waiting.push_back(FrameEnd { behind, since: self.now, due: Time::NEVER });
-        if let Some(last) = slot.queue.back_mut() {
+        slot.ends.waiting.push_back(FrameEnd { behind, since: self.now, due: Time::NEVER, open: true });
+        if let Some(last) = slot.queue.back_mut().filter(|last| last.head.order == behind) {
             lane.batches += u32::from(!last.ends_batch());
             last.ends_frame = true;
+        }
+        // What waits last may be a group of a source.
+        if slot.queue.back_mut().is_some() || lane.head.is_some() {
             self.account_again(index);
             return;
         }
         lane.front = slot.queue.front_ledger(self.config.per_group());
-        let end = slot.ends.waiting.len() - 1;
-        slot.ends.waiting[end].due = lane.due_of(lane.target);
-        slot.frames.closed(lane, self.now, None);
+        slot.ends.close_at(slot.ends.len() - 1, &mut slot.frames, lane, (self.now, None));
         if self.tell_done(index, Some(self.now)) {
             self.slots[app.index()].ends.count_at_once(self.round);
         }
@@ -132,7 +192,7 @@ impl Scheduler {
         while let Some(end) = self.slots[app.index()].ends.waiting.front().copied() {
             let slot = &mut self.slots[app.index()];
             let waits = slot.queue.front().is_some_and(|first| first.head.order <= end.behind);
-            if waits || self.in_flight.has_until(app, slot.generation, end.behind) {
+            if waits || end.open || self.in_flight.has_until(app, slot.generation, end.behind) {
                 break;
             }
             slot.ends.waiting.pop_front();

@@ -59,7 +59,7 @@ impl Scheduler {
         let waiting = self.slots.iter().enumerate().filter(|slot| first(slot).is_some());
         let (index, _) = waiting.min_by_key(first)?;
         let queue = &mut self.slots[index].queue;
-        let Waiting { group, head, ends_frame } = queue.pop()?;
+        let Waiting { group, head, ends_frame, .. } = queue.pop()?;
         let (app, last) = (AppId(u32::try_from(index).unwrap_or(u32::MAX)), queue.is_empty());
         self.stats.dispatched += 1;
         match head.kind {
@@ -146,7 +146,7 @@ impl Scheduler {
             preempted: false,
         };
         slot.exiting = kind == GroupKind::Exit;
-        slot.queue.push(Waiting { group, head, ends_frame: false });
+        slot.queue.push(Waiting { group, head, ends_frame: false, booked: false });
         self.submissions += 1;
     }
 }

@@ -9,7 +9,7 @@ use crate::app::{AppId, GroupId, GroupKind};
 use crate::event::{Action, Hold, LostBy, Refusal};
 use crate::invariant::Invariant;
 use crate::limits::IN_FLIGHT_MAX;
-use crate::policy::{Context, Ended};
+use crate::policy::{Context, Ended, Paid};
 use crate::time::{Cost, Estimate, Span, Time};
 
 impl Scheduler {
@@ -24,43 +24,65 @@ impl Scheduler {
         if slot.queue.is_full() {
             return self.refuse(app, Some(group), Refusal::QueueFull);
         }
-        let margins = &self.config.margins;
-        let length = margins.conservative(estimate);
-        let first = !core::mem::replace(&mut slot.open, !kind.ends_frame());
+        let length = self.config.margins.conservative(estimate);
+        let booked_on = self.books(index, kind, length);
+        let slot = &mut self.slots[app.index()];
+        let begins = !core::mem::replace(&mut slot.open, !kind.ends_frame());
+        let first = match booked_on.map(|owner| self.lanes[owner].app.index()) {
+            Some(owner) => !core::mem::replace(&mut self.slots[owner].open, true),
+            None => begins,
+        };
         let head = Head {
             length,
             first,
-            conservative: self.charged(index, length, first),
-            optimistic: margins.optimistic(estimate),
+            conservative: self.charged(booked_on.unwrap_or(index), length, first),
+            optimistic: self.config.margins.optimistic(estimate),
             order: self.submissions,
             submitted: self.now,
             kind,
             preempted: false,
         };
-        let waiting = Waiting { group, head, ends_frame: kind.ends_frame() };
-        let slot = &mut self.slots[app.index()];
-        slot.last = self.submissions;
         self.submissions += 1;
-        slot.exiting = kind == GroupKind::Exit;
+        let booked = booked_on.is_some();
+        self.enqueue(index, Waiting { group, head, ends_frame: kind.ends_frame(), booked }, begins);
+        if let Some(owner) = booked_on {
+            self.book(owner, &head);
+        }
+        self.settle_heads(index);
+        let lane = &self.lanes[index];
+        let was_idle = self.slots[app.index()].queue.len() == 1 && lane.in_flight == 0;
+        self.policy.submitted(self.now, lane, was_idle);
+    }
+
+    /// A group of the lane at `index` comes, with which a frame of its app `begins` or not.
+    fn enqueue(&mut self, index: usize, waiting: Waiting, begins: bool) {
+        let Waiting { head, booked, .. } = waiting;
+        let slot = &mut self.slots[self.lanes[index].app.index()];
+        slot.last = head.order;
+        slot.exiting = head.kind == GroupKind::Exit;
         slot.queue.push(waiting);
-        self.begin(index);
-        let slot = &mut self.slots[app.index()];
-        if waiting.ends_frame {
-            slot.jobs.close();
+        // While its groups are part of other frames, it has no account that would show that a frame is open.
+        if !booked || begins && slot.queue.len() == 1 {
+            self.begin(index);
+        } else {
+            slot.jobs.begin(self.now);
         }
         let lane = &mut self.lanes[index];
+        if waiting.ends_frame {
+            self.slots[lane.app.index()].jobs.close();
+        }
         lane.came(&waiting);
         if lane.head.is_none() {
+            self.untold = true;
             lane.head = Some(head);
             self.waiting += 1;
-            self.untold = true;
         }
         if !lane.front.complete {
-            lane.front.enqueued += head.conservative + self.config.per_group();
-            lane.front.complete = kind.ends_frame();
+            if !booked {
+                lane.front.enqueued += head.conservative + self.config.per_group();
+            }
+            lane.front.complete = head.kind.ends_frame();
         }
-        let was_idle = slot.queue.len() == 1 && lane.in_flight == 0;
-        self.policy.submitted(self.now, lane, was_idle);
     }
 
     /// The app of the lane at `index` does something for its open frame, which may begin with it.
@@ -175,22 +197,26 @@ impl Scheduler {
     /// The first waiting group of a lane goes to the GPU.
     fn dispatch(&mut self, index: usize, context: &Context) {
         let lane = &self.lanes[index];
-        let app = lane.app;
+        let from = self.lane_of_head(index);
+        let app = self.lanes[from].app;
         let Some(front) = self.slots[app.index()].queue.front() else {
             return self.break_off(Invariant::Head, Some(app));
         };
         let (length, runs) = self.stretched(lane, &front.head);
         self.actions.push(Action::Dispatch {
-            app: lane.app,
+            app,
             group: front.group,
             target: lane.target,
             start: context.ready_c,
             reserved: length,
         });
-        let due = self.policy.dispatched(context, &self.lanes, index);
-        if let Some(mut flying) = self.take_front(index) {
+        let paid = self.policy.dispatched(context, &self.lanes, from);
+        if let Some(mut flying) = self.take_front(from) {
             flying.conservative.runs = runs;
-            flying.due = due.unwrap_or(flying.due);
+            if let Some(Paid { by, due }) = paid {
+                flying.contract = (by != app).then(|| (by, self.slots[by.index()].generation));
+                flying.due = due;
+            }
             if self.lanes[index].divisible {
                 self.in_flight.push_divisible(flying);
             } else {
@@ -198,20 +224,28 @@ impl Scheduler {
                 self.takes_turn(&flying);
                 self.in_flight.push(flying);
             }
-            let lane = &mut self.lanes[index];
             if self.config.gpu.is_time_shared() {
-                lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.now);
+                let itself = (flying.app, flying.generation);
+                [Some(itself), flying.contract].into_iter().flatten().for_each(|app| self.look_at_end(app));
             }
             self.stats.dispatched += 1;
         }
         self.guard_places(app);
     }
 
+    /// Looks anew for what is due first on the GPU for that app.
+    pub(super) fn look_at_end(&mut self, (app, generation): (AppId, u32)) {
+        let slot = &self.slots[app.index()];
+        if let Some(index) = slot.lane.filter(|_| slot.generation == generation) {
+            self.lanes[index].on_gpu_due = self.in_flight.due(app, generation, self.now);
+        }
+    }
+
     /// How long the group may be that is about to be dispatched, without and with switches: what was asked for,
     /// or more of it where no other app needs that time.
     fn stretched(&self, lane: &Lane, head: &Head) -> (Span, Span) {
         let stretch = self.config.tuning.stretch;
-        if lane.protected && self.excludes() {
+        if lane.protected && (self.excludes() || self.per_source(lane) > Span::ZERO) {
             return (head.length, head.length + lane.turn.enters + self.config.delay(head.length));
         }
         if lane.has_budget() || lane.protected || head.kind != GroupKind::Draw || head.conservative >= stretch
@@ -226,55 +260,60 @@ impl Scheduler {
 
     /// The first waiting group of a lane leaves its queue for the GPU.
     fn take_front(&mut self, index: usize) -> Option<Flying> {
+        let booked_on = self.booked_on(index);
         let lane = &mut self.lanes[index];
         let slot = &mut self.slots[lane.app.index()];
         let waiting = slot.queue.pop()?;
-        let Waiting { group, head, ends_frame } = waiting;
-        let margins = &self.config.margins;
-        lane.head = slot.queue.front().map(|waiting| waiting.head);
+        let Waiting { group, head, .. } = waiting;
+        let (app, generation) = (lane.app, slot.generation);
         lane.went(&waiting);
         lane.hold = None;
         lane.in_flight += 1;
-        self.waiting -= usize::from(lane.head.is_none());
+        let next = slot.queue.front().map(|waiting| waiting.head);
+        self.set_head(index, next);
+        self.settle_heads(index);
+        let margins = &self.config.margins;
+        let framed = &self.lanes[booked_on.unwrap_or(index)];
+        let owner = booked_on.map(|_| (framed.app, self.slots[framed.app.index()].generation));
         let flying = Flying {
             group,
-            app: lane.app,
-            generation: slot.generation,
-            alone: lane.protected,
+            app,
+            generation,
+            contract: owner,
+            booked: waiting.booked,
+            alone: framed.protected,
             head,
             dispatched: self.now,
             conservative: Bound { arrives: self.now + margins.dispatch_upper, runs: head.conservative },
             optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
             late_from: Time::NEVER,
-            due: lane.due_of(lane.target),
+            due: framed.due_of(framed.target),
         };
-        if ends_frame {
-            self.close_front(index, &head);
-        } else {
-            lane.front.dispatched += head.conservative + self.config.per_group();
-        }
+        self.account_front(index, booked_on, &waiting);
         Some(flying)
     }
 
     /// The last group of the front frame of a lane has left its queue.
-    fn close_front(&mut self, index: usize, last: &Head) {
+    pub(super) fn close_front(&mut self, index: usize, last: &Head) {
         let lane = &mut self.lanes[index];
         let slot = &mut self.slots[lane.app.index()];
         let per_group = self.config.per_group();
         let beyond = lane.front.dispatched + last.conservative + per_group > lane.etpf
             || last.conservative > self.config.tuning.group_max
             || !lane.is_protected_now();
-        lane.front = slot.queue.front_ledger(per_group);
+        // What waits of a source is behind what it has on other frames.
+        let waiting = lane.head.or_else(|| slot.queue.front().map(|front| front.head));
+        let next = waiting.map(|waiting| waiting.submitted);
         if last.kind.ends_frame() {
-            let next = slot.ends.first_behind(last.order);
-            let next = next.or_else(|| lane.head.map(|next| next.submitted));
-            slot.frames.closed(lane, self.now, next);
+            slot.frames.closed(lane, self.now, slot.ends.first_behind(last.order).or(next));
         }
-        slot.ends.close(last.order, &mut slot.frames, lane, self.now);
+        slot.ends.close(last.order, &mut slot.frames, lane, (self.now, next));
+        self.lanes[index].front = self.front_ledger(index);
+        let lane = &mut self.lanes[index];
         if beyond && lane.is_behind(self.now) {
             lane.returning = Some(lane.target);
         }
-        if slot.queue.is_empty() && last.kind != GroupKind::Exit {
+        if self.slots[lane.app.index()].queue.is_empty() && last.kind != GroupKind::Exit {
             self.release(index);
         }
     }
@@ -313,11 +352,10 @@ impl Scheduler {
             ..before
         };
         let closed = u32::from(head.kind.ends_frame()) + slot.ends.behind(head.order);
-        let waiting = Waiting { group: flying.group, head, ends_frame: closed > 0 };
+        slot.ends.reopen(head.order);
+        let waiting = Waiting { group: flying.group, head, ends_frame: closed > 0, booked: false };
         slot.queue.push_front(waiting);
         lane.came(&waiting);
-        self.waiting += usize::from(lane.head.is_none());
-        lane.head = Some(head);
         lane.in_flight -= 1;
         let mut dispatched = Span::ZERO;
         if closed > 0 {
@@ -326,7 +364,9 @@ impl Scheduler {
         } else {
             dispatched = left(lane.front.dispatched, before.conservative + per_group);
         }
-        lane.front = slot.queue.front_ledger(per_group).after(dispatched);
+        self.set_head(index, Some(head));
+        self.settle_heads(index);
+        self.lanes[index].front = self.front_ledger(index).after(dispatched);
         self.stats.preempted += 1;
         self.actions.push(Action::Preempt { app: flying.app, group: flying.group });
         self.guard_lane(flying.app);
@@ -334,6 +374,7 @@ impl Scheduler {
 
     /// Reports each reason for holding a group that differs from the one reported before.
     fn tell_holds(&mut self) {
+        self.tell_sources();
         for lane in &mut self.lanes {
             if lane.hold.is_none() && lane.head.is_some() {
                 // No decision has looked at this group: there was no free slot to decide about.
@@ -341,7 +382,7 @@ impl Scheduler {
             }
             if lane.hold != lane.hold_told {
                 lane.hold_told = lane.hold;
-                if let (Some(reason), Some(_)) = (lane.hold, lane.head) {
+                if let Some(reason) = lane.hold.filter(|_| lane.waiting > 0) {
                     self.actions.push(Action::Hold { app: lane.app, reason });
                 }
             }
@@ -424,15 +465,16 @@ impl Scheduler {
     /// A dispatched group is over, one way or the other; `finished` if it is known when. So many
     /// `frames` ended inside of it.
     fn ended(&mut self, flying: Flying, finished: Option<Time>, occupied: Span, frames: u32) {
-        let slot = &mut self.slots[flying.app.index()];
+        self.look_at_contract(&flying, finished);
+        let slot = &self.slots[flying.app.index()];
         let (Some(index), true) = (slot.lane, slot.generation == flying.generation) else {
             return;
         };
+        if self.lanes[index].on_gpu_due.is_some() {
+            self.look_at_end((flying.app, flying.generation));
+        }
         let lane = &mut self.lanes[index];
         lane.in_flight -= 1;
-        if lane.on_gpu_due.is_some() {
-            lane.on_gpu_due = self.in_flight.due(flying.app, flying.generation, self.now);
-        }
         let kind = flying.head.kind;
         // Where contexts take turns, switches are no part of what a group is measured to take.
         let believed = match self.config.gpu.is_time_shared() {
@@ -443,7 +485,7 @@ impl Scheduler {
         self.policy.ended(self.now, &ended, lane);
         if frames > 0 {
             // What is waiting belongs to a frame of its own.
-            lane.front = slot.queue.front_ledger(self.config.per_group());
+            self.lanes[index].front = self.front_ledger(index);
             self.begins_with_front(index);
         }
         self.finish_within(index, ended.finished, frames);

@@ -30,6 +30,10 @@ pub(super) struct Flying {
     pub(super) app: AppId,
     /// Tells an app from an earlier one in the same slot.
     pub(super) generation: u32,
+    /// The app whose contract it runs on, if that is another one, and what tells it from an earlier one.
+    pub(super) contract: Option<(AppId, u32)>,
+    /// It is part of a frame of that app.
+    pub(super) booked: bool,
     /// It was dispatched as one of a protected app, and pays for no other one beside it.
     pub(super) alone: bool,
     pub(super) head: Head,
@@ -40,6 +44,13 @@ pub(super) struct Flying {
     pub(super) late_from: Time,
     /// The deadline that it should meet.
     pub(super) due: Time,
+}
+
+impl Flying {
+    /// Whether it is one of that app, or runs on its contract.
+    fn belongs_to(&self, app: AppId, generation: u32) -> bool {
+        self.app == app && self.generation == generation || self.contract == Some((app, generation))
+    }
 }
 
 /// When a group reaches the GPU and how long it runs, by one kind of prediction.
@@ -177,23 +188,27 @@ impl InFlight {
         self.groups.iter_mut().for_each(|flying| flying.alone = false);
     }
 
-    /// Whether a group of that app is in flight that came no later than the one of that
+    /// Whether a group of that app, or of its frames, is in flight that came no later than the one of that
     /// [order](Head::order).
     pub(super) fn has_until(&self, app: AppId, generation: u32, order: u64) -> bool {
-        let of_app = |flying: &&Flying| flying.app == app && flying.generation == generation;
+        let of_app = |flying: &&Flying| {
+            flying.app == app && flying.generation == generation
+                || flying.booked && flying.belongs_to(app, generation)
+        };
         self.all().filter(of_app).any(|flying| flying.head.order <= order)
     }
 
-    /// The first deadline after `now` that a group of that app should meet.
+    /// The first deadline after `now` that a group should meet which is that app's or runs on its contract.
     pub(super) fn due(&self, app: AppId, generation: u32, now: Time) -> Option<Time> {
-        let of_app = |flying: &&Flying| flying.app == app && flying.generation == generation;
+        let of_app = |flying: &&Flying| flying.belongs_to(app, generation);
         self.groups.iter().filter(of_app).map(|flying| flying.due).filter(|due| *due > now).min()
     }
 
     /// Deadlines are at other times from now on.
     pub(super) fn rebase(&mut self, moved: impl Fn(AppId, Time) -> Time) {
         for flying in self.groups.iter_mut().chain(&mut self.divisible) {
-            flying.due = moved(flying.app, flying.due);
+            let app = flying.contract.map_or(flying.app, |(app, _)| app);
+            flying.due = moved(app, flying.due);
         }
     }
 

@@ -6,9 +6,9 @@
 //!   never panic: the first thing that does not hold is kept, told, and everything runs
 //!   [free](super::free) from then on.
 
-use super::Scheduler;
-use super::lane::Lane;
+use super::lane::{Lane, Ledger};
 use super::queue::Waiting;
+use super::{Scheduler, Slot};
 
 use crate::app::AppId;
 use crate::event::Event;
@@ -162,7 +162,7 @@ impl Scheduler {
         let Some(lane) = self.lanes.get(index).filter(|lane| lane.app == app) else {
             return Some(Invariant::Slot);
         };
-        if !is_first(lane, slot.queue.front()) {
+        if !self.shows_first(lane, slot) {
             Some(Invariant::Head)
         } else if lane.waiting as usize != slot.queue.len() || lane.batches > lane.waiting {
             Some(Invariant::Queue)
@@ -177,11 +177,20 @@ impl Scheduler {
         }
     }
 
+    /// Whether the head of a lane is the group that should be.
+    #[inline]
+    fn shows_first(&self, lane: &Lane, slot: &Slot) -> bool {
+        if slot.kin.is_any() {
+            return lane.head == self.head_of(lane.app.index());
+        }
+        is_first(lane, slot.queue.front())
+    }
+
     /// Of what needs a look at all groups of a lane.
     fn deep_fault_of(&self, lane: &Lane) -> Option<Invariant> {
         let slot = &self.slots[lane.app.index()];
         let ends_batch = |waiting: &&Waiting| waiting.ends_batch();
-        if lane.head != slot.queue.front().map(|front| front.head) {
+        if lane.head != self.head_of(lane.app.index()) {
             return Some(Invariant::Head);
         }
         if lane.batches as usize != slot.queue.iter().filter(ends_batch).count() {
@@ -196,7 +205,8 @@ impl Scheduler {
         if told.is_some() && told != due {
             return Some(Invariant::OnGpu);
         }
-        let ledger = slot.queue.front_ledger(self.config.per_group()).after(lane.front.dispatched);
+        let ledger = slot.lane.map_or_else(Ledger::default, |index| self.front_ledger(index));
+        let ledger = ledger.after(lane.front.dispatched);
         // Sums without an end cannot be taken apart again.
         let differs = ledger.enqueued < Span::FOREVER && lane.front != ledger;
         differs.then_some(Invariant::Ledger)

@@ -146,11 +146,8 @@ impl Slot {
 
     /// Frames that have come to their end and are not done.
     fn frames_ended(&self) -> usize {
-        let ended_with = |waiting: &Waiting| {
-            let head = &waiting.head;
-            usize::from(head.kind.ends_frame()) + self.ends.behind(head.order) as usize
-        };
-        self.frames.closing() + self.queue.iter().map(ended_with).sum::<usize>()
+        let ends_frame = |waiting: &&Waiting| waiting.head.kind.ends_frame();
+        self.frames.closing() + self.queue.iter().filter(ends_frame).count() + self.ends.open()
     }
 
     /// The deadlines that passed unmet since the last call: those before period `open`, or of jobs that were due

@@ -13,6 +13,7 @@ mod jobs;
 mod lane;
 mod protect;
 mod queue;
+mod sources;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -28,6 +29,7 @@ use frames::Frames;
 use in_flight::InFlight;
 use jobs::Jobs;
 use queue::Queue;
+use sources::Kin;
 use turns::Turns;
 
 use crate::analysis::contracts::{Claim, Workspace};
@@ -79,6 +81,8 @@ pub struct Scheduler {
     surplus: usize,
     /// Lanes with a waiting group.
     waiting: usize,
+    /// Some apps share frames.
+    kindred: bool,
     submissions: u64,
     /// Times that decisions were due.
     round: u64,
@@ -136,6 +140,8 @@ struct Slot {
     /// The app has submitted a group of a frame that has not ended.
     open: bool,
     exiting: bool,
+    /// Whose frames it shares.
+    kin: Kin,
 }
 
 impl Scheduler {
@@ -155,6 +161,7 @@ impl Scheduler {
             jobs: Jobs::new(),
             open: false,
             exiting: false,
+            kin: Kin::default(),
         };
         let mut scheduler = Self {
             config,
@@ -172,6 +179,7 @@ impl Scheduler {
             workspace: Workspace::for_claims(config.apps_max as usize),
             surplus: 0,
             waiting: 0,
+            kindred: false,
             submissions: 0,
             round: 0,
             undecided: false,
@@ -253,8 +261,9 @@ impl Scheduler {
     pub fn replace_policy(&mut self, policy: Box<dyn Policy>) -> Box<dyn Policy> {
         let before = core::mem::replace(&mut self.policy, policy);
         self.introduce_policy();
-        // It may know nothing of divisible work.
+        // It may know nothing of divisible work, nor of sources.
         self.divide();
+        self.find_sources();
         (0..self.lanes.len()).for_each(|index| self.charge_again(index));
         self.surplus = self.places();
         self.undecided = true;

@@ -15,6 +15,8 @@ pub(super) struct Waiting {
     pub(super) head: Head,
     /// It is the last group of its frame, as its kind says or because the frame ended behind it.
     pub(super) ends_frame: bool,
+    /// It is part of a frame of the app that its app is a source of.
+    pub(super) booked: bool,
 }
 
 impl Waiting {
@@ -37,6 +39,7 @@ const VACANT: Waiting = Waiting {
         preempted: false,
     },
     ends_frame: false,
+    booked: false,
 };
 
 /// Room for all that may be submitted and for all that may come back from the GPU.
@@ -114,16 +117,23 @@ impl Queue {
         self.len = 0;
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Waiting> {
         (0..self.len).map(|offset| &self.ring[(self.first + offset) % PLACES])
     }
 
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Waiting> {
+        let (behind, front) = self.ring.split_at_mut(self.first);
+        front.iter_mut().chain(behind).take(self.len)
+    }
+
     /// The account of the first frame in the queue if none of it was dispatched yet. Each frame
-    /// is accounted from its own groups, so that two frames never mix.
+    /// is accounted from its own groups, so that two frames never mix. What is booked is in another account.
     pub(super) fn front_ledger(&self, per_group: Span) -> Ledger {
         let mut ledger = Ledger::default();
         for waiting in self.iter() {
-            ledger.enqueued += waiting.head.conservative + per_group;
+            if !waiting.booked {
+                ledger.enqueued += waiting.head.conservative + per_group;
+            }
             if waiting.ends_frame {
                 ledger.complete = true;
                 break;

@@ -59,6 +59,7 @@ mod hpf;
 mod invariants;
 mod jobs;
 mod rig;
+mod sources;
 mod turns;
 
 use expect_test::{Expect, expect};

@@ -6,10 +6,9 @@
 
 use super::Scheduler;
 use super::in_flight::Flying;
-use super::lane::{Lane, Turn};
+use super::lane::Turn;
 
 use crate::app::AppId;
-use crate::gpu::Charge;
 use crate::time::Span;
 
 /// Which protected app had the GPU last.
@@ -43,20 +42,11 @@ impl Scheduler {
         self.config.gpu.excludes() && self.policy.keeps_apart()
     }
 
-    /// Which switches a group of that lane pays for.
-    fn charge(&self, lane: &Lane, first: bool) -> Charge {
-        if !lane.protected || !self.policy.keeps_apart() {
-            Charge::Beside
-        } else if first || !lane.has_budget() {
-            Charge::Enters
-        } else {
-            Charge::Stays
-        }
-    }
-
-    /// How long a group of that length keeps the GPU, if it is the first one of its frame or not.
+    /// How long a group of that length keeps the GPU, if it is the first one of a frame of the lane at `index` or
+    /// not.
     pub(super) fn charged(&self, index: usize, length: Span, first: bool) -> Span {
-        length + self.config.added(length, self.charge(&self.lanes[index], first))
+        let lane = &self.lanes[index];
+        length + self.config.added(length, self.charge(lane, first)) + self.per_source(lane)
     }
 
     /// What waits in the lane at `index` belongs to a frame of its own.
@@ -66,30 +56,54 @@ impl Scheduler {
         match slot.queue.get_mut(0) {
             Some(front) => {
                 front.head.first = true;
-                lane.head = Some(front.head);
+                let head = Some(front.head);
+                self.set_head(index, head);
+                self.settle_heads(index);
             }
             None => slot.open = false,
         }
         self.charge_again(index);
     }
 
-    /// Charges all waiting groups of the lane at `index` anew.
+    /// Charges all waiting groups of the lane at `index` anew, and those that its sources have in its frames.
     pub(super) fn charge_again(&mut self, index: usize) {
-        if !self.config.gpu.excludes() {
+        let slot = self.lanes[index].app.index();
+        let kin = self.slots[slot].kin;
+        let pays = self.config.gpu.excludes() || self.config.gpu.is_time_shared() && kin.is_any();
+        if !pays {
             return;
         }
-        let slot = self.lanes[index].app.index();
+        self.recharge(slot);
+        let mut next = kin.first;
+        while let Some(source) = next {
+            self.recharge(source);
+            next = self.slots[source].kin.next;
+        }
+        let head = self.head_of(slot);
+        self.set_head(index, head);
+        self.settle_heads(index);
+        self.account_again(index);
+        if let Some(owner) = kin.owner.and_then(|owner| self.slots[owner].lane) {
+            self.account_again(owner);
+        }
+    }
+
+    /// Charges all waiting groups in that slot anew.
+    fn recharge(&mut self, slot: usize) {
+        let own = self.slots[slot].lane;
+        let owner = self.slots[slot].kin.owner.and_then(|owner| self.slots[owner].lane);
         for position in 0..self.slots[slot].queue.len() {
-            let Some(head) = self.slots[slot].queue.get_mut(position).map(|waiting| waiting.head) else {
+            let Some(waiting) = self.slots[slot].queue.get_mut(position).copied() else {
                 return;
             };
-            let conservative = self.charged(index, head.length, head.first);
+            let Some(framed) = (if waiting.booked { owner } else { own }) else {
+                return;
+            };
+            let conservative = self.charged(framed, waiting.head.length, waiting.head.first);
             if let Some(waiting) = self.slots[slot].queue.get_mut(position) {
                 waiting.head.conservative = conservative;
             }
         }
-        self.lanes[index].head = self.slots[slot].queue.front().map(|front| front.head);
-        self.account_again(index);
     }
 
     /// Tells the policy how the next group of each app gets to the GPU.
@@ -102,7 +116,7 @@ impl Scheduler {
         }
         let occupied = self.occupied();
         for index in 0..self.lanes.len() {
-            self.lanes[index].turn = self.turn_of(&self.lanes[index], occupied);
+            self.lanes[index].turn = self.turn_of(index, occupied);
         }
     }
 
@@ -119,17 +133,26 @@ impl Scheduler {
         occupied
     }
 
-    fn turn_of(&self, lane: &Lane, occupied: Occupied) -> Turn {
+    fn turn_of(&self, index: usize, occupied: Occupied) -> Turn {
+        let lane = &self.lanes[index];
         if !lane.protected {
             return Turn::default();
         }
+        // Each source has a context of its own.
+        let app = self.lanes[self.lane_of_head(index)].app;
+        let several = self.slots[lane.app.index()].kin.has_sources();
         let (switch, gap) = (self.config.gpu.switch(), self.config.margins.turnaround());
-        let waits_for = occupied.protected.filter(|app| *app != lane.app || occupied.several);
-        let holds = self.turns.holder == Some(lane.app);
+        let waits_for = occupied.protected.filter(|other| *other != app || occupied.several);
+        let holds = self.turns.holder == Some(app);
         let disturbs = if holds { Span::ZERO } else { switch + gap };
         let begun = lane.has_budget() && lane.front.dispatched > Span::ZERO;
         let turn = Turn { waits_for, disturbs, ..Turn::default() };
         match lane.head {
+            // Each group has paid for its own way.
+            _ if several => {
+                let owed = if begun { Span::ZERO } else { self.config.per_frame() };
+                Turn { enters: switch, owed, ..turn }
+            }
             _ if begun && !holds => Turn { enters: switch, checked: switch, owed: switch + gap, ..turn },
             // What disturbed it has paid for the way back, but is forgotten.
             _ if begun && self.turns.disturbed && !occupied.foreign => {

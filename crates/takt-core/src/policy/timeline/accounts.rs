@@ -7,7 +7,7 @@ use super::board::ns;
 use crate::config::Config;
 use crate::policy::bandwidth::Server;
 use crate::policy::servers::{Claim, Deadlines, Servers};
-use crate::policy::{Context, Ended};
+use crate::policy::{Context, Ended, Paid};
 use crate::scheduler::{Head, Lane};
 use crate::time::{Span, Time};
 
@@ -104,9 +104,15 @@ impl Accounts {
     }
 
     /// The first waiting group of the lane at `index` is dispatched; says when it is due, if a server says so.
-    pub(super) fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Time> {
+    pub(super) fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Paid> {
         let lane = &lanes[index];
-        let head = lane.head.filter(|_| self.servers.any() && !lane.has_budget())?;
+        let Some(head) = lane.head.filter(|_| self.servers.any() && !lane.has_budget()) else {
+            // No server pays.
+            let payer = &mut self.payers[lane.app.index()];
+            payer.several = lane.in_flight > 0 && (payer.several || payer.slot.is_some());
+            payer.slot = None;
+            return None;
+        };
         let (need, now) = (charge(&head, &context.config), context.now);
         self.per_arrival = context.config.per_arrival();
         let claim = self.servers.claim(now, lanes, index, need);
@@ -115,13 +121,14 @@ impl Accounts {
         let alone = lane.in_flight == 0;
         *payer = Payer { slot, several: !alone && (payer.several || payer.slot != slot) };
         let Claim::Deadline { at, payer, since, .. } = claim else { return None };
+        let contract = self.servers.lane(payer).unwrap_or(index);
         let server = self.servers.get_mut(payer)?;
         *server = server.promising(need, since, now).after(need);
         if !is_promised(server, &head, &context.config) {
             // It waited for slack, however long that took; what waits behind it counts as if it came now.
             *server = server.postponed(now);
         }
-        Some(at)
+        Some(Paid { by: lanes[contract].app, due: at })
     }
 
     /// A group of the app of `lane` ended: what it left over is used for others.

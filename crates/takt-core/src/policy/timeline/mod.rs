@@ -11,6 +11,7 @@
 //!   room for the next promise of its app. A promise that cannot be kept beside those of more important apps
 //!   binds none of their groups: an app used more than it was promised, and importance decides who suffers.
 //! * **Servers.** A group goes by the deadline of the budget that covers it ([`accounts`]).
+//! * **Sources.** Frames that several apps share come in one lane, as if one app had submitted everything (ADR 0045).
 //! * **The GPU.** The policy does not know how it executes. It is told when everything in flight is over, and
 //!   which dispatched work one more group can still make late ([`Lane::on_gpu_due`]): the due date of that
 //!   work is a promise without a span.
@@ -35,7 +36,7 @@ mod walk;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Context, Ended, Policy};
+use super::{Context, Ended, Paid, Policy};
 use crate::app::AppId;
 use crate::config::Config;
 use crate::event::Hold;
@@ -458,7 +459,7 @@ impl Policy for Timeline {
         self.accounts.servers.submitted(now, lane);
     }
 
-    fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Time> {
+    fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Paid> {
         self.accounts.dispatched(context, lanes, index)
     }
 
@@ -480,6 +481,10 @@ impl Policy for Timeline {
 
     fn timeout(&self) -> Option<Time> {
         self.timeout
+    }
+
+    fn shares_frames(&self) -> bool {
+        true
     }
 
     fn divides(&self) -> bool {

@@ -210,6 +210,7 @@ fn refusal(reason: Refused, by: Option<u32>, number: Option<u64>) -> Result<Refu
         Refused::Exited => Refusal::Exited,
         Refused::TooManyFrames => Refusal::TooManyFrames,
         Refused::FeedsItself => Refusal::FeedsItself,
+        Refused::SourceOfSource => Refusal::SourceOfSource,
     })
 }
 

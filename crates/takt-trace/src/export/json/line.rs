@@ -210,6 +210,7 @@ pub(super) enum Refused {
     Exited,
     TooManyFrames,
     FeedsItself,
+    SourceOfSource,
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]

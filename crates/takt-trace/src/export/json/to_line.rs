@@ -133,6 +133,7 @@ fn refused_line(app: u32, group: Option<GroupId>, refusal: Refusal) -> Line {
         Refusal::Exited => (Refused::Exited, None, None),
         Refusal::TooManyFrames => (Refused::TooManyFrames, None, None),
         Refusal::FeedsItself => (Refused::FeedsItself, None, None),
+        Refusal::SourceOfSource => (Refused::SourceOfSource, None, None),
     };
     let group = group.map(|group| group.0);
     Line::Refused { app, group, reason, detail: refusal.to_string(), by, number }
