@@ -130,7 +130,7 @@ done
 for scenario in scenarios/*.toml; do
 	put 644 "$scenario" "/usr/share/doc/takt/examples/$scenario"
 done
-for example in examples/*.{toml,csv,spec}; do
+for example in examples/*.{toml,csv,spec,jsonl}; do
 	put 644 "$example" "/usr/share/doc/takt/$example"
 done
 for script in postinst prerm postrm; do
