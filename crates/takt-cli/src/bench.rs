@@ -111,7 +111,7 @@ fn time(name: &str, n: u64, iterations: u64, mut iterate: impl FnMut(u64)) -> an
 const BATCHES: u64 = 1000;
 
 fn describe(measurements: &[Measurement]) -> String {
-    let mut table = Table::new(&["<bench", "n", "mean ns", "p50 ns", "p99 ns", "allocations", "M events/s"]);
+    let mut table = Table::new("<bench, n, mean ns, p50 ns, p99 ns, allocations, M events/s");
     for m in measurements {
         table.row(vec![
             m.name.clone(),

@@ -205,8 +205,7 @@ fn alarm(daemon: &Value) -> String {
 }
 
 fn describe(apps: &Value, summary: &Value) -> String {
-    let headings = ["<app", "slot", "pid", "priority", "fps", "of", "met", "GPU", "<contract", "<admission"];
-    let mut table = Table::new(&headings);
+    let mut table = Table::new("<app, slot, pid, priority, fps, of, met, GPU, <contract, <admission");
     for app in apps.as_array().into_iter().flatten() {
         let figures = figures(summary, app);
         let share = |key: &str| figures[key].as_f64().map_or_else(String::new, percent);

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use takt_core::{Span, Time};
 use takt_sim::{Scenario, World, meta, scenario};
-use takt_trace::{Log, Metrics, Observer, RunFacts, Summary};
+use takt_trace::{Log, Metrics, Observer, Summary};
 
 use crate::args::ScenarioArgs;
 use crate::output;
@@ -73,13 +73,8 @@ pub(crate) fn simulate(scenario: &Scenario, also: &mut dyn Observer) -> Summary 
         bar.set_position(second);
     }
     bar.finish_and_clear();
-    let outcome = world.outcome();
-    metrics.finish(RunFacts {
-        seed: scenario.seed,
-        event_hash: outcome.event_hash,
-        stats: outcome.stats,
-        end: outcome.end,
-    })
+    let facts = world.outcome().facts(scenario);
+    metrics.finish(facts)
 }
 
 /// The records of a part of the run.

@@ -6,8 +6,8 @@ use std::thread;
 use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
-use takt_sim::{Scenario, World, meta};
-use takt_trace::{AppSummary, Metrics, RunFacts, Summary};
+use takt_sim::{Scenario, summarize};
+use takt_trace::{AppSummary, Summary};
 
 use crate::Answer;
 use crate::args::{PoliciesArgs, ScenarioArgs};
@@ -105,7 +105,7 @@ fn play(scenarios: &[Scenario], threads: Option<u32>) -> anyhow::Result<Vec<Summ
             let Some(scenario) = scenarios.get(number) else {
                 return done;
             };
-            done.push((number, summary(scenario)));
+            done.push((number, summarize(scenario)));
             bar.inc(1);
         }
     };
@@ -121,19 +121,6 @@ fn play(scenarios: &[Scenario], threads: Option<u32>) -> anyhow::Result<Vec<Summ
     bar.finish_and_clear();
     runs.sort_by_key(|(number, _)| *number);
     Ok(runs.into_iter().map(|(_, summary)| summary).collect())
-}
-
-fn summary(scenario: &Scenario) -> Summary {
-    let mut metrics = Metrics::new(meta(scenario), scenario.warm_up);
-    let mut world = World::new(scenario, &mut metrics);
-    world.run_until(takt_core::Time::ZERO + scenario.duration);
-    let outcome = world.outcome();
-    metrics.finish(RunFacts {
-        seed: scenario.seed,
-        event_hash: outcome.event_hash,
-        stats: outcome.stats,
-        end: outcome.end,
-    })
 }
 
 impl Figures {
@@ -179,17 +166,8 @@ pub(crate) fn met(missed: u64, deadlines: u64) -> f64 {
 }
 
 fn table(figures: &[Figures]) -> Table {
-    let mut table = Table::new(&[
-        "<scenario",
-        "<policy",
-        "met first",
-        "met all",
-        "FPS first",
-        "FPS all",
-        "GPU busy",
-        "blocked ms",
-        "runs",
-    ]);
+    let mut table =
+        Table::new("<scenario, <policy, met first, met all, FPS first, FPS all, GPU busy, blocked ms, runs");
     for row in figures {
         table.row(vec![
             row.scenario.clone(),

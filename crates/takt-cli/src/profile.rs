@@ -280,7 +280,7 @@ fn keep(store: &Path, bench: &Bench, text: String) -> anyhow::Result<PathBuf> {
 }
 
 fn table(calibration: &Calibration) -> String {
-    let mut table = Table::new(&["<constant", "value", "R²", "p50", "p95", "points", "<"]);
+    let mut table = Table::new("<constant, value, R², p50, p95, points, <");
     for constant in &calibration.constants {
         let mut row = vec![constant.key.to_owned(), number(constant.value)];
         let mut remarks: Vec<String> = constant.note.map(str::to_owned).into_iter().collect();

@@ -142,19 +142,8 @@ pub(crate) fn figures(path: &Path, warm_up: Duration) -> anyhow::Result<Summary>
 }
 
 fn table(summary: &Summary) -> String {
-    let mut table = Table::new(&[
-        "prio",
-        "<app",
-        "target",
-        "FPS",
-        "met",
-        "p99 ms",
-        "max ms",
-        "blocked p99",
-        "blocked max",
-        "GPU",
-        "under",
-    ]);
+    let mut table =
+        Table::new("prio, <app, target, FPS, met, p99 ms, max ms, blocked p99, blocked max, GPU, under");
     for app in &summary.apps {
         table.row(vec![
             app.priority.to_string(),

@@ -75,21 +75,9 @@ fn read(path: &Path) -> anyhow::Result<Comparison> {
 }
 
 fn describe(file: &FileFigures) -> String {
-    let mut table = Table::new(&[
-        "<rows",
-        "<model",
-        "predicted",
-        "mean us",
-        "MAE us",
-        "MAPE",
-        "bias us",
-        "p50 us",
-        "p95 us",
-        "p99 us",
-        "max us",
-        "under",
-        "above upper",
-    ]);
+    let mut table = Table::new(
+        "<rows, <model, predicted, mean us, MAE us, MAPE, bias us, p50 us, p95 us, p99 us, max us, under, above upper",
+    );
     let us = |value: f64| format!("{value:.1}");
     for part in &file.figures {
         for model in &part.models {

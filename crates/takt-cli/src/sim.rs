@@ -93,20 +93,8 @@ fn at(seconds: f64) -> Time {
 
 /// The run as a table with a few explained misses.
 fn describe(scenario: &Scenario, summary: &Summary, misses: usize) -> String {
-    let mut table = Table::new(&[
-        "prio",
-        "<app",
-        "target",
-        "FPS",
-        "met",
-        "missed",
-        "p50 ms",
-        "p99 ms",
-        "max ms",
-        "blocked ms",
-        "GPU",
-        "under",
-    ]);
+    let mut table =
+        Table::new("prio, <app, target, FPS, met, missed, p50 ms, p99 ms, max ms, blocked ms, GPU, under");
     for app in &summary.apps {
         let ms = |us: f64| if app.frames == 0 { "-".to_owned() } else { ms(us) };
         let (deadlines, missed) = app.judged();
@@ -149,8 +137,7 @@ fn describe(scenario: &Scenario, summary: &Summary, misses: usize) -> String {
 
 /// The jobs of apps with a clock of their own, if there are any.
 fn own_clocks(summary: &Summary) -> String {
-    let mut table =
-        Table::new(&["<app", "period ms", "deadline ms", "jobs", "late", "p50 ms", "p99 ms", "max ms"]);
+    let mut table = Table::new("<app, period ms, deadline ms, jobs, late, p50 ms, p99 ms, max ms");
     let jobs = |app: &AppSummary| app.jobs.clone().map(|jobs| (app.name.clone(), jobs));
     let all: Vec<_> = summary.apps.iter().filter_map(jobs).collect();
     if all.is_empty() {

@@ -17,13 +17,18 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with these columns; a heading that starts with `<` is aligned left.
-    pub(crate) fn new(headings: &[&str]) -> Self {
-        let column = |heading: &&str| match heading.strip_prefix('<') {
+    /// A table with these columns, separated by `, `; a heading that starts with `<` is aligned left.
+    pub(crate) fn new(headings: &str) -> Self {
+        Self::with(headings.split(", "))
+    }
+
+    /// The same with columns from a list.
+    pub(crate) fn with<'h>(headings: impl Iterator<Item = &'h str>) -> Self {
+        let column = |heading: &str| match heading.strip_prefix('<') {
             Some(heading) => (heading.to_owned(), Align::Left),
-            None => ((*heading).to_owned(), Align::Right),
+            None => (heading.to_owned(), Align::Right),
         };
-        Self { columns: headings.iter().map(column).collect(), rows: Vec::new() }
+        Self { columns: headings.map(column).collect(), rows: Vec::new() }
     }
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
@@ -89,7 +94,7 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let mut table = Table::new(&["<app", "fps"]);
+        let mut table = Table::new("<app, fps");
         table.row(vec!["speedometer".into(), "60".into()]);
         table.row(vec!["é".into(), "7.5".into()]);
         assert_eq!(table.render(), "app          fps\nspeedometer   60\né            7.5\n");
@@ -97,7 +102,7 @@ mod tests {
 
     #[test]
     fn documents_get_the_same_cells() {
-        let mut table = Table::new(&["<app", "fps"]);
+        let mut table = Table::new("<app, fps");
         table.row(vec!["menu".into(), "60".into()]);
         assert_eq!(table.markdown(), "| app | fps |\n| --- | ---: |\n| menu | 60 |\n");
     }

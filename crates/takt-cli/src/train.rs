@@ -172,8 +172,7 @@ fn begin(args: &TrainArgs, shelf: &Shelf, bench: &Bench, plan: &Plan) -> anyhow:
 }
 
 fn table(findings: &TrainFindings) -> String {
-    let headings = ["<model", "runs", "R²", "mean ns", "| unseen: R²", "error ns", "p50 error", "p95 error"];
-    let mut table = Table::new(&headings);
+    let mut table = Table::new("<model, runs, R², mean ns, | unseen: R², error ns, p50 error, p95 error");
     for model in &findings.models {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         table.row(vec![

@@ -22,4 +22,4 @@ pub mod timegraph;
 pub mod world;
 
 pub use model::Scenario;
-pub use world::{Outcome, World, meta, run};
+pub use world::{Outcome, World, meta, run, summarize};

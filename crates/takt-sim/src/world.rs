@@ -12,7 +12,7 @@ use std::hash::Hasher;
 
 use takt_core::belief::{Belief, Revision};
 use takt_core::{Action, AppId, Cost, Event, GroupId, Period, Scheduler, Span, Stats, Time, policy};
-use takt_trace::{AppMeta, GpuRecord, JobsMeta, Meta, Observer, Record};
+use takt_trace::{AppMeta, GpuRecord, JobsMeta, Meta, Metrics, Observer, Record, RunFacts, Summary};
 
 use crate::client::{Client, State};
 use crate::gpu::{Gpu, GpuEvent, Job, Taken, insert_by_arrival};
@@ -84,6 +84,21 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: O) -> Outcome {
     let mut world = World::new(scenario, observer);
     world.run_until(Time::ZERO + scenario.duration);
     world.outcome()
+}
+
+/// Plays `scenario` to its end; the figures of the run.
+pub fn summarize(scenario: &Scenario) -> Summary {
+    let mut metrics = Metrics::new(meta(scenario), scenario.warm_up);
+    let outcome = run(scenario, &mut metrics);
+    metrics.finish(outcome.facts(scenario))
+}
+
+impl Outcome {
+    /// What a summary says of the run as a whole.
+    pub fn facts(&self, scenario: &Scenario) -> RunFacts {
+        let Self { event_hash, stats, end, .. } = *self;
+        RunFacts { seed: scenario.seed, event_hash, stats, end }
+    }
 }
 
 /// What the numbers in the records of `scenario` stand for.

@@ -2,25 +2,13 @@
 
 use std::path::Path;
 
-use takt_sim::{Scenario, meta, run, scenario};
-use takt_trace::{Metrics, RunFacts, Summary};
+use takt_sim::{Scenario, scenario, summarize};
 
 fn load(sets: &[&str]) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/divisible.toml");
     let text = std::fs::read_to_string(path).expect("the scenario is there");
     let sets: Vec<_> = sets.iter().map(|set| set.parse().expect("a valid override")).collect();
     scenario::parse("divisible", &text, &sets, &|_| Err("no recordings".into())).expect("it is valid")
-}
-
-fn simulate(scenario: &Scenario) -> Summary {
-    let mut metrics = Metrics::new(meta(scenario), scenario.warm_up);
-    let outcome = run(scenario, &mut metrics);
-    metrics.finish(RunFacts {
-        seed: scenario.seed,
-        event_hash: outcome.event_hash,
-        stats: outcome.stats,
-        end: outcome.end,
-    })
 }
 
 #[test]
@@ -37,7 +25,7 @@ fn long_kernels_take_the_rest_and_make_nothing_late() {
         &["gpu.divisible.quantum_us=200", "app.instrument.etpf_us=4060"],
         &["app.kernels.prediction.scale=inf"],
     ] {
-        let summary = simulate(&load(sets));
+        let summary = summarize(&load(sets));
         let [instrument, kernels] = &summary.apps[..] else { panic!("two apps") };
         assert_eq!((instrument.missed, instrument.deadlines), (0, 1140), "{sets:?}");
         let rest = 1.0 - instrument.gpu_share;
@@ -50,7 +38,7 @@ fn long_kernels_take_the_rest_and_make_nothing_late() {
 #[test]
 fn kernels_that_are_not_divisible_are_held_for_ever() {
     for set in ["app.kernels.service.divisible=false", "app.kernels.etpf_us=1"] {
-        let summary = simulate(&load(&[set]));
+        let summary = summarize(&load(&[set]));
         let [instrument, kernels] = &summary.apps[..] else { panic!("two apps") };
         assert_eq!(instrument.missed, 0, "{set}");
         assert!(kernels.gpu_share < 0.01, "{set}: {}", kernels.gpu_share);
@@ -77,7 +65,7 @@ fn apps_with_divisible_work_share_the_rest() {
     for model in ["in-order", "runlist"] {
         let model = format!("gpu.model={model}").parse().expect("a valid override");
         let scenario = scenario::parse("t", &text, &[model], &|_| Err(String::new())).expect("it is valid");
-        let summary = simulate(&scenario);
+        let summary = summarize(&scenario);
         assert_eq!(summary.apps[0].missed, 0);
         assert!(summary.apps[0].response_us.max <= 15_310.0, "{}", summary.apps[0].response_us.max);
         for kernel in &summary.apps[1..] {

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use takt_sim::{Scenario, meta, run, scenario};
-use takt_trace::{AppSummary, Metrics, RunFacts, Summary};
+use takt_sim::{Scenario, run, scenario, summarize};
+use takt_trace::{AppSummary, Summary};
 
 fn load(name: &str, sets: &[&str]) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(format!("{name}.toml"));
@@ -17,14 +17,7 @@ fn load(name: &str, sets: &[&str]) -> Scenario {
 
 fn simulate(name: &str, sets: &[&str]) -> Summary {
     let scenario = load(name, sets);
-    let mut metrics = Metrics::new(meta(&scenario), scenario.warm_up);
-    let outcome = run(&scenario, &mut metrics);
-    metrics.finish(RunFacts {
-        seed: scenario.seed,
-        event_hash: outcome.event_hash,
-        stats: outcome.stats,
-        end: outcome.end,
-    })
+    summarize(&scenario)
 }
 
 fn app(summary: &Summary, priority: u32) -> &AppSummary {

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use takt_sim::{meta, run, scenario};
-use takt_trace::{Metrics, RunFacts, Summary};
+use takt_sim::{scenario, summarize};
+use takt_trace::Summary;
 
 const NONE: &[&str] = &["scheduler.policy=fifo", "scheduler.mpcg=64"];
 const HT: &[&str] = &["app.engine.service={}", "app.flood.service={}"];
@@ -24,14 +24,7 @@ fn simulate(name: &str, sets: &[&[&str]]) -> Summary {
     let sets: Vec<_> = sets.iter().map(|set| set.parse().expect("a valid override")).collect();
     let scenario =
         scenario::parse(name, &text, &sets, &|_| Err("no recordings".into())).expect("the scenario is valid");
-    let mut metrics = Metrics::new(meta(&scenario), scenario.warm_up);
-    let outcome = run(&scenario, &mut metrics);
-    metrics.finish(RunFacts {
-        seed: scenario.seed,
-        event_hash: outcome.event_hash,
-        stats: outcome.stats,
-        end: outcome.end,
-    })
+    summarize(&scenario)
 }
 
 fn fps(summary: &Summary, name: &str) -> f64 {

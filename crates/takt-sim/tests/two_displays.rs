@@ -3,25 +3,13 @@
 use std::path::Path;
 
 use takt_core::{Clock, DisplayId, contract};
-use takt_sim::{Scenario, meta, run, scenario};
-use takt_trace::{Metrics, RunFacts, Summary};
+use takt_sim::{Scenario, run, scenario, summarize};
 
 fn load(sets: &[&str]) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-displays.toml");
     let text = std::fs::read_to_string(path).expect("the scenario is there");
     let sets: Vec<_> = sets.iter().map(|set| set.parse().expect("a valid override")).collect();
     scenario::parse("two-displays", &text, &sets, &|_| Err("no recordings".into())).expect("it is valid")
-}
-
-fn simulate(scenario: &Scenario) -> Summary {
-    let mut metrics = Metrics::new(meta(scenario), scenario.warm_up);
-    let outcome = run(scenario, &mut metrics);
-    metrics.finish(RunFacts {
-        seed: scenario.seed,
-        event_hash: outcome.event_hash,
-        stats: outcome.stats,
-        end: outcome.end,
-    })
 }
 
 /// The most important apps that the offline test covers.
@@ -37,7 +25,7 @@ fn protected_apps_of_all_clocks_meet_every_deadline() {
     for seed in 1..=4 {
         let scenario = load(&[&format!("seed={seed}")]);
         assert_eq!(protected(&scenario), 5);
-        let summary = simulate(&scenario);
+        let summary = summarize(&scenario);
         for (app, fps) in summary.apps.iter().zip([60.0, 1e6 / 33_000.0, 30.0, 90.0, 30.0]) {
             assert_eq!(app.missed, 0, "seed {seed}: {}", app.name);
             assert!((app.fps - fps).abs() < 0.1, "seed {seed}: {} has {} FPS", app.name, app.fps);
@@ -54,7 +42,7 @@ fn protected_apps_of_all_clocks_meet_every_deadline() {
 fn other_policies_miss_deadlines() {
     for policy in ["fifo", "frame-deadline"] {
         let scenario = load(&["duration_s=10", &format!("scheduler.policy={policy}")]);
-        let summary = simulate(&scenario);
+        let summary = summarize(&scenario);
         assert!(summary.apps[3].missed > 100, "{policy}: {}", summary.apps[3].missed);
     }
 }

@@ -62,17 +62,9 @@ fn ms(us: f64) -> String {
 }
 
 fn table(verdict: &Verdict) -> String {
-    let mut table = Table::new(&[
-        "prio",
-        "<app",
-        "<contract",
-        "FPS",
-        "etpf ms",
-        "could grow by",
-        "frame needs",
-        "stagger",
-        "<covered by the guarantee",
-    ]);
+    let mut table = Table::new(
+        "prio, <app, <contract, FPS, etpf ms, could grow by, frame needs, stagger, <covered by the guarantee",
+    );
     let or_dash = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), ms);
     for (index, app) in verdict.apps.iter().enumerate() {
         let phase = verdict.stagger.get(index).map_or_else(|| "-".to_owned(), u32::to_string);

@@ -59,7 +59,7 @@ fn traced(scenario: &Scenario, path: &Path) -> anyhow::Result<Summary> {
 }
 
 fn describe(fifo: &Summary, takt: &Summary) -> String {
-    let mut table = Table::new(&["prio", "<app", "target", "|", "fifo FPS", "met", "|", "takt FPS", "met"]);
+    let mut table = Table::new("prio, <app, target, |, fifo FPS, met, |, takt FPS, met");
     for (before, after) in fifo.apps.iter().zip(&takt.apps) {
         table.row(vec![
             before.priority.to_string(),

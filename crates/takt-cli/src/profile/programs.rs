@@ -72,7 +72,7 @@ pub(super) fn run(
 
 /// Rates for people to read.
 pub(super) fn table(programs: &[ProgramFound]) -> String {
-    let mut table = Table::new(&["<program", "ns/vertex", "ns/fragment", "<"]);
+    let mut table = Table::new("<program, ns/vertex, ns/fragment, <");
     let cell = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), number);
     for ProgramFound { program, vertex_ns, fragment_ns, problem } in programs {
         // Drivers complain in many lines; the first one says what it is about.

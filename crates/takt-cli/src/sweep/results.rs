@@ -68,8 +68,7 @@ impl Outcome {
             let next = "put the parts together with takt sweep FILE --merge once all are finished";
             return text + &format!("journal in {}; {next}\n", out.display());
         }
-        let headings: Vec<&str> = self.columns.iter().map(String::as_str).collect();
-        let mut table = Table::new(&headings);
+        let mut table = Table::with(self.columns.iter().map(String::as_str));
         for row in self.rows.iter().take(ROWS_SHOWN) {
             table.row(row.iter().map(shown).collect());
         }

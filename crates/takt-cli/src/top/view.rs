@@ -94,23 +94,9 @@ pub(super) fn lines(picture: &Picture, width: usize, sort: Sort) -> Vec<Line<'st
 const HELD_LONG_S: f64 = 1.0;
 
 fn table(picture: &Picture, rows: &[Row]) -> Vec<Line<'static>> {
-    let mut table = Table::new(&[
-        "prio",
-        "<",
-        "<app",
-        "pid",
-        "FPS",
-        "of",
-        "met",
-        "GPU",
-        "etpf ms",
-        "pred/meas",
-        "blocked ms p50",
-        "p99",
-        "max",
-        "<contract",
-        "<held",
-    ]);
+    let mut table = Table::new(
+        "prio, <, <app, pid, FPS, of, met, GPU, etpf ms, pred/meas, blocked ms p50, p99, max, <contract, <held",
+    );
     let ms = |us: f64| format!("{:.2}", us / 1000.0);
     for row in rows {
         let held = picture.timeline.lanes.get(&row.app).and_then(|lane| lane.held.as_ref());

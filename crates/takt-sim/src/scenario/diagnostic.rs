@@ -249,32 +249,12 @@ pub(super) fn small(number: usize) -> u32 {
 pub(super) fn nearest<'n>(word: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     /// Longer words are not compared: they are no typing mistakes.
     const CHARS_MAX: usize = 64;
-    let word: Vec<char> = word.chars().take(CHARS_MAX + 1).collect();
+    let word: String = word.chars().take(CHARS_MAX + 1).collect();
     known
-        .map(|name| (edit_distance(&word, name), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len().max(word.len()) / 3)
+        .map(|name| (strsim::levenshtein(&word, name), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len().max(word.chars().count()) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
-}
-
-/// Insertions, deletions and replacements that turn one word into the other.
-fn edit_distance(a: &[char], b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (cell, y) in row.iter_mut().skip(1).zip(&b) {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = *cell;
-            left = replaced.min(*cell + 1).min(left + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(a.len())
 }
 
 #[cfg(test)]

@@ -96,16 +96,8 @@ impl Lower<'_, '_> {
         let Some(policy) = raw.and_then(|raw| raw.policy.as_ref()) else {
             return Some("timeline".to_owned());
         };
-        let name = policy.value.as_deref()?;
-        if takt_policies::NAMES.contains(&name) {
-            return Some(name.to_owned());
-        }
-        let remedy = match nearest(name, takt_policies::NAMES.iter().copied()) {
-            Some(like) => format!("did you mean \"{like}\"?"),
-            None => format!("use one of {}", takt_policies::NAMES.join(", ")),
-        };
-        self.report.value(&policy.at, "there is no such policy", remedy);
-        None
+        let index = self.one_of(policy, takt_policies::NAMES, "policy")?;
+        takt_policies::NAMES.get(index).map(|name| (*name).to_owned())
     }
 
     /// Everything but the refresh grids and the number of slots.
@@ -408,6 +400,20 @@ impl Lower<'_, '_> {
             return None;
         }
         Some(text.to_owned())
+    }
+
+    /// Which of the `known` words a text is; it complains that there is no such thing if it is none.
+    pub(super) fn one_of(&mut self, text: &Text, known: &[&str], what: &str) -> Option<usize> {
+        let word = text.value.as_deref()?;
+        let found = known.iter().position(|name| *name == word);
+        if found.is_none() {
+            let remedy = match nearest(word, known.iter().copied()) {
+                Some(like) => format!("did you mean \"{like}\"?"),
+                None => format!("use one of \"{}\"", known.join("\", \"")),
+            };
+            self.report.value(&text.at, format_args!("there is no such {what}"), remedy);
+        }
+        found
     }
 
     /// At most one of several keys may be given: reports the second one.

@@ -6,7 +6,6 @@ use takt_core::limits::DISPLAYS_MAX;
 use takt_core::{Config, DisplayId, Refresh, Span, Time};
 
 use super::decimal::{self, fixed_point};
-use super::diagnostic::nearest;
 use super::lower::{Lower, all};
 use super::raw::RawDisplay;
 use super::reader::{OneOrMany, Text};
@@ -160,13 +159,12 @@ impl Lower<'_, '_> {
             return Some(display);
         }
         let names: Vec<&str> = displays.all.iter().map(|display| display.name.as_str()).collect();
-        let remedy = match nearest(name, names.iter().copied()) {
-            _ if names.concat().is_empty() => "give displays names, in [[display]] tables".to_owned(),
-            Some(like) => format!("did you mean \"{like}\"?"),
-            None => format!("use one of {}", names.join(", ")),
-        };
-        self.report.value(&text.at, "there is no such display", remedy);
-        None
+        if names.concat().is_empty() {
+            let remedy = "give displays names, in [[display]] tables";
+            self.report.value(&text.at, "there is no such display", remedy);
+            return None;
+        }
+        self.one_of(text, &names, "display").and(None)
     }
 }
 

@@ -4,7 +4,7 @@ use takt_core::service::{Enforcement, Level, Reservation, Reserve, Turns};
 use takt_core::{Service, Span, Tuning};
 
 use super::decimal;
-use super::diagnostic::{Spot, nearest};
+use super::diagnostic::Spot;
 use super::lower::Lower;
 use super::raw::{RawBackground, RawScheduler, RawService};
 use super::reader::{Flag, Number, Text};
@@ -153,17 +153,9 @@ impl Lower<'_, '_> {
         let Some(text) = text else {
             return Some(T::default());
         };
-        let word = text.value.as_deref()?;
-        if let Some((_, value)) = choices.iter().find(|(name, _)| *name == word) {
-            return Some(*value);
-        }
-        let names: Vec<String> = choices.iter().map(|(name, _)| format!("\"{name}\"")).collect();
-        let remedy = match nearest(word, choices.iter().map(|(name, _)| *name)) {
-            Some(like) => format!("did you mean \"{like}\"?"),
-            None => format!("use one of {}", names.join(", ")),
-        };
-        self.report.value(&text.at, "there is no such choice", remedy);
-        None
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        let index = self.one_of(text, &names, "choice")?;
+        choices.get(index).map(|(_, value)| *value)
     }
 }
 

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use takt_trace::{Metrics, RunFacts, Summary};
 
 use super::table::{Cell, Column, Kind};
 use crate::model::Scenario;
 use crate::scenario::{self, Override};
-use crate::world::{self, meta};
+use crate::world;
 
 /// A scenario and what to look at.
 #[derive(Clone, Debug)]
@@ -96,17 +95,8 @@ impl Simulate {
 
 /// Plays the scenario; the summary as `takt sim --json` prints it.
 pub(crate) fn summary_of(scenario: &Scenario) -> Value {
-    let mut metrics = Metrics::new(meta(scenario), scenario.warm_up);
-    let outcome = world::run(scenario, &mut metrics);
-    let facts = RunFacts {
-        seed: scenario.seed,
-        event_hash: outcome.event_hash,
-        stats: outcome.stats,
-        end: outcome.end,
-    };
-    let summary: Summary = metrics.finish(facts);
     // A summary is made of numbers, texts and lists, all of which JSON has.
-    serde_json::to_value(summary).unwrap_or(Value::Null)
+    serde_json::to_value(world::summarize(scenario)).unwrap_or(Value::Null)
 }
 
 impl Measure {

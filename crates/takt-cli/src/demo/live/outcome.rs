@@ -126,22 +126,9 @@ impl Outcome {
 
     /// The table and what is to be learned from it.
     pub(super) fn text(&self) -> String {
-        let mut table = Table::new(&[
-            "prio",
-            "<app",
-            "target",
-            "needs ms",
-            "|",
-            "native FPS",
-            "met",
-            "p99 ms",
-            "work",
-            "|",
-            "takt FPS",
-            "met",
-            "p99 ms",
-            "work",
-        ]);
+        let mut table = Table::new(
+            "prio, <app, target, needs ms, |, native FPS, met, p99 ms, work, |, takt FPS, met, p99 ms, work",
+        );
         for (index, role) in self.figures.roles.iter().enumerate() {
             let target = if role.is_flood() { "-".to_owned() } else { format!("{:.0}", role.fps) };
             let alone = format!("{:.1}", role.alone_ms[0]);

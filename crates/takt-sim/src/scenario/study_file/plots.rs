@@ -1,7 +1,6 @@
 //! How results are drawn.
 
 use super::super::decimal::Decimal;
-use super::super::diagnostic::nearest;
 use super::super::reader::{Number, Text};
 use super::raw::RawPlot;
 use super::{Judge, RawStudy, Study};
@@ -60,17 +59,13 @@ impl Judge<'_, '_> {
     }
 
     fn one_of(&mut self, name: &Text, known: &[String], what: &str) -> Option<usize> {
-        let wanted = name.value.as_deref()?;
-        if let Some(index) = known.iter().position(|known| known == wanted) {
-            return Some(index);
+        if known.is_empty() {
+            let problem = format_args!("there is no such {what}");
+            self.lower.report.value(&name.at, problem, format!("add an {what} first"));
+            return None;
         }
-        let remedy = match nearest(wanted, known.iter().map(String::as_str)) {
-            Some(like) => format!("did you mean \"{like}\"?"),
-            None if known.is_empty() => format!("add an {what} first"),
-            None => format!("use one of {}", known.join(", ")),
-        };
-        self.lower.report.value(&name.at, format_args!("there is no such {what}"), remedy);
-        None
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        self.lower.one_of(name, &known, what)
     }
 }
 

@@ -5,7 +5,6 @@ use takt_analysis::task::{Overheads, Ticks};
 use takt_core::limits::APPS_MAX;
 
 use super::super::decimal::{Quantity, fixed_point};
-use super::super::diagnostic::nearest;
 use super::super::reader::{Number, OneOrRange, Text, Whole};
 use super::raw::{RawSets, RawTest};
 use super::{
@@ -105,25 +104,16 @@ impl Asker<'_, '_> {
     }
 
     fn method(&mut self, analysis: &Text, raw: &RawTest) -> Option<Method> {
-        let name = analysis.value.as_deref()?;
-        match name {
+        match *ANALYSES.get(self.0.one_of(analysis, &ANALYSES, "analysis")?)? {
             "edf" => Some(Method::Edf),
             "np-edf" => Some(Method::NpEdf),
             "lp-edf" => Some(Method::LpEdf { segment: self.segment(raw)? }),
-            "runlist" => {
+            _ => {
                 let slice = self.segment(raw)?;
                 let lower_slice = self.0.whole_or(raw.lower_segment_us.as_ref(), &COST, slice)?;
                 let every_switch = raw.every_switch.as_ref().is_some_and(|flag| flag.value);
                 let by_arrivals = raw.by_arrivals.as_ref().is_some_and(|flag| flag.value);
                 Some(Method::Runlist { slice, lower_slice, every_switch, by_arrivals })
-            }
-            _ => {
-                let remedy = match nearest(name, ANALYSES.into_iter()) {
-                    Some(like) => format!("did you mean \"{like}\"?"),
-                    None => format!("use one of {}", ANALYSES.join(", ")),
-                };
-                self.0.report.value(&analysis.at, "there is no such analysis", remedy);
-                None
             }
         }
     }

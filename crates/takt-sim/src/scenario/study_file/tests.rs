@@ -407,11 +407,11 @@ fn mistakes_about_scenarios_have_places() {
         "[[axis]]\n",
         plot,
         expect![[r#"
-        studies/s.toml:8:5: plot.0.x = "mpgc": there is no such axis
-          help: did you mean "mpcg"?
-        studies/s.toml:9:5: plot.0.y = "event_hash": there is no such column of numbers
-          help: use one of gpu.utilisation, app.a.frames, app.a.met, app.b.met, sum(app.*.missed)
-    "#]],
+            studies/s.toml:8:5: plot.0.x = "mpgc": there is no such axis
+              help: did you mean "mpcg"?
+            studies/s.toml:9:5: plot.0.y = "event_hash": there is no such column of numbers
+              help: use one of "gpu.utilisation", "app.a.frames", "app.a.met", "app.b.met", "sum(app.*.missed)"
+        "#]],
     );
 }
 

@@ -55,12 +55,7 @@ proptest! {
         world.run_until(Time::ZERO + scenario.duration);
         world.scheduler().check_invariants();
         let outcome = world.outcome();
-        let summary = metrics.finish(takt_trace::RunFacts {
-            seed: scenario.seed,
-            event_hash: outcome.event_hash,
-            stats: outcome.stats,
-            end: outcome.end,
-        });
+        let summary = metrics.finish(outcome.facts(&scenario));
         trace.finish().unwrap();
         prop_assert_eq!(rules.broken(), &[""; 0]);
         prop_assert!((0.0..=1.0).contains(&summary.gpu.utilisation), "{}", summary.gpu.utilisation);
