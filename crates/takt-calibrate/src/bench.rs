@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 pub(crate) use load::Load;
 pub use place::Place;
-pub use takt_gl::measure::Source;
+pub use takt_gl::measure::TimeSource;
 
-use takt_gl::measure::Doubt;
+use takt_gl::measure::TimerProblem;
 use takt_predict::cost::FragmentState;
 
 use crate::Problem;
@@ -101,7 +101,7 @@ pub struct Bench {
     surface: usize,
     software: bool,
     timer: Option<Timer>,
-    source: Source,
+    source: TimeSource,
 }
 
 /// A fence that was submitted and not waited for yet.
@@ -147,7 +147,7 @@ impl Bench {
             surface,
             software,
             timer,
-            source: Source::Fences(Doubt::NoTimer),
+            source: TimeSource::Fences(TimerProblem::NoTimer),
         };
         bench.source = probe::probe(&mut bench)?;
         Ok(bench)
@@ -169,7 +169,7 @@ impl Bench {
     }
 
     /// What measures.
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> TimeSource {
         self.source
     }
 
@@ -252,7 +252,7 @@ impl Bench {
 
     fn once(&self, work: &mut dyn FnMut()) -> f64 {
         match (&self.timer, self.source) {
-            (Some(timer), Source::Timer { .. }) => timer.measure(work) as f64,
+            (Some(timer), TimeSource::Timer { .. }) => timer.measure(work) as f64,
             _ => self.by_fence(work),
         }
     }

@@ -22,7 +22,7 @@ pub mod store;
 mod sys;
 pub mod train;
 
-pub use bench::{Bench, Place, Source};
+pub use bench::{Bench, Place, TimeSource};
 
 /// Why nothing can be measured.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -38,7 +38,7 @@ fn every_way_to_wait_comes_to_an_end() {
 fn a_starved_thread_of_ours_delays_no_program() {
     let log = products().join("starved.jsonl");
     let daemon = Daemon::with("starved", "", &["--record", &log.display().to_string()]);
-    let output = ended(&mut daemon.run(&[], &trap("starved", &GL), &["takt-reaper"]), "starved");
+    let output = ended(&mut daemon.run(&[], &trap("starved", &GL), &["takt-measure"]), "starved");
     assert!(output.status.success(), "{}", text(&output.stderr));
     daemon.end();
     let log = std::fs::read_to_string(&log).expect("a log");

@@ -1,6 +1,6 @@
 //! What measures: some drivers' timer queries tell the truth, others' do not.
 
-use takt_gl::measure::{Doubt, Source};
+use takt_gl::measure::{TimeSource, TimerProblem};
 
 use super::{Bench, Load, Sample};
 use crate::Problem;
@@ -12,8 +12,8 @@ const LOOPS_MAX: u32 = 1 << 16;
 const TRIES: usize = 3;
 
 /// Compares timer queries with fences for one long draw.
-pub(super) fn probe(bench: &mut Bench) -> Result<Source, Problem> {
-    let Some(timer) = &bench.timer else { return Ok(Source::Fences(Doubt::NoTimer)) };
+pub(super) fn probe(bench: &mut Bench) -> Result<TimeSource, Problem> {
+    let Some(timer) = &bench.timer else { return Ok(TimeSource::Fences(TimerProblem::NoTimer)) };
     let gl = &bench.gl;
     let mut loops = 64;
     let ratio = loop {
@@ -29,7 +29,7 @@ pub(super) fn probe(bench: &mut Bench) -> Result<Source, Problem> {
         loops *= 4;
     };
     bench.check("whether timer queries are right")?;
-    Ok(Source::by_ratio(ratio))
+    Ok(TimeSource::by_ratio(ratio))
 }
 
 fn median(once: impl FnMut() -> f64) -> f64 {

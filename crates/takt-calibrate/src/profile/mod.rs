@@ -8,11 +8,11 @@ mod memory;
 mod pictures;
 mod targets;
 
-use takt_gl::measure::Doubt;
+use takt_gl::measure::TimerProblem;
 use takt_predict::profile::Profile;
 
 use crate::Problem;
-use crate::bench::{Bench, Effort, Source};
+use crate::bench::{Bench, Effort, TimeSource};
 use crate::fit::Quality;
 use crate::sharing::Finding;
 
@@ -55,7 +55,7 @@ impl Calibration {
     }
 
     /// The profile as text, with the quality of each constant as a remark.
-    pub fn to_text(&self, source: Source) -> String {
+    pub fn to_text(&self, source: TimeSource) -> String {
         let mut text = self.profile.to_text();
         text += &format!("# measured by {source}\n");
         for constant in &self.constants {
@@ -117,8 +117,8 @@ pub fn measure(
     progress: &mut dyn FnMut(&'static str, usize, usize),
 ) -> Result<Calibration, Problem> {
     let timer_ratio = match bench.source() {
-        Source::Timer { ratio } | Source::Fences(Doubt::Wrong(ratio)) => ratio,
-        Source::Fences(_) => 0.0,
+        TimeSource::Timer { ratio } | TimeSource::Fences(TimerProblem::Wrong(ratio)) => ratio,
+        TimeSource::Fences(_) => 0.0,
     };
     let profile = Profile { gpu: bench.gpu(), driver: bench.driver(), timer_ratio, ..Profile::default() };
     let effort = if quick { Effort::QUICK } else { Effort::THOROUGH };

@@ -1,12 +1,10 @@
 //! How long groups take.
 //!
-//! A fence goes into the command stream behind each group; a thread of ours waits for fences in
-//! the order of submission and notes when they were passed. If the GPU was idle when a group was
-//! submitted, its time runs from submission to completion, otherwise from the completion before
-//! it. Groups whose fences are found passed at one look share its time; so groups can take no time
-//! at all.
+//! A fence goes into the command stream behind each group; a thread of ours waits for fences in the
+//! order of submission and notes when they were passed. [`takt_client::ends`] has the arithmetic,
+//! `machine` the life of a group, `thread` what takes it through, and `settle` what it cost.
 //!
-//! Where the GPU's own clock is right (`judge`), stamps around the group say what it cost instead
+//! Where the GPU's own clock is right (`time_source`), stamps around the group say what it cost instead
 //! (`stamps`); that it is complete is known by its fence in any case.
 //!
 //! A software renderer works inside of the program's own calls as well; there the time that the
@@ -14,34 +12,31 @@
 //!
 //! Where the program waits for a group itself, its own thread sees the end (`witness`).
 
-mod desk;
 mod disturbance;
 mod fence;
-mod judge;
-mod late;
+mod machine;
 mod processor;
-mod reaper;
-mod reaping;
 mod rows;
-mod source;
+mod settle;
 mod stamps;
+mod thread;
+mod time_source;
 mod waiter;
 mod witness;
 
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, Weak};
 
 use takt_client::Grant;
 use takt_client::ends::Submission;
-use takt_core::Span;
 use takt_predict::adapt::Disturbance;
 
 pub(crate) use disturbance::{beside_others, submits, switches_context};
-pub(crate) use judge::Judge;
 pub(crate) use processor::own_ns;
 pub use rows::header;
-pub use source::{Doubt, Source};
 pub use stamps::Stamped;
 pub(crate) use stamps::Stamper;
+pub(crate) use time_source::Judge;
+pub use time_source::{TimeSource, TimerProblem};
 pub(crate) use waiter::Waiter;
 pub(crate) use witness::{Witnessed, is_seen_when_shown, shown};
 
@@ -49,11 +44,10 @@ use crate::client::group::Group;
 use crate::predict::{Models, Predicted};
 use crate::session::session;
 use crate::settings::settings;
-use crate::slice::Follow;
+use crate::slice::{self, Follow};
 use crate::{clock, guard};
-use desk::Fenced;
+use machine::{Machine, Stage, Tracked, give_back};
 use processor::RendererThreads;
-use reaper::Reaper;
 
 /// A group that was handed to the GPU.
 #[derive(Clone, Debug)]
@@ -64,7 +58,7 @@ pub struct Submitted {
     pub submission: Submission,
     /// Whether the renderer works inside of calls.
     pub software: bool,
-    /// What was predicted, and who wants to learn, as long as the context is there.
+    /// What was predicted, and which models learn from it as long as the context is there.
     pub predicted: Option<(Weak<Mutex<Models>>, Predicted)>,
     /// Its grant, if a daemon schedules.
     pub grant: Option<Grant>,
@@ -76,36 +70,70 @@ pub struct Submitted {
     pub disturbance: Disturbance,
 }
 
-static REAPER: OnceLock<Option<Reaper>> = OnceLock::new();
+static MACHINE: LazyLock<Machine> = LazyLock::new(Machine::new);
+/// Whether the measuring thread could be started.
+static STARTED: OnceLock<bool> = OnceLock::new();
 
 /// The threads of a renderer on the CPU.
 static RENDERER: RendererThreads = RendererThreads::new();
+
+/// The machine, if its thread was started.
+fn started() -> Option<&'static Machine> {
+    STARTED.get().is_some_and(|started| *started).then(|| &*MACHINE)
+}
+
+/// Starts the measuring thread unless that was done; none if it is impossible.
+fn machine() -> Option<&'static Machine> {
+    STARTED.get_or_init(|| {
+        let started = thread::start(&MACHINE);
+        if started {
+            // SAFETY: the function takes no arguments and stays loaded, as this library does.
+            unsafe { libc::atexit(at_exit) };
+        }
+        started
+    });
+    started()
+}
+
+/// Before a process ends, drivers take their displays apart; no thread may wait for a fence then.
+extern "C" fn at_exit() {
+    // A forked process has no thread to wait for.
+    if guard::is_switched_off() {
+        return;
+    }
+    guard::shielded(|| {
+        drain(None);
+        if let Some(line) = slice::line().filter(|_| settings().verbose) {
+            guard::say(&line);
+        }
+    });
+}
 
 /// Measures a group that is being submitted: call this where its last command is behind and
 /// whatever makes the driver start is still ahead.
 ///
 /// The context must be current in this thread, on this display.
 pub(crate) fn submit(display: usize, waiter: Option<&Arc<Waiter>>, submitted: Submitted) {
-    if let Some((reaper, group)) = fenced(display, waiter, submitted) {
-        reaper.hand_over(group);
+    if let Some((machine, group)) = fenced(display, waiter, submitted) {
+        machine.track(group);
     }
 }
 
-/// Puts a fence behind a group; none if nobody will see it end.
+/// Puts a fence behind a group; none if its end cannot be seen.
 fn fenced(
     display: usize,
     waiter: Option<&Arc<Waiter>>,
     submitted: Submitted,
-) -> Option<(&'static Reaper, Fenced)> {
+) -> Option<(&'static Machine, Tracked)> {
     if is_forked() || !is_wanted() {
         return None;
     }
-    let reaper = REAPER.get_or_init(Reaper::start).as_ref();
-    let Some((reaper, fence)) = reaper.zip(fence::insert(display, waiter)) else {
+    let Some((machine, fence)) = machine().zip(fence::insert(display, waiter)) else {
         give_back(&submitted);
         return None;
     };
-    Some((reaper, Fenced { fence, submitted: Box::new(submitted), inserted_ns: clock::now_ns() }))
+    let stage = Stage::Fenced { inserted_ns: clock::now_ns() };
+    Some((machine, Tracked::new(submitted, Some(fence), stage)))
 }
 
 /// Measures a group that gives the GPU nothing to do: it is over when everything before it is.
@@ -113,13 +141,13 @@ pub(crate) fn submit_idle(submitted: Submitted) {
     if is_forked() || !is_wanted() {
         return;
     }
-    match REAPER.get_or_init(Reaper::start) {
-        Some(reaper) => reaper.hand_over_idle(Box::new(submitted)),
+    match machine() {
+        Some(machine) => machine.track(Tracked::new(submitted, None, Stage::Idle)),
         None => give_back(&submitted),
     }
 }
 
-/// Whether this is a copy of the process that is measured; then it is let alone from now on.
+/// Whether this is a copy of the process that is measured; then it is not watched from now on.
 fn is_forked() -> bool {
     let forked = std::process::id() != settings().process;
     if forked {
@@ -128,13 +156,12 @@ fn is_forked() -> bool {
     forked
 }
 
-/// Where fences of a context are to be waited for, if not anywhere; `newer` if it knows GL ES 3.
+/// The context in which fences of a context must be waited for, if any thread may not; `newer` if it knows GL ES 3.
 pub(crate) fn waiter(display: usize, context: usize, newer: bool) -> Option<Arc<Waiter>> {
     fence::waiter(display, context, newer)
 }
 
-/// The same where waiting for fences of EGL would keep the program out of its display, and nobody
-/// schedules.
+/// The same where waiting for fences of EGL would keep an unscheduled program out of its display.
 pub(crate) fn waiter_beside(display: usize, context: usize, newer: bool) -> Option<Arc<Waiter>> {
     if session().is_wanted() { None } else { fence::waiter_beside(display, context, newer) }
 }
@@ -144,24 +171,16 @@ pub(crate) fn is_wanted() -> bool {
     settings().measure.is_some() || settings().socket.is_some()
 }
 
-/// Starts measuring, before there is anything to measure: whoever has leave is watched from then on.
+/// Starts measuring before there is anything to measure: grants are watched from then on.
 pub fn prepare() {
-    REAPER.get_or_init(Reaper::start);
-}
-
-/// A group whose end nobody sees counts as over.
-fn give_back(submitted: &Submitted) {
-    if let Some(grant) = submitted.grant {
-        session().complete(grant, takt_os::clock::now(), Span::ZERO);
-    }
-    submitted.follow.lost();
+    machine();
 }
 
 /// Waits until everything that was submitted is measured; not for long. A display may be about to be
 /// terminated.
 pub fn drain(ending: Option<usize>) {
-    if let Some(Some(reaper)) = REAPER.get() {
-        reaper.drain(ending);
+    if let Some(machine) = started() {
+        machine.drain(ending);
     }
 }
 

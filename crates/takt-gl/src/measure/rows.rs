@@ -8,7 +8,7 @@ use takt_core::Span;
 use takt_predict::adapt::{Disturbance, HistoryAnswer};
 
 use super::Submitted;
-use super::late::Settled;
+use super::settle::Settled;
 use crate::guard;
 use crate::predict::{Choice, Predicted};
 use crate::settings::settings;

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-use super::judge::Judge;
+use super::time_source::Judge;
 use crate::entry::{Id, Ptr, real};
 use crate::gl;
 
