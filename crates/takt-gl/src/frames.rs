@@ -1,6 +1,6 @@
 //! Pictures of what a program shows.
 //!
-//! Before a swap the surface is read back and written as a PPM file. Whatever decides how pixels
+//! Before a swap the surface is read back and written as a PPM file. State that decides how pixels
 //! are read is the program's state: it is set aside and put back.
 
 use std::path::Path;

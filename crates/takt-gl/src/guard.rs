@@ -12,7 +12,7 @@ use std::{mem, ptr};
 
 static SWITCHED_OFF: AtomicBool = AtomicBool::new(false);
 
-/// This is a copy of the process that is watched, and nobody was told yet.
+/// This is a copy of the process that is watched, and the user was not told yet.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Runs Takt's part of a call. None if it is switched off, or failed.
@@ -38,7 +38,7 @@ pub fn attempted<T>(part: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// A call passes. Where a fork is the reason, it is said now: while a process is being copied
-/// nobody may speak, and most copies have nothing to do with GL.
+/// nothing may be written, and most copies have nothing to do with GL.
 #[cold]
 fn passes() {
     if FORKED.load(Ordering::Relaxed) && FORKED.swap(false, Ordering::Relaxed) {
@@ -63,7 +63,7 @@ pub fn is_switched_off() -> bool {
     SWITCHED_OFF.load(Ordering::Relaxed)
 }
 
-/// Copies of this process are let alone from now on.
+/// Copies of this process are not watched from now on.
 pub(crate) fn stay_in_this_process() {
     static ONCE: Once = Once::new();
     // SAFETY: the function takes no arguments and stays loaded, as this library does.
@@ -88,7 +88,7 @@ pub(crate) fn speak_for_panics() {
 
 /// Tells the user. The program's own standard error is all there is; so this must stay rare.
 ///
-/// Neither a lock that a forked process may find held nor a pipe that nobody reads may stop the
+/// Neither a lock that a forked process may find held nor a pipe without a reader may stop the
 /// program.
 pub fn say(text: &str) {
     let line = format!("takt: {text}\n");
@@ -100,7 +100,7 @@ pub fn say(text: &str) {
             match usize::try_from(written) {
                 Ok(written) if written > 0 => rest = rest.get(written..).unwrap_or_default(),
                 Err(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
-                // Whoever cannot be told is not.
+                // A user who cannot be told is not.
                 _ => break,
             }
         }

@@ -5,7 +5,7 @@
 //! way is chance. A driver that takes and frees a megabyte per frame, as llvmpipe does, then pays
 //! with page faults in every frame, a twentieth of the frame in bad cases; and what is noted here
 //! changes the odds. glibc keeps more from the first time on that a large block was freed, because
-//! whoever frees one is likely to want it again. So one is taken and freed. Limits that the program
+//! a program that frees one is likely to want it again. So one is taken and freed. Limits that the program
 //! has set itself stay as they are.
 
 use std::hint::black_box;
@@ -17,6 +17,6 @@ const BLOCK_BYTES: usize = 8 << 20;
 /// Has the heap keep more of what was freed.
 pub fn make_room() {
     static ONCE: Once = Once::new();
-    // Nobody touches the block, so that it costs no memory.
+    // The block is never touched, so it costs no memory.
     ONCE.call_once(|| drop(black_box(Vec::<u8>::with_capacity(BLOCK_BYTES))));
 }

@@ -1,9 +1,9 @@
 //! Windows without a screen: window surfaces become pbuffers.
 //!
-//! With `--offscreen` the driver gets a display that needs no window system, whatever display the
+//! With `--offscreen` the driver gets a display that needs no window system, no matter which display the
 //! program asked for. Its windows stay what they are; only their surfaces are pbuffers of the same
 //! size. Programs keep the handle of the first pbuffer; when the window has another size after a
-//! swap, a pbuffer of that size takes its place.
+//! swap, a pbuffer of that size replaces it.
 
 use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -81,7 +81,7 @@ pub(crate) fn is_wanted() -> bool {
     settings().offscreen.is_some()
 }
 
-/// A display that needs no window system, in place of the one asked for: that of the first device,
+/// A display that needs no window system, instead of the one asked for: that of the first device,
 /// because every driver has pbuffers there, else the surfaceless one.
 pub(crate) fn display(get: GetPlatformDisplay, platform: u32, native: Ptr) -> Ptr {
     let mut device: Ptr = std::ptr::null_mut();
@@ -107,7 +107,7 @@ pub(crate) fn display(get: GetPlatformDisplay, platform: u32, native: Ptr) -> Pt
     display
 }
 
-/// The attributes of `eglChooseConfig`, with pbuffers in place of windows.
+/// The attributes of `eglChooseConfig`, with pbuffers instead of windows.
 pub(crate) fn attributes(asked: &[i32]) -> Vec<i32> {
     let mut attributes: Vec<i32> = Vec::with_capacity(asked.len() + 3);
     let mut named = false;
@@ -135,7 +135,7 @@ pub(crate) fn config_attribute(display: Ptr, what: i32, said: i32) -> i32 {
     }
 }
 
-/// A pbuffer in place of a window.
+/// A pbuffer instead of a window.
 pub(crate) fn create(display: Ptr, config: Ptr, window: Given) -> Ptr {
     let (Given::Itself(handle) | Given::ByPlatform(handle)) = window;
     let platform = stands().platform(display as usize, handle as usize);
@@ -160,7 +160,7 @@ fn pbuffer(display: Ptr, config: Ptr, [width, height]: [i32; 2]) -> Ptr {
     unsafe { real::eglCreatePbufferSurface(display, config, attributes.as_mut_ptr().cast()) }
 }
 
-/// What there is in place of a surface that the program knows.
+/// The surface that stands for one that the program knows.
 pub(crate) fn actual(surface: Ptr) -> Ptr {
     let found = stands().windows.iter().find(|window| window.handle == surface as usize).copied();
     found.map_or(surface, |window| window.pbuffer as Ptr)
@@ -198,14 +198,14 @@ pub(crate) fn follow(display: Ptr, surface: Ptr) {
     let read = read_surface().filter(|read| *read != old).unwrap_or(new);
     // SAFETY: the context is current here, and the surfaces are new or current.
     if quiet::egl(|| unsafe { real::eglMakeCurrent(display, new, read, context) }) == 0 {
-        // SAFETY: nobody knows the new pbuffer.
+        // SAFETY: only this function knows the new pbuffer.
         quiet::egl(|| unsafe { real::eglDestroySurface(display, new) });
         return;
     }
     if let Some(window) = stands().windows.iter_mut().find(|window| window.handle == surface as usize) {
         (window.pbuffer, window.size) = (new as usize, size);
     }
-    // SAFETY: nobody else knows the old pbuffer; the program only knows its number.
+    // SAFETY: only this module knows the old pbuffer; the program only knows its number.
     quiet::egl(|| unsafe { real::eglDestroySurface(display, old) });
     guard::shielded(|| {
         current::surface_destroyed(window.display, window.pbuffer);

@@ -1,4 +1,4 @@
-//! Calls of Takt's own that leave no trace.
+//! Calls of Takt's own that the program cannot notice.
 //!
 //! EGL keeps the error of a thread's last call. A call of ours in between would wipe out an error
 //! that the program has not fetched yet; so it is fetched before and put back after. libglvnd
@@ -13,7 +13,7 @@ thread_local! {
     static PENDING: Cell<i32> = const { Cell::new(egl::SUCCESS) };
 }
 
-/// Runs calls to EGL whose errors are nobody's business.
+/// Runs calls to EGL whose errors the program must not see.
 pub(crate) fn egl<T>(calls: impl FnOnce() -> T) -> T {
     // SAFETY: may be called at any time by any thread.
     let pending = unsafe { real::eglGetError() };

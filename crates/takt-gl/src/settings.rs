@@ -139,7 +139,7 @@ pub fn settings() -> &'static Settings {
     })
 }
 
-/// `takt run` has checked what it passes on; whatever else is there is not ours.
+/// `takt run` has checked what it passes on; other values are not ours.
 fn choice() -> Choice {
     let overpredict = env::var(OVERPREDICT).ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
     match env::var(MODE).as_deref() {

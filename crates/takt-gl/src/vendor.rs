@@ -1,11 +1,11 @@
 //! In front of a driver, as a vendor of libglvnd.
 //!
 //! libEGL finds vendors by JSON files and calls `__egl_Main` of each. Ours loads the driver it
-//! stands for, lets it fill in libEGL's table, and then puts itself between: whoever asks for an
-//! entry point asks `get_proc_address`, in whatever way the program came by it. Everything else
+//! stands for, lets it fill in libEGL's table, and then puts itself between: every request for an
+//! entry point comes to `get_proc_address`, however the program makes it. Everything else
 //! in the table stays the driver's.
 //!
-//! A driver could rewrite libglvnd's entry points in place, past our hooks; so it is not told
+//! A driver could rewrite libglvnd's entry points, past our hooks; so it is not told
 //! that it may. One copy of this library serves one driver: libEGL refuses to load one file twice,
 //! so each further driver gets a further copy (`takt run` makes them).
 
@@ -90,13 +90,13 @@ type Main = unsafe extern "C" fn(u32, *const Exports, Ptr, *mut Imports) -> u32;
 
 /// The driver behind us.
 #[derive(Debug)]
-struct Driver {
+struct Vendor {
     get_proc_address: Finder,
     get_platform_display: Option<GetPlatformDisplay>,
     set_egl_error: Option<unsafe extern "C" fn(i32)>,
 }
 
-static DRIVER: OnceLock<Driver> = OnceLock::new();
+static VENDOR: OnceLock<Vendor> = OnceLock::new();
 
 /// The body of `__egl_Main`.
 ///
@@ -128,8 +128,8 @@ pub unsafe fn main(version: u32, exports: *const Exports, vendor: Ptr, imports: 
     };
     let set_egl_error = exports.and_then(|exports| exports.set_egl_error);
     let get_platform_display = imports.get_platform_display;
-    let driver = Driver { get_proc_address, get_platform_display, set_egl_error };
-    if DRIVER.set(driver).is_ok() {
+    let driver = Vendor { get_proc_address, get_platform_display, set_egl_error };
+    if VENDOR.set(driver).is_ok() {
         guard::speak_for_panics();
         stay_loaded();
         entry::set_finder(get_proc_address);
@@ -146,12 +146,12 @@ pub unsafe fn main(version: u32, exports: *const Exports, vendor: Ptr, imports: 
 
 /// Whether this process is hooked in this way.
 pub fn is_used() -> bool {
-    DRIVER.get().is_some()
+    VENDOR.get().is_some()
 }
 
 /// Lets the program's next `eglGetError` say `error`, as if Takt had not called EGL in between.
 pub fn restore_egl_error(error: i32) {
-    if let Some(set) = DRIVER.get().and_then(|driver| driver.set_egl_error) {
+    if let Some(set) = VENDOR.get().and_then(|driver| driver.set_egl_error) {
         // SAFETY: libEGL's function, which may be called from every thread at any time.
         unsafe { set(error) };
     }
@@ -159,14 +159,14 @@ pub fn restore_egl_error(error: i32) {
 
 /// What libEGL calls to get a display, where windows are to be done without.
 unsafe extern "C" fn offscreen_display(platform: u32, native: Ptr, _attributes: *const isize) -> Ptr {
-    let get = DRIVER.get().and_then(|driver| driver.get_platform_display);
+    let get = VENDOR.get().and_then(|driver| driver.get_platform_display);
     let display = get.and_then(|get| guard::attempted(|| offscreen::display(get, platform, native)));
     display.unwrap_or(ptr::null_mut())
 }
 
 /// What libEGL and libGLdispatch call to find entry points.
 unsafe extern "C" fn get_proc_address(name: *const c_char) -> Ptr {
-    let Some(driver) = DRIVER.get() else {
+    let Some(driver) = VENDOR.get() else {
         return ptr::null_mut();
     };
     // SAFETY: the caller's name, handed on.
@@ -229,7 +229,7 @@ fn stay_loaded() {
 fn own_path() -> Option<PathBuf> {
     // SAFETY: plain data without invariants.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be asked for; the answer is written to a valid place.
+    // SAFETY: any address may be asked for; the answer is written to valid memory.
     let found = unsafe { libc::dladdr(own_path as *const c_void, &raw mut info) };
     if found == 0 || info.dli_fname.is_null() {
         return None;

@@ -83,7 +83,7 @@ unsafe extern "C" fn find(name: *const c_char) -> Ptr {
 fn hook(name: &str) -> Ptr {
     static READY: OnceLock<()> = OnceLock::new();
     READY.get_or_init(|| {
-        // SAFETY: nobody else in this process reads or writes variables yet.
+        // SAFETY: no other thread of this process reads or writes variables yet.
         unsafe { std::env::set_var(settings::MEASURE, "/dev/null") };
         // SAFETY: as above.
         unsafe { std::env::set_var(settings::MODE, "all") };

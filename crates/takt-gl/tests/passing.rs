@@ -244,7 +244,7 @@ fn turn() -> MutexGuard<'static, ()> {
 fn hooks() -> &'static [(Id, usize)] {
     static HOOKS: OnceLock<Vec<(Id, usize)>> = OnceLock::new();
     HOOKS.get_or_init(|| {
-        // SAFETY: nobody else in this process reads or writes variables yet.
+        // SAFETY: no other thread of this process reads or writes variables yet.
         unsafe { std::env::set_var(settings::MEASURE, "/dev/null") };
         // SAFETY: as above.
         unsafe { std::env::set_var(settings::MODE, "all") };
@@ -309,7 +309,7 @@ fn play(step: Step, hooks: &[(Id, usize)]) -> Result<usize, String> {
 /// Plays what it is sent.
 fn follow(steps: &Receiver<Step>, done: &SyncSender<Result<usize, String>>, hooks: &[(Id, usize)]) {
     for step in steps {
-        done.send(play(step, hooks)).expect("somebody waits");
+        done.send(play(step, hooks)).expect("the test waits");
     }
 }
 

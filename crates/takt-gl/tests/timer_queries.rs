@@ -2,7 +2,7 @@
 //!
 //! The driver here has a GPU that is nothing but a clock: each draw keeps it busy for a while.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,6 +34,8 @@ struct Gpu {
     deleted: u32,
     begun: u32,
     disjoint: bool,
+    /// Fences that the measuring thread has seen passed.
+    seen: BTreeSet<usize>,
 }
 
 static GPU: Mutex<Option<Gpu>> = Mutex::new(None);
@@ -51,6 +53,7 @@ fn with<T>(look: impl FnOnce(&mut Gpu) -> T) -> T {
         deleted: 0,
         begun: 0,
         disjoint: false,
+        seen: BTreeSet::new(),
     }))
 }
 
@@ -95,8 +98,9 @@ unsafe extern "C" fn wait(_display: Ptr, fence: Ptr, _flags: i32, ns: u64) -> i3
         if Instant::now() >= end {
             return egl::TIMEOUT_EXPIRED;
         }
-        thread::sleep(Duration::from_micros(100));
+        thread::yield_now();
     }
+    with(|gpu| gpu.seen.insert(fence as usize));
     egl::CONDITION_SATISFIED
 }
 
@@ -178,7 +182,10 @@ fn groups(count: u32) {
     for _ in 0..count {
         call!(glDrawArrays(gl::TRIANGLES, 0, 3));
         call!(glFlush());
-        thread::sleep(DRAW + Duration::from_millis(5));
+        let fence = with(|gpu| gpu.names);
+        while !with(|gpu| gpu.seen.contains(&fence)) {
+            thread::yield_now();
+        }
     }
 }
 
@@ -209,7 +216,7 @@ fn table() -> std::path::PathBuf {
 #[test]
 fn the_right_clock_measures_and_the_program_notices_nothing() {
     let _none = std::fs::remove_file(table());
-    // SAFETY: nobody else in this process reads or writes variables yet.
+    // SAFETY: no other thread of this process reads or writes variables yet.
     unsafe { std::env::set_var(settings::MEASURE, table()) };
     entry::set_finder(find);
 

@@ -1,4 +1,4 @@
-//! Whoever waits for the GPU sees its groups end, and no thread of ours waits beside it.
+//! A thread that waits for the GPU sees its groups end, and no thread of ours waits beside it.
 //!
 //! The GPU here is through with its work a while after the program has begun to wait for it, or when
 //! the test says so. Display 1 makes fences of EGL at once; on display 2, as on NVIDIA's, that waits for
@@ -31,7 +31,7 @@ const WAITING_MAX: usize = 4_096;
 const TOO_MANY: usize = WAITING_MAX + 100;
 
 static BUSY: AtomicBool = AtomicBool::new(false);
-/// How often somebody else than the program waited for the GPU.
+/// How often another thread than the program's waited for the GPU.
 static WAITS_BESIDE: AtomicUsize = AtomicUsize::new(0);
 /// Contexts of ours that were made current in the program's thread.
 static INTRUSIONS: AtomicUsize = AtomicUsize::new(0);
@@ -60,7 +60,7 @@ fn through(within: Duration) -> bool {
         if began.elapsed() >= within {
             return false;
         }
-        thread::sleep(Duration::from_micros(50));
+        thread::yield_now();
     }
     true
 }
@@ -68,7 +68,11 @@ fn through(within: Duration) -> bool {
 fn program_waits() {
     if !IMPATIENT.load(Ordering::Relaxed) {
         INSIDE.store(true, Ordering::SeqCst);
-        thread::sleep(DRAW);
+        // The GPU of this test is busy for so long.
+        let began = Instant::now();
+        while began.elapsed() < DRAW {
+            thread::yield_now();
+        }
         BUSY.store(false, Ordering::Relaxed);
         INSIDE.store(false, Ordering::SeqCst);
     }
@@ -187,7 +191,7 @@ fn await_that(is: impl Fn() -> bool) {
     let began = Instant::now();
     while !is() {
         assert!(began.elapsed() < PATIENCE, "it never was so");
-        thread::sleep(Duration::from_micros(50));
+        thread::yield_now();
     }
 }
 
@@ -238,11 +242,11 @@ fn the_program_sees_the_end() {
         assert_eq!(found.ends, vec![end; FRAMES], "display {display}");
         let least_us = DRAW.as_micros() as f64;
         assert!(found.took_us.iter().all(|took| *took >= least_us), "display {display}: {:?}", found.took_us);
-        assert_eq!(found.waits, 0, "nobody looks beside the program on display {display}");
+        assert_eq!(found.waits, 0, "no thread looks beside the program on display {display}");
     }
 }
 
-fn whoever_comes_back_too_early_is_not_believed() {
+fn a_call_that_returns_too_early_is_not_believed() {
     IMPATIENT.store(true, Ordering::Relaxed);
     let ways: [(usize, &dyn Fn()); 3] = [(PLAIN, &finish_frame), (NVIDIA, &finish_frame), (NVIDIA, &fence)];
     for (display, wait) in ways {
@@ -302,7 +306,7 @@ fn a_full_queue_leaves_the_program_its_context() {
     IMPATIENT.store(false, Ordering::Relaxed);
 }
 
-/// A display is terminated while the program waits for a group of it: its fences are nobody's then.
+/// A display is terminated while the program waits for a group of it: its fences are gone then.
 fn what_is_kept_is_over_before_its_display_is() {
     let found = measured(MESA, || {
         thread::scope(|scope| {
@@ -318,7 +322,7 @@ fn what_is_kept_is_over_before_its_display_is() {
     assert_eq!((found.ends.len(), STALE.load(Ordering::Relaxed)), (21, 0));
 }
 
-/// Somebody else's mistake switches everything off while the program waits: the group is told all the
+/// A mistake elsewhere switches everything off while the program waits: the group is told all the
 /// same.
 fn what_is_kept_is_told_even_if_all_is_switched_off() {
     enter(PLAIN);
@@ -330,21 +334,21 @@ fn what_is_kept_is_told_even_if_all_is_switched_off() {
         });
         frame(&finish_frame);
     });
-    // Whoever asks whether all is measured would get it measured in any case.
+    // Asking whether all is measured would get it measured in any case.
     await_that(|| column(&table(), "end").len() > rows);
     assert_eq!(column(&table(), "end").split_off(rows), ["finish"]);
 }
 
 /// One test, because settings and the table are the process's.
 #[test]
-fn whoever_waits_tells() {
+fn a_waiting_program_tells() {
     let _none = std::fs::remove_file(table());
-    // SAFETY: nobody else in this process reads or writes variables yet.
+    // SAFETY: no other thread of this process reads or writes variables yet.
     unsafe { std::env::set_var(settings::MEASURE, table()) };
     entry::set_finder(find);
     assert!(is_program());
     the_program_sees_the_end();
-    whoever_comes_back_too_early_is_not_believed();
+    a_call_that_returns_too_early_is_not_believed();
     ends_come_in_order();
     a_full_queue_leaves_the_program_its_context();
     what_is_kept_is_over_before_its_display_is();

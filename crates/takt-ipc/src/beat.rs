@@ -1,6 +1,6 @@
 //! The page on which the daemon shows that it is alive.
 //!
-//! One page for all clients, which they can read and nobody but the daemon can write. A client
+//! One page for all clients, which they can read and only the daemon can write. A client
 //! that waits and sees no beat for too long goes on without the daemon.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,7 +16,7 @@ use crate::region::{Mapping, Shareable, sealed};
 #[derive(Debug)]
 struct Page {
     beat: AtomicU64,
-    /// The thread that beats, as the system numbers it; zero if nobody has said.
+    /// The thread that beats, as the system numbers it; zero if it is not known.
     thread: AtomicU64,
 }
 
@@ -35,12 +35,12 @@ impl Heart {
     pub fn new() -> std::io::Result<Self> {
         let fd = sealed("takt-beat", size_of::<Page>())?;
         let page = Mapping::new(fd.as_fd(), ProtFlags::READ | ProtFlags::WRITE)?;
-        // From here on nobody can map it for writing.
+        // From here on it cannot be mapped for writing.
         fcntl_add_seals(&fd, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
         Ok(Self { page, fd })
     }
 
-    /// From now on this thread beats; whoever waits for a beat can ask the system what it does.
+    /// From now on this thread beats; a client that waits for a beat can ask the system what it does.
     pub fn belongs_here(&self) {
         let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         self.page.get().thread.store(thread.into(), Ordering::Release);

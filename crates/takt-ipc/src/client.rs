@@ -196,7 +196,7 @@ impl Receiver {
         Ok(words.map(|words| Reply::decode(&words)).transpose()?)
     }
 
-    /// Looks for a reply for `limit` at most, awake; says whether there is one. For replies that are
+    /// Spins for a reply, for `limit` at most; says whether there is one. For replies that are
     /// likely to come sooner than falling asleep and waking up would take.
     pub fn spin(&self, limit: Duration) -> bool {
         let until = Instant::now() + limit;

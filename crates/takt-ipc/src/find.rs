@@ -40,21 +40,20 @@ fn first_to_answer(own: PathBuf, system: PathBuf) -> PathBuf {
     if is_ours && (answers(&own) || !answers(&system)) { own } else { system }
 }
 
-/// Whether nobody else can have put something there for us: where anybody may make folders, one that
-/// is there must be the user's own or the superuser's. One that is not there is nobody's.
+/// Whether no other user can have put something there. Where all users may make folders, an existing one
+/// must be the user's own or the superuser's.
 pub fn is_trustworthy(folder: &Path) -> bool {
     let owned = |uid| uid == rustix::process::geteuid().as_raw() || uid == 0;
-    let is_anybodys = |above: Metadata| above.mode() & 0o002 != 0;
+    let is_shared = |above: Metadata| above.mode() & 0o002 != 0;
     match std::fs::symlink_metadata(folder) {
         Ok(found) => {
-            owned(found.uid())
-                || !folder.parent().is_some_and(|above| above.metadata().is_ok_and(is_anybodys))
+            owned(found.uid()) || !folder.parent().is_some_and(|above| above.metadata().is_ok_and(is_shared))
         }
         Err(error) => error.kind() == ErrorKind::NotFound,
     }
 }
 
-/// Whether somebody serves there whom we may talk to: sockets are left behind by those who were
+/// Whether a daemon serves there that we may talk to: sockets are left behind by daemons that were
 /// killed, and the machine's may be closed to us.
 fn answers(path: &Path) -> bool {
     match Connection::connect_at_once(path) {
@@ -108,14 +107,14 @@ mod tests {
             assert_eq!(found(), own);
             std::os::unix::fs::chown(&folder, Some(12_345), None).expect("given away");
             assert!(!is_trustworthy(&folder));
-            assert_eq!(found(), system, "whoever listens there");
+            assert_eq!(found(), system, "another user listens there");
             drop(trap);
         }
         std::fs::remove_dir_all(folder).expect("removed");
     }
 
     #[test]
-    fn whoever_is_too_busy_to_answer_is_there() {
+    fn a_busy_daemon_is_there() {
         let path = path("busy");
         let listener = Listener::bind(&path).expect("bind");
         let mut crowd = Vec::new();

@@ -2,8 +2,8 @@
 //!
 //! A message is a datagram: a fixed head and then fields, each a number, a length and that many
 //! bytes. Both sides must be of the same [version](crate::VERSION), which changes with the meaning of
-//! messages. Fields that nobody depends on may be added without that: whoever does not know a field
-//! skips it. A field that comes twice, is cut off or has the wrong length makes the message
+//! messages. Fields that no side depends on may be added without that: a reader skips
+//! fields that it does not know. A field that comes twice, is cut off or has the wrong length makes the message
 //! [`Invalid`].
 
 use crate::{Standing, VERSION};
@@ -103,7 +103,7 @@ pub enum Invalid {
     /// A field is missing.
     #[error("field {0} is missing")]
     Missing(u16),
-    /// Longer than anybody may send.
+    /// Longer than a message may be.
     #[error("the message is longer than {MESSAGE_MAX} bytes")]
     TooLong,
 }
@@ -296,8 +296,8 @@ impl<'a> Fields<'a> {
             let number = u16::from_le_bytes([n0, n1]);
             let length = u16::from_le_bytes([l0, l1]).into();
             let (value, rest) = rest.split_at_checked(length).ok_or(Invalid::Field(number))?;
-            if let Some(place) = fields.get_mut(usize::from(number))
-                && place.replace(value).is_some()
+            if let Some(slot) = fields.get_mut(usize::from(number))
+                && slot.replace(value).is_some()
             {
                 return Err(Invalid::Field(number));
             }

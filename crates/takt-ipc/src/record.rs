@@ -19,7 +19,7 @@ pub const SPAN_MAX: Span = Span::from_ms(3_600_000);
 /// From a client to the daemon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// The client has a command group and asks for leave to hand it to the driver.
+    /// The client has a command group and asks for a grant to hand it to the driver.
     Submit {
         /// Counts up from one group to the next.
         group: GroupId,

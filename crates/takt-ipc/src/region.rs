@@ -33,7 +33,7 @@ const _: () = {
 };
 
 /// Whether the client is the only one. The daemon writes it when that changes, and the client looks
-/// at it all the time: somebody who comes need not wait for what the client would still like to do.
+/// at it all the time: a new client need not wait for what this one would still like to do.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Solitude(AtomicU32);
@@ -100,13 +100,13 @@ impl<T: Shareable> Mapping<T> {
 
 impl<T> Drop for Mapping<T> {
     fn drop(&mut self) {
-        // SAFETY: this is exactly the range that `new` mapped, and nobody borrows it any more.
+        // SAFETY: this is exactly the range that `new` mapped, and nothing borrows it any more.
         let gone = unsafe { munmap(self.at.as_ptr().cast(), size_of::<T>()) };
         debug_assert!(gone.is_ok(), "own mappings can be unmapped");
     }
 }
 
-/// Makes an anonymous file of that size that nobody can resize.
+/// Makes an anonymous file of that size that no process can resize.
 pub(crate) fn sealed(name: &str, size: usize) -> std::io::Result<OwnedFd> {
     let fd = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&fd, size as u64)?;

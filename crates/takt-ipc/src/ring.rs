@@ -2,7 +2,7 @@
 //!
 //! One side writes, the other reads. Each keeps its own position to itself and only publishes it;
 //! the position of the other side is checked on every use: if it claims something impossible, that is
-//! [`Corrupt`], and whoever sees it ends the conversation. Records are read word by word with atomic loads, so a side
+//! [`Corrupt`], and the side that sees it ends the conversation. Records are read word by word with atomic loads, so a side
 //! that scribbles over them meanwhile produces a wrong record, never undefined behaviour.
 
 use crate::record::{RECORD_WORDS, Words};

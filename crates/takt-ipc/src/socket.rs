@@ -144,7 +144,7 @@ impl Connection {
         poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok() && fds[0].revents().intersects(gone)
     }
 
-    /// Who is on the other side: whoever connected, or whoever listened.
+    /// The process on the other side: the one that connected, or the one that listens.
     pub fn peer(&self) -> Result<Peer> {
         let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
         #[expect(clippy::cast_possible_truncation, reason = "a dozen bytes")]
@@ -359,7 +359,7 @@ mod tests {
             let (tell, told) = std::sync::mpsc::sync_channel(1);
             let waits = scope.spawn(move || {
                 // SAFETY: it has no conditions.
-                tell.send(unsafe { libc::pthread_self() }).expect("somebody asks");
+                tell.send(unsafe { libc::pthread_self() }).expect("the test asks");
                 client.wait(PATIENCE)
             });
             let thread = told.recv().expect("it says who it is");

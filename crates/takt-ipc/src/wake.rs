@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_that_sees_something_stays_awake() {
+    fn a_sleeper_that_sees_something_does_not_sleep() {
         let bell = Bell::default();
         bell.sleep(HOUR, || true);
         let mut woken = 0;

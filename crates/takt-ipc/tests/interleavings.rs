@@ -40,7 +40,7 @@ fn a_record_is_read_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_place_is_used_again_only_after_it_was_read() {
+fn a_slot_is_used_again_only_after_it_was_read() {
     loom::model(|| {
         let shared = Both(Arc::new(Shared::new()));
         let mut writer = Writer::new(shared.clone());
@@ -85,7 +85,7 @@ impl Kernel {
 
 /// No ring is lost: loom reports a deadlock if the sleeper never wakes.
 #[test]
-fn nobody_oversleeps() {
+fn no_wake_up_is_lost() {
     loom::model(|| {
         let bell = Arc::new(Bell::default());
         let kernel = Arc::new(Kernel::default());

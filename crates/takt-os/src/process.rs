@@ -99,6 +99,6 @@ mod tests {
             std::thread::yield_now();
         }
         child.wait().expect("buried");
-        assert!(can_run(child.id()), "nobody knows");
+        assert!(can_run(child.id()), "not known");
     }
 }

@@ -13,7 +13,7 @@ use crate::shadow::Shadow;
 use crate::shadow::drawing::{Drawing, VertexSource};
 use crate::shadow::program::Linked;
 use crate::slice::{
-    self, Area, Circumstances, Order, Piece, Reason, Scissor, Signature, Slicer, Tiles, Variant,
+    self, Area, Circumstances, CutPlan, Piece, Reason, Scissor, Signature, Slicer, Tiles, Variant,
 };
 
 impl State {
@@ -73,7 +73,7 @@ impl State {
             return None;
         }
         let tiles = if ways.tiles { Tiles::new(scissor.clip(), busy(&self.shadow)) } else { None };
-        let order = Order { ways, tiles, slice, predicted, before, scissor };
+        let order = CutPlan { ways, tiles, slice, predicted, before, scissor };
         let slicer = Slicer::new(*drawing, known, order);
         match slicer {
             Some(_) => slice::cut(program),
@@ -181,7 +181,7 @@ fn reads_its_target(shadow: &Shadow, linked: &Linked) -> bool {
 
 /// Tells the draw from others. Addresses in client memory say nothing.
 fn signature(shadow: &Shadow, drawing: &Drawing, program: Variant, scissor: &Scissor) -> Signature {
-    let place = match drawing.source {
+    let start = match drawing.source {
         VertexSource::Arrays { first } => u64::from(first.unsigned_abs()),
         VertexSource::Elements { pointer, .. } if shadow.vertices.bound().elements.is_some() => {
             pointer as u64
@@ -192,7 +192,7 @@ fn signature(shadow: &Shadow, drawing: &Drawing, program: Variant, scissor: &Sci
     let viewport = shadow.raster.viewport_rect().map(|rect| (rect.x, rect.y, rect.width, rect.height));
     let clip = scissor.clip();
     let mut hash = DefaultHasher::new();
-    (program.0, drawing.mode, drawing.count, drawing.instances, place).hash(&mut hash);
+    (program.0, drawing.mode, drawing.count, drawing.instances, start).hash(&mut hash);
     (target.id, target.size, viewport, clip.left, clip.low, clip.right, clip.high).hash(&mut hash);
     Signature(hash.finish())
 }

@@ -98,7 +98,7 @@ macro_rules! surfaces {
     )* };
 }
 
-/// What there is in place of a surface that the program knows.
+/// The surface that stands for one that the program knows.
 fn actual(surface: Ptr) -> Ptr {
     if offscreen::is_wanted() {
         return guard::attempted(|| offscreen::actual(surface)).unwrap_or(surface);
@@ -189,7 +189,7 @@ unsafe extern "C" fn eglSurfaceAttrib(display: Ptr, surface: Ptr, what: i32, val
     unsafe { real::eglSurfaceAttrib(display, actual(surface), what, value) }
 }
 
-/// Shows a frame, with leave and measured.
+/// Shows a frame, with a grant, and has it measured.
 fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
     let handle = actual(surface) as usize;
     show(display, surface, |state| state.shadow.swap_does_nothing(handle), call)
@@ -201,7 +201,7 @@ fn show(display: Ptr, surface: Ptr, idle: impl FnOnce(&State) -> bool, call: imp
     let swapping = current::with(|state| state.before_swap(idle(state))).unwrap_or(none);
     let began_ns = clock::now_ns();
     let done = call(actual(surface));
-    // Where it failed, the group that was given leave ends all the same.
+    // If it failed, the granted group ends all the same.
     if done != 0 || !matches!(swapping, Swapping::Apart { grant: None, .. }) {
         current::with(|state| state.swapped(swapping, began_ns));
     } else {
@@ -255,7 +255,7 @@ unsafe extern "C" fn eglSwapBuffersRegion2NOK(display: Ptr, surface: Ptr, count:
     })
 }
 
-/// A part of a frame is shown: whoever shows frames in this way shows nothing in another.
+/// A part of a frame is shown: a program that shows frames in this way uses no other.
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn eglPostSubBufferNV(
     display: Ptr,

@@ -1,6 +1,6 @@
 //! What programs point to.
 //!
-//! Hooks run after the driver has served the very same call, so whatever GL demands of pointers
+//! Hooks run after the driver has served the very same call, so what GL demands of pointers
 //! holds, or the driver has already read from them in vain. These functions are not marked unsafe,
 //! to keep the tables of hooks readable; only hooks may use them, with the arguments of their call.
 

@@ -4,7 +4,7 @@
 //! returns what the driver returned; only long draws are handed over in pieces, where a
 //! daemon schedules. What a hook does besides happens inside of
 //! [`current::with`](crate::client::current::with), where nothing that goes wrong reaches the
-//! program. Nobody looks at anything unless settings ask for it.
+//! program. No call is hooked unless settings ask for it.
 
 mod draw;
 mod egl;
@@ -62,7 +62,7 @@ macro_rules! offered {
 
 use {noted, offered};
 
-/// What programs get in place of the driver's function.
+/// What programs get instead of the driver's function.
 pub fn of(id: Id) -> Option<Ptr> {
     if settings().watches() { hook(id) } else { None }
 }

@@ -152,8 +152,8 @@ fn part(state: &mut State, target: u32, offset: isize, size: isize, data: Ptr) {
 }
 
 /// What is known of one buffer is then known of the other.
-fn copy(state: &mut State, [read, write]: [u32; 2], place: [isize; 3]) {
-    let [Ok(from), Ok(to), Ok(size)] = place.map(usize::try_from) else {
+fn copy(state: &mut State, [read, write]: [u32; 2], range: [isize; 3]) {
+    let [Ok(from), Ok(to), Ok(size)] = range.map(usize::try_from) else {
         return;
     };
     let part = state.shadow.buffer(read).and_then(|buffer| {

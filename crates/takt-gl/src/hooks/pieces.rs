@@ -68,7 +68,7 @@ fn draw(drawing: Drawing, call: impl Fn(&Drawing)) {
     }
 }
 
-/// Whatever goes wrong on our side, all pieces are drawn, and the scissor is the program's after
+/// Even if our side fails, all pieces are drawn, and the scissor is the program's after
 /// each of them.
 #[cold]
 fn in_pieces(mut slicer: Slicer, call: impl Fn(&Drawing)) {

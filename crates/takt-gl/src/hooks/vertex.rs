@@ -29,12 +29,12 @@ super::noted! {
     glVertexAttribIFormat(index: u32, size: i32, _kind: u32, offset: u32) =>
         |state| shape(state, index, size, None, offset);
     glVertexAttribBinding(index: u32, binding: u32) => |state| {
-        state.shadow.vertices.named().into_iter().for_each(|array| array.connect(place(index), place(binding)));
+        state.shadow.vertices.named().into_iter().for_each(|array| array.connect(index_of(index), index_of(binding)));
     };
     glBindVertexBuffer(binding: u32, buffer: u32, offset: isize, stride: i32) =>
         |state| bind(state, binding, buffer, (offset, stride));
     glVertexBindingDivisor(binding: u32, divisor: u32) => |state| {
-        state.shadow.vertices.named().into_iter().for_each(|array| array.divide(place(binding), divisor));
+        state.shadow.vertices.named().into_iter().for_each(|array| array.divide(index_of(binding), divisor));
     };
     glVertexAttrib1f(index: u32, x: f32) => |state| state.shadow.vertices.constant(index, [x, 0.0, 0.0, 1.0]);
     glVertexAttrib2f(index: u32, x: f32, y: f32) => |state| state.shadow.vertices.constant(index, [x, y, 0.0, 1.0]);
@@ -48,8 +48,8 @@ super::noted! {
     glVertexAttrib4fv(index: u32, v: Ptr) => |state| constant(state, index, list(4, v));
 }
 
-/// Numbers beyond all places stay beyond them.
-fn place(number: u32) -> usize {
+/// As an index; numbers that are too large stay beyond all of them.
+fn index_of(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
@@ -62,13 +62,13 @@ fn point(state: &mut State, index: u32, size: i32, format: Option<Format>, (stri
     if let (Some(components), Ok(stride)) = (components(size), usize::try_from(stride)) {
         let buffer = state.shadow.buffer(gl::ARRAY_BUFFER);
         let layout = Layout { components, format, stride, pointer: pointer as usize };
-        state.shadow.vertices.current().point(place(index), &layout, buffer);
+        state.shadow.vertices.current().point(index_of(index), &layout, buffer);
     }
 }
 
 fn shape(state: &mut State, index: u32, size: i32, format: Option<Format>, offset: u32) {
     if let (Some(components), Some(array)) = (components(size), state.shadow.vertices.named()) {
-        array.shape(place(index), components, format, place(offset));
+        array.shape(index_of(index), components, format, index_of(offset));
     }
 }
 
@@ -77,7 +77,7 @@ fn bind(state: &mut State, binding: u32, buffer: u32, (offset, stride): (isize, 
     if let (Ok(offset), Ok(stride)) = (usize::try_from(offset), usize::try_from(stride))
         && let Some(array) = state.shadow.vertices.named()
     {
-        array.bind(place(binding), buffer, offset, stride);
+        array.bind(index_of(binding), buffer, offset, stride);
     }
 }
 
@@ -90,12 +90,12 @@ fn enable(state: &mut State, index: u32, on: bool) {
 /// Of an attribute, which then reads from the point of its number.
 fn divide(state: &mut State, index: u32, divisor: u32) {
     let array = state.shadow.vertices.current();
-    array.connect(place(index), place(index));
-    array.divide(place(index), divisor);
+    array.connect(index_of(index), index_of(index));
+    array.divide(index_of(index), divisor);
 }
 
 fn constant(state: &mut State, index: u32, values: &[f32]) {
     let mut whole = [0.0, 0.0, 0.0, 1.0];
-    whole.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
+    whole.iter_mut().zip(values).for_each(|(slot, value)| *slot = *value);
     state.shadow.vertices.constant(index, whole);
 }

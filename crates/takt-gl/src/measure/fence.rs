@@ -16,11 +16,11 @@ use crate::{egl, gl, guard, quiet};
 pub(crate) struct Fence {
     display: usize,
     sync: usize,
-    kind: Kind,
+    kind: FenceKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum FenceKind {
     /// Of EGL.
     Display {
         /// Whether waiting keeps other threads out of the display.
@@ -57,7 +57,7 @@ enum Fences {
         /// Whether fences of GL can be waited for instead.
         in_contexts: bool,
     },
-    Free,
+    Independent,
     /// NVIDIA waits for the GPU where fences of EGL are made; those of GL it makes at once.
     InContexts,
 }
@@ -80,7 +80,7 @@ impl Fences {
     /// Whether all fences are those of GL.
     fn are_of_contexts(self) -> bool {
         match self {
-            Self::None | Self::Free => false,
+            Self::None | Self::Independent => false,
             Self::Locking { in_contexts } => in_contexts && settings().fences_of_contexts,
             Self::InContexts => true,
         }
@@ -116,7 +116,7 @@ fn ask(display: usize) -> Fences {
     } else if vendor.contains("Mesa") {
         Fences::Locking { in_contexts }
     } else {
-        Fences::Free
+        Fences::Independent
     }
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn insert(display: usize, waiter: Option<&Arc<Waiter>>) -> Option<Fen
         // SAFETY: the context is current.
         let sync = unsafe { real::glFenceSync(gl::SYNC_GPU_COMMANDS_COMPLETE, 0) } as usize;
         let fragile = matches!(fences(display), Fences::Locking { .. });
-        let kind = Kind::Context { waiter: waiter.clone(), fragile };
+        let kind = FenceKind::Context { waiter: waiter.clone(), fragile };
         return (sync != 0).then_some(Fence { display, sync, kind });
     }
     let fences = fences(display);
@@ -168,7 +168,7 @@ pub(crate) fn insert(display: usize, waiter: Option<&Arc<Waiter>>) -> Option<Fen
             real::eglCreateSyncKHR(display as Ptr, egl::SYNC_FENCE.cast_unsigned(), std::ptr::null_mut())
         }
     });
-    let kind = Kind::Display { locks: matches!(fences, Fences::Locking { .. }) };
+    let kind = FenceKind::Display { locks: matches!(fences, Fences::Locking { .. }) };
     (!sync.is_null()).then_some(Fence { display, sync: sync as usize, kind })
 }
 
@@ -191,30 +191,30 @@ impl Fence {
     /// in which it was made.
     pub(crate) fn is_passed(&self) -> bool {
         let passed = match self.kind {
-            Kind::Display { .. } => quiet::egl(|| self.wait_once(0)),
-            Kind::Context { .. } => self.wait_in_context(0),
+            FenceKind::Display { .. } => quiet::egl(|| self.wait_once(0)),
+            FenceKind::Context { .. } => self.wait_in_context(0),
         };
         passed == Waited::Passed
     }
 
     fn locks(&self) -> bool {
-        matches!(self.kind, Kind::Display { locks: true })
+        matches!(self.kind, FenceKind::Display { locks: true })
     }
 
     /// Whether it must not be taken away as soon as it was passed: see [`Passed`].
     fn is_fragile(&self) -> bool {
-        matches!(self.kind, Kind::Display { locks: true } | Kind::Context { fragile: true, .. })
+        matches!(self.kind, FenceKind::Display { locks: true } | FenceKind::Context { fragile: true, .. })
     }
 
     fn waiter(&self) -> Option<&Arc<Waiter>> {
         match &self.kind {
-            Kind::Display { .. } => None,
-            Kind::Context { waiter, .. } => Some(waiter),
+            FenceKind::Display { .. } => None,
+            FenceKind::Context { waiter, .. } => Some(waiter),
         }
     }
 
     fn wait_once(&self, ns: u64) -> Waited {
-        if let Kind::Context { waiter, .. } = &self.kind {
+        if let FenceKind::Context { waiter, .. } = &self.kind {
             return if waiter.hold() { self.wait_in_context(ns) } else { Waited::Lost };
         }
         // SAFETY: EGL checks both handles.
@@ -226,7 +226,7 @@ impl Fence {
     }
 
     fn wait_in_context(&self, ns: u64) -> Waited {
-        // SAFETY: a context of the fence's share group is current, and nobody else knows it.
+        // SAFETY: a context of the fence's share group is current, and only this thread knows it.
         match unsafe { real::glClientWaitSync(self.sync as Ptr, 0, ns) } {
             gl::ALREADY_SIGNALED | gl::CONDITION_SATISFIED => Waited::Passed,
             gl::TIMEOUT_EXPIRED => Waited::NotYet,
@@ -237,22 +237,22 @@ impl Fence {
     /// Takes the mark away in the program's thread, where the context is current in which it was made.
     pub(crate) fn remove_here(self) {
         match self.kind {
-            Kind::Display { .. } => quiet::egl(|| self.remove()),
-            // SAFETY: the context is current, and nobody else knows the fence.
-            Kind::Context { .. } => unsafe { real::glDeleteSync(self.sync as Ptr) },
+            FenceKind::Display { .. } => quiet::egl(|| self.remove()),
+            // SAFETY: the context is current, and only this thread knows the fence.
+            FenceKind::Context { .. } => unsafe { real::glDeleteSync(self.sync as Ptr) },
         };
     }
 
     /// Takes the mark away. Only threads that run none of the program's code may call this.
     pub(crate) fn remove(self) {
-        if let Kind::Context { waiter, .. } = &self.kind {
+        if let FenceKind::Context { waiter, .. } = &self.kind {
             if waiter.hold() {
                 // SAFETY: as above.
                 unsafe { real::glDeleteSync(self.sync as Ptr) };
             }
             return;
         }
-        // SAFETY: EGL checks both handles; nobody else knows this one.
+        // SAFETY: EGL checks both handles; only this thread knows this one.
         unsafe { real::eglDestroySyncKHR(self.display as Ptr, self.sync as Ptr) };
     }
 }
@@ -260,9 +260,8 @@ impl Fence {
 /// Fences that were passed, and are not taken away yet.
 ///
 /// A thread of Mesa's llvmpipe (22.3 at least) counts itself past a fence, and then wakes those who
-/// wait and unlocks the fence. Whoever looks in between without the lock, as waiting for no time
-/// does and as reusing what was drawn from does, finds the fence passed; if nobody holds it any
-/// more, it is freed, and the thread writes to what is not its own. Such threads go through fences
+/// wait and unlocks the fence. A thread that looks in between without the lock, as waiting for no
+/// time and reusing a drawn-from resource do, finds the fence passed; if it has no owner any more, it is freed, and the thread writes to what is not its own. Such threads go through fences
 /// in order: as long as we hold one until later ones were passed, it is not freed too early.
 #[derive(Default, Debug)]
 pub(crate) struct Passed(VecDeque<Fence>);
@@ -292,7 +291,7 @@ impl Passed {
         if kept.count() >= KEPT { self.0.remove(oldest) } else { None }
     }
 
-    /// Takes away what is kept in contexts that nobody needs any more, and those contexts with it.
+    /// Takes away what is kept in contexts that are not needed any more, and those contexts with it.
     pub(crate) fn release_forsaken(&mut self) {
         let waiter_of = |fence: &Fence| fence.waiter().map(Arc::as_ptr);
         let kept: Vec<_> = self.0.iter().filter_map(waiter_of).collect();
@@ -327,7 +326,7 @@ mod tests {
     use super::*;
 
     fn fence(display: usize, sync: usize) -> Fence {
-        Fence { display, sync, kind: Kind::Display { locks: true } }
+        Fence { display, sync, kind: FenceKind::Display { locks: true } }
     }
 
     #[test]

@@ -110,7 +110,7 @@ extern "C" fn at_exit() {
 }
 
 /// Measures a group that is being submitted: call this where its last command is behind and
-/// whatever makes the driver start is still ahead.
+/// the call that makes the driver start is still ahead.
 ///
 /// The context must be current in this thread, on this display.
 pub(crate) fn submit(display: usize, waiter: Option<&Arc<Waiter>>, submitted: Submitted) {

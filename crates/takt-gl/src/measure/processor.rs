@@ -39,7 +39,7 @@ impl RendererThreads {
         if !self.is_known() && self.looks.fetch_add(1, Ordering::Relaxed) < LOOKS_MAX {
             let found = find();
             if !found.is_empty() {
-                // Nobody else looks at the same time; if so, both found the same.
+                // Should another thread look at the same time, both found the same.
                 let _both = self.clocks.set(found);
             }
         }
@@ -111,31 +111,37 @@ mod tests {
     #[test]
     fn work_counts_and_waiting_does_not() {
         use std::sync::mpsc::sync_channel;
+        use takt_os::process::thread_state;
         let (tell, told) = sync_channel(0);
         let (order, orders) = sync_channel::<()>(0);
         let renderer = std::thread::Builder::new().name("llvmpipe-0".to_owned());
         let renderer = renderer.spawn(move || {
             // SAFETY: takes no arguments.
-            let own = clock_of(unsafe { libc::gettid() });
-            tell.send(()).unwrap();
+            let id = unsafe { libc::gettid() };
+            let own = clock_of(id);
+            tell.send(id).unwrap();
             // Works when told to, and says when that was done.
             while orders.recv().is_ok() {
                 let until_ns = read(own) + 20_000_000;
                 while read(own) < until_ns {}
-                tell.send(()).unwrap();
+                tell.send(id).unwrap();
             }
         });
         let renderer = renderer.unwrap();
-        told.recv().unwrap();
+        let id = told.recv().unwrap();
         let (threads, mut worked) = (RendererThreads::new(), Worked::default());
-        assert!(threads.reading().is_none(), "nobody has looked");
+        assert!(threads.reading().is_none(), "no look yet");
         assert_eq!(worked.until(threads.look()), None, "found only now");
         order.send(()).unwrap();
         told.recv().unwrap();
         let worked_ns = worked.until(threads.reading()).unwrap();
         assert!(worked_ns >= 20_000_000, "{worked_ns}");
-        std::thread::sleep(std::time::Duration::from_millis(30));
-        assert!(worked.until(threads.look()).unwrap() < 20_000_000, "it waits");
+        // Once it sleeps, until it is told to work again, its clock stands still.
+        while thread_state(std::process::id(), id.unsigned_abs()).is_none_or(|state| state.runnable) {
+            std::thread::yield_now();
+        }
+        worked.until(threads.look());
+        assert_eq!(worked.until(threads.look()), Some(0), "it waits");
         drop(order);
         renderer.join().unwrap();
     }

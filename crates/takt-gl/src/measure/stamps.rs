@@ -15,7 +15,7 @@ use crate::gl;
 
 const EXTENSION: &str = "GL_EXT_disjoint_timer_query";
 
-/// Groups whose stamps nobody has read yet; beyond this, groups get none.
+/// Groups whose stamps were not read yet; beyond this, groups get none.
 const WAITING_MAX: usize = 32;
 
 /// When the GPU began and ended a group, by its own clock.
@@ -57,7 +57,7 @@ type Cell = Arc<OnceLock<Option<Stamps>>>;
 pub(crate) enum Fate {
     /// They may still come.
     Awaited,
-    /// Nobody will ever read them.
+    /// They will never be read.
     Lost,
     /// The GPU's clock jumped.
     Disjoint,
@@ -67,7 +67,7 @@ pub(crate) enum Fate {
 
 impl Stamped {
     pub(crate) fn fate(&self) -> Fate {
-        // The context holds the other end; asked first, because it writes before it lets go.
+        // The context holds the other end; asked first, because it writes before it drops its end.
         let held = Arc::strong_count(&self.cell) > 1;
         match self.cell.get() {
             Some(Some(stamps)) => Fate::Known(*stamps),
@@ -170,10 +170,10 @@ impl Stamper {
             let stamps = Stamps { begin_ns, end_ns, mask: self.mask };
             let jumped = is_disjoint();
             disjoint |= jumped;
-            // Nobody knows when it jumped: all stamps that were on their way are worthless.
+            // When it jumped is unknown: all stamps that were on their way are worthless.
             let count = if jumped { self.waiting.len() } else { 1 };
             for Waiting { begin, end, cell } in self.waiting.drain(..count) {
-                // Nobody else writes there.
+                // Only this stamper writes there.
                 let _empty = cell.set((!jumped).then_some(stamps));
                 self.spare.extend([begin, end]);
             }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn stamps_that_nobody_will_read_are_lost() {
+    fn stamps_without_a_reader_are_lost() {
         let judge = Judge::of("a GPU of this test", "", None);
         let cell = Arc::new(OnceLock::new());
         let stamped = Stamped { judge, cell: cell.clone() };

@@ -97,7 +97,7 @@ impl Measuring {
 
     fn drain(&mut self, ending: Option<usize>) {
         self.overtake(u64::MAX);
-        self.settle(Stamps::GivenUp);
+        self.settle(StampWait::GivenUp);
         self.rows.write();
         waiter::release();
         ending.into_iter().for_each(|display| self.passed.forget(display));
@@ -173,14 +173,14 @@ impl Measuring {
         let Tracked { submitted, fence, .. } = group;
         let learned = (!waits_for_timer(&submitted)).then(|| follow(&submitted, &timing));
         self.complete.push_back(Complete { submitted, timing, worked_ns, learned });
-        self.settle(Stamps::Awaited);
+        self.settle(StampWait::Awaited);
         fence.into_iter().for_each(|fence| self.passed.keep(fence));
     }
 
     /// Writes and learns what is known by now.
-    fn settle(&mut self, stamps: Stamps) {
+    fn settle(&mut self, stamps: StampWait) {
         while let Some(first) = self.complete.front() {
-            let patient = stamps == Stamps::Awaited && self.complete.len() <= STAMPS_MAX;
+            let patient = stamps == StampWait::Awaited && self.complete.len() <= STAMPS_MAX;
             let Some(settled) = first.settle(patient) else {
                 return;
             };
@@ -193,7 +193,7 @@ impl Measuring {
 
 /// Whether groups wait for their time stamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stamps {
+enum StampWait {
     Awaited,
     GivenUp,
 }

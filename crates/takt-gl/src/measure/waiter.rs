@@ -40,13 +40,13 @@ impl Waiter {
             let none = ptr::null_mut();
             // SAFETY: EGL checks the handles; nothing of the program's is current in this thread.
             let done = unsafe { real::eglMakeCurrent(self.display as Ptr, none, none, self.context as Ptr) };
-            // Whatever was held before is not current any more, or the display is gone altogether.
+            // The one held before is not current any more, or the display is gone altogether.
             *held = (done != 0).then(|| self.clone());
             done != 0
         })
     }
 
-    /// Whether nobody but this thread needs it any more, which has so many fences in it.
+    /// Whether only this thread needs it any more, which has so many fences in it.
     pub(crate) fn is_forsaken(self: &Arc<Self>, fences: usize) -> bool {
         let held = HELD.with_borrow(|held| held.as_ref().is_some_and(|held| Arc::ptr_eq(held, self)));
         Arc::strong_count(self) == fences + usize::from(held)
@@ -55,7 +55,7 @@ impl Waiter {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        // SAFETY: EGL checks the handles; it is current nowhere, since whoever holds it owns it.
+        // SAFETY: EGL checks the handles; it is current nowhere, since a thread that holds it owns it.
         quiet::egl(|| unsafe { real::eglDestroyContext(self.display as Ptr, self.context as Ptr) });
     }
 }

@@ -165,7 +165,7 @@ impl Models {
         })
     }
 
-    /// An upper estimate that holds for whoever waits for the end of a group: what the fence adds
+    /// An upper estimate for a thread that waits for the end of a group: what the fence adds
     /// to it, and what gets in its way, counts there.
     fn until_seen(&self, upper: Span) -> Span {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, as is meant")]
@@ -199,7 +199,7 @@ impl Models {
         let cost = Cost::new(Span::from_ns(group.ns));
         let disturbance = if predicted.fresh { Disturbance::Unknown } else { self.believed(group) };
         // Where the GPU's clock tells what is a group's own, the rest of its fence's time is that of
-        // other groups, and whoever waits for the end knows of those.
+        // other groups, and a thread that waits for the end knows of those.
         // A swap is so short that anything in its way is many times as long, which says nothing about
         // the others.
         let telling = !predicted.fresh && !group.by_timer && !group.ends_frame;

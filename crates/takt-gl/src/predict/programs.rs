@@ -1,6 +1,6 @@
 //! Programs one by one: rates of those that were measured, and sources of those that were not.
 //!
-//! Nothing is measured here: that would be work which nobody schedules, in somebody else's process.
+//! Nothing is measured here: that would be unscheduled work in the program's process.
 //! Sources are noted for `takt profile --programs`. That is done as well as it can be: a folder
 //! that cannot be written leaves the program as unknown as it is.
 
@@ -80,7 +80,7 @@ fn note(folder: &Path, sources: &Sources) -> io::Result<()> {
     if fs::read_dir(folder)?.count() >= PROGRAMS_MAX {
         return refuse("there are too many already");
     }
-    // Beside its place first, so that whoever reads it finds all of it.
+    // Under another name first, so that readers find all of it.
     let beside = folder.join(format!("{:016x}.{}", sources.id().0, std::process::id()));
     fs::write(&beside, sources.to_text()).and_then(|()| fs::rename(&beside, &path)).inspect_err(|_error| {
         let _gone = fs::remove_file(&beside);

@@ -14,7 +14,7 @@ use crate::measure::Judge;
 use crate::settings::{self, settings};
 
 /// What is known about a GPU.
-struct Known {
+struct StoredModels {
     gpu: String,
     driver: String,
     profile: Profile,
@@ -23,7 +23,7 @@ struct Known {
 }
 
 /// GPUs that were looked for: few, so a list does.
-static KNOWN: Mutex<Vec<Arc<Known>>> = Mutex::new(Vec::new());
+static STORED: Mutex<Vec<Arc<StoredModels>>> = Mutex::new(Vec::new());
 
 /// The models that were asked for, with all that is known about this GPU; none if none were.
 pub fn models(renderer: &str, driver: &str) -> Option<Models> {
@@ -31,19 +31,19 @@ pub fn models(renderer: &str, driver: &str) -> Option<Models> {
     if choice.combinations().is_empty() {
         return None;
     }
-    let known = known(settings::gpu_name(renderer), driver);
+    let known = stored(settings::gpu_name(renderer), driver);
     Models::new(choice, &known.profile, known.shaders.as_ref(), known.programs.clone())
 }
 
 /// Who judges the clocks of this GPU.
 pub(crate) fn judge(renderer: &str, driver: &str) -> Arc<Judge> {
     let gpu = settings::gpu_name(renderer);
-    let ratio = known(gpu.clone(), driver).profile.timer_ratio;
+    let ratio = stored(gpu.clone(), driver).profile.timer_ratio;
     Judge::of(&gpu, driver, (ratio > 0.0).then_some(ratio))
 }
 
-fn known(gpu: String, driver: &str) -> Arc<Known> {
-    let mut list = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+fn stored(gpu: String, driver: &str) -> Arc<StoredModels> {
+    let mut list = STORED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = list.iter().find(|known| known.gpu == gpu && known.driver == driver) {
         return known.clone();
     }
@@ -67,12 +67,12 @@ fn known(gpu: String, driver: &str) -> Arc<Known> {
         guard::say(&format!("{gpu}: {why}, so profiled and mars predict the same{what}"));
     }
     let profile = profile.unwrap_or_else(rough);
-    let known = Arc::new(Known { gpu, driver: driver.to_owned(), profile, shaders, programs });
+    let known = Arc::new(StoredModels { gpu, driver: driver.to_owned(), profile, shaders, programs });
     list.push(known.clone());
     known
 }
 
-/// Rates of programs from all stores, and where those that nobody has measured are noted: in the
+/// Rates of programs from all stores, and where those that were never measured are noted: in the
 /// first store, which is the user's own.
 fn programs(folder: &str) -> Arc<Programs> {
     let mut rates = ProgramRates::default();

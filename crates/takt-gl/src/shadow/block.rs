@@ -3,7 +3,7 @@
 //! Where members lie in a block depends on its layout, which is the driver's own unless it is
 //! `std140`. So the driver is asked once per link, with questions that cannot fail: about a linked
 //! program, with numbers that the driver gave out before. Values come from the shadows of buffers
-//! when a draw needs them, and only where a buffer, its contents or its place has changed.
+//! when a draw needs them, and only where a buffer, its contents or its range has changed.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -138,14 +138,14 @@ impl Blocks {
         for block in &mut self.0 {
             let point = points.bound.get(&block.binding);
             let contents = point.map(|point| (point, point.buffer.lock()));
-            let place = contents.as_ref().and_then(|(point, contents)| {
+            let read = contents.as_ref().and_then(|(point, contents)| {
                 contents.bytes()?;
                 Some((point.buffer.id(contents), point.offset, point.size))
             });
-            if place.is_some() && place == block.read {
+            if read.is_some() && read == block.read {
                 continue;
             }
-            block.read = place;
+            block.read = read;
             let bytes = contents.as_ref().and_then(|(point, contents)| {
                 let bytes = contents.bytes()?.get(point.offset..)?;
                 Some(&bytes[..point.size.map_or(bytes.len(), |size| size.min(bytes.len()))])

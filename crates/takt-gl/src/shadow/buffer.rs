@@ -1,7 +1,7 @@
 //! Shadows of buffer objects: what vertices are made of.
 //!
 //! The predictor looks at vertices before the GPU does, and GL ES cannot be asked for them. So
-//! whatever a program puts into vertex, index and uniform buffers is kept a second time, within
+//! the contents of vertex, index and uniform buffers are kept a second time, within
 //! bounds: [`BUFFER_BYTES_MAX`] per buffer and [`SHADOW_BYTES_MAX`] per process. Beyond that only
 //! sizes are kept, and predictions of draws from such buffers make do without positions. The same
 //! holds for what is written through mappings, because reading a mapping that was made for writing
@@ -33,7 +33,7 @@ pub struct Contents {
     /// Its size.
     pub size: usize,
     generation: u64,
-    bytes: Option<Shadow>,
+    bytes: Option<KeptBytes>,
     /// Whether shaders write to it.
     given_up: bool,
 }
@@ -74,7 +74,7 @@ impl Contents {
         self.generation += 1;
         self.bytes = None;
         if keep && !self.given_up && size <= BUFFER_BYTES_MAX {
-            self.bytes = Shadow::new(size, data);
+            self.bytes = KeptBytes::new(size, data);
         }
     }
 
@@ -110,9 +110,9 @@ impl Contents {
 
 /// Bytes that are counted.
 #[derive(Debug)]
-struct Shadow(Vec<u8>);
+struct KeptBytes(Vec<u8>);
 
-impl Shadow {
+impl KeptBytes {
     fn new(size: usize, data: Option<&[u8]>) -> Option<Self> {
         let before = SHADOW_BYTES.fetch_add(size, Ordering::Relaxed);
         if before.saturating_add(size) > SHADOW_BYTES_MAX {
@@ -124,7 +124,7 @@ impl Shadow {
     }
 }
 
-impl Drop for Shadow {
+impl Drop for KeptBytes {
     fn drop(&mut self) {
         SHADOW_BYTES.fetch_sub(self.0.len(), Ordering::Relaxed);
     }

@@ -82,7 +82,7 @@ impl Framebuffers {
         }
     }
 
-    /// A texture or render buffer was deleted: the bound framebuffer lets go of it.
+    /// A texture or render buffer was deleted: the bound framebuffer drops it.
     pub fn forget(&mut self, image: &Arc<Image>) {
         for name in [self.draw, self.read] {
             if let Some(object) = self.objects.get_mut(&name) {

@@ -132,8 +132,8 @@ pub(crate) fn inputs<'a>(
 ) -> Option<Vec<Input<'a>>> {
     let input = |(number, location): (usize, &Option<u32>)| {
         let Some(array) = at(vertices.bound(), *location) else {
-            let place = location.and_then(|location| usize::try_from(location).ok());
-            let value = place.and_then(|place| vertices.constants.get(place));
+            let index = location.and_then(|location| usize::try_from(location).ok());
+            let value = index.and_then(|index| vertices.constants.get(index));
             return Some(Input::Constant(value.copied().unwrap_or([0.0, 0.0, 0.0, 1.0])));
         };
         let Array { components, stride, divisor, .. } = *array;

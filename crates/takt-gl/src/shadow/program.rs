@@ -71,9 +71,9 @@ pub struct Linked {
     pub blocks: Blocks,
     /// What its shaders could do.
     pub habits: Habits,
-    /// What it was made from, if that is all of it and somebody wants to know.
+    /// What it was made from, if that is all of it and the predictor wants it.
     pub sources: Option<Sources>,
-    places: BTreeMap<i32, Place>,
+    slots: BTreeMap<i32, Slot>,
     /// Whole numbers that uniforms hold, by location, samplers left out.
     numbers: BTreeMap<i32, i64>,
     /// Its name together with them, until one changes.
@@ -90,14 +90,14 @@ pub struct SamplerUnit {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Slot {
     Uniform {
         slot: UniformSlot,
         /// Components of it that come before.
         start: usize,
         /// Components from here to its end.
         room: usize,
-        /// Whether GL cuts what is too long for it, in place of refusing that.
+        /// Whether GL cuts what is too long for it, instead of refusing it.
         array: bool,
     },
     Sampler(usize),
@@ -150,7 +150,7 @@ impl Linked {
             .collect();
         let units =
             program.samplers().iter().map(|_| SamplerUnit { unit: 0, target: gl::TEXTURE_2D }).collect();
-        let (places, numbers) = (BTreeMap::new(), BTreeMap::new());
+        let (slots, numbers) = (BTreeMap::new(), BTreeMap::new());
         let active = active_uniforms(name);
         let blocks = Blocks::of(name, &program, &active);
         let mut linked = Self {
@@ -160,24 +160,24 @@ impl Linked {
             blocks,
             habits,
             sources: None,
-            places,
+            slots,
             numbers,
             variant: None,
         };
         for active in &active {
-            linked.place(name, active);
+            linked.locate(name, active);
         }
         linked
     }
 
     /// Notes the locations of a uniform.
-    fn place(&mut self, program: u32, active: &Active) {
+    fn locate(&mut self, program: u32, active: &Active) {
         let base = active.base();
         if let Some(target) = sampler_target(active.kind) {
             let at = self.program.samplers().iter().position(|sampler| sampler.name == base);
             if let Some((at, location)) = at.zip(uniform_location(program, base)) {
                 self.samplers[at].target = target;
-                self.places.insert(location, Place::Sampler(at));
+                self.slots.insert(location, Slot::Sampler(at));
             }
             return;
         }
@@ -186,14 +186,14 @@ impl Linked {
         };
         let components = components(active.kind);
         let array = base.len() < active.name.len();
-        for element in 0..active.length.min(UNIFORMS_MAX.saturating_sub(self.places.len())) {
+        for element in 0..active.length.min(UNIFORMS_MAX.saturating_sub(self.slots.len())) {
             let found = match element {
                 0 => uniform_location(program, base),
                 _ => uniform_location(program, &format!("{base}[{element}]")),
             };
             if let Some(location) = found {
                 let (start, room) = (element * components, (active.length - element) * components);
-                self.places.insert(location, Place::Uniform { slot, start, room, array });
+                self.slots.insert(location, Slot::Uniform { slot, start, room, array });
             }
         }
     }
@@ -201,8 +201,8 @@ impl Linked {
     /// Of so many components that a call has for a uniform, those that GL reads, as far as that is
     /// known.
     pub fn taken(&self, location: i32, count: usize) -> usize {
-        match self.places.get(&location) {
-            Some(Place::Uniform { room, array, .. }) if *array || count <= *room => count.min(*room),
+        match self.slots.get(&location) {
+            Some(Slot::Uniform { room, array, .. }) if *array || count <= *room => count.min(*room),
             _ => 0,
         }
     }
@@ -215,23 +215,23 @@ impl Linked {
             UniformData::Uints(values) => values.len(),
         };
         let taken = self.taken(location, count) > 0;
-        let place = self.places.get(&location);
+        let found = self.slots.get(&location);
         let number = match &data {
             UniformData::Ints([number, ..]) => Some(i64::from(*number)),
             UniformData::Uints([number, ..]) => Some(i64::from(*number)),
             _ => None,
         };
         let room = self.numbers.len() < UNIFORMS_MAX;
-        if let Some(number) = number.filter(|_| room && !matches!(place, Some(Place::Sampler(_))))
+        if let Some(number) = number.filter(|_| room && !matches!(found, Some(Slot::Sampler(_))))
             && self.numbers.insert(location, number) != Some(number)
         {
             self.variant = None;
         }
-        match (place, data) {
-            (Some(Place::Uniform { slot, start, .. }), data) if taken => {
+        match (found, data) {
+            (Some(Slot::Uniform { slot, start, .. }), data) if taken => {
                 self.program.set_uniform(*slot, *start, data);
             }
-            (Some(Place::Sampler(at)), UniformData::Ints([unit, ..])) => {
+            (Some(Slot::Sampler(at)), UniformData::Ints([unit, ..])) => {
                 self.samplers[*at].unit = u32::try_from(*unit).unwrap_or(0);
             }
             _ => {}
@@ -251,7 +251,7 @@ impl Linked {
 /// A uniform as the driver lists it.
 #[derive(Debug)]
 pub(super) struct Active {
-    /// Its place in the list.
+    /// Its index in the list.
     pub(super) number: u32,
     name: String,
     kind: u32,

@@ -1,7 +1,7 @@
 //! Objects that contexts of one share group have in common.
 //!
 //! Bindings hold objects by reference count, as GL does: an object that is deleted while something
-//! uses it loses its name at once and its contents when nobody uses it any more.
+//! uses it loses its name at once and its contents when nothing uses it any more.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,8 +43,8 @@ impl Shared {
         let program = self.programs.get(program).cloned();
         let detached = program.is_some_and(|program| {
             let shaders = &mut program.lock().unwrap_or_else(PoisonError::into_inner).shaders;
-            let place = shaders.iter().position(|attached| *attached == shader);
-            place.map(|place| shaders.remove(place)).is_some()
+            let at = shaders.iter().position(|attached| *attached == shader);
+            at.map(|at| shaders.remove(at)).is_some()
         });
         if detached {
             self.leave_program(shader);

@@ -33,7 +33,7 @@ struct Look {
 }
 
 impl Surface {
-    /// A surface that nobody has looked at.
+    /// A surface of unknown size.
     pub fn new(display: usize, handle: usize, shows: bool) -> Self {
         Self { display, handle, shows, state: Mutex::default() }
     }

@@ -41,7 +41,7 @@ pub struct Array {
 /// A binding point.
 #[derive(Clone, Default, Debug)]
 struct Binding {
-    place: Place,
+    memory: Memory,
     offset: usize,
     stride: usize,
     divisor: u32,
@@ -49,7 +49,7 @@ struct Binding {
 
 /// Where a binding point reads from.
 #[derive(Clone, Default, Debug)]
-enum Place {
+enum Memory {
     #[default]
     Client,
     Buffer(Arc<Buffer>),
@@ -122,7 +122,7 @@ impl VertexArray {
             return;
         };
         let side_by_side = layout.format.map_or(0, |format| format.vertex_size(layout.components));
-        binding.place = buffer.map_or(Place::Client, Place::Buffer);
+        binding.memory = buffer.map_or(Memory::Client, Memory::Buffer);
         binding.offset = layout.pointer;
         binding.stride = if layout.stride == 0 { side_by_side } else { layout.stride };
         (array.components, array.told, array.binding) = (layout.components, (layout.format, 0), at);
@@ -148,10 +148,10 @@ impl VertexArray {
     /// `glBindVertexBuffer`.
     pub fn bind(&mut self, binding: usize, buffer: Option<Arc<Buffer>>, offset: usize, stride: usize) {
         if let Some(binding) = self.bindings.get_mut(binding) {
-            // Without a stride, all vertices would have one value; nobody has vertices like that.
+            // Without a stride, all vertices would have one value; no program has vertices like that.
             let buffer = buffer.filter(|_| stride > 0);
-            let place = buffer.map_or(Place::Nothing, Place::Buffer);
-            *binding = Binding { place, offset, stride, divisor: binding.divisor };
+            let memory = buffer.map_or(Memory::Nothing, Memory::Buffer);
+            *binding = Binding { memory, offset, stride, divisor: binding.divisor };
         }
         self.derive_all(binding);
     }
@@ -184,20 +184,20 @@ impl VertexArray {
         let pointer = binding.offset.checked_add(relative);
         (array.stride, array.divisor, array.pointer) =
             (binding.stride, binding.divisor, pointer.unwrap_or(0));
-        array.buffer = match &binding.place {
-            Place::Buffer(buffer) => Some(buffer.clone()),
-            Place::Client | Place::Nothing => None,
+        array.buffer = match &binding.memory {
+            Memory::Buffer(buffer) => Some(buffer.clone()),
+            Memory::Client | Memory::Nothing => None,
         };
         // Without a buffer the offset would be taken for an address in client memory.
-        array.format = format.filter(|_| pointer.is_some() && !matches!(binding.place, Place::Nothing));
+        array.format = format.filter(|_| pointer.is_some() && !matches!(binding.memory, Memory::Nothing));
     }
 
     /// A buffer was deleted.
     fn forget(&mut self, buffer: &Arc<Buffer>) {
         self.elements.take_if(|held| Arc::ptr_eq(held, buffer));
         for at in 0..self.bindings.len() {
-            if matches!(&self.bindings[at].place, Place::Buffer(held) if Arc::ptr_eq(held, buffer)) {
-                self.bindings[at].place = Place::Nothing;
+            if matches!(&self.bindings[at].memory, Memory::Buffer(held) if Arc::ptr_eq(held, buffer)) {
+                self.bindings[at].memory = Memory::Nothing;
                 self.derive_all(at);
             }
         }
@@ -255,13 +255,13 @@ impl Vertices {
 
     /// Sets a constant value.
     pub fn constant(&mut self, location: u32, value: [f32; 4]) {
-        let place = usize::try_from(location).ok().and_then(|at| self.constants.get_mut(at));
-        if let Some(place) = place {
-            *place = value;
+        let memory = usize::try_from(location).ok().and_then(|at| self.constants.get_mut(at));
+        if let Some(memory) = memory {
+            *memory = value;
         }
     }
 
-    /// A buffer was deleted: the bound vertex array lets go of it, others keep it alive.
+    /// A buffer was deleted: the bound vertex array drops it, others keep it alive.
     pub fn forget(&mut self, buffer: &Arc<Buffer>) {
         self.current().forget(buffer);
     }

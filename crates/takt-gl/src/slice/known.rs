@@ -53,7 +53,7 @@ impl Known {
         self.news.notify_all();
     }
 
-    /// A piece was drawn that nobody measured.
+    /// A piece was drawn and not measured.
     pub fn unmeasured(&self) {
         self.lock().0.pieces += 1;
         self.news.notify_all();
@@ -312,7 +312,7 @@ mod tests {
         known.group(500, false);
         assert_eq!(known.figures().whole_ns, 950.0);
         known.group(10_000, false);
-        assert_eq!(known.figures().whole_ns, 950.0, "whatever else was in the group may be to blame");
+        assert_eq!(known.figures().whole_ns, 950.0, "something else in the group may be to blame");
         known.group(10_000, true);
         assert_eq!(known.figures().whole_ns, 10_000.0);
     }

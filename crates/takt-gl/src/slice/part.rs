@@ -76,7 +76,7 @@ impl Follow {
         (part.last && !part.sum.incomplete.load(Relaxed)).then_some(sum)
     }
 
-    /// Nobody saw the end of the group.
+    /// The end of the group was not seen.
     pub fn lost(&self) {
         if let Some(part) = &self.part {
             part.sum.incomplete.store(true, Relaxed);

@@ -6,7 +6,7 @@ use crate::shadow::drawing::{Drawing, VertexSource};
 /// How vertices make primitives that can be drawn in several goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Pattern {
-    /// Vertices from one place where a draw may begin to the next.
+    /// Vertices from one possible begin of a draw to the next.
     step: u32,
     /// Vertices that a primitive takes from those behind the step.
     overlap: u32,

@@ -1,8 +1,8 @@
-//! When a draw may be cut without anybody being able to tell.
+//! When a draw may be cut without a visible difference.
 //!
 //! Cutting changes how often vertex shaders run, when parts of a draw reach the GPU, and the
-//! scissor in between. Whatever could notice one of these forbids it. This is the whole table;
-//! [`decide`] is the only place that reads it.
+//! scissor in between. State that could notice one of these forbids it. This is the whole table;
+//! only [`decide`] reads it.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ pub struct Circumstances {
     pub restart: bool,
     /// Nothing is rasterised.
     pub discard: bool,
-    /// Somebody listens to the messages of the driver.
+    /// The program listens to the messages of the driver.
     pub debugged: bool,
 }
 
@@ -112,7 +112,7 @@ pub enum Reason {
     Resolve,
     /// There are several viewports.
     Viewports,
-    /// Somebody listens to messages, of which there would be more.
+    /// The program listens to messages, of which there would be more.
     Debugged,
     /// It has one primitive, or cannot be cut there, and boxes are no option.
     Small,
@@ -183,7 +183,7 @@ pub fn decide(draw: &Circumstances) -> Result<Ways, Reason> {
     Ok(Ways { ranges: !counts && !restarts, tiles: !draw.discard && !points })
 }
 
-/// Whether GL takes the call, as far as the call itself tells. Whatever else GL may find wrong, it
+/// Whether GL takes the call, as far as the call itself tells. For any other mistake, it
 /// finds with every piece, and the error that it keeps is the same.
 fn is_valid(draw: &Circumstances) -> bool {
     let indices = draw

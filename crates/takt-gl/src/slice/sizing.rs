@@ -51,7 +51,7 @@ pub(super) fn pieces(figures: &Figures, slice: Span) -> f64 {
     if !is_known(figures) {
         return 1.0 / PROBE[1];
     }
-    // A piece that costs more to hand over than to draw is worth nothing to anybody.
+    // A piece that costs more to hand over than to draw is worth nothing.
     let aim = if figures.pieces < SETTLED { AIM } else { AIM_SETTLED };
     let own_ns = (slice.as_ns() as f64 * aim - figures.fixed_ns).max(figures.fixed_ns).max(1.0);
     (figures.whole_ns / own_ns).clamp(1.0, PIECES_MAX)

@@ -29,7 +29,7 @@ pub struct Slicer {
     pub ticket: Option<(Weak<Mutex<Models>>, Predicted)>,
     /// The program's scissor.
     pub scissor: Scissor,
-    /// Whether somebody is to be asked.
+    /// Whether a daemon is to be asked.
     scheduled: bool,
     number: u32,
     share: Option<f64>,
@@ -42,7 +42,7 @@ pub struct Slicer {
 
 /// What a draw is cut by.
 #[derive(Debug)]
-pub struct Order {
+pub struct CutPlan {
     /// How it may be cut.
     pub ways: Ways,
     /// Where it lands.
@@ -59,8 +59,8 @@ pub struct Order {
 
 impl Slicer {
     /// Begins; none if there is nothing to cut.
-    pub fn new(drawing: Drawing, known: Arc<Known>, order: Order) -> Option<Self> {
-        let Order { ways, tiles, slice, predicted, before, scissor } = order;
+    pub fn new(drawing: Drawing, known: Arc<Known>, order: CutPlan) -> Option<Self> {
+        let CutPlan { ways, tiles, slice, predicted, before, scissor } = order;
         let pieces = sizing::pieces(&known.figures(), slice);
         let cut = Cut::choose(drawing, ways.ranges, tiles, pieces)?;
         stats::cut();
@@ -95,7 +95,7 @@ impl Slicer {
         Some(piece)
     }
 
-    /// The same where nobody is to be asked any more: as much as there is, with nothing to go by.
+    /// The same where no daemon is asked any more: as much as there is.
     pub fn rest(&mut self) -> Option<Piece> {
         self.scheduled = false;
         self.number += 1;
@@ -148,12 +148,12 @@ impl Slicer {
         self.before.unwrap_or(Span::ZERO)
     }
 
-    /// Whether leave is to be asked for.
+    /// Whether grants are to be asked for.
     pub fn is_scheduled(&self) -> bool {
         self.scheduled
     }
 
-    /// Nobody schedules any more: what is left is drawn at once.
+    /// The program is unscheduled now: what is left is drawn at once.
     pub fn unscheduled(&mut self) {
         self.scheduled = false;
     }
