@@ -130,11 +130,13 @@ pub struct Plan {
 
 impl Gathering {
     /// Says whether this client is the only one.
+    #[inline]
     pub fn set_alone(&mut self, alone: bool) {
         self.alone = alone;
     }
 
     /// Whether this client was the only one at the last look.
+    #[inline]
     pub fn is_alone(&self) -> bool {
         self.alone
     }
@@ -179,6 +181,7 @@ impl Gathering {
     }
 
     /// Whether what this frame does is not looked at.
+    #[inline]
     pub fn coasts(&self) -> bool {
         self.coasting
     }
@@ -210,6 +213,7 @@ impl Gathering {
     }
 
     /// What frames and parts of them that ended inside of the group were predicted to take.
+    #[inline]
     pub fn contained(&self) -> Span {
         self.contained
     }
@@ -292,6 +296,7 @@ impl Gathering {
     }
 
     /// Whether there is time left for more in the group.
+    #[inline]
     pub fn has_time(&self, now_ns: u64) -> bool {
         now_ns.saturating_sub(self.began_ns) < self.together_ns()
     }

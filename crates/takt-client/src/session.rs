@@ -136,6 +136,7 @@ impl Session {
     }
 
     /// Whether there is a daemon to look for.
+    #[inline]
     pub fn is_wanted(&self) -> bool {
         self.wanted
     }
@@ -262,17 +263,20 @@ impl Session {
 
     /// Whether nothing happened to grants and connection since the watch was brought up to date. Takes
     /// no lock.
+    #[inline]
     pub(crate) fn is_unchanged(&self, watch: &Watch) -> bool {
         self.view.epoch.load(Ordering::Acquire) == watch.epoch
     }
 
     /// Whether this client is the only one and none of its threads waits. Takes no lock.
+    #[inline]
     pub(crate) fn is_alone_by(&self, watch: &Watch) -> bool {
         watch.region.as_ref().is_some_and(|region| region.solitude().is_alone())
             && !self.view.waited_for.load(Ordering::Relaxed)
     }
 
     /// The longest group that is to be formed. Takes no lock.
+    #[inline]
     pub(crate) fn slice_by(&self, watch: &Watch) -> Span {
         let slice = Span::from_ns(self.view.slice_ns.load(Ordering::Relaxed));
         if self.is_alone_by(watch) { slice.times(ALONE) } else { slice }

@@ -29,16 +29,19 @@ pub struct Stream {
 
 impl Stream {
     /// Whether the current group has a grant.
+    #[inline]
     pub fn has_grant(&self) -> bool {
         self.grant.is_some()
     }
 
     /// The grant of the current group.
+    #[inline]
     pub fn grant(&self) -> Option<&Grant> {
         self.grant.as_ref()
     }
 
     /// What the current group may contain beyond the frames that have ended inside of it.
+    #[inline]
     pub fn credit(&self) -> Option<Span> {
         self.grant.map(|grant| grant.credit.saturating_sub(self.gathering.contained()))
     }
@@ -49,12 +52,14 @@ impl Stream {
     }
 
     /// The longest group that is to be formed. Takes no lock.
+    #[inline]
     pub fn slice(&self, session: &Session) -> Span {
         session.slice_by(&self.watch)
     }
 
     /// Forgets a grant that was taken back, and looks whether other clients are there. Takes no lock
     /// unless something happened to a grant.
+    #[inline]
     pub fn check(&mut self, session: &Session) {
         if self.idle || !session.is_unchanged(&self.watch) {
             let held = session.look(self.grant.as_ref(), &mut self.watch);
@@ -66,6 +71,7 @@ impl Stream {
 
     /// Whether the current group is longer than it may be now, or of unknown length, because another
     /// client has come.
+    #[inline]
     pub fn must_yield(&self) -> bool {
         let long = self.gathering.coasts() || self.grant.is_some_and(|grant| grant.alone);
         long && !self.gathering.is_alone()
@@ -73,6 +79,7 @@ impl Stream {
 
     /// Whether the current group contains as much as it was granted, if `pending` is what it contains
     /// since its last frame.
+    #[inline]
     pub fn is_full(&self, pending: impl FnOnce() -> Span) -> bool {
         let known = !self.gathering.coasts();
         known && self.credit().is_some_and(|credit| pending() >= credit)
