@@ -2,8 +2,9 @@
 //!
 //! One side writes, the other reads. Each keeps its own position to itself and only publishes it;
 //! the position of the other side is checked on every use: if it claims something impossible, that is
-//! [`Corrupt`], and the side that sees it ends the conversation. Records are read word by word with atomic loads, so a side
-//! that scribbles over them meanwhile produces a wrong record, never undefined behaviour.
+//! [`Corrupt`], and the side that sees it ends the conversation. Records are read word by word with
+//! atomic loads, so a side that scribbles over them meanwhile produces a wrong record, never undefined
+//! behaviour.
 
 use crate::record::{RECORD_WORDS, Words};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};

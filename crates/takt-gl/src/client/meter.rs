@@ -66,7 +66,7 @@ impl Meter {
         let stamped = stamper.end();
         let collected = stamper.collect();
         self.disjoint |= collected.disjoint;
-        if !collected.go_on {
+        if !collected.useful {
             self.stamper = None;
         }
         stamped

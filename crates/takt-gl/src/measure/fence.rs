@@ -261,8 +261,9 @@ impl Fence {
 ///
 /// A thread of Mesa's llvmpipe (22.3 at least) counts itself past a fence, and then wakes those who
 /// wait and unlocks the fence. A thread that looks in between without the lock, as waiting for no
-/// time and reusing a drawn-from resource do, finds the fence passed; if it has no owner any more, it is freed, and the thread writes to what is not its own. Such threads go through fences
-/// in order: as long as we hold one until later ones were passed, it is not freed too early.
+/// time and reusing a drawn-from resource do, finds the fence passed; if it has no owner any more, it
+/// is freed, and the thread writes to what is not its own. Such threads go through fences in order: as
+/// long as we hold one until later ones were passed, it is not freed too early.
 #[derive(Default, Debug)]
 pub(crate) struct Passed(VecDeque<Fence>);
 

@@ -93,8 +93,8 @@ pub(crate) struct Stamper {
 pub(crate) struct Collected {
     /// GL said that the clock has jumped, which it says only once.
     pub(crate) disjoint: bool,
-    /// False if there is no use in more stamps: then all queries are gone.
-    pub(crate) go_on: bool,
+    /// Whether more stamps are of use. If not, all queries are gone.
+    pub(crate) useful: bool,
 }
 
 #[derive(Debug)]
@@ -178,11 +178,11 @@ impl Stamper {
                 self.spare.extend([begin, end]);
             }
         }
-        let go_on = self.judge.wants_stamps();
-        if !go_on {
+        let useful = self.judge.wants_stamps();
+        if !useful {
             self.delete();
         }
-        Collected { disjoint, go_on }
+        Collected { disjoint, useful }
     }
 
     fn stamp(&mut self) -> Option<u32> {

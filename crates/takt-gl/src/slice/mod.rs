@@ -1,8 +1,9 @@
 //! Draws that take longer than one group may are cut into pieces.
 //!
-//! A GPU does not interrupt a draw; so a draw of 100 ms delays every other client for as long. Where a daemon schedules and wants groups of a certain length at most, long draws are cut
-//! into ranges of primitives and boxes of pixels, and each piece is a group: with grant, fence and
-//! completion of its own. The pixels are the same (`rules` say when that holds).
+//! A GPU does not interrupt a draw; so a draw of 100 ms delays every other client for as long. Where a
+//! daemon schedules and wants groups of a certain length at most, long draws are cut into ranges of
+//! primitives and boxes of pixels, and each piece is a group: with grant, fence and completion of its
+//! own. The pixels are the same (`rules` say when that holds).
 //!
 //! Sizes come from what pieces of the same draw did cost (`known`). A draw of which nothing is
 //! known begins with two small pieces whose end is waited for.
