@@ -39,8 +39,19 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Answer> {
     if let Some(folder) = socket.parent() {
         socket_path::make(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
+    let mut command = command(args, &socket)?;
+    takt_os::descriptors::close_on_exec().context("cannot close inherited descriptors")?;
+    command.stderr(open_log(&log).with_context(|| format!("cannot write {}", log.display()))?);
+    let mut daemon = command.spawn().context("cannot start the daemon")?;
+    wait(&mut daemon, &socket, &log)?;
+    output::print(&format!("process {}, socket {}, log {}\n", daemon.id(), socket.display(), log.display()))?;
+    Ok(Answer::Yes)
+}
+
+/// The command that serves at `socket` in the foreground of its own process group.
+fn command(args: &ServeArgs, socket: &Path) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find takt itself")?);
-    command.arg("serve").arg("--socket").arg(&socket);
+    command.arg("serve").arg("--socket").arg(socket);
     if let Some(config) = &args.config {
         command.arg("--config").arg(absolute(config)?);
     }
@@ -59,20 +70,15 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Answer> {
     if let Some(metrics) = &args.metrics {
         command.arg("--metrics").arg(metrics.to_string());
     }
-    // Keys pressed in this terminal are not meant for it, and it keeps no folder from going.
+    // The daemon ignores the keys of this terminal and keeps no folder in use.
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).current_dir("/");
-    // Nor is it whom a service manager waits to hear from, nor does it keep foreign files open.
+    // It does not report to the service manager of this process.
     for name in
         ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
     {
         command.env_remove(name);
     }
-    takt_os::descriptors::close_on_exec().context("cannot close inherited descriptors")?;
-    command.stderr(open_log(&log).with_context(|| format!("cannot write {}", log.display()))?);
-    let mut daemon = command.spawn().context("cannot start the daemon")?;
-    wait(&mut daemon, &socket, &log)?;
-    output::print(&format!("process {}, socket {}, log {}\n", daemon.id(), socket.display(), log.display()))?;
-    Ok(Answer::Yes)
+    Ok(command)
 }
 
 /// Starts a daemon for all programs of this user if none answers at `socket`. It ends after the last of

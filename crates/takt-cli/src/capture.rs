@@ -1,8 +1,7 @@
 //! `takt trace`: what a daemon does, into a file.
 
 use std::io::BufReader;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -13,15 +12,12 @@ use takt_trace::{AppMeta, Deduced, Observer, Record};
 
 use crate::Answer;
 use crate::args::TraceArgs;
-use crate::output;
 use crate::sim::Trace;
 use crate::stream::Stream;
+use crate::{output, signals};
 
 pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<Answer> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
-    }
+    let stop = signals::flag(&[SIGINT, SIGTERM])?;
     let stream = Stream::open(&args.socket.path(), stop, args.seconds.map(Duration::from_secs))?;
     let gone = stream.gone();
     let mut reader = Reader::new(BufReader::new(stream)).context("the daemon does not tell what it does")?;

@@ -23,6 +23,7 @@ mod replay;
 mod report;
 mod run;
 mod serve;
+mod signals;
 mod sim;
 mod stream;
 mod sweep;

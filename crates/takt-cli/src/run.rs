@@ -37,36 +37,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let terms = terms(&args.schedule)?;
     // The daemon wants to know beforehand what groups cost.
     let mode = args.mode.or_else(|| terms.is_some().then(Combination::default));
-    let choice = match (&args.compare, mode) {
-        (Some(_), _) => Choice::all(args.overpredict),
-        (None, Some(mode)) => Choice::one(mode, args.overpredict),
-        (None, None) => Choice::default(),
-    };
-    if let Some(path) = args.compare.as_ref().or(args.measure.as_ref()) {
-        command.env(settings::MEASURE, new_table(path, &takt_gl::measure::header(&choice))?);
-    }
-    match (&args.compare, mode) {
-        (Some(_), _) => command.env(settings::MODE, "all"),
-        (None, Some(mode)) => command.env(settings::MODE, mode.to_string()),
-        (None, None) => &mut command,
-    };
-    command.env(settings::OVERPREDICT, args.overpredict.to_string());
-    if let Some(profile) = &args.profile {
-        command.env(settings::PROFILE, checked_profile(profile)?);
-    }
-    if let Some(size) = &args.offscreen {
-        if hooking.way == Way::Preload {
-            bail!("--offscreen needs libglvnd: only its drivers can be given another display");
-        }
-        command.env(settings::OFFSCREEN, size);
-    }
-    if let Some(folder) = &args.dump_frames {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        command.env(settings::FRAMES, folder.canonicalize()?);
-    }
-    let stores = args.store.as_ref().map_or_else(takt_calibrate::store::all, |store| vec![store.clone()]);
-    let stores = std::env::join_paths(stores.iter().filter_map(|store| std::path::absolute(store).ok()));
-    command.env(settings::STORE, stores.context("the path of a store contains a colon")?);
+    predict(&mut command, args, mode)?;
+    render(&mut command, args, hooking.way)?;
     if args.verbose {
         command.env(settings::VERBOSE, "1");
     }
@@ -78,15 +50,52 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     }
     // Comes back only if it failed.
     let error = command.exec();
-    let shown = name.display();
-    match error.kind() {
-        ErrorKind::NotFound => Ok(Answer::Exit(NOT_FOUND)).inspect(|_| {
-            crate::output::warn(&format!("takt: cannot find the command '{shown}'"));
-        }),
-        _ => Ok(Answer::Exit(NOT_EXECUTABLE)).inspect(|_| {
-            crate::output::warn(&format!("takt: cannot run '{shown}': {error}"));
-        }),
+    let (code, problem) = match error.kind() {
+        ErrorKind::NotFound => (NOT_FOUND, format!("cannot find the command '{}'", name.display())),
+        _ => (NOT_EXECUTABLE, format!("cannot run '{}': {error}", name.display())),
+    };
+    crate::output::warn(&format!("takt: {problem}"));
+    Ok(Answer::Exit(code))
+}
+
+/// Says how the program is to predict and measure its groups.
+fn predict(command: &mut Command, args: &RunArgs, mode: Option<Combination>) -> anyhow::Result<()> {
+    let choice = match (&args.compare, mode) {
+        (Some(_), _) => Choice::all(args.overpredict),
+        (None, Some(mode)) => Choice::one(mode, args.overpredict),
+        (None, None) => Choice::default(),
+    };
+    if let Some(path) = args.compare.as_ref().or(args.measure.as_ref()) {
+        command.env(settings::MEASURE, new_table(path, &takt_gl::measure::header(&choice))?);
     }
+    match (&args.compare, mode) {
+        (Some(_), _) => command.env(settings::MODE, "all"),
+        (None, Some(mode)) => command.env(settings::MODE, mode.to_string()),
+        (None, None) => command,
+    };
+    command.env(settings::OVERPREDICT, args.overpredict.to_string());
+    if let Some(profile) = &args.profile {
+        command.env(settings::PROFILE, checked_profile(profile)?);
+    }
+    let stores = args.store.as_ref().map_or_else(takt_calibrate::store::all, |store| vec![store.clone()]);
+    let stores = std::env::join_paths(stores.iter().filter_map(|store| std::path::absolute(store).ok()));
+    command.env(settings::STORE, stores.context("the path of a store contains a colon")?);
+    Ok(())
+}
+
+/// Says where the program is to draw.
+fn render(command: &mut Command, args: &RunArgs, way: Way) -> anyhow::Result<()> {
+    if let Some(size) = &args.offscreen {
+        if way == Way::Preload {
+            bail!("--offscreen needs libglvnd: only its drivers can be given another display");
+        }
+        command.env(settings::OFFSCREEN, size);
+    }
+    if let Some(folder) = &args.dump_frames {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        command.env(settings::FRAMES, folder.canonicalize()?);
+    }
+    Ok(())
 }
 
 /// Warns of a program that ignores its environment: it would run without Takt.

@@ -2,8 +2,7 @@
 
 mod shared;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -17,7 +16,7 @@ use takt_daemon::observe::notify::Manager;
 use takt_os::clock;
 
 use crate::args::ServeArgs;
-use crate::{Answer, background, live, load, output, version};
+use crate::{Answer, background, live, load, output, signals, version};
 
 /// A scheduling loop that has not turned for this long hangs.
 const HUNG: Span = Span::from_ms(2_000);
@@ -36,28 +35,8 @@ fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
     // Before the file is read, so that a change while we start is noticed.
     let mut watch = args.config.clone().map(Watch::new);
     let settings = settings(args)?;
-    let flag = |signals: &[i32]| -> anyhow::Result<Arc<AtomicBool>> {
-        let flag = Arc::new(AtomicBool::new(false));
-        for signal in signals {
-            signal_hook::flag::register(*signal, Arc::clone(&flag)).context("cannot catch signals")?;
-        }
-        Ok(flag)
-    };
-    let (stop, reload) = (flag(&[SIGINT, SIGTERM])?, flag(&[SIGHUP])?);
-    let journal = journal(args)?;
-    let path = args.own_path();
-    let mut server = Server::start(path.clone(), settings)
-        .with_context(|| format!("cannot serve {}", path.display()))?
-        .with_journal(journal);
-    if let Some(path) = &args.record {
-        let recording = server.record_to(output::create(path)?, version::build());
-        recording.with_context(|| output::cannot_write(path))?;
-    }
-    if let Some(address) = &args.metrics {
-        server
-            .serve_metrics(address.clone())
-            .with_context(|| format!("cannot serve metrics at {address}"))?;
-    }
+    let (stop, reload) = (signals::flag(&[SIGINT, SIGTERM])?, signals::flag(&[SIGHUP])?);
+    let mut server = started(args, settings)?;
     let mut manager = Manager::from_env();
     manager.ready("serving");
     let mut idle = Idle::new(args.idle_s);
@@ -86,6 +65,23 @@ fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
     let path = args.record.as_deref();
     server.finish().with_context(|| path.map(output::cannot_write).unwrap_or_default())?;
     Ok(Answer::Yes)
+}
+
+/// A server with all that the arguments attach to it.
+fn started(args: &ServeArgs, settings: Settings) -> anyhow::Result<Server> {
+    let (journal, path) = (journal(args)?, args.own_path());
+    let mut server = Server::start(path.clone(), settings)
+        .with_context(|| format!("cannot serve {}", path.display()))?
+        .with_journal(journal);
+    if let Some(path) = &args.record {
+        let recording = server.record_to(output::create(path)?, version::build());
+        recording.with_context(|| output::cannot_write(path))?;
+    }
+    if let Some(address) = &args.metrics {
+        let serving = server.serve_metrics(address.clone());
+        serving.with_context(|| format!("cannot serve metrics at {address}"))?;
+    }
+    Ok(server)
 }
 
 /// Reads the configuration again; the old one holds if it is wrong.

@@ -32,7 +32,7 @@ use self::timeline::Recent;
 use self::view::{ALARM, HEAD, Sort};
 use crate::args::{SocketArgs, TopArgs};
 use crate::stream::Stream;
-use crate::{Answer, live, output};
+use crate::{Answer, live, output, signals};
 
 /// Figures are of this many seconds.
 const WINDOW_S: u32 = 2;
@@ -53,10 +53,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Answer> {
     if args.once || args.json.is_some() || !std::io::stdout().is_terminal() {
         return once(args, &args.socket.path());
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot catch signals")?;
-    }
+    let stop = signals::flag(&[SIGINT, SIGTERM])?;
     let mut top = Top::new(args.socket.clone(), Span::from_ms(args.span_ms));
     let outcome = ratatui::try_init()
         .context("cannot draw on this terminal; try takt top --once")
