@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use takt_core::{
     AppId, AppParams, Config, Estimate, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
 };
-use takt_daemon::rt::endpoint::Seat;
-use takt_daemon::rt::engine::{Engine, Office, Order};
+use takt_daemon::rt::endpoint::Endpoint;
+use takt_daemon::rt::engine::Engine;
+use takt_daemon::rt::queues::{LoopQueues, Order};
 use takt_ipc::client::{Receiver, Sender, ends};
 use takt_ipc::{Reply, Request};
 use takt_policies::FrameDeadline;
@@ -19,7 +20,7 @@ const STEP: usize = 11;
 
 struct World {
     engine: Engine,
-    office: Office,
+    queues: LoopQueues,
     now: Time,
 }
 
@@ -32,14 +33,14 @@ struct Client {
 /// Plays steps, and looks whether the honest client is granted a group in the end.
 pub fn ring(bytes: &[u8]) {
     let config = Config { mpcg: 2, apps_max: 2, gpu: Gpu::TURNS, ..Config::default() };
-    let (engine, office) = Engine::new(config, Box::new(FrameDeadline::new())).expect("an engine");
-    let mut world = World { engine, office, now: Time::from_us(1_000_000_000) };
+    let (engine, queues) = Engine::new(config, Box::new(FrameDeadline::new())).expect("an engine");
+    let mut world = World { engine, queues, now: Time::from_us(1_000_000_000) };
     let mut hostile = world.join(HOSTILE, 9);
     let mut honest = world.join(HONEST, 1);
     for step in bytes.chunks_exact(STEP) {
         world.play(&mut hostile, step);
         world.turn();
-        if world.engine.seat(HOSTILE).is_none() {
+        if world.engine.endpoint(HOSTILE).is_none() {
             hostile = world.join(HOSTILE, 9);
         }
     }
@@ -48,7 +49,7 @@ pub fn ring(bytes: &[u8]) {
 
 impl World {
     fn join(&mut self, app: AppId, priority: u32) -> Client {
-        let (seat, fds) = Seat::new(app).expect("shared memory");
+        let (endpoint, fds) = Endpoint::new(app).expect("shared memory");
         let params = AppParams {
             priority: Priority(priority),
             stride: Stride::ONE,
@@ -58,8 +59,8 @@ impl World {
         };
         let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
         let (sender, receiver) = ends(&fds.region, fds.doorbell, &beat).expect("mapped");
-        let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) };
-        self.office.orders.push(order).expect("room");
+        let order = Order::Join { endpoint: Box::new(endpoint), params, max_slice: Span::from_ms(1) };
+        self.queues.orders.push(order).expect("room");
         self.turn();
         Client { region: fds.region, sender, receiver }
     }
@@ -68,7 +69,7 @@ impl World {
         self.now += Span::from_us(1);
         self.engine.turn(self.now, |_| {});
         self.engine.scheduler().check_invariants();
-        while self.office.notes.pop().is_ok() {}
+        while self.queues.notes.pop().is_ok() {}
     }
 
     fn play(&mut self, hostile: &mut Client, step: &[u8]) {

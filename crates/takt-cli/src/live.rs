@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use takt_daemon::control::ask::{Ask, Limits, Terms};
+use takt_daemon::control::ask::{Ask, Limits, WrittenTerms};
 use takt_ipc::message::Message;
 use takt_ipc::socket::Connection;
 
@@ -41,11 +41,11 @@ pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
     let terms = args.terms.terms();
     let (policy, limits) = (&args.common.policy, args.common.limits());
     let for_all = policy.is_some() || limits != Limits::default();
-    if terms == Terms::default() && !for_all {
+    if terms == WrittenTerms::default() && !for_all {
         bail!("nothing to set: give --priority, --fps, --etpf-ms, --period-ms or another, or see --help");
     }
     match &args.app {
-        None if terms != Terms::default() => bail!("say which app: takt list shows them"),
+        None if terms != WrittenTerms::default() => bail!("say which app: takt list shows them"),
         Some(_) if for_all => bail!("that is for all apps: name none"),
         _ => {}
     }

@@ -12,9 +12,9 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 use takt_core::Span;
-use takt_daemon::control::ask::Terms;
+use takt_daemon::control::ask::WrittenTerms;
 use takt_daemon::control::contract::Timing;
-use takt_daemon::control::members;
+use takt_daemon::control::terms::Terms;
 use takt_gl::predict::{Choice, Combination};
 use takt_gl::settings;
 use takt_predict::profile::{PROFILE_BYTES_MAX, Profile};
@@ -111,7 +111,7 @@ fn warn_of_gain(command: &Path, way: Way) {
 /// What the program is to ask the daemon for, as variables; none if it is not to be scheduled.
 fn terms(args: &ScheduleArgs) -> anyhow::Result<Option<Vec<(&'static str, OsString)>>> {
     let given = args.terms.terms();
-    if !args.schedule && given == Terms::default() {
+    if !args.schedule && given == WrittenTerms::default() {
         return Ok(None);
     }
     let terms = given.checked().map_err(anyhow::Error::msg)?;
@@ -130,7 +130,7 @@ fn terms(args: &ScheduleArgs) -> anyhow::Result<Option<Vec<(&'static str, OsStri
 }
 
 /// Terms as variables.
-fn asked(terms: &members::Terms) -> [(&'static str, Option<String>); 9] {
+fn asked(terms: &Terms) -> [(&'static str, Option<String>); 9] {
     let ns = |span: Option<Span>| span.map(|span| span.as_ns().to_string());
     let (mut display, mut is_hard) = (None, false);
     let [period, deadline, runtime] = match &terms.timing {
@@ -183,32 +183,37 @@ const NOT_EXECUTABLE: u8 = 126;
 mod tests {
     use super::*;
 
-    fn variables(terms: &Terms) -> Vec<(&'static str, String)> {
+    fn variables(terms: &WrittenTerms) -> Vec<(&'static str, String)> {
         let all = asked(&terms.checked().expect("they make sense"));
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     #[test]
     fn contracts_are_handed_to_the_program() {
-        let server =
-            Terms { runtime_ms: Some(3.0), period_ms: Some(40.0), hard: Some(true), ..Terms::default() };
+        let server = WrittenTerms {
+            runtime_ms: Some(3.0),
+            period_ms: Some(40.0),
+            hard: Some(true),
+            ..WrittenTerms::default()
+        };
         let pairs = [("TAKT_PERIOD_NS", "40000000"), ("TAKT_RUNTIME_NS", "3000000"), ("TAKT_HARD", "1")];
         assert_eq!(variables(&server), pairs.map(|(name, value)| (name, value.to_owned())));
-        let own = Terms { period_ms: Some(33.3), etpf_ms: Some(4.0), ..Terms::default() };
+        let own = WrittenTerms { period_ms: Some(33.3), etpf_ms: Some(4.0), ..WrittenTerms::default() };
         let pairs =
             [("TAKT_ETPF_NS", "4000000"), ("TAKT_PERIOD_NS", "33300000"), ("TAKT_DEADLINE_NS", "33300000")];
         assert_eq!(variables(&own), pairs.map(|(name, value)| (name, value.to_owned())));
-        let display = Terms { display: Some("hud".to_owned()), fps: Some(30.0), ..Terms::default() };
+        let display =
+            WrittenTerms { display: Some("hud".to_owned()), fps: Some(30.0), ..WrittenTerms::default() };
         let pairs = [("TAKT_FPS_MHZ", "30000"), ("TAKT_DISPLAY", "hud")];
         assert_eq!(variables(&display), pairs.map(|(name, value)| (name, value.to_owned())));
     }
 
     #[test]
     fn contradictions_are_found_before_the_program_starts() {
-        let terms = Terms { hard: Some(true), ..Terms::default() };
+        let terms = WrittenTerms { hard: Some(true), ..WrittenTerms::default() };
         assert_eq!(
             terms.checked().expect_err("hard, but no server"),
-            "hard = true: only a server can be: add runtime_ms and period_ms"
+            "hard = true: only a server can be hard: add runtime_ms and period_ms"
         );
     }
 }

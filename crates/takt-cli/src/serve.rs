@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use takt_core::Span;
 use takt_daemon::control::config::Settings;
-use takt_daemon::control::config_watch::Watch;
+use takt_daemon::control::config_watch::ConfigWatch;
 use takt_daemon::control::server::Server;
 use takt_daemon::observe::journal::{Entry, Format, Journal};
 use takt_daemon::observe::notify::Manager;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Answer> {
 
 fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
     // Before the file is read, so that a change while we start is noticed.
-    let mut watch = args.config.clone().map(Watch::new);
+    let mut watch = args.config.clone().map(ConfigWatch::new);
     let settings = settings(args)?;
     let (stop, reload) = (signals::flag(&[SIGINT, SIGTERM])?, signals::flag(&[SIGHUP])?);
     let mut server = started(args, settings)?;
@@ -53,7 +53,7 @@ fn foreground(args: &ServeArgs) -> anyhow::Result<Answer> {
         } else if idle.is_over(server.is_idle()) {
             break "no client for --idle-s seconds";
         }
-        if reload.swap(false, Ordering::Relaxed) || watch.as_mut().is_some_and(Watch::has_changed) {
+        if reload.swap(false, Ordering::Relaxed) || watch.as_mut().is_some_and(ConfigWatch::has_changed) {
             manager.reloading(clock::now());
             renew(&mut server, args);
             manager.ready("serving");

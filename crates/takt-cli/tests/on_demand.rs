@@ -140,7 +140,11 @@ fn a_daemon_in_the_background_ends_without_clients() {
     let config = home.join("takt.toml");
     std::fs::write(&config, "mpcg = 0").expect("written");
     let wrong = serve(&["--background", "--config", config.to_str().expect("UTF-8")]);
-    assert!(text(&wrong.stderr).contains("takt.toml: mpcg = 0: use 1 to 64"), "{}", text(&wrong.stderr));
+    assert!(
+        text(&wrong.stderr).contains("takt.toml: line 1: mpcg = 0: use 1 to 64"),
+        "{}",
+        text(&wrong.stderr)
+    );
     let started = serve(&["--background", "--idle-s", "5"]);
     assert!(started.status.success(), "{}", text(&started.stderr));
     assert!(text(&started.stdout).contains("takt/control.log"), "{}", text(&started.stdout));

@@ -5,15 +5,15 @@
 //!
 //! * [`journal`]: events, one line each, for people and machines.
 //! * [`recent`]: the records of the last seconds, judged as a simulation is.
-//! * [`trace_stream`]: every record, line by line, for a file and for tools.
-//! * [`waits`]: which app waits for a grant, since when, and why.
-//! * [`exposition`], [`exporter`]: counters for monitoring tools.
+//! * `trace_stream`: every record, line by line, for a file and for tools.
+//! * `waits`: which app waits for a grant, since when, and why.
+//! * `exposition`, [`exporter`]: counters for monitoring tools.
 //! * [`notify`]: messages to the service manager.
 
 pub mod exporter;
-pub mod exposition;
+pub(crate) mod exposition;
 pub mod journal;
 pub mod notify;
 pub mod recent;
-pub mod trace_stream;
-pub mod waits;
+pub(crate) mod trace_stream;
+pub(crate) mod waits;

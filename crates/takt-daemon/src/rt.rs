@@ -5,12 +5,14 @@
 //! [`observe`](crate::observe). What the rest of the daemon must know leaves through a bounded queue.
 //!
 //! * [`engine`]: one turn of the scheduling loop: requests in, the core's decisions out.
+//! * [`queues`]: orders to the loop and notes from it.
 //! * [`endpoint`]: the daemon's end of a client's shared memory.
 //! * [`thread`]: the loop in time; [`wakeup`]: what ends its wait.
 //! * [`realtime`]: the privileges that make the thread punctual.
 
 pub mod endpoint;
 pub mod engine;
+pub mod queues;
 pub mod realtime;
 pub mod thread;
 pub mod wakeup;

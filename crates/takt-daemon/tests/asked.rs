@@ -33,7 +33,7 @@ fn missed(summary: &Value) -> Option<u64> {
 }
 
 #[test]
-fn nobody_is_asked_about_misses_of_who_had_the_slot_before() {
+fn misses_of_the_client_before_at_the_slot_do_not_count() {
     let daemon = Daemon::start("before", "refresh_hz = 1000");
     let paced = |name: &str| Hello { fps_mhz: Some(1_000_000), ..support::hello(name, 5) };
     let why =
@@ -50,13 +50,13 @@ fn nobody_is_asked_about_misses_of_who_had_the_slot_before() {
     let misses = why("heir");
     let own = |miss: &Value| miss["deadline_s"].as_f64() > Some(now_s);
     assert!(misses.as_array().is_some_and(|misses| misses.iter().all(own)), "{misses}");
-    let mut free = daemon.join("free", 7);
-    begin_frame(&mut free);
-    assert_eq!(why("free"), serde_json::json!([]), "without a frame rate it has no deadlines");
+    let mut rest = daemon.join("rest", 7);
+    begin_frame(&mut rest);
+    assert_eq!(why("rest"), serde_json::json!([]), "without a frame rate it has no deadlines");
 }
 
 #[test]
-fn whoever_has_left_is_still_explained() {
+fn misses_of_a_client_that_left_are_explained() {
     let daemon = Daemon::start("left", "refresh_hz = 1000");
     let paced = |name: &str| Hello { fps_mhz: Some(1_000_000), ..support::hello(name, 5) };
     let why = |name: &str| daemon.ask(&format!(r#"{{"ask": "why", "app": "{name}"}}"#))["is"].clone();
@@ -72,13 +72,13 @@ fn whoever_has_left_is_still_explained() {
     // Deadlines that pass while the daemon does not run are told at once, as one.
     assert!(count(&known) > Some(0), "{known}");
     assert!(known["misses"].as_array().is_some_and(|all| all.iter().all(|miss| miss["app"] == "late")));
-    // Neither is anything of who has its slot now held against it.
+    // Misses of the client that has its slot now do not count either.
     let mut heir = join(&daemon.path, &paced("heir"), PATIENCE).expect("joined");
     assert_eq!(heir.welcome.app, 0, "the same slot");
     begin_frame(&mut heir);
     daemon.await_answer(SUMMARY, |answer| missed(answer).is_some_and(|missed| missed > 20));
     assert_eq!(count(&why("late")), count(&known));
-    assert_eq!(why("0")["left_s"], Value::Null, "the slot is that of who has it");
+    assert_eq!(why("0")["left_s"], Value::Null, "the slot belongs to its new client");
 }
 
 #[test]
@@ -143,17 +143,17 @@ fn answers_may_be_long() {
             .as_array()
             .is_some_and(|misses| misses.iter().all(|miss| miss["frame"] == *frame))
     );
-    let nobody = daemon.ask(r#"{"ask": "why", "app": "nobody"}"#);
-    assert_eq!(nobody["is"], "no app nobody; takt list shows them");
+    let unknown = daemon.ask(r#"{"ask": "why", "app": "unknown"}"#);
+    assert_eq!(unknown["is"], "no app unknown; takt list shows them");
 
-    // Those who ask and do not read keep nobody from an answer.
+    // Tools that ask and do not read keep no other tool from an answer.
     let ask = Message::Ask { text: SUMMARY.to_owned() };
     let connect = || Connection::connect(&daemon.path, PATIENCE).expect("connect");
     let deaf: Vec<_> = (0..8).map(|_| connect()).collect();
     deaf.iter().for_each(|connection| connection.send(&ask, &[]).expect("sent"));
     assert_eq!(daemon.ask(r#"{"ask": "apps"}"#)["is"].as_array().map(Vec::len), Some(64));
     assert_eq!(daemon.ask(SUMMARY)["answer"], "summary");
-    // Neither does one who reads slowly lose anything.
+    // A tool that reads slowly loses nothing either.
     let slow = connect();
     slow.send(&ask, &[]).expect("sent");
     let mut answer = String::new();
@@ -165,7 +165,7 @@ fn answers_may_be_long() {
         std::thread::sleep(Duration::from_millis(1));
     }
     serde_json::from_str::<Value>(&answer).expect("all of it");
-    // The first who did not read has made room.
+    // The first tool that did not read has made room.
     let until = Instant::now() + PATIENCE;
     while !deaf[0].is_hung_up() {
         assert!(Instant::now() < until, "it is still waited for");
@@ -174,7 +174,7 @@ fn answers_may_be_long() {
 }
 
 #[test]
-fn whoever_says_much_takes_turns_with_others() {
+fn a_client_with_many_messages_takes_turns_with_others() {
     let daemon = Daemon::start("turns", "");
     let app = daemon.join("talker", 1);
     let connect = || Connection::connect(&daemon.path, PATIENCE).expect("connect");
@@ -207,7 +207,7 @@ fn whoever_says_much_takes_turns_with_others() {
 }
 
 #[test]
-fn a_busy_tool_makes_room_for_nobody() {
+fn a_busy_tool_keeps_its_connection() {
     let daemon = Daemon::start("room", "");
     let connect = || Connection::connect(&daemon.path, PATIENCE).expect("connect");
     let ask = |tool: &Connection| {

@@ -8,8 +8,9 @@ use takt_core::{
     Action, AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Service, Span,
     Stride, Time,
 };
-use takt_daemon::rt::endpoint::Seat;
-use takt_daemon::rt::engine::{Engine, Note, Office, Order};
+use takt_daemon::rt::endpoint::Endpoint;
+use takt_daemon::rt::engine::Engine;
+use takt_daemon::rt::queues::{LoopQueues, Note, Order};
 use takt_ipc::client::{Receiver, Sender};
 use takt_ipc::{Reply, Request, client};
 use takt_trace::Record;
@@ -36,7 +37,7 @@ struct App {
 
 struct World {
     engine: Engine,
-    office: Office,
+    queues: LoopQueues,
     now: Time,
     gpu_free: Time,
     /// What runs: when it ends, whose it is, and its number.
@@ -58,10 +59,10 @@ fn config() -> Config {
 impl World {
     /// A dial of 60 FPS that reserves 8 ms and takes 7, and another app that reserves nothing.
     fn new(predicted: Span, cost: Span, learns: bool) -> Self {
-        let (engine, office) = Engine::new(config(), Box::new(Timeline::new())).expect("an engine");
+        let (engine, queues) = Engine::new(config(), Box::new(Timeline::new())).expect("an engine");
         let now = Time::from_ms(100_000);
         let (gpu_free, running, apps, log) = (now, Vec::new(), Vec::new(), Vec::new());
-        let mut world = Self { engine, office, now, gpu_free, running, apps, log };
+        let mut world = Self { engine, queues, now, gpu_free, running, apps, log };
         let dial = Span::from_ms(7);
         world.join(9, Span::from_ms(8), dial, dial, false);
         world.join(1, Span::ZERO, predicted, cost, learns);
@@ -70,7 +71,7 @@ impl World {
 
     fn join(&mut self, priority: u32, etpf: Span, estimate: Span, cost: Span, learns: bool) {
         let app = AppId(u32::try_from(self.apps.len()).expect("small"));
-        let (seat, ends) = Seat::new(app).expect("shared memory");
+        let (endpoint, ends) = Endpoint::new(app).expect("shared memory");
         let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
         let (sender, receiver) = client::ends(&ends.region, ends.doorbell, &beat).expect("mapped");
         let priority = Priority(priority);
@@ -81,8 +82,8 @@ impl World {
             clock: takt_core::Clock::default(),
             service: Service::default(),
         };
-        let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) };
-        self.office.orders.push(order).expect("room");
+        let order = Order::Join { endpoint: Box::new(endpoint), params, max_slice: Span::from_ms(1) };
+        self.queues.orders.push(order).expect("room");
         let (begins, paced) = (Some(self.now), etpf > Span::ZERO);
         let app = App { sender, receiver, next: 0, begins, paced, estimate, cost, learns, ran: 0, missed: 0 };
         self.apps.push(app);
@@ -150,7 +151,7 @@ impl World {
     }
 
     fn read_notes(&mut self) {
-        while let Ok(note) = self.office.notes.pop() {
+        while let Ok(note) = self.queues.notes.pop() {
             match note {
                 Note::Record(at, record) => {
                     if let Record::Out(Action::Missed { app, count, .. }) = record {
@@ -158,7 +159,7 @@ impl World {
                     }
                     self.log.push((at, record));
                 }
-                Note::Gone { seat, fault } => panic!("{:?} was let go: {fault:?}", seat.app),
+                Note::Gone { endpoint, fault } => panic!("{:?} was evicted: {fault:?}", endpoint.app),
                 _ => {}
             }
         }
@@ -180,13 +181,13 @@ impl World {
 }
 
 #[test]
-fn a_wrong_estimate_is_found_out_and_costs_nobody_a_deadline() {
-    for (predicted, doubts) in [(Span::from_ms(159), 5), (Span::FOREVER, 7)] {
+fn a_wrong_estimate_is_found_out_and_costs_no_deadline() {
+    for (predicted, revisions) in [(Span::from_ms(159), 5), (Span::FOREVER, 7)] {
         let mut world = World::new(predicted, Span::from_us(500), true);
         world.run(10);
         let (dial, other) = (&world.apps[DIAL], &world.apps[OTHER]);
         assert!(other.ran > 1_000, "it runs as soon as it was measured: {}", other.ran);
-        assert_eq!(world.revisions(), doubts, "and is not doubted again");
+        assert_eq!(world.revisions(), revisions, "and is not revised again");
         assert!(dial.ran >= 599 && dial.missed == 0, "{} frames, {} missed", dial.ran, dial.missed);
         world.replay();
     }
@@ -207,11 +208,11 @@ fn a_true_estimate_is_believed_once_it_was_confirmed() {
 }
 
 #[test]
-fn nobody_pays_for_a_loop_that_stood_still() {
+fn a_loop_that_stood_still_evicts_no_client() {
     let mut world = World::new(Span::from_us(500), Span::from_us(500), true);
     for _ in 0..3 {
         world.run(2);
-        // `read_notes` finds who is let go.
+        // `read_notes` panics if a client is evicted.
         world.stand_still(7);
     }
     world.run(2);

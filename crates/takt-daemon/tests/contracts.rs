@@ -1,4 +1,4 @@
-//! Contracts of live apps: asked for by themselves, by a tool or by the file, and told to everybody.
+//! Contracts of live apps: requested by the app, by a tool or by the file, and reported to all of them.
 
 use serde_json::Value;
 use takt_core::{GroupKind, Span};
@@ -87,11 +87,11 @@ fn tools_change_contracts() {
         assert_eq!(contract(&daemon, "dial"), then);
     }
     let wrong = daemon.ask(r#"{"ask": "set", "app": "dial", "runtime_ms": 3}"#);
-    assert_eq!(wrong["is"], "runtime_ms = 3: say in which time: add period_ms");
+    assert_eq!(wrong["is"], "runtime_ms = 3: add period_ms, the time in which it has that");
 }
 
 #[test]
-fn a_display_that_somebody_draws_for_stays() {
+fn a_display_in_use_stays() {
     let daemon = Daemon::start("needed", DISPLAYS);
     let dial = Hello { display: Some("cluster".to_owned()), ..hello("dial", 8) };
     let _dial = join(&daemon.path, &dial, PATIENCE).expect("joined");

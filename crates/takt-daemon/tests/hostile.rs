@@ -13,7 +13,7 @@ use takt_ipc::{Reply, Request};
 mod support;
 use support::{Daemon, PATIENCE, await_reply, await_turn, complete, granted, hello, hold, submit};
 
-/// One who plays by the rules: a group is granted, however busy the daemon is kept.
+/// A correct client: a group is granted, however busy the daemon is.
 struct Honest {
     app: Joined,
     group: u64,
@@ -58,7 +58,7 @@ fn reason(connection: &Connection) -> String {
 }
 
 #[test]
-fn ten_thousand_connections_keep_nobody_out() {
+fn ten_thousand_connections_keep_no_client_out() {
     let daemon = Daemon::start("crowd", "");
     let mut honest = Honest::join(&daemon);
     let mut crowd = std::collections::VecDeque::new();
@@ -69,7 +69,7 @@ fn ten_thousand_connections_keep_nobody_out() {
         }
         if n % 1_000 == 0 {
             honest.is_served();
-            // With hundreds who say nothing, somebody who does gets in.
+            // Beside hundreds of silent connections, a client that says hello gets in.
             drop(join(&daemon.path, &hello("another", 2), PATIENCE).expect("joined"));
         }
     }
@@ -77,7 +77,7 @@ fn ten_thousand_connections_keep_nobody_out() {
 }
 
 #[test]
-fn whoever_asks_and_does_not_read_keeps_nobody_waiting() {
+fn a_tool_that_does_not_read_keeps_no_client_waiting() {
     let daemon = Daemon::start("unread", "");
     let mut honest = Honest::join(&daemon);
     let deaf = Connection::connect_at_once(&daemon.path).expect("connect");
@@ -87,21 +87,21 @@ fn whoever_asks_and_does_not_read_keeps_nobody_waiting() {
     while sent < 100_000 && deaf.send(&ask, &[]).is_ok() {
         sent += 1;
     }
-    assert!(sent < 100_000, "the daemon keeps what nobody reads");
+    assert!(sent < 100_000, "the daemon keeps unread answers");
     honest.is_served();
     drop(deaf);
     honest.is_served();
 }
 
 #[test]
-fn a_ring_is_corrupted_at_every_place() {
+fn a_ring_is_corrupted_at_every_word() {
     let daemon = Daemon::start("corrupt", "");
     let mut honest = Honest::join(&daemon);
     // Positions of both rings; a record, with the position that makes the daemon read it.
     let cases: [(&[(u64, u64)], &str); 4] = [
         (&[(0, 0xffff_fff0)], "the other side of a ring claims an impossible position"),
-        (&[(64, 77), (128, 99), (0, 1)], "it sent something that is no request: 99 is no kind of record"),
-        (&[(128, 1), (136, 1 << 60), (0, 1)], "its group 1152921504606846976 comes out of order"),
+        (&[(64, 77), (128, 99), (0, 1)], "it sent words that are no request: 99 is no kind of record"),
+        (&[(128, 1), (136, 1 << 60), (0, 1)], "its group 1152921504606846976 is out of order"),
         (&[(128, 2), (136, 3), (0, 1)], "it finished group 3, which was not granted"),
     ];
     for (writes, expected) in cases {
@@ -112,16 +112,16 @@ fn a_ring_is_corrupted_at_every_place() {
         rustix::io::write(&fds[1], &1u64.to_ne_bytes()).expect("rung");
         assert_eq!(reason(&connection), expected);
         honest.is_served();
-        // It may scribble on: nobody looks any more.
+        // It may scribble on: the daemon does not read it any more.
         rustix::io::pwrite(&fds[0], &[0xff; 33_152], 0).expect("it is still shared");
         honest.is_served();
     }
 }
 
-/// Whether it is let go depends on how often the machine lets the daemon hear of it; `turns.rs` has
+/// Whether it is evicted depends on how often the machine wakes the daemon for it; `turns.rs` has
 /// that in made-up time. Others are served all along.
 #[test]
-fn a_storm_on_the_doorbell_keeps_nobody_waiting() {
+fn a_storm_on_the_doorbell_keeps_no_client_waiting() {
     let daemon = Daemon::start("storm", "");
     let mut honest = Honest::join(&daemon);
     let (connection, fds) = join_by_hand(&daemon);
@@ -135,15 +135,15 @@ fn a_storm_on_the_doorbell_keeps_nobody_waiting() {
         (0..300).for_each(|_| honest.is_served());
         over.store(true, Ordering::Relaxed);
     });
-    // Whoever is gone was told why, and nobody else is.
+    // Only the client that rang may be gone, and it was told why.
     if daemon.ask(r#"{"ask": "apps"}"#)["is"].as_array().map(Vec::len) != Some(2) {
-        assert_eq!(reason(&connection), "it wakes the daemon all the time and has nothing to say");
+        assert_eq!(reason(&connection), "it wakes the daemon all the time without a request");
     }
     honest.is_served();
 }
 
-/// The numbers of groups are everybody's own: whoever names another's is let go, and the other's leave
-/// stays as it was, as do all who wait for it.
+/// Each client numbers its own groups: a client that names the group of another is evicted, and the
+/// grant of the other stays, as do the clients that wait for it.
 #[test]
 fn leave_of_others_cannot_be_used_or_ended() {
     let daemon = Daemon::start("theft", "mpcg = 1");
@@ -168,11 +168,11 @@ fn leave_of_others_cannot_be_used_or_ended() {
     complete(&mut next, 0);
     let apps = daemon.ask(r#"{"ask": "apps"}"#);
     let names: Vec<_> = apps["is"].as_array().expect("a list").iter().map(|app| &app["name"]).collect();
-    assert_eq!(names, ["next", "owner"], "nobody else is blamed");
+    assert_eq!(names, ["next", "owner"], "no other client is blamed");
 }
 
 #[test]
-fn nobody_is_blamed_for_who_had_the_slot_before() {
+fn a_client_is_not_blamed_for_the_one_before_at_its_slot() {
     let daemon = Daemon::start("heir", "");
     let (connection, fds) = join_by_hand(&daemon);
     drop(connection);
@@ -195,9 +195,9 @@ fn nobody_is_blamed_for_who_had_the_slot_before() {
     assert_eq!(daemon.ask(r#"{"ask": "apps"}"#)["is"].as_array().map(Vec::len), Some(1));
 }
 
-/// Every turn of the daemon tells the loop something, and whoever joins meanwhile is told of, too.
+/// Every turn of the daemon sends the loop an order, and a client that joins meanwhile is scheduled, too.
 #[test]
-fn questions_without_end_keep_nobody_from_leave() {
+fn questions_without_end_keep_no_client_from_its_grant() {
     let daemon = Daemon::start("questions", "");
     let ask = Message::Ask { text: r#"{"ask": "daemon"}"#.to_owned() };
     let over = AtomicBool::new(false);
@@ -300,14 +300,14 @@ fn other_versions_and_roles_are_refused_by_name() {
     for (bytes, expected) in [
         (newer, Invalid::Version(9).to_string()),
         (b"GET / HTTP/1.1".to_vec(), Invalid::Foreign.to_string()),
-        (welcome.encode(), "only the daemon says that".to_owned()),
+        (welcome.encode(), "only the daemon sends that message".to_owned()),
     ] {
         let connection = Connection::connect(&daemon.path, PATIENCE).expect("connect");
         rustix::net::send(&connection, &bytes, rustix::net::SendFlags::NOSIGNAL).expect("sent");
         assert_eq!(reason(&connection), expected);
         assert!(connection.receive().expect("whole").is_none(), "and hung up on");
     }
-    // One that has joined may say so again, with other terms; it gets no second place for that.
+    // A client that has joined may say hello again, with other terms; it gets no second slot.
     let twice = daemon.join("twice", 1);
     twice.connection.send(&Message::Hello(hello("twice", 2)), &[]).expect("sent");
     let again = twice.connection.receive().expect("whole").expect("there");
@@ -338,12 +338,12 @@ fn other_terms_are_given_but_not_without_end() {
 }
 
 #[test]
-fn all_places_may_be_taken() {
+fn all_slots_may_be_taken() {
     let daemon = Daemon::start("full", "");
     let apps: Vec<_> = (0..64).map(|n| daemon.join("many", n)).collect();
     let refused = join(&daemon.path, &hello("late", 1), PATIENCE).expect_err("full");
     assert!(
-        matches!(&refused, NotScheduled::Refused(reason) if reason == "all 64 places are taken"),
+        matches!(&refused, NotScheduled::Refused(reason) if reason == "all 64 slots are taken"),
         "{refused}"
     );
     drop(apps);

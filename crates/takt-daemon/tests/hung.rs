@@ -8,18 +8,19 @@ use std::time::Duration;
 use takt_client::{Patience, Session};
 use takt_core::policy::{Context, Policy};
 use takt_core::{AppId, AppParams, Config, Gpu, GroupKind, Lane, Priority, Service, Span, Stride};
-use takt_daemon::rt::endpoint::Seat;
-use takt_daemon::rt::engine::{Engine, Order};
+use takt_daemon::rt::endpoint::Endpoint;
+use takt_daemon::rt::engine::Engine;
+use takt_daemon::rt::queues::Order;
 use takt_daemon::rt::thread::Loop;
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::socket::Listener;
 use takt_os::clock;
 use takt_policies::Fifo;
 
-/// Decides nothing until it is told to, asleep or awake.
+/// Decides nothing until its flag is set; sleeps or spins meanwhile.
 #[derive(Debug)]
 struct Stuck {
-    awake: bool,
+    spins: bool,
     over: Arc<AtomicBool>,
 }
 
@@ -30,10 +31,10 @@ impl Policy for Stuck {
 
     fn choose(&mut self, _: &Context, _: &mut [Lane]) -> Option<usize> {
         while !self.over.load(Ordering::Acquire) {
-            if self.awake {
+            if self.spins {
                 std::hint::spin_loop();
             } else {
-                // Woken up by nobody but the end of the test.
+                // Only the end of the test wakes it up.
                 std::thread::park();
             }
         }
@@ -48,12 +49,12 @@ fn params() -> AppParams {
     AppParams { priority, stride: Stride::ONE, etpf: Span::ZERO, clock: takt_core::Clock::default(), service }
 }
 
-/// A program that waits for leave when the loop hangs; what it says.
-fn waits_for_a_loop_that_hangs(name: &str, awake: bool) -> String {
+/// A program waits for a grant while the loop hangs; returns its log.
+fn waits_for_a_loop_that_hangs(name: &str, spins: bool) -> String {
     let path = std::env::temp_dir().join(format!("takt-hung-{name}-{}", std::process::id()));
     let listener = Listener::bind(&path).expect("bound");
     let config = Config { apps_max: 2, gpu: Gpu::TURNS, ..Config::default() };
-    let (engine, mut office) = Engine::new(config, Box::new(Fifo)).expect("an engine");
+    let (engine, mut queues) = Engine::new(config, Box::new(Fifo)).expect("an engine");
     let heart = engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
     let scheduling = Loop::new(engine, Span::ZERO).expect("a loop");
     let waker = scheduling.waker();
@@ -75,12 +76,13 @@ fn waits_for_a_loop_that_hangs(name: &str, awake: bool) -> String {
         assert!(
             matches!(connection.receive(), Ok(Some(received)) if matches!(received.message, Message::Hello(_)))
         );
-        let (seat, ends) = Seat::new(AppId(0)).expect("shared memory");
+        let (endpoint, ends) = Endpoint::new(AppId(0)).expect("shared memory");
         let welcome = Welcome { admission: "fine".to_owned(), ..Welcome::default() };
         let fds = [ends.region.as_fd(), ends.doorbell.as_fd(), heart.as_fd()];
         connection.send(&Message::Welcome(welcome), &fds).expect("sent");
-        let order = Order::Join { seat: Box::new(seat), params: params(), max_slice: Span::from_ms(1) };
-        office.orders.push(order).expect("room");
+        let order =
+            Order::Join { endpoint: Box::new(endpoint), params: params(), max_slice: Span::from_ms(1) };
+        queues.orders.push(order).expect("room");
         waker.wake();
         joining.join().expect("no panic");
         connection
@@ -90,16 +92,16 @@ fn waits_for_a_loop_that_hangs(name: &str, awake: bool) -> String {
         session.complete(pass, clock::now(), Span::from_us(50));
     }
     let over = Arc::new(AtomicBool::new(false));
-    office.orders.push(Order::Policy(Box::new(Stuck { awake, over: Arc::clone(&over) }))).expect("room");
+    queues.orders.push(Order::Policy(Box::new(Stuck { spins, over: Arc::clone(&over) }))).expect("room");
     waker.wake();
-    // Until it is stuck, or while it is, leave may still come or not; in the end none does.
+    // Until it is stuck a grant may still come; in the end none does.
     while let Some(pass) = session.ask(GroupKind::Swap, Span::from_us(100)) {
         session.complete(pass, clock::now(), Span::from_us(50));
     }
     let said = session.said();
     over.store(true, Ordering::Release);
     running.thread().unpark();
-    office.orders.push(Order::Stop).expect("room");
+    queues.orders.push(Order::Stop).expect("room");
     waker.wake();
     running.join().expect("no panic");
     drop(connection);
@@ -115,6 +117,6 @@ fn programs_go_on_when_the_loop_sleeps_where_it_should_not() {
 
 #[test]
 fn programs_go_on_when_the_loop_runs_in_circles() {
-    let said = waits_for_a_loop_that_hangs("awake", true);
+    let said = waits_for_a_loop_that_hangs("spinning", true);
     assert!(said.contains("the daemon hangs; the program runs on"), "{said}");
 }

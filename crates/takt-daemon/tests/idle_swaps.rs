@@ -8,15 +8,16 @@ use takt_core::{
     Action, AppId, AppParams, Clock, Config, Estimate, Event, Gpu, GroupId, GroupKind, Margins, Priority,
     Service, Span, Stride, Time,
 };
-use takt_daemon::rt::endpoint::{Fault, Seat};
-use takt_daemon::rt::engine::{Engine, Note, Office, Order};
+use takt_daemon::rt::endpoint::{Endpoint, Fault};
+use takt_daemon::rt::engine::Engine;
+use takt_daemon::rt::queues::{LoopQueues, Note, Order};
 use takt_ipc::client::{Receiver, Sender};
 use takt_ipc::{Reply, Request, client};
 use takt_trace::Record;
 
 struct Rig {
     engine: Engine,
-    office: Office,
+    queues: LoopQueues,
     now: Time,
 }
 
@@ -49,12 +50,12 @@ impl App {
 impl Rig {
     fn new(gpu: Gpu) -> Self {
         let config = Config { mpcg: 1, margins: Margins::NONE, apps_max: 4, gpu, ..Config::default() };
-        let (engine, office) = Engine::new(config, Box::new(Timeline::new())).expect("an engine");
-        Self { engine, office, now: Time::from_us(100_000_000) }
+        let (engine, queues) = Engine::new(config, Box::new(Timeline::new())).expect("an engine");
+        Self { engine, queues, now: Time::from_us(100_000_000) }
     }
 
     fn join(&mut self, slot: u32) -> App {
-        let (seat, ends) = Seat::new(AppId(slot)).expect("shared memory");
+        let (endpoint, ends) = Endpoint::new(AppId(slot)).expect("shared memory");
         let params = AppParams {
             priority: Priority(slot),
             stride: Stride::ONE,
@@ -64,8 +65,8 @@ impl Rig {
         };
         let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
         let (sender, receiver) = client::ends(&ends.region, ends.doorbell, &beat).expect("mapped");
-        let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) };
-        self.office.orders.push(order).expect("room");
+        let order = Order::Join { endpoint: Box::new(endpoint), params, max_slice: Span::from_ms(1) };
+        self.queues.orders.push(order).expect("room");
         self.turn();
         App { sender, receiver }
     }
@@ -75,7 +76,7 @@ impl Rig {
         self.now += Span::from_us(1);
         self.engine.turn(self.now, |_| {});
         self.engine.scheduler().check_invariants();
-        std::iter::from_fn(|| self.office.notes.pop().ok()).collect()
+        std::iter::from_fn(|| self.queues.notes.pop().ok()).collect()
     }
 }
 
@@ -100,7 +101,7 @@ fn a_swap_that_shows_nothing_has_leave_at_once_and_is_no_group() {
         app.complete(0, rig.now);
         other.submit(0, GroupKind::Draw, 100);
         rig.turn();
-        assert_eq!((app.granted(), other.granted()), (vec![0], vec![0]), "the other has the only place");
+        assert_eq!((app.granted(), other.granted()), (vec![0], vec![0]), "the other has the only slot");
         app.submit(1, GroupKind::Swap, 0);
         app.submit(2, GroupKind::Swap, 1);
         let notes = rig.turn();
@@ -134,6 +135,6 @@ fn a_client_that_ends_frames_without_end_is_let_go() {
     let (last, before) = faults.split_last().expect("some turns");
     assert!(before.iter().all(Option::is_none));
     assert_eq!(*last, Some(Fault::TooMany));
-    assert!(rig.engine.seat(AppId(1)).is_some(), "others stay");
+    assert!(rig.engine.endpoint(AppId(1)).is_some(), "others stay");
     drop(others);
 }

@@ -84,7 +84,7 @@ fn terms_policies_and_questions() {
         assert_eq!(set["is"][0]["name"], "second");
         assert_eq!(set["is"][0]["protected"], true);
         for (wrong, why) in [
-            (r#"{"ask": "set", "app": "nobody"}"#, "no app nobody"),
+            (r#"{"ask": "set", "app": "unknown"}"#, "no app unknown"),
             (r#"{"ask": "set", "app": "first", "fps": 45}"#, "does not divide"),
             (r#"{"ask": "set", "app": "first", "etpf_ms": -1}"#, "use 0 to 60000 ms"),
             (r#"{"ask": "policy", "name": "x"}"#, "there are timeline, frame-deadline"),
@@ -112,7 +112,7 @@ fn strangers_and_crowds_do_no_harm() {
         submit(&mut app, 0, GroupKind::Draw);
         assert_eq!(await_reply(&mut app, granted), 0);
         drop(crowd);
-        let places = 64;
+        let slots = 64;
         let mut joined = Vec::new();
         let refused = loop {
             match join(path, &hello("many", 2), PATIENCE) {
@@ -122,8 +122,8 @@ fn strangers_and_crowds_do_no_harm() {
                 Err(NotScheduled::Absent { .. } | NotScheduled::NotNow { .. } | NotScheduled::Nonsense) => {}
             }
         };
-        assert_eq!(joined.len(), places - 1);
-        assert_eq!(refused, format!("all {places} places are taken"));
+        assert_eq!(joined.len(), slots - 1);
+        assert_eq!(refused, format!("all {slots} slots are taken"));
     });
 }
 
@@ -150,13 +150,13 @@ fn a_daemon_is_not_pushed_aside() {
 fn a_socket_left_behind_is_replaced() {
     let path = std::env::temp_dir().join(format!("takt-live-stale-{}", std::process::id()));
     drop(Listener::bind(&path).expect("a socket"));
-    assert!(path.exists(), "nobody removed it");
+    assert!(path.exists(), "it is still there");
     drop(Server::start(path.clone(), Settings::default()).expect("a daemon"));
     assert!(!path.exists(), "the daemon's own socket is gone");
 }
 
 #[test]
-fn whoever_hangs_is_named_and_comes_back_after_a_pause() {
+fn a_client_that_hangs_is_named_and_comes_back_after_a_pause() {
     let daemon = Daemon::hasty("hangs", "mpcg = 1");
     let mut other = daemon.join("other", 1);
     let mut hanging = daemon.join("hanging", 9);

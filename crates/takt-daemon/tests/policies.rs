@@ -1,4 +1,4 @@
-//! Policies by name, live: who is granted before whom, and that everybody goes on whatever changes.
+//! Policies by name, live: which app is granted first, and that all apps go on whatever changes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use support::{
 
 const POLICIES: &[&str] = takt_policies::NAMES;
 
-/// While another app has the GPU, `low` asks, then `high`: the policy decides who is next.
+/// While another app has the GPU, `low` asks, then `high`: the policy decides which is next.
 fn next_after(policy: &str) -> &'static str {
     let daemon = Daemon::start(&format!("next-{policy}"), &format!("policy = '{policy}'\nmpcg = 1"));
     let mut other = daemon.join("other", 5);
-    // While it is the only one: some let nobody go whose group might be in the way of another.
+    // While it is the only one: some policies hold a group that might delay another app.
     hold(&mut other, 0);
     let mut low = daemon.join("low", 1);
     let mut high = daemon.join("high", 9);
-    // Whoever is next stays the only one, however long it takes to look.
+    // Only one is granted, however long the test takes to look.
     submit_long(&mut low, 0);
     await_turn(&other);
     submit_long(&mut high, 0);
@@ -39,13 +39,14 @@ fn next_after(policy: &str) -> &'static str {
         }
         std::thread::yield_now();
     }
-    panic!("{policy}: nobody is next");
+    panic!("{policy}: neither is next");
 }
 
 #[test]
 fn priorities_count_where_the_policy_knows_them() {
-    // Under `timeline` and `frame-deadline` whoever asked in an earlier period may go first, and how soon both ask is
-    // up to the machine; `priorities.rs` of the command looks at deadlines as well.
+    // Under `timeline` and `frame-deadline` the app that asked in an earlier period may go first, and
+    // how soon both ask is up to the machine; `priorities.rs` of the command looks at deadlines as
+    // well.
     for policy in ["hpf", "timegraph", "edf-cbs", "edf-cbs-hard"] {
         assert_eq!(next_after(policy), "high", "{policy}");
     }
@@ -66,7 +67,7 @@ fn draw(daemon: &Daemon, hello: &Hello, stop: &AtomicBool, frames: &AtomicU64) {
             group += 1;
         }
         frames.fetch_add(1, Ordering::Relaxed);
-        // The most important app leaves time to others, else nobody owes them any.
+        // The most important app leaves time for the others, or they would have none.
         if hello.fps_mhz.is_some() {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -83,7 +84,7 @@ fn await_frames(frames: &AtomicU64, why: &str) {
 }
 
 /// Three apps draw; one leaves, another comes, terms change, and at last the policy does.
-fn everybody_goes_on(policy: &str) {
+fn all_apps_go_on(policy: &str) {
     let daemon = Daemon::start(&format!("load-{policy}"), &format!("policy = '{policy}'"));
     let reserved = Hello { fps_mhz: Some(30_000), etpf_ns: Some(3_000_000), ..hello("dial", 90) };
     let apps = [reserved, hello("game", 20), hello("map", 10)];
@@ -95,8 +96,8 @@ fn everybody_goes_on(policy: &str) {
         scope.spawn(|| draw(daemon, &apps[1], stop, &counts[1]));
         scope.spawn(|| draw(daemon, &apps[2], &stop_map, &counts[2]));
         let story = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let all = |why: &str, who: &[usize]| {
-                who.iter().for_each(|at| await_frames(&counts[*at], &format!("{policy}, {at}: {why}")));
+            let all = |why: &str, apps: &[usize]| {
+                apps.iter().for_each(|at| await_frames(&counts[*at], &format!("{policy}, {at}: {why}")));
             };
             all("they joined", &[0, 1, 2]);
             stop_map.store(true, Ordering::Relaxed);
@@ -126,6 +127,6 @@ fn everybody_goes_on(policy: &str) {
 #[test]
 fn apps_come_go_and_change_under_every_policy() {
     for policy in POLICIES {
-        everybody_goes_on(policy);
+        all_apps_go_on(policy);
     }
 }

@@ -41,7 +41,7 @@ fn the_policy_and_the_terms_of_live_apps_change() {
     assert_eq!((&of(&apps, "dial")["priority"], &of(&apps, "dial")["etpf_ms"]), (&7.into(), &2.0.into()));
     complete(&mut app, 0);
     submit(&mut app, 1, GroupKind::Draw);
-    assert_eq!(await_reply(&mut app, granted), 1, "the one who holds a grant stays");
+    assert_eq!(await_reply(&mut app, granted), 1, "the app that holds a grant stays");
     assert_eq!(daemon.ask(r#"{"ask": "summary", "window_s": 1}"#)["is"]["policy"], "fifo");
     // Without its section it gets what it asked for.
     let changes = apply(&daemon, "mpcg = 1\npolicy = 'fifo'\nmax_slice_ms = 3");
@@ -56,7 +56,7 @@ fn apps_may_change_places() {
             "[[app]]\nname='a'\npriority={a}\n[[app]]\nname='b'\npriority={b}\n[[app]]\nname='c'\npriority={c}"
         )
     };
-    let daemon = Daemon::start("places", &sections(1, 2, 3));
+    let daemon = Daemon::start("priorities", &sections(1, 2, 3));
     let _apps: Vec<_> = ["a", "b", "c"].iter().map(|name| daemon.join(name, 0)).collect();
     apply(&daemon, &sections(3, 1, 2));
     let apps = daemon.ask(APPS);
@@ -88,7 +88,7 @@ fn the_core_runs_with_the_new_parameters() {
     let mut app = daemon.join("dial", 5);
     submit(&mut app, 0, GroupKind::Draw);
     submit(&mut app, 1, GroupKind::Draw);
-    assert_eq!(await_reply(&mut app, granted), 0, "the other one waits for its place");
+    assert_eq!(await_reply(&mut app, granted), 0, "the other one waits for its slot");
     let changes = apply(
         &daemon,
         "mpcg = 2\nmax_slice_ms = 0\nmax_blocking_ms = 2\nmax_stretch_ms = 4\nloop_spin_us = 7\n\
@@ -97,7 +97,7 @@ fn the_core_runs_with_the_new_parameters() {
     let told = ["mpcg = 2", "max_blocking_ms = 2", "max_stretch_ms = 4", "margins"];
     let loops = ["spin_us = 3, for apps that join from now on", "loop_spin_us = 7"];
     assert_eq!(changes, [&told[..], &loops[..]].concat());
-    assert_eq!(await_reply(&mut app, granted), 1, "its place is there, with nothing else happening");
+    assert_eq!(await_reply(&mut app, granted), 1, "it has its slot, with nothing else happening");
     complete(&mut app, 0);
     submit(&mut app, 2, GroupKind::Draw);
     let credit = |reply| match reply {
@@ -118,7 +118,7 @@ fn limits_that_were_set_by_hand_stay_unless_the_file_changes() {
     submit(&mut app, 0, GroupKind::Draw);
     submit(&mut app, 1, GroupKind::Draw);
     assert_eq!(await_reply(&mut app, granted), 0);
-    assert_eq!(await_reply(&mut app, granted), 1, "two places, as by hand");
+    assert_eq!(await_reply(&mut app, granted), 1, "two slots, as set by hand");
     assert_eq!(apply(&daemon, "mpcg = 3\nmax_stretch_ms = 1"), ["mpcg = 3"]);
     submit(&mut app, 2, GroupKind::Draw);
     assert_eq!(await_reply(&mut app, granted), 2, "three, as in the file");
@@ -131,7 +131,7 @@ fn apps_follow_another_refresh_rate() {
     let mut dial = daemon.join("dial", 5);
     let _other = daemon.join("other", 3);
     let changes = apply(&daemon, "refresh_hz = 50");
-    assert_eq!(changes, ["refresh_hz = 50", "app dial", "app other"], "nobody asks for 60 any more");
+    assert_eq!(changes, ["refresh_hz = 50", "app dial", "app other"], "no app asks for 60 any more");
     let apps = daemon.ask(APPS);
     assert_eq!((&of(&apps, "dial")["fps"], &of(&apps, "other")["fps"]), (&50.0.into(), &50.0.into()));
     assert_eq!(daemon.ask(r#"{"ask": "daemon"}"#)["is"]["refresh_hz"], 50.0);
@@ -181,7 +181,7 @@ fn displays_and_contracts_change_while_apps_run() {
     assert_eq!(apply(&daemon, &format!("{}{server}", displays(90))), ["display cluster", "app dial"]);
     assert_eq!(contract(&daemon), "server 3 ms in 40 ms");
     let own = "[[app]]\nname='dial'\nperiod_ms=40\netpf_ms=3\n";
-    assert_eq!(apply(&daemon, own), ["app dial"], "nobody needs the other display any more");
+    assert_eq!(apply(&daemon, own), ["app dial"], "no app needs the other display any more");
     assert_eq!(contract(&daemon), "own clock 40.0 ms, 3.0 ms");
     submit(&mut app, 0, GroupKind::Swap);
     assert_eq!(await_reply(&mut app, granted), 0, "it goes on");

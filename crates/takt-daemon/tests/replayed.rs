@@ -10,8 +10,9 @@ use takt_core::{
 };
 use takt_daemon::control::config::Settings;
 use takt_daemon::control::server::Server;
-use takt_daemon::rt::endpoint::Seat;
-use takt_daemon::rt::engine::{Engine, Note, Office, Order};
+use takt_daemon::rt::endpoint::Endpoint;
+use takt_daemon::rt::engine::Engine;
+use takt_daemon::rt::queues::{LoopQueues, Note, Order};
 use takt_ipc::client::{Joined, Receiver, Sender, join};
 use takt_ipc::message::{Hello, Message};
 use takt_ipc::socket::Connection;
@@ -35,7 +36,7 @@ struct App {
 /// A loop in made-up time with clients that act at random.
 struct Rig {
     engine: Engine,
-    office: Office,
+    queues: LoopQueues,
     apps: Vec<Option<App>>,
     rng: Rng,
     now: Time,
@@ -45,9 +46,9 @@ struct Rig {
 impl Rig {
     fn new(policy: &str, seed: u64) -> Self {
         let policy = takt_policies::by_name(policy).expect("it exists");
-        let (engine, office) = Engine::new(config(), policy).expect("an engine");
+        let (engine, queues) = Engine::new(config(), policy).expect("an engine");
         let apps = (0..config().apps_max).map(|_| None).collect();
-        Self { engine, office, apps, rng: Rng::seeded(seed), now: Time::from_ms(5_000), log: Vec::new() }
+        Self { engine, queues, apps, rng: Rng::seeded(seed), now: Time::from_ms(5_000), log: Vec::new() }
     }
 
     fn params(&mut self, slot: usize) -> AppParams {
@@ -90,7 +91,7 @@ impl Rig {
                 self.order(Order::Adjust(adjustable));
             }
             (Some(app), 7) => {
-                // A lie, which costs it its seat.
+                // A false report, for which it is evicted.
                 let lie = Request::Complete {
                     group: GroupId(77_777),
                     finished: self.now,
@@ -122,16 +123,16 @@ impl Rig {
 
     fn join(&mut self, slot: usize) {
         let app = AppId(u32::try_from(slot).expect("small"));
-        let (seat, ends) = Seat::new(app).expect("shared memory");
+        let (endpoint, ends) = Endpoint::new(app).expect("shared memory");
         let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
         let (sender, receiver) = client::ends(&ends.region, ends.doorbell, &beat).expect("mapped");
         let params = self.params(slot);
         self.apps[slot] = Some(App { sender, receiver, next: 0, granted: Vec::new() });
-        self.order(Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) });
+        self.order(Order::Join { endpoint: Box::new(endpoint), params, max_slice: Span::from_ms(1) });
     }
 
     fn order(&mut self, order: Order) {
-        self.office.orders.push(order).expect("room");
+        self.queues.orders.push(order).expect("room");
     }
 
     fn turn(&mut self) {
@@ -139,10 +140,10 @@ impl Rig {
         let wait = if self.rng.between(0, 299) == 0 { 700_000 } else { self.rng.between(0, 899) };
         self.now += Span::from_us(wait);
         self.engine.turn(self.now, |_| {});
-        while let Ok(note) = self.office.notes.pop() {
+        while let Ok(note) = self.queues.notes.pop() {
             match note {
                 Note::Record(at, record) => self.log.push((at, record)),
-                Note::Gone { seat, .. } => self.apps[seat.app.index()] = None,
+                Note::Gone { endpoint, .. } => self.apps[endpoint.app.index()] = None,
                 _ => {}
             }
         }
@@ -175,7 +176,7 @@ fn whatever_clients_do_happens_again() {
         let replayed = replay.finish();
         assert!(!replayed.unfinished, "{name}");
         assert!(replayed.actions > 1_000, "{name}: {replayed:?}");
-        assert_eq!(rig.engine.untold(), 0);
+        assert_eq!(rig.engine.dropped(), 0);
     }
 }
 
@@ -228,7 +229,7 @@ fn hello(name: &str, priority: u32) -> Hello {
     Hello { name: name.to_owned(), priority: Some(priority), etpf_ns: Some(900_000), ..Hello::default() }
 }
 
-/// The records of a log that somebody else wrote, and what came of playing it again.
+/// The records of a log that another process wrote, and the result of its replay.
 fn replayed(bytes: &[u8]) -> (Vec<Entry>, Replayed) {
     let mut reader = Reader::new(bytes).expect("a log");
     let config = *reader.config().expect("from the start");
@@ -327,7 +328,10 @@ fn a_tool_sees_what_happens_from_now_on() {
     let mut log = takt_trace::Log::new();
     reader.show(&mut log).expect("whole lines");
     let joins = |record: &Record| matches!(record, Record::In(Event::Join { .. }));
-    assert!(log.records.first().is_some_and(|(_, record)| joins(record)), "who was there is told first");
+    assert!(
+        log.records.first().is_some_and(|(_, record)| joins(record)),
+        "the apps that were there come first"
+    );
     let swap = |record: &Record| matches!(record, Record::Out(takt_core::Action::Dispatch { .. }));
     assert!(log.records.iter().any(|(_, record)| swap(record)));
 }

@@ -24,7 +24,7 @@ fn patient(daemon: &Daemon, hello: Hello) -> Session {
 
 /// A program without a frame rate.
 fn session(daemon: &Daemon) -> Session {
-    let hello = Hello { name: "free".to_owned(), priority: Some(5), ..Hello::default() };
+    let hello = Hello { name: "plain".to_owned(), priority: Some(5), ..Hello::default() };
     let session = patient(daemon, hello);
     session.join();
     assert!(session.is_free_running());
@@ -141,7 +141,7 @@ fn a_group_that_was_given_back_ends_once() {
             session.give_back_unused();
         }
         assert!(!session.is_held(&grant));
-        // Whoever has it nevertheless says nothing that the daemon knows already.
+        // A thread that has it nevertheless reports nothing that the daemon knows already.
         session.complete(grant, clock::now(), Span::from_us(20));
         assert_eq!(session.hand_over(grant), None);
     }
@@ -156,7 +156,7 @@ fn a_group_that_was_given_back_ends_once() {
 fn terms_that_are_refused_are_not_kept() {
     let daemon = Daemon::start("kept", "");
     let session = session(&daemon);
-    let asks = |mhz| Hello { name: "free".to_owned(), fps_mhz: Some(mhz), ..Hello::default() };
+    let asks = |mhz| Hello { name: "plain".to_owned(), fps_mhz: Some(mhz), ..Hello::default() };
     assert!(session.renew(asks(30_000)));
     assert!(!session.renew(asks(45_000)), "the display does not have it");
     assert!(session.said().starts_with("the terms stay"), "{}", session.said());
@@ -203,7 +203,7 @@ fn apps_are_told_how_they_stand() {
     assert_eq!(daemon.ask(r#"{"ask": "set", "app": "dial", "fps": 30}"#)["answer"], "apps");
     await_standing(true, true);
     assert!(!session.is_free_running());
-    // Somebody more important takes the time.
+    // A more important app takes the time.
     let more = Hello { etpf_ns: Some(15_000_000), ..support::hello("more", 9) };
     let other = join(&daemon.path, &more, PATIENCE).expect("joined");
     assert!(other.welcome.standing.protected);
@@ -217,7 +217,7 @@ fn apps_are_told_how_they_stand() {
 }
 
 #[test]
-fn whoever_does_not_read_is_told_what_counts_later() {
+fn a_client_that_does_not_read_gets_the_newest_values_later() {
     let daemon = Daemon::start("later", "");
     let mut app = daemon.join("idle", 5);
     for n in 0..300 {
@@ -229,7 +229,7 @@ fn whoever_does_not_read_is_told_what_counts_later() {
 }
 
 #[test]
-fn who_is_alone_may_form_longer_groups_until_somebody_comes() {
+fn a_client_that_is_alone_may_form_longer_groups() {
     let daemon = Daemon::start("alone", "max_slice_ms = 2");
     let session = session(&daemon);
     assert!(session.is_alone() && !session.has_company());

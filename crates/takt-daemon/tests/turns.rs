@@ -7,8 +7,9 @@ use takt_core::{
     Action, AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Lane, Margins, Priority,
     Service, Span, Stride, Time,
 };
-use takt_daemon::rt::endpoint::{Fault, Seat};
-use takt_daemon::rt::engine::{Engine, Note, Office, Order};
+use takt_daemon::rt::endpoint::{Endpoint, Fault};
+use takt_daemon::rt::engine::Engine;
+use takt_daemon::rt::queues::{LoopQueues, Note, Order};
 use takt_ipc::client::{Receiver, Sender};
 use takt_ipc::ring::CAPACITY;
 use takt_ipc::{Malformed, Reply, Request, client};
@@ -17,7 +18,7 @@ use takt_trace::Record;
 
 struct Rig {
     engine: Engine,
-    office: Office,
+    queues: LoopQueues,
     now: Time,
 }
 
@@ -63,8 +64,8 @@ impl Rig {
 
     fn under(policy: Box<dyn Policy>, mpcg: u32, apps_max: u32) -> Self {
         let config = Config { mpcg, margins: Margins::NONE, apps_max, gpu: Gpu::TURNS, ..Config::default() };
-        let (engine, office) = Engine::new(config, policy).expect("an engine");
-        Self { engine, office, now: Time::from_us(100_000_000) }
+        let (engine, queues) = Engine::new(config, policy).expect("an engine");
+        Self { engine, queues, now: Time::from_us(100_000_000) }
     }
 
     fn join(&mut self, slot: u32, priority: u32) -> App {
@@ -73,7 +74,7 @@ impl Rig {
 
     fn join_reserving(&mut self, slot: u32, priority: u32, etpf: Span) -> App {
         let id = AppId(slot);
-        let (seat, ends) = Seat::new(id).expect("shared memory");
+        let (endpoint, ends) = Endpoint::new(id).expect("shared memory");
         let params = AppParams {
             priority: Priority(priority),
             stride: Stride::ONE,
@@ -83,8 +84,8 @@ impl Rig {
         };
         let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
         let (sender, receiver) = client::ends(&ends.region, ends.doorbell, &beat).expect("mapped");
-        let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) };
-        self.office.orders.push(order).expect("room");
+        let order = Order::Join { endpoint: Box::new(endpoint), params, max_slice: Span::from_ms(1) };
+        self.queues.orders.push(order).expect("room");
         self.turn();
         App { id, sender, receiver }
     }
@@ -101,13 +102,13 @@ impl Rig {
 
     /// All that the loop told since the last call.
     fn notes(&mut self) -> Vec<Note> {
-        std::iter::from_fn(|| self.office.notes.pop().ok()).collect()
+        std::iter::from_fn(|| self.queues.notes.pop().ok()).collect()
     }
 
-    /// The client that was let go, and its fault.
+    /// The client that was evicted, and its fault.
     fn fault(&mut self) -> Option<(AppId, Fault)> {
         self.notes().into_iter().find_map(|note| match note {
-            Note::Gone { seat, fault } => fault.map(|fault| (seat.app, fault)),
+            Note::Gone { endpoint, fault } => fault.map(|fault| (endpoint.app, fault)),
             _ => None,
         })
     }
@@ -128,7 +129,7 @@ impl Policy for Blind {
 }
 
 #[test]
-fn a_core_that_contradicts_itself_lets_everybody_go() {
+fn a_broken_core_removes_every_client() {
     let mut rig = Rig::under(Box::new(Blind), 2, 4);
     let (mut first, mut second) = (rig.join(0, 1), rig.join(1, 2));
     second.submit(0, 100, GroupKind::Draw);
@@ -145,15 +146,15 @@ fn a_core_that_contradicts_itself_lets_everybody_go() {
         match note {
             Note::Record(_, Record::Out(Action::Broken(_))) => told += 1,
             Note::Gone { fault, .. } => {
-                assert_eq!((told, fault), (1, None), "nobody is at fault");
+                assert_eq!((told, fault), (1, None), "no client is at fault");
                 gone += 1;
             }
             _ => {}
         }
     }
     assert_eq!((told, gone), (1, 2));
-    // Whoever was on the way is turned away, and the loop goes on turning.
-    let (seat, _ends) = Seat::new(AppId(2)).expect("shared memory");
+    // A client that joins now is removed again, and the loop goes on turning.
+    let (endpoint, _ends) = Endpoint::new(AppId(2)).expect("shared memory");
     let params = AppParams {
         priority: Priority(3),
         stride: Stride::ONE,
@@ -161,11 +162,15 @@ fn a_core_that_contradicts_itself_lets_everybody_go() {
         clock: takt_core::Clock::default(),
         service: Service::default(),
     };
-    let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) };
-    rig.office.orders.push(order).expect("room");
+    let order = Order::Join { endpoint: Box::new(endpoint), params, max_slice: Span::from_ms(1) };
+    rig.queues.orders.push(order).expect("room");
     rig.turn_unchecked();
-    assert!(rig.notes().iter().any(|note| matches!(note, Note::Gone { seat, .. } if seat.app == AppId(2))));
-    assert!(rig.engine.seat(AppId(2)).is_none());
+    assert!(
+        rig.notes()
+            .iter()
+            .any(|note| matches!(note, Note::Gone { endpoint, .. } if endpoint.app == AppId(2)))
+    );
+    assert!(rig.engine.endpoint(AppId(2)).is_none());
 }
 
 #[test]
@@ -180,7 +185,7 @@ fn clients_see_whether_others_are_there() {
     rig.turn();
     assert!(rig.fault().is_some(), "a group that was never granted");
     assert!(alone(&first) && !alone(&second));
-    rig.office.orders.push(Order::Leave { app: first.id }).expect("room");
+    rig.queues.orders.push(Order::Leave { app: first.id }).expect("room");
     let third = rig.join(2, 3);
     assert!(alone(&third));
 }
@@ -224,7 +229,7 @@ fn a_wild_estimate_does_not_starve_an_app_with_reserved_time() {
         clock: takt_core::Clock::default(),
         service: Service::default(),
     };
-    rig.office.orders.push(Order::Change { app: dial.id, params }).expect("room");
+    rig.queues.orders.push(Order::Change { app: dial.id, params }).expect("room");
     dial.submit(1, 100_000, GroupKind::Draw);
     rig.turn();
     assert_eq!((dial.granted(), flood.granted()), (vec![], vec![0]));
@@ -241,13 +246,13 @@ fn a_client_that_dies_leaves_nothing_behind() {
     other.submit(0, 100, GroupKind::Draw);
     rig.turn();
     assert!(other.granted().is_empty(), "the GPU is taken");
-    rig.office.orders.push(Order::Leave { app: dying.id }).expect("room");
+    rig.queues.orders.push(Order::Leave { app: dying.id }).expect("room");
     rig.turn();
     assert_eq!(other.granted(), [0]);
     assert_eq!(rig.engine.scheduler().lanes().len(), 1);
     assert_eq!(dying.replies().last(), Some(&Reply::Farewell));
     let again = rig.join(0, 5);
-    assert_eq!(again.id, dying.id, "the slot is free");
+    assert_eq!(again.id, dying.id, "the slot is empty");
 }
 
 #[test]
@@ -289,12 +294,12 @@ fn every_lie_costs_the_liar_alone() {
         }
         assert_eq!(rig.fault(), Some((liar.id, expected)), "{name}");
         assert_eq!(honest.granted(), [0], "{name}");
-        assert!(rig.engine.seat(liar.id).is_none(), "{name}");
+        assert!(rig.engine.endpoint(liar.id).is_none(), "{name}");
     }
 }
 
-/// Whoever ends what belongs to another, or what it has no leave for, loses its own place and gains
-/// nothing; whoever has leave keeps it, and those who wait for it wait on.
+/// A client that completes the group of another, or one that was not granted, is evicted and gains
+/// nothing; the other keeps its grant, and the clients that wait for it wait on.
 #[test]
 fn leave_cannot_be_stolen() {
     type Theft = (&'static str, fn(&mut App, Time), u64);
@@ -338,11 +343,11 @@ fn leave_cannot_be_stolen() {
         assert_eq!(rig.fault(), Some((thief.id, Fault::NotGranted(group))), "{name}");
         let stolen = thief.granted().contains(&group);
         assert!(!stolen && next.granted().is_empty(), "{name}: the GPU is taken");
-        // What it writes now is read by nobody, whoever has its place.
+        // The daemon does not read its ring any more, whichever client has its slot.
         let heir = rig.join(2, 9);
         thief.complete(0, rig.now);
         rig.turn();
-        assert!(rig.engine.seat(heir.id).is_some() && next.granted().is_empty(), "{name}");
+        assert!(rig.engine.endpoint(heir.id).is_some() && next.granted().is_empty(), "{name}");
         owner.complete(7, rig.now);
         rig.turn();
         assert_eq!(next.granted(), [0], "{name}: its turn has come");
@@ -350,7 +355,7 @@ fn leave_cannot_be_stolen() {
     }
 }
 
-/// A group that ends twice would free a place that another has by then.
+/// A group that ends twice would release a slot that another group has by then.
 #[test]
 fn leave_is_used_once() {
     let mut rig = Rig::new(1);
@@ -376,7 +381,7 @@ fn leave_is_used_once() {
 fn rubbish_in_the_ring_is_named() {
     let mut rig = Rig::new(1);
     let id = AppId(0);
-    let (seat, ends) = Seat::new(id).expect("shared memory");
+    let (endpoint, ends) = Endpoint::new(id).expect("shared memory");
     let region = takt_ipc::region::Region::open(ends.region.as_fd()).expect("mapped");
     let params = AppParams {
         priority: Priority(1),
@@ -385,8 +390,8 @@ fn rubbish_in_the_ring_is_named() {
         clock: takt_core::Clock::default(),
         service: Service::default(),
     };
-    let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::FOREVER };
-    rig.office.orders.push(order).expect("room");
+    let order = Order::Join { endpoint: Box::new(endpoint), params, max_slice: Span::FOREVER };
+    rig.queues.orders.push(order).expect("room");
     region.client_ends().0.push(&[42; 8]).expect("room");
     rig.turn();
     assert_eq!(rig.fault(), Some((id, Fault::Malformed(Malformed::Kind(42)))));
@@ -401,7 +406,7 @@ fn one_that_never_listens_is_let_go() {
         rig.turn();
         deaf.complete(group, rig.now);
         rig.turn();
-        if rig.engine.seat(deaf.id).is_none() {
+        if rig.engine.endpoint(deaf.id).is_none() {
             break;
         }
     }
@@ -429,7 +434,7 @@ fn the_policy_can_be_replaced_under_load() {
     let mut app = rig.join(0, 1);
     app.submit(0, 100, GroupKind::Draw);
     let fifo = takt_policies::by_name("fifo").expect("it exists");
-    rig.office.orders.push(Order::Policy(fifo)).expect("room");
+    rig.queues.orders.push(Order::Policy(fifo)).expect("room");
     rig.turn();
     assert_eq!(app.granted(), [0]);
     assert_eq!(rig.engine.scheduler().policy_name(), "fifo");
@@ -452,10 +457,10 @@ fn all_that_happens_is_told() {
     assert!(told(|record| matches!(record, Record::In(Event::Submit { .. }))));
     assert!(told(|record| matches!(record, Record::Out(Action::Dispatch { .. }))));
     assert!(told(|record| matches!(record, Record::Out(Action::FrameDone(_)))));
-    assert_eq!(rig.engine.untold(), 0);
+    assert_eq!(rig.engine.dropped(), 0);
 }
 
-/// The loop allocates nothing, whatever it is told and whether or not anybody reads its notes.
+/// The loop allocates nothing, whatever clients send and whether or not its notes are read.
 #[test]
 fn turns_take_no_memory() {
     let mut rig = Rig::with_seats(3, 17);
@@ -482,12 +487,12 @@ fn turns_take_no_memory() {
         }
     });
     assert!(group > 10_000, "{group}");
-    assert!(rig.engine.untold() > 0, "nobody read the notes");
+    assert!(rig.engine.dropped() > 0, "the notes were not read");
     assert_eq!(memory.count_total, 0);
 }
 
 #[test]
-fn one_that_rings_for_nothing_is_let_go() {
+fn a_client_that_rings_for_nothing_is_evicted() {
     let mut rig = Rig::new(1);
     let mut busy = rig.join(0, 1);
     let noisy = rig.join(1, 9);
@@ -502,7 +507,7 @@ fn one_that_rings_for_nothing_is_let_go() {
         rig.turn();
     }
     assert_eq!(rig.fault(), Some((noisy.id, Fault::Noisy)));
-    assert!(rig.engine.seat(busy.id).is_some());
+    assert!(rig.engine.endpoint(busy.id).is_some());
 }
 
 #[test]
@@ -514,7 +519,7 @@ fn work_that_waits_is_seen_without_a_turn() {
     assert!(rig.engine.has_work());
     rig.turn();
     assert!(!rig.engine.has_work());
-    rig.office.orders.push(Order::Count).expect("room");
+    rig.queues.orders.push(Order::Count).expect("room");
     assert!(rig.engine.has_work());
 }
 
@@ -526,7 +531,7 @@ fn another_grid_under_load_changes_only_deadlines() {
         app.submit(group, 100, GroupKind::Swap);
         let origin = Time::from_us(99_000_123 + group);
         let grid = takt_core::Refresh::from_mhz(hz).expect("a rate").with_origin(origin);
-        rig.office
+        rig.queues
             .orders
             .push(Order::Refresh { display: takt_core::DisplayId::default(), grid })
             .expect("room");

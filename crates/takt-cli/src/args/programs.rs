@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
-use takt_daemon::control::ask::{Bound, Limits, Terms};
+use takt_daemon::control::ask::{Bound, Limits, WrittenTerms};
 
 /// Runs a program with Takt underneath, for this run only: it installs nothing, and schedules programs
 /// that this one starts as well. The program replaces the process of `takt`, so its signals and its exit
@@ -141,10 +141,20 @@ pub(crate) struct TermsArgs {
 }
 
 impl TermsArgs {
-    pub(crate) fn terms(&self) -> Terms {
+    pub(crate) fn terms(&self) -> WrittenTerms {
         let Self { priority, fps, etpf_ms, max_slice_ms, period_ms, deadline_ms, runtime_ms, .. } = *self;
         let (display, hard) = (self.display.clone(), self.hard.then_some(true));
-        Terms { priority, fps, etpf_ms, max_slice_ms, display, period_ms, deadline_ms, runtime_ms, hard }
+        WrittenTerms {
+            priority,
+            fps,
+            etpf_ms,
+            max_slice_ms,
+            display,
+            period_ms,
+            deadline_ms,
+            runtime_ms,
+            hard,
+        }
     }
 }
 

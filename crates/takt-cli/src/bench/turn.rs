@@ -5,8 +5,9 @@ use std::os::fd::AsFd;
 use takt_core::{
     AppId, AppParams, Config, Estimate, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
 };
-use takt_daemon::rt::endpoint::Seat;
-use takt_daemon::rt::engine::{Engine, Office, Order};
+use takt_daemon::rt::endpoint::Endpoint;
+use takt_daemon::rt::engine::Engine;
+use takt_daemon::rt::queues::{LoopQueues, Order};
 use takt_ipc::client::{self, Receiver, Sender};
 use takt_ipc::{Reply, Request};
 
@@ -20,7 +21,7 @@ const STEP: Span = Span::from_us(200);
 /// A loop with `apps` clients, all of them busy.
 struct Rig {
     engine: Engine,
-    office: Office,
+    queues: LoopQueues,
     apps: Vec<App>,
     now: Time,
     turn: usize,
@@ -72,10 +73,10 @@ impl Rig {
     fn new(count: u32) -> anyhow::Result<Self> {
         let config = Config { mpcg: 2, gpu: Gpu::TURNS, ..Config::default() };
         let policy = Box::new(takt_policies::FrameDeadline::new());
-        let (engine, mut office) = Engine::new(config, policy)?;
+        let (engine, mut queues) = Engine::new(config, policy)?;
         let mut apps = Vec::new();
         for slot in 0..count {
-            let (seat, ends) = Seat::new(AppId(slot))?;
+            let (endpoint, ends) = Endpoint::new(AppId(slot))?;
             let beat = engine.heart().as_fd().try_clone_to_owned()?;
             let (sender, receiver) = client::ends(&ends.region, ends.doorbell, &beat)?;
             apps.push(App { sender, receiver, next: 0 });
@@ -90,10 +91,10 @@ impl Rig {
                 clock: takt_core::Clock::default(),
                 service: Service::default(),
             };
-            let order = Order::Join { seat: Box::new(seat), params, max_slice: Span::from_ms(1) };
-            anyhow::ensure!(office.orders.push(order).is_ok(), "a fresh queue has room");
+            let order = Order::Join { endpoint: Box::new(endpoint), params, max_slice: Span::from_ms(1) };
+            anyhow::ensure!(queues.orders.push(order).is_ok(), "a fresh queue has room");
         }
-        Ok(Self { engine, office, apps, now: Time::from_ms(1_000), turn: 0 })
+        Ok(Self { engine, queues, apps, now: Time::from_ms(1_000), turn: 0 })
     }
 
     /// One client asks, finished ones report, and the loop turns once inside `around`.
@@ -126,7 +127,7 @@ impl Rig {
             engine.turn(now, |_| {});
         });
         // Notes are for the daemon's other thread, which would read them meanwhile.
-        while self.office.notes.pop().is_ok() {}
+        while self.queues.notes.pop().is_ok() {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fs, thread};
 
-use takt_daemon::control::cpu_latency::Awake;
+use takt_daemon::control::cpu_latency::CpuLatency;
 use takt_daemon::rt::realtime;
 
 use super::Finding;
@@ -106,7 +106,7 @@ pub(super) fn real_time() -> Option<Finding> {
 
 /// Whether processors can be kept from sleeping deeply, from which they take long to wake up.
 pub(super) fn wake_ups() -> Finding {
-    match Awake::is_allowed() {
+    match CpuLatency::is_allowed() {
         Ok(()) => Finding::ok("wake-ups", "processors can be kept from sleeping deeply"),
         Err(error) => Finding {
             remedy: Some(

@@ -1,53 +1,54 @@
-//! What tools ask the daemon, and what it answers, in JSON.
+//! Questions and orders of tools, and the answers of the daemon, in JSON.
 
 use serde::{Deserialize, Serialize};
 use takt_core::{Adjustable, Span, Time};
 use takt_trace::Summary;
 use takt_trace::summary::Miss;
 
-use crate::control::config::{self, Mistake};
-use crate::control::contract::Written;
-use crate::control::members::{self, Members};
+use super::config;
+use super::members::Members;
+use super::mistake::Mistake;
+use super::terms::{Terms, UncheckedTerms};
 use crate::observe::waits::Waits;
 
 /// A question or an order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Ask {
-    /// Who is scheduled?
+    /// Which apps are scheduled?
     Apps,
     /// Figures and causes of the last seconds.
     Summary {
         /// How many, 1 to 30.
         window_s: u32,
     },
-    /// Which deadlines did it miss lately, and why?
+    /// Which deadlines did an app miss lately, and why?
     Why {
         /// Its name or slot.
         app: String,
         /// Only this frame.
         frame: Option<u64>,
     },
-    /// What the daemon itself does.
+    /// Counters and state of the daemon itself.
     Daemon,
-    /// Everything that happens from now on, as lines of JSON in answers without an end.
+    /// Every record from now on, as lines of JSON in answers without an end.
     Watch,
-    /// Change what an app gets.
+    /// Change the terms of an app.
     Set {
         /// Its name or slot.
         app: String,
-        /// What to change.
+        /// The terms to change.
         #[serde(flatten)]
-        terms: Terms,
+        terms: WrittenTerms,
     },
     /// Another policy.
     Policy {
         /// Its name.
         name: String,
     },
-    /// Change what holds for all apps.
+    /// Change limits of all apps.
     Adjust(Limits),
-    /// The focus is elsewhere.
+    /// Move the focus.
     Focus {
         /// Name or slot of the app that has it.
         app: Option<String>,
@@ -57,7 +58,7 @@ pub enum Ask {
 }
 
 impl Ask {
-    /// Whether all that happened lately is looked at for the answer.
+    /// Whether the answer takes all records of the last seconds.
     pub fn takes_long(&self) -> bool {
         matches!(self, Self::Summary { .. } | Self::Why { .. })
     }
@@ -68,9 +69,9 @@ impl Ask {
     }
 }
 
-/// What to change about an app; what is missing stays.
+/// Terms of an app as a tool writes them; the missing ones stay.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Terms {
+pub struct WrittenTerms {
     /// Importance.
     pub priority: Option<u32>,
     /// Frames per second.
@@ -97,38 +98,29 @@ pub struct Terms {
     pub hard: Option<bool>,
 }
 
-impl Terms {
+impl WrittenTerms {
     /// The same in the units of the core, if they make sense.
-    pub fn checked(&self) -> Result<members::Terms, String> {
-        let written = self.written().map_err(|mistake| mistake.to_string())?;
-        let timing = written.timing().map_err(|wrong| wrong.to_string())?;
-        let max_slice = self.max_slice_ms.map(|ms| config::slice("max_slice_ms", ms)).transpose();
-        Ok(members::Terms {
-            priority: self.priority,
-            fps_mhz: written.fps_mhz,
-            etpf: written.etpf,
-            max_slice: max_slice.map_err(|mistake| mistake.to_string())?,
-            paced: members::paced(written.fps_mhz, timing.as_ref()),
-            timing,
-        })
+    pub fn checked(&self) -> Result<Terms, String> {
+        self.unchecked().and_then(UncheckedTerms::check).map_err(|mistake| mistake.to_string())
     }
 
-    fn written(&self) -> Result<Written, Mistake> {
-        let ms = |key: &str, value: Option<f64>| value.map(|value| config::ms(key, value)).transpose();
-        Ok(Written {
+    fn unchecked(&self) -> Result<UncheckedTerms, Mistake> {
+        Ok(UncheckedTerms {
+            priority: self.priority,
+            max_slice: config::slice(self.max_slice_ms)?,
             display: self.display.clone(),
             own: false,
-            period: ms("period_ms", self.period_ms)?,
-            deadline: ms("deadline_ms", self.deadline_ms)?,
-            runtime: ms("runtime_ms", self.runtime_ms)?,
+            period: config::ms_if("period_ms", self.period_ms)?,
+            deadline: config::ms_if("deadline_ms", self.deadline_ms)?,
+            runtime: config::ms_if("runtime_ms", self.runtime_ms)?,
             hard: self.hard,
-            fps_mhz: self.fps.map(|fps| config::rate("fps", fps)).transpose()?,
-            etpf: ms("etpf_ms", self.etpf_ms)?,
+            fps_mhz: config::rate("fps", self.fps)?,
+            etpf: config::ms_if("etpf_ms", self.etpf_ms)?,
         })
     }
 }
 
-/// What to change for all apps; what is missing stays.
+/// Limits of all apps; the missing ones stay.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -136,17 +128,17 @@ pub struct Limits {
     pub mpcg: Option<u32>,
     /// How long apps that reserve nothing may delay one that does.
     pub max_blocking_ms: Option<Bound>,
-    /// How long groups of apps that reserve nothing may be where nobody waits for that.
+    /// Length to which groups of apps that reserve nothing may be stretched while no other app waits.
     pub max_stretch_ms: Option<Bound>,
 }
 
-/// A time that may be without end.
+/// A time that may be infinite.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Bound {
     /// In milliseconds.
     Ms(f64),
-    /// Without end; JSON has no number for that.
+    /// Infinite, for which JSON has no number.
     Without(Without),
 }
 
@@ -175,12 +167,11 @@ impl Bound {
 }
 
 impl Limits {
-    /// What the core runs with if these are other than `before`, if they make sense.
+    /// The parameters of the core: `before` with these changes, if they make sense.
     pub fn checked(&self, before: Adjustable) -> Result<Adjustable, String> {
         let checked = || -> Result<Adjustable, Mistake> {
             let blocking = self.max_blocking_ms.map(|bound| config::blocking(bound.ms())).transpose()?;
-            let stretch =
-                self.max_stretch_ms.map(|bound| config::ms("max_stretch_ms", bound.ms())).transpose()?;
+            let stretch = config::ms_if("max_stretch_ms", self.max_stretch_ms.map(Bound::ms))?;
             Ok(Adjustable {
                 mpcg: self.mpcg.map_or(Ok(before.mpcg), config::mpcg)?,
                 blocking: blocking.unwrap_or(before.blocking),
@@ -192,36 +183,36 @@ impl Limits {
     }
 }
 
-/// What the daemon answers.
+/// An answer of the daemon.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "answer", content = "is", rename_all = "kebab-case")]
 pub enum Answer {
     /// It was done.
     Done,
-    /// It was not; why.
+    /// It was not done; why.
     Refused(String),
-    /// Who is scheduled, by falling priority.
+    /// The scheduled apps, by falling priority.
     Apps(Vec<AppAnswer>),
     /// Figures and causes.
     Summary(Box<Summary>),
     /// Missed deadlines of an app.
     Misses(MissesAnswer),
-    /// What the daemon itself does.
+    /// Counters and state of the daemon itself.
     Daemon(DaemonAnswer),
 }
 
 /// Deadlines that an app missed.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MissesAnswer {
-    /// How many seconds ago it left, if it has: then they are those from before.
+    /// How many seconds ago it left, if it has; the misses are those from before.
     pub left_s: Option<f64>,
-    /// Its first frame that met its deadline, if one did: before that, it started.
+    /// Its first frame that met its deadline, if one did; earlier misses are those of its start.
     pub first_met: Option<u64>,
     /// With their causes, oldest first.
     pub misses: Vec<Miss>,
 }
 
-/// What the daemon itself does, counted since its start.
+/// Counters and state of the daemon, since its start.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DaemonAnswer {
     /// Name of the policy.
@@ -238,9 +229,9 @@ pub struct DaemonAnswer {
     pub turn_us_mean: f64,
     /// The longest one.
     pub turn_us_max: f64,
-    /// Things that happened and that nobody was told, because nobody could take them in time.
+    /// Records that were dropped because the queue was full.
     pub untold: u64,
-    /// What the core contradicted itself in, if it did: then nothing is scheduled any more.
+    /// The invariant of the core that broke, if one did; then nothing is scheduled any more.
     pub broken: Option<String>,
 }
 
@@ -255,11 +246,11 @@ pub struct AppAnswer {
     pub pid: u32,
     /// Importance.
     pub priority: u32,
-    /// What it was promised, in a few words.
+    /// Its contract, in a few words.
     pub contract: String,
-    /// Frames per second it is to have.
+    /// Its frame rate, per second.
     pub fps: f64,
-    /// Whether that rate was asked for.
+    /// Whether it has that rate of its own.
     pub paced: bool,
     /// Whether its deadlines mean anything: those of that rate, or of its server's jobs.
     pub judged: bool,
@@ -275,25 +266,25 @@ pub struct AppAnswer {
     pub held: Option<HeldAnswer>,
 }
 
-/// Why an app waits for leave.
+/// Why an app waits for a grant.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct HeldAnswer {
     /// In a few words.
     pub why: String,
-    /// For so many seconds nothing of it was let go.
+    /// Seconds since its last grant.
     pub for_s: f64,
-    /// What the app was promised, in a few words, that it waits for, if it waits for a promise.
+    /// The contract of the app that it waits for, if it waits for a promise.
     pub promise: Option<String>,
 }
 
 impl Answer {
     /// It was not done.
-    pub fn refused(reason: String) -> Self {
-        Self::Refused(reason)
+    pub(crate) fn refused(reason: impl Into<String>) -> Self {
+        Self::Refused(reason.into())
     }
 
-    /// Who is scheduled.
-    pub fn apps(members: &Members, waits: &Waits, now: Time) -> Self {
+    /// The scheduled apps.
+    pub(crate) fn apps(members: &Members, waits: &Waits, now: Time) -> Self {
         let ms = |span: Span| span.as_ns() as f64 / 1e6;
         let mut apps: Vec<AppAnswer> = members
             .iter()

@@ -1,6 +1,6 @@
 //! Closes connections on threads of its own.
 //!
-//! Closing a socket closes the descriptors in messages that nobody has read, and that can take as long
+//! Closing a socket closes the descriptors in messages that were not read, and that can take as long
 //! as their sender likes: a TCP socket lingers, a file system in user space does not answer. So the
 //! thread that serves clients never receives such a message and never closes such a connection. A
 //! [`ClientSocket`] looks at what it still has when it is dropped, and hands itself over if descriptors
@@ -17,7 +17,7 @@ use takt_ipc::socket::Connection;
 
 /// Most connections that wait to be closed.
 const WAITING_MAX: usize = 512;
-/// No connection is accepted while so many wait: those that are open must still find a place.
+/// No connection is accepted while so many wait: those that are open must still fit.
 const CROWDED: usize = WAITING_MAX / 2;
 /// Threads that close.
 const THREADS: usize = 4;
@@ -120,7 +120,7 @@ mod tests {
     use takt_ipc::message::{Hello, Message};
     use takt_ipc::socket::Listener;
 
-    /// A socket whose close waits for as long as the test lets it: nobody reads what it has sent.
+    /// A socket whose close blocks until the test drops the other end, which reads nothing.
     fn lingers() -> (OwnedFd, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut full = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");

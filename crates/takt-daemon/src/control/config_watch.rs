@@ -1,17 +1,16 @@
-//! Notices that a file is another one than before.
+//! Notices that the configuration file changed.
 //!
-//! By looking now and then: that works on every file system, for files that do not exist yet and for
-//! those that editors replace. A file is taken for complete when it has stayed the same from one look
-//! to the next.
+//! It polls: that works on every file system, for files that do not exist yet and for those that
+//! editors replace. A file counts as complete when it is the same in two polls in a row.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How often to look.
+/// Time between two polls.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// What tells two versions of a file apart.
+/// What differs between two versions of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stamp {
     inode: u64,
@@ -21,14 +20,14 @@ struct Stamp {
 
 /// A file that may change.
 #[derive(Debug)]
-pub struct Watch {
+pub struct ConfigWatch {
     path: PathBuf,
     known: Option<Stamp>,
     seen: Option<Stamp>,
     next: Instant,
 }
 
-impl Watch {
+impl ConfigWatch {
     /// The file as it is now.
     pub fn new(path: PathBuf) -> Self {
         let mut watch = Self { path, known: None, seen: None, next: Instant::now() };
@@ -37,21 +36,21 @@ impl Watch {
         watch
     }
 
-    /// Whether the file is another one than when this last said so. To be called often.
+    /// Whether the file changed since this last returned true. To be called often.
     pub fn has_changed(&mut self) -> bool {
         let now = Instant::now();
         if now < self.next {
             return false;
         }
         self.next = now + EVERY;
-        self.look()
+        self.poll()
     }
 
-    fn look(&mut self) -> bool {
+    fn poll(&mut self) -> bool {
         let stamp = self.stamp();
         let settled = stamp == self.seen;
         self.seen = stamp;
-        // One that is gone is about to come back, or the one that was read holds.
+        // A file that is gone may come back; until then the one that was read holds.
         if !settled || stamp.is_none() || stamp == self.known {
             return false;
         }
@@ -73,17 +72,17 @@ mod tests {
     fn changes_are_noticed_once_and_when_they_are_complete() {
         let path = std::env::temp_dir().join(format!("takt-watch-{}", std::process::id()));
         std::fs::write(&path, "a").expect("written");
-        let mut watch = Watch::new(path.clone());
-        assert!(!watch.look(), "nothing has changed");
+        let mut watch = ConfigWatch::new(path.clone());
+        assert!(!watch.poll(), "nothing has changed");
         std::fs::write(&path, "ab").expect("written");
-        assert!(!watch.look(), "it may not be complete yet");
-        assert!(watch.look());
-        assert!(!watch.look(), "once");
+        assert!(!watch.poll(), "it may not be complete yet");
+        assert!(watch.poll());
+        assert!(!watch.poll(), "once");
         std::fs::remove_file(&path).expect("removed");
-        assert!(!watch.look() && !watch.look(), "gone");
+        assert!(!watch.poll() && !watch.poll(), "gone");
         std::fs::write(&path, "abc").expect("written");
-        assert!(!watch.look());
-        assert!(watch.look(), "back");
+        assert!(!watch.poll());
+        assert!(watch.poll(), "back");
         std::fs::remove_file(&path).expect("removed");
     }
 }

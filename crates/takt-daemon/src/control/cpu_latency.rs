@@ -1,32 +1,30 @@
-//! Keeps processors from sleeping deeply while somebody's frames depend on them.
+//! Limits how deeply processors sleep while frames depend on them.
 //!
-//! A processor that has nothing to do sleeps, and takes tens of microseconds to come back, longer on
-//! a virtual machine: often most of the time from asking for leave to having it. The kernel heeds
-//! whoever holds its quality-of-service file open, for as long as it is open, so nothing is left
-//! behind when the daemon dies.
+//! An idle processor sleeps, and takes tens of microseconds to wake up, longer on a virtual machine:
+//! often most of the time from a request to its grant. The kernel keeps the limit for as long as its
+//! quality-of-service file is open, so the limit ends with the daemon.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Result, Write};
 
-/// Wants how many microseconds waking up may take, as a native 32-bit number.
+/// Takes the longest time to wake up in microseconds, as a native 32-bit number.
 const DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// What the kernel was asked for.
+/// The limit that the kernel was asked for.
 #[derive(Debug, Default)]
-pub struct Awake {
+pub struct CpuLatency {
     held: Option<(u32, File)>,
 }
 
-impl Awake {
-    /// Whether the system would heed it.
+impl CpuLatency {
+    /// Whether the system allows a limit.
     pub fn is_allowed() -> Result<()> {
         open().map(drop)
     }
 
-    /// Lets processors sleep no deeper than they can wake up from within so many microseconds; as
-    /// they like, if nobody cares.
-    pub fn keep_within(&mut self, wanted_us: Option<u32>) -> Result<()> {
-        if self.within() == wanted_us {
+    /// Limits the time to wake up to so many microseconds, or removes the limit.
+    pub fn limit_to(&mut self, wanted_us: Option<u32>) -> Result<()> {
+        if self.limit() == wanted_us {
             return Ok(());
         }
         self.held = None;
@@ -38,8 +36,8 @@ impl Awake {
         Ok(())
     }
 
-    /// What holds now.
-    pub fn within(&self) -> Option<u32> {
+    /// The current limit.
+    pub fn limit(&self) -> Option<u32> {
         self.held.as_ref().map(|(us, _)| *us)
     }
 }
@@ -53,16 +51,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_holds_what_was_asked_for_last() {
-        let mut awake = Awake::default();
-        if let Err(error) = Awake::is_allowed() {
-            assert_eq!(awake.keep_within(Some(5)).expect_err("closed to us").kind(), error.kind());
-            assert_eq!(awake.within(), None);
+    fn the_last_limit_holds() {
+        let mut latency = CpuLatency::default();
+        if let Err(error) = CpuLatency::is_allowed() {
+            assert_eq!(latency.limit_to(Some(5)).expect_err("closed to us").kind(), error.kind());
+            assert_eq!(latency.limit(), None);
             return;
         }
         for wanted in [Some(100_000), Some(50_000), None, Some(100_000)] {
-            awake.keep_within(wanted).expect("allowed");
-            assert_eq!(awake.within(), wanted);
+            latency.limit_to(wanted).expect("allowed");
+            assert_eq!(latency.limit(), wanted);
         }
     }
 }

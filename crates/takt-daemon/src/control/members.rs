@@ -1,71 +1,48 @@
-//! Who is scheduled, and on which terms.
+//! The clients that are scheduled.
 
 use takt_core::contract::has_contract;
-use takt_core::service::Service;
 use takt_core::{AppId, AppParams, FrameDone, Priority, Span, Time};
 use takt_ipc::Standing;
 use takt_ipc::message::Hello;
 use takt_ipc::socket::Peer;
 
-use crate::control::config::{Admission, AppSettings, Settings};
-use crate::control::contract::{self, Timing, Written};
+use super::config::{Admission, Settings};
+use super::contract::{self, Timing};
+use super::terms::Terms;
 
 /// A client that is or will be scheduled.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Member {
+pub(crate) struct Member {
     /// Its slot.
-    pub app: AppId,
-    /// How people call it.
-    pub name: String,
-    /// Its process.
-    pub pid: u32,
-    /// Its user.
-    pub uid: u32,
+    pub(crate) app: AppId,
+    pub(crate) name: String,
+    pub(crate) pid: u32,
+    pub(crate) uid: u32,
     /// Whether the configuration lists its name.
-    pub listed: bool,
-    /// Frames per second it is to have, in millihertz.
-    pub fps_mhz: u32,
-    /// What it was admitted with.
-    pub params: AppParams,
-    /// What releases its work.
-    pub timing: Timing,
+    pub(crate) listed: bool,
+    /// Its frame rate, in millihertz.
+    pub(crate) fps_mhz: u32,
+    /// Its parameters in the core.
+    pub(crate) params: AppParams,
+    pub(crate) timing: Timing,
     /// Longest group it may form.
-    pub max_slice: Span,
-    /// Whether its deadlines are guaranteed, or why not.
-    pub admission: String,
+    pub(crate) max_slice: Span,
+    /// Whether its deadlines are guaranteed, or why not, in words.
+    pub(crate) admission: String,
     /// Whether its deadlines are guaranteed.
-    pub protected: bool,
-    /// Whether it waits for its release after a swap: only if a frame rate was asked for.
-    pub paced: bool,
-    /// What it asked for itself.
-    pub asked: Terms,
-    /// When it was admitted.
-    pub since: Time,
-    /// Its first frame that met its deadline: what was late before that was so because it started.
-    pub first_met: Option<u64>,
-    /// It is about to go: the scheduling loop lets it go before anybody comes in its place.
-    pub leaving: bool,
-}
-
-/// What is to change about a member; what is missing stays.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Terms {
-    /// Importance.
-    pub priority: Option<u32>,
-    /// Frames per second, in millihertz.
-    pub fps_mhz: Option<u32>,
-    /// GPU time per frame.
-    pub etpf: Option<Span>,
-    /// Longest group.
-    pub max_slice: Option<Span>,
-    /// Whether it waits for its release after a swap.
-    pub paced: Option<bool>,
-    /// What releases its work.
-    pub timing: Option<Timing>,
+    pub(crate) protected: bool,
+    /// Whether it waits for its release after a swap: only with a frame rate of its own.
+    pub(crate) paced: bool,
+    /// The terms that it asked for itself.
+    pub(crate) asked: Terms,
+    pub(crate) since: Time,
+    /// Its first frame that met its deadline: misses before that are those of its start.
+    pub(crate) first_met: Option<u64>,
+    /// It is about to leave: the scheduling loop removes it before another client gets its slot.
+    pub(crate) leaving: bool,
 }
 
 impl Member {
-    /// All that it has.
     fn terms(&self) -> Terms {
         Terms {
             priority: Some(self.params.priority.0),
@@ -78,215 +55,98 @@ impl Member {
     }
 
     /// Its contract in a few words.
-    pub fn contract(&self) -> String {
+    pub(crate) fn contract(&self) -> String {
         contract::describe(&self.timing, &self.params, self.fps_mhz, self.paced)
     }
 
-    /// Whether its deadlines mean anything: those of a frame rate that was asked for, or of its server's jobs.
-    pub fn is_judged(&self) -> bool {
+    /// Whether its deadlines mean anything: those of its own frame rate, or of its server's jobs.
+    pub(crate) fn is_judged(&self) -> bool {
         self.paced || self.params.server().is_some()
     }
 
-    /// How it stands.
-    pub fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> Standing {
         Standing { paced: self.paced, protected: self.protected }
     }
 
-    /// Its process and user.
-    pub fn peer(&self) -> Peer {
+    pub(crate) fn peer(&self) -> Peer {
         Peer { pid: self.pid, uid: self.uid }
     }
 }
 
-impl From<&AppSettings> for Terms {
-    fn from(settings: &AppSettings) -> Self {
-        Self {
-            priority: settings.priority,
-            fps_mhz: settings.fps_mhz,
-            etpf: settings.etpf,
-            max_slice: settings.max_slice,
-            paced: paced(settings.fps_mhz, settings.timing.as_ref()),
-            timing: settings.timing.clone(),
-        }
-    }
-}
-
-impl TryFrom<&Hello> for Terms {
-    type Error = String;
-
-    fn try_from(hello: &Hello) -> Result<Self, String> {
-        if hello.display.as_ref().is_some_and(|display| display.chars().any(char::is_control)) {
-            return Err("the name of its display has control characters".to_owned());
-        }
-        let written = Written {
-            display: hello.display.clone(),
-            own: false,
-            period: hello.period_ns.map(Span::from_ns),
-            deadline: hello.deadline_ns.map(Span::from_ns),
-            runtime: hello.runtime_ns.map(Span::from_ns),
-            hard: hello.hard.then_some(true),
-            fps_mhz: hello.fps_mhz,
-            etpf: hello.etpf_ns.map(Span::from_ns),
-        };
-        let timing = written.timing().map_err(|wrong| wrong.to_string())?;
-        Ok(Self {
-            priority: hello.priority,
-            fps_mhz: written.fps_mhz,
-            etpf: written.etpf,
-            max_slice: hello.max_slice_ns.map(Span::from_ns),
-            paced: paced(written.fps_mhz, timing.as_ref()),
-            timing,
-        })
-    }
-}
-
-/// Whether an app waits for its release after a swap, if these say so.
-pub(crate) fn paced(fps_mhz: Option<u32>, timing: Option<&Timing>) -> Option<bool> {
-    timing.and_then(Timing::paced).or_else(|| fps_mhz.map(|_| true))
-}
-
-impl Terms {
-    /// With those of `other` for what is missing.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        let other = other.beside(&self);
-        Self {
-            priority: self.priority.or(other.priority),
-            fps_mhz: self.fps_mhz.or(other.fps_mhz),
-            etpf: self.etpf.or(other.etpf),
-            max_slice: self.max_slice.or(other.max_slice),
-            paced: self.paced.or(other.paced),
-            timing: self.timing.or(other.timing),
-        }
-    }
-
-    /// What is left of these beside others that go before: of two contracts of different kinds, one holds.
-    fn beside(mut self, above: &Self) -> Self {
-        match (&above.timing, &self.timing) {
-            (Some(Timing::Server { .. }), _) => (self.fps_mhz, self.etpf) = (None, None),
-            (Some(Timing::Own { .. }), _) => self.fps_mhz = None,
-            // A clock of its own had a rate that means nothing to a display.
-            (Some(Timing::Display(_)), Some(Timing::Own { .. })) => self.fps_mhz = None,
-            (None, Some(Timing::Own { .. } | Timing::Server { .. })) if above.fps_mhz.is_some() => {
-                self.timing = None;
-            }
-            (None, Some(Timing::Server { .. })) if above.etpf.is_some() => self.timing = None,
-            _ => {}
-        }
-        self
-    }
-
-    /// The same where the configuration has nothing to say.
-    #[must_use]
-    pub fn under(self, fixed: Option<&AppSettings>) -> Self {
-        match fixed {
-            Some(fixed) => Self::from(fixed).or(self),
-            None => self,
-        }
-    }
-
-    /// With the defaults for what is missing; a priority that nobody named stays as it is.
-    #[must_use]
-    pub fn complete(self, settings: &Settings) -> Self {
-        self.or(Self {
-            priority: None,
-            fps_mhz: None,
-            etpf: Some(Span::ZERO),
-            max_slice: Some(settings.max_slice),
-            paced: Some(false),
-            timing: Some(Timing::default()),
-        })
-    }
-
-    /// What these, if they are complete, mean to the core at that priority, and the frame rate.
-    fn lower(&self, priority: Priority, settings: &Settings) -> Result<(AppParams, u32), String> {
-        let etpf = checked_etpf(self.etpf.unwrap_or_default())?;
-        // Whoever named no rate has that of the display.
-        let fps_mhz = self.fps_mhz.filter(|_| self.paced == Some(true));
-        let lowered = self.timing.clone().unwrap_or_default().lower(fps_mhz, etpf, settings)?;
-        let (turns, _) = settings.timegraph;
-        let service = Service { turns, reservation: lowered.reservation, ..Service::default() };
-        let contract::Lowered { fps_mhz, stride, etpf, clock, .. } = lowered;
-        Ok((AppParams { priority, stride, etpf, clock, service }, fps_mhz))
-    }
-}
-
-/// Importance of an app that neither asks for one nor is configured.
+/// Importance of an app without a priority.
 const PRIORITY_DEFAULT: u32 = 10;
-/// Most GPU time per frame that may be asked for.
-const ETPF_MAX: Span = Span::from_ms(60_000);
 
-/// Everybody who is scheduled.
+/// The clients that are scheduled, by slot.
 #[derive(Clone, Debug)]
-pub struct Members {
+pub(crate) struct Members {
     slots: Vec<Option<Member>>,
 }
 
 impl Members {
-    /// Forgets whoever is not meant.
-    pub(crate) fn retain(&mut self, meant: impl Fn(&Member) -> bool) {
+    /// Removes the members that `keep` rejects.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&Member) -> bool) {
         for slot in &mut self.slots {
-            slot.take_if(|member| !meant(member));
+            slot.take_if(|member| !keep(member));
         }
     }
 
-    /// Nobody, with that many places.
-    pub fn new(places: usize) -> Self {
-        Self { slots: vec![None; places] }
+    /// No members, and that many slots.
+    pub(crate) fn new(slots: usize) -> Self {
+        Self { slots: vec![None; slots] }
     }
 
-    /// Everybody by slot.
-    pub fn iter(&self) -> impl Iterator<Item = &Member> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Member> {
         self.slots.iter().flatten()
     }
 
-    /// The member at a slot.
-    pub fn get(&self, app: AppId) -> Option<&Member> {
+    pub(crate) fn get(&self, app: AppId) -> Option<&Member> {
         self.slots.get(app.index())?.as_ref()
     }
 
-    /// The member of that name, or at that slot if it is a number.
-    pub fn find(&self, who: &str) -> Option<&Member> {
-        let slot = who.parse().ok().and_then(|slot| self.get(AppId(slot)));
-        let is_called = |member: &&Member| member.name == who;
-        self.staying().find(is_called).or_else(|| self.iter().find(is_called)).or(slot)
+    fn get_mut(&mut self, app: AppId) -> Option<&mut Member> {
+        self.slots.get_mut(app.index())?.as_mut()
     }
 
-    /// A frame was finished.
-    pub fn finished(&mut self, at: Time, done: &FrameDone) {
-        let member = self.slots.get_mut(done.app.index()).and_then(Option::as_mut);
-        // It may be one of whoever had the slot before.
-        if let Some(member) = member.filter(|member| done.met && member.since <= at) {
+    /// The member of that name, or at that slot if `who` is a number.
+    pub(crate) fn find(&self, who: &str) -> Option<&Member> {
+        let slot = who.parse().ok().and_then(|slot| self.get(AppId(slot)));
+        let has_name = |member: &&Member| member.name == who;
+        self.staying().find(has_name).or_else(|| self.iter().find(has_name)).or(slot)
+    }
+
+    pub(crate) fn finished(&mut self, at: Time, done: &FrameDone) {
+        // The frame may be of the client that had the slot before.
+        if let Some(member) = self.get_mut(done.app).filter(|member| done.met && member.since <= at) {
             member.first_met.get_or_insert(done.frame);
         }
     }
 
-    /// A member is about to go: what it has is free for others.
-    pub fn leaves(&mut self, app: AppId) {
-        if let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) {
+    /// A member is about to leave: its priority and its reservation are available to others.
+    pub(crate) fn leaves(&mut self, app: AppId) {
+        if let Some(member) = self.get_mut(app) {
             member.leaving = true;
         }
     }
 
-    /// Whoever is to stay.
+    /// The members that are not about to leave.
     fn staying(&self) -> impl Iterator<Item = &Member> {
         self.iter().filter(|member| !member.leaving)
     }
 
     /// Takes a member off the list.
-    pub fn remove(&mut self, app: AppId) -> Option<Member> {
+    pub(crate) fn remove(&mut self, app: AppId) -> Option<Member> {
         self.slots.get_mut(app.index())?.take()
     }
 
-    /// Puts somebody back who was on the list, in the place of whoever has its slot now.
-    pub fn put_back(&mut self, member: Member) {
+    /// Puts a former member back at its slot.
+    pub(crate) fn put_back(&mut self, member: Member) {
         if let Some(slot) = self.slots.get_mut(member.app.index()) {
             *slot = Some(member);
         }
     }
 
     /// Puts an app on the list, or says why not.
-    pub fn admit(
+    pub(crate) fn admit(
         &mut self,
         now: Time,
         hello: &Hello,
@@ -295,13 +155,13 @@ impl Members {
     ) -> Result<&Member, String> {
         check_name(&hello.name)?;
         let Some(slot) = self.slots.iter().position(Option::is_none) else {
-            return Err(format!("all {} places are taken", self.slots.len()));
+            return Err(format!("all {} slots are taken", self.slots.len()));
         };
         let app = AppId(u32::try_from(slot).unwrap_or(u32::MAX));
         let asked = Terms::try_from(hello)?;
         let terms = asked.clone().under(settings.app(&hello.name)).complete(settings);
         let wanted = terms.priority.unwrap_or(PRIORITY_DEFAULT);
-        let priority = self.free_priority(wanted).ok_or("all priorities are taken")?;
+        let priority = self.unused_priority(wanted).ok_or("all priorities are taken")?;
         let (params, fps_mhz) = terms.lower(Priority(priority), settings)?;
         let (protected, mut admission) = self.judge(app, &params, settings);
         if is_refused(protected, &params, settings) {
@@ -331,16 +191,16 @@ impl Members {
         Ok(self.slots[slot].insert(member))
     }
 
-    /// Remembers what a member asks for now; what is missing stays as it was.
-    pub fn ask_again(&mut self, app: AppId, asked: Terms) {
-        if let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) {
+    /// Remembers the terms that a member asks for now; the missing ones stay.
+    pub(crate) fn ask_again(&mut self, app: AppId, asked: Terms) {
+        if let Some(member) = self.get_mut(app) {
             member.asked = asked.or(std::mem::take(&mut member.asked));
         }
     }
 
-    /// Why a member may not have terms that it asks for itself, if so: whoever was let in under others
-    /// gets no more than whoever comes now.
-    pub fn refusal(&self, app: AppId, terms: Terms, settings: &Settings) -> Option<String> {
+    /// Why a member may not have terms that it asks for itself, if so: it gets no more than a client that
+    /// joins with them.
+    pub(crate) fn refusal(&self, app: AppId, terms: Terms, settings: &Settings) -> Option<String> {
         let mut changed = self.clone();
         let member = changed.change(app, terms, settings).ok()?;
         let refused = is_refused(member.protected, &member.params, settings);
@@ -348,7 +208,12 @@ impl Members {
     }
 
     /// Changes a member's terms, or says why not.
-    pub fn change(&mut self, app: AppId, terms: Terms, settings: &Settings) -> Result<&Member, String> {
+    pub(crate) fn change(
+        &mut self,
+        app: AppId,
+        terms: Terms,
+        settings: &Settings,
+    ) -> Result<&Member, String> {
         let member = self.get(app).ok_or("no such app")?;
         let terms = terms.or(member.terms());
         let priority = Priority(terms.priority.unwrap_or(member.params.priority.0));
@@ -359,9 +224,7 @@ impl Members {
         }
         let (params, fps_mhz) = terms.lower(priority, settings)?;
         let (protected, admission) = self.judge(app, &params, settings);
-        let Some(member) = self.slots.get_mut(app.index()).and_then(Option::as_mut) else {
-            return Err("no such app".to_owned());
-        };
+        let member = self.get_mut(app).ok_or("no such app")?;
         member.fps_mhz = fps_mhz;
         member.params = params;
         member.timing = terms.timing.unwrap_or_default();
@@ -371,9 +234,9 @@ impl Members {
         Ok(member)
     }
 
-    /// The core says whether a member is protected; that member, if it is news.
-    pub fn judged(&mut self, app: AppId, protected: bool) -> Option<&Member> {
-        let member = self.slots.get_mut(app.index()).and_then(Option::as_mut)?;
+    /// Takes the core's verdict whether a member is protected; returns the member if that differs.
+    pub(crate) fn judged(&mut self, app: AppId, protected: bool) -> Option<&Member> {
+        let member = self.get_mut(app)?;
         if member.protected == protected {
             return None;
         }
@@ -382,7 +245,7 @@ impl Members {
     }
 
     /// Whether the contract of an app with these parameters will be covered beside the others, and the
-    /// sentence that says so: by the core's own test, for an answer before the core was told.
+    /// sentence that says so: by the core's own test, to answer before the core has judged.
     fn judge(&self, app: AppId, params: &AppParams, settings: &Settings) -> (bool, String) {
         let above =
             self.staying().filter(|other| other.app != app && other.params.priority > params.priority);
@@ -391,8 +254,8 @@ impl Members {
         (protected, admission(params, protected))
     }
 
-    /// The priority nearest to the wanted one that nobody has, lower ones first.
-    pub fn free_priority(&self, wanted: u32) -> Option<u32> {
+    /// The priority nearest to the wanted one that no member has, lower ones first.
+    pub(crate) fn unused_priority(&self, wanted: u32) -> Option<u32> {
         let taken = |priority: &u32| self.staying().any(|member| member.params.priority.0 == *priority);
         (0..=wanted)
             .rev()
@@ -415,7 +278,7 @@ fn admission(params: &AppParams, protected: bool) -> String {
     }
 }
 
-/// Whether an app is turned away rather than scheduled without a guarantee.
+/// Whether the configuration refuses an app rather than scheduling it without a guarantee.
 fn is_refused(protected: bool, params: &AppParams, settings: &Settings) -> bool {
     !protected && has_contract(params) && settings.admission == Admission::Refuse
 }
@@ -428,14 +291,6 @@ fn check_name(name: &str) -> Result<(), String> {
         Err(format!("its name {name:?} has control characters; give it another one"))
     } else {
         Ok(())
-    }
-}
-
-fn checked_etpf(etpf: Span) -> Result<Span, String> {
-    if etpf > ETPF_MAX {
-        Err("it asks for more than a minute of GPU time per frame".to_owned())
-    } else {
-        Ok(etpf)
     }
 }
 
@@ -464,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_at_the_door_is_refused_later() {
+    fn terms_that_a_join_may_not_have_are_refused_later() {
         let settings = Settings { admission: Admission::Refuse, ..Settings::default() };
         let mut members = Members::new(2);
         members.admit(Time::ZERO, &hello("a", Some(9), 9_000), peer(1), &settings).expect("admitted");
@@ -500,12 +355,12 @@ mod tests {
         );
         assert_eq!(
             members.admit(Time::ZERO, &hello("d", None, 0), peer(4), &refusing).expect_err("full"),
-            "all 3 places are taken"
+            "all 3 slots are taken"
         );
     }
 
     #[test]
-    fn whoever_comes_back_does_not_meet_itself() {
+    fn a_client_that_reconnects_gets_its_priority() {
         let settings = Settings::default();
         let mut members = Members::new(2);
         members.admit(Time::ZERO, &hello("a", Some(9), 9_000), peer(1), &settings).expect("admitted");
@@ -524,7 +379,7 @@ mod tests {
         let taken_back = members.judged(AppId(0), false).expect("news");
         assert!(!taken_back.protected && taken_back.admission.starts_with("not protected: it and the more"));
         assert!(members.judged(AppId(0), true).expect("news").protected);
-        assert_eq!(members.judged(AppId(1), true), None, "nobody is there");
+        assert_eq!(members.judged(AppId(1), true), None, "no such member");
     }
 
     #[test]
@@ -541,98 +396,6 @@ mod tests {
         assert_eq!(members.find("a").map(|member| member.app), Some(AppId(0)));
         assert_eq!(members.find("0").map(|member| member.app), Some(AppId(0)));
         assert_eq!(members.find("7"), None);
-    }
-
-    #[test]
-    fn timegraph_is_told_how_to_treat_apps() {
-        use takt_core::service::{Enforcement, Reservation, Turns};
-        let text = "policy = 'timegraph'\n[timegraph]\nturns = 'following'\nenforcement = 'apriori'";
-        let settings = Settings::parse(text).expect("fine");
-        let mut members = Members::new(1);
-        let member =
-            members.admit(Time::ZERO, &hello("a", None, 1_000), peer(1), &settings).expect("admitted");
-        let service = member.params.service;
-        assert_eq!(service.turns, Turns::Following);
-        assert!(
-            matches!(service.reservation, Reservation::Own(own) if own.enforcement == Enforcement::Apriori),
-            "{service:?}"
-        );
-    }
-
-    #[test]
-    fn frames_are_a_server_only_where_the_policy_knows_no_frames() {
-        use takt_core::service::Reservation;
-        let reservation = |policy: &str| {
-            let settings = Settings { policy: policy.to_owned(), ..Settings::default() };
-            let mut members = Members::new(1);
-            let member = members.admit(Time::ZERO, &hello("a", None, 1_000), peer(1), &settings);
-            member.expect("admitted").params.service.reservation
-        };
-        assert_eq!(reservation("timeline"), Reservation::None);
-        assert_eq!(reservation("frame-deadline"), Reservation::None);
-        assert!(matches!(reservation("edf-cbs"), Reservation::Own(_)));
-    }
-
-    #[test]
-    fn contracts_of_all_kinds_reach_the_core() {
-        use takt_core::service::{Enforcement, Reservation};
-        use takt_core::{Clock, DisplayId};
-        let text = "[[display]]\nname='hud'\n[[display]]\nname='cluster'\nrefresh_hz=30\n\
-            [[app]]\nname='dial'\ndisplay='cluster'\nfps=15\netpf_ms=3\n\
-            [[app]]\nname='camera'\nclock='own'\nperiod_ms=33.3\ndeadline_ms=20\netpf_ms=4\n\
-            [[app]]\nname='detector'\nruntime_ms=3\nperiod_ms=40\nhard=true\n\
-            [[app]]\nname='rest'\nshare=0.2";
-        let settings = Settings::parse(text).expect("fine");
-        let mut members = Members::new(5);
-        let mut admit = |name: &str| {
-            members.admit(Time::ZERO, &hello(name, None, 0), peer(1), &settings).expect("admitted").clone()
-        };
-        let (dial, camera) = (admit("dial"), admit("camera"));
-        assert_eq!(dial.params.clock, Clock::Display(DisplayId(1)));
-        assert_eq!((dial.params.stride.get(), dial.paced, dial.protected), (2, true, true));
-        assert_eq!(dial.contract(), "15 fps on cluster, 3.0 ms");
-        let clock = Clock::Own { period: Span::from_us(33_300), deadline: Span::from_ms(20) };
-        assert_eq!((camera.params.clock, camera.paced, camera.protected), (clock, true, true));
-        assert_eq!(camera.contract(), "own clock 33.3 ms, due after 20 ms, 4.0 ms");
-        let (detector, rest, other) = (admit("detector"), admit("rest"), admit("other"));
-        let Reservation::Own(reserve) = detector.params.service.reservation else {
-            panic!("{detector:?}");
-        };
-        assert_eq!((reserve.budget, reserve.period), (Span::from_ms(3), Span::from_ms(40)));
-        assert_eq!(reserve.enforcement, Enforcement::Apriori);
-        assert!(!detector.paced && detector.is_judged(), "it waits for nothing, and its jobs have deadlines");
-        assert!(!other.is_judged());
-        assert_eq!((detector.contract(), detector.paced), ("hard server 3 ms in 40 ms".to_owned(), false));
-        assert_eq!(rest.contract(), "server 20 ms in 100 ms");
-        assert_eq!((other.contract(), other.protected), ("best effort".to_owned(), false));
-    }
-
-    #[test]
-    fn of_two_contracts_the_later_one_holds() {
-        let settings = Settings::parse("[[display]]\nname='a'\n[[display]]\nname='b'\nrefresh_hz=50");
-        let settings = settings.expect("fine");
-        let mut members = Members::new(1);
-        members.admit(Time::ZERO, &hello("x", None, 2_000), peer(1), &settings).expect("admitted");
-        let mut change =
-            |terms| members.change(AppId(0), terms, &settings).map(Member::contract).expect("changed");
-        let timing = |timing: Timing| Terms {
-            paced: paced(None, Some(&timing)),
-            timing: Some(timing),
-            ..Terms::default()
-        };
-        let fps = |mhz| Terms { fps_mhz: Some(mhz), paced: Some(true), ..Terms::default() };
-        let (period, deadline) = (Span::from_ms(20), Span::from_ms(20));
-        assert_eq!(change(timing(Timing::Own { period, deadline })), "own clock 20.0 ms, 2.0 ms");
-        assert_eq!(change(timing(Timing::Display("b".to_owned()))), "50 fps on b, 2.0 ms");
-        assert_eq!(change(fps(25_000)), "25 fps on b, 2.0 ms");
-        let server = Timing::Server { runtime: Span::from_ms(1), period, hard: false };
-        assert_eq!(change(timing(server.clone())), "server 1 ms in 20 ms");
-        assert_eq!(change(Terms { priority: Some(3), ..Terms::default() }), "server 1 ms in 20 ms");
-        assert_eq!(change(fps(30_000)), "30 fps", "frames of the first display");
-        change(timing(server));
-        assert_eq!(change(Terms { etpf: Some(deadline), ..Terms::default() }), "60 fps, 20.0 ms");
-        let unknown = members.change(AppId(0), timing(Timing::Display("c".to_owned())), &settings);
-        assert_eq!(unknown, Err("there is no display c; there are a, b".to_owned()));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Who may not come back yet.
+//! The clients that may not come back yet.
 //!
-//! A client that was let go for what it did runs on unscheduled and will ask to be scheduled again.
-//! It may, after a pause that doubles with each fault, so that one that always hangs disturbs the
-//! others less and less; one that behaves for a while is forgiven.
+//! A client that was evicted for a fault runs on unscheduled and asks to be scheduled again. It may,
+//! after a pause that doubles with each fault, so that a client that always hangs disturbs the others
+//! less and less. After a while without a fault, its faults are forgotten.
 
 use takt_core::{Span, Time};
 use takt_ipc::socket::Peer;
@@ -13,10 +13,10 @@ const FIRST: Span = Span::from_ms(1_000);
 const DOUBLINGS_MAX: u32 = 6;
 /// A fault is forgotten this long after its pause.
 const MEMORY: Span = Span::from_ms(120_000);
-/// Most offenders that are remembered.
+/// Most processes that are remembered.
 const OFFENDERS_MAX: usize = 256;
 
-/// A process that did something wrong.
+/// A process that broke a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Offender {
     peer: Peer,
@@ -25,22 +25,23 @@ struct Offender {
 }
 
 impl Offender {
-    /// Whether it is that one. Where the system does not tell the process, all of its user's are one.
+    /// Whether it is that process. Where the system does not show process numbers, all of one user's count
+    /// as one.
     fn is(&self, peer: Peer) -> bool {
         self.peer.pid == peer.pid && (peer.pid != 0 || self.peer.uid == peer.uid)
     }
 }
 
-/// Everybody who did something wrong lately.
+/// The processes that broke a rule lately.
 #[derive(Clone, Debug, Default)]
-pub struct Quarantine {
+pub(crate) struct Quarantine {
     /// By time of the last fault.
     offenders: Vec<Offender>,
 }
 
 impl Quarantine {
-    /// The process did something wrong; how long it may not come back.
-    pub fn blame(&mut self, peer: Peer, now: Time) -> Span {
+    /// The process broke a rule; returns how long it may not come back.
+    pub(crate) fn blame(&mut self, peer: Peer, now: Time) -> Span {
         self.offenders.retain(|offender| now < offender.until + MEMORY);
         let before = self.offenders.iter().position(|offender| offender.is(peer));
         let faults = before.map_or(0, |at| self.offenders.remove(at).faults);
@@ -53,7 +54,7 @@ impl Quarantine {
     }
 
     /// How long the process may not come back.
-    pub fn pause(&self, peer: Peer, now: Time) -> Option<Span> {
+    pub(crate) fn pause(&self, peer: Peer, now: Time) -> Option<Span> {
         let offender = self.offenders.iter().find(|offender| offender.is(peer))?;
         Some(offender.until.since(now)).filter(|pause| *pause > Span::ZERO)
     }
@@ -88,7 +89,7 @@ mod tests {
         assert_eq!(quarantine.pause(process(1), s(10)), None);
         assert_eq!(quarantine.blame(process(1), s(10)), Span::from_ms(1_000));
         assert_eq!(quarantine.pause(process(1), s(10)), Some(Span::from_ms(1_000)));
-        assert_eq!(quarantine.pause(process(2), s(10)), None, "nobody else");
+        assert_eq!(quarantine.pause(process(2), s(10)), None, "no other process");
         assert_eq!(quarantine.pause(process(1), s(11)), None, "over");
         assert_eq!(quarantine.blame(process(1), s(12)), Span::from_ms(2_000));
         let longest = (0..100).map(|n| quarantine.blame(process(1), s(20 + n))).max();
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn crowds_are_remembered_as_far_as_there_is_room() {
+    fn only_so_many_processes_are_remembered() {
         let mut quarantine = Quarantine::default();
         for pid in 0..10_000 {
             quarantine.blame(process(pid), s(1));

@@ -1,47 +1,45 @@
-//! The daemon: accepts clients and tools, keeps the list, and answers.
+//! The daemon's control thread: accepts clients and tools, keeps the list, and answers.
 //!
-//! One thread serves the control socket and reads what the scheduling loop tells. It may take its
-//! time: apps draw on without it.
+//! It serves the control socket and reads the notes of the scheduling loop. It may be slow: apps draw
+//! on without it.
 
 mod accept;
 mod broken;
+mod loop_handle;
+mod observers;
 mod orders;
 mod questions;
 mod reload;
 mod session;
-mod watched;
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rtrb::Consumer;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-use takt_core::{Adjustable, AppId, Broken, Refresh, Span, Stats, Time};
+use takt_core::{Adjustable, AppId, Broken, Refresh, Span, Time};
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::socket::Peer;
 use takt_os::clock;
 
-use crate::control::closer::Closer;
-use crate::control::config::Settings;
-use crate::control::cpu_latency::Awake;
-use crate::control::history::Departed;
-use crate::control::members::Members;
-use crate::control::quarantine::Quarantine;
-use crate::control::socket_path::Place;
-use crate::control::vsync::Follower;
+use super::closer::Closer;
+use super::config::Settings;
+use super::cpu_latency::CpuLatency;
+use super::history::ClientHistory;
+use super::members::Members;
+use super::quarantine::Quarantine;
+use super::socket_path::ControlSocket;
+use super::vsync::Follower;
 use crate::observe::journal::{Entry, Journal, Who};
-use crate::observe::recent::{Log, Scene};
-use crate::observe::trace_stream::Feeds;
+use crate::observe::recent::{RecentRecords, Scene};
+use crate::observe::trace_stream::TraceStreams;
 use crate::observe::waits::Waits;
-use crate::rt::endpoint::{Fault, Seat};
-use crate::rt::engine::{Engine, Note, Order, Turns};
-use crate::rt::realtime::{self, Denied};
-use crate::rt::thread::Loop;
-use broken::FREE_PAUSE;
-use orders::Orders;
+use crate::rt::endpoint::{Endpoint, Fault};
+use crate::rt::queues::{Note, Order};
+use broken::UNSCHEDULED_PAUSE;
+use loop_handle::LoopHandle;
 use session::Session;
 
 /// How often notes are read when nothing else happens.
@@ -51,52 +49,42 @@ const TURN: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Server {
     settings: Settings,
-    place: Place,
+    socket: ControlSocket,
     sessions: Vec<Session>,
     closer: Closer,
-    /// Nothing is accepted before this.
-    deaf_until: Time,
+    /// No connection is accepted before this.
+    accept_from: Time,
     members: Members,
-    departed: Departed,
+    history: ClientHistory,
     quarantine: Quarantine,
-    orders: Orders,
-    notes: Consumer<Note>,
-    heart: std::os::fd::OwnedFd,
-    log: Log,
+    scheduling: LoopHandle,
+    recent: RecentRecords,
     journal: Journal,
-    feeds: Feeds,
-    awake: Awake,
+    streams: TraceStreams,
     waits: Waits,
-    monitor: Option<watched::Monitor>,
-    /// Who listens to the display, if anybody does.
+    monitor: Option<observers::Monitor>,
+    cpu_latency: CpuLatency,
+    /// Follows the display, if it reports its refreshes.
     follower: Option<Follower>,
     policy: String,
-    /// When the display refreshes, as it tells; its rate may differ a little from the configured one.
+    /// The grid of the display; its rate may differ a little from the configured one.
     grid: Refresh,
-    /// What the core runs with: from the file, or set by hand since.
+    /// The parameters of the core: from the file, or set by a tool since.
     adjustable: Adjustable,
-    scheduler: Option<std::thread::JoinHandle<Engine>>,
     own_uid: u32,
     stopping: bool,
-    denied: Vec<Denied>,
-    /// The core's counters since the start, a moment ago.
-    stats: Stats,
-    /// Those of the loop.
-    turns: Turns,
-    /// The core has contradicted itself: nothing is scheduled, and nobody let in.
+    /// The broken invariant of the core, if one broke: nothing is scheduled and no client is admitted.
     broken: Option<Broken>,
 }
 
 impl Server {
     /// Listens at `path` and starts the scheduling loop.
     pub fn start(path: PathBuf, settings: Settings) -> std::io::Result<Self> {
-        let place = Place::take(path)?;
+        let socket = ControlSocket::bind(path)?;
         let follower = Follower::start(&settings.vsync, settings.core.refresh)?;
         let Some(mut chosen) = takt_policies::by_name(&settings.policy) else {
-            return Err(std::io::Error::new(
-                ErrorKind::InvalidInput,
-                format!("no policy {}", settings.policy),
-            ));
+            let what = format!("no policy {}", settings.policy);
+            return Err(std::io::Error::new(ErrorKind::InvalidInput, what));
         };
         chosen.prepare(&settings.core);
         let mut core = settings.core;
@@ -105,86 +93,67 @@ impl Server {
         for (grid, display) in core.more_displays.iter_mut().zip(settings.displays.iter().skip(1)) {
             *grid = display.grid(now);
         }
-        let (engine, office) = Engine::new(core, chosen)?;
-        let heart = engine.heart().as_fd().try_clone_to_owned()?;
-        let scheduling = Loop::new(engine, Span::from_us(settings.loop_spin_us.into()))?;
-        let orders = Orders::new(office.orders, scheduling.waker());
-        let (processor, wake_us) = (settings.processor, settings.wake_us);
-        let (tell, told) = std::sync::mpsc::sync_channel(1);
-        let scheduler = std::thread::Builder::new().name("takt-scheduler".to_owned()).spawn(move || {
-            let denied = realtime::claim(processor, wake_us);
-            // Nobody reads any more if the server gave up meanwhile.
-            tell.send(denied).unwrap_or_default();
-            scheduling.run()
-        })?;
-        let denied = told.recv().unwrap_or_default();
         Ok(Self {
+            scheduling: LoopHandle::start(core, chosen, &settings)?,
             members: Members::new(settings.core.apps_max as usize),
-            departed: Departed::default(),
+            history: ClientHistory::default(),
             quarantine: Quarantine::default(),
             policy: settings.policy.clone(),
             grid: core.refresh,
             adjustable: core.adjustable(),
             settings: Settings { core, ..settings },
-            place,
+            socket,
             sessions: Vec::new(),
             closer: Closer::start()?,
-            deaf_until: Time::ZERO,
-            orders,
-            notes: office.notes,
-            heart,
-            log: Log::default(),
+            accept_from: Time::ZERO,
+            recent: RecentRecords::default(),
             journal: Journal::default(),
-            feeds: Feeds::default(),
-            awake: Awake::default(),
+            streams: TraceStreams::default(),
             waits: Waits::default(),
             monitor: None,
+            cpu_latency: CpuLatency::default(),
             follower,
-            scheduler: Some(scheduler),
             own_uid: rustix::process::geteuid().as_raw(),
             stopping: false,
-            denied,
-            stats: Stats::default(),
-            turns: Turns::default(),
             broken: None,
         })
     }
 
-    /// Tells from now on what happens.
+    /// Writes events to `journal` from now on.
     #[must_use]
     pub fn with_journal(mut self, mut journal: Journal) -> Self {
-        let without = self.denied.iter().map(|right| format!("{} ({})", right.what, right.why));
+        let denied = self.scheduling.denied.iter();
         journal.tell(&Entry::Serving {
-            socket: &self.place.path().to_string_lossy(),
+            socket: &self.socket.path().to_string_lossy(),
             policy: &self.policy,
             refresh_hz: f64::from(self.settings.core.refresh.mhz()) / 1000.0,
-            without: without.collect(),
+            without: denied.map(|denied| format!("{} ({})", denied.what, denied.why)).collect(),
         });
         self.journal = journal;
         self
     }
 
-    /// Tells something that happened around the server.
+    /// Writes an event of the program around the server.
     pub fn tell(&mut self, entry: &Entry<'_>) {
         self.journal.tell(entry);
     }
 
     /// For how long the scheduling loop has not turned; it does so all the time.
     pub fn silent_for(&self) -> std::io::Result<Span> {
-        Ok(takt_ipc::beat::Pulse::open(self.heart.as_fd())?.silent_for(clock::now()))
+        self.scheduling.silent_for()
     }
 
-    /// Whether nobody is connected: neither apps nor tools.
+    /// Whether there are no connections, neither of apps nor of tools.
     pub fn is_idle(&self) -> bool {
         self.sessions.is_empty()
     }
 
-    /// Whether a tool told it to stop.
+    /// Whether a tool stopped it.
     pub fn is_stopping(&self) -> bool {
         self.stopping
     }
 
-    /// Serves until told to stop by a tool or by `stop`.
+    /// Serves until a tool or `stop` ends it.
     pub fn run(&mut self, stop: impl Fn() -> bool) -> std::io::Result<()> {
         while !self.stopping && !stop() {
             self.turn()?;
@@ -192,32 +161,20 @@ impl Server {
         Ok(())
     }
 
-    /// Waits for something to happen, for a short while, and serves it. It fails where there is
-    /// nothing to serve: without the scheduling loop.
+    /// Waits for events for a short while and serves them. It fails if the scheduling loop has ended.
     pub fn turn(&mut self) -> std::io::Result<()> {
-        self.check_loop()?;
-        let open = self.is_open(clock::now());
-        let mut fds = vec![PollFd::new(&self.place, if open { PollFlags::IN } else { PollFlags::empty() })];
-        fds.extend(self.sessions.iter().map(|session| PollFd::new(&session.connection, session.interest())));
-        let waits = self.sessions.iter().any(|session| session.question.is_some());
-        let patience = if waits { Duration::ZERO } else { TURN };
-        let timeout = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-        drop(fds);
+        self.scheduling.check()?;
+        let ready = self.wait()?;
         self.read_notes();
         self.journal.sum_up(&self.members);
         self.follow_display();
-        self.show();
-        self.orders.send();
-        self.orders.count();
+        self.publish();
+        self.scheduling.orders.send();
+        self.scheduling.orders.count();
         for (index, ready) in ready[1..].iter().enumerate() {
-            // Whoever does not read is not waited for without end.
-            let heard = self.sessions[index].flush(clock::now());
-            if *ready && heard {
+            // A client that does not read is cut off after a while.
+            let flushed = self.sessions[index].flush(clock::now());
+            if *ready && flushed {
                 self.serve(index);
             }
         }
@@ -229,18 +186,22 @@ impl Server {
         Ok(())
     }
 
-    fn check_loop(&self) -> std::io::Result<()> {
-        if self.scheduler.as_ref().is_some_and(std::thread::JoinHandle::is_finished) {
-            // A panic has said what happened.
-            Err(std::io::Error::other("the scheduling loop has ended, and nothing is scheduled any more"))
-        } else if self.orders.are_stuck() {
-            Err(std::io::Error::other("the scheduling loop hangs: it takes no orders any more"))
-        } else {
-            Ok(())
+    /// Which descriptors are ready: the socket, then the sessions.
+    fn wait(&self) -> std::io::Result<Vec<bool>> {
+        let interest = if self.is_open(clock::now()) { PollFlags::IN } else { PollFlags::empty() };
+        let mut fds = vec![PollFd::new(&self.socket, interest)];
+        fds.extend(self.sessions.iter().map(|session| PollFd::new(&session.connection, session.interest())));
+        let waits = self.sessions.iter().any(|session| session.question.is_some());
+        let patience = if waits { Duration::ZERO } else { TURN };
+        let timeout = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        Ok(fds.iter().map(|fd| !fd.revents().is_empty()).collect())
     }
 
-    /// Reads one message of a session: whoever has more to say takes turns with the others.
+    /// Reads one message of a session, so that sessions with several take turns with the others.
     fn serve(&mut self, index: usize) {
         let session = &mut self.sessions[index];
         match session.connection.receive_message() {
@@ -260,7 +221,7 @@ impl Server {
         match message {
             Message::Hello(hello) => self.welcome(index, &hello),
             Message::Ask { text } => self.asked(index, &text),
-            _ => self.refuse(index, "only the daemon says that".to_owned()),
+            _ => self.refuse(index, "only the daemon sends that message".to_owned()),
         }
     }
 
@@ -268,31 +229,25 @@ impl Server {
         if let Some(app) = self.sessions[index].app {
             return self.renew(index, app, hello);
         }
-        if let Some(reason) = self.why_free() {
-            return self.hang_up(index, reason, Some(FREE_PAUSE));
+        if let Some(reason) = self.why_unscheduled() {
+            return self.hang_up(index, reason, Some(UNSCHEDULED_PAUSE));
         }
         let peer = self.sessions[index].peer;
         if let Some(pause) = self.quarantine.pause(peer, clock::now()) {
-            return self.hang_up(
-                index,
-                "it was let go for a fault; it may come back later".to_owned(),
-                Some(pause),
-            );
+            let reason = "it was evicted for a fault; it may come back later".to_owned();
+            return self.hang_up(index, reason, Some(pause));
         }
         let settings = self.current();
-        let member = match self.members.admit(clock::now(), hello, peer, &settings) {
-            Ok(member) => member,
+        let app = match self.members.admit(clock::now(), hello, peer, &settings) {
+            Ok(member) => member.app,
             Err(reason) => return self.refuse(index, reason),
         };
-        let (app, admission) = (member.app, member.admission.clone());
-        let (params, max_slice, standing) = (member.params, member.max_slice, member.standing());
-        let Ok((mut seat, ends)) = Seat::new(app) else {
+        let Ok((endpoint, fds)) = Endpoint::new(app) else {
             self.members.remove(app);
             return self.refuse(index, "the daemon has no memory or descriptors left".to_owned());
         };
-        let welcome =
-            Message::Welcome(Welcome { app: app.0, admission, standing, spin_us: self.settings.spin_us });
-        let fds = [ends.region.as_fd(), ends.doorbell.as_fd(), self.heart.as_fd()];
+        let welcome = self.welcome_message(app);
+        let fds = [fds.region.as_fd(), fds.doorbell.as_fd(), self.scheduling.heart.as_fd()];
         let session = &mut self.sessions[index];
         if session.connection.send(&welcome, &fds).is_err() {
             session.closing = true;
@@ -300,10 +255,26 @@ impl Server {
             return;
         }
         session.app = Some(app);
-        seat.welcomed(standing);
-        self.meet(app);
-        self.order(Order::Join { seat: Box::new(seat), params, max_slice });
+        self.join(app, endpoint);
+    }
+
+    fn welcome_message(&self, app: AppId) -> Message {
+        let member = self.members.get(app);
+        Message::Welcome(Welcome {
+            app: app.0,
+            admission: member.map(|member| member.admission.clone()).unwrap_or_default(),
+            standing: member.map(|member| member.standing()).unwrap_or_default(),
+            spin_us: self.settings.spin_us,
+        })
+    }
+
+    /// Hands a client that was welcomed to the scheduling loop.
+    fn join(&mut self, app: AppId, mut endpoint: Endpoint) {
+        self.observe_join(app);
         if let Some(member) = self.members.get(app) {
+            let (params, max_slice) = (member.params, member.max_slice);
+            endpoint.welcomed(member.standing());
+            self.scheduling.orders.give(Order::Join { endpoint: Box::new(endpoint), params, max_slice });
             self.journal.tell(&Entry::Joined {
                 who: Who::of(member),
                 priority: params.priority.0,
@@ -311,17 +282,17 @@ impl Server {
                 admission: &member.admission,
             });
         }
-        self.keep_awake();
+        self.limit_cpu_latency();
     }
 
-    /// Turns somebody away.
+    /// Refuses a connection, and says why.
     fn refuse(&mut self, index: usize, reason: String) {
         let Peer { pid, uid } = self.sessions[index].peer;
         self.journal.tell(&Entry::Refused { pid, uid, reason: &reason });
         self.hang_up(index, reason, None);
     }
 
-    /// Says why, and when it may come back if it may.
+    /// Closes a connection; says why, and when the client may come back if it may.
     fn hang_up(&mut self, index: usize, reason: String, pause: Option<Span>) {
         let again_ms = pause.map(|pause| u32::try_from(pause.as_ns() / 1_000_000 + 1).unwrap_or(u32::MAX));
         let session = &mut self.sessions[index];
@@ -330,98 +301,68 @@ impl Server {
         session.closing = true;
     }
 
-    /// The settings as they are now: with what was set by hand since the file was read.
+    /// The settings with the changes that tools made since the file was read.
     fn current(&self) -> Settings {
         let core = self.settings.core.adjusted(self.adjustable);
         Settings { core, policy: self.policy.clone(), ..self.settings.clone() }
     }
 
     fn scene(&self) -> Scene<'_> {
-        Scene { members: &self.members, policy: &self.policy, refresh: self.grid, stats: self.stats }
+        let stats = self.scheduling.stats;
+        Scene { members: &self.members, policy: &self.policy, refresh: self.grid, stats }
     }
 
     fn order(&mut self, order: Order) {
-        self.orders.give(order);
+        self.scheduling.orders.give(order);
     }
 
     fn read_notes(&mut self) {
-        while let Ok(note) = self.notes.pop() {
+        while let Ok(note) = self.scheduling.notes.pop() {
             match note {
                 Note::Record(at, record) => {
                     self.journal.watch(&record);
                     self.happened(at, record);
                 }
-                Note::Gone { seat, fault } => self.gone(seat.app, fault),
+                Note::Gone { endpoint, fault } => self.gone(endpoint.app, fault),
                 Note::Protected { app, protected } => self.judged(app, protected),
                 Note::Replaced(policy) => drop(policy),
-                Note::Counted(stats) => self.stats = stats,
-                Note::Turned(turns) => self.turns = turns,
+                Note::Counted(stats) => self.scheduling.stats = stats,
+                Note::Turned(stats) => self.scheduling.loop_stats = stats,
             }
         }
     }
 
     /// A client is not scheduled any more.
     fn gone(&mut self, app: AppId, fault: Option<Fault>) {
+        let fault = fault.map(|fault| fault.to_string());
         let mut pause = None;
         if let Some(member) = self.members.remove(app) {
             let who = Who::of(&member);
-            match fault.map(|fault| fault.to_string()) {
-                Some(fault) => {
-                    let span = self.quarantine.blame(member.peer(), clock::now());
-                    self.journal.tell(&Entry::Fault {
-                        who,
-                        fault: &fault,
-                        pause_s: span.as_ns() / 1_000_000_000,
-                    });
-                    pause = Some(span);
-                }
-                None => self.journal.tell(&Entry::Left { who }),
+            if let Some(fault) = &fault {
+                let span = self.quarantine.blame(member.peer(), clock::now());
+                self.journal.tell(&Entry::Fault { who, fault, pause_s: span.as_ns() / 1_000_000_000 });
+                pause = Some(span);
+            } else {
+                self.journal.tell(&Entry::Left { who });
             }
-            self.departed.add(clock::now(), member);
+            self.history.add(clock::now(), member);
         }
         if let Some(index) = self.sessions.iter().position(|session| session.app == Some(app)) {
             self.sessions[index].app = None;
-            let free = self.why_free();
-            pause = pause.or_else(|| free.is_some().then_some(FREE_PAUSE));
-            let left = || free.unwrap_or_else(|| "it has left".to_owned());
-            let reason = fault.map_or_else(left, |fault| fault.to_string());
+            let unscheduled = self.why_unscheduled();
+            pause = pause.or_else(|| unscheduled.is_some().then_some(UNSCHEDULED_PAUSE));
+            let reason = fault.or(unscheduled).unwrap_or_else(|| "it has left".to_owned());
             self.hang_up(index, reason, pause);
         }
-        self.keep_awake();
+        self.limit_cpu_latency();
     }
 
     fn close_sessions(&mut self) {
-        let mut left = Vec::new();
-        self.sessions.retain(|session| {
-            if session.closing {
-                left.extend(session.app);
-            }
-            !session.closing
-        });
-        for app in left {
+        let closed: Vec<Session> = self.sessions.extract_if(.., |session| session.closing).collect();
+        for app in closed.iter().filter_map(|session| session.app) {
             self.members.leaves(app);
             self.order(Order::Leave { app });
         }
-    }
-}
-
-impl Server {
-    /// Nobody is scheduled any more.
-    fn end_loop(&mut self) {
-        if let Some(scheduler) = self.scheduler.take() {
-            self.order(Order::Stop);
-            // One that takes no orders would be waited for without end.
-            if self.orders.send() || scheduler.is_finished() {
-                // A loop that panicked has said so itself.
-                drop(scheduler.join());
-            }
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.end_loop();
     }
 }
 

@@ -1,8 +1,8 @@
 //! The file of a socket: replaced only where that harms no other program.
 //!
-//! A daemon that was killed leaves its socket behind, and the next one must take its place. Anything
-//! else at that path stays: a regular file, a link, a socket that a program still serves, and a socket
-//! of another user.
+//! A daemon that was killed leaves its socket behind, and the next one must replace it. Any other file
+//! at that path stays: a regular file, a link, a socket that a program still serves, and a socket of
+//! another user.
 
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -28,7 +28,7 @@ impl SocketFile {
         Ok((listener, Self { path, id }))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -51,11 +51,11 @@ fn identity(path: &Path) -> Result<(u64, u64)> {
 /// Removes a socket that a process of this user left behind; fails if there is anything else.
 fn clear(path: &Path) -> Result<()> {
     let Ok(found) = std::fs::symlink_metadata(path) else {
-        // Most likely there is no file; if it is something else, binding says what.
+        // Usually there is no file; any other error comes back from bind.
         return Ok(());
     };
     let stays = |what: &str| {
-        let text = format!("{} {what}; name another path", path.display());
+        let text = format!("{} {what}; use another path", path.display());
         Err(Error::new(ErrorKind::AlreadyExists, text))
     };
     if !found.file_type().is_socket() {
@@ -95,7 +95,7 @@ mod tests {
         std::os::unix::fs::symlink(&file, &link).expect("linked");
         for path in [&file, &link, &folder] {
             let error = bind(path).expect_err("it is no socket");
-            assert!(error.to_string().contains("is no socket; name another path"), "{error}");
+            assert!(error.to_string().contains("is no socket; use another path"), "{error}");
         }
         assert_eq!(std::fs::read_to_string(&file).expect("there"), "precious");
 
@@ -108,14 +108,14 @@ mod tests {
         }
         let left = folder.join("left");
         drop(UnixListener::bind(&left).expect("bound"));
-        drop(bind(&left).expect("it replaces what was left behind"));
+        drop(bind(&left).expect("it replaces a stale socket"));
         assert!(!left.exists(), "and removes its own");
         std::fs::remove_dir_all(folder).expect("removed");
     }
 
     #[test]
-    fn what_took_its_place_stays() {
-        let folder = folder("place");
+    fn a_file_that_replaced_it_stays() {
+        let folder = folder("replaced-by");
         let path = folder.join("socket");
         let bound = bind(&path).expect("bound");
         std::fs::remove_file(&path).expect("removed");

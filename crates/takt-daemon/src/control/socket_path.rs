@@ -1,8 +1,7 @@
-//! Where the daemon listens.
+//! The path of the control socket, and the lock beside it.
 //!
-//! A file beside the socket is locked for as long as the daemon lives, so that of several that are
-//! started at once exactly one serves, and a socket that was left behind can be told from one that
-//! is in use.
+//! The daemon locks a file beside its socket for as long as it lives. So of several daemons that start
+//! at once exactly one serves, and a stale socket can be told from one in use.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Result};
@@ -15,26 +14,26 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use takt_ipc::socket::{Connection, Listener};
 
-use crate::control::socket_file::SocketFile;
+use super::socket_file::SocketFile;
 
 /// How long a daemon that was killed may take to be gone.
 const DYING_MAX: Duration = Duration::from_secs(2);
-/// How often to look whether it is.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often to try again meanwhile.
+const RETRY: Duration = Duration::from_millis(5);
 
-/// A socket that is ours; it is gone when this is dropped.
+/// The control socket; dropping it removes it.
 #[derive(Debug)]
-pub struct Place {
+pub struct ControlSocket {
     listener: Listener,
     file: SocketFile,
-    /// Given up last, when the socket is gone.
+    /// Dropped last, when the socket is gone.
     _lock: Lock,
 }
 
-impl Place {
-    /// Listens at `path`, in a folder that is made for the user alone if it does not exist. A socket
-    /// that a daemon left behind is replaced; one that is in use is not.
-    pub fn take(path: PathBuf) -> Result<Self> {
+impl ControlSocket {
+    /// Listens at `path`, in a folder that is made for the user alone if it does not exist. A stale
+    /// socket is replaced; one in use is not.
+    pub fn bind(path: PathBuf) -> Result<Self> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             make(folder)?;
         }
@@ -45,18 +44,18 @@ impl Place {
         Ok(Self { listener, file, _lock: lock })
     }
 
-    /// Who knocks.
+    /// Accepts connections.
     pub fn listener(&self) -> &Listener {
         &self.listener
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 }
 
-impl AsFd for Place {
+impl AsFd for ControlSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
@@ -72,9 +71,9 @@ struct Lock {
 impl Lock {
     fn take(path: PathBuf, socket: &Path) -> Result<Self> {
         let held = hold(&path, socket)?;
-        // Locks are empty: what is not belongs to another program, and would be removed at the end.
+        // Locks are empty: any other file belongs to another program, and dropping the lock would remove it.
         if held.metadata()?.len() > 0 {
-            let what = format!("{} is not empty, so it is no lock; name another socket", path.display());
+            let what = format!("{} is not empty, so it is no lock; use another socket path", path.display());
             return Err(Error::new(ErrorKind::AlreadyExists, what));
         }
         Ok(Self { path, _held: held })
@@ -88,15 +87,15 @@ impl Drop for Lock {
     }
 }
 
-/// The file of that name with something added to it.
+/// The path with an ending added to its name.
 pub fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Makes a folder for the user alone. Where anybody may make folders, one that is there already must
-/// be the user's.
+/// Makes a folder for the user alone. In a directory that all users may write to, an existing folder
+/// must be the user's own.
 pub fn make(folder: &Path) -> Result<()> {
     match std::fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -104,7 +103,7 @@ pub fn make(folder: &Path) -> Result<()> {
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             if !takt_ipc::find::is_trustworthy(folder) {
-                let what = format!("{} belongs to somebody else; name another place", folder.display());
+                let what = format!("{} belongs to another user; use another path", folder.display());
                 return Err(Error::new(ErrorKind::PermissionDenied, what));
             }
             Ok(())
@@ -113,8 +112,8 @@ pub fn make(folder: &Path) -> Result<()> {
     }
 }
 
-/// Opens and locks the file beside the socket. One that its last holder removed in the meantime is
-/// not it. A holder that does not answer is about to: or it is dying, and gone in a moment.
+/// Opens and locks the file beside the socket, again if its last holder removed it in the meantime. A
+/// holder that does not answer either starts or is about to be gone, so this tries for a moment.
 fn hold(path: &Path, socket: &Path) -> Result<File> {
     let until = Instant::now() + DYING_MAX;
     loop {
@@ -122,7 +121,7 @@ fn hold(path: &Path, socket: &Path) -> Result<File> {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) if Instant::now() < until && !answers(socket) => {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(RETRY);
                 continue;
             }
             Err(Errno::WOULDBLOCK) => {
@@ -147,32 +146,33 @@ mod tests {
     use super::*;
 
     fn path(name: &str) -> PathBuf {
-        std::env::temp_dir().join(format!("takt-place-{name}-{}", std::process::id()))
+        std::env::temp_dir().join(format!("takt-socket-{name}-{}", std::process::id()))
     }
 
     #[test]
     fn of_many_at_once_one_serves() {
         let path = path("race");
-        let places: Vec<Result<Place>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| Place::take(path.clone()))).collect();
+        let sockets: Vec<Result<ControlSocket>> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..16).map(|_| scope.spawn(|| ControlSocket::bind(path.clone()))).collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });
-        let (served, refused): (Vec<_>, Vec<_>) = places.into_iter().partition(Result::is_ok);
+        let (served, refused): (Vec<_>, Vec<_>) = sockets.into_iter().partition(Result::is_ok);
         assert_eq!((served.len(), refused.len()), (1, 15));
         for error in refused.into_iter().filter_map(Result::err) {
             assert_eq!(error.kind(), ErrorKind::AddrInUse, "{error}");
         }
         drop(served);
-        assert!(!path.exists() && !beside(&path, ".lock").exists(), "nothing stays behind");
-        Place::take(path).expect("free again");
+        assert!(!path.exists() && !beside(&path, ".lock").exists(), "no file is left");
+        ControlSocket::bind(path).expect("unlocked");
     }
 
     #[test]
     fn folders_are_the_users_own() {
         let folder = path("folder");
-        let place = Place::take(folder.join("deep/control")).expect("made");
+        let socket = ControlSocket::bind(folder.join("deep/control")).expect("made");
         assert_eq!(folder.join("deep").metadata().expect("there").mode() & 0o777, 0o700);
-        drop(place);
+        drop(socket);
         std::fs::remove_dir_all(folder).expect("removed");
     }
 
@@ -182,7 +182,7 @@ mod tests {
         std::fs::create_dir_all(&folder).expect("made");
         let file = folder.join("Cargo.lock");
         std::fs::write(&file, "version = 4").expect("written");
-        let error = Place::take(folder.join("Cargo")).expect_err("it is no lock");
+        let error = ControlSocket::bind(folder.join("Cargo")).expect_err("it is no lock");
         assert!(error.to_string().contains("is not empty, so it is no lock"), "{error}");
         assert_eq!(std::fs::read_to_string(&file).expect("there"), "version = 4");
         std::fs::remove_dir_all(folder).expect("removed");

@@ -1,8 +1,8 @@
 //! When the display refreshes.
 //!
-//! By default nobody tells: the grid starts when the daemon does and runs on the monotonic clock at
-//! the configured rate, each start computed from the first, so that it never drifts. Where a display
-//! tells, a thread listens to it, and the grid follows in rate and phase.
+//! By default no display reports: the grid starts with the daemon and runs on the monotonic clock at
+//! the configured rate, each start computed from the first, so that it never drifts. If a display
+//! reports its refreshes, a thread reads them, and the grid follows in rate and phase.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,13 +12,13 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use takt_core::{Period, Refresh, Span, Time};
 use takt_os::vblank::Display;
 
-/// Where refreshes come from.
+/// The source of refreshes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Vsync {
-    /// From the clock.
+    /// The clock.
     #[default]
     Timer,
-    /// From a display device of the kernel.
+    /// A display device of the kernel.
     Drm(PathBuf),
 }
 
@@ -34,9 +34,9 @@ impl FromStr for Vsync {
     }
 }
 
-/// Tells of refreshes.
+/// Reports refreshes.
 pub trait Source: Send {
-    /// Waits for the next refresh; when it was.
+    /// Waits for the next refresh; returns when it was.
     fn wait(&mut self) -> std::io::Result<Time>;
 }
 
@@ -46,16 +46,16 @@ impl Source for Display {
     }
 }
 
-/// The grid of a display that is listened to, if it is another one than before.
+/// Follows the grid of a display.
 #[derive(Debug)]
 pub struct Follower {
     grids: Receiver<std::io::Result<Refresh>>,
-    /// As long as this is there, somebody wants to know.
+    /// The thread ends when this is dropped.
     _wanted: Arc<()>,
 }
 
 impl Follower {
-    /// Listens as `vsync` says; `nominal` is the configured grid. None if there is nobody to listen to.
+    /// Follows the display that `vsync` names; `nominal` is the configured grid. None for the timer.
     pub fn start(vsync: &Vsync, nominal: Refresh) -> std::io::Result<Option<Self>> {
         let Vsync::Drm(path) = vsync else {
             return Ok(None);
@@ -67,7 +67,7 @@ impl Follower {
         Self::follow(display, nominal).map(Some)
     }
 
-    /// Listens to `source` on a thread of its own, until that fails or nobody wants to know.
+    /// Follows `source` on a thread of its own, until that fails or the follower is dropped.
     pub fn follow(mut source: impl Source + 'static, nominal: Refresh) -> std::io::Result<Self> {
         let (tell, grids) = sync_channel(8);
         let wanted = Arc::new(());
@@ -88,7 +88,7 @@ impl Follower {
         Ok(Self { grids, _wanted: wanted })
     }
 
-    /// The newest grid, if there is a new one; an error once, if the display tells no more.
+    /// The newest grid, if there is a new one; an error once, if the display reports no more.
     pub fn news(&self) -> Option<std::io::Result<Refresh>> {
         let mut newest = None;
         loop {
@@ -106,11 +106,11 @@ const WINDOW: usize = 64;
 const GOOD: Span = Span::from_us(50);
 /// Periods that lie behind the start of a grid at most.
 const PAST: u64 = 1 << 16;
-/// A display whose rate is further from the configured one is not the one that was meant: one part
-/// in this many.
+/// A display whose rate differs from the configured one by more than one part in this many is not
+/// the configured one.
 const TOLERANCE: u64 = 50;
 
-/// Finds the grid behind refreshes that come with jitter, and some of which are missed.
+/// Finds the grid behind refreshes with jitter, some of which are missed.
 #[derive(Clone, Debug)]
 pub struct Tracker {
     nominal: Refresh,
@@ -119,12 +119,12 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// Knows only what is configured.
+    /// Knows the configured grid alone.
     pub fn new(nominal: Refresh) -> Self {
         Self { nominal, grid: None, seen: Vec::with_capacity(WINDOW) }
     }
 
-    /// A refresh began at `at`; the grid, if it has to be another one.
+    /// A refresh began at `at`; returns the grid if it has to change.
     pub fn observe(&mut self, at: Time) -> Option<Refresh> {
         if self.seen.last().is_some_and(|last| at <= *last) {
             return None;
@@ -163,8 +163,8 @@ fn grid_of(seen: &[Time], nominal: &Refresh) -> Option<Refresh> {
     Some(anchored(&rate, Time::from_ns(start)))
 }
 
-/// The grid of that rate in which a period begins at `at`. Its first one lies far back, if the clock
-/// has run for so long, so that what is under way has a period.
+/// The grid of that rate in which a period begins at `at`. Its first period lies far back, if the clock
+/// has run for so long, so that frames under way have a period.
 pub(crate) fn anchored(rate: &Refresh, at: Time) -> Refresh {
     let from_zero = rate.with_origin(Time::ZERO);
     let before = from_zero.period_at(at).0.min(PAST);
@@ -228,11 +228,11 @@ mod tests {
         assert_eq!(grid.mhz(), 59_940);
         let at = fake.grid.start(Period(300));
         assert!(off(&grid, at) < GOOD, "{:?}", off(&grid, at));
-        // What is good enough is left alone.
+        // A grid within the tolerance stays.
         for _ in 0..1_000 {
             assert_eq!(tracker.observe(fake.wait().expect("plugged in")), None);
         }
-        // After a change of mode it is another one.
+        // After a change of mode the grid changes.
         let mut moved = Fake { next: 0, ..Fake::new(59_940, 1_234_667_893_000) };
         let found = (0..3 * WINDOW).filter_map(|_| tracker.observe(moved.wait().expect("plugged in"))).last();
         assert!(off(&found.expect("found"), moved.grid.start(Period(100))) < GOOD);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_display_of_that_rate_is_not_followed() {
+    fn a_display_of_another_rate_is_not_followed() {
         let mut tracker = Tracker::new(Refresh::HZ_60);
         let mut fake = Fake::new(50_000, 1_000_000_000);
         assert!((0..1_000).all(|_| tracker.observe(fake.wait().expect("plugged in")).is_none()));

@@ -1,7 +1,7 @@
-//! Where monitoring tools fetch a page of metrics: a small HTTP server on a thread of its own.
+//! A small HTTP server on a thread of its own, from which monitoring tools fetch a page of metrics.
 //!
-//! It serves all visitors at once, hands out what it was last given, and has no patience: a visitor
-//! that asks or reads slowly is cut off, and no other waits for it. It listens on this machine only.
+//! It serves several connections at once with the page that it was last given. A slow one is cut off,
+//! and no other waits for it. It listens on this machine only.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -19,16 +19,16 @@ use rustix::time::Timespec;
 
 use crate::control::socket_file::SocketFile;
 
-/// How long one visitor may take.
+/// How long one request may take.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How often to look whether it is time to end.
-const NAP: Duration = Duration::from_millis(200);
-/// Most visitors at once.
-const VISITORS_MAX: usize = 64;
-/// Longest question.
-const QUESTION_MAX: usize = 8 << 10;
+/// How often the thread looks whether it is to end.
+const POLL: Duration = Duration::from_millis(200);
+/// Most connections at once.
+const CLIENTS_MAX: usize = 64;
+/// Longest request.
+const REQUEST_MAX: usize = 8 << 10;
 
-/// Where to listen.
+/// The address to listen at.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Address {
     /// A socket in the file system.
@@ -61,7 +61,7 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// The server; ends when dropped.
+/// The server; dropping it ends it.
 #[derive(Debug)]
 pub struct Exporter {
     page: Arc<Mutex<Arc<str>>>,
@@ -71,7 +71,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Listens.
+    /// Listens at `address`.
     pub fn start(address: Address) -> std::io::Result<Self> {
         let (mut listener, address) = Listener::bind(address)?;
         let page: Arc<Mutex<Arc<str>>> = Arc::new(Mutex::new(Arc::from("")));
@@ -85,12 +85,12 @@ impl Exporter {
         Ok(Self { page, stop, thread: Some(thread), address })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Hands out this page from now on.
+    /// Serves this page from now on.
     pub fn publish(&self, page: String) {
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = Arc::from(page);
     }
@@ -100,7 +100,7 @@ impl Drop for Exporter {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // One that panicked has said so itself.
+            // A panic has printed its message.
             drop(thread.join());
         }
     }
@@ -108,8 +108,8 @@ impl Drop for Exporter {
 
 struct Listener {
     socket: Bound,
-    visitors: Vec<Visitor>,
-    /// Goes with the listener.
+    clients: Vec<HttpClient>,
+    /// Removed with the listener.
     _file: Option<SocketFile>,
 }
 
@@ -119,7 +119,7 @@ enum Bound {
 }
 
 impl Listener {
-    /// Listens; says where, if the system chose the port.
+    /// Listens; returns the address with the port that the system chose.
     fn bind(address: Address) -> std::io::Result<(Self, Address)> {
         let (socket, file, address) = match address {
             Address::Unix(path) => {
@@ -137,38 +137,38 @@ impl Listener {
                 (Bound::Tcp(listener), None, Address::Loopback(address))
             }
         };
-        Ok((Self { socket, visitors: Vec::new(), _file: file }, address))
+        Ok((Self { socket, clients: Vec::new(), _file: file }, address))
     }
 
-    /// Waits for a nap at most, and serves every visitor that can go on.
+    /// Waits for a moment, and serves every connection that is ready.
     fn turn(&mut self, page: impl FnOnce() -> Arc<str>) {
-        let mut fds: Vec<PollFd<'_>> = self.visitors.iter().map(Visitor::interest).collect();
+        let mut fds: Vec<PollFd<'_>> = self.clients.iter().map(HttpClient::interest).collect();
         fds.push(PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN));
-        let nap = Timespec { tv_sec: 0, tv_nsec: NAP.subsec_nanos().into() };
-        let ready = poll(&mut fds, Some(&nap)).is_ok_and(|ready| ready > 0);
+        let timeout = Timespec { tv_sec: 0, tv_nsec: POLL.subsec_nanos().into() };
+        let ready = poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0);
         drop(fds);
         if ready {
             self.accept();
             let page = page();
-            self.visitors.iter_mut().for_each(|visitor| visitor.go_on(&page));
+            self.clients.iter_mut().for_each(|client| client.advance(&page));
         }
-        self.visitors.retain(|visitor| !visitor.done && visitor.came.elapsed() < PATIENCE);
+        self.clients.retain(|client| !client.done && client.came.elapsed() < PATIENCE);
     }
 
-    /// Takes all who wait. Where there are too many, the ones that came first go.
+    /// Accepts waiting connections. If there are too many, the oldest is closed.
     fn accept(&mut self) {
-        for _ in 0..VISITORS_MAX {
+        for _ in 0..CLIENTS_MAX {
             let accepted = match &self.socket {
-                Bound::Unix(listener) => listener.accept().map(|(visitor, _)| OwnedFd::from(visitor)),
-                Bound::Tcp(listener) => listener.accept().map(|(visitor, _)| OwnedFd::from(visitor)),
+                Bound::Unix(listener) => listener.accept().map(|(client, _)| OwnedFd::from(client)),
+                Bound::Tcp(listener) => listener.accept().map(|(client, _)| OwnedFd::from(client)),
             };
-            let Some(visitor) = accepted.ok().and_then(Visitor::new) else {
+            let Some(client) = accepted.ok().and_then(HttpClient::new) else {
                 return;
             };
-            if self.visitors.len() == VISITORS_MAX {
-                self.visitors.remove(0);
+            if self.clients.len() == CLIENTS_MAX {
+                self.clients.remove(0);
             }
-            self.visitors.push(visitor);
+            self.clients.push(client);
         }
     }
 }
@@ -182,21 +182,21 @@ impl AsFd for Bound {
     }
 }
 
-/// A monitoring tool that is connected.
-struct Visitor {
-    /// Both kinds of sockets are read and written as files are; neither call waits.
+/// A connection of a monitoring tool.
+struct HttpClient {
+    /// Both kinds of sockets are read and written as files are; neither call blocks.
     stream: File,
     came: Instant,
-    question: Vec<u8>,
+    request: Vec<u8>,
     answer: Option<Vec<u8>>,
     done: bool,
 }
 
-impl Visitor {
+impl HttpClient {
     fn new(socket: OwnedFd) -> Option<Self> {
         rustix::io::ioctl_fionbio(&socket, true).ok()?;
         let (stream, came) = (File::from(socket), Instant::now());
-        Some(Self { stream, came, question: Vec::new(), answer: None, done: false })
+        Some(Self { stream, came, request: Vec::new(), answer: None, done: false })
     }
 
     fn interest(&self) -> PollFd<'_> {
@@ -204,24 +204,24 @@ impl Visitor {
         PollFd::new(&self.stream, wanted)
     }
 
-    /// Reads and writes what is possible at once.
-    fn go_on(&mut self, page: &str) {
+    /// Reads and writes as far as possible without blocking.
+    fn advance(&mut self, page: &str) {
         let result = if self.answer.is_none() { self.read(page) } else { Ok(()) };
         match result.and_then(|()| self.write()) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            // It has hung up, asks too much, or has its answer.
+            // It is closed, or its request is too long.
             Err(_) => self.done = true,
             Ok(()) => {}
         }
     }
 
     fn read(&mut self, page: &str) -> std::io::Result<()> {
-        let mut piece = [0; QUESTION_MAX];
+        let mut piece = [0; REQUEST_MAX];
         let count = self.stream.read(&mut piece)?;
-        self.question.extend_from_slice(&piece[..count]);
-        if self.question.windows(4).any(|end| end == b"\r\n\r\n") {
-            self.answer = Some(answer(&self.question, page));
-        } else if count == 0 || self.question.len() > QUESTION_MAX {
+        self.request.extend_from_slice(&piece[..count]);
+        if self.request.windows(4).any(|end| end == b"\r\n\r\n") {
+            self.answer = Some(answer(&self.request, page));
+        } else if count == 0 || self.request.len() > REQUEST_MAX {
             return Err(ErrorKind::InvalidData.into());
         }
         Ok(())
@@ -240,14 +240,14 @@ impl Visitor {
     }
 }
 
-/// The answer to a question.
-fn answer(question: &[u8], page: &str) -> Vec<u8> {
-    let line = question.split(|byte| *byte == b'\r').next().unwrap_or_default();
+/// The answer to a request.
+fn answer(request: &[u8], page: &str) -> Vec<u8> {
+    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = line.split(|byte| *byte == b' ');
     let (status, text) = match (words.next(), words.next()) {
         (Some(b"GET"), Some(b"/metrics")) => ("200 OK", page),
         (Some(b"GET"), _) => ("404 Not Found", "Metrics are at /metrics.\n"),
-        _ => ("405 Method Not Allowed", "Only GET is understood.\n"),
+        _ => ("405 Method Not Allowed", "Only GET is supported.\n"),
     };
     let (kind, length) = ("text/plain; version=0.0.4; charset=utf-8", text.len());
     format!(
@@ -262,8 +262,8 @@ mod tests {
     use std::net::TcpStream;
     use std::os::unix::net::UnixStream;
 
-    fn fetch(mut server: impl Read + Write, question: &str) -> String {
-        server.write_all(question.as_bytes()).expect("sent");
+    fn fetch(mut server: impl Read + Write, request: &str) -> String {
+        server.write_all(request.as_bytes()).expect("sent");
         let mut text = String::new();
         server.read_to_string(&mut text).expect("an answer");
         text
@@ -283,20 +283,20 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_handed_out_whatever_others_do() {
+    fn slow_readers_do_not_stop_others() {
         let exporter = Exporter::start("127.0.0.1:0".parse().expect("an address")).expect("it listens");
         let Address::Loopback(address) = *exporter.address() else { panic!("a port") };
         exporter.publish("takt_x 1\n".to_owned());
         let connect = || {
-            let visitor = TcpStream::connect(address).expect("it answers");
+            let client = TcpStream::connect(address).expect("it answers");
             // Less than it would take to bear with the silent ones below, one after the other.
-            visitor.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
-            visitor
+            client.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+            client
         };
-        // Some say nothing, some talk without an end, some never read.
+        // Some send nothing, some send without an end, some never read.
         let silent: Vec<_> = (0..100).map(|_| connect()).collect();
         let mut endless = connect();
-        endless.write_all(&[b'x'; QUESTION_MAX + 2048]).ok();
+        endless.write_all(&[b'x'; REQUEST_MAX + 2048]).ok();
         let mut deaf = connect();
         deaf.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("sent");
         let page = fetch(connect(), "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
@@ -309,12 +309,12 @@ mod tests {
     #[test]
     fn a_socket_comes_and_goes() {
         let path = std::env::temp_dir().join(format!("takt-metrics-{}", std::process::id()));
-        drop(UnixListener::bind(&path).expect("a socket that is left behind"));
+        drop(UnixListener::bind(&path).expect("a stale socket"));
         let exporter = Exporter::start(Address::Unix(path.clone())).expect("it listens");
         exporter.publish("takt_y 2\n".to_owned());
         let server = UnixStream::connect(&path).expect("it answers");
         assert!(fetch(server, "GET /metrics HTTP/1.1\r\n\r\n").ends_with("takt_y 2\n"));
-        assert!(Exporter::start(Address::Unix(path.clone())).is_err(), "somebody is there");
+        assert!(Exporter::start(Address::Unix(path.clone())).is_err(), "it is in use");
         drop(exporter);
         assert!(!path.exists());
         std::fs::write(&path, "precious").expect("written");

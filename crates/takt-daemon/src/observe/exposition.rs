@@ -1,4 +1,4 @@
-//! Counters as text, the way Prometheus reads them.
+//! Counters in the text format of Prometheus ([ADR 0047](../../../../docs/adr/0047-prometheus-text-by-hand.md)).
 
 use std::fmt::Write;
 
@@ -6,21 +6,20 @@ use takt_core::{Span, Stats};
 use takt_trace::totals::{AppTotals, BUCKETS_US, Buckets, Totals};
 
 use crate::control::members::Members;
-use crate::rt::engine::Turns;
+use crate::rt::queues::LoopStats;
 
-/// Everything that is counted.
+/// All counters.
 #[derive(Debug)]
-pub struct Counted<'a> {
+pub(crate) struct Counted<'a> {
     /// By app.
-    pub totals: &'a Totals,
-    /// Who is scheduled now.
-    pub members: &'a Members,
+    pub(crate) totals: &'a Totals,
+    /// The apps that are scheduled now.
+    pub(crate) members: &'a Members,
     /// The core's counters.
-    pub stats: Stats,
-    /// Those of the loop.
-    pub turns: Turns,
-    /// The core has contradicted itself, and nothing is scheduled.
-    pub broken: bool,
+    pub(crate) stats: Stats,
+    pub(crate) loop_stats: LoopStats,
+    /// An invariant of the core broke, and nothing is scheduled.
+    pub(crate) broken: bool,
 }
 
 /// A page of metrics.
@@ -29,7 +28,7 @@ struct Page(String);
 
 impl Counted<'_> {
     /// The text of all metrics.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut page = Page::default();
         self.daemon(&mut page);
         self.scheduled(&mut page);
@@ -38,14 +37,14 @@ impl Counted<'_> {
     }
 
     fn daemon(&self, page: &mut Page) {
-        let (stats, turns) = (&self.stats, &self.turns);
+        let (stats, turns) = (&self.stats, &self.loop_stats);
         for (name, help, value) in [
             ("takt_decisions_total", "Decisions taken.", stats.runs),
             ("takt_granted_total", "Command groups granted.", stats.dispatched),
             ("takt_completed_total", "Command groups whose end was reported.", stats.completed),
             ("takt_lost_total", "Command groups whose end was never reported.", stats.lost),
             ("takt_refused_total", "Requests that were refused.", stats.refused),
-            ("takt_untold_total", "Records that nobody could take in time.", turns.untold),
+            ("takt_untold_total", "Records dropped because the queue was full.", turns.dropped),
             ("takt_uncounted_total", "Records missing in the counters below.", self.totals.gaps()),
         ] {
             page.head(name, "counter", help);
@@ -53,18 +52,18 @@ impl Counted<'_> {
         }
         page.head("takt_turn_seconds", "summary", "Time of a turn of the scheduling loop.");
         page.line("takt_turn_seconds_sum", &[], &seconds(turns.busy));
-        page.line("takt_turn_seconds_count", &[], &turns.count.to_string());
+        page.line("takt_turn_seconds_count", &[], &turns.turns.to_string());
         page.head("takt_turn_longest_seconds", "gauge", "The longest turn since the start.");
         page.line("takt_turn_longest_seconds", &[], &seconds(turns.longest));
     }
 
     fn scheduled(&self, page: &mut Page) {
-        let help = "Whether the scheduler contradicted itself, so that nothing is scheduled any more.";
+        let help = "Whether an invariant of the scheduler broke, so that nothing is scheduled any more.";
         page.head("takt_broken", "gauge", help);
         page.line("takt_broken", &[], &u8::from(self.broken).to_string());
         page.head("takt_apps", "gauge", "Apps that are scheduled now.");
         page.line("takt_apps", &[], &self.members.iter().count().to_string());
-        page.head("takt_app_protected", "gauge", "Whether what an app reserves guarantees its deadlines.");
+        page.head("takt_app_protected", "gauge", "Whether the deadlines of an app are guaranteed.");
         for member in self.members.iter() {
             let (slot, priority) = (member.app.0.to_string(), member.params.priority.0.to_string());
             let labels = [("app", member.name.as_str()), ("slot", &slot), ("priority", &priority)];
@@ -155,7 +154,7 @@ mod tests {
     use takt_trace::{AppMeta, Observer};
 
     /// Reads the format: each sample with its labels, checked against the type of its family.
-    pub(super) fn parse(text: &str) -> BTreeMap<String, f64> {
+    fn parse(text: &str) -> BTreeMap<String, f64> {
         let mut samples = BTreeMap::new();
         let mut family = (String::new(), String::new());
         for line in text.lines() {
@@ -181,10 +180,11 @@ mod tests {
         let mut totals = Totals::default();
         let name = "a \"b\"\\\n".to_owned();
         totals.meet(Time::ZERO, AppId(0), &AppMeta { name, priority: Priority(1), fps_mhz: 0, jobs: None });
-        let turns = Turns { count: 4, busy: Span::from_us(6), longest: Span::from_us(3), untold: 1 };
+        let loop_stats =
+            LoopStats { turns: 4, busy: Span::from_us(6), longest: Span::from_us(3), dropped: 1 };
         let members = Members::new(4);
         let (stats, broken) = (Stats::default(), true);
-        let counted = Counted { totals: &totals, members: &members, stats, turns, broken };
+        let counted = Counted { totals: &totals, members: &members, stats, loop_stats, broken };
         let text = counted.text();
         let samples = parse(&text);
         assert_eq!(samples["takt_turn_seconds_sum"], 6e-6);

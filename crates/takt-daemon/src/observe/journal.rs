@@ -1,8 +1,8 @@
-//! What the daemon has to say, one line each, for people or for machines.
+//! The daemon's log of events, one line each, for people or for machines.
 //!
-//! A thread of its own writes. Whatever clients do, there is a bound on the lines per second: each user
-//! has some of each kind, and what is more is counted and becomes one line. Lines of the daemon itself
-//! have no such bound.
+//! A thread of its own writes. The lines per second that clients cause are bounded: each user has some
+//! of each kind, and those beyond become one line with their number. Lines of the daemon itself have no
+//! such bound.
 
 mod folds;
 mod writer;
@@ -20,7 +20,7 @@ use crate::control::members::{Member, Members};
 use folds::{Folds, Rank};
 use writer::Writer;
 
-/// How lines look.
+/// The format of lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
     /// Time, event, then `key=value`.
@@ -30,25 +30,25 @@ pub enum Format {
     Json,
 }
 
-/// Something to tell.
+/// An event.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Entry<'a> {
     /// The daemon serves.
     Serving {
-        /// Where.
+        /// Path of the control socket.
         socket: &'a str,
-        /// Who decides.
+        /// Name of the policy.
         policy: &'a str,
         /// Refresh rate.
         refresh_hz: f64,
-        /// Rights that it does not have: grants may be late on a busy machine.
+        /// Privileges that the system denied: grants may be late on a busy machine.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         without: Vec<String>,
     },
     /// An app is scheduled.
     Joined {
-        /// Who.
+        /// Which app.
         #[serde(flatten)]
         who: Who<'a>,
         /// Importance.
@@ -60,7 +60,7 @@ pub enum Entry<'a> {
     },
     /// An app has other terms.
     Changed {
-        /// Who.
+        /// Which app.
         #[serde(flatten)]
         who: Who<'a>,
         /// Importance.
@@ -72,21 +72,21 @@ pub enum Entry<'a> {
     },
     /// An app left.
     Left {
-        /// Who.
+        /// Which app.
         #[serde(flatten)]
         who: Who<'a>,
     },
-    /// An app did something wrong and was let go.
+    /// An app broke a rule and was evicted.
     Fault {
-        /// Who.
+        /// Which app.
         #[serde(flatten)]
         who: Who<'a>,
-        /// What.
+        /// Which rule.
         fault: &'a str,
         /// How long it may not come back.
         pause_s: u64,
     },
-    /// Somebody was turned away.
+    /// A connection was refused.
     Refused {
         /// Its process.
         pid: u32,
@@ -97,7 +97,7 @@ pub enum Entry<'a> {
     },
     /// Deadlines missed in the last second.
     Missed {
-        /// Who.
+        /// Which app.
         #[serde(flatten)]
         who: Who<'a>,
         /// How many.
@@ -105,34 +105,34 @@ pub enum Entry<'a> {
     },
     /// Another policy decides.
     Policy {
-        /// Until now.
+        /// The policy before.
         before: &'a str,
-        /// From now on.
+        /// The policy from now on.
         after: &'a str,
     },
-    /// Somebody changed what holds for all apps.
+    /// A tool changed limits of all apps.
     Adjusted {
-        /// What, in words.
+        /// The changes, in words.
         changes: &'a [String],
     },
-    /// The display told when it refreshes, and scheduling follows it.
+    /// The display reported its refreshes, and scheduling follows them.
     Display {
         /// Its rate.
         refresh_hz: f64,
     },
-    /// The display tells no more; scheduling goes on by the clock.
+    /// The display reports no more; scheduling goes on by the clock.
     DisplayLost {
         /// Why.
         reason: &'a str,
     },
     /// The configuration was read again.
     Reloaded {
-        /// What is different; nothing if nothing is.
+        /// The changes, in words; none if nothing differs.
         changes: &'a [String],
     },
     /// The configuration was read again and is wrong; the old one holds.
     Unreadable {
-        /// What is wrong.
+        /// The mistake.
         reason: &'a str,
     },
     /// More lines of the same kind about the same user in one second.
@@ -150,11 +150,11 @@ pub enum Entry<'a> {
         /// How many.
         lines: u64,
     },
-    /// The core has contradicted itself: nothing is scheduled any more, and every app runs free.
+    /// An invariant of the core broke: every app runs unscheduled.
     Broken {
-        /// What did not hold.
+        /// Which invariant.
         what: String,
-        /// Whose state it was, if one app's.
+        /// The app whose state broke it, if it is one app's.
         #[serde(skip_serializing_if = "Option::is_none")]
         app: Option<&'a str>,
     },
@@ -179,7 +179,7 @@ pub struct Who<'a> {
 
 impl<'a> Who<'a> {
     /// That member.
-    pub fn of(member: &'a Member) -> Self {
+    pub(crate) fn of(member: &'a Member) -> Self {
         let Member { app, name, pid, uid, listed, .. } = member;
         Self { app: name, slot: app.0, pid: *pid, uid: *uid, listed: *listed }
     }
@@ -200,12 +200,12 @@ impl Entry<'_> {
     }
 }
 
-/// Writes lines.
+/// Writes events.
 pub struct Journal {
     writer: Option<Writer>,
     format: Format,
     own_uid: u32,
-    /// The second, since 1970, that is counted for.
+    /// The second, since 1970, to which the counts belong.
     second: u64,
     folds: Folds,
     /// Lines that found no room since the last one that did.
@@ -270,8 +270,8 @@ impl Journal {
         }
     }
 
-    /// Counts what goes by.
-    pub fn watch(&mut self, record: &Record) {
+    /// Counts missed deadlines.
+    pub(crate) fn watch(&mut self, record: &Record) {
         if let Record::Out(Action::Missed { app, count, .. }) = record {
             if self.missed.len() <= app.index() {
                 self.missed.resize(app.index() + 1, 0);
@@ -280,8 +280,8 @@ impl Journal {
         }
     }
 
-    /// Tells what was counted, once a second.
-    pub fn sum_up(&mut self, members: &Members) {
+    /// Writes the counts, once a second.
+    pub(crate) fn sum_up(&mut self, members: &Members) {
         let now = since_1970();
         self.begin(now);
         if now.as_secs() == self.summed {
@@ -290,7 +290,7 @@ impl Journal {
         self.summed = now.as_secs();
         for (slot, deadlines) in std::mem::take(&mut self.missed).into_iter().enumerate() {
             let member = u32::try_from(slot).ok().and_then(|slot| members.get(AppId(slot)));
-            // Deadlines of a rate that was not asked for are no news.
+            // Deadlines of a rate that the app did not ask for mean nothing.
             if let Some(member) = member.filter(|member| deadlines > 0 && member.is_judged()) {
                 self.tell_at(now, &Entry::Missed { who: Who::of(member), deadlines });
             }
@@ -305,7 +305,7 @@ impl std::fmt::Debug for Journal {
 }
 
 impl Default for Journal {
-    /// Tells nobody.
+    /// Writes nothing.
     fn default() -> Self {
         Self {
             writer: None,
@@ -354,7 +354,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A time since 1970 as people write it.
+/// A time since 1970 as a date.
 fn utc(since: Duration) -> String {
     let seconds = since.as_secs();
     let (days, day) = (seconds / 86_400, seconds % 86_400);

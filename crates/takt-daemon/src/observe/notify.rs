@@ -1,7 +1,7 @@
-//! Tells the service manager how the daemon is.
+//! Reports the state of the daemon to the service manager.
 //!
 //! The manager names a socket in the environment and takes datagrams of `NAME=VALUE` lines there.
-//! Where nobody manages, nobody is told.
+//! Without a manager nothing is sent.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 
 use takt_core::Time;
 
-/// The way to the service manager.
+/// The service manager.
 #[derive(Debug, Default)]
 pub struct Manager {
     to: Option<(UnixDatagram, SocketAddr)>,
-    /// How often it wants to hear that all is well.
+    /// How often it expects a sign of life.
     every: Option<Duration>,
     told: Option<Instant>,
 }
 
 impl Manager {
-    /// As the environment of this process has it.
+    /// The one that the environment of this process names.
     pub fn from_env() -> Self {
         let for_us =
             std::env::var("WATCHDOG_PID").map_or(true, |pid| pid.trim() == std::process::id().to_string());
@@ -29,8 +29,8 @@ impl Manager {
         Self::new(std::env::var_os("NOTIFY_SOCKET").as_deref(), limit)
     }
 
-    /// At that address: a path, or a name after `@`. It takes the daemon for hung if it does not
-    /// hear from it for `limit`.
+    /// At that address: a path, or a name after `@`. It takes the daemon for hung after a silence of
+    /// `limit`.
     pub fn new(address: Option<&std::ffi::OsStr>, limit: Option<Duration>) -> Self {
         let address = address.and_then(|address| match address.as_bytes() {
             [] => None,
@@ -39,12 +39,12 @@ impl Manager {
         });
         let socket = || {
             let socket = UnixDatagram::unbound().ok()?;
-            // Nobody waits for a manager that does not read.
+            // The daemon does not wait for a manager that does not read.
             socket.set_nonblocking(true).ok()?;
             Some(socket)
         };
         let to = address.and_then(|address| Some((socket()?, address)));
-        // Twice as often as needed, as is usual.
+        // Twice as often as needed, as is customary.
         Self { every: limit.map(|limit| limit / 2).filter(|_| to.is_some()), to, told: None }
     }
 
@@ -58,15 +58,15 @@ impl Manager {
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", now.as_ns() / 1000));
     }
 
-    /// It ends.
+    /// The daemon ends.
     pub fn stopping(&self) {
         self.tell("STOPPING=1");
     }
 
-    /// To be called now and then; tells that all is well if `is_well` says so and it is time.
+    /// To be called often; sends a sign of life if it is time and `is_well` returns true.
     pub fn pulse(&mut self, is_well: impl FnOnce() -> bool) {
-        let due = |every: Duration| self.told.is_none_or(|told| told.elapsed() >= every);
-        if self.every.is_some_and(due) && is_well() {
+        let is_time = |every: Duration| self.told.is_none_or(|told| told.elapsed() >= every);
+        if self.every.is_some_and(is_time) && is_well() {
             self.told = Some(Instant::now());
             self.tell("WATCHDOG=1");
         }
@@ -74,7 +74,7 @@ impl Manager {
 
     fn tell(&self, text: &str) {
         if let Some((socket, address)) = &self.to {
-            // A manager that does not listen has its own way to find out.
+            // The manager notices a missing message by its own time-out.
             socket.send_to_addr(text.as_bytes(), address).unwrap_or_default();
         }
     }
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manager_hears_how_it_goes() {
+    fn a_manager_learns_the_state() {
         let name = format!("@takt-notify-test-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name.as_bytes()[1..]).expect("a name");
         let manager_end = UnixDatagram::bind_addr(&address).expect("bound");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manager_that_does_not_read_stops_nobody() {
+    fn a_manager_that_does_not_read_blocks_nothing() {
         let name = format!("@takt-notify-deaf-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name.as_bytes()[1..]).expect("a name");
         let _deaf = UnixDatagram::bind_addr(&address).expect("bound");
@@ -124,9 +124,9 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_where_nobody_manages() {
+    fn without_a_manager_nothing_is_sent() {
         let mut manager = Manager::new(None, Some(Duration::from_nanos(1)));
         manager.ready("");
-        manager.pulse(|| panic!("nobody wants to know"));
+        manager.pulse(|| panic!("there is no manager"));
     }
 }

@@ -1,8 +1,8 @@
-//! What happens, line by line, for a file and for tools that watch.
+//! Every record, line by line, for a file and for tools.
 //!
-//! The lines are those of [`takt_trace::export::json`]. Each watcher has a bounded buffer of its
-//! own: one that does not keep up loses records, and is told how many where they are missing. Nobody
-//! waits for it. A file is written by a thread of its own, so that a slow disk delays nobody either.
+//! The lines are those of [`takt_trace::export::json`]. Each reader has a bounded buffer of its own:
+//! one that does not keep up loses records, and a gap record says how many. The daemon never waits for
+//! a reader. A thread of its own writes the file, so a slow disk delays nothing either.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
@@ -15,76 +15,75 @@ use takt_trace::export::json;
 use takt_trace::{AppMeta, Meta, Observer, Record};
 
 use crate::control::closer::ClientSocket;
-
-/// Most bytes that wait for one watcher: some 70 000 records.
-pub const PENDING_MAX: usize = 8 << 20;
+/// Most bytes that wait for one reader: some 70 000 records.
+const PENDING_MAX: usize = 8 << 20;
 /// Most tools that watch at once.
-pub const TOOLS_MAX: usize = 16;
+const TOOLS_MAX: usize = 16;
 /// Pieces on their way to the thread that writes a file.
 const PIECES_MAX: usize = 4;
 
-/// All who watch.
+/// All streams.
 #[derive(Debug, Default)]
-pub struct Feeds {
-    tools: Vec<Feed<Arc<ClientSocket>>>,
-    file: Option<Feed<FileWriter>>,
+pub(crate) struct TraceStreams {
+    tools: Vec<TraceStream<Arc<ClientSocket>>>,
+    file: Option<TraceStream<FileWriter>>,
     line: Vec<u8>,
     last: Time,
 }
 
-impl Feeds {
-    /// Writes everything to `out` from now on.
-    pub fn record_to(
+impl TraceStreams {
+    /// Writes every record to `out` from now on.
+    pub(crate) fn record_to(
         &mut self,
         out: impl Write + Send + 'static,
         meta: &Meta,
         start: json::Start<'_>,
     ) -> io::Result<()> {
-        let mut feed = Feed::new(FileWriter::start(out)?);
-        json::put_head(&mut feed.pending, meta, Some(start));
-        self.file = Some(feed);
+        let mut stream = TraceStream::new(FileWriter::start(out)?);
+        json::put_head(&mut stream.pending, meta, Some(start));
+        self.file = Some(stream);
         Ok(())
     }
 
-    /// Tells a tool everything from now on: what it must know first, then what happens. Says
-    /// whether there is room for it.
-    pub fn watch(&mut self, tool: Arc<ClientSocket>, first: impl FnOnce(&mut Vec<u8>)) -> bool {
+    /// Sends a tool what `first` writes, then every record from now on; returns whether there is room
+    /// for it.
+    pub(crate) fn watch(&mut self, tool: Arc<ClientSocket>, first: impl FnOnce(&mut Vec<u8>)) -> bool {
         let room = self.tools.len() < TOOLS_MAX;
         if room {
-            let mut feed = Feed::new(tool);
-            first(&mut feed.pending);
-            self.tools.push(feed);
+            let mut stream = TraceStream::new(tool);
+            first(&mut stream.pending);
+            self.tools.push(stream);
         }
         room
     }
 
-    /// When the last thing happened: nothing may be told as older.
-    pub fn last(&self) -> Time {
+    /// Time of the last record: no later line may be older.
+    pub(crate) fn last(&self) -> Time {
         self.last
     }
 
-    /// Hands over what waits, as far as it is taken at once.
-    pub fn pump(&mut self) {
-        self.tools.retain_mut(|feed| feed.pump().is_ok());
-        // What went wrong is told at the end.
-        self.file.iter_mut().for_each(|feed| feed.pump().unwrap_or_default());
+    /// Hands over waiting lines, as far as the readers take them at once.
+    pub(crate) fn pump(&mut self) {
+        self.tools.retain_mut(|stream| stream.pump().is_ok());
+        // An error of the file comes back at the end.
+        self.file.iter_mut().for_each(|stream| stream.pump().unwrap_or_default());
     }
 
-    /// Writes the rest to the file; whatever went wrong with it comes out here.
-    pub fn finish(&mut self) -> io::Result<()> {
+    /// Writes the rest to the file; returns its error, if it had one.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.pump();
-        self.file.take().map_or(Ok(()), |mut feed| {
-            let rest = std::mem::take(&mut feed.pending);
-            feed.out.finish(rest)
+        self.file.take().map_or(Ok(()), |mut stream| {
+            let rest = std::mem::take(&mut stream.pending);
+            stream.out.finish(rest)
         })
     }
 
     fn put(&mut self, at: Time) {
-        for feed in &mut self.tools {
-            feed.put(at, &self.line);
+        for stream in &mut self.tools {
+            stream.put(at, &self.line);
         }
-        if let Some(feed) = &mut self.file {
-            feed.put(at, &self.line);
+        if let Some(stream) = &mut self.file {
+            stream.put(at, &self.line);
         }
         self.line.clear();
     }
@@ -94,7 +93,7 @@ impl Feeds {
     }
 }
 
-impl Observer for Feeds {
+impl Observer for TraceStreams {
     fn record(&mut self, at: Time, record: &Record) {
         self.last = at;
         if !self.is_idle() {
@@ -111,16 +110,16 @@ impl Observer for Feeds {
     }
 }
 
-/// Lines on their way to one watcher.
+/// Lines on their way to one reader.
 #[derive(Debug)]
-struct Feed<O> {
+struct TraceStream<O> {
     out: O,
     pending: Vec<u8>,
     /// Records that did not fit since the last one that did.
     lost: u64,
 }
 
-impl<O: Out> Feed<O> {
+impl<O: Out> TraceStream<O> {
     fn new(out: O) -> Self {
         Self { out, pending: Vec::new(), lost: 0 }
     }
@@ -142,9 +141,9 @@ impl<O: Out> Feed<O> {
     }
 }
 
-/// Takes what it can without waiting.
+/// A reader that takes what it can without waiting.
 trait Out {
-    /// Takes bytes off the front of `pending`; an error if it never will again.
+    /// Takes bytes off the front of `pending`; an error if it is closed.
     fn take(&mut self, pending: &mut Vec<u8>) -> io::Result<()>;
 }
 
@@ -171,7 +170,7 @@ impl Out for Arc<ClientSocket> {
     }
 }
 
-/// The longest beginning that is text.
+/// The longest prefix that is valid text.
 fn text(bytes: &[u8]) -> &str {
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -192,7 +191,7 @@ impl FileWriter {
         let thread = std::thread::Builder::new().name("takt-recorder".to_owned()).spawn(move || {
             for piece in received {
                 out.write_all(&piece)?;
-                // What was recorded is there, whatever becomes of this process.
+                // The file is complete so far, even if this process is killed.
                 out.flush()?;
             }
             Ok(())
@@ -201,7 +200,7 @@ impl FileWriter {
     }
 
     fn finish(self, rest: Vec<u8>) -> io::Result<()> {
-        // If it does not take it, it has failed and says so.
+        // If the thread has ended, `join` returns its error.
         self.pieces.send(rest).unwrap_or_default();
         drop(self.pieces);
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that writes it panicked")))
@@ -219,7 +218,7 @@ impl Out for FileWriter {
                 *pending = piece;
                 Ok(())
             }
-            Err(TrySendError::Disconnected(_)) => Err(io::Error::other("it cannot be written")),
+            Err(TrySendError::Disconnected(_)) => Err(io::Error::other("the file cannot be written")),
         }
     }
 }
@@ -231,7 +230,7 @@ mod tests {
     use takt_core::{Config, Refresh};
     use takt_trace::export::json::{Entry, Reader};
 
-    /// Takes nothing until it is told to.
+    /// Takes nothing until its flag is set.
     #[derive(Default)]
     struct Slow(bool, Vec<u8>);
 
@@ -248,30 +247,30 @@ mod tests {
         Meta { scenario: "live".into(), policy: "fifo".into(), refresh: Refresh::HZ_60, apps: Vec::new() }
     }
 
-    /// Feeds that write everything to `out`.
-    fn recording(out: impl Write + Send + 'static) -> Feeds {
-        let mut feeds = Feeds::default();
+    /// Streams that write every record to `out`.
+    fn recording(out: impl Write + Send + 'static) -> TraceStreams {
+        let mut streams = TraceStreams::default();
         let start = json::Start { config: &Config::default(), build: "this" };
-        feeds.record_to(out, &meta(), start).expect("a thread");
-        feeds
+        streams.record_to(out, &meta(), start).expect("a thread");
+        streams
     }
 
     #[test]
-    fn what_a_slow_watcher_loses_is_said_where_it_is_missing() {
-        let mut feed = Feed::new(Slow::default());
-        json::put_head(&mut feed.pending, &meta(), None);
+    fn a_slow_reader_finds_its_losses_where_they_are() {
+        let mut stream = TraceStream::new(Slow::default());
+        json::put_head(&mut stream.pending, &meta(), None);
         let mut line = Vec::new();
         json::put_record(&mut line, Time::ZERO, &Record::Turn);
         let count = 300_000;
         for _ in 0..count {
-            feed.put(Time::ZERO, &line);
+            stream.put(Time::ZERO, &line);
         }
-        assert!(feed.pending.len() <= PENDING_MAX && feed.lost > 0);
-        feed.out.0 = true;
-        feed.pump().expect("taken");
-        feed.put(Time::ZERO, &line);
-        feed.pump().expect("taken");
-        let mut reader = Reader::new(&feed.out.1[..]).expect("a log");
+        assert!(stream.pending.len() <= PENDING_MAX && stream.lost > 0);
+        stream.out.0 = true;
+        stream.pump().expect("taken");
+        stream.put(Time::ZERO, &line);
+        stream.pump().expect("taken");
+        let mut reader = Reader::new(&stream.out.1[..]).expect("a log");
         let (mut turns, mut missing) = (0, 0);
         while let Some((_, entry)) = reader.next_entry().expect("whole lines") {
             match entry {
@@ -283,7 +282,7 @@ mod tests {
         assert_eq!(turns + missing, count + 1, "every record is there or counted");
     }
 
-    /// A file that can be looked at while somebody else writes it.
+    /// A file that the test reads while another thread writes it.
     #[derive(Clone, Default)]
     struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -299,17 +298,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_everything_in_the_end() {
+    fn a_file_has_every_record_at_the_end() {
         let file = Shared::default();
-        let mut feeds = recording(file.clone());
+        let mut streams = recording(file.clone());
         let app =
             AppMeta { name: "häuser".into(), priority: takt_core::Priority(1), fps_mhz: 0, jobs: None };
-        feeds.meet(Time::ZERO, AppId(0), &app);
+        streams.meet(Time::ZERO, AppId(0), &app);
         for _ in 0..1000 {
-            feeds.record(Time::ZERO, &Record::Turn);
-            feeds.pump();
+            streams.record(Time::ZERO, &Record::Turn);
+            streams.pump();
         }
-        feeds.finish().expect("written");
+        streams.finish().expect("written");
         let bytes = file.0.lock().expect("no panic").clone();
         let mut reader = Reader::new(&bytes[..]).expect("a log");
         assert!(reader.config().is_some());
@@ -319,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_at_the_end() {
+    fn a_full_disk_is_reported_at_the_end() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -329,9 +328,9 @@ mod tests {
                 Ok(())
             }
         }
-        let mut feeds = recording(Full);
-        feeds.record(Time::ZERO, &Record::Turn);
-        assert_eq!(feeds.finish().expect_err("full").kind(), ErrorKind::StorageFull);
+        let mut streams = recording(Full);
+        streams.record(Time::ZERO, &Record::Turn);
+        assert_eq!(streams.finish().expect_err("full").kind(), ErrorKind::StorageFull);
     }
 
     #[test]

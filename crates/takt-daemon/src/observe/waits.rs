@@ -1,4 +1,4 @@
-//! Who waits for leave, since when, and why.
+//! Which apps wait for a grant, since when, and why.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use takt_trace::{Observer, Record, why_held};
 use crate::control::ask::HeldAnswer;
 use crate::control::members::{Member, Members};
 
-/// Everybody who waits.
+/// The apps that wait.
 #[derive(Clone, Debug, Default)]
-pub struct Waits {
+pub(crate) struct Waits {
     apps: BTreeMap<AppId, Wait>,
 }
 
@@ -18,14 +18,14 @@ pub struct Waits {
 struct Wait {
     /// Groups that wait.
     groups: u32,
-    /// Since when it was let go last, or waits at all.
+    /// Its last grant, or when it began to wait.
     since: Time,
     reason: Option<Hold>,
 }
 
 impl Waits {
     /// How long an app has been held back, and why; none if it does not wait.
-    pub fn held(&self, app: AppId, now: Time, members: &Members) -> Option<HeldAnswer> {
+    pub(crate) fn held(&self, app: AppId, now: Time, members: &Members) -> Option<HeldAnswer> {
         let wait = self.apps.get(&app)?;
         let reason = wait.reason?;
         let name = |app| members.get(app).map(|member| member.name.clone()).unwrap_or_default();
@@ -42,9 +42,8 @@ impl Waits {
         self.apps.entry(app).or_insert(nothing).groups += 1;
     }
 
-    /// One group of an app waits no longer; the others do since then, for what reason is told if it
-    /// is another one.
-    fn went(&mut self, at: Time, app: AppId) {
+    /// One group of an app waits no longer; the others wait since then. Another reason would be recorded.
+    fn settled(&mut self, at: Time, app: AppId) {
         if let Some(wait) = self.apps.get_mut(&app) {
             wait.groups -= 1;
             wait.since = at;
@@ -60,7 +59,7 @@ impl Observer for Waits {
         match *record {
             Record::In(Event::Submit { app, .. }) => self.submitted(at, app),
             Record::Out(Action::Dispatch { app, .. } | Action::Refused { app, group: Some(_), .. }) => {
-                self.went(at, app);
+                self.settled(at, app);
             }
             Record::Out(Action::Hold { app, reason }) => {
                 self.apps.entry(app).and_modify(|wait| wait.reason = Some(reason));
@@ -68,7 +67,7 @@ impl Observer for Waits {
             Record::In(Event::Leave { app }) | Record::Out(Action::Left { app, .. }) => {
                 self.apps.remove(&app);
             }
-            // Nobody knows who waits: it is told by and by.
+            // The records that follow show again which apps wait.
             Record::Gap { .. } => self.apps.clear(),
             _ => {}
         }
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_a_promise_learns_what_it_is() {
+    fn an_app_held_for_a_promise_is_told_which() {
         let hello = takt_ipc::message::Hello {
             name: "dial".to_owned(),
             fps_mhz: Some(60_000),
@@ -103,7 +102,7 @@ mod tests {
         let mut members = Members::new(4);
         let (peer, settings) =
             (takt_ipc::socket::Peer { pid: 1, uid: 2 }, crate::control::config::Settings::default());
-        let dial = members.admit(Time::ZERO, &hello, peer, &settings).expect("a place").app;
+        let dial = members.admit(Time::ZERO, &hello, peer, &settings).expect("a slot").app;
         let mut waits = Waits::default();
         waits.record(Time::ZERO, &submit(0));
         let mut held = |reason| {
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_counts_from_the_last_time_that_it_was_let_go() {
+    fn waiting_counts_from_the_last_grant() {
         let mut waits = Waits::default();
         let members = Members::new(1);
         let hold = Record::Out(Action::Hold { app: APP, reason: Hold::NoSlot });
@@ -125,7 +124,7 @@ mod tests {
             waits.held(APP, Time::from_ms(now), &members).map(|held| held.for_s * 1e3)
         };
         waits.record(Time::from_ms(10), &submit(0));
-        assert_eq!(held_ms(&waits, 20), None, "nobody has said why");
+        assert_eq!(held_ms(&waits, 20), None, "no reason was recorded");
         waits.record(Time::from_ms(10), &hold);
         assert_eq!(held_ms(&waits, 20), Some(10.0));
         waits.record(Time::from_ms(30), &submit(1));

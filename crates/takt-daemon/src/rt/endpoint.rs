@@ -1,8 +1,7 @@
-//! What the scheduling loop keeps of a client.
+//! The daemon's end of a client's shared memory.
 //!
 //! A client numbers its groups itself, one after the other; the core wants numbers that are unique
-//! among all clients. So the slot is put in front, which also makes it impossible to speak of
-//! somebody else's group.
+//! among all clients. So the slot is put in front, and no client can name the group of another.
 
 use std::os::fd::OwnedFd;
 
@@ -14,147 +13,147 @@ use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
 use takt_ipc::{Malformed, Reply, Request, Standing};
 
-use crate::rt::wakeup::Ear;
+use super::wakeup::WakeupSet;
 
 /// Bits of a client's own group numbers.
 const GROUP_BITS: u32 = 40;
 
-/// Requests taken from one client per turn: one that floods the ring does not stop the others.
+/// Requests taken from one client per turn: a client that floods its ring does not stop the others.
 pub const REQUESTS_PER_TURN: usize = 2 * QUEUE_MAX;
 
-/// Rings without a request that a client may cause per [`WINDOW`]; an honest one causes as many as it
-/// sends requests.
+/// Rings without a request that a client may cause per [`WINDOW`]; a correct one rings once per request.
 const NOISE_MAX: u32 = 20_000;
 /// Over which noise is counted.
 const WINDOW: Span = Span::from_ms(1_000);
 
 /// The daemon's end of a client.
 #[derive(Debug)]
-pub struct Seat {
+pub struct Endpoint {
     /// Its slot.
     pub app: AppId,
     region: Region,
     requests: Reader<Requests>,
     replies: Writer<Replies>,
     doorbell: Doorbell,
-    /// Who hears it.
-    ear: Option<Ear>,
-    /// The number that its next group must have at least.
+    /// Where its doorbell is registered.
+    wakeups: Option<WakeupSet>,
+    /// Lowest number that its next group may have.
     next: u64,
     /// How far its estimates are believed.
     belief: Belief,
-    /// How long its groups may be.
+    /// Longest group it may form.
     pub max_slice: Span,
-    /// What it was told about that.
-    limit: Option<Span>,
-    /// How it stands, and what it was told about that.
+    /// The limit that the client was last sent.
+    sent_max_slice: Option<Span>,
+    /// Its standing.
     pub standing: Standing,
-    stands: Standing,
-    /// Whether the core has judged the contract that it has now.
+    /// The standing that the client was last sent.
+    sent_standing: Standing,
+    /// Whether the core has judged its current contract.
     judged: bool,
     /// Groups that were granted and are not finished.
     granted: [Option<GroupId>; IN_FLIGHT_MAX],
-    /// Swaps that were granted because they show nothing, and are not finished: the core knows nothing of them.
+    /// Swaps that show nothing: granted without the core, and not finished.
     idle_swaps: [Option<GroupId>; IN_FLIGHT_MAX],
-    /// It was told something and sleeps perhaps.
-    told: bool,
-    /// How often it rang without reason, give or take, in the current [`WINDOW`].
+    /// A reply was written since the client was last woken.
+    replied: bool,
+    /// Rings minus requests in the current [`WINDOW`].
     noise: u32,
     window_ends: Time,
 }
 
-/// Why a client is not scheduled any more. The client is at fault, and it alone suffers.
+/// The rule that a client broke, for which it is evicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
     /// Its ring contradicts itself.
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
-    /// It sent something that is no request.
-    #[error("it sent something that is no request: {0}")]
+    /// It sent words that are no request.
+    #[error("it sent words that are no request: {0}")]
     Malformed(#[from] Malformed),
-    /// It numbers its groups in no order.
-    #[error("its group {0} comes out of order")]
+    /// Its group numbers do not rise.
+    #[error("its group {0} is out of order")]
     Order(u64),
-    /// It finished a group that it was never granted.
+    /// It reported the end of a group that was not granted.
     #[error("it finished group {0}, which was not granted")]
     NotGranted(u64),
-    /// It submits more than may wait, or ends more frames.
+    /// It submitted more groups or ended more frames than may wait.
     #[error("it submits more groups, or ends more frames, than may wait")]
     TooMany,
-    /// It does not read what it is told.
-    #[error("it does not read what it is told")]
+    /// Its queue of replies is full.
+    #[error("it does not read its replies")]
     Deaf,
-    /// It rings and has nothing to say.
-    #[error("it wakes the daemon all the time and has nothing to say")]
+    /// It rings without requests.
+    #[error("it wakes the daemon all the time without a request")]
     Noisy,
-    /// It did not say that a group ended, for too long.
+    /// It did not report the end of a group in time.
     #[error("it did not report the end of group {0} in time")]
     Stuck(u64),
 }
 
-/// The descriptors that a client needs for its end.
+/// The descriptors that the client needs for its own end.
 #[derive(Debug)]
-pub struct Ends {
+pub struct ClientFds {
     /// Of the region.
     pub region: OwnedFd,
     /// Of the doorbell.
     pub doorbell: OwnedFd,
 }
 
-impl Seat {
+impl Endpoint {
     /// Makes the shared memory for a client at that slot.
-    pub fn new(app: AppId) -> std::io::Result<(Self, Ends)> {
+    pub fn new(app: AppId) -> std::io::Result<(Self, ClientFds)> {
         let (region, fd) = Region::create()?;
         let doorbell = Doorbell::new()?;
-        let ends = Ends { region: fd, doorbell: rustix::io::dup(&doorbell)? };
+        let ends = ClientFds { region: fd, doorbell: rustix::io::dup(&doorbell)? };
         let (requests, replies) = region.daemon_ends();
-        let seat = Self {
+        let endpoint = Self {
             app,
             region,
             requests,
             replies,
             doorbell,
-            ear: None,
+            wakeups: None,
             next: 0,
             belief: Belief::default(),
             max_slice: Span::FOREVER,
-            limit: None,
+            sent_max_slice: None,
             standing: Standing::default(),
-            stands: Standing::default(),
+            sent_standing: Standing::default(),
             judged: false,
             granted: [None; IN_FLIGHT_MAX],
             idle_swaps: [None; IN_FLIGHT_MAX],
-            told: false,
+            replied: false,
             noise: 0,
             window_ends: Time::ZERO,
         };
-        Ok((seat, ends))
+        Ok((endpoint, ends))
     }
 
-    /// It was told when it was welcomed how it stands.
+    /// The welcome message has told the client its standing.
     pub fn welcomed(&mut self, standing: Standing) {
-        (self.standing, self.stands) = (standing, standing);
+        (self.standing, self.sent_standing) = (standing, standing);
     }
 
-    /// It has other parameters. It reserves so much per frame, so no group is believed to take longer than
-    /// what is left of that.
+    /// It has other parameters: it reserves `etpf` per frame, so no estimate is believed beyond the rest
+    /// of that.
     pub fn change(&mut self, etpf: Span) {
         self.belief.reserve(etpf);
         self.judged = false;
     }
 
-    /// Whether its contract is covered, as the core says; says whether anybody has to be told.
+    /// Takes the core's verdict whether its contract is covered; returns whether that is to be reported.
     pub fn judge(&mut self, protected: bool) -> bool {
-        let other = std::mem::replace(&mut self.standing.protected, protected) != protected;
-        !std::mem::replace(&mut self.judged, true) || other
+        let differs = std::mem::replace(&mut self.standing.protected, protected) != protected;
+        !std::mem::replace(&mut self.judged, true) || differs
     }
 
-    /// Whether the client has sent something that was not taken yet.
+    /// Whether a request waits to be taken.
     pub fn has_requests(&self) -> bool {
         !self.requests.is_empty()
     }
 
-    /// The client rang: whoever does so all the time for nothing keeps the loop from its work.
+    /// The client rang. A client that rings all the time without requests keeps the loop from its work.
     pub fn rang(&mut self, now: Time) -> Result<(), Fault> {
         if now >= self.window_ends {
             (self.noise, self.window_ends) = (0, now + WINDOW);
@@ -163,16 +162,16 @@ impl Seat {
         if self.noise > NOISE_MAX { Err(Fault::Noisy) } else { Ok(()) }
     }
 
-    /// From now on `ear` hears it when it rings; if that cannot be, it is heard at the next beat.
-    pub fn heard_by(&mut self, ear: &Ear) {
-        self.ear = ear.listen(&self.doorbell, self.app.0.into()).is_ok().then(|| ear.clone());
+    /// From now on its doorbell wakes the loop; if that fails, its requests wait for the next beat.
+    pub fn register(&mut self, wakeups: &WakeupSet) {
+        self.wakeups = wakeups.add(&self.doorbell, self.app.0.into()).is_ok().then(|| wakeups.clone());
     }
 
-    /// Nobody hears it any more.
-    pub fn unheard(&mut self) {
-        if let Some(ear) = self.ear.take() {
-            let forgotten = ear.forget(&self.doorbell);
-            debug_assert!(forgotten.is_ok(), "it was heard");
+    /// Its doorbell does not wake the loop any more.
+    pub fn unregister(&mut self) {
+        if let Some(wakeups) = self.wakeups.take() {
+            let removed = wakeups.remove(&self.doorbell);
+            debug_assert!(removed.is_ok(), "it was registered");
         }
     }
 
@@ -186,10 +185,10 @@ impl Seat {
                 }
                 Request::Complete { group, finished, cost, frames } => {
                     let global = self.global(group);
-                    if strike(&mut self.idle_swaps, global) {
+                    if remove(&mut self.idle_swaps, global) {
                         continue;
                     }
-                    if !strike(&mut self.granted, global) {
+                    if !remove(&mut self.granted, global) {
                         return Err(Fault::NotGranted(group.0));
                     }
                     let (finished, cost) = (finished.min(now), Cost::new(cost));
@@ -201,8 +200,8 @@ impl Seat {
         Ok(None)
     }
 
-    /// The client asks for leave. A swap that shows nothing is no group to the core: its frame ends, and
-    /// it has leave at once.
+    /// The client submits a group. A swap that shows nothing is no group to the core: it ends the frame and
+    /// is granted at once.
     fn submitted(
         &mut self,
         now: Time,
@@ -218,7 +217,7 @@ impl Seat {
         if kind == GroupKind::Swap && estimate.span() == Span::ZERO {
             self.belief.end_frame();
             self.inform()?;
-            note(&mut self.idle_swaps, group)?;
+            insert(&mut self.idle_swaps, group)?;
             self.tell(Reply::Grant { group: local(group), credit: Span::ZERO })?;
             return Ok(Event::EndFrame { app });
         }
@@ -229,36 +228,36 @@ impl Seat {
     /// Tells the client that a group may run.
     pub fn grant(&mut self, now: Time, group: GroupId, credit: Span) -> Result<(), Fault> {
         self.belief.granted(now, group);
-        note(&mut self.granted, group)?;
+        insert(&mut self.granted, group)?;
         self.tell(Reply::Grant { group: local(group), credit })
     }
 
-    /// Tells the client what is new to it: how it stands, and how long its groups may be. One that
-    /// sleeps for long is not told everything in between, but what is so when it is granted something.
+    /// Sends the client its standing and its longest group where they differ from what it was last sent.
+    /// A client with a crowded queue is sent the newest values with its next grant.
     pub fn inform(&mut self) -> Result<(), Fault> {
         if self.replies.is_crowded() {
             return Ok(());
         }
         let slice = self.max_slice;
-        if self.limit.replace(slice) != Some(slice) {
+        if self.sent_max_slice.replace(slice) != Some(slice) {
             self.tell(Reply::Limit { slice })?;
         }
-        if std::mem::replace(&mut self.stands, self.standing) != self.standing {
+        if std::mem::replace(&mut self.sent_standing, self.standing) != self.standing {
             self.tell(Reply::Standing(self.standing))?;
         }
         Ok(())
     }
 
-    /// Lets the client see whether it is the only one.
+    /// Shows the client whether it is the only one.
     pub fn set_alone(&self, alone: bool) {
         self.region.solitude().set(alone);
     }
 
-    /// Tells the client something; it is woken by [`Self::wake`].
+    /// Writes a reply; [`Self::wake`] wakes the client.
     pub fn tell(&mut self, reply: Reply) -> Result<(), Fault> {
         match self.replies.push(&reply.encode()) {
             Ok(()) => {
-                self.told = true;
+                self.replied = true;
                 Ok(())
             }
             Err(Full::Full) => Err(Fault::Deaf),
@@ -266,14 +265,14 @@ impl Seat {
         }
     }
 
-    /// Wakes the client if it was told something.
+    /// Wakes the client if a reply waits for it.
     pub fn wake(&mut self) {
-        if std::mem::take(&mut self.told) {
+        if std::mem::take(&mut self.replied) {
             self.region.bell().ring();
         }
     }
 
-    /// Takes one granted group off the list, to be finished in the name of a client that cannot.
+    /// Takes one granted group off the list, to be completed for a client that is removed.
     pub fn take_granted(&mut self) -> Option<GroupId> {
         self.granted.iter_mut().find_map(Option::take)
     }
@@ -283,8 +282,8 @@ impl Seat {
         self.belief.held(reason);
     }
 
-    /// A lower estimate for its first waiting group, if one is due. The loop turns often enough
-    /// ([`BEAT_MAX`](crate::rt::thread::BEAT_MAX)) to ask in every turn instead of setting a time-out.
+    /// A lower estimate for its first waiting group, if it is time for one. The loop turns often enough
+    /// ([`BEAT_MAX`](super::thread::BEAT_MAX)) to look in every turn instead of setting a time-out.
     pub fn revised(&mut self, now: Time) -> Option<Event> {
         let Revision { group, estimate } = self.belief.revise(now)?;
         Some(Event::Revise { app: self.app, group, estimate })
@@ -296,15 +295,15 @@ impl Seat {
 }
 
 /// Puts a group on a list.
-fn note(list: &mut [Option<GroupId>], group: GroupId) -> Result<(), Fault> {
-    let place = list.iter_mut().find(|place| place.is_none()).ok_or(Fault::TooMany)?;
-    *place = Some(group);
+fn insert(list: &mut [Option<GroupId>], group: GroupId) -> Result<(), Fault> {
+    let entry = list.iter_mut().find(|entry| entry.is_none()).ok_or(Fault::TooMany)?;
+    *entry = Some(group);
     Ok(())
 }
 
-/// Strikes a group off a list; says whether it was on it.
-fn strike(list: &mut [Option<GroupId>], group: GroupId) -> bool {
-    list.iter_mut().find(|place| **place == Some(group)).and_then(Option::take).is_some()
+/// Takes a group off a list; returns whether it was on it.
+fn remove(list: &mut [Option<GroupId>], group: GroupId) -> bool {
+    list.iter_mut().find(|entry| **entry == Some(group)).and_then(Option::take).is_some()
 }
 
 /// The number that the client gave a group.

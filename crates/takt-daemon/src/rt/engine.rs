@@ -1,181 +1,62 @@
 //! One turn of the scheduling loop.
 //!
-//! A turn takes what is known to have happened, lets the core decide and tells clients the result.
-//! It neither allocates nor locks nor waits; what the outside is to know leaves through a bounded
-//! queue, and what does not fit there is counted. Clients that are let go leave through the same
-//! queue, so that their memory is given back elsewhere.
+//! A turn takes the clients' requests, lets the core decide and sends the replies. It takes the time
+//! as an argument, and neither allocates nor locks nor waits. Records and clients that leave go out
+//! through a bounded queue; records that do not fit are counted, and memory is freed outside.
 
-use rtrb::{Consumer, Producer, PushError, RingBuffer};
+use rtrb::{Consumer, Producer, PushError};
 use takt_core::policy::Policy;
-use takt_core::{
-    Action, Adjustable, AppId, AppParams, Config, Cost, DisplayId, Event, LostBy, Refresh, Refusal,
-    Scheduler, Span, Stats, Time,
-};
+use takt_core::{Action, AppId, Config, Cost, Event, GroupId, LostBy, Refusal, Scheduler, Span, Time};
 use takt_ipc::Reply;
 use takt_ipc::beat::Heart;
 use takt_trace::Record;
 
-use crate::rt::endpoint::{Fault, REQUESTS_PER_TURN, Seat, local};
+use super::endpoint::{Endpoint, Fault, REQUESTS_PER_TURN, local};
+use super::queues::{LoopQueues, LoopStats, NOTES_SPARE, Note, Order};
 
-/// Orders that may wait for the loop.
-const ORDERS_MAX: usize = 256;
-/// Notes that may wait to be read. At a million decisions per second, tens of milliseconds.
-const NOTES_MAX: usize = 1 << 16;
-/// Places in that queue that are kept for clients that are let go.
-const NOTES_SPARE: usize = 1 << 12;
-
-/// What the loop is told to do by the rest of the daemon.
-#[derive(Debug)]
-pub enum Order {
-    /// A client takes its seat.
-    Join {
-        /// The client.
-        seat: Box<Seat>,
-        /// What it was admitted with.
-        params: AppParams,
-        /// Longest group it may form.
-        max_slice: Span,
-    },
-    /// A client gets other parameters.
-    Change {
-        /// Who.
-        app: AppId,
-        /// All of them.
-        params: AppParams,
-    },
-    /// A client gets another limit for its groups.
-    Limit {
-        /// Who.
-        app: AppId,
-        /// Longest group it may form.
-        max_slice: Span,
-    },
-    /// A client waits for its release after a swap from now on, or does not any more.
-    Pace {
-        /// Who.
-        app: AppId,
-        /// Whether it waits.
-        paced: bool,
-    },
-    /// A client is gone or has to go.
-    Leave {
-        /// Who.
-        app: AppId,
-    },
-    /// Another policy decides from now on.
-    Policy(Box<dyn Policy>),
-    /// The focus is elsewhere.
-    Focus(Option<AppId>),
-    /// A display refreshes on another grid.
-    Refresh {
-        /// Which one.
-        display: DisplayId,
-        /// When.
-        grid: Refresh,
-    },
-    /// Parameters of the core change.
-    Adjust(Adjustable),
-    /// Where requests follow each other that soon, the loop stays awake for the next one.
-    Spin(Span),
-    /// Tell the core's counters.
-    Count,
-    /// The loop ends.
-    Stop,
-}
-
-/// What the loop tells the rest of the daemon.
-#[derive(Debug)]
-pub enum Note {
-    /// Something happened.
-    Record(Time, Record),
-    /// A client left the loop; its memory goes with this.
-    Gone {
-        /// The client.
-        seat: Box<Seat>,
-        /// What it did wrong, if anything.
-        fault: Option<Fault>,
-    },
-    /// Whether the contract of a client is covered: after it came or changed, and whenever that is another.
-    Protected {
-        /// Who.
-        app: AppId,
-        /// Whether it is.
-        protected: bool,
-    },
-    /// A policy that was replaced.
-    Replaced(Box<dyn Policy>),
-    /// The core's counters since the start.
-    Counted(Stats),
-    /// What the loop itself did since the start.
-    Turned(Turns),
-}
-
-/// What the loop itself did.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Turns {
-    /// Turns.
-    pub count: u64,
-    /// Time spent in them.
-    pub busy: Span,
-    /// The longest one.
-    pub longest: Span,
-    /// Notes that nobody read in time.
-    pub untold: u64,
-}
-
-/// The daemon's end of the loop.
-#[derive(Debug)]
-pub struct Office {
-    /// Orders to the loop.
-    pub orders: Producer<Order>,
-    /// Notes from the loop.
-    pub notes: Consumer<Note>,
-}
-
-/// A turn that is later than this tells that the loop stood still.
-const STOOD_STILL: Span = Span::from_ms(100);
+/// A turn that is later than this shows that the thread was stopped.
+const STOPPED: Span = Span::from_ms(100);
 
 /// The scheduling loop, one turn at a time.
 #[derive(Debug)]
 pub struct Engine {
     scheduler: Scheduler,
-    seats: Vec<Option<Box<Seat>>>,
+    endpoints: Vec<Option<Box<Endpoint>>>,
     heart: Heart,
     orders: Consumer<Order>,
     notes: Producer<Note>,
-    turns: Turns,
-    /// Records missing since the last one that was told.
+    stats: LoopStats,
+    /// Records dropped since the last one that fitted.
     gap: u64,
-    /// How long it is to stay awake from now on.
+    /// How long the loop polls before it sleeps, if an order changed that.
     spin: Option<Span>,
-    /// When it wanted its next turn at the latest.
-    due: Option<Time>,
-    /// Contracts may be covered now that were not, or the other way round.
-    judges: bool,
+    /// The latest time of the next turn, as the core asked for it.
+    next_turn: Option<Time>,
+    /// A client joined, left or changed, so the coverage of contracts may differ.
+    coverage_may_differ: bool,
     stopped: bool,
 }
 
 impl Engine {
     /// A loop without clients, and the other ends of its queues.
-    pub fn new(config: Config, policy: Box<dyn Policy>) -> std::io::Result<(Self, Office)> {
+    pub fn new(config: Config, policy: Box<dyn Policy>) -> std::io::Result<(Self, LoopQueues)> {
         let scheduler = Scheduler::new(config, policy);
-        let (orders, orders_out) = RingBuffer::new(ORDERS_MAX);
-        let (notes_in, notes) = RingBuffer::new(NOTES_MAX);
-        let seats = (0..scheduler.config().apps_max).map(|_| None).collect();
+        let (queues, orders, notes) = LoopQueues::new();
+        let endpoints = (0..scheduler.config().apps_max).map(|_| None).collect();
         let engine = Self {
             scheduler,
-            seats,
+            endpoints,
             heart: Heart::new()?,
-            orders: orders_out,
-            notes: notes_in,
-            turns: Turns::default(),
+            orders,
+            notes,
+            stats: LoopStats::default(),
             gap: 0,
             spin: None,
-            due: None,
-            judges: false,
+            next_turn: None,
+            coverage_may_differ: false,
             stopped: false,
         };
-        Ok((engine, Office { orders, notes }))
+        Ok((engine, queues))
     }
 
     /// The page on which clients see that the loop turns.
@@ -184,8 +65,8 @@ impl Engine {
     }
 
     /// The client at a slot.
-    pub fn seat(&self, app: AppId) -> Option<&Seat> {
-        self.seats.get(app.index())?.as_deref()
+    pub fn endpoint(&self, app: AppId) -> Option<&Endpoint> {
+        self.endpoints.get(app.index())?.as_deref()
     }
 
     /// The core.
@@ -193,56 +74,56 @@ impl Engine {
         &self.scheduler
     }
 
-    /// Notes that nobody read in time.
-    pub fn untold(&self) -> u64 {
-        self.turns.untold
+    /// Notes dropped because the queue was full.
+    pub fn dropped(&self) -> u64 {
+        self.stats.dropped
     }
 
     /// The last turn took that long.
     pub fn took(&mut self, span: Span) {
-        self.turns.busy += span;
-        self.turns.longest = self.turns.longest.max(span);
+        self.stats.busy += span;
+        self.stats.longest = self.stats.longest.max(span);
     }
 
-    /// How long the loop was told to stay awake, once after it was told.
+    /// How long to poll before sleeping, once after an order changed it.
     pub fn take_spin(&mut self) -> Option<Span> {
         self.spin.take()
     }
 
-    /// Whether the loop was told to end.
+    /// Whether an order ended the loop.
     pub fn is_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// Whether somebody has asked for something that no turn has seen yet.
+    /// Whether an order or a request waits that no turn has taken yet.
     pub fn has_work(&self) -> bool {
-        !self.orders.is_empty() || self.seats.iter().flatten().any(|seat| seat.has_requests())
+        !self.orders.is_empty() || self.endpoints.iter().flatten().any(|endpoint| endpoint.has_requests())
     }
 
-    /// The doorbell of the client at a slot rang; says whether it is let go for that.
+    /// The doorbell of the client at a slot rang; returns whether the client is evicted for that.
     pub fn rang(&mut self, now: Time, app: AppId) -> bool {
-        let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.rang(now)) else {
+        let Some(Err(fault)) = self.endpoint_mut(app).map(|endpoint| endpoint.rang(now)) else {
             return false;
         };
-        self.dismiss(now, app, Some(fault));
+        self.remove(now, app, Some(fault));
         true
     }
 
-    /// Does all there is to do at `now`; returns when to come back at the latest. `joined` is
-    /// called with each client that takes its seat, to listen to its doorbell.
-    pub fn turn(&mut self, now: Time, mut joined: impl FnMut(&mut Seat)) -> Option<Time> {
+    /// Does all there is to do at `now`; returns the latest time of the next turn. `joined` is called
+    /// with each client that takes its slot, to register its doorbell.
+    pub fn turn(&mut self, now: Time, mut joined: impl FnMut(&mut Endpoint)) -> Option<Time> {
         self.heart.beat(now);
-        self.turns.count += 1;
+        self.stats.turns += 1;
         self.catch_up(now);
-        // What the core is asked, and when, is told in full, so that it can be asked again.
+        // Every call of the core is recorded, so that a replay can repeat it.
         self.note(now, Record::Turn);
         self.drive(now, |core| core.handle_timeout(now));
         while let Ok(order) = self.orders.pop() {
             self.obey(now, order, &mut joined);
         }
-        for slot in 0..self.seats.len() {
-            self.listen(now, slot);
-            let revised = self.seats[slot].as_mut().and_then(|seat| seat.revised(now));
+        for slot in 0..self.endpoints.len() {
+            self.take_requests(now, slot);
+            let revised = self.endpoints[slot].as_mut().and_then(|endpoint| endpoint.revised(now));
             if let Some(event) = revised {
                 self.tell_core(now, event);
             }
@@ -251,58 +132,53 @@ impl Engine {
             self.note(now, Record::Out(action));
             self.act(now, action);
         }
-        self.tell_who_is_protected(now);
-        for seat in self.seats.iter_mut().flatten() {
-            seat.wake();
+        self.report_protection(now);
+        for endpoint in self.endpoints.iter_mut().flatten() {
+            endpoint.wake();
         }
-        self.due = self.scheduler.poll_timeout();
-        self.due
+        self.next_turn = self.scheduler.poll_timeout();
+        self.next_turn
     }
 
-    /// Where the loop stood still, because it was stopped or its machine was, clients have reported in time
-    /// what nobody read. That counts as of when this turn was due, or the core would give it up first.
+    /// If the thread or its machine was stopped, clients reported in time and the loop read late. Those
+    /// reports count as of when this turn should have been, or the core would time them out first.
     fn catch_up(&mut self, now: Time) {
-        if let Some(due) = self.due.filter(|due| now.since(*due) > STOOD_STILL) {
-            (0..self.seats.len()).for_each(|slot| self.listen(due, slot));
+        if let Some(planned) = self.next_turn.filter(|planned| now.since(*planned) > STOPPED) {
+            (0..self.endpoints.len()).for_each(|slot| self.take_requests(planned, slot));
         }
     }
 
-    fn obey(&mut self, now: Time, order: Order, joined: &mut impl FnMut(&mut Seat)) {
+    fn obey(&mut self, now: Time, order: Order, joined: &mut impl FnMut(&mut Endpoint)) {
         match order {
-            Order::Join { mut seat, params, max_slice } => {
-                let app = seat.app;
-                let free = self.scheduler.broken().is_some();
-                let vacant = self.seats.get_mut(app.index()).filter(|place| place.is_none() && !free);
-                let Some(place) = vacant else {
-                    return self.let_go(seat, None);
+            Order::Join { mut endpoint, params, max_slice } => {
+                let app = endpoint.app;
+                let broken = self.scheduler.broken().is_some();
+                let vacant = self.endpoints.get_mut(app.index()).filter(|slot| slot.is_none() && !broken);
+                let Some(slot) = vacant else {
+                    return self.hand_over(Note::Gone { endpoint, fault: None });
                 };
-                joined(&mut seat);
-                let seat = place.insert(seat);
-                seat.change(params.etpf);
-                seat.max_slice = max_slice;
-                self.tell_who_is_alone();
+                joined(&mut endpoint);
+                let endpoint = slot.insert(endpoint);
+                endpoint.change(params.etpf);
+                endpoint.max_slice = max_slice;
+                self.publish_alone();
                 self.inform(now, app);
                 self.tell_core(now, Event::Join { app, params, phase: 0 });
             }
             Order::Change { app, params } => {
-                if let Some(seat) = self.seat_mut(app) {
-                    seat.change(params.etpf);
+                if let Some(endpoint) = self.endpoint_mut(app) {
+                    endpoint.change(params.etpf);
                 }
                 self.tell_core(now, Event::Change { app, params });
             }
-            Order::Limit { app, max_slice } => {
-                if let Some(seat) = self.seat_mut(app) {
-                    seat.max_slice = max_slice;
+            Order::Limit { app, max_slice, paced } => {
+                if let Some(endpoint) = self.endpoint_mut(app) {
+                    endpoint.max_slice = max_slice;
+                    endpoint.standing.paced = paced;
                 }
                 self.inform(now, app);
             }
-            Order::Pace { app, paced } => {
-                if let Some(seat) = self.seat_mut(app) {
-                    seat.standing.paced = paced;
-                }
-                self.inform(now, app);
-            }
-            Order::Leave { app } => self.dismiss(now, app, None),
+            Order::Leave { app } => self.remove(now, app, None),
             Order::Focus(app) => self.tell_core(now, Event::Focus { app }),
             Order::Refresh { display, grid } => {
                 self.tell_core(now, Event::Refresh { display, refresh: grid });
@@ -312,69 +188,53 @@ impl Engine {
             Order::Policy(policy) => {
                 self.note(now, Record::Policy(policy.name()));
                 let before = self.scheduler.replace_policy(policy);
-                self.leave_behind(Note::Replaced(before));
+                self.hand_over(Note::Replaced(before));
             }
             Order::Count => {
-                self.leave_behind(Note::Counted(self.scheduler.stats()));
-                self.leave_behind(Note::Turned(self.turns));
+                self.hand_over(Note::Counted(self.scheduler.stats()));
+                self.hand_over(Note::Turned(self.stats));
             }
             Order::Stop => self.stopped = true,
         }
     }
 
     /// Takes a client's requests.
-    fn listen(&mut self, now: Time, slot: usize) {
+    fn take_requests(&mut self, now: Time, slot: usize) {
         for _ in 0..REQUESTS_PER_TURN {
-            let Some(seat) = &mut self.seats[slot] else {
+            let Some(endpoint) = &mut self.endpoints[slot] else {
                 return;
             };
-            match seat.next_event(now) {
+            match endpoint.next_event(now) {
                 Ok(Some(event)) => self.tell_core(now, event),
                 Ok(None) => return,
                 Err(fault) => {
-                    let app = seat.app;
-                    return self.dismiss(now, app, Some(fault));
+                    let app = endpoint.app;
+                    return self.remove(now, app, Some(fault));
                 }
             }
         }
     }
 
-    /// Does what the core decided.
+    /// Carries out a decision of the core.
     fn act(&mut self, now: Time, action: Action) {
         match action {
-            Action::Dispatch { app, group, reserved, .. } => {
-                // What it could not be told before.
-                self.inform(now, app);
-                // What was added for errors is not for more commands.
-                let credit = self.scheduler.config().margins.predicted_within(reserved);
-                match self.seat_mut(app).map(|seat| seat.grant(now, group, credit)) {
-                    Some(Ok(())) => {}
-                    Some(Err(fault)) => self.dismiss(now, app, Some(fault)),
-                    // Decided before its owner was let go, a moment ago: the place is free.
-                    None => {
-                        self.tell_core(
-                            now,
-                            Event::Complete { group, finished: now, cost: Cost::default(), frames: 0 },
-                        );
-                    }
-                }
-            }
+            Action::Dispatch { app, group, reserved, .. } => self.grant(now, app, group, reserved),
             Action::Release { app, at } => self.tell_client(now, app, Reply::Release { at }),
             Action::Refused { app, reason: Refusal::QueueFull | Refusal::TooManyFrames, .. } => {
-                self.dismiss(now, app, Some(Fault::TooMany));
+                self.remove(now, app, Some(Fault::TooMany));
             }
             Action::Lost { app, group, by: LostBy::Timeout } => {
-                self.dismiss(now, app, Some(Fault::Stuck(local(group).0)));
+                self.remove(now, app, Some(Fault::Stuck(local(group).0)));
             }
-            Action::Left { app, .. } => self.dismiss(now, app, None),
+            Action::Left { app, .. } => self.remove(now, app, None),
             Action::Hold { app, reason } => {
-                if let Some(seat) = self.seat_mut(app) {
-                    seat.held(reason);
+                if let Some(endpoint) = self.endpoint_mut(app) {
+                    endpoint.held(reason);
                 }
             }
             // Every client goes on unscheduled, as if the daemon ended.
             Action::Broken(_) => {
-                (0..self.scheduler.config().apps_max).for_each(|slot| self.dismiss(now, AppId(slot), None));
+                (0..self.scheduler.config().apps_max).for_each(|slot| self.remove(now, AppId(slot), None));
             }
             Action::Refused { .. }
             | Action::Lost { .. }
@@ -385,93 +245,106 @@ impl Engine {
         }
     }
 
-    /// A client leaves the loop: nothing of it stays behind.
-    fn dismiss(&mut self, now: Time, app: AppId, fault: Option<Fault>) {
-        let Some(mut seat) = self.seats.get_mut(app.index()).and_then(Option::take) else {
+    fn grant(&mut self, now: Time, app: AppId, group: GroupId, reserved: Span) {
+        // Limits that did not fit into the client's queue before.
+        self.inform(now, app);
+        // The margin for errors is no credit for more commands.
+        let credit = self.scheduler.config().margins.predicted_within(reserved);
+        match self.endpoint_mut(app).map(|endpoint| endpoint.grant(now, group, credit)) {
+            Some(Ok(())) => {}
+            Some(Err(fault)) => self.remove(now, app, Some(fault)),
+            // Decided just before its client was removed.
+            None => self.complete_for_client(now, group),
+        }
+    }
+
+    /// Reports the end of a group whose client cannot, so that its slot on the GPU is released.
+    fn complete_for_client(&mut self, now: Time, group: GroupId) {
+        self.tell_core(now, Event::Complete { group, finished: now, cost: Cost::default(), frames: 0 });
+    }
+
+    /// Removes a client from the loop and from the core; with a fault, it is evicted.
+    fn remove(&mut self, now: Time, app: AppId, fault: Option<Fault>) {
+        let Some(mut endpoint) = self.endpoints.get_mut(app.index()).and_then(Option::take) else {
             return;
         };
-        seat.unheard();
-        self.judges = true;
-        self.tell_who_is_alone();
-        // Its places on the GPU are free for others at once.
-        while let Some(group) = seat.take_granted() {
-            self.tell_core(now, Event::Complete { group, finished: now, cost: Cost::default(), frames: 0 });
+        endpoint.unregister();
+        self.coverage_may_differ = true;
+        self.publish_alone();
+        while let Some(group) = endpoint.take_granted() {
+            self.complete_for_client(now, group);
         }
         if self.scheduler.lanes().iter().any(|lane| lane.app == app) {
             self.tell_core(now, Event::Leave { app });
         }
-        // One that does not read will notice by its own means.
-        if seat.tell(Reply::Farewell).is_ok() {
-            seat.wake();
+        // A client with a full queue notices by its own time-outs.
+        if endpoint.tell(Reply::Farewell).is_ok() {
+            endpoint.wake();
         }
-        self.let_go(seat, fault);
+        self.hand_over(Note::Gone { endpoint, fault });
     }
 
-    /// Tells a client how it stands, and how long groups may be.
+    /// Tells a client its standing and the longest group it may form.
     fn inform(&mut self, now: Time, app: AppId) {
-        if let Some(Err(fault)) = self.seat_mut(app).map(Seat::inform) {
-            self.dismiss(now, app, Some(fault));
+        if let Some(Err(fault)) = self.endpoint_mut(app).map(Endpoint::inform) {
+            self.remove(now, app, Some(fault));
         }
     }
 
-    /// Lets clients see whether they are alone. Who is alone is in nobody's way: longer groups cost it
-    /// less, and somebody who comes waits for what it has handed over, once.
-    fn tell_who_is_alone(&self) {
-        let alone = self.seats.iter().flatten().nth(1).is_none();
-        self.seats.iter().flatten().for_each(|seat| seat.set_alone(alone));
+    /// Shows clients whether they are alone. A client that is alone forms longer groups, which cost it
+    /// less; one that joins waits once for the groups in flight.
+    fn publish_alone(&self) {
+        let alone = self.endpoints.iter().flatten().nth(1).is_none();
+        self.endpoints.iter().flatten().for_each(|endpoint| endpoint.set_alone(alone));
     }
 
-    /// Tells clients and the daemon whose contracts are covered, where that is news to them.
-    fn tell_who_is_protected(&mut self, now: Time) {
-        if !std::mem::take(&mut self.judges) {
+    /// Reports to clients and the daemon which contracts are covered, where that differs from before.
+    fn report_protection(&mut self, now: Time) {
+        if !std::mem::take(&mut self.coverage_may_differ) {
             return;
         }
-        for slot in 0..self.seats.len() {
-            let Some(app) = self.seats[slot].as_ref().map(|seat| seat.app) else {
+        for slot in 0..self.endpoints.len() {
+            let Some(app) = self.endpoints[slot].as_ref().map(|endpoint| endpoint.app) else {
                 continue;
             };
             let lane = self.scheduler.lanes().iter().find(|lane| lane.app == app);
             let protected = lane.is_some_and(|lane| lane.protected);
-            if self.seat_mut(app).is_some_and(|seat| seat.judge(protected)) {
+            if self.endpoint_mut(app).is_some_and(|endpoint| endpoint.judge(protected)) {
                 self.inform(now, app);
-                self.leave_behind(Note::Protected { app, protected });
+                self.hand_over(Note::Protected { app, protected });
             }
         }
     }
 
-    fn let_go(&mut self, seat: Box<Seat>, fault: Option<Fault>) {
-        self.leave_behind(Note::Gone { seat, fault });
-    }
-
-    /// Hands something over that must not be freed here. There is room for it unless nobody has
-    /// read for so long that freeing it here is the smaller evil.
-    fn leave_behind(&mut self, note: Note) {
+    /// Hands over something that must not be freed here. The queue has room for it unless the daemon
+    /// has not read for so long that freeing it here is the smaller evil.
+    fn hand_over(&mut self, note: Note) {
         if let Err(PushError::Full(note)) = self.notes.push(note) {
-            self.turns.untold += 1;
+            self.stats.dropped += 1;
             drop(note);
         }
     }
 
     fn tell_client(&mut self, now: Time, app: AppId, reply: Reply) {
-        if let Some(Err(fault)) = self.seat_mut(app).map(|seat| seat.tell(reply)) {
-            self.dismiss(now, app, Some(fault));
+        if let Some(Err(fault)) = self.endpoint_mut(app).map(|endpoint| endpoint.tell(reply)) {
+            self.remove(now, app, Some(fault));
         }
     }
 
     fn tell_core(&mut self, now: Time, event: Event) {
-        let same = matches!(
+        let keeps_coverage = matches!(
             event,
             Event::Submit { .. } | Event::EndFrame { .. } | Event::Complete { .. } | Event::Revise { .. }
         );
-        self.judges |= !same;
+        self.coverage_may_differ |= !keeps_coverage;
         self.note(now, Record::In(event));
         self.drive(now, |core| core.handle_event(now, event));
     }
 
-    /// Time may pass for the core while it is told something.
-    fn drive(&mut self, now: Time, tell: impl FnOnce(&mut Scheduler)) {
+    /// Calls the core, and records the refresh period that began with that.
+    fn drive(&mut self, now: Time, call: impl FnOnce(&mut Scheduler)) {
         let before = self.scheduler.current_period();
-        tell(&mut self.scheduler);
+        call(&mut self.scheduler);
         let period = self.scheduler.current_period();
         if period != before {
             self.note(now, Record::Vsync(period));
@@ -479,9 +352,9 @@ impl Engine {
     }
 
     fn note(&mut self, now: Time, record: Record) {
-        // Also for the gap that is told first.
+        // One more, for the gap that goes first.
         if self.notes.slots() <= NOTES_SPARE + 1 {
-            self.turns.untold += 1;
+            self.stats.dropped += 1;
             self.gap += 1;
             return;
         }
@@ -493,11 +366,11 @@ impl Engine {
     }
 
     fn push(&mut self, now: Time, record: Record) {
-        let told = self.notes.push(Note::Record(now, record));
-        debug_assert!(told.is_ok(), "there is room");
+        let pushed = self.notes.push(Note::Record(now, record));
+        debug_assert!(pushed.is_ok(), "there is room");
     }
 
-    fn seat_mut(&mut self, app: AppId) -> Option<&mut Seat> {
-        self.seats.get_mut(app.index())?.as_deref_mut()
+    fn endpoint_mut(&mut self, app: AppId) -> Option<&mut Endpoint> {
+        self.endpoints.get_mut(app.index())?.as_deref_mut()
     }
 }

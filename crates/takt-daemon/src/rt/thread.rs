@@ -7,13 +7,13 @@ use takt_ipc::spin::SpinBudget;
 use takt_ipc::wake::Doorbell;
 use takt_os::clock;
 
-use crate::rt::engine::Engine;
-use crate::rt::wakeup::Ear;
+use super::engine::Engine;
+use super::wakeup::WakeupSet;
 
 /// The loop turns at least this often, so that clients see it alive.
 pub const BEAT_MAX: Span = Span::from_ms(10);
 
-/// Stands for the daemon's own doorbell; those of clients have the number of their slot.
+/// Key of the daemon's own doorbell; those of clients have the number of their slot.
 const WAKER: u64 = u64::MAX;
 
 /// Wakes the loop when there are orders for it.
@@ -31,17 +31,17 @@ impl Waker {
 #[derive(Debug)]
 pub struct Loop {
     engine: Engine,
-    ear: Ear,
+    wakeups: WakeupSet,
     waker: Waker,
     spin: SpinBudget,
 }
 
 impl Loop {
-    /// Around `engine`. Where requests follow each other within `spin`, it stays awake for as long.
+    /// Around `engine`. Where requests follow each other within `spin`, it polls for as long.
     pub fn new(engine: Engine, spin: Span) -> std::io::Result<Self> {
-        let (ear, doorbell) = (Ear::new()?, Doorbell::new()?);
-        ear.listen(&doorbell, WAKER)?;
-        Ok(Self { engine, ear, waker: Waker(Arc::new(doorbell)), spin: SpinBudget::new(spin) })
+        let (wakeups, doorbell) = (WakeupSet::new()?, Doorbell::new()?);
+        wakeups.add(&doorbell, WAKER)?;
+        Ok(Self { engine, wakeups, waker: Waker(Arc::new(doorbell)), spin: SpinBudget::new(spin) })
     }
 
     /// What wakes it.
@@ -49,13 +49,13 @@ impl Loop {
         self.waker.clone()
     }
 
-    /// Runs until told to stop.
+    /// Runs until an order stops it.
     pub fn run(mut self) -> Engine {
         self.engine.heart().belongs_here();
         while !self.engine.is_stopped() {
-            let ear = &self.ear;
+            let wakeups = &self.wakeups;
             let began = clock::now();
-            let next = self.engine.turn(began, |seat| seat.heard_by(ear));
+            let next = self.engine.turn(began, |endpoint| endpoint.register(wakeups));
             let now = clock::now();
             self.engine.took(now.since(began));
             if let Some(spin) = self.engine.take_spin() {
@@ -69,24 +69,24 @@ impl Loop {
         self.engine
     }
 
-    /// Waits until there is something to do, or until then; says whether there is.
+    /// Waits for work, until `until` at the latest; returns whether there is work.
     fn wait(&mut self, mut now: Time, until: Time) -> bool {
-        let asleep_from = until.min(now + self.spin.limit());
+        let sleep_from = until.min(now + self.spin.limit());
         loop {
             if self.engine.has_work() {
                 return true;
             }
-            if now >= asleep_from {
+            if now >= sleep_from {
                 break;
             }
             std::hint::spin_loop();
             now = clock::now();
         }
         loop {
-            // What was taken while awake has rung, too, and is no reason to turn.
-            let rang = self.ear.wait(until.since(now));
+            // Requests that were taken while polling rang, too; they are no reason to turn again.
+            let rang = self.wakeups.wait(until.since(now));
             now = clock::now();
-            let apps = rang.filter_map(|whose| u32::try_from(whose).ok());
+            let apps = rang.filter_map(|key| u32::try_from(key).ok());
             let faults = apps.filter(|app| self.engine.rang(now, AppId(*app))).count();
             if faults > 0 || self.engine.has_work() {
                 return true;

@@ -1,8 +1,8 @@
-//! Where the scheduling loop hears doorbells.
+//! What ends the wait of the scheduling loop: the doorbells of clients and of the daemon.
 //!
-//! A client keeps its end of its doorbell for as long as it likes, also when it was let go and
-//! somebody else has its slot. So a doorbell is not heard any more from the moment its seat leaves
-//! the loop: nobody is woken by it, and nobody else is blamed for it.
+//! A client keeps its end of its doorbell for as long as it likes, even after it was evicted and
+//! another client has its slot. So a doorbell leaves the set together with its endpoint: it neither
+//! wakes the loop any more nor counts against the next client at that slot.
 
 use std::io::Result;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,37 +12,37 @@ use rustix::event::epoll;
 use rustix::time::Timespec;
 use takt_core::Span;
 
-/// Most doorbells that are heard at once; the rest is heard next.
-const HEARD_MAX: usize = 16;
+/// Most doorbells that one wait returns; the next one returns the rest.
+const EVENTS_MAX: usize = 16;
 
-/// Hears doorbells.
+/// The doorbells that wake the loop.
 #[derive(Clone, Debug)]
-pub struct Ear(Arc<OwnedFd>);
+pub struct WakeupSet(Arc<OwnedFd>);
 
-impl Ear {
-    /// Hears nothing so far.
+impl WakeupSet {
+    /// No doorbells yet.
     pub fn new() -> Result<Self> {
         Ok(Self(Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?)))
     }
 
-    /// Wakes up whenever `doorbell` rings again; it need not be silenced.
-    pub fn listen(&self, doorbell: impl AsFd, whose: u64) -> Result<()> {
+    /// From now on `doorbell` ends a wait each time it rings; `key` names it.
+    pub fn add(&self, doorbell: impl AsFd, key: u64) -> Result<()> {
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        Ok(epoll::add(&*self.0, doorbell, epoll::EventData::new_u64(whose), flags)?)
+        Ok(epoll::add(&*self.0, doorbell, epoll::EventData::new_u64(key), flags)?)
     }
 
-    /// Does not hear `doorbell` any more, not even if it has rung already.
-    pub fn forget(&self, doorbell: impl AsFd) -> Result<()> {
+    /// Removes `doorbell`, even if it has rung already.
+    pub fn remove(&self, doorbell: impl AsFd) -> Result<()> {
         Ok(epoll::delete(&*self.0, doorbell)?)
     }
 
-    /// Sleeps until something rings, for `span` at most; whose doorbells did. Interrupted or not: it
-    /// is the caller's to look at everything.
+    /// Sleeps until a doorbell rings, for `span` at most; returns the keys of those that did. A signal
+    /// ends the wait as well, so the caller looks for work in any case.
     pub fn wait(&self, span: Span) -> impl Iterator<Item = u64> {
-        let silence = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
-        let mut heard = [silence; HEARD_MAX];
-        let rang = epoll::wait(&*self.0, &mut heard, Some(&timespec(span))).unwrap_or_default();
-        heard.into_iter().take(rang).map(|event| event.data.u64())
+        let none = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
+        let mut events = [none; EVENTS_MAX];
+        let rang = epoll::wait(&*self.0, &mut events, Some(&timespec(span))).unwrap_or_default();
+        events.into_iter().take(rang).map(|event| event.data.u64())
     }
 }
 
@@ -57,17 +57,18 @@ fn timespec(span: Span) -> Timespec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rt::endpoint::Seat;
-    use crate::rt::engine::{Engine, Order};
+    use crate::rt::endpoint::Endpoint;
+    use crate::rt::engine::Engine;
+    use crate::rt::queues::Order;
     use takt_core::{AppId, AppParams, Config, Priority, Service, Stride, Time};
     use takt_ipc::wake::Doorbell;
 
     #[test]
-    fn whoever_has_left_rings_in_vain() {
+    fn a_client_that_left_wakes_no_loop() {
         let policy = takt_policies::by_name("fifo").expect("there");
-        let (mut engine, mut office) = Engine::new(Config::default(), policy).expect("an engine");
-        let ear = Ear::new().expect("an ear");
-        let (seat, ends) = Seat::new(AppId(3)).expect("shared memory");
+        let (mut engine, mut queues) = Engine::new(Config::default(), policy).expect("an engine");
+        let wakeups = WakeupSet::new().expect("a set");
+        let (endpoint, ends) = Endpoint::new(AppId(3)).expect("shared memory");
         let params = AppParams {
             priority: Priority(1),
             stride: Stride::ONE,
@@ -76,17 +77,17 @@ mod tests {
             service: Service::default(),
         };
         let doorbell = Doorbell::from_fd(ends.doorbell);
-        let heard = || ear.wait(Span::ZERO).collect::<Vec<u64>>();
-        let join = Order::Join { seat: Box::new(seat), params, max_slice: Span::FOREVER };
-        office.orders.push(join).expect("room");
-        engine.turn(Time::from_us(1), |seat| seat.heard_by(&ear));
+        let rang = || wakeups.wait(Span::ZERO).collect::<Vec<u64>>();
+        let join = Order::Join { endpoint: Box::new(endpoint), params, max_slice: Span::FOREVER };
+        queues.orders.push(join).expect("room");
+        engine.turn(Time::from_us(1), |endpoint| endpoint.register(&wakeups));
         doorbell.ring();
-        assert_eq!(heard(), [3]);
+        assert_eq!(rang(), [3]);
         doorbell.ring();
-        office.orders.push(Order::Leave { app: AppId(3) }).expect("room");
+        queues.orders.push(Order::Leave { app: AppId(3) }).expect("room");
         engine.turn(Time::from_us(2), |_| {});
-        assert!(heard().is_empty(), "it rang before");
+        assert!(rang().is_empty(), "it rang before");
         doorbell.ring();
-        assert!(heard().is_empty(), "it has its end still");
+        assert!(rang().is_empty(), "it has its end still");
     }
 }

@@ -58,7 +58,7 @@ impl Daemon {
     /// Does something to the server itself.
     pub(crate) fn with<T: Send + 'static>(&self, job: impl FnOnce(&mut Server) -> T + Send + 'static) -> T {
         let (tell, told) = sync_channel(1);
-        let job: Job = Box::new(move |server| tell.send(job(server)).expect("somebody waits"));
+        let job: Job = Box::new(move |server| tell.send(job(server)).expect("the test waits"));
         self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).expect("it serves");
         told.recv().expect("done")
     }
@@ -111,7 +111,7 @@ pub(crate) fn submit(app: &mut Joined, group: u64, kind: GroupKind) {
 /// Comes back when the loop has read all that was asked for before, by whomever, and has answered.
 pub(crate) fn await_turn(app: &Joined) {
     let until = Instant::now() + PATIENCE;
-    // It beats when a turn begins: one that began after what was asked, and that it began another.
+    // It beats when a turn begins: wait for one that began after the order, and for the next.
     for _ in 0..2 {
         let asked = clock::now();
         let beat = |now: Time| now - app.receiver.pulse().silent_for(now);
@@ -122,13 +122,13 @@ pub(crate) fn await_turn(app: &Joined) {
     }
 }
 
-/// A group that keeps its place on the GPU until it ends: nothing is late that is predicted to take
+/// A group that keeps its slot on the GPU until it ends: nothing is late that is predicted to take
 /// this long.
 pub(crate) fn submit_long(app: &mut Joined, group: u64) {
     submit_predicted(app, group, GroupKind::Draw, Span::from_ms(60_000));
 }
 
-/// Such a group that has its place.
+/// Such a group that has its slot.
 pub(crate) fn hold(app: &mut Joined, group: u64) {
     submit_long(app, group);
     assert_eq!(await_reply(app, granted), group);

@@ -4,22 +4,24 @@ use serde::Deserialize;
 use takt_core::limits::DISPLAYS_MAX;
 use takt_core::{DisplayId, Refresh, Span, Time};
 
-use super::{File, Mistake, Settings, mistake, ms, rate};
+use super::file::ConfigFile;
+use super::{Settings, values};
+use crate::control::mistake::{Mistake, mistake};
 use crate::control::vsync::anchored;
 
-/// A display.
+/// A `[[display]]` section.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FileDisplay {
+pub(super) struct FileDisplay {
     /// Its name, by which apps choose it.
-    pub name: String,
+    name: String,
     /// Its refresh rate. Default: 60.
-    pub refresh_hz: Option<f64>,
+    refresh_hz: Option<f64>,
     /// How long after a refresh of the first display it refreshes, in milliseconds. Default: 0.
-    pub phase_ms: Option<f64>,
+    phase_ms: Option<f64>,
 }
 
-/// A display that makes sense.
+/// A display.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Display {
     /// Its name; empty if it is the only one and has none.
@@ -41,17 +43,14 @@ impl Settings {
     /// The display of that name, as the core knows it, and its rate; the first one if the name is empty.
     pub fn display(&self, name: &str) -> Result<(DisplayId, &Refresh), String> {
         let index = self.displays.iter().position(|display| display.name == name);
-        let index = index.or_else(|| name.is_empty().then_some(0)).ok_or_else(|| self.unknown(name))?;
+        let first = || name.is_empty().then_some(0);
+        let index = index.or_else(first).ok_or_else(|| unknown(name, &self.displays))?;
         let number = u8::try_from(index).unwrap_or_default();
         Ok((DisplayId(number), &self.displays[index].refresh))
     }
-
-    fn unknown(&self, name: &str) -> String {
-        unknown(name, &self.displays)
-    }
 }
 
-/// What to say of a display that is not there.
+/// The remedy for the name of a display that does not exist.
 pub(super) fn unknown(name: &str, displays: &[Display]) -> String {
     let names: Vec<&str> = displays.iter().map(|display| display.name.as_str()).collect();
     match names.concat().is_empty() {
@@ -60,11 +59,11 @@ pub(super) fn unknown(name: &str, displays: &[Display]) -> String {
     }
 }
 
-impl File {
-    /// The displays, the one of apps that name none first.
+impl ConfigFile {
+    /// The displays; apps that name none draw for the first.
     pub(super) fn displays(&self) -> Result<Vec<Display>, Mistake> {
         let Some(first) = self.display.first() else {
-            let refresh = refresh("refresh_hz", self.refresh_hz)?;
+            let refresh = values::refresh(self.refresh_hz)?;
             return Ok(vec![Display { name: String::new(), refresh, phase: Span::ZERO }]);
         };
         if let Some(hz) = self.refresh_hz {
@@ -72,19 +71,16 @@ impl File {
             return Err(mistake("refresh_hz", hz, remedy));
         }
         if self.display.len() > DISPLAYS_MAX {
-            return Err(mistake(
-                "display",
-                self.display.len(),
-                format!("use {DISPLAYS_MAX} sections at most"),
-            ));
+            let remedy = format!("use {DISPLAYS_MAX} sections at most");
+            return Err(mistake("display", self.display.len(), remedy));
         }
         let mut displays: Vec<Display> = Vec::new();
-        for file in &self.display {
-            let display = file.check(displays.is_empty())?;
-            if displays.iter().any(|other| other.name == display.name) {
-                return Err(mistake("display.name", &file.name, "name each display once".to_owned()));
-            }
-            displays.push(display);
+        for (index, file) in self.display.iter().enumerate() {
+            let checked = match displays.iter().any(|other| other.name == file.name) {
+                true => Err(mistake("name", &file.name, "name each display once")),
+                false => file.check(displays.is_empty()),
+            };
+            displays.push(checked.map_err(|mistake| mistake.within("display", index, &file.name))?);
         }
         Ok(displays)
     }
@@ -94,26 +90,20 @@ impl FileDisplay {
     fn check(&self, is_first: bool) -> Result<Display, Mistake> {
         if self.name.is_empty() || self.name.chars().any(char::is_control) {
             let shown = format!("{:?}", self.name);
-            return Err(mistake("display.name", shown, "give it a name that can be shown".to_owned()));
+            return Err(mistake("name", shown, "give it a name without control characters"));
         }
-        let key = |key: &str| format!("display \"{}\": {key}", self.name);
-        let refresh = refresh(&key("refresh_hz"), self.refresh_hz)?;
-        let phase = self.phase_ms.unwrap_or(0.0);
-        let span = ms(&key("phase_ms"), phase)?;
-        if is_first && span > Span::ZERO {
-            let remedy = "phases count from the first display, which this is: use 0".to_owned();
-            return Err(mistake(&key("phase_ms"), phase, remedy));
+        let refresh = values::refresh(self.refresh_hz)?;
+        let phase_ms = self.phase_ms.unwrap_or(0.0);
+        let phase = values::ms("phase_ms", phase_ms)?;
+        if is_first && phase > Span::ZERO {
+            let remedy = "phases count from the first display, which this is: use 0";
+            return Err(mistake("phase_ms", phase_ms, remedy));
         }
         let period = refresh.period_span();
-        if span >= period {
+        if phase >= period {
             let remedy = format!("use less than its period, {:.3} ms", period.as_ns() as f64 / 1e6);
-            return Err(mistake(&key("phase_ms"), phase, remedy));
+            return Err(mistake("phase_ms", phase_ms, remedy));
         }
-        Ok(Display { name: self.name.clone(), refresh, phase: span })
+        Ok(Display { name: self.name.clone(), refresh, phase })
     }
-}
-
-fn refresh(key: &str, hz: Option<f64>) -> Result<Refresh, Mistake> {
-    let mhz = rate(key, hz.unwrap_or(60.0))?;
-    Refresh::from_mhz(mhz).ok_or_else(|| mistake(key, mhz / 1000, "use 1 to 1000".to_owned()))
 }

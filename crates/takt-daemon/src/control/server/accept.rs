@@ -1,4 +1,4 @@
-//! Connections come in, and go where there are too many.
+//! Accepts connections, and closes some where there are too many.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ const ACCEPTED_MAX: usize = 64;
 const PAUSE: Span = Span::from_ms(20);
 
 impl Server {
-    /// Whether connections are accepted now. The system may have no descriptors left, or so many
-    /// connections may wait to be closed that those that are open need the places.
+    /// Whether connections are accepted now: not while the system has no descriptors left, and not while
+    /// so many connections wait to be closed that the open ones need the rest of that queue.
     pub(super) fn is_open(&self, now: Time) -> bool {
-        now >= self.deaf_until && !self.closer.is_crowded()
+        now >= self.accept_from && !self.closer.is_crowded()
     }
 
     /// Accepts clients and tools that wait.
@@ -30,7 +30,7 @@ impl Server {
                 return;
             }
             let now = clock::now();
-            match self.place.listener().accept() {
+            match self.socket.listener().accept() {
                 Ok(Some((connection, peer))) => {
                     let connection = ClientSocket::new(connection, self.closer.clone());
                     self.make_room();
@@ -38,16 +38,15 @@ impl Server {
                 }
                 Ok(None) => return,
                 Err(_) => {
-                    self.deaf_until = now + PAUSE;
+                    self.accept_from = now + PAUSE;
                     return;
                 }
             }
         }
     }
 
-    /// Where there are too many connections, the user that has most gives up the one that has been
-    /// silent for longest, so that no user keeps another one out. Connections of apps stay: there are
-    /// places for fewer apps than connections.
+    /// If there are too many connections, closes the quietest one of the user that has most, so that no
+    /// user keeps another one out. Connections of apps stay: there are fewer slots than connections.
     fn make_room(&mut self) {
         if self.sessions.len() < SESSIONS_MAX {
             return;

@@ -1,28 +1,28 @@
-//! The core has contradicted itself: every app runs free, and says so.
+//! An invariant of the core broke: every app runs unscheduled.
 
 use takt_core::{Broken, Span};
 
 use super::Server;
 use crate::observe::journal::Entry;
 
-/// How long apps wait before they ask again: somebody may have started another daemon by then.
-pub(super) const FREE_PAUSE: Span = Span::from_ms(5_000);
+/// How long apps wait before they ask again: another daemon may run by then.
+pub(super) const UNSCHEDULED_PAUSE: Span = Span::from_ms(5_000);
 
 impl Server {
-    /// An invariant does not hold, and the loop lets everybody go.
+    /// An invariant broke, and the loop removes every client.
     pub(super) fn broke(&mut self, broken: Broken) {
         self.broken = Some(broken);
         let app = broken.app.and_then(|app| self.members.get(app)).map(|member| member.name.as_str());
         self.journal.tell(&Entry::Broken { what: broken.to_string(), app });
-        // It is what a replay has to reach, so it must not be lost.
-        self.feeds.pump();
+        // A replay has to reach this record, so it must not be lost.
+        self.streams.pump();
     }
 
     /// Why nothing is scheduled, if that is so.
-    pub(super) fn why_free(&self) -> Option<String> {
+    pub(super) fn why_unscheduled(&self) -> Option<String> {
         let broken = self.broken?;
         Some(format!(
-            "the scheduler contradicted itself and lets all apps run free ({broken}); restart takt serve"
+            "the scheduler broke an invariant and lets all apps run unscheduled ({broken}); restart takt serve"
         ))
     }
 }
@@ -44,7 +44,7 @@ mod tests {
     use crate::control::ask::Answer;
     use crate::control::config::Settings;
     use crate::observe::journal::{Format, Journal};
-    use crate::rt::engine::Order;
+    use crate::rt::queues::Order;
 
     /// Long enough for any machine.
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -82,7 +82,7 @@ mod tests {
         }
     }
 
-    /// Serves until `done` has something to say.
+    /// Serves until `done` returns a value.
     fn serve<T>(server: &mut Server, mut done: impl FnMut(&mut Server) -> Option<T>) -> T {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -90,12 +90,12 @@ mod tests {
             if let Some(found) = done(server) {
                 return found;
             }
-            assert!(Instant::now() < until, "nothing came of it");
+            assert!(Instant::now() < until, "it did not happen in time");
         }
     }
 
     fn join(server: &mut Server, path: &Path, name: &str) -> Result<Box<Joined>, NotScheduled> {
-        // Frames of it are promised, as long as anything is.
+        // Its frames have a guarantee while the core schedules.
         let hello = Hello {
             name: name.to_owned(),
             fps_mhz: Some(60_000),
@@ -114,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn everybody_runs_free_and_everybody_is_told() {
+    fn every_app_runs_unscheduled_and_is_told() {
         let path = std::env::temp_dir().join(format!("takt-broken-{}", std::process::id()));
         let (told, recorded) = (Shared::default(), Shared::default());
         let server = Server::start(path.clone(), Settings::default()).expect("a daemon");
         let mut server =
             server.with_journal(Journal::new(Box::new(told.clone()), Format::Text).expect("a thread"));
         server.record_to(recorded.clone(), "this").expect("a thread");
-        let mut app = join(&mut server, &path, "dial").expect("a place");
+        let mut app = join(&mut server, &path, "dial").expect("a slot");
         assert!(app.welcome.admission.contains("guaranteed"), "{}", app.welcome.admission);
 
         server.order(Order::Policy(Box::new(Blind)));
@@ -133,19 +133,19 @@ mod tests {
 
         let reply = |app: &mut Joined| app.receiver.next_reply().expect("an honest daemon");
         let replies: Vec<Reply> = std::iter::from_fn(|| reply(&mut app)).collect();
-        assert_eq!(replies.last(), Some(&Reply::Farewell), "it does not wait for leave any more");
+        assert_eq!(replies.last(), Some(&Reply::Farewell), "it does not wait for grants any more");
         let reason = |error| match error {
             NotScheduled::NotNow { reason, .. } => reason,
             other => panic!("it may come back: {other}"),
         };
-        let why = reason(join(&mut server, &path, "late").expect_err("nobody is let in"));
-        assert!(why.contains("run free") && why.contains("'choice'"), "{why}");
+        let why = reason(join(&mut server, &path, "late").expect_err("no client is admitted"));
+        assert!(why.contains("run unscheduled") && why.contains("'choice'"), "{why}");
         assert!(!why.contains("guaranteed"));
         let Answer::Daemon(answer) = server.daemon_answer() else { panic!("another answer") };
         assert!(answer.broken.is_some_and(|broken| broken.contains("'choice'")));
         serve(&mut server, |_| told.text().contains(" broken ").then_some(()));
         assert_eq!(told.text().matches(" broken ").count(), 1, "{}", told.text());
-        // Without the end of the daemon, which may never come.
+        // While the daemon still runs: its end may never come.
         serve(&mut server, |_| recorded.text().contains("\"record\":\"broken\"").then_some(()));
     }
 }

@@ -1,20 +1,20 @@
 //! Orders on their way to the scheduling loop.
 //!
-//! The queue to the loop is short and is emptied whenever the loop turns. What does not fit waits
-//! here: an order that is lost would leave the list and the core at odds for good, and an app that
-//! was welcomed without the leave it waits for.
+//! The queue to the loop is short, and each turn of the loop empties it. Orders that do not fit wait
+//! here: a lost order would leave the list and the core at odds for good, and a welcomed app without
+//! the grant that it waits for.
 
 use std::collections::VecDeque;
 
 use rtrb::{Producer, PushError};
 
-use crate::rt::engine::Order;
+use crate::rt::queues::Order;
 use crate::rt::thread::Waker;
 
 /// Orders that may wait. All apps together give fewer than this in a second, whatever they do.
 const WAITING_MAX: usize = 4096;
 
-/// The way to the loop.
+/// Orders to the loop.
 #[derive(Debug)]
 pub(super) struct Orders {
     queue: Producer<Order>,
@@ -33,7 +33,7 @@ impl Orders {
         self.send();
     }
 
-    /// Sends what waits, as far as there is room; says whether nothing waits any more.
+    /// Sends waiting orders as far as there is room; returns whether none waits any more.
     pub(super) fn send(&mut self) -> bool {
         let before = self.waiting.len();
         while let Some(order) = self.waiting.pop_front() {
@@ -48,12 +48,11 @@ impl Orders {
         self.waiting.is_empty()
     }
 
-    /// Asks for the counters, which are told at the loop's next beat; nothing else waits for that, so
-    /// one such question is on its way at most.
+    /// Asks for the counters, which come with the loop's next beat, unless another order is on its way.
     pub(super) fn count(&mut self) {
         if self.waiting.is_empty() && self.queue.slots() == self.queue.buffer().capacity() {
-            let asked = self.queue.push(Order::Count);
-            debug_assert!(asked.is_ok(), "it is empty");
+            let pushed = self.queue.push(Order::Count);
+            debug_assert!(pushed.is_ok(), "it is empty");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What tools ask the server, and what it answers.
+//! Answers to questions and orders of tools.
 
 use takt_core::{AppId, Span};
 use takt_os::clock;
@@ -8,16 +8,16 @@ use super::reload::differences;
 use super::session::Session;
 use crate::control::ask::{Answer, Ask, MissesAnswer};
 use crate::control::contract::knows_budgets;
-use crate::control::members::Terms;
+use crate::control::terms::Terms;
 use crate::observe::journal::Entry;
 use crate::observe::recent::{KEPT, Scene};
-use crate::rt::engine::Order;
+use crate::rt::queues::Order;
 
-/// Most bytes of answers that wait to be read, all together; some of the longest answers fit.
+/// Most bytes of answers that wait to be read, of all sessions together; several of the longest fit.
 const UNREAD_MAX: usize = 64 << 20;
 
 impl Server {
-    /// Answers a question, or begins to.
+    /// Answers a question, now or in a later turn.
     pub(super) fn asked(&mut self, index: usize, text: &str) {
         let answer = match serde_json::from_str::<Ask>(text) {
             Ok(Ask::Watch) => match self.watch(index) {
@@ -34,8 +34,8 @@ impl Server {
         self.reply(index, &answer);
     }
 
-    /// Answers the one that has waited longest of the questions that take long: one per turn, so that
-    /// nobody else waits for more than that.
+    /// Answers the oldest of the questions that take long: one per turn, so that other sessions wait for
+    /// one at most.
     pub(super) fn answer_one(&mut self) {
         let since = |session: &Session| session.question.as_ref().map(|(since, _)| *since);
         let waiting =
@@ -51,7 +51,7 @@ impl Server {
     fn reply(&mut self, index: usize, answer: &Answer) {
         let text = serde_json::to_string(answer).unwrap_or_default();
         let mut room = UNREAD_MAX.saturating_sub(text.len());
-        // Whoever has not read for longest makes room.
+        // The session that has not read for longest makes room.
         let mut slow: Vec<&mut Session> = self.sessions.iter_mut().collect();
         slow.sort_by_key(|session| std::cmp::Reverse(session.asked()));
         for session in slow {
@@ -66,13 +66,13 @@ impl Server {
     fn answer(&mut self, index: usize, ask: Ask) -> Answer {
         let uid = self.sessions[index].peer.uid;
         if ask.changes() && uid != 0 && uid != self.own_uid {
-            return Answer::refused("only the daemon's user and root may change anything".to_owned());
+            return Answer::refused("only the daemon's user and root may change anything");
         }
         match ask {
             Ask::Apps => Answer::apps(&self.members, &self.waits, clock::now()),
             Ask::Summary { window_s } => {
                 let window = Span::from_ms(u64::from(window_s.clamp(1, 30)) * 1000);
-                Answer::Summary(Box::new(self.log.summary(clock::now(), window, &self.scene())))
+                Answer::Summary(Box::new(self.recent.summary(clock::now(), window, &self.scene())))
             }
             Ask::Why { app, frame } => self.why(&app, frame),
             Ask::Daemon => self.daemon_answer(),
@@ -90,7 +90,7 @@ impl Server {
             Ask::Focus { app } => {
                 let focus = app.as_deref().map(|app| self.members.find(app).map(|member| member.app));
                 match focus {
-                    Some(None) => Answer::refused("no such app; takt list shows them".to_owned()),
+                    Some(None) => Answer::refused("no such app; takt list shows them"),
                     focus => {
                         self.order(Order::Focus(focus.flatten()));
                         Answer::Done
@@ -101,28 +101,28 @@ impl Server {
                 self.stopping = true;
                 Answer::Done
             }
-            Ask::Watch => Answer::refused("it takes a connection of its own".to_owned()),
+            Ask::Watch => Answer::refused("it needs a connection of its own"),
         }
     }
 
     fn why(&self, who: &str, frame: Option<u64>) -> Answer {
         let now = clock::now();
         let present = self.members.find(who).map(|member| (now, member));
-        let Some((until, member)) = present.or_else(|| self.departed.find(who)) else {
+        let Some((until, member)) = present.or_else(|| self.history.find(who)) else {
             return Answer::refused(format!("no app {who}; takt list shows them"));
         };
         let left_s = present.is_none().then(|| now.since(until).as_ns() as f64 / 1e9);
-        let members = &self.departed.as_of(until, &self.members);
+        let members = &self.history.as_of(until, &self.members);
         // Without a frame rate or a server there are no deadlines.
         let mut misses = match member.is_judged() {
-            true => self.log.misses(until, KEPT, &Scene { members, ..self.scene() }, member.app),
+            true => self.recent.misses(until, KEPT, &Scene { members, ..self.scene() }, member.app),
             false => Vec::new(),
         };
         misses.retain(|miss| frame.is_none_or(|frame| miss.frame == frame));
         Answer::Misses(MissesAnswer { left_s, first_met: member.first_met, misses })
     }
 
-    fn set(&mut self, who: &str, terms: &crate::control::ask::Terms) -> Answer {
+    fn set(&mut self, who: &str, terms: &crate::control::ask::WrittenTerms) -> Answer {
         let Some(app) = self.members.find(who).map(|member| member.app) else {
             return Answer::refused(format!("no app {who}; takt list shows them"));
         };
@@ -136,7 +136,7 @@ impl Server {
         }
     }
 
-    /// Gives the core the terms of all apps anew: the policy reads them otherwise.
+    /// Sends the core the terms of all apps again: another policy reads them differently.
     fn lower_again(&mut self) {
         let settings = self.current();
         let apps: Vec<AppId> = self.members.iter().map(|member| member.app).collect();
@@ -148,7 +148,7 @@ impl Server {
         }
     }
 
-    /// Lets another policy decide.
+    /// Switches to another policy.
     pub(super) fn set_policy(&mut self, name: &str) -> Answer {
         let Some(mut policy) = takt_policies::by_name(name) else {
             let names = takt_policies::NAMES.join(", ");

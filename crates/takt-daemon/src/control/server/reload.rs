@@ -1,25 +1,25 @@
-//! Another configuration, or other terms for an app, while the daemon runs.
+//! Applies another configuration, or other terms of an app, while the daemon runs.
 
 use takt_core::{Adjustable, AppId, DisplayId, Refresh, Span};
-use takt_ipc::message::{Hello, Message, Welcome};
+use takt_ipc::message::{Hello, Message};
 use takt_os::clock;
 
 use super::Server;
 use crate::control::config::{Display, Settings};
-use crate::control::members::{Member, Terms};
+use crate::control::members::Member;
+use crate::control::terms::Terms;
 use crate::control::vsync::{Follower, anchored};
 use crate::observe::journal::{Entry, Who};
-use crate::rt::engine::Order;
+use crate::rt::queues::Order;
 
-/// How long an app waits before it asks for other terms again: orders to the loop are bounded, and
-/// nobody may use them up.
+/// How long an app waits before it asks for other terms again: one app may not use up the orders to
+/// the loop.
 const RENEWAL_PAUSE: Span = Span::from_ms(20);
 const TOO_SOON: &str = "it asks for other terms too often; 20 ms must pass in between";
 
 impl Server {
-    /// Takes over what differs in `settings`, for apps that are scheduled already as well; returns
-    /// what changed, in words. What somebody changed while the daemon ran stays, unless the file now
-    /// says something else about it than before.
+    /// Applies the differences in `settings`, also to apps that are scheduled already; returns the
+    /// changes in words. A value that a tool set stays, unless the file changed that value.
     pub fn apply(&mut self, settings: Settings) -> Vec<String> {
         let mut changes = Vec::new();
         let before = std::mem::replace(&mut self.settings, settings);
@@ -59,14 +59,14 @@ impl Server {
         }
         if self.settings.wake_us != before.wake_us {
             changes.push("wake_us".to_owned());
-            self.keep_awake();
+            self.limit_cpu_latency();
         }
         self.renew_apps(&before, &mut changes);
         self.journal.tell(&Entry::Reloaded { changes: &changes });
         changes
     }
 
-    /// Follows other displays, or the clock at other rates; if that cannot be, all stays as it is.
+    /// Follows other displays, or the clock at other rates; if that fails, all displays stay.
     fn renew_displays(&mut self, before: &Settings, changes: &mut Vec<String>) {
         let same_source = self.settings.vsync == before.vsync;
         (self.settings.core.refresh, self.settings.core.more_displays) =
@@ -81,7 +81,7 @@ impl Server {
         match followed {
             Ok(follower) => self.follower = follower,
             Err(why) => {
-                // Asked for again with the next file.
+                // Tried again with the next file.
                 self.settings.vsync = before.vsync.clone();
                 self.settings.displays.clone_from(&before.displays);
                 changes.push(format!("displays and vsync stay: {why}"));
@@ -94,7 +94,7 @@ impl Server {
         }
     }
 
-    /// Has the core go by other grids. Phases count from the first display, so if that one changes, all do.
+    /// Sends the core other grids. Phases count from the first display, so if that one changes, all do.
     fn renew_grids(&mut self, before: &Settings, same_source: bool, changes: &mut Vec<String>) {
         let (now, displays) = (clock::now(), self.settings.displays.clone());
         let rate = |display: &Display| (display.refresh.mhz(), display.phase);
@@ -120,7 +120,7 @@ impl Server {
         }
     }
 
-    /// Whether all apps can have the displays and frame rates that they are to have.
+    /// Whether all apps can keep their displays and frame rates.
     fn fits(&self, before: &Settings) -> Result<(), String> {
         let settings = self.current();
         for member in self.members.iter() {
@@ -133,7 +133,7 @@ impl Server {
         Ok(())
     }
 
-    /// Gives the core what is new in the file.
+    /// Sends the core the parameters that differ in the file.
     fn renew_core(&mut self, before: &Settings, changes: &mut Vec<String>) {
         let (new, old) = (self.settings.core.adjustable(), before.core.adjustable());
         changes.extend(differences(&old, &new));
@@ -146,7 +146,7 @@ impl Server {
         });
     }
 
-    /// Has the core run with other parameters, if they are others.
+    /// Sends the core other parameters, if they differ.
     pub(super) fn adjust(&mut self, adjustable: Adjustable) {
         if adjustable != self.adjustable {
             self.adjustable = adjustable;
@@ -154,15 +154,15 @@ impl Server {
         }
     }
 
-    /// Gives apps what the file now has for them.
+    /// Gives apps the terms that the file now has for them.
     fn renew_apps(&mut self, before: &Settings, changes: &mut Vec<String>) {
         if self.settings.max_slice != before.max_slice {
             changes.push(format!("max_slice_ms = {}", if_bounded(self.settings.max_slice, "0")));
         }
         let new = |member: &Member| Some((member.app, renewed(member, &self.settings, before)?));
         let mut open: Vec<(AppId, Terms)> = self.members.iter().filter_map(new).collect();
-        // Apps that change places stand in each other's way: what does not work at first may work
-        // when another has moved.
+        // Apps that swap priorities block each other: a change that fails at first may work when
+        // another app has moved.
         let mut parked = 0;
         while !open.is_empty() {
             let waiting = open.len();
@@ -178,7 +178,7 @@ impl Server {
                 continue;
             }
             let (app, terms) = open[parked % waiting].clone();
-            let spare = self.members.free_priority(terms.priority.unwrap_or(0));
+            let spare = self.members.unused_priority(terms.priority.unwrap_or(0));
             let aside = Terms { priority: spare, ..Terms::default() };
             parked += 1;
             if parked > waiting || self.change(app, aside).is_err() {
@@ -193,7 +193,7 @@ impl Server {
         }
     }
 
-    /// An app that is scheduled asks for other terms; what it may not have changes nothing.
+    /// A scheduled app asks for other terms; terms that it may not have change nothing.
     pub(super) fn renew(&mut self, index: usize, app: AppId, hello: &Hello) {
         let now = clock::now();
         let last = self.sessions[index].renewed;
@@ -203,22 +203,16 @@ impl Server {
         let message = match changed {
             Err(reason) => Message::Refused { reason, again_ms: None },
             Ok(()) => {
-                // What was refused has cost the loop nothing.
+                // A refusal costs the loop nothing, so it sets no pause.
                 self.sessions[index].renewed = Some(now);
-                let member = self.members.get(app);
-                Message::Welcome(Welcome {
-                    app: app.0,
-                    admission: member.map(|member| member.admission.clone()).unwrap_or_default(),
-                    standing: member.map(Member::standing).unwrap_or_default(),
-                    spin_us: self.settings.spin_us,
-                })
+                self.welcome_message(app)
             }
         };
         let session = &mut self.sessions[index];
         session.closing |= session.connection.send(&message, &[]).is_err();
     }
 
-    /// Gives an app what it asks for itself, if it may have that.
+    /// Gives an app the terms that it asks for, if it may have them.
     fn renew_terms(&mut self, app: AppId, asked: Terms) -> Result<(), String> {
         let section = self.members.get(app).and_then(|member| self.settings.app(&member.name));
         let terms = asked.clone().under(section);
@@ -232,29 +226,25 @@ impl Server {
 
     /// Changes an app's terms everywhere, or says why not.
     pub(super) fn change(&mut self, app: AppId, terms: Terms) -> Result<(), String> {
-        let limited = terms.max_slice.is_some();
         let settings = self.current();
         let member = self.members.change(app, terms, &settings)?;
         let (params, max_slice, paced) = (member.params, member.max_slice, member.paced);
         self.order(Order::Change { app, params });
-        self.order(Order::Pace { app, paced });
-        if limited {
-            self.order(Order::Limit { app, max_slice });
-        }
-        self.keep_awake();
+        self.order(Order::Limit { app, max_slice, paced });
+        self.limit_cpu_latency();
         if let Some(member) = self.members.get(app) {
             self.journal.tell(&changed(member));
         }
         Ok(())
     }
 
-    /// Everything goes by this grid from now on.
+    /// Uses this grid from now on.
     pub(super) fn follow(&mut self, grid: Refresh) {
         self.grid = grid;
         self.order(Order::Refresh { display: DisplayId::default(), grid });
     }
 
-    /// Takes over what the display tells.
+    /// Takes over the grid that the display reports.
     pub(super) fn follow_display(&mut self) {
         match self.follower.as_ref().and_then(Follower::news) {
             None => {}
@@ -263,30 +253,30 @@ impl Server {
                 self.follow(grid);
             }
             Some(Err(error)) => {
-                // The grid stays as it is and runs on the clock.
+                // The grid stays and runs on the clock.
                 self.follower = None;
                 self.journal.tell(&Entry::DisplayLost { reason: &error.to_string() });
             }
         }
     }
 
-    /// The core says whether an app is protected.
+    /// Takes the core's verdict whether an app is protected.
     pub(super) fn judged(&mut self, app: AppId, protected: bool) {
         if let Some(member) = self.members.judged(app, protected) {
             self.journal.tell(&changed(member));
         }
     }
 
-    /// Processors sleep lightly while an app with a frame rate is there.
-    pub(super) fn keep_awake(&mut self) {
-        let within = self.settings.wake_us.filter(|_| self.members.iter().any(|member| member.paced));
-        // Where that is not allowed, it was said at the start.
-        self.awake.keep_within(within).unwrap_or_default();
+    /// Limits how deeply processors sleep while an app with a frame rate is scheduled.
+    pub(super) fn limit_cpu_latency(&mut self) {
+        let limit = self.settings.wake_us.filter(|_| self.members.iter().any(|member| member.paced));
+        // If that is denied, the event at the start said so.
+        self.cpu_latency.limit_to(limit).unwrap_or_default();
     }
 }
 
-/// What changes for an app, if anything; also if its frame rate and its reserve stay as they are, but
-/// mean something else to the core.
+/// The terms of an app that change, if any do; empty ones if its terms stay but mean something else to
+/// the core.
 fn renewed(member: &Member, settings: &Settings, before: &Settings) -> Option<Terms> {
     let section = settings.app(&member.name);
     let terms = member.asked.clone().under(section);
@@ -311,7 +301,7 @@ fn changed(member: &Member) -> Entry<'_> {
     }
 }
 
-/// What differs, in the words of the configuration.
+/// The differences, in the words of the configuration.
 pub(super) fn differences(before: &Adjustable, after: &Adjustable) -> Vec<String> {
     let mut differences = Vec::new();
     if before.mpcg != after.mpcg {

@@ -1,9 +1,8 @@
-//! Somebody who is connected: an app, or a tool that asks.
+//! A connection of an app or of a tool.
 //!
-//! An answer may be longer than what the system keeps for a socket. The rest waits here until the
-//! other side has read; meanwhile no further question of it is heard, so that whoever asks without
-//! reading costs one answer, for a limited time. Neither is it while a question of it waits that
-//! takes long to answer.
+//! An answer may be longer than the buffer of a socket. The rest waits here until the other side has
+//! read. Meanwhile no further question is read from it, so a tool that asks without reading costs one
+//! answer, for a limited time. The same holds while a question waits that takes long to answer.
 
 use std::io::{ErrorKind, Result};
 use std::sync::Arc;
@@ -16,28 +15,28 @@ use takt_ipc::socket::{Connection, Peer};
 use crate::control::ask::Ask;
 use crate::control::closer::ClientSocket;
 
-/// How long somebody may take to read an answer.
+/// How long a tool may take to read an answer.
 const PATIENCE: Span = Span::from_ms(10_000);
 
-/// Somebody who is connected.
+/// A connection.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) connection: Arc<ClientSocket>,
     pub(super) peer: Peer,
     pub(super) app: Option<AppId>,
     pub(super) closing: bool,
-    /// When it last said something, or came.
+    /// When its last message came, or it connected.
     pub(super) heard: Time,
     /// A question that waits for its turn, and since when.
     pub(super) question: Option<(Time, Ask)>,
     /// When it last asked for other terms.
     pub(super) renewed: Option<Time>,
-    answer: Option<Answer>,
+    answer: Option<PendingAnswer>,
 }
 
 /// An answer that is not read yet.
 #[derive(Debug)]
-struct Answer {
+struct PendingAnswer {
     text: String,
     sent: usize,
     asked: Time,
@@ -57,7 +56,7 @@ impl Session {
         }
     }
 
-    /// What to wait for.
+    /// The events to wait for.
     pub(super) fn interest(&self) -> PollFlags {
         match (&self.answer, &self.question) {
             (Some(_), _) => PollFlags::OUT,
@@ -71,23 +70,23 @@ impl Session {
         self.answer.as_ref().map_or(0, |answer| answer.text.len() - answer.sent)
     }
 
-    /// Since when, if any does.
+    /// Since when an answer waits, if one does.
     pub(super) fn asked(&self) -> Option<Time> {
         self.answer.as_ref().map(|answer| answer.asked)
     }
 
-    /// Hangs up on somebody who does not read.
+    /// Closes the connection of a tool that does not read.
     pub(super) fn give_up(&mut self) {
         (self.answer, self.closing) = (None, true);
     }
 
-    /// Answers, as far as it goes at once; the rest goes with [`Self::flush`].
+    /// Sends as much of an answer as fits at once; [`Self::flush`] sends the rest.
     pub(super) fn answer(&mut self, text: String, now: Time) {
-        self.answer = Some(Answer { text, sent: 0, asked: now });
+        self.answer = Some(PendingAnswer { text, sent: 0, asked: now });
         self.flush(now);
     }
 
-    /// Sends what still waits; says whether questions are heard again.
+    /// Sends the rest of an answer; returns whether the next question may be read.
     pub(super) fn flush(&mut self, now: Time) -> bool {
         let Some(answer) = &mut self.answer else {
             return self.question.is_none();
@@ -101,7 +100,7 @@ impl Session {
     }
 }
 
-impl Answer {
+impl PendingAnswer {
     fn send(&mut self, connection: &Connection) -> Result<()> {
         loop {
             let rest = &self.text[self.sent..];
