@@ -81,6 +81,13 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: false,
     },
     Layer {
+        name: "takt-gl-driver",
+        job: "the system's EGL and GL ES, loaded and called safely",
+        uses: Uses::Only(&["takt-gl-api"]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
         name: "takt-gl-oracle",
         job: "real drivers and shaders, for tests to compare with",
         uses: Uses::Only(&["takt-predict"]),
@@ -104,7 +111,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "takt-calibrate",
         job: "measures what work costs on a GPU",
-        uses: Uses::Only(&["takt-gl", "takt-predict"]),
+        uses: Uses::Only(&["takt-gl", "takt-gl-api", "takt-gl-driver", "takt-predict"]),
         pure: false,
         alone: false,
     },

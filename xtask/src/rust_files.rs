@@ -34,6 +34,7 @@ const TALKS_TO_OTHERS: &[&str] = &[
     "takt-capi",
     "takt-gl",
     "takt-gl-api",
+    "takt-gl-driver",
     "takt-gl-oracle",
     "takt-hook",
     "takt-ipc",

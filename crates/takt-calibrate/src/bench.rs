@@ -14,9 +14,11 @@ use takt_gl::measure::TimerProblem;
 use takt_predict::cost::FragmentState;
 
 use crate::Problem;
-use crate::sys::egl::{self, Egl};
 use crate::sys::evictions;
-use crate::sys::gl::{BLEND, DEPTH_TEST, FRAMEBUFFER, Gl, Timer};
+use takt_gl_api::egl;
+use takt_gl_api::gl::{BLEND, DEPTH_TEST, FRAMEBUFFER};
+use takt_gl_driver::{Egl, Fences, Waited};
+use takt_gl_driver::{Gl, Timer};
 
 /// How often something is repeated until its time is believed.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -100,6 +102,7 @@ pub struct Bench {
     context: usize,
     surface: usize,
     software: bool,
+    fences: Fences,
     timer: Option<Timer>,
     source: TimeSource,
 }
@@ -121,12 +124,10 @@ impl Bench {
         let egl = Egl::load()?;
         let (display, config, place) = place::open(egl, place)?;
         let fail = |step| Problem::Egl { place: place.clone(), step, error: egl.error() };
-        if !egl.has(display, "EGL_KHR_fence_sync") {
-            return Err(Problem::NoFences(place));
-        }
+        let Some(fences) = Fences::new(&egl, display) else { return Err(Problem::NoFences(place)) };
         // 3.0 for samples per pixel; all else is there in 2.0.
         let context = [3, 2].map(|version| [egl::CONTEXT_CLIENT_VERSION, version, egl::NONE]);
-        let context = context.iter().map(|list| egl.new_context(display, config, list));
+        let context = context.iter().map(|list| egl.new_context(display, config, 0, list));
         let context = context.into_iter().find(|context| *context != 0);
         let context = context.ok_or_else(|| fail("make a context of GL ES"))?;
         let surface = new_surface(egl, display, config, (FIRST_SIDE, FIRST_SIDE));
@@ -146,6 +147,7 @@ impl Bench {
             context,
             surface,
             software,
+            fences,
             timer,
             source: TimeSource::Fences(TimerProblem::NoTimer),
         };
@@ -230,8 +232,8 @@ impl Bench {
         if !self.software {
             start = Instant::now();
         }
-        let fence = self.egl.new_fence(self.display);
-        if fence == 0 || !self.egl.wait_fence(self.display, fence, u64::MAX) {
+        let fence = self.fences.insert();
+        if fence == 0 || !self.wait(Fence(fence), Duration::MAX) {
             self.gl.finish();
         }
         start.elapsed().as_nanos() as f64
@@ -239,7 +241,7 @@ impl Bench {
 
     /// Hands over all work so far, with a fence behind it.
     pub(crate) fn submit(&self, what: &'static str) -> Result<Fence, Problem> {
-        let fence = self.egl.new_fence(self.display);
+        let fence = self.fences.insert();
         self.gl.flush();
         if fence == 0 { Err(Problem::Gl(self.gl.error(), what)) } else { Ok(Fence(fence)) }
     }
@@ -247,7 +249,9 @@ impl Bench {
     /// Waits until a fence is passed; false if it is not within this time.
     pub(crate) fn wait(&self, fence: Fence, most: Duration) -> bool {
         let most_ns = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
-        self.egl.wait_fence(self.display, fence.0, most_ns)
+        let waited = self.fences.wait(fence.0, most_ns);
+        self.fences.destroy(fence.0);
+        waited == Waited::Passed
     }
 
     fn once(&self, work: &mut dyn FnMut()) -> f64 {

@@ -28,19 +28,9 @@ pub use bench::{Bench, Place, TimeSource};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A library is not there, or does not load.
-    #[error("cannot load {name}: {reason} (Debian: install {package})")]
-    Library {
-        /// File name.
-        name: &'static str,
-        /// What the loader says.
-        reason: String,
-        /// The Debian package that has it.
-        package: &'static str,
-    },
-    /// A library lacks a function.
-    #[error("the system's EGL and GL ES lack the function {0}")]
-    Function(&'static str),
+    /// A library or a function is not there.
+    #[error(transparent)]
+    Missing(#[from] takt_gl_driver::Missing),
     /// EGL refused a step.
     #[error("{place}: EGL cannot {step} (error {error:#x})")]
     Egl {

@@ -11,8 +11,9 @@ use takt_predict::programs::Sources;
 use crate::Problem;
 use crate::bench::{Bench, Effort};
 use crate::random;
-use crate::sys::gl::{COLOR_BUFFER_BIT, Gl, TEXTURE_2D, TEXTURE_CUBE_MAP, TRIANGLES, Vertices};
-use crate::sys::inputs::{UNIT_2D, UNIT_CUBE};
+use takt_gl_api::gl::{COLOR_BUFFER_BIT, TEXTURE_2D, TEXTURE_CUBE_MAP, TRIANGLES};
+use takt_gl_driver::{Gl, Vertices};
+use takt_gl_driver::{UNIT_2D, UNIT_CUBE};
 
 /// Vertices of triangles without an area.
 const VERTICES: u32 = 30_000;

@@ -1,7 +1,8 @@
 //! A draw of a chosen length.
 
 use crate::Problem;
-use crate::sys::gl::{Gl, TRIANGLE_STRIP, Vertices};
+use takt_gl_api::gl::TRIANGLE_STRIP;
+use takt_gl_driver::{Gl, Vertices};
 
 const VERTEX: &str = "attribute vec2 place; varying vec2 at;
 void main() { at = place; gl_Position = vec4(place, 0.0, 1.0); }";

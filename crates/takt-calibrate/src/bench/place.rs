@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Problem;
-use crate::sys::egl::{self, Egl};
+use takt_gl_api::egl;
+use takt_gl_driver::Egl;
 
 /// Which GPU.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -48,9 +49,10 @@ pub(super) fn open(egl: Egl, place: Place) -> Result<(usize, usize, String), Pro
     let devices = egl.devices();
     let device = |number: usize| {
         let native = *devices.get(number).ok_or(Problem::NoDevice { number, offered: devices.len() })?;
-        start(egl, egl.platform_display(egl::PLATFORM_DEVICE, native), &Place::Device(number).to_string())
+        start(egl, egl.platform_display(egl::PLATFORM_DEVICE_EXT, native), &Place::Device(number).to_string())
     };
-    let surfaceless = || start(egl, egl.platform_display(egl::PLATFORM_SURFACELESS, 0), "surfaceless");
+    let surfaceless =
+        || start(egl, egl.platform_display(egl::PLATFORM_SURFACELESS_MESA, std::ptr::null()), "surfaceless");
     match place {
         Place::Device(number) => device(number),
         Place::Surfaceless => surfaceless(),
@@ -71,7 +73,7 @@ fn start(egl: Egl, display: usize, place: &str) -> Result<(usize, usize, String)
     }
     let attributes = [
         [egl::SURFACE_TYPE, egl::PBUFFER_BIT],
-        [egl::RENDERABLE_TYPE, egl::ES2_BIT],
+        [egl::RENDERABLE_TYPE, egl::OPENGL_ES2_BIT],
         [egl::RED_SIZE, 8],
         [egl::GREEN_SIZE, 8],
         [egl::BLUE_SIZE, 8],

@@ -9,7 +9,8 @@ use crate::Problem;
 use crate::bench::Bench;
 use crate::fit::{self, Point};
 use crate::random;
-use crate::sys::gl::{FRAMEBUFFER, Gl, TEXTURE_2D};
+use takt_gl_api::gl::{FRAMEBUFFER, TEXTURE_2D};
+use takt_gl_driver::Gl;
 
 fn bytes(side: u32) -> f64 {
     f64::from(side) * f64::from(side) * 4.0

@@ -2,7 +2,8 @@
 
 use crate::Problem;
 use crate::bench::Bench;
-use crate::sys::gl::{Gl, TEXTURE_2D, TRIANGLE_STRIP, TRIANGLES, Vertices};
+use takt_gl_api::gl::{TEXTURE_2D, TRIANGLE_STRIP, TRIANGLES};
+use takt_gl_driver::{Gl, Vertices};
 
 const VERTEX: &str = "attribute vec4 place; varying vec2 at;
 void main() { at = place.xy * 0.5 + 0.5; gl_Position = place; }";

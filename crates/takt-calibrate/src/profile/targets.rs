@@ -7,7 +7,7 @@ use super::pictures::Pictures;
 use crate::Problem;
 use crate::bench::Bench;
 use crate::fit::{self, Point, Quality};
-use crate::sys::gl::{
+use takt_gl_api::gl::{
     COLOR_BUFFER_BIT, DEPTH_BUFFER_BIT, FRAMEBUFFER, MAX_SAMPLES, STENCIL_BUFFER_BIT, TEXTURE_2D,
 };
 

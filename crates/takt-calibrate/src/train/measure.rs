@@ -11,10 +11,11 @@ use super::generate::{Generated, VARIABLES_MAX};
 use crate::Problem;
 use crate::bench::{Bench, Effort};
 use crate::random;
-use crate::sys::gl::{
-    COLOR_BUFFER_BIT, DEPTH_BUFFER_BIT, Gl, MAX_TEXTURE_SIZE, MAX_VARYING_VECTORS, MAX_VERTEX_ATTRIBS,
-    TEXTURE_2D, TRIANGLE_STRIP, TRIANGLES, Vertices,
+use takt_gl_api::gl::{
+    COLOR_BUFFER_BIT, DEPTH_BUFFER_BIT, MAX_TEXTURE_SIZE, MAX_VARYING_VECTORS, MAX_VERTEX_ATTRIBS,
+    TEXTURE_2D, TRIANGLE_STRIP, TRIANGLES,
 };
+use takt_gl_driver::{Gl, Vertices};
 
 const NAMES: [&str; VARIABLES_MAX as usize] = ["a0", "a1", "a2", "a3", "a4", "a5"];
 /// Vertices, and pixels of a side, that are few.

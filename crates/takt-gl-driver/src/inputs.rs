@@ -2,17 +2,11 @@
 
 use std::ffi::CString;
 
-use takt_gl::entry::{Id, Ptr, real};
+use takt_gl_api::entry::{Id, Ptr, real};
+use takt_gl_api::gl;
 
-use super::gl::Gl;
+use crate::Gl;
 
-const ACTIVE_ATTRIBUTES: u32 = 0x8B89;
-const ACTIVE_UNIFORMS: u32 = 0x8B86;
-const FLOAT: u32 = 0x1406;
-const INT: u32 = 0x1404;
-const UNSIGNED_INT: u32 = 0x1405;
-const BOOL: u32 = 0x8B56;
-const SAMPLER_CUBE: u32 = 0x8B60;
 /// Room for the name of an input.
 const NAME_BYTES: usize = 256;
 /// Elements of an array that get values.
@@ -22,7 +16,7 @@ const HALF: f32 = 0.5;
 
 /// What a uniform or an attribute is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+enum Kind {
     /// So many floats.
     Floats(u32),
     /// So many whole numbers or truth values.
@@ -37,22 +31,23 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// Texture units of samplers: those of different kinds must not share one.
-pub(crate) const UNIT_2D: u32 = 0;
-pub(crate) const UNIT_CUBE: u32 = 1;
+/// Texture unit of flat samplers: samplers of different kinds must not share one.
+pub const UNIT_2D: u32 = 0;
+/// Texture unit of cube samplers.
+pub const UNIT_CUBE: u32 = 1;
 
 fn kind(number: u32) -> Kind {
     match number {
-        FLOAT => Kind::Floats(1),
+        gl::FLOAT => Kind::Floats(1),
         0x8B50..=0x8B52 => Kind::Floats(number - 0x8B4E),
-        INT | BOOL => Kind::Ints(1),
+        gl::INT | gl::BOOL => Kind::Ints(1),
         0x8B53..=0x8B55 => Kind::Ints(number - 0x8B51),
         0x8B57..=0x8B59 => Kind::Ints(number - 0x8B55),
-        UNSIGNED_INT => Kind::Unsigned(1),
+        gl::UNSIGNED_INT => Kind::Unsigned(1),
         0x8DC6..=0x8DC8 => Kind::Unsigned(number - 0x8DC4),
         0x8B5A..=0x8B5C => Kind::Matrix(number - 0x8B58),
         0x8B5E => Kind::Sampler(UNIT_2D),
-        SAMPLER_CUBE => Kind::Sampler(UNIT_CUBE),
+        gl::SAMPLER_CUBE => Kind::Sampler(UNIT_CUBE),
         // 3D, arrays, shadows, and images of others: units of their own, without a texture.
         0x8B5F => Kind::Sampler(2),
         0x8DC1 => Kind::Sampler(3),
@@ -100,11 +95,12 @@ impl Gl {
     /// Gives plausible values to all that the program in use reads: matrices are the identity,
     /// numbers 0.5 or 1, samplers units for their kind. Returns the attributes that vertices are
     /// to have: their locations, and how many floats each has.
-    pub(crate) fn set_inputs(&self, program: u32) -> Vec<(u32, u32)> {
-        let uniforms = inputs(program, ACTIVE_UNIFORMS, real::glGetActiveUniform, real::glGetUniformLocation);
+    pub fn set_inputs(&self, program: u32) -> Vec<(u32, u32)> {
+        let uniforms =
+            inputs(program, gl::ACTIVE_UNIFORMS, real::glGetActiveUniform, real::glGetUniformLocation);
         uniforms.iter().for_each(set_uniform);
         let attributes =
-            inputs(program, ACTIVE_ATTRIBUTES, real::glGetActiveAttrib, real::glGetAttribLocation);
+            inputs(program, gl::ACTIVE_ATTRIBUTES, real::glGetActiveAttrib, real::glGetAttribLocation);
         attributes.iter().filter_map(set_attribute).collect()
     }
 }
