@@ -9,175 +9,90 @@ use crate::client::context::State;
 use crate::entry::Ptr;
 use crate::shadow::program::Linked;
 
-super::noted! {
-    glUniform1f(location: i32, x: f32) => |state| set(state, None, location, UniformData::Floats(&[x]));
-    glUniform2f(location: i32, x: f32, y: f32) => |state| set(state, None, location, UniformData::Floats(&[x, y]));
-    glUniform3f(location: i32, x: f32, y: f32, z: f32) =>
-        |state| set(state, None, location, UniformData::Floats(&[x, y, z]));
-    glUniform4f(location: i32, x: f32, y: f32, z: f32, w: f32) =>
-        |state| set(state, None, location, UniformData::Floats(&[x, y, z, w]));
-    glUniform1fv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Floats(vectors(count, 1, value)));
-    glUniform2fv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Floats(vectors(count, 2, value)));
-    glUniform3fv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Floats(vectors(count, 3, value)));
-    glUniform4fv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Floats(vectors(count, 4, value)));
-    glUniform1i(location: i32, x: i32) => |state| set(state, None, location, UniformData::Ints(&[x]));
-    glUniform2i(location: i32, x: i32, y: i32) => |state| set(state, None, location, UniformData::Ints(&[x, y]));
-    glUniform3i(location: i32, x: i32, y: i32, z: i32) =>
-        |state| set(state, None, location, UniformData::Ints(&[x, y, z]));
-    glUniform4i(location: i32, x: i32, y: i32, z: i32, w: i32) =>
-        |state| set(state, None, location, UniformData::Ints(&[x, y, z, w]));
-    glUniform1iv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Ints(vectors(count, 1, value)));
-    glUniform2iv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Ints(vectors(count, 2, value)));
-    glUniform3iv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Ints(vectors(count, 3, value)));
-    glUniform4iv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Ints(vectors(count, 4, value)));
-    glUniform1ui(location: i32, x: u32) => |state| set(state, None, location, UniformData::Uints(&[x]));
-    glUniform2ui(location: i32, x: u32, y: u32) => |state| set(state, None, location, UniformData::Uints(&[x, y]));
-    glUniform3ui(location: i32, x: u32, y: u32, z: u32) =>
-        |state| set(state, None, location, UniformData::Uints(&[x, y, z]));
-    glUniform4ui(location: i32, x: u32, y: u32, z: u32, w: u32) =>
-        |state| set(state, None, location, UniformData::Uints(&[x, y, z, w]));
-    glUniform1uiv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Uints(vectors(count, 1, value)));
-    glUniform2uiv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Uints(vectors(count, 2, value)));
-    glUniform3uiv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Uints(vectors(count, 3, value)));
-    glUniform4uiv(location: i32, count: i32, value: Ptr) =>
-        |state| set(state, None, location, UniformData::Uints(vectors(count, 4, value)));
-    glUniformMatrix2fv(location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, None, location, transpose, [2, 2], vectors(count, 4, value));
-    glUniformMatrix3fv(location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, None, location, transpose, [3, 3], vectors(count, 9, value));
-    glUniformMatrix4fv(location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, None, location, transpose, [4, 4], vectors(count, 16, value));
-    glUniformMatrix2x3fv(location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, None, location, transpose, [2, 3], vectors(count, 6, value));
-    glUniformMatrix3x2fv(location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, None, location, transpose, [3, 2], vectors(count, 6, value));
-    glUniformMatrix2x4fv(location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, None, location, transpose, [2, 4], vectors(count, 8, value));
-    glUniformMatrix4x2fv(location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, None, location, transpose, [4, 2], vectors(count, 8, value));
-    glUniformMatrix3x4fv(location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, None, location, transpose, [3, 4], vectors(count, 12, value));
-    glUniformMatrix4x3fv(location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, None, location, transpose, [4, 3], vectors(count, 12, value));
-    glProgramUniform1f(program: u32, location: i32, x: f32) =>
-        |state| set(state, Some(program), location, UniformData::Floats(&[x]));
-    glProgramUniform2f(program: u32, location: i32, x: f32, y: f32) =>
-        |state| set(state, Some(program), location, UniformData::Floats(&[x, y]));
-    glProgramUniform3f(program: u32, location: i32, x: f32, y: f32, z: f32) =>
-        |state| set(state, Some(program), location, UniformData::Floats(&[x, y, z]));
-    glProgramUniform4f(program: u32, location: i32, x: f32, y: f32, z: f32, w: f32) =>
-        |state| set(state, Some(program), location, UniformData::Floats(&[x, y, z, w]));
-    glProgramUniform1fv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Floats(vectors(count, 1, value)));
-    glProgramUniform2fv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Floats(vectors(count, 2, value)));
-    glProgramUniform3fv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Floats(vectors(count, 3, value)));
-    glProgramUniform4fv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Floats(vectors(count, 4, value)));
-    glProgramUniform1i(program: u32, location: i32, x: i32) =>
-        |state| set(state, Some(program), location, UniformData::Ints(&[x]));
-    glProgramUniform2i(program: u32, location: i32, x: i32, y: i32) =>
-        |state| set(state, Some(program), location, UniformData::Ints(&[x, y]));
-    glProgramUniform3i(program: u32, location: i32, x: i32, y: i32, z: i32) =>
-        |state| set(state, Some(program), location, UniformData::Ints(&[x, y, z]));
-    glProgramUniform4i(program: u32, location: i32, x: i32, y: i32, z: i32, w: i32) =>
-        |state| set(state, Some(program), location, UniformData::Ints(&[x, y, z, w]));
-    glProgramUniform1iv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Ints(vectors(count, 1, value)));
-    glProgramUniform2iv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Ints(vectors(count, 2, value)));
-    glProgramUniform3iv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Ints(vectors(count, 3, value)));
-    glProgramUniform4iv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Ints(vectors(count, 4, value)));
-    glProgramUniform1ui(program: u32, location: i32, x: u32) =>
-        |state| set(state, Some(program), location, UniformData::Uints(&[x]));
-    glProgramUniform2ui(program: u32, location: i32, x: u32, y: u32) =>
-        |state| set(state, Some(program), location, UniformData::Uints(&[x, y]));
-    glProgramUniform3ui(program: u32, location: i32, x: u32, y: u32, z: u32) =>
-        |state| set(state, Some(program), location, UniformData::Uints(&[x, y, z]));
-    glProgramUniform4ui(program: u32, location: i32, x: u32, y: u32, z: u32, w: u32) =>
-        |state| set(state, Some(program), location, UniformData::Uints(&[x, y, z, w]));
-    glProgramUniform1uiv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Uints(vectors(count, 1, value)));
-    glProgramUniform2uiv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Uints(vectors(count, 2, value)));
-    glProgramUniform3uiv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Uints(vectors(count, 3, value)));
-    glProgramUniform4uiv(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Uints(vectors(count, 4, value)));
-    glProgramUniformMatrix2fv(program: u32, location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, Some(program), location, transpose, [2, 2], vectors(count, 4, value));
-    glProgramUniformMatrix3fv(program: u32, location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, Some(program), location, transpose, [3, 3], vectors(count, 9, value));
-    glProgramUniformMatrix4fv(program: u32, location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, Some(program), location, transpose, [4, 4], vectors(count, 16, value));
-    glProgramUniform1fEXT(program: u32, location: i32, x: f32) =>
-        |state| set(state, Some(program), location, UniformData::Floats(&[x]));
-    glProgramUniform2fEXT(program: u32, location: i32, x: f32, y: f32) =>
-        |state| set(state, Some(program), location, UniformData::Floats(&[x, y]));
-    glProgramUniform3fEXT(program: u32, location: i32, x: f32, y: f32, z: f32) =>
-        |state| set(state, Some(program), location, UniformData::Floats(&[x, y, z]));
-    glProgramUniform4fEXT(program: u32, location: i32, x: f32, y: f32, z: f32, w: f32) =>
-        |state| set(state, Some(program), location, UniformData::Floats(&[x, y, z, w]));
-    glProgramUniform1fvEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Floats(vectors(count, 1, value)));
-    glProgramUniform2fvEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Floats(vectors(count, 2, value)));
-    glProgramUniform3fvEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Floats(vectors(count, 3, value)));
-    glProgramUniform4fvEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Floats(vectors(count, 4, value)));
-    glProgramUniform1iEXT(program: u32, location: i32, x: i32) =>
-        |state| set(state, Some(program), location, UniformData::Ints(&[x]));
-    glProgramUniform2iEXT(program: u32, location: i32, x: i32, y: i32) =>
-        |state| set(state, Some(program), location, UniformData::Ints(&[x, y]));
-    glProgramUniform3iEXT(program: u32, location: i32, x: i32, y: i32, z: i32) =>
-        |state| set(state, Some(program), location, UniformData::Ints(&[x, y, z]));
-    glProgramUniform4iEXT(program: u32, location: i32, x: i32, y: i32, z: i32, w: i32) =>
-        |state| set(state, Some(program), location, UniformData::Ints(&[x, y, z, w]));
-    glProgramUniform1ivEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Ints(vectors(count, 1, value)));
-    glProgramUniform2ivEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Ints(vectors(count, 2, value)));
-    glProgramUniform3ivEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Ints(vectors(count, 3, value)));
-    glProgramUniform4ivEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Ints(vectors(count, 4, value)));
-    glProgramUniform1uiEXT(program: u32, location: i32, x: u32) =>
-        |state| set(state, Some(program), location, UniformData::Uints(&[x]));
-    glProgramUniform2uiEXT(program: u32, location: i32, x: u32, y: u32) =>
-        |state| set(state, Some(program), location, UniformData::Uints(&[x, y]));
-    glProgramUniform3uiEXT(program: u32, location: i32, x: u32, y: u32, z: u32) =>
-        |state| set(state, Some(program), location, UniformData::Uints(&[x, y, z]));
-    glProgramUniform4uiEXT(program: u32, location: i32, x: u32, y: u32, z: u32, w: u32) =>
-        |state| set(state, Some(program), location, UniformData::Uints(&[x, y, z, w]));
-    glProgramUniform1uivEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Uints(vectors(count, 1, value)));
-    glProgramUniform2uivEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Uints(vectors(count, 2, value)));
-    glProgramUniform3uivEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Uints(vectors(count, 3, value)));
-    glProgramUniform4uivEXT(program: u32, location: i32, count: i32, value: Ptr) =>
-        |state| set(state, Some(program), location, UniformData::Uints(vectors(count, 4, value)));
-    glProgramUniformMatrix2fvEXT(program: u32, location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, Some(program), location, transpose, [2, 2], vectors(count, 4, value));
-    glProgramUniformMatrix3fvEXT(program: u32, location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, Some(program), location, transpose, [3, 3], vectors(count, 9, value));
-    glProgramUniformMatrix4fvEXT(program: u32, location: i32, count: i32, transpose: u8, value: Ptr) =>
-        |state| matrix(state, Some(program), location, transpose, [4, 4], vectors(count, 16, value));
+/// Calls that set uniforms, by the shape of their values: of the program in use, and of a program that
+/// the call names.
+macro_rules! uniforms {
+    (
+        values { $( $kind:ident($ty:ty) $($x:ident)+: $own:ident, $of:ident, $of_ext:ident; )* }
+        vectors { $( $data:ident by $size:literal: $all:ident, $all_of:ident, $all_of_ext:ident; )* }
+        squares { $( $side:literal: $square:ident, $square_of:ident, $square_of_ext:ident; )* }
+        matrices { $( $columns:literal by $rows:literal: $matrix:ident; )* }
+    ) => {
+        super::noted! {
+            $(
+                $own(location: i32, $($x: $ty),+) =>
+                    |state| set(state, None, location, UniformData::$kind(&[$($x),+]));
+                $of(program: u32, location: i32, $($x: $ty),+) =>
+                    |state| set(state, Some(program), location, UniformData::$kind(&[$($x),+]));
+                $of_ext(program: u32, location: i32, $($x: $ty),+) =>
+                    |state| set(state, Some(program), location, UniformData::$kind(&[$($x),+]));
+            )*
+            $(
+                $all(location: i32, count: i32, value: Ptr) =>
+                    |state| set(state, None, location, UniformData::$data(vectors(count, $size, value)));
+                $all_of(program: u32, location: i32, count: i32, value: Ptr) =>
+                    |state| set(state, Some(program), location, UniformData::$data(vectors(count, $size, value)));
+                $all_of_ext(program: u32, location: i32, count: i32, value: Ptr) =>
+                    |state| set(state, Some(program), location, UniformData::$data(vectors(count, $size, value)));
+            )*
+            $(
+                $square(location: i32, count: i32, transpose: u8, value: Ptr) =>
+                    |state| matrix(state, None, location, transpose, [$side; 2], count, value);
+                $square_of(program: u32, location: i32, count: i32, transpose: u8, value: Ptr) =>
+                    |state| matrix(state, Some(program), location, transpose, [$side; 2], count, value);
+                $square_of_ext(program: u32, location: i32, count: i32, transpose: u8, value: Ptr) =>
+                    |state| matrix(state, Some(program), location, transpose, [$side; 2], count, value);
+            )*
+            $(
+                $matrix(location: i32, count: i32, transpose: u8, value: Ptr) =>
+                    |state| matrix(state, None, location, transpose, [$columns, $rows], count, value);
+            )*
+        }
+    };
+}
+
+uniforms! {
+    values {
+        Floats(f32) x: glUniform1f, glProgramUniform1f, glProgramUniform1fEXT;
+        Floats(f32) x y: glUniform2f, glProgramUniform2f, glProgramUniform2fEXT;
+        Floats(f32) x y z: glUniform3f, glProgramUniform3f, glProgramUniform3fEXT;
+        Floats(f32) x y z w: glUniform4f, glProgramUniform4f, glProgramUniform4fEXT;
+        Ints(i32) x: glUniform1i, glProgramUniform1i, glProgramUniform1iEXT;
+        Ints(i32) x y: glUniform2i, glProgramUniform2i, glProgramUniform2iEXT;
+        Ints(i32) x y z: glUniform3i, glProgramUniform3i, glProgramUniform3iEXT;
+        Ints(i32) x y z w: glUniform4i, glProgramUniform4i, glProgramUniform4iEXT;
+        Uints(u32) x: glUniform1ui, glProgramUniform1ui, glProgramUniform1uiEXT;
+        Uints(u32) x y: glUniform2ui, glProgramUniform2ui, glProgramUniform2uiEXT;
+        Uints(u32) x y z: glUniform3ui, glProgramUniform3ui, glProgramUniform3uiEXT;
+        Uints(u32) x y z w: glUniform4ui, glProgramUniform4ui, glProgramUniform4uiEXT;
+    }
+    vectors {
+        Floats by 1: glUniform1fv, glProgramUniform1fv, glProgramUniform1fvEXT;
+        Floats by 2: glUniform2fv, glProgramUniform2fv, glProgramUniform2fvEXT;
+        Floats by 3: glUniform3fv, glProgramUniform3fv, glProgramUniform3fvEXT;
+        Floats by 4: glUniform4fv, glProgramUniform4fv, glProgramUniform4fvEXT;
+        Ints by 1: glUniform1iv, glProgramUniform1iv, glProgramUniform1ivEXT;
+        Ints by 2: glUniform2iv, glProgramUniform2iv, glProgramUniform2ivEXT;
+        Ints by 3: glUniform3iv, glProgramUniform3iv, glProgramUniform3ivEXT;
+        Ints by 4: glUniform4iv, glProgramUniform4iv, glProgramUniform4ivEXT;
+        Uints by 1: glUniform1uiv, glProgramUniform1uiv, glProgramUniform1uivEXT;
+        Uints by 2: glUniform2uiv, glProgramUniform2uiv, glProgramUniform2uivEXT;
+        Uints by 3: glUniform3uiv, glProgramUniform3uiv, glProgramUniform3uivEXT;
+        Uints by 4: glUniform4uiv, glProgramUniform4uiv, glProgramUniform4uivEXT;
+    }
+    squares {
+        2: glUniformMatrix2fv, glProgramUniformMatrix2fv, glProgramUniformMatrix2fvEXT;
+        3: glUniformMatrix3fv, glProgramUniformMatrix3fv, glProgramUniformMatrix3fvEXT;
+        4: glUniformMatrix4fv, glProgramUniformMatrix4fv, glProgramUniformMatrix4fvEXT;
+    }
+    matrices {
+        2 by 3: glUniformMatrix2x3fv;
+        3 by 2: glUniformMatrix3x2fv;
+        2 by 4: glUniformMatrix2x4fv;
+        4 by 2: glUniformMatrix4x2fv;
+        3 by 4: glUniformMatrix3x4fv;
+        4 by 3: glUniformMatrix4x3fv;
+    }
 }
 
 /// Sets a uniform of a program; without one, of the program in use.
@@ -206,8 +121,10 @@ fn matrix(
     location: i32,
     transpose: u8,
     [columns, rows]: [usize; 2],
-    data: &[f32],
+    count: i32,
+    value: Ptr,
 ) {
+    let data: &[f32] = vectors(count, columns * rows, value);
     if transpose == 0 {
         return set(state, program, location, UniformData::Floats(data));
     }
