@@ -59,7 +59,7 @@ pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
     }
     if let Some(app) = &args.app {
         let apps = ask(&path, &Ask::Set { app: app.clone(), terms })?;
-        let changed = of(&apps, "name", app).or_else(|| of(&apps, "app", app));
+        let changed = of(&apps, app);
         let admission = changed.map_or("", |app| text(app, "admission"));
         output::print(&format!("{app}: {admission}\n"))?;
     }
@@ -123,7 +123,7 @@ fn left(app: &str, left_s: f64, misses: usize) -> String {
 
 /// A sentence about an app of which no missed deadline is known.
 fn none_missed(apps: &Value, app: &str) -> String {
-    let found = of(apps, "name", app).or_else(|| of(apps, "app", app));
+    let found = of(apps, app);
     if found.is_some_and(|found| found["judged"] == false) {
         return format!(
             "{app} has no frame rate and no server, so no deadlines to miss; takt set {app} --fps gives it one.\n"
@@ -134,7 +134,7 @@ fn none_missed(apps: &Value, app: &str) -> String {
 
 /// A sentence about an app that waits for long, and what can be done about it.
 fn held(apps: &Value, app: &str) -> String {
-    let found = of(apps, "name", app).or_else(|| of(apps, "app", app));
+    let found = of(apps, app);
     let held = found.map_or(&Value::Null, |found| &found["held"]);
     match held["for_s"].as_f64() {
         Some(for_s) if for_s >= HELD_LONG_S => {
@@ -259,10 +259,14 @@ pub(crate) fn figures<'a>(summary: &'a Value, app: &Value) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
-fn of<'a>(list: &'a Value, key: &str, wanted: &str) -> Option<&'a Value> {
-    let number = wanted.parse::<u64>().ok();
-    let matches = |item: &&Value| item[key] == wanted || (number.is_some() && item[key].as_u64() == number);
-    list.as_array()?.iter().find(matches)
+/// The app that is meant: a number means a slot, everything else a name.
+fn of<'a>(list: &'a Value, wanted: &str) -> Option<&'a Value> {
+    let slot = takt_ipc::name::slot(wanted);
+    let is_meant = |item: &&Value| match slot {
+        Some(slot) => item["app"] == slot,
+        None => item["name"] == wanted,
+    };
+    list.as_array()?.iter().find(is_meant)
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {

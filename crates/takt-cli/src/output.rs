@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use takt_trace::visible;
 
 /// Prints to standard output.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(visible::shown(text).as_bytes())?;
     out.flush()?;
     Ok(())
 }
@@ -21,13 +22,13 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 pub(crate) fn complain(error: &anyhow::Error) {
     let mut out = io::stderr().lock();
     // If standard error is closed, too, nothing more can be done.
-    let _gone = writeln!(out, "error: {error:#}");
+    let _gone = writeln!(out, "error: {}", visible::shown(&format!("{error:#}")));
 }
 
 /// Says something on standard error that is no error.
 pub(crate) fn warn(text: &str) {
     let mut out = io::stderr().lock();
-    let _gone = writeln!(out, "{text}");
+    let _gone = writeln!(out, "{}", visible::shown(text));
 }
 
 /// Whether the error is only that our reader went away.
@@ -46,7 +47,7 @@ pub(crate) fn json(path: Option<&Path>, value: &impl Serialize) -> anyhow::Resul
     let Some(path) = path else {
         return Ok(());
     };
-    let text = serde_json::to_string_pretty(value)? + "\n";
+    let text = visible::json(&serde_json::to_string_pretty(value)?).into_owned() + "\n";
     if is_stdout(Some(path)) { print(&text) } else { file(path, &text) }
 }
 

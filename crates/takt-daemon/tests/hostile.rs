@@ -319,7 +319,7 @@ fn other_versions_and_roles_are_refused_by_name() {
 fn other_terms_are_given_but_not_without_end() {
     let daemon = Daemon::start("terms", "");
     let app = daemon.join("restless", 1);
-    let more = Hello { fps_mhz: Some(30_000), ..hello("another name", 7) };
+    let more = Hello { fps_mhz: Some(30_000), ..hello("another", 7) };
     for _ in 0..100 {
         app.connection.send(&Message::Hello(more.clone()), &[]).expect("sent");
     }
@@ -343,7 +343,7 @@ fn all_slots_may_be_taken() {
     let apps: Vec<_> = (0..64).map(|n| daemon.join("many", n)).collect();
     let refused = join(&daemon.path, &hello("late", 1), PATIENCE).expect_err("full");
     assert!(
-        matches!(&refused, NotScheduled::Refused(reason) if reason == "all 64 slots are taken"),
+        matches!(&refused, NotScheduled::NotNow { reason, .. } if reason == "all 64 slots are taken"),
         "{refused}"
     );
     drop(apps);

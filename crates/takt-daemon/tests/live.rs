@@ -117,9 +117,11 @@ fn strangers_and_crowds_do_no_harm() {
         let refused = loop {
             match join(path, &hello("many", 2), PATIENCE) {
                 Ok(app) => joined.push(app),
-                Err(NotScheduled::Refused(reason)) => break reason,
+                // Others may leave, so it may ask again.
+                Err(NotScheduled::NotNow { reason, .. }) => break reason,
+                Err(NotScheduled::Refused(reason)) => panic!("{reason}"),
                 // The crowd is still leaving.
-                Err(NotScheduled::Absent { .. } | NotScheduled::NotNow { .. } | NotScheduled::Nonsense) => {}
+                Err(NotScheduled::Absent { .. } | NotScheduled::Nonsense) => {}
             }
         };
         assert_eq!(joined.len(), slots - 1);

@@ -20,7 +20,7 @@ pub fn session() -> &'static Session {
         let Some(socket) = settings.socket.clone() else {
             return Session::absent(guard::say);
         };
-        let hello = Hello { name: settings.app.clone(), ..settings.hello.clone() };
+        let hello = Hello { name: takt_ipc::name::nearest(&settings.app), ..settings.hello.clone() };
         Session::new(socket, hello, guard::say, Patience::of_environment())
     })
 }

@@ -25,6 +25,7 @@ pub mod client;
 #[cfg(not(loom))]
 pub mod find;
 pub mod message;
+pub mod name;
 pub mod record;
 #[cfg(not(loom))]
 pub mod region;

@@ -11,6 +11,12 @@ pub fn can_run(pid: u32) -> bool {
     stat.ok().as_deref().and_then(state).is_none_or(|state| !STOPPED.contains(&state))
 }
 
+/// The executable of a process, if the system tells. The file itself is not looked at: it may be on a
+/// file system that does not answer.
+pub fn executable(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(process(pid).join("exe")).ok()
+}
+
 /// What a thread does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadState {

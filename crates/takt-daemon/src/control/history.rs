@@ -25,13 +25,13 @@ impl ClientHistory {
         self.left.push_back((now, member));
     }
 
-    /// The last to leave of that name, or of that slot if `who` is a number; and when.
+    /// The last to leave that slot if `who` is a number, else the last of that name; and when.
     pub(crate) fn find(&self, who: &str) -> Option<(Time, &Member)> {
-        let last = |is_it: &dyn Fn(&Member) -> bool| {
-            self.left.iter().rev().find(|(_, member)| is_it(member)).map(|(left, member)| (*left, member))
+        let is_it = |member: &Member| match takt_ipc::name::slot(who) {
+            Some(slot) => member.app.0 == slot,
+            None => member.name == who,
         };
-        let slot = who.parse().ok();
-        last(&|member| member.name == who).or_else(|| last(&|member| Some(member.app.0) == slot))
+        self.left.iter().rev().find(|(_, member)| is_it(member)).map(|(left, member)| (*left, member))
     }
 
     /// The members at an earlier time, as far as they are remembered. A slot that was empty then shows its

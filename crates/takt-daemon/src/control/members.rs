@@ -1,13 +1,17 @@
 //! The clients that are scheduled.
 
+use std::path::PathBuf;
+
 use takt_core::contract::has_contract;
 use takt_core::{AppId, AppParams, FrameDone, Priority, Span, Time};
 use takt_ipc::Standing;
 use takt_ipc::message::Hello;
+use takt_ipc::name;
 use takt_ipc::socket::Peer;
 
 use super::config::{Admission, Settings};
 use super::contract::{self, Timing};
+use super::quarantine::Origin;
 use super::terms::Terms;
 
 /// A client that is or will be scheduled.
@@ -18,6 +22,8 @@ pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) pid: u32,
     pub(crate) uid: u32,
+    /// Its executable, where the system tells.
+    pub(crate) executable: Option<PathBuf>,
     /// Whether the configuration lists its name.
     pub(crate) listed: bool,
     /// Its frame rate, in millihertz.
@@ -68,8 +74,9 @@ impl Member {
         Standing { paced: self.paced, protected: self.protected }
     }
 
-    pub(crate) fn peer(&self) -> Peer {
-        Peer { pid: self.pid, uid: self.uid }
+    /// Its user and executable.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { uid: self.uid, executable: self.executable.clone() }
     }
 }
 
@@ -80,6 +87,32 @@ const PRIORITY_DEFAULT: u32 = 10;
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
     slots: Vec<Option<Member>>,
+    own_uid: u32,
+}
+
+/// How long an app waits before it asks for a slot again.
+const AGAIN: Span = Span::from_ms(1_000);
+
+/// Why an app is not scheduled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) reason: String,
+    /// When it may ask again; none if that would change nothing.
+    pub(crate) again: Option<Span>,
+}
+
+impl Refusal {
+    /// The answer may differ when other apps leave.
+    pub(crate) fn for_now(reason: String) -> Self {
+        Self { reason, again: Some(AGAIN) }
+    }
+}
+
+impl From<String> for Refusal {
+    /// The answer would be the same.
+    fn from(reason: String) -> Self {
+        Self { reason, again: None }
+    }
 }
 
 impl Members {
@@ -92,7 +125,7 @@ impl Members {
 
     /// No members, and that many slots.
     pub(crate) fn new(slots: usize) -> Self {
-        Self { slots: vec![None; slots] }
+        Self { slots: vec![None; slots], own_uid: rustix::process::geteuid().as_raw() }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Member> {
@@ -107,11 +140,32 @@ impl Members {
         self.slots.get_mut(app.index())?.as_mut()
     }
 
-    /// The member of that name, or at that slot if `who` is a number.
+    /// The member at that slot if `who` is a number, else the member of that name.
     pub(crate) fn find(&self, who: &str) -> Option<&Member> {
-        let slot = who.parse().ok().and_then(|slot| self.get(AppId(slot)));
+        if let Some(slot) = name::slot(who) {
+            return self.get(AppId(slot));
+        }
         let has_name = |member: &&Member| member.name == who;
-        self.staying().find(has_name).or_else(|| self.iter().find(has_name)).or(slot)
+        self.staying().find(has_name).or_else(|| self.iter().find(has_name))
+    }
+
+    /// A user may have three times as many slots as it leaves free, so that no user takes the last one from
+    /// another. The daemon's own user and root may have all.
+    fn check_quota(&self, uid: u32) -> Result<(), Refusal> {
+        let (taken, held) = (self.iter().count(), self.iter().filter(|member| member.uid == uid).count());
+        let free = self.slots.len() - taken;
+        if free == 0 || uid == 0 || uid == self.own_uid || held < free * 3 {
+            return Ok(());
+        }
+        let all = self.slots.len();
+        Err(Refusal::for_now(format!("user {uid} has {held} of {all} slots; the rest is for other users")))
+    }
+
+    /// A member runs that executable.
+    pub(crate) fn runs(&mut self, app: AppId, executable: Option<PathBuf>) {
+        if let Some(member) = self.get_mut(app) {
+            member.executable = executable;
+        }
     }
 
     pub(crate) fn finished(&mut self, at: Time, done: &FrameDone) {
@@ -152,20 +206,21 @@ impl Members {
         hello: &Hello,
         peer: Peer,
         settings: &Settings,
-    ) -> Result<&Member, String> {
+    ) -> Result<&Member, Refusal> {
         check_name(&hello.name)?;
+        self.check_quota(peer.uid)?;
         let Some(slot) = self.slots.iter().position(Option::is_none) else {
-            return Err(format!("all {} slots are taken", self.slots.len()));
+            return Err(Refusal::for_now(format!("all {} slots are taken", self.slots.len())));
         };
         let app = AppId(u32::try_from(slot).unwrap_or(u32::MAX));
         let asked = Terms::try_from(hello)?;
         let terms = asked.clone().under(settings.app(&hello.name)).complete(settings);
         let wanted = terms.priority.unwrap_or(PRIORITY_DEFAULT);
-        let priority = self.unused_priority(wanted).ok_or("all priorities are taken")?;
+        let priority = self.unused_priority(wanted).ok_or_else(|| "all priorities are taken".to_owned())?;
         let (params, fps_mhz) = terms.lower(Priority(priority), settings)?;
         let (protected, mut admission) = self.judge(app, &params, settings);
         if is_refused(protected, &params, settings) {
-            return Err(admission);
+            return Err(Refusal::for_now(admission));
         }
         if priority != wanted {
             admission = format!("{admission} (priority {wanted} is taken, so it has {priority})");
@@ -175,6 +230,7 @@ impl Members {
             name: hello.name.clone(),
             pid: peer.pid,
             uid: peer.uid,
+            executable: None,
             listed: settings.app(&hello.name).is_some(),
             fps_mhz,
             params,
@@ -285,13 +341,14 @@ fn is_refused(protected: bool, params: &AppParams, settings: &Settings) -> bool 
 
 /// Names are shown on terminals and written to logs, line by line.
 fn check_name(name: &str) -> Result<(), String> {
-    if name.is_empty() {
-        Err("it has no name".to_owned())
-    } else if name.chars().any(char::is_control) {
-        Err(format!("its name {name:?} has control characters; give it another one"))
-    } else {
-        Ok(())
+    if name::is_name(name) {
+        return Ok(());
     }
+    Err(format!(
+        "its name \"{}\" has other characters than {}, or none",
+        name.escape_default(),
+        name::ALLOWED
+    ))
 }
 
 #[cfg(test)]
@@ -309,12 +366,13 @@ mod tests {
     #[test]
     fn names_do_not_steer_terminals() {
         let mut members = Members::new(1);
-        for bad in ["", "a\nb", "\u{1b}[2J", "a\u{9b}1m"] {
+        for bad in ["", "a\nb", "\u{1b}[2J", "a\u{9b}1m", "a\u{202e}b", "Tacho 1", "é"] {
             let refused = members.admit(Time::ZERO, &hello(bad, None, 0), peer(1), &Settings::default());
-            assert!(refused.expect_err("refused").contains("name"), "{bad:?}");
+            let reason = refused.expect_err("refused").reason;
+            assert!(reason.contains("name") && reason.is_ascii(), "{bad:?}: {reason}");
         }
         assert!(
-            members.admit(Time::ZERO, &hello("Tacho 1 é", None, 0), peer(1), &Settings::default()).is_ok()
+            members.admit(Time::ZERO, &hello("Tacho_1.x", None, 0), peer(1), &Settings::default()).is_ok()
         );
     }
 
@@ -348,14 +406,15 @@ mod tests {
         let refusing = Settings { admission: Admission::Refuse, ..settings };
         let refused =
             members.admit(Time::ZERO, &hello("c", Some(1), 9_000), peer(3), &refusing).expect_err("too much");
-        assert!(refused.starts_with("not protected"), "{refused}");
+        assert!(refused.reason.starts_with("not protected"), "{refused:?}");
+        assert!(refused.again.is_some(), "others may leave");
         assert!(
             members.admit(Time::ZERO, &hello("c", None, 0), peer(3), &refusing).is_ok(),
             "it reserves nothing"
         );
         assert_eq!(
             members.admit(Time::ZERO, &hello("d", None, 0), peer(4), &refusing).expect_err("full"),
-            "all 3 slots are taken"
+            Refusal::for_now("all 3 slots are taken".to_owned())
         );
     }
 
@@ -391,7 +450,11 @@ mod tests {
         assert_eq!((member.params.priority.0, member.fps_mhz), (5, 30_000));
         let odd = Hello { fps_mhz: Some(45_000), ..hello("b", None, 0) };
         assert!(
-            members.admit(Time::ZERO, &odd, peer(2), &settings).expect_err("odd").contains("does not divide")
+            members
+                .admit(Time::ZERO, &odd, peer(2), &settings)
+                .expect_err("odd")
+                .reason
+                .contains("does not divide")
         );
         assert_eq!(members.find("a").map(|member| member.app), Some(AppId(0)));
         assert_eq!(members.find("0").map(|member| member.app), Some(AppId(0)));
@@ -423,5 +486,31 @@ mod tests {
         assert_eq!(members.change(AppId(0), taken, &settings), Err("priority 2 belongs to b".to_owned()));
         assert_eq!(members.get(AppId(0)).cloned(), before);
         assert!(members.change(AppId(9), Terms::default(), &settings).is_err());
+    }
+
+    #[test]
+    fn no_user_takes_the_last_slot_from_another() {
+        let (mut members, settings) = (Members::new(64), Settings::default());
+        let mut join = |uid| {
+            let peer = Peer { pid: 1, uid };
+            members.admit(Time::ZERO, &hello("a", None, 0), peer, &settings).map(|_| ())
+        };
+        let own = rustix::process::geteuid().as_raw();
+        let mut taken = |uid| std::iter::from_fn(|| join(uid).ok()).count();
+        assert_eq!([taken(own + 1), taken(own + 2), taken(own + 3)], [48, 12, 3]);
+        assert_eq!(taken(own), 1, "the daemon's own user may have the last one");
+        let refused = join(own + 1).expect_err("full");
+        assert!(refused.again.is_some(), "{refused:?}");
+    }
+
+    #[test]
+    fn numbers_are_slots_whatever_apps_are_called() {
+        let (mut members, settings) = (Members::new(8), Settings::default());
+        for name in ["dial", "0", "7"] {
+            members.admit(Time::ZERO, &hello(name, None, 0), peer(1), &settings).expect("admitted");
+        }
+        let found = |who: &str| members.find(who).map(|member| member.name.as_str());
+        assert_eq!([found("0"), found("1"), found("dial")], [Some("dial"), Some("0"), Some("dial")]);
+        assert_eq!(found("7"), None, "no such slot, and an app called so does not take its place");
     }
 }

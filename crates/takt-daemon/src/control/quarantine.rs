@@ -4,6 +4,8 @@
 //! after a pause that doubles with each fault, so that a client that always hangs disturbs the others
 //! less and less. After a while without a fault, its faults are forgotten.
 
+use std::path::PathBuf;
+
 use takt_core::{Span, Time};
 use takt_ipc::socket::Peer;
 
@@ -13,26 +15,32 @@ const FIRST: Span = Span::from_ms(1_000);
 const DOUBLINGS_MAX: u32 = 6;
 /// A fault is forgotten this long after its pause.
 const MEMORY: Span = Span::from_ms(120_000);
-/// Most processes that are remembered.
+/// Most origins that are remembered.
 const OFFENDERS_MAX: usize = 256;
 
-/// A process that broke a rule.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The user and the executable of a client, as the kernel knows them: a fork has the same.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Origin {
+    pub(crate) uid: u32,
+    /// None where the system does not tell; then all such clients of a user count as one.
+    pub(crate) executable: Option<PathBuf>,
+}
+
+impl Origin {
+    pub(crate) fn of(peer: Peer) -> Self {
+        Self { uid: peer.uid, executable: takt_os::process::executable(peer.pid) }
+    }
+}
+
+/// An origin whose client broke a rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
 struct Offender {
-    peer: Peer,
+    origin: Origin,
     faults: u32,
     until: Time,
 }
 
-impl Offender {
-    /// Whether it is that process. Where the system does not show process numbers, all of one user's count
-    /// as one.
-    fn is(&self, peer: Peer) -> bool {
-        self.peer.pid == peer.pid && (peer.pid != 0 || self.peer.uid == peer.uid)
-    }
-}
-
-/// The processes that broke a rule lately.
+/// The origins of clients that broke a rule lately.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quarantine {
     /// By time of the last fault.
@@ -40,22 +48,22 @@ pub(crate) struct Quarantine {
 }
 
 impl Quarantine {
-    /// The process broke a rule; returns how long it may not come back.
-    pub(crate) fn blame(&mut self, peer: Peer, now: Time) -> Span {
+    /// A client broke a rule; returns how long clients of its origin may not come back.
+    pub(crate) fn blame(&mut self, origin: Origin, now: Time) -> Span {
         self.offenders.retain(|offender| now < offender.until + MEMORY);
-        let before = self.offenders.iter().position(|offender| offender.is(peer));
+        let before = self.offenders.iter().position(|offender| offender.origin == origin);
         let faults = before.map_or(0, |at| self.offenders.remove(at).faults);
         let pause = FIRST.times(1 << faults.min(DOUBLINGS_MAX));
         if self.offenders.len() == OFFENDERS_MAX {
             self.offenders.remove(0);
         }
-        self.offenders.push(Offender { peer, faults: faults.saturating_add(1), until: now + pause });
+        self.offenders.push(Offender { origin, faults: faults.saturating_add(1), until: now + pause });
         pause
     }
 
-    /// How long the process may not come back.
-    pub(crate) fn pause(&self, peer: Peer, now: Time) -> Option<Span> {
-        let offender = self.offenders.iter().find(|offender| offender.is(peer))?;
+    /// How long clients of that origin may not come back.
+    pub(crate) fn pause(&self, origin: &Origin, now: Time) -> Option<Span> {
+        let offender = self.offenders.iter().find(|offender| offender.origin == *origin)?;
         Some(offender.until.since(now)).filter(|pause| *pause > Span::ZERO)
     }
 }
@@ -68,42 +76,44 @@ mod tests {
         Time::from_us(seconds * 1_000_000)
     }
 
-    fn process(pid: u32) -> Peer {
-        Peer { pid, uid: 1000 }
+    fn program(number: u32) -> Origin {
+        Origin { uid: 1000, executable: Some(PathBuf::from(format!("/bin/{number}"))) }
     }
 
     #[test]
-    fn processes_that_cannot_be_seen_are_told_apart_by_user() {
+    fn clients_are_told_apart_by_user_and_executable() {
         let mut quarantine = Quarantine::default();
-        let hidden = |uid| Peer { pid: 0, uid };
+        let hidden = |uid| Origin { uid, executable: None };
         quarantine.blame(hidden(1), s(1));
-        assert!(quarantine.pause(hidden(1), s(1)).is_some());
-        assert_eq!(quarantine.pause(hidden(2), s(1)), None);
-        quarantine.blame(Peer { pid: 7, uid: 1 }, s(1));
-        assert!(quarantine.pause(Peer { pid: 7, uid: 2 }, s(1)).is_some(), "it is another user now");
+        assert!(quarantine.pause(&hidden(1), s(1)).is_some());
+        assert_eq!(quarantine.pause(&hidden(2), s(1)), None);
+        quarantine.blame(program(7), s(1));
+        assert_eq!(quarantine.pause(&Origin { uid: 2, ..program(7) }, s(1)), None, "another user");
+        let peer = Peer { pid: std::process::id(), uid: 5 };
+        assert_eq!(Origin::of(peer), Origin { uid: 5, executable: std::env::current_exe().ok() });
     }
 
     #[test]
     fn pauses_grow_end_and_are_forgiven() {
         let mut quarantine = Quarantine::default();
-        assert_eq!(quarantine.pause(process(1), s(10)), None);
-        assert_eq!(quarantine.blame(process(1), s(10)), Span::from_ms(1_000));
-        assert_eq!(quarantine.pause(process(1), s(10)), Some(Span::from_ms(1_000)));
-        assert_eq!(quarantine.pause(process(2), s(10)), None, "no other process");
-        assert_eq!(quarantine.pause(process(1), s(11)), None, "over");
-        assert_eq!(quarantine.blame(process(1), s(12)), Span::from_ms(2_000));
-        let longest = (0..100).map(|n| quarantine.blame(process(1), s(20 + n))).max();
+        assert_eq!(quarantine.pause(&program(1), s(10)), None);
+        assert_eq!(quarantine.blame(program(1), s(10)), Span::from_ms(1_000));
+        assert_eq!(quarantine.pause(&program(1), s(10)), Some(Span::from_ms(1_000)));
+        assert_eq!(quarantine.pause(&program(2), s(10)), None, "no other process");
+        assert_eq!(quarantine.pause(&program(1), s(11)), None, "over");
+        assert_eq!(quarantine.blame(program(1), s(12)), Span::from_ms(2_000));
+        let longest = (0..100).map(|n| quarantine.blame(program(1), s(20 + n))).max();
         assert_eq!(longest, Some(Span::from_ms(64_000)));
-        assert_eq!(quarantine.blame(process(1), s(1_000)), Span::from_ms(1_000), "forgiven");
+        assert_eq!(quarantine.blame(program(1), s(1_000)), Span::from_ms(1_000), "forgiven");
     }
 
     #[test]
     fn only_so_many_processes_are_remembered() {
         let mut quarantine = Quarantine::default();
         for pid in 0..10_000 {
-            quarantine.blame(process(pid), s(1));
+            quarantine.blame(program(pid), s(1));
         }
         assert_eq!(quarantine.offenders.len(), OFFENDERS_MAX);
-        assert!(quarantine.pause(process(9_999), s(1)).is_some());
+        assert!(quarantine.pause(&program(9_999), s(1)).is_some());
     }
 }

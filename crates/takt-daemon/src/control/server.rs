@@ -28,8 +28,8 @@ use super::closer::Closer;
 use super::config::Settings;
 use super::cpu_latency::CpuLatency;
 use super::history::ClientHistory;
-use super::members::Members;
-use super::quarantine::Quarantine;
+use super::members::{Members, Refusal};
+use super::quarantine::{Origin, Quarantine};
 use super::socket_path::ControlSocket;
 use super::vsync::Follower;
 use crate::observe::journal::{Entry, Journal, Who};
@@ -233,18 +233,20 @@ impl Server {
             return self.hang_up(index, reason, Some(UNSCHEDULED_PAUSE));
         }
         let peer = self.sessions[index].peer;
-        if let Some(pause) = self.quarantine.pause(peer, clock::now()) {
+        let origin = Origin::of(peer);
+        if let Some(pause) = self.quarantine.pause(&origin, clock::now()) {
             let reason = "it was evicted for a fault; it may come back later".to_owned();
             return self.hang_up(index, reason, Some(pause));
         }
         let settings = self.current();
         let app = match self.members.admit(clock::now(), hello, peer, &settings) {
             Ok(member) => member.app,
-            Err(reason) => return self.refuse(index, reason),
+            Err(refusal) => return self.refuse_for(index, refusal),
         };
         let Ok((endpoint, fds)) = Endpoint::new(app) else {
             self.members.remove(app);
-            return self.refuse(index, "the daemon has no memory or descriptors left".to_owned());
+            let reason = "the daemon has no memory or descriptors left".to_owned();
+            return self.refuse_for(index, Refusal::for_now(reason));
         };
         let welcome = self.welcome_message(app);
         let fds = [fds.region.as_fd(), fds.doorbell.as_fd(), self.scheduling.heart.as_fd()];
@@ -255,6 +257,7 @@ impl Server {
             return;
         }
         session.app = Some(app);
+        self.members.runs(app, origin.executable);
         self.join(app, endpoint);
     }
 
@@ -287,9 +290,14 @@ impl Server {
 
     /// Refuses a connection, and says why.
     fn refuse(&mut self, index: usize, reason: String) {
+        self.refuse_for(index, Refusal::from(reason));
+    }
+
+    /// The same, with when the client may ask again.
+    fn refuse_for(&mut self, index: usize, refusal: Refusal) {
         let Peer { pid, uid } = self.sessions[index].peer;
-        self.journal.tell(&Entry::Refused { pid, uid, reason: &reason });
-        self.hang_up(index, reason, None);
+        self.journal.tell(&Entry::Refused { pid, uid, reason: &refusal.reason });
+        self.hang_up(index, refusal.reason, refusal.again);
     }
 
     /// Closes a connection; says why, and when the client may come back if it may.
@@ -339,7 +347,7 @@ impl Server {
         if let Some(member) = self.members.remove(app) {
             let who = Who::of(&member);
             if let Some(fault) = &fault {
-                let span = self.quarantine.blame(member.peer(), clock::now());
+                let span = self.quarantine.blame(member.origin(), clock::now());
                 self.journal.tell(&Entry::Fault { who, fault, pause_s: span.as_ns() / 1_000_000_000 });
                 pause = Some(span);
             } else {

@@ -125,8 +125,9 @@ impl TryFrom<&Hello> for Terms {
     type Error = String;
 
     fn try_from(hello: &Hello) -> Result<Self, String> {
-        if hello.display.as_ref().is_some_and(|display| display.chars().any(char::is_control)) {
-            return Err("the name of its display has control characters".to_owned());
+        if hello.display.as_ref().is_some_and(|display| !takt_ipc::name::is_name(display)) {
+            let allowed = takt_ipc::name::ALLOWED;
+            return Err(format!("the name of its display has other characters than {allowed}"));
         }
         let unchecked = UncheckedTerms {
             priority: hello.priority,
@@ -285,7 +286,7 @@ mod tests {
             [[app]]\nname='detector'\nruntime_ms=3\nperiod_ms=40\nhard=true\n\
             [[app]]\nname='rest'\nshare=0.2";
         let settings = Settings::parse(text).expect("fine");
-        let mut members = Members::new(5);
+        let mut members = Members::new(8);
         let mut admit = |name: &str| {
             members.admit(Time::ZERO, &hello(name, 0), PEER, &settings).expect("admitted").clone()
         };

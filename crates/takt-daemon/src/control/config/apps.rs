@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use takt_core::Span;
+use takt_ipc::name;
 
 use super::displays::{self, Display};
 use super::file::ConfigFile;
@@ -78,6 +79,9 @@ impl ConfigFile {
 
 impl FileApp {
     fn check(&self, displays: &[Display]) -> Result<Terms, Mistake> {
+        if !name::is_name(&self.name) {
+            return Err(mistake("name", format!("{:?}", self.name), format!("use {}", name::ALLOWED)));
+        }
         let terms = self.unchecked()?.check()?;
         self.check_rate(&terms, displays)?;
         Ok(terms)

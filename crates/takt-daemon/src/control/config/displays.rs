@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use takt_core::limits::DISPLAYS_MAX;
 use takt_core::{DisplayId, Refresh, Span, Time};
+use takt_ipc::name;
 
 use super::file::ConfigFile;
 use super::{Settings, values};
@@ -88,9 +89,9 @@ impl ConfigFile {
 
 impl FileDisplay {
     fn check(&self, is_first: bool) -> Result<Display, Mistake> {
-        if self.name.is_empty() || self.name.chars().any(char::is_control) {
-            let shown = format!("{:?}", self.name);
-            return Err(mistake("name", shown, "give it a name without control characters"));
+        if !name::is_name(&self.name) {
+            let remedy = format!("give it a name of {}", name::ALLOWED);
+            return Err(mistake("name", format!("{:?}", self.name), remedy));
         }
         let refresh = values::refresh(self.refresh_hz)?;
         let phase_ms = self.phase_ms.unwrap_or(0.0);
