@@ -5,7 +5,7 @@
 //! idled while it was ready. The cause is the first of these that applies:
 //!
 //! 1. a completion was lost or the GPU stalled meanwhile;
-//! 2. the app was let go in time and had not submitted the end of the frame by the deadline, or its
+//! 2. the app was released in time and had not submitted the end of the frame by the deadline, or its
 //!    own groups, for which it may have waited, took most of the time;
 //! 3. its next group was held back by its length, or all the time for what others were promised;
 //! 4. a less important group overran the time set aside for it;
@@ -53,7 +53,7 @@ pub(crate) struct Blame {
     apps: Vec<Account>,
     misses: Vec<Finding>,
     omitted: u64,
-    /// Whose misses are listed, all of them; the first ones of everybody's if nobody's.
+    /// The app whose misses are all listed; without one, the first misses of all apps.
     only: Option<AppId>,
 }
 
@@ -63,7 +63,7 @@ struct Account {
     /// Spans in which it had unfinished groups, oldest first.
     present: VecDeque<(Time, Time)>,
     present_since: Option<Time>,
-    /// Last time it was let go.
+    /// Its last release.
     released: Time,
     /// Frames submitted to their end since joining.
     submitted: u64,
@@ -355,8 +355,8 @@ impl Blame {
         let mut present: Vec<(Time, Time)> = account.present.iter().copied().collect();
         present.extend(account.present_since.map(|since| (since, Time::NEVER)));
         let here: Span = present.iter().map(|span| overlap(*span, (release, deadline))).sum();
-        let let_go = overlap((released, Time::NEVER), (release, deadline));
-        shares.absent = let_go.saturating_sub(here);
+        let released_for = overlap((released, Time::NEVER), (release, deadline));
+        shares.absent = released_for.saturating_sub(here);
         let running = self.running.map(|(app, group, started)| {
             let life = seen.lives.get(group);
             let reserved = life.and_then(|life| life.reserved).unwrap_or(Span::FOREVER);

@@ -1,4 +1,4 @@
-//! What the GPU did, where nobody saw it.
+//! What the GPU did, deduced from completions.
 //!
 //! In a live run only the ends of command groups are reported, some time after the fact. A
 //! completion tells when its group ended and how long it ran, so it ran before that; [`Deduced`]
@@ -67,7 +67,7 @@ impl<O: Observer> Deduced<O> {
                 self.flying.remove(&group);
             }
             Record::Gap { .. } => self.flying.clear(),
-            // Somebody saw the GPU.
+            // The records tell what the GPU did.
             Record::Gpu(_) => self.flying.clear(),
             _ => {}
         }

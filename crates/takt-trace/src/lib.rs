@@ -23,6 +23,7 @@
 #[cfg(test)]
 extern crate self as takt_trace;
 
+mod app_figures;
 mod blame;
 mod blocking;
 pub mod deduce;

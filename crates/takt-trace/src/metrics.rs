@@ -1,18 +1,17 @@
 //! The figures of a run, collected while it passes. Definitions: `docs/metrics.md`.
 
-use std::collections::VecDeque;
-
 use hdrhistogram::Histogram;
 use takt_core::limits::FRAMES_PER_GROUP_MAX;
 use takt_core::{Action, AppId, Estimate, Event, FrameDone, Span, Stats, Time};
 
+use crate::app_figures::AppFigures;
 use crate::blame::Blame;
 use crate::blocking::Blocking;
 use crate::jobs::{Jobs, bin};
 use crate::lives::{Life, Lives};
 use crate::record::{GpuRecord, Meta, Observer, Record};
 use crate::roster::Roster;
-use crate::summary::{AppSummary, GpuSummary, PD_FFT_BINS, Quantiles, SchedulerSummary, Summary};
+use crate::summary::{AppSummary, GpuSummary, Quantiles, SchedulerSummary, Summary};
 
 /// Length of a window of GPU utilisation, as in the thesis's figure 4.16.
 const WINDOW: Span = Span::from_ms(2_000);
@@ -31,74 +30,6 @@ pub struct Metrics {
     windows: Vec<Span>,
     /// When the GPU stands still until, and since when.
     stall: (Time, Time),
-}
-
-#[derive(Debug)]
-struct AppFigures {
-    joined: Option<Time>,
-    attached: Span,
-    frames: u64,
-    met: u64,
-    missed: u64,
-    response: Histogram<u64>,
-    /// What frames that have not ended yet have used of the GPU, by number.
-    frame_gpu: VecDeque<(u64, Span)>,
-    /// Whether all of the first of these is known.
-    whole_frames: bool,
-    frames_gpu: Histogram<u64>,
-    pd_fft: Vec<u64>,
-    gpu_time: Span,
-    groups: u64,
-    under_predicted: u64,
-    predicted: Span,
-    measured: Span,
-    jobs: Option<Jobs>,
-}
-
-impl AppFigures {
-    fn new(jobs: Option<Jobs>) -> Self {
-        let histogram = || Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed"));
-        Self {
-            joined: None,
-            attached: Span::ZERO,
-            frames: 0,
-            met: 0,
-            missed: 0,
-            response: histogram(),
-            frame_gpu: VecDeque::new(),
-            whole_frames: false,
-            frames_gpu: histogram(),
-            pd_fft: vec![0; PD_FFT_BINS],
-            gpu_time: Span::ZERO,
-            groups: 0,
-            under_predicted: 0,
-            predicted: Span::ZERO,
-            measured: Span::ZERO,
-            jobs,
-        }
-    }
-}
-
-impl AppFigures {
-    /// A group of that frame has used the GPU.
-    fn spend(&mut self, frame: u64, cost: Span) {
-        match self.frame_gpu.iter_mut().find(|(number, _)| *number == frame) {
-            Some((_, spent)) => *spent += cost,
-            None => self.frame_gpu.push_back((frame, cost)),
-        }
-    }
-
-    /// So many frames have ended, the last one with that number; from now on all is known if this `counts`.
-    fn end_frames(&mut self, last: u64, frames: u32, counts: bool) {
-        let spent: Span =
-            self.frame_gpu.iter().filter(|(number, _)| *number <= last).map(|(_, spent)| *spent).sum();
-        self.frame_gpu.retain(|(number, _)| *number > last);
-        // Frames that share a group share its time; the first one may have begun before all this.
-        if std::mem::replace(&mut self.whole_frames, counts) {
-            let each = spent.as_ns() / u64::from(frames);
-            self.frames_gpu.record_n(each, frames.into()).unwrap_or_default();
-        }
-    }
 }
 
 /// What only the driver of a run knows.

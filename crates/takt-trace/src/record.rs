@@ -21,7 +21,7 @@ pub enum Record {
     Turn,
     /// Another policy decides from now on.
     Policy(&'static str),
-    /// Records are missing here, because nobody could take them in time.
+    /// Records are missing here, because the reader was too slow.
     Gap {
         /// How many.
         records: u64,
@@ -83,7 +83,7 @@ pub trait Observer {
     /// `record` happened at `at`. Times never decrease.
     fn record(&mut self, at: Time, record: &Record);
 
-    /// The slot `app` belongs to somebody else from now on. Only live runs say so: in others, all
+    /// Another app has the slot `app` from now on. Only live runs say so: in others, all
     /// apps are known beforehand.
     fn meet(&mut self, at: Time, app: AppId, meta: &AppMeta) {
         let _ = (at, app, meta);

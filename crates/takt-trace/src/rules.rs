@@ -1,4 +1,4 @@
-//! What must hold in every run, whoever drove the core and whatever was decided.
+//! What must hold in every run, live or simulated, under every policy.
 //!
 //! [`Rules`] looks at records alone and knows nothing of policies: what comes out of the core must
 //! fit to what went in. Simulated and live runs are checked by the same code.

@@ -222,7 +222,7 @@ pub enum HeldBy {
     Unbounded,
     /// Its reserve is used up.
     NoBudget,
-    /// Another app is on the GPU, and nobody may follow it yet.
+    /// Another app is on the GPU, and no app may follow it yet.
     Turn,
     /// The policy decides only at its ticks.
     Tick,

@@ -1,7 +1,7 @@
 //! Everybody who ever had a slot, told apart.
 //!
-//! A daemon gives the slot of an app that has left to the next one that comes. Whoever adds up what
-//! became of apps would add up what became of slots.
+//! A daemon gives the slot of an app that has left to the next one that comes. Sums over apps
+//! would otherwise be sums over slots.
 
 use std::collections::BTreeMap;
 
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_later_is_somebody_else() {
+    fn an_app_that_joins_later_is_another_one() {
         let slot = AppId(0);
         let meta =
             |name: &str| AppMeta { name: name.to_owned(), priority: Priority(1), fps_mhz: 0, jobs: None };

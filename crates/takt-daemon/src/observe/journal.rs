@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_not_read_keeps_nobody_waiting() {
+    fn a_log_that_is_not_read_delays_no_event() {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         let mut journal = Journal::new(Box::new(writer), Format::Text).expect("a thread");
         for second in 0..10_000 {

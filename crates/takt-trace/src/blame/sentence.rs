@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_held_back_learns_for_whose_promise() {
+    fn an_app_that_is_held_back_learns_for_which_promise() {
         let protects = Hold::Protects { app: CLUSTER };
         let miss = missed(join(CLUSTER, 30, 3), join(GAME, 10, 0), protects);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The thread that writes lines, so that a slow disk or a full pipe delays nobody else.
+//! The thread that writes lines, so that a slow disk or a full pipe delays no other thread.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -62,7 +62,7 @@ impl Apps {
         true
     }
 
-    /// The app's name; empty before anything was drawn for an app nobody announced.
+    /// The app's name; empty for an app that was not announced and has drawn nothing.
     pub(super) fn name(&self, app: AppId) -> &str {
         self.tracks.get(&app).map_or("", |track| &track.name)
     }
