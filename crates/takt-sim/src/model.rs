@@ -259,6 +259,18 @@ pub enum Work {
     Recorded(Arc<[RecordedGroup]>),
 }
 
+impl Work {
+    /// Whether the app waits for the end of its own groups before its frame is all there.
+    pub fn has_gaps(&self) -> bool {
+        match self {
+            Self::Drawn { parts, .. } => {
+                parts.iter().any(|part| part.kind == GroupKind::Sync && part.count.1 > 0)
+            }
+            Self::Recorded(groups) => groups.iter().any(|group| group.kind == GroupKind::Sync),
+        }
+    }
+}
+
 /// A run of similar groups within a frame.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Part {

@@ -1,7 +1,7 @@
 //! What a scenario contains that the guarantee assumes away.
 
-use takt_core::Span;
-use takt_core::service::Reservation;
+use takt_core::service::{Reservation, Service};
+use takt_core::{Span, contract};
 use takt_predict::profile::Sharing;
 use takt_sim::Scenario;
 use takt_sim::demand::may_overrun;
@@ -28,6 +28,17 @@ fn of_apps(scenario: &Scenario, out: &mut Vec<String>) {
     }
     if let Some(names) = names(scenario, |app| app.submit_delay.hi + app.cpu.hi > Span::ZERO) {
         out.push(format!("frames may arrive later than their release: {names}"));
+    }
+    let has_contract = |app: &AppSpec| contract::has_contract(&app.params);
+    if let Some(names) = names(scenario, |app| has_contract(app) && app.work.has_gaps()) {
+        out.push(format!("frames or jobs wait for their own groups, which leaves gaps: {names}"));
+    }
+    let shares = |app: &AppSpec| {
+        let Service { reservation, feeds, .. } = app.params.service;
+        feeds.is_some() || matches!(reservation, Reservation::Shared(_))
+    };
+    if let Some(names) = names(scenario, shares) {
+        out.push(format!("contracts are shared, which no search for counterexamples covers: {names}"));
     }
     let reserve = |app: &AppSpec| match app.params.service.reservation {
         Reservation::Own(reserve) => Some(reserve),

@@ -125,3 +125,22 @@ fn the_check_and_the_scheduler_say_the_same() {
         }
     }
 }
+
+#[test]
+fn gaps_and_shared_contracts_are_outside_the_guarantee() {
+    let verdict = judge(&scenario(&[("map", 60, 5000, 5000), ("menu", 30, 500, 0)]), None);
+    assert!(verdict.caveats.is_empty(), "{:?}", verdict.caveats);
+    let file = "name = \"gaps\"\nduration_s = 1\n
+        [[app]]\nname = \"dial\"\npriority = 3\nfps = 60\netpf_us = 5000\nswap_us = 100\n\
+        draws = [{ us = 100, sync = true }]\n
+        [[app]]\nname = \"job\"\npriority = 2\nfps = 60\nswap_us = 100\n\
+        service = { reserve_us = 1000, period_us = 20000 }\n
+        [[app]]\nname = \"feeder\"\npriority = 1\nfps = 60\nswap_us = 100\n\
+        draws = [{ us = 100, sync = true }]\nservice = { shared_with = \"job\" }\n";
+    let verdict = judge(&load::parse("gaps", file, &[], None).expect("it is right"), None);
+    let expected = [
+        "frames or jobs wait for their own groups, which leaves gaps: dial",
+        "contracts are shared, which no search for counterexamples covers: feeder",
+    ];
+    assert_eq!(verdict.caveats, expected);
+}
