@@ -2,11 +2,11 @@
 //!
 //! A program that begins its frames when it likes, each a fraction of a millisecond long, would spend
 //! more time on asking and on fences than on its frames. So several frames go into one group, up to its
-//! credit and up to [`TOGETHER_NS`] by the clock: a program that holds a grant and does little with it
+//! credit and up to `TOGETHER_NS` by the clock: a program that holds a grant and does little with it
 //! keeps others waiting. The only client has no others to keep waiting, until one comes.
 //!
-//! Models learn from times of single frames. So the first frames, and one every [`SAMPLE_NS`], have a
-//! group each; for the only client one every [`SAMPLE_ALONE_NS`] is enough. Between samples a frame is
+//! Models learn from times of single frames. So the first frames, and one every `SAMPLE_NS`, have a
+//! group each; for the only client one every `SAMPLE_ALONE_NS` is enough. Between samples a frame is
 //! taken to cost what the last sample did: a stream that [coasts](Gathering::coasts) asks its models
 //! nothing.
 

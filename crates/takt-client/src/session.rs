@@ -10,7 +10,7 @@
 //! waits, later in any case.
 //!
 //! A grant can be asked for ahead of need. The next thread that asks gets it; if none asks, the session
-//! gives it back after [`UNUSED_BETWEEN`].
+//! gives it back after `UNUSED_BETWEEN`.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

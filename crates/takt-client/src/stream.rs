@@ -170,7 +170,7 @@ fn longest(need: Span, slice: Span) -> Span {
 ///
 /// Copies are frequent and mostly short, and programs stop for long between them to fetch what comes
 /// next. A grant for each would be waited for and then held in vain. So a copy asks only where it
-/// matters: where the copies of a frame without a grant would come to more than [`COPIES_MAX`].
+/// matters: where the copies of a frame without a grant would come to more than `COPIES_MAX`.
 #[derive(Default, Debug)]
 pub struct Ungranted {
     /// What those took that are with the driver.

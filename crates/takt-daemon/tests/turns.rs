@@ -73,13 +73,17 @@ impl Rig {
     }
 
     fn join_reserving(&mut self, slot: u32, priority: u32, etpf: Span) -> App {
+        self.join_by(slot, priority, etpf, takt_core::Clock::default())
+    }
+
+    fn join_by(&mut self, slot: u32, priority: u32, etpf: Span, clock: takt_core::Clock) -> App {
         let id = AppId(slot);
         let (endpoint, ends) = Endpoint::new(id).expect("shared memory");
         let params = AppParams {
             priority: Priority(priority),
             stride: Stride::ONE,
             etpf,
-            clock: takt_core::Clock::default(),
+            clock,
             service: Service::default(),
         };
         let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
@@ -458,6 +462,33 @@ fn all_that_happens_is_told() {
     assert!(told(|record| matches!(record, Record::Out(Action::Dispatch { .. }))));
     assert!(told(|record| matches!(record, Record::Out(Action::FrameDone(_)))));
     assert_eq!(rig.engine.dropped(), 0);
+}
+
+/// A frame that goes on after its deadline is to be judged at once: that is no sign that the loop stood still.
+#[test]
+fn records_never_go_back_in_time() {
+    let mut rig = Rig::new(2);
+    let (period, deadline) = (Span::from_ms(33), Span::from_ms(20));
+    let mut late = rig.join_by(0, 2, Span::from_ms(4), takt_core::Clock::Own { period, deadline });
+    let mut other = rig.join(1, 1);
+    late.submit(0, 100, GroupKind::Draw);
+    rig.turn();
+    late.complete(0, rig.now);
+    // The loop turns as the core wants it, so it never stands still.
+    for _ in 0..400 {
+        rig.now += Span::from_ms(1);
+        rig.turn();
+    }
+    late.submit(1, 100, GroupKind::Draw);
+    rig.turn();
+    other.submit(0, 100, GroupKind::Draw);
+    rig.turn();
+    let at = |note: &Note| match note {
+        Note::Record(at, _) => Some(*at),
+        _ => None,
+    };
+    let times: Vec<Time> = rig.notes().iter().filter_map(at).collect();
+    assert!(times.is_sorted(), "{times:?}");
 }
 
 /// The loop allocates nothing, whatever clients send and whether or not its notes are read.

@@ -136,7 +136,8 @@ impl Engine {
         for endpoint in self.endpoints.iter_mut().flatten() {
             endpoint.wake();
         }
-        self.next_turn = self.scheduler.poll_timeout();
+        // What is overdue, such as the judgement of a frame that began after its deadline, is for the next turn.
+        self.next_turn = self.scheduler.poll_timeout().map(|next| next.max(now));
         self.next_turn
     }
 
