@@ -234,7 +234,7 @@ fn descriptors_are_not_taken() {
         let connection = Connection::connect(&daemon.path, PATIENCE).expect("connect");
         // Newer kernels refuse for the daemon.
         if connection.send(&Message::Hello(hello("hostile", 9)), &odd).is_ok() {
-            assert_eq!(reason(&connection), "it passes descriptors, and nobody needs them");
+            assert_eq!(reason(&connection), "it passes descriptors, which the daemon does not take");
         }
         drop(connection);
         let (_joined, fds) = join_by_hand(&daemon);

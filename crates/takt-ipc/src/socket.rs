@@ -208,7 +208,10 @@ impl Connection {
         let mut bytes = vec![0; MESSAGE_MAX + 1];
         let peeked = self.peek(&mut bytes)?;
         if peeked.has_descriptors {
-            return Err(Error::new(ErrorKind::InvalidInput, "it passes descriptors, and nobody needs them"));
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "it passes descriptors, which the daemon does not take",
+            ));
         }
         if peeked.is_end {
             return Ok(None);
