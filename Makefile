@@ -28,7 +28,7 @@ HAVE_NEXTEST = command -v cargo-nextest >/dev/null
 HAVE_DENY = command -v cargo-deny >/dev/null
 # The installed one, or the one that `make docs` installs.
 MDBOOK = $(or $(shell command -v mdbook),$(wildcard $(TARGET)/tools/bin/mdbook))
-RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace; \
+RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace $(NEXTEST_FLAGS); \
 	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
 
 .PHONY: help setup build apps capi deb eval-bundle demo test test-long sanitizers fuzz studies bench lint clean
@@ -63,13 +63,13 @@ setup-all:
 	@scripts/setup.sh
 
 build: setup-build
-	cargo build $(CARGO_FLAGS) --release --package takt-cli --package takt-hook
+	cargo build $(CARGO_FLAGS) --release --package takt-cli --package takt-hook --package takt-hook-glx
 
 apps: setup-build
 	cargo build $(CARGO_FLAGS) --release --package takt-apps
 
 eval-bundle: setup-build
-	cargo build $(CARGO_FLAGS) --release --package takt-cli --package takt-hook --package takt-apps
+	cargo build $(CARGO_FLAGS) --release --package takt-cli --package takt-hook --package takt-hook-glx --package takt-apps
 	eval/bundle.sh out/eval-bundle
 
 capi: setup-build
@@ -112,6 +112,7 @@ interleavings: setup-build
 	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR="$(TARGET)/loom" \
 		cargo test $(CARGO_FLAGS) --release --package takt-ipc --test interleavings
 
+slow-tests: NEXTEST_FLAGS := --profile slow
 slow-tests: setup-build
 	export TAKT_SLOW_TESTS=1; $(RUN_TESTS)
 

@@ -19,7 +19,7 @@ at_home='^(linux-vdso|ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libresolv
 rm -rf "$folder"
 mkdir -p "$folder"/{bin,lib,native,share,scenarios,vendor/nvidia,vendor/mesa}
 
-for program in takt takt-speedometer takt-tachometer takt-map takt-menu takt-scene takt-flood libEGL_takt.so; do
+for program in takt takt-speedometer takt-tachometer takt-map takt-menu takt-scene takt-flood libEGL_takt.so libGLX_takt.so; do
     [ -e "$binaries/$program" ] || { echo "eval/bundle.sh: $binaries/$program is not built" >&2; exit 1; }
     strip -o "$folder/bin/$program" "$binaries/$program"
 done

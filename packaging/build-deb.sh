@@ -33,7 +33,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 apps=(takt-speedometer takt-tachometer takt-map takt-menu takt-scene takt-flood)
-for file in takt libEGL_takt.so libtakt.so libtakt.a "${apps[@]}"; do
+for file in takt libEGL_takt.so libGLX_takt.so libtakt.so libtakt.a "${apps[@]}"; do
 	if [[ ! -f $from/$file ]]; then
 		echo "build-deb.sh: $from/$file is missing; make deb builds it" >&2
 		exit 2
@@ -102,10 +102,12 @@ package() {
 root=$work/takt
 put_stripped 755 "$from/takt" /usr/bin/takt
 put_stripped 644 "$from/libEGL_takt.so" /usr/lib/takt/libEGL_takt.so
+put_stripped 644 "$from/libGLX_takt.so" /usr/lib/takt/libGLX_takt.so
 for app in "${apps[@]}"; do
 	put_stripped 755 "$from/$app" "/usr/lib/takt/$app"
 done
 put 644 $here/systemd/takt.service /usr/lib/systemd/system/takt.service
+put 644 $here/systemd/takt-measure.service /usr/lib/systemd/system/takt-measure.service
 put 644 $here/systemd/takt-user.service /usr/lib/systemd/user/takt.service
 put 644 $here/systemd/takt.rules /usr/lib/udev/rules.d/60-takt.rules
 put 644 $here/systemd/takt.sysusers /usr/lib/sysusers.d/takt.conf
@@ -174,6 +176,7 @@ sed "s/@VERSION@/$version/; s/@MULTIARCH@/$multiarch/" $here/takt.pc.in >"$work/
 put 644 "$work/takt.pc" "/usr/lib/$multiarch/pkgconfig/takt.pc"
 put_doc libtakt-dev
 put 644 examples/c/frames.c /usr/share/doc/libtakt-dev/examples/frames.c
+put 644 examples/c/compose.c /usr/share/doc/libtakt-dev/examples/compose.c
 package libtakt-dev libdevel "Depends: libtakt0 (= $version)
 Multi-Arch: same" \
 	"Description: GPU time for programs that ask for it themselves (development)

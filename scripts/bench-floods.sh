@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 target="${CARGO_TARGET_DIR:-target}"
 out="${OUT:-out/floods}"
-cargo build --locked --release --package takt-cli --package takt-hook --package takt-apps
+cargo build --locked --release --package takt-cli --package takt-hook --package takt-hook-glx --package takt-apps
 
 mkdir -p "$out"
 {

@@ -17,5 +17,6 @@ fi
 for target in fuzz/targets/*.rs; do
     name=$(basename "$target" .rs)
     echo "make fuzz: $name for $seconds s"
-    cargo +nightly fuzz run "$name" -- -max_total_time="$seconds" -print_final_stats=1
+    mkdir -p "fuzz/corpus/$name"
+    cargo +nightly fuzz run "$name" "fuzz/corpus/$name" "fuzz/seeds/$name" -- -max_total_time="$seconds" -print_final_stats=1
 done

@@ -103,7 +103,7 @@ def page(about, paths):
     programs = [program for program in programs if program.later and program.models]
     thesis = [program for program in programs if program.name in THESIS]
     print("# Predictions of real programs\n")
-    print("**Question.** How well do the models predict programs that nobody changed, before and after they have learnt?\n")
+    print("**Question.** How well do the models predict unmodified programs, before and after they have learnt?\n")
     print("**Method.**", open(about).read().strip())
     print(f"""Each program runs under `takt run --compare`; constants and shader models are those of `takt profile`, `takt profile --programs` and `takt train` on the same machine.
 Figures are of draw groups of {SHORT_US:.0f} µs and more that were not disturbed; the first {FIRST_FRAMES} frames are shown apart.

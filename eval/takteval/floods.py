@@ -118,7 +118,7 @@ class Experiment:
             figures = {"window_s": window.seconds, "killed": killed, "monitor": monitor.figures(),
                        **frames.judge(frames.read(folder / "hero.csv"), window, FPS)}
             if figures["fps"] > 1.1 * FPS:
-                raise Failed(f"nobody paced the app: {figures['fps']} FPS; hero.err says why")
+                raise Failed(f"the app was not paced: {figures['fps']} FPS; hero.err says why")
             work = [frames.done(frames.read(log), window) for log in logs if log.exists()]
             return figures | {"flood_draws_per_s": [round(each / window.seconds, 4) for each in work]}
 
@@ -142,7 +142,7 @@ class Experiment:
         daemon = Daemon(self.machine, crew, max_slice_ms=about["slice_ms"], max_blocking_ms=blocking_ms,
                         max_stretch_ms=MAX_STRETCH_MS if mode == "takt-stretched" else None, mpcg=about["mpcg"],
                         record=record)
-        # The swap paces it, and its own draw is never cut: nobody more important waits for it.
+        # The swap paces it, and its own draw is never cut: no more important app waits for it.
         wanted = daemon.options("hero", priority=90, fps=FPS, etpf_ms=round(self.hero_ms * 1.2 + 2, 3),
                                 max_slice_ms=0)
         return (lambda more: crew.start("hero", [*wanted, "--", *hero, "--fps", "0", *more], env),

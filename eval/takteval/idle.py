@@ -47,7 +47,7 @@ class Idle:
 
 
 def limit_ms(usual_ms, on_processor=False):
-    """Draws that take longer than this wait for somebody else's. A processor is never as idle as a GPU."""
+    """Draws that take longer than this wait for another program's. A processor is never as idle as a GPU."""
     return 4 * usual_ms + 20 if on_processor else 2 * usual_ms + 0.5
 
 

@@ -10,6 +10,8 @@ from takteval import reality
 from takteval.daemon import LOG
 
 # How long a thread may take for what it does in a tenth of that.
+# Logs have the level of an app's domain in front of its priority.
+LEVEL = 1_000_000
 THREAD_NS = 500_000
 # How long a flood may take to make what it has leave for.
 FLOOD_NS = 1_000_000
@@ -26,7 +28,7 @@ CAUSES = (ITS_THREAD, A_FLOOD, FLOODS, NOTHING)
 
 SEEN_LATE = "its end was seen late by a thread that stood still"
 OTHERS = "others were on the GPU"
-# An app that has finished its frame and an end that is seen of it are not further apart, or somebody stood still.
+# An app that has finished its frame and an end that is seen of it are not further apart, or a thread stood still.
 APART_NS = 1_000_000
 
 
@@ -69,7 +71,7 @@ def missed(live, priority):
     found = []
     for app, facts in live.apps.items():
         deadlines = sorted(deadline for deadline, met, _ in live.judged[app] if not met and live.start <= deadline < live.end)
-        for group, follows in pairwise(live.by_app[app] if facts["priority"] >= priority else []):
+        for group, follows in pairwise(live.by_app[app] if facts["priority"] % LEVEL >= priority else []):
             at = bisect_right(deadlines, group.get("came", math.inf))
             if group["kind"] != "swap" and at < len(deadlines) and deadlines[at] < group["ended"]:
                 found.append((facts["name"], group["ended"] - deadlines[at], blame(group, follows, deadlines[at], live)))

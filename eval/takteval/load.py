@@ -23,7 +23,7 @@ def flood(machine, size, ms):
             said = json.loads(run(command, machine.env(), 60))
             return said["iterations"], said["response_us"]["p50"] / 1e3
         except Failed:
-            # Somebody else was at work perhaps.
+            # Another program may have been at work.
             if not tries_left:
                 raise
 

@@ -112,7 +112,7 @@ def real_time():
 
 
 def stalls_ms(seconds=0.5, least_ms=0.2):
-    """How often and how long a program that never sleeps stands still, on the one processor it is on: nobody can
+    """How often and how long a program that never sleeps stands still, on the one processor it is on: no program can
     be faster than that. A virtual machine's processors stand still where its host has others to serve."""
     begin = before = time.monotonic_ns()
     gaps = []

@@ -17,7 +17,7 @@ def number(value, digits=2, unit=""):
 
 
 def stolen_percent(figures):
-    """The time that the host took from this machine's processors, where somebody has looked."""
+    """The time that the host took from this machine's processors, where it was measured."""
     return ((figures.get("monitor") or {}).get("processors") or {}).get("stolen_percent")
 
 

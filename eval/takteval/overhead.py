@@ -10,7 +10,7 @@ from takteval.plan import LATER, SOON, Point
 from takteval.scenes import SCENES, NoSetUp, glmark2, offscreen, rate
 
 MODES = ("native", "hooked", "measured", "scheduled")
-# Modes take turns so often, every other time backwards, so that a drift of the machine is nobody's.
+# Modes take turns so often, every other time backwards, so that a drift of the machine favours no mode.
 ROUNDS = 2
 # What a run begins with, and no rate contains.
 WARM_UP_S = 0.3

@@ -1,6 +1,6 @@
 """Experiment 5: a live run played again in the simulator.
 
-The daemon's log says when each app asked, when it was let go, and when its work ended. That becomes
+The daemon's log says when each app asked, when it was granted, and when its work ended. That becomes
 a scenario whose apps replay their own groups, under a scheduler with the daemon's own parameters; what
 the simulator then predicts is held against what was observed.
 """
@@ -107,7 +107,7 @@ class Live:
 
     def costs(self):
         """How long each group had the GPU if that executes one after the other, and how long its app took to make it
-        after it was let go.
+        after it was granted.
 
         A group is with the driver from when its app handed it over, or from the end of the app's group
         before it, if that was later: that is what apps tell.
@@ -173,7 +173,7 @@ class Live:
         return self.covered((group["came"], group["ended"]) for group in self.finished())
 
     def granted(self):
-        """The same from when groups were let go: with the time in which apps make commands."""
+        """The same from when groups were granted: with the time in which apps make commands."""
         return self.covered((group["let_go"], group["ended"]) for group in self.finished())
 
     def finished(self):

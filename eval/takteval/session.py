@@ -65,7 +65,7 @@ class Session:
         return self.args.budget - PACKING_S - (time.monotonic() - self.began)
 
     def say(self, line):
-        """Prints a line that the summary keeps; nobody has to listen."""
+        """Prints a line that the summary keeps; its output may be closed."""
         self.lines.append(line)
         try:
             print(line, flush=True)

@@ -29,7 +29,7 @@ def attribute(live, alone_ns):
     frames = {app: [working(frame) for frame in whole_frames(groups)] for app, groups in live.by_app.items()}
     unknown = [facts["name"] for app, facts in live.apps.items() if app in frames and facts["name"] not in alone_ns]
     if unknown:
-        raise Unplayable(f"nobody knows what frames of {', '.join(unknown)} cost alone")
+        raise Unplayable(f"it is not known what frames of {', '.join(unknown)} cost alone")
     known = {app: alone_ns[live.apps[app]["name"]] for app in frames}
     for group in live.finished():
         group["cost"] = 0

@@ -1,6 +1,7 @@
 //! Documents that hold together: links, lists of pages, a page for every crate, a short README.
 
 use crate::layers::LAYERS;
+use crate::lexer::is_word;
 use crate::rust_files::white_space;
 use crate::tidy::Finding;
 use crate::tree::{File, Tree};
@@ -75,19 +76,47 @@ fn check_summary(tree: &Tree) -> Vec<Finding> {
     missing.map(|file| Finding::error(SUMMARY, 1, format!("{} is not listed", file.path))).collect()
 }
 
-/// Every source file that the map names is there, below the top or below `crates`.
+/// Every source file that the map names is there, below the top or below `crates`, and has the names that the map
+/// puts behind it in parentheses, or before it with "in" or "of".
 fn check_map(tree: &Tree) -> Vec<Finding> {
     let Some(map) = tree.file(MAP) else { return Vec::new() };
     let mut findings = Vec::new();
     for (index, line) in map.text.lines().enumerate() {
+        let mut error = |message: String| findings.push(Finding::error(MAP, index + 1, message));
         // Code spans are every second part between backticks.
-        for span in line.split('`').skip(1).step_by(2).filter(|span| span.contains("/src/")) {
-            if !tree.exists(span) && !tree.exists(&format!("crates/{span}")) {
-                findings.push(Finding::error(MAP, index + 1, format!("there is no {span}")));
+        let parts: Vec<&str> = line.split('`').collect();
+        let mut inside = None;
+        for (at, span) in parts.iter().enumerate().skip(1).step_by(2) {
+            let (before, after) = (parts[at - 1], parts.get(at + 1).copied().unwrap_or_default());
+            if before.contains(')') {
+                inside = None;
+            }
+            if span.contains("/src/") {
+                inside = None;
+                let file = tree.file(span).or_else(|| tree.file(&format!("crates/{span}")));
+                let Some(file) = file else {
+                    if !tree.exists(span) && !tree.exists(&format!("crates/{span}")) {
+                        error(format!("there is no {span}"));
+                    }
+                    continue;
+                };
+                let name = parts.get(at.wrapping_sub(2)).filter(|_| [" in ", " of "].contains(&before));
+                if let Some(name) = name.filter(|name| !has_name(file, name)) {
+                    error(format!("{span} has no {name}"));
+                }
+                inside = (after == " (").then_some(file);
+            } else if let Some(file) = inside.filter(|file| !has_name(file, span)) {
+                error(format!("{} has no {span}", file.path));
             }
         }
     }
     findings
+}
+
+/// Whether a file has the last part of a path such as `Session::pace`; commands are no names.
+fn has_name(file: &File, path: &str) -> bool {
+    let name = path.rsplit("::").next().unwrap_or(path);
+    name.contains(' ') || file.text.split(|letter| !is_word(letter)).any(|word| word == name)
 }
 
 /// Every decision is listed, and no two have the same number.
@@ -313,10 +342,16 @@ mod tests {
 
     #[test]
     fn the_map_names_files_that_are_there() {
-        let map = (MAP, "`a/src/b.rs`, `xtask/src/c.rs`\n| x | `a/src/gone.rs` |\n");
-        let tree = Tree::of(&[map, ("crates/a/src/b.rs", ""), ("xtask/src/c.rs", "")]);
-        let found: Vec<String> = check_map(&tree).iter().map(ToString::to_string).collect();
-        assert_eq!(found, ["ARCHITECTURE.md:2: error: there is no a/src/gone.rs"]);
+        let text = "`a/src/b.rs`, `xtask/src/c.rs`\n| x | `a/src/gone.rs` |\n\
+                    `a/src/b.rs` (`turn`, `lost`); `A::turn` in `a/src/b.rs`, `lost` of `a/src/b.rs`\n";
+        let files = [(MAP, text), ("crates/a/src/b.rs", "fn turn() {}"), ("xtask/src/c.rs", "")];
+        let found: Vec<String> = check_map(&Tree::of(&files)).iter().map(ToString::to_string).collect();
+        let wanted = [
+            "ARCHITECTURE.md:2: error: there is no a/src/gone.rs",
+            "ARCHITECTURE.md:3: error: crates/a/src/b.rs has no lost",
+            "ARCHITECTURE.md:3: error: a/src/b.rs has no lost",
+        ];
+        assert_eq!(found, wanted);
     }
 
     #[test]

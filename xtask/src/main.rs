@@ -4,6 +4,7 @@
 //!   sizes, purity, documents that hold together.
 //! * `cargo xtask layers [--write]` prints the layer table, or puts it into `ARCHITECTURE.md`.
 //! * `cargo xtask gl DIR` writes the names of GL ES and EGL from the Khronos registry in DIR.
+//! * `cargo xtask cuda FILE` writes the names of the CUDA driver API from the bindings in FILE.
 //! * `cargo xtask bare` compiles the core, policies and analyses where there is no standard library.
 
 #![forbid(unsafe_code)]
@@ -14,7 +15,9 @@
 )]
 
 mod bare;
+mod cuda;
 mod documents;
+mod generated;
 mod gl;
 mod layers;
 mod lexer;
@@ -40,6 +43,7 @@ usage: cargo xtask <command>
   layers           print the layer table
   layers --write   put the layer table into ARCHITECTURE.md
   gl DIR           write the names of GL ES and EGL from gl.xml and egl.xml in DIR
+  cuda FILE        write the names of the CUDA driver API from Rust bindings in FILE
   bare             compile takt-core, takt-analysis and takt-policies without a standard library
 ";
 
@@ -54,6 +58,10 @@ fn main() -> ExitCode {
         }
         ["layers", "--write"] => layers::write(&workspace::root()).map(|()| ExitCode::SUCCESS),
         ["gl", folder] => gl::write(&workspace::root(), folder.as_ref()).map(|said| {
+            println!("{said}");
+            ExitCode::SUCCESS
+        }),
+        ["cuda", file] => cuda::write(&workspace::root(), file.as_ref()).map(|said| {
             println!("{said}");
             ExitCode::SUCCESS
         }),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::tree::Tree;
 use crate::workspace::Workspace;
-use crate::{documents, gl, layers, loaded, purity, rust_files, words};
+use crate::{documents, generated, layers, loaded, purity, rust_files, words};
 
 /// Something that is not as it should be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -60,7 +60,7 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     findings.extend(rust_files::check(workspace, tree));
     findings.extend(purity::check(workspace, tree));
     findings.extend(documents::check(workspace, tree));
-    findings.extend(gl::check(tree));
+    findings.extend(generated::check(tree));
     findings.extend(loaded::check(workspace, tree));
     findings.extend(words::check(tree));
     findings.sort();

@@ -12,7 +12,7 @@ const SKIPPED: &[&str] = &[".git", "target", "out"];
 const ENDINGS: &[&str] = &[".rs", ".md", ".toml", ".sh"];
 
 /// Names of further text files that are checked.
-const NAMES: &[&str] = &["Makefile", "run", "Cargo.lock", "words_to_clean.txt"];
+const NAMES: &[&str] = &["Makefile", "run", "Cargo.lock"];
 
 /// A file with its content.
 #[derive(Clone, Debug)]

@@ -1,21 +1,24 @@
 //! Programs and textures, made in one step each.
 
 use anyhow::anyhow;
+use takt_gl_api::gl::{
+    CLAMP_TO_EDGE, LINEAR, LINEAR_MIPMAP_LINEAR, MAX_TEXTURE_SIZE, REPEAT, TEXTURE_2D, TEXTURE_MAG_FILTER,
+    TEXTURE_MIN_FILTER, TEXTURE_WRAP_S, TEXTURE_WRAP_T, TRIANGLE_STRIP,
+};
+use takt_gl_driver::{Array, Gl};
 
 use crate::paint::Canvas;
-use crate::sys::gl::{
-    CLAMP_TO_EDGE, FRAGMENT_SHADER, Gl, LINEAR, LINEAR_MIPMAP_LINEAR, MAX_TEXTURE_SIZE, REPEAT, TEXTURE_2D,
-    TEXTURE_MAG_FILTER, TEXTURE_MIN_FILTER, TEXTURE_WRAP_S, TEXTURE_WRAP_T, VERTEX_SHADER,
-};
 
-/// Compiles and links a program; attributes get the places 0, 1, … in this order.
+/// Compiles and links a program; attributes get the locations 0, 1, … in this order.
 pub(crate) fn program(gl: &Gl, vertex: &str, fragment: &str, attributes: &[&str]) -> anyhow::Result<u32> {
-    let compile = |kind, name, source| {
-        gl.compile(kind, source).map_err(|log| anyhow!("the driver refuses a {name} shader: {log}"))
-    };
-    let vertex = compile(VERTEX_SHADER, "vertex", vertex)?;
-    let fragment = compile(FRAGMENT_SHADER, "fragment", fragment)?;
-    gl.link([vertex, fragment], attributes).map_err(|log| anyhow!("the driver cannot link a program: {log}"))
+    let program = gl.program(vertex, fragment, attributes);
+    program.map_err(|words| anyhow!("the driver refuses a program: {words}"))
+}
+
+/// Draws a square from the app's own memory: positions and texels of four corners.
+pub(crate) fn draw_square(gl: &Gl, positions: &[f32], texels: &[f32]) {
+    let arrays = [(0, positions), (1, texels)].map(|(location, data)| Array { location, floats: 2, data });
+    gl.draw_arrays(TRIANGLE_STRIP, 4, &arrays);
 }
 
 /// What a texture shows beyond its edges.
@@ -31,7 +34,8 @@ pub(crate) enum Beyond {
 pub(crate) fn texture(gl: &Gl, canvas: &Canvas, beyond: Beyond) -> u32 {
     let texture = gl.new_texture();
     gl.bind_texture(TEXTURE_2D, texture);
-    gl.upload(canvas.size(), &canvas.bytes());
+    let (width, height) = canvas.size();
+    gl.upload(width, height, Some(&canvas.bytes()));
     let wrap = if beyond == Beyond::Repeat { REPEAT } else { CLAMP_TO_EDGE };
     gl.texture_parameter(TEXTURE_2D, TEXTURE_WRAP_S, wrap);
     gl.texture_parameter(TEXTURE_2D, TEXTURE_WRAP_T, wrap);
@@ -43,5 +47,5 @@ pub(crate) fn texture(gl: &Gl, canvas: &Canvas, beyond: Beyond) -> u32 {
 
 /// The largest texture of the driver, at most `wanted`.
 pub(crate) fn texture_length(gl: &Gl, wanted: u32) -> u32 {
-    wanted.clamp(1, u32::try_from(gl.integer(MAX_TEXTURE_SIZE)).unwrap_or(2048).max(64))
+    wanted.clamp(1, gl.integer(MAX_TEXTURE_SIZE).max(64))
 }

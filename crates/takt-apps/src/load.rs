@@ -1,9 +1,9 @@
 //! Loads of a chosen length: how often a shader must loop for it.
 
 use anyhow::bail;
+use takt_gl_driver::Gl;
 
 use crate::sys::clock::now_ns;
-use crate::sys::gl::Gl;
 
 /// More loops than this take seconds even on large GPUs.
 pub(crate) const LOOPS_MAX: u32 = 1 << 24;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::builder::RangedU64ValueParser as Range;
+use takt_gl_api::egl;
 
 /// Options of every app.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,6 +24,9 @@ pub(crate) struct Options {
     /// What releases frames
     #[arg(long, value_enum, value_name = "WHAT", default_value = "clock")]
     pub(crate) pace: Pace,
+    /// Never swap: finish each frame instead, as programs do that draw for other programs
+    #[arg(long, conflicts_with = "finish")]
+    pub(crate) no_swap: bool,
     /// Size of the window or surface [default: what suits the app]
     #[arg(long, value_name = "WxH")]
     pub(crate) size: Option<Size>,
@@ -164,18 +168,18 @@ impl Priority {
     /// The value in an attribute list.
     pub(crate) const fn level(self) -> i32 {
         match self {
-            Self::High => 0x3101,
-            Self::Medium => 0x3102,
-            Self::Low => 0x3103,
+            Self::High => egl::CONTEXT_PRIORITY_HIGH_IMG,
+            Self::Medium => egl::CONTEXT_PRIORITY_MEDIUM_IMG,
+            Self::Low => egl::CONTEXT_PRIORITY_LOW_IMG,
         }
     }
 
     /// What a driver answers.
     pub(crate) const fn name(level: i32) -> &'static str {
         match level {
-            0x3101 => "high",
-            0x3102 => "medium",
-            0x3103 => "low",
+            egl::CONTEXT_PRIORITY_HIGH_IMG => "high",
+            egl::CONTEXT_PRIORITY_MEDIUM_IMG => "medium",
+            egl::CONTEXT_PRIORITY_LOW_IMG => "low",
             _ => "unknown",
         }
     }

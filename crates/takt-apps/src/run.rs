@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value, json};
+use takt_gl_driver::{Gl, Waited};
 
 use crate::options::{Options, Pace, Size};
 use crate::pace::Grid;
@@ -15,7 +16,6 @@ use crate::picture;
 use crate::stage::{self, Connection, Context, Display, Stage};
 use crate::stats::{FrameTimes, Stats, Summary};
 use crate::sys::clock::now_ns;
-use crate::sys::gl::Gl;
 use crate::sys::signal;
 
 /// An app: something that draws frames.
@@ -144,7 +144,7 @@ impl Job<'_> {
         for _ in 0..options.warm_up {
             let time = options.first_frame as f64 / if fps > 0.0 { fps } else { STEP_FPS };
             app.draw(&stage.gl, &Frame { time, size: first_size });
-            stage.swap()?;
+            show(options, &stage)?;
             stage.gl.finish();
         }
         play.frames(&mut stage, app.as_mut())?;
@@ -255,9 +255,9 @@ impl<'a> Play<'a> {
                 // The swap may come back long after the frame's end.
                 self.hand_over(stage, times);
                 self.finish_oldest(stage, u64::MAX)?;
-                stage.swap()?;
+                show(self.options, stage)?;
             } else {
-                stage.swap()?;
+                show(self.options, stage)?;
                 self.hand_over(stage, times);
                 while self.unfinished.len() >= self.options.in_flight {
                     self.finish_oldest(stage, u64::MAX)?;
@@ -303,7 +303,7 @@ impl<'a> Play<'a> {
         let Some(Unfinished { fence, .. }) = self.unfinished.front() else { return Ok(()) };
         match stage.fences {
             Some(fences) if *fence != 0 => {
-                if !fences.wait(*fence, timeout_ns) {
+                if fences.wait(*fence, timeout_ns) == Waited::TimedOut {
                     return Ok(());
                 }
                 fences.destroy(*fence);
@@ -335,7 +335,8 @@ impl<'a> Play<'a> {
         if dump.is_none() && !output.validate {
             return Ok(());
         }
-        let pixels = gl.pixels(size);
+        let mut pixels = vec![0; size.0 as usize * size.1 as usize * 4];
+        gl.read_pixels(size.0, size.1, &mut pixels);
         if output.validate {
             self.hash = picture::hash(self.hash, &pixels);
             while gl.error() != 0 {
@@ -357,6 +358,15 @@ impl<'a> Play<'a> {
             complain(&line(self.name, &self.stats.summary()));
         }
     }
+}
+
+/// Ends a frame: by a swap, or by waiting for it.
+fn show(options: &Options, stage: &Stage) -> anyhow::Result<()> {
+    if options.no_swap {
+        stage.gl.finish();
+        return Ok(());
+    }
+    stage.swap()
 }
 
 #[expect(

@@ -3,10 +3,10 @@
 use std::ffi::c_void;
 
 use anyhow::{Context as _, bail};
+use takt_gl_api::egl;
+use takt_gl_driver::{Egl, Fences, Gl};
 
 use crate::options::{Options, Platform, Priority, Size};
-use crate::sys::egl::{self, Egl, FenceMaker};
-use crate::sys::gl::{Gl, RENDERER, VERSION};
 use crate::sys::{wayland, x11};
 
 /// A display that is ready for contexts; a handle that threads may copy.
@@ -39,13 +39,13 @@ pub(crate) fn open(options: &Options) -> anyhow::Result<(Display, Connection)> {
     match choose(options.platform) {
         Platform::X11 => {
             let connection = x11::Connection::open()?;
-            let display = egl.platform_display(egl::PLATFORM_X11, connection.native());
+            let display = egl.platform_display(egl::PLATFORM_X11_KHR, connection.native());
             let display = Display::start(egl, display, "x11", egl::WINDOW_BIT, options)?;
             Ok((display, Connection::X11(connection)))
         }
         Platform::Wayland => {
             let connection = wayland::Connection::open()?;
-            let display = egl.platform_display(egl::PLATFORM_WAYLAND, connection.native());
+            let display = egl.platform_display(egl::PLATFORM_WAYLAND_KHR, connection.native());
             let display = Display::start(egl, display, "wayland", egl::WINDOW_BIT, options)?;
             Ok((display, Connection::Wayland(connection)))
         }
@@ -71,7 +71,7 @@ fn choose(wanted: Platform) -> Platform {
 }
 
 fn surfaceless(egl: Egl, options: &Options) -> anyhow::Result<Display> {
-    let display = egl.platform_display(egl::PLATFORM_SURFACELESS, std::ptr::null::<c_void>());
+    let display = egl.platform_display(egl::PLATFORM_SURFACELESS_MESA, std::ptr::null::<c_void>());
     Display::start(egl, display, "surfaceless", egl::PBUFFER_BIT, options)
 }
 
@@ -86,7 +86,7 @@ fn device(egl: Egl, number: Option<usize>, options: &Options) -> anyhow::Result<
         if number.is_some_and(|number| number != index) {
             continue;
         }
-        let display = egl.platform_display(egl::PLATFORM_DEVICE, device);
+        let display = egl.platform_display(egl::PLATFORM_DEVICE_EXT, device);
         match Display::start(egl, display, &format!("device:{index}"), egl::PBUFFER_BIT, options) {
             Ok(display) => return Ok(display),
             Err(error) => problem = error,
@@ -109,7 +109,7 @@ impl Display {
         let samples = i32::try_from(options.msaa).unwrap_or(i32::MAX);
         let attributes = [
             [egl::SURFACE_TYPE, surface],
-            [egl::RENDERABLE_TYPE, egl::ES2_BIT],
+            [egl::RENDERABLE_TYPE, egl::OPENGL_ES2_BIT],
             [egl::RED_SIZE, 8],
             [egl::GREEN_SIZE, 8],
             [egl::BLUE_SIZE, 8],
@@ -129,7 +129,7 @@ impl Display {
             let hint = if samples > 0 { "; try a smaller --msaa" } else { "" };
             bail!("{name} has no configuration with RGB 8, depth 16 and {samples} samples{hint}");
         };
-        let platform = format!("{name} ({})", egl.vendor(handle));
+        let platform = format!("{name} ({})", egl.string(handle, egl::VENDOR));
         Ok(Self { egl, handle, config, platform })
     }
 
@@ -142,10 +142,10 @@ impl Display {
         let mut list = vec![egl::CONTEXT_CLIENT_VERSION, 2];
         if let Some(priority) = priority {
             let name = "EGL_IMG_context_priority";
-            if !self.egl.extensions(self.handle).split(' ').any(|offered| offered == name) {
+            if !self.egl.has(self.handle, name) {
                 bail!("{} does not offer {name}: leave --egl-priority out", self.platform);
             }
-            list.extend([egl::CONTEXT_PRIORITY_LEVEL, priority.level()]);
+            list.extend([egl::CONTEXT_PRIORITY_LEVEL_IMG, priority.level()]);
         }
         list.push(egl::NONE);
         let share = share.map_or(0, |context| context.0);
@@ -171,7 +171,7 @@ pub(crate) struct Context(usize);
 pub(crate) struct Stage {
     pub(crate) gl: Gl,
     /// For measuring without waiting; nothing if the driver cannot.
-    pub(crate) fences: Option<FenceMaker>,
+    pub(crate) fences: Option<Fences>,
     display: Display,
     surface: usize,
     context: Context,
@@ -212,8 +212,8 @@ impl Stage {
         if egl.make_current(handle, surface, surface, context.0) == 0 {
             bail!("EGL cannot make the context current (error {:#x})", egl.error());
         }
-        let gl = Gl::load(&egl).context("the context has no GL ES")?;
-        let fences = FenceMaker::new(&egl, handle);
+        let gl = Gl::load().context("the context has no GL ES")?;
+        let fences = Fences::new(&egl, handle);
         Ok(Self { gl, fences, display: display.clone(), surface, context, window })
     }
 
@@ -250,13 +250,13 @@ impl Stage {
 
     /// Driver and version.
     pub(crate) fn renderer(&self) -> String {
-        format!("{}, {}", self.gl.string(RENDERER), self.gl.string(VERSION))
+        format!("{}, {}", self.gl.renderer(), self.gl.version())
     }
 
     /// The priority that the driver gave.
     pub(crate) fn priority(&self) -> &'static str {
         let (egl, display) = (&self.display.egl, self.display.handle);
-        Priority::name(egl.context_value(display, self.context.0, egl::CONTEXT_PRIORITY_LEVEL))
+        Priority::name(egl.context_value(display, self.context.0, egl::CONTEXT_PRIORITY_LEVEL_IMG))
     }
 }
 

@@ -46,6 +46,29 @@ fn a_scene_finds_its_loops_and_repeats_them() {
 }
 
 #[test]
+fn every_flood_runs_in_every_pacing() {
+    let kinds = [
+        "fragment",
+        "vertex",
+        "compute",
+        "feedback",
+        "many-draws",
+        "render-to-texture",
+        "upload",
+        "blit",
+        "mipmap",
+    ];
+    for kind in kinds {
+        for pace in [&["--pace", "clock"][..], &["--pace", "swap"], &["--no-swap"]] {
+            let arguments = [&["--kind", kind, "--iterations", "2", "--draws", "2"], pace].concat();
+            let result = results(&mut validated(APPS[5].0, &arguments, "surfaceless")).remove(0);
+            assert_eq!((&result["frames"], &result["gl_errors"]), (&5.into(), &0.into()), "{kind}: {result}");
+            assert_eq!((&result["kind"], &result["iterations"]), (&kind.into(), &2.into()), "{result}");
+        }
+    }
+}
+
+#[test]
 fn threads_draw_the_same_and_may_share() {
     for share in [&[][..], &["--share"]] {
         let mut command = validated(APPS[0].0, APPS[0].1, "off-screen");

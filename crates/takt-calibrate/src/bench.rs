@@ -195,6 +195,27 @@ impl Bench {
         Ok(())
     }
 
+    /// Does something on a surface of that size with so many samples per pixel (1 for none), in a context of its own;
+    /// none if there are no such surfaces.
+    pub(crate) fn on_surface<T>(
+        &self,
+        samples: u32,
+        size: (u32, u32),
+        act: impl FnOnce(&Gl) -> T,
+    ) -> Option<T> {
+        let Self { egl, display, .. } = *self;
+        let config = place::config(egl, display, if samples > 1 { samples } else { 0 })?;
+        let context = egl.new_context(display, config, 0, &[egl::CONTEXT_CLIENT_VERSION, 3, egl::NONE]);
+        let surface = new_surface(egl, display, config, size);
+        let current =
+            context != 0 && surface != 0 && egl.make_current(display, surface, surface, context) != 0;
+        let result = current.then(|| act(&self.gl));
+        egl.make_current(display, self.surface, self.surface, self.context);
+        egl.destroy_surface(display, surface);
+        egl.destroy_context(display, context);
+        result
+    }
+
     /// Shows the surface, which means nothing here.
     pub(crate) fn swap(&self) {
         self.egl.swap_buffers(self.display, self.surface);

@@ -13,6 +13,7 @@
 #![deny(unsafe_code)]
 
 mod bench;
+pub mod exactness;
 pub mod fit;
 pub mod profile;
 pub mod programs;

@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use takt_predict::exactness::Exactness;
 use takt_predict::profile::{Profile, Sharing};
 use takt_predict::programs::{ProgramRates, Sources};
 use takt_predict::shaders::{self, ShaderModels};
@@ -20,22 +21,30 @@ const UNFINISHED: &str = "training.part";
 /// Measurements that the models were made from.
 const FINISHED: &str = "training.txt";
 
-/// The user's own store: in `$XDG_DATA_HOME`, or in `~/.local/share`.
+/// The machine's store, which a daemon of the system fills.
+const MACHINE: &str = "/var/lib/takt/gpus";
+
+/// Where results are kept: in `$XDG_DATA_HOME`, in the folder that a service manager gives a daemon of the system
+/// (`$STATE_DIRECTORY`), or in `~/.local/share`.
 pub fn home() -> Option<PathBuf> {
-    let data = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")));
-    data.map(|data| data.join(BELOW))
+    let data = absolute("XDG_DATA_HOME").map(|data| data.join(BELOW));
+    let state = || absolute("STATE_DIRECTORY").map(|state| state.join("gpus"));
+    let home = || absolute("HOME").map(|home| home.join(".local/share").join(BELOW));
+    data.or_else(state).or_else(home)
 }
 
 fn absolute(name: &str) -> Option<PathBuf> {
     env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// All stores, the user's own first, then those that came with the system (`$XDG_DATA_DIRS`).
+/// All stores: the user's own first, then the machine's, then those that came with the system (`$XDG_DATA_DIRS`).
 pub fn all() -> Vec<PathBuf> {
     let dirs = env::var_os("XDG_DATA_DIRS").filter(|dirs| !dirs.is_empty());
     let dirs = dirs.unwrap_or_else(|| "/usr/local/share:/usr/share".into());
     let system = env::split_paths(&dirs).filter(|path| path.is_absolute()).map(|path| path.join(BELOW));
-    home().into_iter().chain(system).collect()
+    let mut all: Vec<PathBuf> = home().into_iter().chain([PathBuf::from(MACHINE)]).chain(system).collect();
+    all.dedup();
+    all
 }
 
 /// Why a file cannot be used.
@@ -130,6 +139,29 @@ impl Shelf {
     /// If the profile is damaged.
     pub fn sharing(&self) -> Result<Option<Sharing>, BadFile> {
         Ok(self.profile()?.and_then(|profile| profile.sharing))
+    }
+
+    /// Where the findings of the self-test are.
+    pub fn exactness_path(&self) -> PathBuf {
+        self.folder.join(store::EXACTNESS)
+    }
+
+    /// Which ways of cutting draws are exact; none if that was not tried.
+    ///
+    /// # Errors
+    ///
+    /// If the findings are damaged.
+    pub fn exactness(&self) -> Result<Option<Exactness>, BadFile> {
+        read(self.exactness_path(), |text| Exactness::parse(text).map_err(|error| error.to_string()))
+    }
+
+    /// Keeps what the self-test found.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn keep_exactness(&self, found: &Exactness) -> io::Result<()> {
+        put(&self.exactness_path(), &found.to_text())
     }
 
     /// The trained models; none if there are none.

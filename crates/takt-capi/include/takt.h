@@ -6,7 +6,8 @@
  * TAKT_UNSCHEDULED at once, the program runs on, and the daemon is looked for again now and then.
  *
  * Threads: all functions may be called from any thread, also at the same time, except that
- * takt_leave must be the last call with its app. An app does not survive fork() in the child.
+ * takt_leave must be the last call with its app, and takt_close_display with its display. Neither survives
+ * fork() in the child.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
@@ -41,6 +42,9 @@ typedef enum takt_status {
 // A registered app.
 typedef struct takt_app takt_app;
 
+// A display.
+typedef struct takt_display takt_display;
+
 // What an app asks for. Initialise it with takt_params_init, then set what is wanted.
 typedef struct takt_params {
   // Size of this structure, set by takt_params_init.
@@ -56,6 +60,8 @@ typedef struct takt_params {
   double fps;
   // GPU time to reserve for each frame, in milliseconds; 0: none, and then nothing is guaranteed.
   double etpf_ms;
+  // The display that it draws for, as the daemon calls it; NULL: its first one.
+  const char *display;
 } takt_params;
 
 // How an app fares. Set `size` to sizeof(takt_state) before asking.
@@ -85,6 +91,36 @@ typedef struct takt_batch {
   uint64_t number;
   uint64_t life;
 } takt_batch;
+
+// A refresh of a display. Set `size` to sizeof(takt_vsync) before waiting for one.
+typedef struct takt_vsync {
+  // Size of this structure.
+  size_t size;
+  // Its number.
+  uint64_t period;
+  // When it was, in nanoseconds of CLOCK_MONOTONIC.
+  uint64_t at_ns;
+  // When the next one is.
+  uint64_t next_ns;
+  // Refreshes that were over before this call came.
+  uint64_t skipped;
+  // How many windows were written.
+  size_t windows;
+} takt_vsync;
+
+// A window: an app with a new frame that was finished before a refresh.
+typedef struct takt_window {
+  // Number of the app at the daemon.
+  uint32_t app;
+  // Its process; 0 if that is not known.
+  uint32_t process;
+  // How many frames of it were finished before the refresh.
+  uint64_t frames;
+  // When the last of these was finished, in nanoseconds of CLOCK_MONOTONIC.
+  uint64_t finished_ns;
+  // Its name, ended with a zero byte.
+  char name[65];
+} takt_window;
 
 #ifdef __cplusplus
 extern "C" {
@@ -151,6 +187,40 @@ enum takt_status takt_end_batch(struct takt_app *app,
 //
 // `app` is NULL or registered.
 enum takt_status takt_end_frame(struct takt_app *app);
+
+// Opens the display that the daemon knows by `name` and stores it in `*display`; NULL is its first one.
+// `socket` is that of the daemon, or NULL as in takt_params. Without a daemon, the display refreshes 60
+// times per second.
+//
+// Pointers are NULL or valid; texts end with a zero byte.
+enum takt_status takt_open_display(const char *name,
+                                   const char *socket,
+                                   struct takt_display **display);
+
+// Says that the caller owns the display: it refreshes at `refresh_hz`, and does or did at `vsync_ns` of
+// CLOCK_MONOTONIC. The daemon releases apps that draw for this display accordingly, if the caller may
+// say so; it is told now and whenever it is started again. Call it again when that changes.
+//
+// `display` is NULL or was opened.
+enum takt_status takt_own_display(struct takt_display *display,
+                                  double refresh_hz,
+                                  uint64_t vsync_ns);
+
+// Waits for the next refresh, and writes it to `vsync`, and up to `room` windows whose frames were
+// finished before it and which no call has returned yet to `windows`; the next call returns the others.
+// TAKT_UNSCHEDULED: the refresh came, but no daemon says which frames were finished.
+//
+// `display` is NULL or was opened; `vsync` is NULL or points to a takt_vsync whose size is set; `windows`
+// has room for `room` of them, and may be NULL if that is 0.
+enum takt_status takt_wait_vsync(struct takt_display *display,
+                                 struct takt_vsync *vsync,
+                                 struct takt_window *windows,
+                                 size_t room);
+
+// Closes a display, which must not be used any more. NULL is ignored.
+//
+// `display` is NULL or was opened, and no other call with it is under way.
+void takt_close_display(struct takt_display *display);
 
 // What a status means, in English. Never NULL; the text lives forever.
 const char *takt_strerror(int32_t status);

@@ -47,6 +47,8 @@ pub struct Params {
     pub fps: f64,
     /// GPU time to reserve for each frame, in milliseconds; 0: none, and then nothing is guaranteed.
     pub etpf_ms: f64,
+    /// The display that it draws for, as the daemon calls it; NULL: its first one.
+    pub display: *const c_char,
 }
 
 /// How an app fares. Set `size` to sizeof(takt_state) before asking.
@@ -71,7 +73,7 @@ pub struct State {
 
 // SAFETY: its size comes first, the rest are numbers and pointers that are looked at with care.
 unsafe impl sized::Versioned for Params {
-    const SIZES: &'static [usize] = &[48];
+    const SIZES: &'static [usize] = &[48, 56];
 }
 
 // SAFETY: its size comes first; C programs read it and write nothing else.
@@ -80,7 +82,7 @@ unsafe impl sized::Versioned for State {
 }
 
 // Members are only ever added, at the end, with another size that is known.
-const _: () = assert!(size_of::<Params>() == 48 && size_of::<State>() == 32);
+const _: () = assert!(size_of::<Params>() == 56 && size_of::<State>() == 32);
 
 /// Asks for nothing.
 const NOTHING: Params = Params {
@@ -90,6 +92,7 @@ const NOTHING: Params = Params {
     priority: -1,
     fps: 0.0,
     etpf_ms: 0.0,
+    display: std::ptr::null(),
 };
 
 /// Most of what may be asked for.
@@ -163,14 +166,20 @@ pub unsafe extern "C" fn takt_register(params: *const Params, app: *mut *mut App
         if name.is_empty() || name.len() > NAME_MAX {
             return Err(Status::TAKT_INVALID);
         }
-        let path = |socket: &CStr| PathBuf::from(OsStr::from_bytes(socket.to_bytes()));
-        let socket = socket.map_or_else(usual_socket, path);
+        let socket = socket_of(socket);
+        // SAFETY: as above.
+        let display = unsafe { text(params.display) };
+        let display = display.map(|name| name.to_str().map(str::to_owned)).transpose();
+        let display = display.map_err(|_not_utf8| Status::TAKT_INVALID)?;
+        if display.as_ref().is_some_and(|name| name.len() > NAME_MAX) {
+            return Err(Status::TAKT_INVALID);
+        }
         let priority = u32::try_from(params.priority).ok();
         if priority.is_none() && params.priority >= 0 {
             return Err(Status::TAKT_INVALID);
         }
         let hello = with_target(
-            Hello { name: name.to_owned(), priority, ..Hello::default() },
+            Hello { name: name.to_owned(), priority, display, ..Hello::default() },
             params.fps,
             params.etpf_ms,
         )?;
@@ -226,7 +235,7 @@ pub unsafe extern "C" fn takt_query(app: *const App, state: *mut State) -> Statu
         let now = State {
             size: size_of::<State>(),
             scheduled: welcome.is_some(),
-            guaranteed: stands.protected,
+            guaranteed: stands.guaranteed,
             paced: stands.paced,
             last_frame_met: frames.last_met.map_or(-1, i32::from),
             frames: frames.ended,
@@ -283,7 +292,11 @@ pub(crate) fn standing(session: &Session) -> Status {
     if session.welcome().is_some() { Status::TAKT_OK } else { Status::TAKT_UNSCHEDULED }
 }
 
-/// Where the daemon is, if the program does not say.
+/// Where the daemon is, as the program says, or where it usually is.
+pub(crate) fn socket_of(named: Option<&CStr>) -> PathBuf {
+    named.map_or_else(usual_socket, |named| PathBuf::from(OsStr::from_bytes(named.to_bytes())))
+}
+
 fn usual_socket() -> PathBuf {
     let named = std::env::var_os("TAKT_SOCKET").filter(|path| !path.is_empty());
     named.map_or_else(takt_ipc::find::default_path, PathBuf::from)
@@ -303,7 +316,7 @@ fn with_target(hello: Hello, fps: f64, etpf_ms: f64) -> Result<Hello, Status> {
 /// # Safety
 ///
 /// `text` is null or ends with a zero byte, and stays as it is meanwhile.
-unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
+pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
     // SAFETY: the caller's contract.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }

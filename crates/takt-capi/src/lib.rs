@@ -6,6 +6,7 @@
 //!
 //! * [`app`]: registering, frame targets, leaving, its state.
 //! * [`batch`]: batches and frames.
+//! * [`display`]: waiting for a refresh, for compositors.
 //! * [`status`]: how calls end; `sized`: structures of other versions.
 //!
 //! `include/takt.h` is generated from this crate; `docs/capi.md` is the manual.
@@ -14,6 +15,7 @@
 
 pub mod app;
 pub mod batch;
+pub mod display;
 mod sized;
 pub mod status;
 

@@ -116,6 +116,24 @@ fn without_a_daemon_the_example_runs_on() {
 }
 
 #[test]
+fn a_compositor_sees_the_frames_of_others() {
+    let app = compile(&root().join("examples/c/frames.c"), "frames-composed", &["-ltakt"]);
+    let compositor = compile(&root().join("examples/c/compose.c"), "compose", &["-ltakt"]);
+    let daemon = Daemon::start("capi-compose");
+    let text = std::thread::scope(|scope| {
+        let composed = scope.spawn(|| run(&compositor, &daemon.socket, &["60", "50"]));
+        let drawn = run(&app, &daemon.socket, &["30", "0.5", "20"]);
+        assert!(drawn.status.success(), "{}", said(&drawn));
+        let composed = composed.join().expect("no panic");
+        assert!(composed.status.success(), "{}", said(&composed));
+        said(&composed)
+    });
+    assert!(text.contains(": frames has finished ") && text.contains("\n60 refreshes, "), "{text}");
+    let alone = run(&compositor, Path::new("/nonexistent/socket"), &["3", "0"]);
+    assert!(said(&alone).contains("3 without a daemon; 0 new frames"), "{}", said(&alone));
+}
+
+#[test]
 fn mistakes_are_answered_with_a_status() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes.c");
     let program = compile(&source, "mistakes", &["-ltakt", "-lpthread"]);

@@ -33,6 +33,8 @@ int main(void)
 	takt_params params;
 	takt_state state;
 	takt_batch batch;
+	takt_display *display = NULL;
+	takt_vsync vsync = { .size = 1 };
 	pthread_t threads[3];
 	char text[8];
 
@@ -108,7 +110,8 @@ int main(void)
 	CHECK(takt_message(app, text, sizeof text) > sizeof text && strcmp(text, "the ter") == 0);
 	CHECK(takt_query(app, &state) == TAKT_OK && !state.guaranteed && !state.paced);
 	CHECK(takt_set_frame_target(app, 60, 2) == TAKT_OK);
-	CHECK(takt_query(app, &state) == TAKT_OK && state.guaranteed && state.paced);
+	/* Its contract is covered, but no frame was seen yet: nothing is guaranteed. */
+	CHECK(takt_query(app, &state) == TAKT_OK && !state.guaranteed && state.paced);
 
 	/* Several threads at once, then a whole frame. */
 	for (int i = 0; i < 3; i++)
@@ -124,6 +127,27 @@ int main(void)
 	takt_end_batch(app, &batch, 1);
 	CHECK(takt_begin_batch(app, 1, &batch) >= 0);
 	CHECK(takt_end_batch(app, &batch, 1) >= 0);
+
+	/* Displays. */
+	CHECK(takt_open_display("d", NULL, NULL) == TAKT_NULL);
+	CHECK(takt_open_display(long_name, NULL, &display) == TAKT_INVALID && display == NULL);
+	CHECK(takt_open_display(NULL, NULL, &display) == TAKT_OK);
+	CHECK(takt_own_display(display, 60, 0) == TAKT_INVALID); /* It has no name. */
+	CHECK(takt_own_display(NULL, 60, 0) == TAKT_NULL);
+	CHECK(takt_wait_vsync(NULL, &vsync, NULL, 0) == TAKT_NULL);
+	CHECK(takt_wait_vsync(display, NULL, NULL, 0) == TAKT_NULL);
+	CHECK(takt_wait_vsync(display, &vsync, NULL, 1) == TAKT_NULL);
+	CHECK(takt_wait_vsync(display, &vsync, NULL, 0) == TAKT_SIZE);
+	vsync.size = sizeof vsync;
+	CHECK(takt_wait_vsync(display, &vsync, NULL, 0) >= 0 && vsync.next_ns > vsync.at_ns);
+	takt_close_display(display);
+	takt_close_display(NULL);
+	CHECK(takt_open_display("screen", NULL, &display) == TAKT_OK);
+	CHECK(takt_own_display(display, NAN, 0) == TAKT_INVALID);
+	CHECK(takt_own_display(display, 1e9, 0) == TAKT_INVALID);
+	CHECK(takt_own_display(display, 100, 0) == TAKT_OK);
+	CHECK(takt_wait_vsync(display, &vsync, NULL, 0) >= 0 && vsync.at_ns % 10000000 == 0);
+	takt_close_display(display);
 
 	CHECK(strcmp(takt_strerror(TAKT_OK), "done") == 0);
 	CHECK(strcmp(takt_strerror(12345), "no status of libtakt") == 0);

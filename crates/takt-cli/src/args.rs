@@ -1,5 +1,6 @@
 //! What can be typed. The doc comments are the manual.
 
+mod audit;
 mod live;
 mod offline;
 mod programs;
@@ -8,7 +9,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
-pub(crate) use live::{ReplayArgs, TopArgs, TraceArgs};
+pub(crate) use audit::{AuditCommand, ScanArgs, ShowArgs, VerifyArgs};
+pub(crate) use live::{DomainsArgs, ReplayArgs, TopArgs, TraceArgs};
 pub(crate) use offline::{
     Analysis, AnalyzeArgs, CheckArgs, PoliciesArgs, ProveArgs, ProveGpu, ScenarioArgs, SimArgs, SweepArgs,
     WINDOW_S, Window,
@@ -40,6 +42,8 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// List the scheduled apps, their terms and their frame rates.
     List(ListArgs),
+    /// List the domains of the daemon: who may ask for what, what they use, and which one is yours.
+    Domains(DomainsArgs),
     /// Watch the daemon live: which app runs when, which meets its deadlines, and which waits.
     Top(TopArgs),
     /// Change what a running app gets.
@@ -50,6 +54,9 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// Replay the log of a daemon and compare: the core must decide the same (exit 1: it does not).
     Replay(ReplayArgs),
+    /// Check, show or scan what the daemon recorded of its decisions.
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Check what Takt will hook and how, and what prevents it (exit 1 if something does).
     Doctor(DoctorArgs),
     /// Measure the constants of this GPU, for predictions (seconds).

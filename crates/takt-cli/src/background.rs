@@ -13,10 +13,12 @@ use takt_daemon::control::socket_path;
 use takt_ipc::socket::Connection;
 
 use crate::args::ServeArgs;
+use crate::serve::first_start;
 use crate::{Answer, output};
 
-/// How long a daemon may take to answer; it takes milliseconds on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a daemon may take to answer: milliseconds on an idle machine, and as long as a GPU is measured at its first
+/// start there.
+const PATIENCE: Duration = Duration::from_secs(10 + first_start::PATIENCE.as_secs());
 /// How often to look whether it does.
 const LOOK: Duration = Duration::from_millis(5);
 /// A log that is longer than this is started anew.
@@ -52,6 +54,9 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Answer> {
 fn command(args: &ServeArgs, socket: &Path) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find takt itself")?);
     command.arg("serve").arg("--socket").arg(socket);
+    if let Some(key) = &args.sealed_by {
+        command.arg("--sealed-by").arg(absolute(key)?);
+    }
     if let Some(config) = &args.config {
         command.arg("--config").arg(absolute(config)?);
     }
@@ -60,6 +65,9 @@ fn command(args: &ServeArgs, socket: &Path) -> anyhow::Result<Command> {
     }
     if let Some(idle_s) = args.idle_s {
         command.arg("--idle-s").arg(idle_s.to_string());
+    }
+    if args.no_measure {
+        command.arg("--no-measure");
     }
     if args.log_json {
         command.arg("--log-json");

@@ -1,7 +1,9 @@
 //! `takt check`: can the reserved times be guaranteed?
 
 mod caveats;
+mod config;
 mod gpu;
+mod shared;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -9,6 +11,7 @@ mod text;
 
 use std::cmp::Ordering;
 
+use anyhow::bail;
 use schemars::JsonSchema;
 use serde::Serialize;
 use takt_analysis::cbs;
@@ -18,7 +21,7 @@ use takt_core::service::Reservation;
 use takt_core::{AppParams, Config, DisplayId, Span, Stride, Time};
 use takt_predict::profile::Sharing;
 use takt_sim::Scenario;
-use takt_sim::demand::frame_demand;
+use takt_sim::demand::shared_frame_demand;
 use takt_sim::model::{AppSpec, End};
 
 use crate::Answer;
@@ -103,6 +106,17 @@ pub(crate) struct AppVerdict {
     /// The time that is missing for it to be covered; null if it is covered, claims nothing or
     /// follows an app that is not covered.
     missing_us: Option<f64>,
+    /// The app whose contract it runs on; null if it runs on its own, or on none.
+    runs_on: Option<RunsOn>,
+}
+
+/// The contract of another app.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+pub(crate) struct RunsOn {
+    /// Whose it is.
+    app: String,
+    /// What each group is charged besides its length, in microseconds.
+    per_group_us: f64,
 }
 
 /// What an app claims.
@@ -131,7 +145,11 @@ impl From<Kind> for ContractKind {
 }
 
 pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<Answer> {
-    let mut scenario = load::load(&args.scenario)?;
+    if let Some(file) = &args.config {
+        return config::run(file, args);
+    }
+    let Some(scenario) = &args.scenario else { bail!("name a scenario, or a configuration with --config") };
+    let mut scenario = load::load(scenario)?;
     let measured = gpu::choose(&mut scenario, args.gpu)?;
     let verdict = judge(&scenario, measured);
     output::json(args.json.as_deref(), &verdict)?;
@@ -213,11 +231,12 @@ fn together(scenario: &Scenario, at: Time) -> Together<'_> {
 fn judge_together(scenario: &Scenario, at: Time, apps: &Together<'_>) -> Verdict {
     let config = &scenario.config;
     let claims: Vec<Claim> = apps.iter().map(|(_, params)| contract::claim(params, config)).collect();
-    let judged = judge_apps(config, apps, &claims);
+    let judged = judge_apps((scenario, config), apps, &claims);
     let protected = contract::coverage(&claims, config).covered;
     let slack = slack(&claims, config);
     let stagger = suggest::stagger(config, apps, &claims);
-    let suggestions = suggest::all(&Judged { config, apps, claims: &claims, verdicts: &judged }, &stagger);
+    let suggestions =
+        suggest::all(&Judged { scenario, config, apps, claims: &claims, verdicts: &judged }, &stagger);
     let Stagger { phases, slack: slack_staggered } = stagger;
     let reserved = claims.iter().filter_map(|claim| Some(us(claim.span) / us(period(claim)?))).sum();
     Verdict {
@@ -259,7 +278,11 @@ fn period(claim: &Claim) -> Option<Span> {
 }
 
 /// What holds for each app of those that are attached together.
-fn judge_apps(config: &Config, apps: &Together<'_>, claims: &[Claim]) -> Vec<AppVerdict> {
+fn judge_apps(
+    (scenario, config): (&Scenario, &Config),
+    apps: &Together<'_>,
+    claims: &[Claim],
+) -> Vec<AppVerdict> {
     let coverage = contract::coverage(claims, config);
     let names: Vec<&str> = apps.iter().map(|(app, _)| app.name.as_str()).collect();
     let judged = apps.iter().enumerate().map(|(index, (app, params))| {
@@ -268,7 +291,8 @@ fn judge_apps(config: &Config, apps: &Together<'_>, claims: &[Claim]) -> Vec<App
             true => contract::largest_span(&claims[..coverage.covered], index, config),
             false => contract::largest_span(&claims[..=index], index, config),
         };
-        let needs = frame_demand(app, config);
+        let sources = shared::sources(scenario, apps, app);
+        let needs = shared_frame_demand(app, &sources, config);
         let lack = match coverage.verdicts[index] {
             contracts::Verdict::Uncovered(reason) => Some(Lack::new(reason, claim, largest)),
             contracts::Verdict::Covered => Lack::of_frames(claim, needs),
@@ -287,9 +311,12 @@ fn judge_apps(config: &Config, apps: &Together<'_>, claims: &[Claim]) -> Vec<App
             covered: lack.is_none(),
             why_not: lack.map(|lack| text::why_not(&lack, index, &names)),
             missing_us: lack.and_then(|lack| lack.missing).map(us),
+            runs_on: None,
         }
     });
-    judged.collect()
+    let mut judged: Vec<AppVerdict> = judged.collect();
+    shared::by_others((scenario, config), apps, &mut judged);
+    judged
 }
 
 /// Frames per second, or periods of a server.

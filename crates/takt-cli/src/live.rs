@@ -1,16 +1,16 @@
-//! `takt list`, `takt set`, `takt why`: a running daemon is asked.
+//! `takt list`, `takt why`: a running daemon is asked.
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use takt_daemon::control::ask::{Ask, Limits, WrittenTerms};
+use takt_daemon::control::ask::Ask;
 use takt_ipc::message::Message;
 use takt_ipc::socket::Connection;
 
 use crate::Answer;
-use crate::args::{ListArgs, SetArgs, WhyArgs};
+use crate::args::{ListArgs, WhyArgs};
 use crate::output;
 use crate::table::{Table, percent};
 
@@ -31,37 +31,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Answer> {
     let all = serde_json::json!({ "daemon": daemon, "apps": apps, "summary": summary });
     output::json(args.json.as_deref(), &all)?;
     if !output::is_stdout(args.json.as_deref()) {
-        output::print(&(alarm(&daemon) + &describe(&apps, &summary)))?;
-    }
-    Ok(Answer::Yes)
-}
-
-pub(crate) fn set(args: &SetArgs) -> anyhow::Result<Answer> {
-    let path = args.socket.path();
-    let terms = args.terms.terms();
-    let (policy, limits) = (&args.common.policy, args.common.limits());
-    let for_all = policy.is_some() || limits != Limits::default();
-    if terms == WrittenTerms::default() && !for_all {
-        bail!("nothing to set: give --priority, --fps, --etpf-ms, --period-ms or another, or see --help");
-    }
-    match &args.app {
-        None if terms != WrittenTerms::default() => bail!("say which app: takt list shows them"),
-        Some(_) if for_all => bail!("that is for all apps: name none"),
-        _ => {}
-    }
-    if let Some(name) = policy {
-        ask(&path, &Ask::Policy { name: name.clone() })?;
-        output::print(&format!("policy: {name}\n"))?;
-    }
-    if limits != Limits::default() {
-        ask(&path, &Ask::Adjust(limits))?;
-        output::print("done, for all apps\n")?;
-    }
-    if let Some(app) = &args.app {
-        let apps = ask(&path, &Ask::Set { app: app.clone(), terms })?;
-        let changed = of(&apps, app);
-        let admission = changed.map_or("", |app| text(app, "admission"));
-        output::print(&format!("{app}: {admission}\n"))?;
+        output::print(&(alarm(&daemon) + &describe(&apps, &summary) + &outsiders(&daemon)))?;
     }
     Ok(Answer::Yes)
 }
@@ -85,6 +55,7 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
                     said = none_missed(&apps, &args.app);
                 }
                 said.push_str(&held(&apps, &args.app));
+                said.push_str(&not_guaranteed(&apps, &args.app));
             }
         }
         output::print(&said)?;
@@ -150,6 +121,13 @@ fn held(apps: &Value, app: &str) -> String {
     }
 }
 
+/// A sentence about an app that has a contract and no guarantee.
+fn not_guaranteed(apps: &Value, app: &str) -> String {
+    let found =
+        of(apps, app).filter(|found| found["guaranteed"] == false && found["reason"] != "no-contract");
+    found.map_or_else(String::new, |found| format!("{app} is {}.\n", text(found, "admission")))
+}
+
 /// Tells the daemon to end.
 pub(crate) fn stop(path: &Path) -> anyhow::Result<Answer> {
     ask(path, &Ask::Stop)?;
@@ -196,6 +174,12 @@ fn silent(path: &Path) -> String {
 
 /// A warning if the daemon does not schedule any more.
 fn alarm(daemon: &Value) -> String {
+    let silent = daemon["silent"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let silent: String = silent.map(|app| format!("NOT DRAWING: {app}\n")).collect();
+    silent + &broken(daemon)
+}
+
+fn broken(daemon: &Value) -> String {
     daemon["broken"].as_str().map_or_else(String::new, |broken| {
         format!(
             "NOT SCHEDULED: the daemon contradicted itself and lets all apps run free ({broken}). Restart takt \
@@ -205,7 +189,8 @@ fn alarm(daemon: &Value) -> String {
 }
 
 fn describe(apps: &Value, summary: &Value) -> String {
-    let mut table = Table::new("<app, slot, pid, priority, fps, of, met, GPU, <contract, <admission");
+    let mut table =
+        Table::new("<app, slot, pid, <domain, priority, fps, of, met, GPU, <contract, <admission");
     for app in apps.as_array().into_iter().flatten() {
         let figures = figures(summary, app);
         let share = |key: &str| figures[key].as_f64().map_or_else(String::new, percent);
@@ -214,29 +199,40 @@ fn describe(apps: &Value, summary: &Value) -> String {
             text(app, "name").to_owned(),
             app["app"].to_string(),
             app["pid"].to_string(),
+            text(app, "domain").to_owned(),
             app["priority"].to_string(),
             figures["fps"].as_f64().map_or_else(String::new, |fps| format!("{fps:.1}")),
             if_so("paced", app["fps"].to_string()),
             if_so("judged", share("met")),
             share("gpu_share"),
             text(app, "contract").to_owned(),
-            admission(app, figures),
+            text(app, "admission").to_owned(),
         ]);
     }
+    let stuck: String = apps.as_array().into_iter().flatten().map(uncut).collect();
     let policy = text(summary, "policy");
-    format!("{}Policy {policy}; figures of the last {WINDOW_S} s.\n", table.render())
+    format!("{}{stuck}Policy {policy}; figures of the last {WINDOW_S} s.\n", table.render())
 }
 
-/// Whether its deadlines are guaranteed. What it reserves says so beforehand, but only for frames that
-/// use no more than that.
-fn admission(app: &Value, figures: &Value) -> String {
-    match over_reserved_ms(app, figures) {
-        Some(ms) if app["protected"] == true => format!(
-            "protected if it used what it reserved, but half of its frames took {ms:.2} ms or more instead of {}",
-            app["etpf_ms"]
-        ),
-        _ => text(app, "admission").to_owned(),
-    }
+/// A line about work of an app that cannot be cut and fits nowhere.
+fn uncut(app: &Value) -> String {
+    let Some(ms) = app["held"]["uncut_ms"].as_f64() else {
+        return String::new();
+    };
+    let (name, why) = (text(app, "name"), text(&app["held"], "why"));
+    format!(
+        "{name} waits: its next command, of {ms:.1} ms, cannot be cut and fits nowhere ({why}); uncut = \"run\" in \
+         its [[app]] section lets it run.\n"
+    )
+}
+
+/// A line for each process that uses the GPU without being scheduled.
+pub(crate) fn outsiders(daemon: &Value) -> String {
+    let line = |one: &Value| {
+        let (name, pid, device) = (text(one, "name"), &one["pid"], text(one, "device"));
+        format!("Outside of Takt: {name} (process {pid}) has {device} open.\n")
+    };
+    daemon["outsiders"].as_array().into_iter().flatten().map(line).collect()
 }
 
 /// GPU time of the frames of an app lately, in the median, if that is more than it reserved. Single
@@ -253,14 +249,14 @@ const ROUNDING: f64 = 1.002;
 /// What the summary says of an app.
 pub(crate) fn figures<'a>(summary: &'a Value, app: &Value) -> &'a Value {
     let all = summary["apps"].as_array().map_or(&[][..], Vec::as_slice);
-    // Names may occur twice, priorities do not.
+    // Names may occur twice, priorities among all apps do not.
     all.iter()
-        .find(|figures| figures["priority"] == app["priority"] && figures["name"] == app["name"])
+        .find(|figures| figures["priority"] == app["core_priority"] && figures["name"] == app["name"])
         .unwrap_or(&Value::Null)
 }
 
 /// The app that is meant: a number means a slot, everything else a name.
-fn of<'a>(list: &'a Value, wanted: &str) -> Option<&'a Value> {
+pub(crate) fn of<'a>(list: &'a Value, wanted: &str) -> Option<&'a Value> {
     let slot = takt_ipc::name::slot(wanted);
     let is_meant = |item: &&Value| match slot {
         Some(slot) => item["app"] == slot,
@@ -269,7 +265,7 @@ fn of<'a>(list: &'a Value, wanted: &str) -> Option<&'a Value> {
     list.as_array()?.iter().find(is_meant)
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
@@ -311,16 +307,17 @@ mod tests {
     #[test]
     fn servers_have_deadlines_without_a_rate() {
         let app = |judged: bool| {
-            json!({ "name": "detector", "priority": 9, "fps": 60.0, "paced": false, "judged": judged,
+            json!({ "name": "detector", "priority": 9, "core_priority": 2_000_009, "fps": 60.0,
+                "domain": "own", "paced": false, "judged": judged,
                 "contract": "server 3 ms in 40 ms" })
         };
-        let figures = json!({ "name": "detector", "priority": 9, "fps": 25.0, "met": 0.75 });
+        let figures = json!({ "name": "detector", "priority": 2_000_009, "fps": 25.0, "met": 0.75 });
         let said = |judged| describe(&json!([app(judged)]), &json!({ "apps": [figures.clone()] }));
         // Frames per second, the rate that was asked for, and the share of deadlines met.
         let columns = |judged| -> Vec<String> {
             let text = said(judged);
             let row = text.lines().find(|line| line.contains("detector")).expect("a row");
-            row.split_whitespace().skip(4).take(3).map(str::to_owned).collect()
+            row.split_whitespace().skip(5).take(3).map(str::to_owned).collect()
         };
         assert_eq!(columns(true), ["25.0", "-", "75.00"]);
         assert_eq!(columns(false), ["25.0", "-", "-"]);
@@ -329,22 +326,22 @@ mod tests {
     }
 
     #[test]
-    fn an_app_that_uses_more_than_it_reserved_is_not_called_guaranteed() {
-        let app = |protected: bool, etpf_ms: f64| {
-            let admission = if protected { "protected: guaranteed" } else { "not protected: why" };
-            json!({ "name": "dial", "priority": 80, "etpf_ms": etpf_ms, "protected": protected,
-                "admission": admission, "contract": "60 fps, 3.0 ms" })
-        };
-        let figures =
-            json!({ "name": "dial", "priority": 80, "frame_gpu_us": { "p50": 3412.0, "max": 9000.0 } });
-        let said =
-            |app: Value| describe(&json!([app]), &json!({ "policy": "fifo", "apps": [figures.clone()] }));
-        let over = said(app(true, 3.0));
-        let row = "protected if it used what it reserved, but half of its frames took 3.41 ms or more instead of 3.0\n";
-        assert!(over.contains(row) && !over.contains("guaranteed"), "{over}");
-        assert!(over.contains("60 fps, 3.0 ms  protected if"), "{over}");
-        assert!(said(app(true, 3.41)).contains("protected: guaranteed"), "it uses what it reserved");
-        assert!(said(app(false, 3.0)).contains("not protected: why"));
-        assert!(said(app(false, 0.0)).contains("not protected: why"), "it reserved nothing");
+    fn apps_show_what_the_daemon_states_of_them() {
+        let stated = "protected, not guaranteed: it missed 3 deadlines in the last 60 s";
+        let app = json!({ "name": "dial", "app": 0, "priority": 80, "guaranteed": false, "reason": "missed",
+            "admission": stated, "contract": "60 fps, 3.0 ms" });
+        let said = describe(&json!([app.clone()]), &json!({ "policy": "fifo", "apps": [] }));
+        assert!(said.contains(&format!("60 fps, 3.0 ms  {stated}\n")), "{said}");
+        assert_eq!(not_guaranteed(&json!([app]), "dial"), format!("dial is {stated}.\n"));
+        let best_effort = json!([{ "name": "game", "guaranteed": false, "reason": "no-contract" }]);
+        assert_eq!(not_guaranteed(&best_effort, "game"), "", "it was promised nothing");
+    }
+
+    #[test]
+    fn processes_outside_are_named() {
+        assert_eq!(outsiders(&json!({ "outsiders": [] })), "");
+        let one = json!({ "name": "blender", "pid": 7, "device": "/dev/nvidia0" });
+        let said = outsiders(&json!({ "outsiders": [one] }));
+        assert_eq!(said, "Outside of Takt: blender (process 7) has /dev/nvidia0 open.\n");
     }
 }

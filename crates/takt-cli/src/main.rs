@@ -4,12 +4,14 @@
 
 mod analyze;
 mod args;
+mod audit;
 mod background;
 mod bench;
 mod capture;
 mod check;
 mod demo;
 mod doctor;
+mod domains;
 mod hook;
 mod import;
 mod live;
@@ -23,6 +25,7 @@ mod replay;
 mod report;
 mod run;
 mod serve;
+mod set;
 mod signals;
 mod sim;
 mod stream;
@@ -56,15 +59,31 @@ enum Answer {
 const EXIT_BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
-    let result = match Args::parse().command {
+    match answer(Args::parse().command) {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::FAILURE,
+        Ok(Answer::Exit(code)) => ExitCode::from(code),
+        // The reader of our output closed it: that is no error.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::from(EXIT_BAD_INPUT)
+        }
+    }
+}
+
+fn answer(command: Command) -> anyhow::Result<Answer> {
+    match command {
         Command::Run(args) => run::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::List(args) => live::list(&args),
+        Command::Domains(args) => domains::run(&args),
         Command::Top(args) => top::run(&args),
-        Command::Set(args) => live::set(&args),
+        Command::Set(args) => set::run(&args),
         Command::Why(args) => live::why(&args),
         Command::Trace(args) => capture::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Audit(command) => audit::run(&command),
         Command::Doctor(args) => doctor::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Train(args) => train::run(&args),
@@ -82,17 +101,6 @@ fn main() -> ExitCode {
         Command::Schema { of } => output::print(&args::schema(of)).map(|()| Answer::Yes),
         Command::Completions { shell } => completions(shell),
         Command::Man { folder } => man::run(&folder),
-    };
-    match result {
-        Ok(Answer::Yes) => ExitCode::SUCCESS,
-        Ok(Answer::No) => ExitCode::FAILURE,
-        Ok(Answer::Exit(code)) => ExitCode::from(code),
-        // The reader of our output closed it: that is no error.
-        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            output::complain(&error);
-            ExitCode::from(EXIT_BAD_INPUT)
-        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! `takt profile`: the constants of a GPU, by measuring.
 
+mod exactness;
 mod programs;
 mod sharing;
+pub(crate) mod unknown;
 
 use std::path::{Path, PathBuf};
 
@@ -17,12 +19,14 @@ use takt_predict::programs::ProgramRates;
 use crate::Answer;
 use crate::output;
 use crate::table::Table;
+use exactness::CaseFound;
 use programs::ProgramFound;
 use sharing::SharingFound;
 
 /// Measures what work costs on a GPU by itself: submitting a command group, a draw call, clearing,
 /// depth test and blending, samples, showing a frame, moving bytes. Then, with a second process,
-/// how the GPU shares itself between processes. Takes seconds; nothing else should use the GPU (or
+/// how the GPU shares itself between processes. At last, whether cut draws show what whole ones do
+/// (the self-test). Takes seconds; nothing else should use the GPU (or
 /// the CPU, if that renders) meanwhile.
 ///
 /// The constants are kept per GPU and driver, and `takt run` finds them there:
@@ -49,8 +53,14 @@ pub(crate) struct ProfileArgs {
     /// Measure only programs that `takt run --compare` has seen on this GPU.
     #[arg(long, conflicts_with = "output")]
     programs: bool,
-    /// Measure nothing; list what is kept of which GPU.
+    /// Only find out which ways of cutting draws are exact with this driver.
     #[arg(long, conflicts_with_all = ["quick", "programs", "output"])]
+    self_test: bool,
+    /// Measure all GPUs of which nothing is kept, quickly, and no others; the daemon does that when it starts.
+    #[arg(long, conflicts_with_all = ["quick", "programs", "output", "self_test"])]
+    new: bool,
+    /// Measure nothing; list what is kept of which GPU.
+    #[arg(long, conflicts_with_all = ["quick", "programs", "output", "self_test", "new"])]
     show: bool,
     /// Write the profile to a file (for `takt run --profile FILE`) and keep nothing.
     #[arg(short, long, value_name = "FILE")]
@@ -66,7 +76,8 @@ pub(crate) struct CalibrateArgs {
     /// Which GPU: auto (the first that works), surfaceless, or device:N.
     #[arg(long, value_name = "GPU", default_value = "auto")]
     pub(crate) device: Place,
-    /// Where results are kept [default: takt/gpus in $XDG_DATA_HOME, else in ~/.local/share].
+    /// Where results are kept [default: takt/gpus in $XDG_DATA_HOME, else $STATE_DIRECTORY/gpus, else takt/gpus in
+    /// ~/.local/share].
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// Write the results as JSON; - is standard output, without the table.
@@ -117,6 +128,8 @@ pub(crate) struct ProfileFindings {
     failed: Vec<String>,
     /// How processes share the GPU; none if that was not measured.
     sharing: Option<SharingFound>,
+    /// How many values differ where draws are cut, in each state.
+    exactness: Vec<CaseFound>,
     /// Programs that were seen, measured one by one.
     programs: Vec<ProgramFound>,
 }
@@ -132,6 +145,7 @@ impl ProfileFindings {
             constants: Vec::new(),
             failed: Vec::new(),
             sharing: None,
+            exactness: Vec::new(),
             programs: Vec::new(),
         }
     }
@@ -185,15 +199,25 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<Answer> {
     if let Some(loops) = args.peer {
         return sharing::serve(args.common.device, loops);
     }
+    if args.new {
+        unknown::measure(&args.common.store()?)?;
+        return Ok(Answer::Yes);
+    }
     let mut bench = args.common.open()?;
-    let findings = if args.programs { only_programs(args, &mut bench)? } else { all(args, &mut bench)? };
+    let findings = if args.programs {
+        only_programs(args, &mut bench)?
+    } else if args.self_test {
+        only_exactness(args, &bench)?
+    } else {
+        all(args, &mut bench)?
+    };
     output::json(args.common.json.as_deref(), &findings)?;
     Ok(Answer::Yes)
 }
 
 /// Measures the constants and how processes share the GPU, then programs that were seen.
 fn all(args: &ProfileArgs, bench: &mut Bench) -> anyhow::Result<ProfileFindings> {
-    let calibration = calibrated(args, bench)?;
+    let calibration = calibrated(args.quick, bench)?;
     let text = calibration.to_text(bench.source());
     let path = match &args.output {
         Some(path) => {
@@ -210,21 +234,22 @@ fn all(args: &ProfileArgs, bench: &mut Bench) -> anyhow::Result<ProfileFindings>
     findings.failed = calibration.failed.iter().map(|(name, problem)| format!("{name}: {problem}")).collect();
     findings.sharing = calibration.sharing.as_ref().map(SharingFound::from);
     if args.output.is_none() {
+        findings.exactness = tried(args, bench)?;
         findings.programs = measured_programs(args, bench, &calibration.profile)?.unwrap_or_default();
     }
     Ok(findings)
 }
 
 /// Measures all but programs, and says what could not be measured.
-fn calibrated(args: &ProfileArgs, bench: &mut Bench) -> anyhow::Result<Calibration> {
+fn calibrated(quick: bool, bench: &mut Bench) -> anyhow::Result<Calibration> {
     let bar = output::progress(1, "starting");
-    let mut calibration = measure(bench, args.quick, &mut |what, done, all| {
+    let mut calibration = measure(bench, quick, &mut |what, done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
         bar.set_message(what);
     })?;
     bar.set_message("sharing");
-    let found = sharing::measure(bench, args.quick);
+    let found = sharing::measure(bench, quick);
     bar.finish_and_clear();
     for (name, problem) in &calibration.failed {
         output::warn(&format!("takt: {name} could not be measured: {problem}; they count as free"));
@@ -234,6 +259,21 @@ fn calibrated(args: &ProfileArgs, bench: &mut Bench) -> anyhow::Result<Calibrati
     }
     calibration.share(found);
     Ok(calibration)
+}
+
+/// Only tries all ways of cutting.
+fn only_exactness(args: &ProfileArgs, bench: &Bench) -> anyhow::Result<ProfileFindings> {
+    let shelf = Shelf::new(&args.common.store()?, &bench.gpu(), &bench.driver());
+    let mut findings = ProfileFindings::new(bench, &shelf.exactness_path());
+    findings.exactness = tried(args, bench)?;
+    Ok(findings)
+}
+
+/// Tries all ways of cutting, keeps what was found, and says so.
+fn tried(args: &ProfileArgs, bench: &Bench) -> anyhow::Result<Vec<CaseFound>> {
+    let found = exactness::run(&args.common.store()?, bench)?;
+    args.common.print(&format!("\n{}", exactness::summary(&found)))?;
+    Ok(exactness::cases(&found))
 }
 
 /// Measures programs that were seen, with constants that are kept.
@@ -340,6 +380,11 @@ fn show(store: &Path) -> anyhow::Result<Answer> {
         let count = |rates: &ProgramRates| (format!("{} programs", rates.len()), "one by one".to_owned());
         let rates = shelf.rates().map(|found| found.as_ref().map(count));
         say("profile --programs", shelf.rates_path(), rates)?;
+        if let Some(found) = shelf.exactness().ok().flatten() {
+            let lines: String =
+                exactness::summary(&found).lines().map(|line| format!("  {line}\n")).collect();
+            output::print(&format!("self-test  {}\n{lines}", shelf.exactness_path().display()))?;
+        }
         if let Ok(text) = std::fs::read_to_string(shelf.profile_path()) {
             let remarks: String = text
                 .lines()

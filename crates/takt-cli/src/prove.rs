@@ -134,6 +134,7 @@ fn options(args: &ProveArgs) -> anyhow::Result<Options> {
         },
         mixed: args.mixed,
         divisible: args.divisible,
+        gaps: true,
     })
 }
 

@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use takt_core::Span;
 use takt_daemon::control::ask::WrittenTerms;
 use takt_daemon::control::contract::Timing;
+use takt_daemon::control::pacing::Pace;
 use takt_daemon::control::terms::Terms;
 use takt_gl::predict::{Choice, Combination};
 use takt_gl::settings;
@@ -130,7 +131,7 @@ fn terms(args: &ScheduleArgs) -> anyhow::Result<Option<Vec<(&'static str, OsStri
 }
 
 /// Terms as variables.
-fn asked(terms: &Terms) -> [(&'static str, Option<String>); 9] {
+fn asked(terms: &Terms) -> [(&'static str, Option<String>); 14] {
     let ns = |span: Option<Span>| span.map(|span| span.as_ns().to_string());
     let (mut display, mut is_hard) = (None, false);
     let [period, deadline, runtime] = match &terms.timing {
@@ -150,11 +151,16 @@ fn asked(terms: &Terms) -> [(&'static str, Option<String>); 9] {
         (settings::FPS, terms.fps_mhz.map(|mhz| mhz.to_string())),
         (settings::ETPF, ns(terms.etpf)),
         (settings::MAX_SLICE, ns(terms.max_slice)),
-        (settings::DISPLAY, display),
+        (settings::DISPLAY, display.filter(|name| !name.is_empty())),
+        (settings::BY_DISPLAY, (terms.pace == Some(Pace::Display)).then(|| "1".to_owned())),
         (settings::PERIOD, ns(period)),
         (settings::DEADLINE, ns(deadline)),
         (settings::RUNTIME, ns(runtime)),
         (settings::HARD, is_hard.then(|| "1".to_owned())),
+        (settings::GAPS, terms.gaps.map(|gaps| gaps.count.to_string())),
+        (settings::GAP, ns(terms.gaps.map(|gaps| gaps.length))),
+        (settings::FEEDS, terms.feeds.clone()),
+        (settings::SHARES, terms.shares.clone()),
     ]
 }
 
@@ -198,9 +204,20 @@ mod tests {
         };
         let pairs = [("TAKT_PERIOD_NS", "40000000"), ("TAKT_RUNTIME_NS", "3000000"), ("TAKT_HARD", "1")];
         assert_eq!(variables(&server), pairs.map(|(name, value)| (name, value.to_owned())));
-        let own = WrittenTerms { period_ms: Some(33.3), etpf_ms: Some(4.0), ..WrittenTerms::default() };
-        let pairs =
-            [("TAKT_ETPF_NS", "4000000"), ("TAKT_PERIOD_NS", "33300000"), ("TAKT_DEADLINE_NS", "33300000")];
+        let own = WrittenTerms {
+            period_ms: Some(33.3),
+            etpf_ms: Some(4.0),
+            gaps: Some(2),
+            gap_ms: Some(0.5),
+            ..WrittenTerms::default()
+        };
+        let pairs = [
+            ("TAKT_ETPF_NS", "4000000"),
+            ("TAKT_PERIOD_NS", "33300000"),
+            ("TAKT_DEADLINE_NS", "33300000"),
+            ("TAKT_GAPS", "2"),
+            ("TAKT_GAP_NS", "500000"),
+        ];
         assert_eq!(variables(&own), pairs.map(|(name, value)| (name, value.to_owned())));
         let display =
             WrittenTerms { display: Some("hud".to_owned()), fps: Some(30.0), ..WrittenTerms::default() };

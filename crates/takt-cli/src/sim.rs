@@ -188,7 +188,7 @@ fn explain(scenario: &Scenario, summary: &Summary, count: usize) -> String {
 /// Whether the scheduler knows when the jobs of that app are due: it judges the others by their display.
 fn knows_deadlines(scenario: &Scenario, name: &str) -> bool {
     let app = scenario.apps.iter().find(|app| app.name == name);
-    app.is_some_and(|app| app.params.clock.is_own() || app.params.server().is_some())
+    app.is_some_and(|app| app.params.clock.is_own() || scenario.server_of(&app.params).is_some())
 }
 
 /// A trace file of one of the formats.

@@ -66,8 +66,13 @@ impl Stream {
                     self.taken = 0;
                     return Ok(true);
                 }
-                Some(Message::Answer { text, .. } | Message::Refused { reason: text, .. }) => {
-                    return Err(Error::other(format!("the daemon refuses: {text}")));
+                Some(Message::Answer { text, .. }) => {
+                    let answer: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+                    let reason = answer["is"].as_str().unwrap_or(&text);
+                    return Err(Error::other(format!("the daemon refuses: {reason}")));
+                }
+                Some(Message::Refused { reason, .. }) => {
+                    return Err(Error::other(format!("the daemon refuses: {reason}")));
                 }
                 Some(_) => {
                     return Err(Error::other("the daemon answers something else; upgrade the older one"));

@@ -112,11 +112,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<Answer> {
     if let Err(damaged) = shelf.models() {
         output::warn(&format!("takt: {damaged}; it is replaced"));
     }
-    let plan = match (args.tiny, args.quick) {
-        (true, _) => Plan::tiny(args.seed),
-        (_, true) => Plan::quick(args.seed),
-        _ => Plan::thorough(args.seed),
-    };
+    let plan = plan(args);
     let mut checkpoint = begin(args, &shelf, &bench, &plan)?;
     let bar = output::progress(plan.jobs() as u64, "measuring shaders");
     let runs = measure(&mut bench, &plan, &mut checkpoint, &mut |done| bar.set_position(done as u64))?;
@@ -144,6 +140,14 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<Answer> {
         output::print(&format!("\n{}\nkept in {}\n", table(&findings), path.display()))?;
     }
     Ok(Answer::Yes)
+}
+
+fn plan(args: &TrainArgs) -> Plan {
+    match (args.tiny, args.quick) {
+        (true, _) => Plan::tiny(args.seed),
+        (_, true) => Plan::quick(args.seed),
+        _ => Plan::thorough(args.seed),
+    }
 }
 
 /// Opens what was measured before, and says what becomes of it.

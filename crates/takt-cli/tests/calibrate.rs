@@ -91,6 +91,53 @@ fn a_profile_is_measured_kept_and_used() {
     done(command("profile", &store).arg("--show"));
 }
 
+/// A daemon's first start on new drivers has them tried; the second finds that they are known.
+#[test]
+fn the_first_start_of_a_daemon_tries_the_driver() {
+    let data = products().join("first-start-data");
+    let _none = fs::remove_dir_all(&data);
+    let store = data.join("takt/gpus");
+    let socket = products().join("first-start.socket");
+    let start = |options: &[&str]| {
+        let mut command = takt_command("serve");
+        command.args(options).args(["--idle-s", "60", "--socket"]).arg(&socket);
+        command.envs([("LIBGL_ALWAYS_SOFTWARE", "1"), ("LP_NUM_THREADS", "1")]).env("XDG_DATA_HOME", &data);
+        command.stderr(std::process::Stdio::null()).spawn().expect("takt starts")
+    };
+    let end = |mut daemon: std::process::Child| {
+        daemon.kill().expect("it runs");
+        daemon.wait().expect("it ends");
+    };
+    let await_file = |path: &Path| {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !path.exists() {
+            assert!(std::time::Instant::now() < until, "{} does not appear", path.display());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    };
+    let unmeasured = start(&["--no-measure"]);
+    await_file(&socket);
+    assert!(!store.exists(), "it was told to measure nothing");
+    end(unmeasured);
+    fs::remove_file(&socket).expect("a killed daemon leaves it");
+    let daemon = start(&[]);
+    await_file(&store.join("seen.txt"));
+    end(daemon);
+    let folders = || fs::read_dir(&store).expect("a store").flatten().filter(|entry| entry.path().is_dir());
+    let folder = folders().next().expect("a driver").path();
+    let kept = fs::read_to_string(folder.join("exact.txt")).expect("findings");
+    assert!(kept.starts_with("takt-exact 1\n") && kept.contains("\nranges 1 triangles 0\n"), "{kept}");
+    // A renderer on the CPU has no model that a daemon needs.
+    assert!(!folder.join("profile.txt").exists());
+    // What is known is not tried again.
+    fs::remove_file(folder.join("exact.txt")).expect("our own file");
+    let again = done(command("profile", &store).arg("--new"));
+    assert!(!folder.join("exact.txt").exists(), "{}", text(&again.stderr));
+    let shown = done(command("profile", &store).arg("--self-test"));
+    assert!(text(&shown.stdout).contains("boxes    exact in"), "{}", text(&shown.stdout));
+    assert!(text(&done(command("profile", &store).arg("--show")).stdout).contains("self-test  "));
+}
+
 #[test]
 fn a_training_that_is_killed_goes_on() {
     let store = store("train");

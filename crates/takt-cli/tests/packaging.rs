@@ -98,7 +98,10 @@ fn the_configuration_is_read(target: &Path, takt: &mut Command) {
     }
     // And where the unit looks for it.
     let unit = std::fs::read_to_string(target.join("usr/lib/systemd/system/takt.service")).expect("a unit");
-    assert!(unit.contains("ExecStart=/usr/bin/takt serve --config /etc/takt/takt.toml"), "{unit}");
+    assert!(
+        unit.contains("ExecStart=/usr/bin/takt serve --no-measure --config /etc/takt/takt.toml"),
+        "{unit}"
+    );
     let help = text(&done(takt.args(["serve", "--help"])).stdout);
     assert!(help.contains("--config") && help.contains("--socket"), "{help}");
 }
@@ -108,19 +111,23 @@ fn units_are_sound(target: &Path) {
         return;
     }
     let here = products();
-    for (installed, who) in [("system", "--system"), ("user", "--user")] {
-        let unit = target.join(format!("usr/lib/systemd/{installed}/takt.service"));
+    for (installed, who, name) in [
+        ("system", "--system", "takt-measure.service"),
+        ("system", "--system", "takt.service"),
+        ("user", "--user", "takt.service"),
+    ] {
+        let unit = target.join(format!("usr/lib/systemd/{installed}/{name}"));
         let unit = std::fs::read_to_string(unit).expect("a unit");
         // It is not installed, so what it starts is elsewhere.
         let moved = unit.replace("/usr/bin/takt", &target.join("usr/bin/takt").display().to_string());
         let folder = here.join(format!("units-{installed}"));
         std::fs::create_dir_all(&folder).expect("our own folder");
-        let path = folder.join("takt.service");
+        let path = folder.join(name);
         std::fs::write(&path, moved).expect("our own file");
         let mut verify = Command::new("systemd-analyze");
         verify.args(["verify", who, "--man=no", "--recursive-errors=no"]).arg(&path);
         let output = done(verify.env("XDG_RUNTIME_DIR", &here));
-        assert!(!text(&output.stderr).contains("takt.service:"), "{}", text(&output.stderr));
+        assert!(!text(&output.stderr).contains(&format!("{name}:")), "{}", text(&output.stderr));
     }
 }
 

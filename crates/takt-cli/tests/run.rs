@@ -297,10 +297,10 @@ fn apps_swap_never_or_only_or_die() {
 
 #[test]
 fn programs_with_rights_of_their_own_run_and_takt_says_that_it_stays_outside() {
-    const NOBODY: u32 = 65534;
+    const UNPRIVILEGED: u32 = 65534;
     let program = products().join("trap-rights-of-another");
     std::fs::copy(trap("rights", &GL), &program).expect("a copy");
-    let given = chown(&program, Some(NOBODY), Some(NOBODY))
+    let given = chown(&program, Some(UNPRIVILEGED), Some(UNPRIVILEGED))
         .and_then(|()| std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)));
     let said = |command: &mut Command| {
         let output = command.envs(SOFTWARE).output().expect("it starts");

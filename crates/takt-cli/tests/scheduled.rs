@@ -141,8 +141,6 @@ fn a_killed_daemon_stops_no_program_and_its_successor_takes_over() {
     daemon.signal("-KILL");
     drop(daemon);
     program.says("the daemon is gone; the program runs on unscheduled");
-    // It looks for another one each second, and must not say once more that there is none.
-    std::thread::sleep(Duration::from_millis(1_500));
     let _successor = Daemon::start("killed");
     program.says("scheduled as");
     let (shown, said) = program.end();
@@ -218,17 +216,16 @@ fn a_frame_rate_is_kept_and_seen() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("scheduled as dial: protected"), "{}", text(&output.stderr));
     assert!(!text(&output.stderr).contains("unscheduled"), "{}", text(&output.stderr));
-    // A hundred frames at 60 per second cannot take less; how much more depends on the machine.
-    assert!(began.elapsed() > Duration::from_millis(1_600), "{:?}", began.elapsed());
+    // A hundred frames at 60 per second cannot take less, but for the first six, at which Takt looks.
+    assert!(began.elapsed() > Duration::from_millis(1_500), "{:?}", began.elapsed());
     let list = takt_command("list").arg("--socket").arg(&daemon.socket).output().expect("takt starts");
     assert!(text(&list.stdout).contains("Policy timeline"), "{}", text(&list.stdout));
 }
 
-/// Its groups are said to take a thousand times as long as they do, and no app leaves that much.
+/// Its groups are said to take a thousand times as long as they do, and the dial does not leave that much.
 #[test]
-fn an_unconfirmed_estimate_holds_no_app_for_ever() {
-    let log = products().join("doubted.jsonl");
-    let daemon = Daemon::with("doubted", "", &["--record", &log.display().to_string()]);
+fn work_that_fits_nowhere_waits_says_so_and_runs_when_the_contract_ends() {
+    let daemon = Daemon::start("waits-whole");
     let dial = Hello {
         name: "dial".to_owned(),
         priority: Some(90),
@@ -237,15 +234,13 @@ fn an_unconfirmed_estimate_holds_no_app_for_ever() {
         ..Hello::default()
     };
     let dial = client::join(&daemon.socket, &dial, PATIENCE).expect("joined");
-    let program = trap_as("swaps", "doubted");
-    let output = daemon.run(&["--overpredict", "1000"], &program, &["exit"]).output().expect("takt starts");
-    assert_eq!(output.status.code(), Some(42), "it comes to its end: {}", text(&output.stderr));
-    let until = Instant::now() + PATIENCE;
-    while !std::fs::read_to_string(&log).is_ok_and(|log| log.contains(r#""record":"revise""#)) {
-        assert!(Instant::now() < until, "no estimate was doubted");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let program = trap_as("swaps", "waits-whole");
+    let mut waiting = Talking::start(&mut daemon.run(&["--overpredict", "1000"], &program, &["long"]));
+    waiting.says("waits: it cannot be cut and fits nowhere beside the contracts of other apps");
+    let list = daemon.ask(&["list"]);
+    assert!(text(&list.stdout).contains("uncut"), "{}", text(&list.stdout));
     drop(dial);
+    waiting.end();
 }
 
 /// Programs of all kinds under each policy, while terms and policy change: what they show is what

@@ -139,7 +139,7 @@ fn assert_equal(log: &Path) {
     assert!(equal.status.success(), "{}{}", text(&equal.stdout), text(&equal.stderr));
     assert!(text(&equal.stdout).contains(": equal. "), "{}", text(&equal.stdout));
     let bytes = std::fs::read(&perfetto).expect("a trace");
-    for name in ["dial (priority 80)", "flood (priority 3)", "menu (priority"] {
+    for name in ["dial (priority 2000080)", "flood (priority 2000003)", "menu (priority"] {
         assert!(bytes.windows(name.len()).any(|window| window == name.as_bytes()), "{name}");
     }
     let json = replay(log, &["--json", "-"]);

@@ -10,7 +10,7 @@ use takt_ipc::message::Hello;
 mod support;
 use support::daemon::{Daemon, PATIENCE, alone, assert_same, environment};
 use support::server::Server;
-use support::{GL, app, column, is_slow_wanted, products, takt, text, trap};
+use support::{GL, app, column, is_slow_wanted, products, takt, takt_command, text, trap};
 
 /// So little that nearly every draw is too long for it.
 const TINY: [&str; 3] = ["--verbose", "--max-slice-ms", "0.05"];
@@ -90,8 +90,72 @@ fn no_state_of_gl_gives_pieces_away() {
     assert_same(&output, &alone(&program, &[]), "slices");
     let said = text(&output.stderr);
     assert_cut(&said, "slices");
-    for reason in ["query in flight", "transform feedback", "shader writes to memory"] {
+    for reason in ["transform feedback", "shader writes to memory"] {
         assert!(said.contains(reason), "{reason}: {said}");
+    }
+}
+
+/// Every sample of a target is the same, on a driver that was never tried and on one whose self-test says what is
+/// exact.
+#[test]
+fn no_sample_gives_pieces_away() {
+    let daemon = Daemon::start("slicing-samples");
+    let _company = company(&daemon);
+    let program = trap("samples", &GL);
+    let whole = alone(&program, &[]);
+    let [untried, tried] = ["untried", "tried"].map(|name| products().join(format!("store-samples-{name}")));
+    let mut test = takt_command("profile");
+    test.args(["--self-test", "--store"]).arg(&tried);
+    let found = environment(&mut test).output().expect("takt starts");
+    assert!(
+        found.status.success() && text(&found.stdout).contains("ranges   exact in"),
+        "{}",
+        text(&found.stdout)
+    );
+    for store in [untried, tried] {
+        let options = [&TINY[..], &["--store", store.to_str().expect("plain")]].concat();
+        let output = daemon.run(&options, &program, &[]).output().expect("takt starts");
+        assert_same(&output, &whole, "samples");
+        assert_cut(&text(&output.stderr), "samples");
+    }
+}
+
+#[test]
+fn compute_programs_give_the_same_in_pieces() {
+    let daemon = Daemon::start("slicing-compute");
+    let _company = company(&daemon);
+    let program = trap("compute", &GL);
+    let count = if is_slow_wanted() { "400" } else { "12" };
+    for (arguments, least) in [(&[][..], 30), (&["1", count][..], 10)] {
+        let output = daemon.run(&TINY, &program, arguments).output().expect("takt starts");
+        assert_same(&output, &alone(&program, arguments), "compute");
+        let said = text(&output.stderr);
+        assert_cut(&said, "compute");
+        assert!(cut(&said).is_some_and(|(dispatches, _)| dispatches >= least), "{said}");
+    }
+}
+
+/// A program that keeps binaries is cut at each start: it is told that there are no formats, and a binary
+/// from before is refused, as a driver may refuse any.
+#[test]
+fn program_binaries_are_refused_while_scheduled() {
+    let daemon = Daemon::start("slicing-binaries");
+    let _company = company(&daemon);
+    let program = trap("binaries", &GL);
+    let file = products().join("slicing-program.binary");
+    std::fs::remove_file(&file).unwrap_or_default();
+    let path = file.display().to_string();
+    let drawn =
+        |bytes: &[u8]| text(bytes).lines().filter(|line| line.starts_with("drawn")).collect::<String>();
+    let first = alone(&program, &[&path]);
+    assert!(text(&first.stdout).contains("formats offered") && file.exists(), "{}", text(&first.stdout));
+    assert!(text(&alone(&program, &[&path]).stdout).contains("binary taken"), "the driver takes its own");
+    for _start in 0..2 {
+        let output = daemon.run(&TINY, &program, &[&path]).output().expect("takt starts");
+        let (printed, said) = (text(&output.stdout), text(&output.stderr));
+        assert!(printed.contains("formats none\nbinary refused, error 0\n"), "{printed}");
+        assert_eq!(drawn(&output.stdout), drawn(&first.stdout), "{said}");
+        assert_cut(&said, "binaries");
     }
 }
 

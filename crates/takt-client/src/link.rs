@@ -2,6 +2,7 @@
 
 mod grants;
 mod listener;
+mod pacing;
 mod suspicion;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use crate::Patience;
 use crate::session::Say;
 use grants::{Ahead, Open};
 pub(crate) use listener::{Heard, Listener};
+use pacing::Telling;
 use suspicion::Look;
 use takt_ipc::client::{Joined, Joining, NotScheduled, Progress, Receiver, Sender, join, renew};
 use takt_ipc::message::{Hello, Message, Welcome};
@@ -83,7 +85,10 @@ struct On {
     /// Frames that ended after their group had been given back: the next group counts them.
     stray_frames: u32,
     release: Option<Time>,
+    /// A frame ended, and the next one has not begun.
+    between_frames: bool,
     slice: Option<Span>,
+    telling: Telling,
 }
 
 impl On {
@@ -134,6 +139,11 @@ impl Link {
         }
     }
 
+    /// From the next connection on, the daemon hears that we draw on that GPU.
+    pub(crate) fn draws_on(&mut self, gpu: String, on_cpu: bool) {
+        (self.hello.gpu, self.hello.on_cpu) = (Some(gpu), on_cpu);
+    }
+
     /// The daemon's welcome, if it schedules us; its terms are kept up to date.
     pub(crate) fn welcome(&self) -> Option<&Welcome> {
         self.on.as_ref().map(|on| &on.welcome)
@@ -146,19 +156,21 @@ impl Link {
 
     /// How to ask for other terms; none if we are unscheduled, and then the next connection asks.
     pub(crate) fn begin_renewal(&mut self, hello: &Hello) -> Option<Renewal> {
-        let life = self.life;
-        let Some(on) = &self.on else {
+        let (life, patience) = (self.life, self.patience.answer);
+        let Some(on) = &mut self.on else {
             self.hello = hello.clone();
             self.connect();
             return None;
         };
+        // So that the next answer is the one to this question.
+        on.hear_answer(patience);
         // A priority that we have, or would have but for another app, is not asked for again.
         let priority = hello.priority.filter(|priority| Some(*priority) != self.hello.priority);
         Some(Renewal {
             connection: Arc::clone(&on.connection),
             hello: Hello { priority, ..hello.clone() },
             life,
-            patience: self.patience.answer,
+            patience,
         })
     }
 
@@ -194,7 +206,7 @@ impl Link {
         let number = self.groups;
         let estimate = Estimate::new(estimate);
         if kind.ends_frame() {
-            on.release = None;
+            (on.release, on.between_frames) = (None, true);
         }
         if on.sender.send(&Request::Submit { group: GroupId(number), kind, estimate }).is_err() {
             self.lose("the daemon does not read what it is asked");
@@ -203,6 +215,18 @@ impl Link {
         on.asked += 1;
         self.groups += 1;
         Some((number, self.life))
+    }
+
+    /// A frame is about to begin, if none has: the connection that says when it may, if that is by a clock
+    /// of our own.
+    pub(crate) fn begin_frame(&mut self) -> Option<u64> {
+        let on = self.on.as_mut().filter(|on| on.welcome.standing.own)?;
+        std::mem::take(&mut on.between_frames).then_some(self.life)
+    }
+
+    /// Whether frames begin by a clock of our own.
+    pub(crate) fn has_own_clock(&self) -> bool {
+        self.welcome().is_some_and(|welcome| welcome.standing.own)
     }
 
     /// When the next frame may begin, if that is up to the daemon.
@@ -307,11 +331,25 @@ impl Link {
             Reply::Release { at } => on.release = Some(at),
             Reply::Limit { slice } => on.slice = Some(slice),
             Reply::Standing(standing) => on.welcome.standing = standing,
+            Reply::Stuck { estimate, .. } => self.say_stuck(estimate),
             Reply::Farewell => {
                 self.parting = Some(Arc::clone(&on.connection));
                 self.lose("the daemon has evicted this program");
             }
         }
+    }
+
+    /// Says that work waits which cannot be cut and fits nowhere.
+    fn say_stuck(&mut self, estimate: Estimate) {
+        let length = match estimate {
+            Estimate::UNBOUNDED => "of unknown length".to_owned(),
+            estimate => format!("of {:.1} ms", estimate.span().as_ns() as f64 / 1e6),
+        };
+        self.say(format!(
+            "work {length} waits: it cannot be cut and fits nowhere beside the contracts of other apps; \
+             uncut = \"run\" in the [[app]] section of {} lets it run and withdraws their guarantees",
+            self.hello.name
+        ));
     }
 
     fn of(&mut self, life: u64) -> Option<&mut On> {
@@ -389,7 +427,9 @@ impl Link {
             unwanted: BTreeSet::new(),
             stray_frames: 0,
             release: None,
+            between_frames: false,
             slice: None,
+            telling: Telling::new(self.hello.pacing),
         });
         self.say_welcome();
     }
@@ -429,6 +469,27 @@ impl Link {
         if self.said.as_ref() != Some(&text) {
             (self.say)(&text);
             self.said = Some(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_that_stays_away_is_reported_once() {
+        let socket = std::env::temp_dir().join(format!("takt-away-{}", std::process::id()));
+        let mut link = Link::new(Some(socket), Hello::default(), |_| {}, Patience::default());
+        link.connect();
+        assert!(link.said().starts_with("not scheduled: no daemon answers"), "{}", link.said());
+        link.lose("the daemon is gone");
+        for _ in 0..2 {
+            // The time of the next look has come.
+            link.retry_at = Time::from_ns(1);
+            link.connect();
+            assert!(link.retry_at > Time::from_ns(1), "it looked");
+            assert_eq!(link.said(), "the daemon is gone; the program runs on unscheduled");
         }
     }
 }

@@ -18,7 +18,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use takt_core::{GroupKind, Span, Time};
-use takt_ipc::message::{Hello, Welcome};
+use takt_ipc::message::{Hello, Pacing, Welcome};
 use takt_ipc::region::Region;
 use takt_os::clock;
 
@@ -86,6 +86,10 @@ struct View {
     slice_ns: AtomicU64,
     /// A thread waits for a grant.
     waited_for: AtomicBool,
+    /// Frames begin by a clock of the program's own.
+    own_clock: AtomicBool,
+    /// The daemon is to hear what decides when frames begin, or has not answered yet.
+    untold: AtomicBool,
 }
 
 /// What a stream keeps of a session, to look at it without the lock.
@@ -99,6 +103,8 @@ impl View {
     fn publish(&self, link: &Link) {
         self.slice_ns.store(link.slice().as_ns(), Ordering::Relaxed);
         self.waited_for.store(link.is_waited_for(), Ordering::Relaxed);
+        self.own_clock.store(link.has_own_clock(), Ordering::Relaxed);
+        self.untold.store(link.is_untold(), Ordering::Relaxed);
         self.epoch.store(link.epoch(), Ordering::Release);
     }
 }
@@ -128,6 +134,8 @@ impl Session {
                 epoch: AtomicU64::new(0),
                 slice_ns: AtomicU64::new(u64::MAX),
                 waited_for: AtomicBool::new(false),
+                own_clock: AtomicBool::new(false),
+                untold: AtomicBool::new(false),
             },
             renewing: Mutex::new(()),
             patience,
@@ -151,6 +159,12 @@ impl Session {
         };
         // A daemon that sets no limit has none.
         let _silent = self.wait(Span::ZERO, heard);
+    }
+
+    /// The program draws on that GPU, as the store of profiles names it; `on_cpu` if it is a processor.
+    /// A connection that is there already does not hear of it.
+    pub fn draws_on(&self, gpu: String, on_cpu: bool) {
+        self.locked(|link| link.draws_on(gpu, on_cpu));
     }
 
     /// Asks for other terms, now and at every later connection; says whether the daemon gives them.
@@ -309,20 +323,59 @@ impl Session {
     }
 
     /// After a swap: sleeps until the next frame may begin, and says when that was; none if the daemon
-    /// does not pace this client, or stopped to.
+    /// does not pace this client, or stopped to. A program with a clock of its own sleeps by that, and not
+    /// here a second time.
     pub fn pace(&self, swap: Grant) -> Option<Time> {
-        let mut at = self.released(swap)?;
+        self.hold(swap, Span::ZERO).map(|(at, _)| at)
+    }
+
+    /// The same, but only until `lead` before that time; also says whether it slept at all.
+    pub fn hold(&self, swap: Grant, lead: Span) -> Option<(Time, bool)> {
+        if self.view.own_clock.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.sleep_until_released(swap.life, lead)
+    }
+
+    /// That decides when the program begins its frames: the daemon hears of it soon, and at every later
+    /// connection.
+    pub fn is_paced_by(&self, pacing: Pacing) {
+        self.locked(|link| link.is_paced_by(pacing));
+    }
+
+    /// Tells the daemon what it is to hear, and takes its answer; waits for neither. Takes no lock if there
+    /// is nothing to tell.
+    pub fn keep_told(&self) {
+        if self.view.untold.load(Ordering::Relaxed) {
+            self.locked(Link::keep_told);
+        }
+    }
+
+    /// Before the first command of a frame, of a program with a clock of its own: sleeps if the frame comes
+    /// before its time. Takes no lock for other programs.
+    pub fn begin_frame(&self) {
+        if self.view.own_clock.load(Ordering::Relaxed)
+            && let Some(life) = self.locked(Link::begin_frame)
+        {
+            self.sleep_until_released(life, Span::ZERO);
+        }
+    }
+
+    fn sleep_until_released(&self, life: u64, lead: Span) -> Option<(Time, bool)> {
+        let mut at = self.wait(Span::ZERO, |link| link.released(life))?;
+        let mut slept = false;
         // No display waits longer for a frame, whatever the daemon says.
         let latest = clock::now() + PACE_MAX;
         loop {
-            let sleep = at.min(latest).since(clock::now()).min(LOOK);
+            let sleep = (at - lead).min(latest).since(clock::now()).min(LOOK);
             if sleep == Span::ZERO {
-                return Some(at);
+                return Some((at, slept));
             }
+            slept = true;
             std::thread::sleep(Duration::from_nanos(sleep.as_ns()));
             let released = self.locked(|link| {
                 link.listen_now();
-                link.released(swap.life)
+                link.released(life)
             });
             match released {
                 Waiting::Over(None) => return None,

@@ -90,6 +90,7 @@ impl Stream {
         if self.grant.is_some() {
             return;
         }
+        session.begin_frame();
         self.check(session);
         self.gathering.asks(clock::now().as_ns(), need);
         let most = longest(need, self.slice(session));
@@ -102,6 +103,7 @@ impl Stream {
     /// Asks for a grant for exactly so much, unless there is one: the credit; none if unscheduled.
     pub fn ask_exactly(&mut self, session: &Session, estimate: Span) -> Option<Span> {
         if self.grant.is_none() {
+            session.begin_frame();
             let grant = session.ask_to_fill(estimate, estimate);
             self.granted(grant);
         }

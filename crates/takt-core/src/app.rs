@@ -82,6 +82,21 @@ impl AppParams {
         let serves = reserve.budget > Span::ZERO && reserve.period > Span::ZERO;
         (serves && self.etpf == Span::ZERO).then_some(reserve)
     }
+
+    /// The same, with jobs of a server that have gaps as frames by a clock of the app's own: a budget for each job,
+    /// which is due by the deadline of the server.
+    ///
+    /// A server promises its budget to whatever comes, so what comes after a gap is due a period after it came. A job
+    /// with gaps needs one due date for all of its groups, as a frame has.
+    #[must_use]
+    pub fn framed(self) -> Self {
+        let Some(reserve) = self.server().filter(|_| self.service.gaps.count > 0) else {
+            return self;
+        };
+        let Reserve { budget, period, deadline, .. } = reserve;
+        let clock = Clock::Own { period, deadline: deadline.min(period) };
+        Self { etpf: budget, stride: Stride::ONE, clock, ..self }
+    }
 }
 
 /// Hashes of runs with one display do not depend on there being others.

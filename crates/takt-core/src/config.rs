@@ -4,7 +4,7 @@ use crate::clock::DisplayId;
 use crate::gpu::{Charge, Divisible, Gpu};
 use crate::limits::{APPS_MAX, DISPLAYS_MAX, IN_FLIGHT_MAX};
 use crate::refresh::Refresh;
-use crate::service::{Enforcement, Reserve};
+use crate::service::{Enforcement, Gaps, Reserve};
 use crate::time::{Estimate, Span};
 
 /// How far to distrust a prediction, and how long the path to the GPU takes.
@@ -128,7 +128,7 @@ pub struct Tuning {
     pub tick: Span,
     /// How much of the GPU reserves may take together, in permille (`timegraph`).
     pub admission_permille: u32,
-    /// The reserve of everything that nobody specified (`timegraph`).
+    /// The reserve of apps without a specification (`timegraph`).
     pub background: Reserve,
     /// Timeslice of apps that name none (`runlist`).
     pub timeslice: Span,
@@ -223,21 +223,24 @@ pub struct Adjustable {
     pub blocking: Span,
     /// See [`Tuning::stretch`].
     pub stretch: Span,
+    /// See [`Config::divisible`].
+    pub divisible: Option<Divisible>,
 }
 
 impl Config {
     /// The part that may change while a scheduler runs.
     pub fn adjustable(&self) -> Adjustable {
         let Tuning { blocking, stretch, .. } = self.tuning;
-        Adjustable { mpcg: self.mpcg, margins: self.margins, blocking, stretch }
+        let Self { mpcg, margins, divisible, .. } = *self;
+        Adjustable { mpcg, margins, blocking, stretch, divisible }
     }
 
     /// The same with another such part.
     #[must_use]
     pub fn adjusted(self, adjustable: Adjustable) -> Self {
-        let Adjustable { mpcg, margins, blocking, stretch } = adjustable;
+        let Adjustable { mpcg, margins, blocking, stretch, divisible } = adjustable;
         let tuning = Tuning { blocking, stretch, ..self.tuning };
-        Self { mpcg, margins, tuning, ..self }.clamped()
+        Self { mpcg, margins, divisible, tuning, ..self }.clamped()
     }
 
     /// The refresh grid of a display; the first one's for a number beyond [`DISPLAYS_MAX`].
@@ -291,9 +294,23 @@ impl Config {
         self.margins.per_frame(self.mpcg) + self.per_return()
     }
 
+    /// Time to reserve for each gap within a frame: the gap itself, and what the first group of a frame costs besides
+    /// its length.
+    pub fn per_gap(&self, gaps: Gaps) -> Span {
+        gaps.length + self.per_frame() + self.gpu.switches(Span::ZERO, Charge::Enters)
+    }
+
     /// Time to reserve for each group of a server: it may find the GPU idle, and wait for its way there.
     pub fn per_arrival(&self) -> Span {
         self.margins.turnaround() + self.per_return()
+    }
+
+    /// What each group of a protected frame of several sources pays besides its length: where contexts take turns, as
+    /// much as one of a server. They may end together, or one waits until the other is off the GPU; then the GPU stands
+    /// still until more of the frame comes.
+    pub fn per_source(&self) -> Span {
+        let pays = self.gpu.is_time_shared();
+        if pays { self.per_arrival() + self.gpu.switches(Span::ZERO, Charge::Enters) } else { Span::ZERO }
     }
 
     /// How long the GPU may stand still when a protected app goes on that was displaced.

@@ -12,8 +12,10 @@ use crate::config::Config;
 use crate::service::{Reservation, Service};
 use crate::time::Span;
 
-/// What an app with these parameters claims. Its `etpf` includes what the GPU adds to each group and frame.
+/// What an app with these parameters claims. Its `etpf` includes what the GPU adds to each group and frame, and its
+/// gaps: an app that waits counts as if it used the GPU ([`Config::per_gap`]).
 pub fn claim(params: &AppParams, config: &Config) -> Claim {
+    let params = params.framed();
     let (kind, span) = match (params.service.reservation, params.clock) {
         (Reservation::Own(reserve), _) if params.etpf == Span::ZERO => {
             (Kind::Server { period: reserve.period }, reserve.budget)
@@ -49,8 +51,8 @@ pub fn has_contract(params: &AppParams) -> bool {
 /// them, the configuration has such work, and no contract pays for them, its own or that of another app.
 pub fn is_divisible(params: &AppParams, config: &Config) -> bool {
     let Service { divisible, reservation, feeds, .. } = params.service;
-    let pays_nobody = matches!(reservation, Reservation::None | Reservation::Background) && feeds.is_none();
-    divisible && config.divisible.is_some() && pays_nobody && !has_contract(params)
+    let pays_alone = matches!(reservation, Reservation::None | Reservation::Background) && feeds.is_none();
+    divisible && config.divisible.is_some() && pays_alone && !has_contract(params)
 }
 
 /// Whether all of these claims are covered together.

@@ -155,7 +155,7 @@ pub enum Action {
         /// The deadline.
         deadline: Time,
         /// How many deadlines in a row passed since the last report, this one included. More
-        /// than one only if nobody called for over a period.
+        /// than one only if the core was not called for over a period.
         count: u64,
     },
     /// A frame was finished.
@@ -215,7 +215,7 @@ pub enum Hold {
         /// Who went first.
         app: AppId,
     },
-    /// Reservations of apps down to `app` leave no time at all; nobody below was considered.
+    /// Reservations of apps down to `app` leave no time at all; no app below was considered.
     Exhausted {
         /// The least important app that was considered.
         app: AppId,
@@ -229,7 +229,7 @@ pub enum Hold {
         /// When it is replenished.
         until: Time,
     },
-    /// It is not its turn: `app` is on the GPU and the policy lets nobody follow it yet.
+    /// It is not its turn: `app` is on the GPU and the policy does not let another app follow it yet.
     Turn {
         /// Who is on the GPU.
         app: AppId,
@@ -279,7 +279,7 @@ pub enum Refusal {
     UnknownGroup,
     /// The app already submitted its last group.
     Exited,
-    /// The app would wait for itself: its consumers feed each other in a circle.
+    /// The app would wait for itself: its consumers depend on each other in a circle.
     FeedsItself,
     /// What one app has is shared by others at first hand only: the app would share with one that shares itself,
     /// or others share with it.
@@ -321,7 +321,7 @@ impl fmt::Display for Refusal {
             Self::SourceOfSource => {
                 f.write_str("it would share with an app that shares itself; share with the one that has it")
             }
-            Self::FeedsItself => f.write_str("its consumers feed each other in a circle"),
+            Self::FeedsItself => f.write_str("its consumers depend on each other in a circle"),
         }
     }
 }

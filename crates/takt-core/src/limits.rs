@@ -38,6 +38,9 @@ pub const FRAMES_PER_GROUP_MAX: u32 = 32;
 /// without any to wait for.
 pub const FRAME_ENDS_MAX: usize = 32;
 
+/// Gaps that an app may declare for a frame.
+pub const GAPS_MAX: u32 = 1 << 16;
+
 /// Refusals and misses that may wait to be fetched, besides two for each app.
 pub const REPORTS_MAX: usize = 256;
 

@@ -83,6 +83,11 @@ impl Refresh {
         self.with_origin(Time::from_ns(at.as_ns().saturating_sub(from_origin)))
     }
 
+    /// When period 0 starts.
+    pub const fn origin(&self) -> Time {
+        self.origin
+    }
+
     /// Refresh rate in millihertz.
     pub const fn mhz(&self) -> u32 {
         self.mhz

@@ -31,16 +31,30 @@ pub struct Service {
     /// The GPU interrupts its groups, or executes them in short pieces. As long as it has no contract, they are
     /// divisible work where there is any ([`crate::Config::divisible`]).
     pub divisible: bool,
+    /// How often it waits for its own groups within a frame or job (`timeline`).
+    pub gaps: Gaps,
 }
 
-/// Hashes of runs without divisible work do not depend on there being such work.
+/// Gaps within a frame or job: the app waits for the end of its own groups before it submits more of the frame
+/// (`glFinish`, a read-back, a stream that is synchronised), so that for a while none of it waits.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Gaps {
+    /// How many of them a frame has at most.
+    pub count: u32,
+    /// How long each lasts at most, from when the end of the app's last group is known to its next group.
+    pub length: Span,
+}
+
+/// Hashes of runs without divisible work or gaps do not depend on there being such things.
 impl Hash for Service {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { follows_focus, turns, reservation, feeds, level, timeslice, uninterruptible, divisible } =
-            self;
+        let Self { follows_focus, turns, reservation, feeds, level, timeslice, uninterruptible, .. } = self;
         (follows_focus, turns, reservation, feeds, level, timeslice, uninterruptible).hash(state);
-        if *divisible {
-            divisible.hash(state);
+        if self.divisible {
+            self.divisible.hash(state);
+        }
+        if self.gaps.count > 0 {
+            self.gaps.hash(state);
         }
     }
 }
@@ -59,7 +73,7 @@ pub enum Turns {
     /// response time*).
     #[default]
     Single,
-    /// May follow its own running group unless somebody more important waits (*high
+    /// May follow its own running group unless a more important app waits (*high
     /// throughput*).
     Following,
 }
@@ -74,7 +88,7 @@ pub enum Reservation {
     Own(Reserve),
     /// The reserve of that app, together with it and others; or its frames (`timeline`).
     Shared(AppId),
-    /// The reserve of everything that nobody specified.
+    /// The reserve of apps without a specification.
     Background,
 }
 

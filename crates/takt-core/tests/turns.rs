@@ -62,7 +62,7 @@ fn a_protected_app_waits_for_another_one_to_end() {
 }
 
 #[test]
-fn changes_that_cost_nothing_keep_nobody_waiting() {
+fn changes_that_cost_nothing_keep_no_app_waiting() {
     let mut scheduler = scheduler(Span::ZERO);
     for app in [0, 1] {
         join(&mut scheduler, app, Span::from_ms(2));
@@ -79,4 +79,30 @@ fn other_apps_share_the_gpu_and_pay_for_both_ways() {
     submit_frame(&mut scheduler, 0);
     submit_frame(&mut scheduler, 1);
     assert_eq!(dispatched(&mut scheduler), [(0, 0), (1, 1160), (10, 2160), (11, 3480)]);
+}
+
+/// Ends are not always heard in the order in which they happened, and each frame is judged by its own.
+#[test]
+fn a_frame_that_ended_before_another_group_is_judged_by_its_own_end() {
+    let mut scheduler = scheduler(Span::ZERO);
+    for app in [0, 1] {
+        join(&mut scheduler, app, Span::from_ms(3));
+        submit_frame(&mut scheduler, app);
+    }
+    assert_eq!(dispatched(&mut scheduler).len(), 4);
+    let due = scheduler.config().refresh.end(scheduler.current_period());
+    let heard = due + Span::from_us(20);
+    for (group, ended_before) in [(0, 200), (1, 100), (10, 300), (11, 150)] {
+        let (group, cost) = (GroupId(group), Cost::new(Span::from_ms(1)));
+        let finished = due - Span::from_us(ended_before);
+        scheduler.handle_event(heard, Event::Complete { group, finished, cost, frames: 0 });
+    }
+    let actions = std::iter::from_fn(|| scheduler.poll_action());
+    let ends: Vec<_> = actions
+        .filter_map(|action| match action {
+            Action::FrameDone(done) => Some((done.app.0, due.since(done.finished).as_us())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ends, [(0, 100), (1, 150)]);
 }

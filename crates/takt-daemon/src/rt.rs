@@ -6,12 +6,13 @@
 //!
 //! * [`engine`]: one turn of the scheduling loop: requests in, the core's decisions out.
 //! * [`queues`]: orders to the loop and notes from it.
-//! * [`endpoint`]: the daemon's end of a client's shared memory.
+//! * [`endpoint`]: the daemon's end of a client's shared memory; `pause`: one that a tool paused.
 //! * [`thread`]: the loop in time; [`wakeup`]: what ends its wait.
 //! * [`realtime`]: the privileges that make the thread punctual.
 
 pub mod endpoint;
 pub mod engine;
+mod pause;
 pub mod queues;
 pub mod realtime;
 pub mod thread;

@@ -113,7 +113,7 @@ fn who_is_protected_is_what_the_core_says() {
     };
     let low = Hello { etpf_ns: ns(9), ..hello("low", 1) };
     let _low = join(&daemon.path, &low, PATIENCE).expect("joined");
-    assert_eq!(protected("low", true), "protected: its deadlines are guaranteed");
+    assert!(protected("low", true).starts_with("protected, not guaranteed: the GPU was not measured"));
     let high = Hello { etpf_ns: ns(9), ..hello("high", 9) };
     let high = join(&daemon.path, &high, PATIENCE).expect("joined");
     assert!(protected("low", false).starts_with("not protected: it and the more important apps reserve"));
@@ -138,4 +138,33 @@ fn switches_of_the_gpu_are_no_credit() {
     assert!(credit <= asked && credit + Span::from_ns(1) >= asked, "{credit:?}");
     let settings = Settings::parse(&format!("{BEARS}gpu = {{ switch_us = 5 }}")).expect("settings");
     assert_eq!(daemon.with(move |server| server.apply(settings)), ["gpu holds after a restart"]);
+}
+
+/// A program of two processes: the first one has the contract, the other one shares it.
+#[test]
+fn clients_share_the_contract_of_another_one() {
+    let daemon = Daemon::start("sources", "");
+    let worker = Hello { shares: Some("game".to_owned()), ..hello("worker", 3) };
+    let mut worker = join(&daemon.path, &worker, PATIENCE).expect("joined");
+    assert_eq!(contract(&daemon, "worker"), "shares game, which is not there");
+    let mut game =
+        join(&daemon.path, &Hello { etpf_ns: ns(4), ..hello("game", 9) }, PATIENCE).expect("joined");
+    for number in 0..3 {
+        submit(&mut worker, number, GroupKind::Draw);
+        assert_eq!(await_reply(&mut worker, granted), number);
+        submit(&mut game, number, GroupKind::Swap);
+        assert_eq!(await_reply(&mut game, granted), number);
+    }
+    let both = Hello { shares: Some("game".to_owned()), etpf_ns: ns(1), ..hello("both", 2) };
+    let reason = "etpf_ms = 1: an app that shares a contract has none of its own: remove this, or shares";
+    assert_eq!(refusal(&daemon, &both), reason);
+    drop(game);
+    let _heir = join(&daemon.path, &Hello { etpf_ns: ns(2), ..hello("heir", 8) }, PATIENCE).expect("joined");
+    submit(&mut worker, 3, GroupKind::Draw);
+    assert_eq!(await_reply(&mut worker, granted), 3);
+    let set = |name: &str| daemon.ask(&format!(r#"{{"ask": "set", "app": "worker", "shares": "{name}"}}"#));
+    assert_eq!(set("heir")["answer"], "apps");
+    assert_eq!(contract(&daemon, "worker"), "shares heir");
+    assert_eq!(set("")["answer"], "apps");
+    assert_eq!(contract(&daemon, "worker"), "best effort");
 }

@@ -12,7 +12,7 @@ use takt_ipc::socket::{Connection, Listener};
 use takt_os::clock;
 
 mod support;
-use support::{Daemon, PATIENCE, ask, await_reply, complete, granted, hello, hold, submit};
+use support::{Daemon, PATIENCE, ask, await_reply, complete, granted, hello, hold, pace, submit};
 
 /// Runs `test` against a daemon.
 fn with_daemon(name: &str, settings: &str, test: impl FnOnce(&std::path::Path)) {
@@ -31,12 +31,7 @@ fn frames_are_granted_released_and_judged() {
             submit(&mut app, 2 * frame + 1, GroupKind::Swap);
             assert_eq!(await_reply(&mut app, granted), 2 * frame + 1);
             complete(&mut app, 2 * frame + 1);
-            let release = |reply| match reply {
-                Reply::Release { at } => Some(at),
-                _ => None,
-            };
-            let at = await_reply(&mut app, release);
-            std::thread::sleep(Duration::from_nanos(at.since(clock::now()).as_ns()));
+            pace(&mut app);
         }
         assert!(app.receiver.pulse().silent_for(clock::now()) < Span::from_ms(5_000), "it beats");
         // Notes are read now and then; the figures follow.

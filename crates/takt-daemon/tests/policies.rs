@@ -10,7 +10,7 @@ use takt_ipc::message::Hello;
 
 mod support;
 use support::{
-    Daemon, PATIENCE, await_reply, await_turn, complete, granted, hello, hold, submit, submit_long,
+    Daemon, PATIENCE, await_reply, await_turn, complete, granted, hello, hold, pace, submit, submit_long,
 };
 
 const POLICIES: &[&str] = takt_policies::NAMES;
@@ -69,7 +69,7 @@ fn draw(daemon: &Daemon, hello: &Hello, stop: &AtomicBool, frames: &AtomicU64) {
         frames.fetch_add(1, Ordering::Relaxed);
         // The most important app leaves time for the others, or they would have none.
         if hello.fps_mhz.is_some() {
-            std::thread::sleep(Duration::from_millis(10));
+            pace(&mut app);
         }
     }
 }

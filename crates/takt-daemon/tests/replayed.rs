@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use takt_core::{
-    AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Service, Span, Stride, Time,
+    AppId, AppParams, Config, Divisible, Estimate, Event, Gpu, GroupId, GroupKind, Priority, Service, Span,
+    Stride, Time,
 };
 use takt_daemon::control::config::Settings;
 use takt_daemon::control::server::Server;
@@ -58,7 +59,7 @@ impl Rig {
             stride: Stride::new(1 + self.rng.below(3)).expect("in range"),
             etpf: Span::from_us(self.rng.between(0, 2) * 1_500),
             clock: takt_core::Clock::default(),
-            service: Service::default(),
+            service: Service { divisible: self.rng.below(2) == 0, ..Service::default() },
         }
     }
 
@@ -88,6 +89,9 @@ impl Rig {
                 adjustable.margins.fixed = Span::from_us(self.rng.between(0, 199));
                 adjustable.blocking = Span::from_us(self.rng.between(0, 1_999));
                 adjustable.stretch = Span::from_us(self.rng.between(0, 2_999));
+                let us = Span::from_us(self.rng.between(100, 2_000));
+                let turn = Divisible { slice: us, quantum: Span::ZERO, own_slice: us, switch: Span::ZERO };
+                adjustable.divisible = (self.rng.below(2) == 0).then_some(turn);
                 self.order(Order::Adjust(adjustable));
             }
             (Some(app), 7) => {
@@ -288,7 +292,7 @@ fn a_recorded_daemon_is_the_simulator() {
     assert_eq!(names, ["first", "second", "third"]);
     assert!(entries.contains(&Entry::Record(Record::Policy("edf-cbs"))));
     let adjusts = |entry: &&Entry| matches!(entry, Entry::Record(Record::In(Event::Adjust(_))));
-    assert_eq!(entries.iter().filter(adjusts).count(), 1, "other parameters on the way");
+    assert_eq!(entries.iter().filter(adjusts).count(), 2, "with the first contract, and by a tool");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! GL ES: the functions that measuring calls.
+//! GL ES: the functions that measuring, apps and tests call.
 //!
 //! A [`Gl`] belongs to the thread on which its context is current, and cannot leave it. Functions
 //! that take pointers take slices here, and check that they are long enough.
@@ -7,7 +7,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::marker::PhantomData;
 use std::ptr;
 
-use takt_gl_api::entry::{Id, real};
+use takt_gl_api::entry::{Id, Ptr, real};
 use takt_gl_api::gl;
 
 use crate::library::{Missing, load};
@@ -25,7 +25,7 @@ numbers! { Gl needs NEEDED {
         glGetProgramInfoLog, glBindAttribLocation, glGenTextures, glDeleteTextures,
         glGenBuffers, glDeleteBuffers, glBufferData, glVertexAttribPointer, glTexImage2D,
         glGenFramebuffers, glDeleteFramebuffers, glGenRenderbuffers, glDeleteRenderbuffers, glReadPixels,
-        glCopyTexSubImage2D, glDrawArrays, glActiveTexture, glGetActiveAttrib, glGetActiveUniform,
+        glCopyTexSubImage2D, glDrawArrays, glDrawElements, glActiveTexture, glGetActiveAttrib, glGetActiveUniform,
         glGetAttribLocation, glGetUniformLocation, glVertexAttrib4f, glUniform1fv, glUniform2fv,
         glUniform3fv, glUniform4fv, glUniform1iv, glUniform2iv, glUniform3iv, glUniform4iv,
         glUniformMatrix2fv, glUniformMatrix3fv, glUniformMatrix4fv,
@@ -43,7 +43,9 @@ numbers! { Gl needs NEEDED {
     blend_func = glBlendFunc(source: u32, destination: u32);
     depth_func = glDepthFunc(function: u32);
     clear = glClear(mask: u32);
+    clear_color = glClearColor(red: f32, green: f32, blue: f32, alpha: f32);
     viewport = glViewport(x: i32, y: i32, width: i32, height: i32);
+    scissor = glScissor(x: i32, y: i32, width: i32, height: i32);
     bind_texture = glBindTexture(target: u32, texture: u32);
     texture_parameter = glTexParameteri(target: u32, name: u32, value: u32);
     generate_mipmap = glGenerateMipmap(target: u32);
@@ -58,6 +60,10 @@ numbers! { Gl needs NEEDED {
         glFramebufferRenderbuffer(target: u32, attachment: u32, what: u32, renderbuffer: u32);
     bind_renderbuffer = glBindRenderbuffer(target: u32, renderbuffer: u32);
     renderbuffer_storage = glRenderbufferStorage(target: u32, format: u32, width: i32, height: i32);
+    set_float = glUniform1f(location: i32, value: f32);
+    set_vec2 = glUniform2f(location: i32, x: f32, y: f32);
+    set_vec3 = glUniform3f(location: i32, x: f32, y: f32, z: f32);
+    set_vec4 = glUniform4f(location: i32, x: f32, y: f32, z: f32, w: f32);
     finish = glFinish();
     flush = glFlush();
     error = glGetError() -> u32;
@@ -129,32 +135,42 @@ impl Gl {
 
     /// Compiles and links a program, with attributes at 0, 1, …; the driver's words if it refuses.
     pub fn program(&self, vertex: &str, fragment: &str, attributes: &[&str]) -> Result<u32, String> {
-        let vertex = self.compile(gl::VERTEX_SHADER, vertex)?;
-        let fragment = self.compile(gl::FRAGMENT_SHADER, fragment)?;
+        self.link(vertex, fragment, |program| {
+            for (index, name) in (0..).zip(attributes) {
+                let name = c_name(name);
+                // SAFETY: the name ends with a zero byte.
+                unsafe { real::glBindAttribLocation(program, index, name.as_ptr().cast_mut().cast()) };
+            }
+        })
+    }
+
+    /// Compiles a program, prepares it, and links it.
+    pub(crate) fn link(
+        &self,
+        vertex: &str,
+        fragment: &str,
+        prepare: impl FnOnce(u32),
+    ) -> Result<u32, String> {
+        self.link_stages(&[(gl::VERTEX_SHADER, vertex), (gl::FRAGMENT_SHADER, fragment)], prepare)
+    }
+
+    /// The same with sources of any stages.
+    pub(crate) fn link_stages(
+        &self,
+        stages: &[(u32, &str)],
+        prepare: impl FnOnce(u32),
+    ) -> Result<u32, String> {
+        let shaders: Vec<u32> =
+            stages.iter().map(|(kind, source)| self.compile(*kind, source)).collect::<Result<_, _>>()?;
         let program = self.create_program();
-        for shader in [vertex, fragment] {
+        for shader in shaders {
             self.attach_shader(program, shader);
             self.delete_shader(shader);
         }
-        for (index, name) in (0..).zip(attributes) {
-            let name = CString::new(*name).expect("names have no zero byte");
-            // SAFETY: the name ends with a zero byte.
-            unsafe { real::glBindAttribLocation(program, index, name.as_ptr().cast_mut().cast()) };
-        }
+        prepare(program);
         self.link_program(program);
-        let mut linked = 0_i32;
-        // SAFETY: one number is written.
-        unsafe { real::glGetProgramiv(program, gl::LINK_STATUS, (&raw mut linked).cast()) };
-        if linked != 0 {
-            return Ok(program);
-        }
-        let mut log = [0_u8; LOG_BYTES];
-        // SAFETY: the log has room for as many bytes as are passed.
-        unsafe {
-            real::glGetProgramInfoLog(program, length(LOG_BYTES), ptr::null_mut(), log.as_mut_ptr().cast());
-        }
-        self.delete_program(program);
-        Err(message(&log))
+        let calls: Verdict = (real::glGetProgramiv, real::glGetProgramInfoLog);
+        verdict(program, gl::LINK_STATUS, calls).inspect_err(|_| self.delete_program(program))
     }
 
     fn compile(&self, kind: u32, source: &str) -> Result<u32, String> {
@@ -163,19 +179,8 @@ impl Gl {
         // SAFETY: one string with its length, which GL copies.
         unsafe { real::glShaderSource(shader, 1, (&raw mut text).cast(), (&raw mut size).cast()) };
         self.compile_shader(shader);
-        let mut compiled = 0_i32;
-        // SAFETY: one number is written.
-        unsafe { real::glGetShaderiv(shader, gl::COMPILE_STATUS, (&raw mut compiled).cast()) };
-        if compiled != 0 {
-            return Ok(shader);
-        }
-        let mut log = [0_u8; LOG_BYTES];
-        // SAFETY: the log has room for as many bytes as are passed.
-        unsafe {
-            real::glGetShaderInfoLog(shader, length(LOG_BYTES), ptr::null_mut(), log.as_mut_ptr().cast());
-        }
-        self.delete_shader(shader);
-        Err(message(&log))
+        let calls: Verdict = (real::glGetShaderiv, real::glGetShaderInfoLog);
+        verdict(shader, gl::COMPILE_STATUS, calls).inspect_err(|_| self.delete_shader(shader))
     }
 
     /// Gives the bound texture a size and, if there are any, pixels of four bytes.
@@ -224,14 +229,17 @@ impl Gl {
         unsafe { real::glActiveTexture(gl::TEXTURE0 + unit) };
     }
 
-    /// Fills the bound array buffer.
+    /// Binds an array buffer and fills it.
     pub fn fill_buffer(&self, buffer: u32, data: &[f32]) {
-        self.bind_buffer(gl::ARRAY_BUFFER, buffer);
+        self.fill(gl::ARRAY_BUFFER, buffer, data);
+    }
+
+    /// Binds a buffer to a target and fills it; GL takes elements of any size.
+    pub(crate) fn fill<T: Copy>(&self, target: u32, buffer: u32, data: &[T]) {
+        self.bind_buffer(target, buffer);
         let bytes = isize::try_from(size_of_val(data)).expect("sizes of slices fit");
         // SAFETY: `data` has so many bytes, which GL copies.
-        unsafe {
-            real::glBufferData(gl::ARRAY_BUFFER, bytes, data.as_ptr().cast_mut().cast(), gl::STATIC_DRAW)
-        };
+        unsafe { real::glBufferData(target, bytes, data.as_ptr().cast_mut().cast(), gl::STATIC_DRAW) };
     }
 
     /// The first pixels of the current target.
@@ -286,9 +294,27 @@ impl Gl {
 /// Longest words of a driver that are kept.
 const LOG_BYTES: usize = 4096;
 
-fn message(log: &[u8]) -> String {
-    let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
-    String::from_utf8_lossy(&log[..end]).trim().to_owned()
+/// A name as C has it.
+pub(crate) fn c_name(name: &str) -> CString {
+    CString::new(name).expect("names have no zero byte")
+}
+
+/// How to ask for a number of an object, and for the driver's words on it.
+type Verdict = (unsafe fn(u32, u32, Ptr), unsafe fn(u32, i32, Ptr, Ptr));
+
+/// The object if it has this status, otherwise the driver's words.
+fn verdict(object: u32, status: u32, (get, log): Verdict) -> Result<u32, String> {
+    let mut good = 0_i32;
+    // SAFETY: one number is written.
+    unsafe { get(object, status, (&raw mut good).cast()) };
+    if good != 0 {
+        return Ok(object);
+    }
+    let mut words = [0_u8; LOG_BYTES];
+    // SAFETY: there is room for as many bytes as are passed.
+    unsafe { log(object, length(LOG_BYTES), ptr::null_mut(), words.as_mut_ptr().cast()) };
+    let end = words.iter().position(|&byte| byte == 0).unwrap_or(LOG_BYTES);
+    Err(String::from_utf8_lossy(&words[..end]).trim().to_owned())
 }
 
 /// `GL_EXT_disjoint_timer_query`.

@@ -5,7 +5,8 @@ use std::ffi::CString;
 use takt_gl_api::entry::{Id, Ptr, real};
 use takt_gl_api::gl;
 
-use crate::Gl;
+use crate::gl::c_name;
+use crate::{Gl, length};
 
 /// Room for the name of an input.
 const NAME_BYTES: usize = 256;
@@ -102,6 +103,40 @@ impl Gl {
         let attributes =
             inputs(program, gl::ACTIVE_ATTRIBUTES, real::glGetActiveAttrib, real::glGetAttribLocation);
         attributes.iter().filter_map(set_attribute).collect()
+    }
+
+    /// Where a uniform is; -1, which GL ignores, if the program has none of that name.
+    pub fn uniform(&self, program: u32, name: &str) -> i32 {
+        // SAFETY: the name ends with a zero byte.
+        unsafe { real::glGetUniformLocation(program, c_name(name).as_ptr().cast_mut().cast()) }
+    }
+
+    /// Where an attribute is, if the program has one of that name.
+    pub fn attribute(&self, program: u32, name: &str) -> Option<u32> {
+        // SAFETY: the name ends with a zero byte.
+        let location = unsafe { real::glGetAttribLocation(program, c_name(name).as_ptr().cast_mut().cast()) };
+        u32::try_from(location).ok()
+    }
+
+    /// Sets a uniform, or an array, of one to four floats per element.
+    pub fn set_floats(&self, location: i32, floats: usize, data: &[f32]) {
+        let count = length(data.len() / floats);
+        // SAFETY: GL reads `count` elements of so many floats.
+        unsafe { SET_FLOATS[floats - 1](location, count, data.as_ptr().cast_mut().cast()) };
+    }
+
+    /// Sets a uniform, or an array, of one to four whole numbers or truth values per element.
+    pub fn set_ints(&self, location: i32, ints: usize, data: &[i32]) {
+        let count = length(data.len() / ints);
+        // SAFETY: GL reads `count` elements of so many numbers.
+        unsafe { SET_INTS[ints - 1](location, count, data.as_ptr().cast_mut().cast()) };
+    }
+
+    /// Sets a uniform, or an array, of square matrices, column by column.
+    pub fn set_matrices(&self, location: i32, columns: usize, data: &[f32]) {
+        let count = length(data.len() / (columns * columns));
+        // SAFETY: GL reads `count` matrices of so many columns.
+        unsafe { SET_MATRIX[columns - 2](location, count, 0, data.as_ptr().cast_mut().cast()) };
     }
 }
 

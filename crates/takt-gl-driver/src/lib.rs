@@ -5,15 +5,23 @@
 //! check that they are long enough. Libraries are never unloaded, so a function that was found once stays valid.
 
 mod egl;
+mod feedback;
 mod gl;
 mod inputs;
 mod library;
+mod mesh;
+mod newer;
+mod targets;
 mod vertices;
 
 pub use egl::{Egl, Fences, Waited};
+pub use feedback::Feedback;
 pub use gl::{Gl, Timer};
 pub use inputs::{UNIT_2D, UNIT_CUBE};
 pub use library::{Library, Missing};
+pub use mesh::{Array, Mesh};
+pub use newer::{Blit, Compute};
+pub use targets::{PixelLayout, Targets};
 pub use vertices::Vertices;
 
 /// Safe methods for functions that take plain numbers or handles, which the library itself checks,

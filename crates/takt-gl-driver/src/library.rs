@@ -48,6 +48,16 @@ impl Library {
         let symbol = unsafe { self.0.get::<*mut c_void>(name) };
         symbol.map_or(std::ptr::null_mut(), |symbol| *symbol)
     }
+
+    /// The same, if it must be there.
+    ///
+    /// # Errors
+    ///
+    /// If it is not.
+    pub fn needed(&self, name: &CStr) -> Result<*mut c_void, Missing> {
+        let found = self.address(name);
+        if found.is_null() { Err(Missing::Function(name.to_string_lossy().into_owned())) } else { Ok(found) }
+    }
 }
 
 /// libEGL, libGLESv2 and `eglGetProcAddress`, once they are loaded.
@@ -63,10 +73,7 @@ impl Libraries {
     fn load() -> Result<Self, Missing> {
         let egl = Library::open("libEGL.so.1", "libegl1")?;
         let gles = Library::open("libGLESv2.so.2", "libgles2")?;
-        let found = egl.address(c"eglGetProcAddress");
-        if found.is_null() {
-            return Err(Missing::Function("eglGetProcAddress".to_owned()));
-        }
+        let found = egl.needed(c"eglGetProcAddress")?;
         // SAFETY: the function of this name has this signature, by the headers of EGL.
         let proc_address = unsafe { std::mem::transmute::<*mut c_void, entry::Finder>(found) };
         Ok(Self { egl, gles, proc_address })

@@ -7,9 +7,10 @@
 //! The driver is loaded at run time, so the crate builds where none is installed. Where none can
 //! be loaded, [`Driver::new`] says why, and a test that needs it must say that it was skipped.
 
+#![forbid(unsafe_code)]
+
 pub mod corpus;
 mod driver;
-mod ffi;
 mod pixels;
 
 pub use driver::{Attribute, Driver, Run, RunError, Unavailable, Uniform, Value};

@@ -1,4 +1,4 @@
-//! What happens under a GL ES program.
+//! What happens under a program that draws with GL ES or GL.
 //!
 //! `takt-hook` turns this library into the shared object that programs load. Calls arrive at
 //! [`entry`]: most go straight to the driver, those in [`hooks`] are looked at on the way.
@@ -14,7 +14,7 @@ pub mod client;
 mod clock;
 pub mod entry;
 mod frames;
-pub mod guard;
+mod glx_context;
 pub mod heap;
 pub mod hooks;
 pub mod measure;
@@ -26,6 +26,9 @@ pub mod session;
 pub mod settings;
 pub mod shadow;
 pub mod slice;
+mod system;
 pub mod vendor;
+mod x11;
 
-pub use takt_gl_api::{egl, gl};
+pub use takt_client::guard;
+pub use takt_gl_api::{egl, gl, glx};

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::client::current;
 use crate::entry::{Id, Ptr, real};
 use crate::settings::settings;
-use crate::shadow::{client_memory, surface};
+use crate::shadow::client_memory;
 use crate::{egl, guard, quiet};
 
 const PLATFORM_X11: u32 = egl::PLATFORM_X11_KHR.cast_unsigned();
@@ -208,8 +208,7 @@ pub(crate) fn follow(display: Ptr, surface: Ptr) {
     // SAFETY: only this module knows the old pbuffer; the program only knows its number.
     quiet::egl(|| unsafe { real::eglDestroySurface(display, old) });
     guard::shielded(|| {
-        current::surface_destroyed(window.display, window.pbuffer);
-        current::surface_created(window.display, new as usize, surface::samples(display, config), false);
+        current::surface_replaced(window.display, window.pbuffer, new as usize);
         current::bound(window.display, new as usize, context as usize);
     });
 }

@@ -6,8 +6,9 @@
 
 use std::cell::Cell;
 
+use crate::egl;
 use crate::entry::real;
-use crate::{egl, vendor};
+use crate::vendor::egl as vendor;
 
 thread_local! {
     static PENDING: Cell<i32> = const { Cell::new(egl::SUCCESS) };

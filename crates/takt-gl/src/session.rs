@@ -6,21 +6,17 @@
 
 use std::sync::OnceLock;
 
-use takt_client::{Patience, Session};
-use takt_ipc::message::Hello;
+use takt_client::{Session, environment};
+use takt_ipc::message::{Hello, Pacing};
 
-use crate::guard;
 use crate::settings::settings;
 
 /// The session of this process. Without a socket in the settings everything passes.
 pub fn session() -> &'static Session {
     static SESSION: OnceLock<Session> = OnceLock::new();
     SESSION.get_or_init(|| {
-        let settings = settings();
-        let Some(socket) = settings.socket.clone() else {
-            return Session::absent(guard::say);
-        };
-        let hello = Hello { name: takt_ipc::name::nearest(&settings.app), ..settings.hello.clone() };
-        Session::new(socket, hello, guard::say, Patience::of_environment())
+        // What decides when frames begin shows in the first ones.
+        let hello = Hello { pacing: Some(Pacing::Unknown), ..settings().hello.clone() };
+        environment::session(settings().socket.clone(), hello)
     })
 }

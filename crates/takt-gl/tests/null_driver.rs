@@ -127,11 +127,19 @@ enum Call {
     Draw { mode: u32, first: i32, count: i32, instances: i32 },
     Elements { mode: u32, count: i32, kind: u32, pointer: usize },
     Clear { mask: u32 },
+    Compute { name: u32, source: usize },
+    Dispatch { groups: [u32; 3], indirect: isize },
 }
 
 fn target() -> impl Strategy<Value = u32> {
-    let known =
-        [gl::ARRAY_BUFFER, gl::ELEMENT_ARRAY_BUFFER, gl::UNIFORM_BUFFER, gl::FRAMEBUFFER, gl::TEXTURE_2D];
+    let known = [
+        gl::ARRAY_BUFFER,
+        gl::ELEMENT_ARRAY_BUFFER,
+        gl::UNIFORM_BUFFER,
+        gl::FRAMEBUFFER,
+        gl::TEXTURE_2D,
+        gl::DISPATCH_INDIRECT_BUFFER,
+    ];
     prop_oneof![4 => prop::sample::select(known.to_vec()), 1 => any::<u32>()]
 }
 
@@ -207,6 +215,9 @@ fn call() -> impl Strategy<Value = Call> {
         2 => (0..9_u32, number(), kinds(), address())
             .prop_map(|(mode, count, kind, pointer)| Call::Elements { mode, count, kind, pointer }),
         1 => any::<u32>().prop_map(|mask| Call::Clear { mask }),
+        1 => (0..5_u32, 0..COMPUTE.len()).prop_map(|(name, source)| Call::Compute { name, source }),
+        2 => (any::<[u32; 3]>(), place_in_buffer())
+            .prop_map(|(groups, indirect)| Call::Dispatch { groups, indirect }),
     ]
 }
 
@@ -217,6 +228,14 @@ const SOURCES: [&str; 6] = [
     "#version 300 es\nin vec4 at; uniform Block { vec4 moved[9]; } blocks[2]; \
      void main() { gl_Position = blocks[1].moved[3] + at + blocks[0].moved[gl_VertexID]; }",
     "void main() { gl_Position = vec4(1); }",
+    "this is not GLSL {",
+];
+
+const FRAGMENT: &str = "void main() { gl_FragColor = vec4(1); }";
+
+const COMPUTE: [&str; 3] = [
+    "#version 310 es\nlayout(local_size_x = 4) in; uniform int n; void main() { for (int i = 0; i < n; i++) {} }",
+    "#version 310 es\nvoid main() { uint x = gl_WorkGroupID.x; }",
     "this is not GLSL {",
 ];
 
@@ -250,7 +269,9 @@ fn play(call: &Call) {
             call!(glVertexAttribPointer(index, components, kind, 0, stride, handle(pointer)));
         }
         Call::Enable { index } => call!(glEnableVertexAttribArray(index)),
-        Call::Program { name, source } => link(name, SOURCES[source]),
+        Call::Program { name, source } => {
+            link(name, &[(gl::VERTEX_SHADER, SOURCES[source]), (gl::FRAGMENT_SHADER, FRAGMENT)]);
+        }
         Call::Uniform { location, mut values, count } => {
             let list: Ptr = values.as_mut_ptr().cast();
             call!(glUniformMatrix4fv(location, count, 1, list));
@@ -283,6 +304,11 @@ fn play(call: &Call) {
             call!(glMultiDrawElementsIndirectEXT(mode, kind, handle(pointer), count, count));
         }
         Call::Clear { mask } => call!(glClear(mask)),
+        Call::Compute { name, source } => link(name, &[(gl::COMPUTE_SHADER, COMPUTE[source])]),
+        Call::Dispatch { groups: [x, y, z], indirect } => {
+            call!(glDispatchCompute(x, y, z));
+            call!(glDispatchComputeIndirect(indirect));
+        }
     }
 }
 
@@ -316,10 +342,9 @@ fn handle(number: usize) -> Ptr {
     std::ptr::without_provenance_mut(number)
 }
 
-fn link(name: u32, vertex: &str) {
-    let fragment = "void main() { gl_FragColor = vec4(1); }";
+fn link(name: u32, shaders: &[(u32, &str)]) {
     call!(glCreateProgram());
-    for (kind, source) in [(gl::VERTEX_SHADER, vertex), (gl::FRAGMENT_SHADER, fragment)] {
+    for (kind, source) in shaders.iter().copied() {
         let shader = call!(glCreateShader(kind));
         let (mut text, mut length) = (source.as_ptr(), i32::try_from(source.len()).unwrap_or(0));
         call!(glShaderSource(shader, 1, (&raw mut text).cast(), (&raw mut length).cast()));

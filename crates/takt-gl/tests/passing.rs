@@ -33,7 +33,9 @@ const OWN: &[Id] = &[
     Id::glGetIntegerv,
     Id::glGetProgramiv,
     Id::glGetString,
+    Id::glGetStringi,
     Id::glGetUniformLocation,
+    Id::glXIsDirect,
 ];
 
 /// One thing that the driver was asked.
@@ -169,10 +171,13 @@ fn answer(id: Id, roll: u64) -> u32 {
 
 numbers! {
     u8: u64::from, |rng, _| small(rng) % 2, |_, roll| u8::from(roll.is_multiple_of(2));
+    i8: |value| value.cast_unsigned().into(), |rng, _| small(rng).cast_signed(), |_, _| 0;
     i16: |value| value.cast_unsigned().into(), |rng, _| small(rng).into(), |_, _| 0;
+    u16: u64::from, |rng, _| small(rng).into(), |_, _| 0;
     u32: u64::from, |rng, _| NUMBERS[rng.index(NUMBERS.len())], answer;
     i32: |value| value.cast_unsigned().into(), integer, code;
     u64: |value| value, |rng, _| rng.next_u64(), |_, roll| roll;
+    usize: |value| value as u64, |rng, _| usize::from(small(rng) % 4), |_, roll| usize::from(roll % 4 != 0);
     i64: i64::cast_unsigned, |rng, _| small(rng).into(), |_, _| 0;
     isize: |value| value.cast_unsigned() as u64, |rng, _| isize::from(small(rng)) * 64 - 64, |_, _| 0;
     f32: |value| value.to_bits().into(), |rng, _| f32::from_bits(NUMBERS[rng.index(NUMBERS.len())]), |_, _| 0.0;
@@ -193,7 +198,7 @@ fn asked<R: Value>(id: Id, arguments: Vec<u64>) -> R {
 }
 
 macro_rules! driver {
-    ($( $name:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)? ; )*) => {
+    ($( $api:ident $name:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)? ; )*) => {
         mod functions {
             use super::{Id, Ptr, Value, asked};
             $(

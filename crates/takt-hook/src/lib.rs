@@ -7,8 +7,8 @@
 
 use std::ffi::c_char;
 
-use takt_gl::vendor::{Exports, Imports};
-use takt_gl::{guard, preload, vendor};
+use takt_gl::vendor::egl::{self, Exports, Imports};
+use takt_gl::{guard, preload};
 use takt_gl_api::entry::{Id, Ptr};
 
 /// Where libglvnd enters.
@@ -24,11 +24,11 @@ pub unsafe extern "C" fn __egl_Main(
     imports: *mut Imports,
 ) -> u32 {
     // SAFETY: handed on as they came.
-    guard::shielded(|| unsafe { vendor::main(version, exports, vendor, imports) }).unwrap_or(0)
+    guard::shielded(|| unsafe { egl::main(version, exports, vendor, imports) }).unwrap_or(0)
 }
 
 macro_rules! export {
-    ($( $name:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)? ; )*) => {
+    ($( $api:ident $name:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)? ; )*) => {
         /// Entry points for programs that find them by linking.
         #[allow(non_snake_case, reason = "names of the registry")]
         #[allow(clippy::too_many_arguments, reason = "signatures of the registry")]
@@ -36,18 +36,29 @@ macro_rules! export {
         mod exports {
             use super::{Id, Ptr, preload};
             use takt_gl_api::entry::kind;
-            $(
-                #[unsafe(no_mangle)]
-                unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
-                    if const { preload::replaces_error(stringify!($name)) } {
-                        takt_gl::quiet::forget();
-                    }
-                    // SAFETY: the target has the signature of its name.
-                    let call: kind::$name = unsafe { std::mem::transmute(preload::target(Id::$name)) };
-                    // SAFETY: as the program called it.
-                    unsafe { call($($arg),*) }
-                }
-            )*
+            $( one! { $api $name ( $($arg : $ty),* ) $(-> $ret)? } )*
+        }
+    };
+}
+
+/// An export. Programs that are hooked by preloading use EGL and GL ES.
+macro_rules! one {
+    (egl $($rest:tt)*) => { exported! { $($rest)* } };
+    (gles $($rest:tt)*) => { exported! { $($rest)* } };
+    ($other:ident $($rest:tt)*) => {};
+}
+
+macro_rules! exported {
+    ($name:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)? ) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
+            if const { preload::replaces_error(stringify!($name)) } {
+                takt_gl::quiet::forget();
+            }
+            // SAFETY: the target has the signature of its name.
+            let call: kind::$name = unsafe { std::mem::transmute(preload::target(Id::$name)) };
+            // SAFETY: as the program called it.
+            unsafe { call($($arg),*) }
         }
     };
 }

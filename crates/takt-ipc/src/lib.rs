@@ -9,8 +9,10 @@
 //! * [`ring`]: a bounded queue between two sides that do not trust each other.
 //! * [`region`]: the shared memory itself: layout, seals, mapping.
 //! * [`beat`]: the page on which the daemon shows all clients that it is alive.
+//! * [`frame_page`]: the page on which it shows when displays refresh, and which frames are finished.
 //! * [`wake`]: how each side wakes the other; [`spin`]: how long it spins before it sleeps.
 //! * [`message`], [`socket`]: joining and leaving, parameters, questions and answers.
+//! * [`credentials`]: what the kernel vouches for about the other side.
 //! * [`find`]: where daemons listen, and which one to turn to.
 //! * [`client`]: a client's end of all of it. `takt-client` makes a session of it that fails open.
 //!
@@ -23,7 +25,11 @@ pub mod beat;
 #[cfg(not(loom))]
 pub mod client;
 #[cfg(not(loom))]
+pub mod credentials;
+#[cfg(not(loom))]
 pub mod find;
+#[cfg(not(loom))]
+pub mod frame_page;
 pub mod message;
 pub mod name;
 pub mod record;
@@ -40,4 +46,4 @@ pub use record::{Malformed, Reply, Request, Standing};
 pub use ring::{Corrupt, Full};
 
 /// Version of everything in this crate that both sides must agree on.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;

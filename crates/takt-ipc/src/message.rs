@@ -6,6 +6,8 @@
 //! fields that it does not know. A field that comes twice, is cut off or has the wrong length makes the message
 //! [`Invalid`].
 
+use takt_core::Span;
+
 use crate::{Standing, VERSION};
 
 /// Longest message.
@@ -20,6 +22,7 @@ const HEAD: usize = 8;
 
 /// From a client, or from the daemon to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "messages are few, and none is kept")]
 pub enum Message {
     /// An app wants to be scheduled.
     Hello(Hello),
@@ -70,6 +73,78 @@ pub struct Hello {
     pub runtime_ns: Option<u64>,
     /// Its server waits when it has no budget left.
     pub hard: bool,
+    /// How often it waits for its own groups within a frame or job at most.
+    pub gaps: Option<u32>,
+    /// How long each of these gaps lasts at most, in nanoseconds.
+    pub gap_ns: Option<u64>,
+    /// The GPU that it draws on, as the store of profiles names it; none if it does not know.
+    pub gpu: Option<String>,
+    /// Its renderer works on the CPU.
+    pub on_cpu: bool,
+    /// The GPU interrupts its work, as it does with compute.
+    pub divisible: bool,
+    /// Name of the app that consumes what it produces.
+    pub feeds: Option<String>,
+    /// Name of the app whose contract it shares, instead of having one.
+    pub shares: Option<String>,
+    /// A display says when its frames begin, whatever the client finds out.
+    pub by_display: bool,
+    /// What decides when it begins its frames, as far as the client has found out; none if it does not look.
+    pub pacing: Option<Pacing>,
+}
+
+/// What decides when a program begins its frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pacing {
+    /// That is not known yet.
+    Unknown,
+    /// A display, for which its swaps wait.
+    Display,
+    /// Nothing: its swaps do not wait, and it does not sleep.
+    Free,
+    /// The program itself, which sleeps in between.
+    Own {
+        /// The usual time between two frames.
+        period: Span,
+        /// Whether frames come by a clock of that period, and not as they like.
+        steady: bool,
+    },
+}
+
+/// Marks a steady period in the number that stands for a pacing.
+const STEADY: u64 = 1 << 63;
+
+impl Pacing {
+    /// Whether a program that is paced so keeps to that period by itself, but for a quarter: it need not be
+    /// held back after a frame.
+    pub fn keeps(self, period: Span) -> bool {
+        match self {
+            Self::Unknown | Self::Display | Self::Free => false,
+            Self::Own { period: own, .. } => own.scaled(5, 4) >= period,
+        }
+    }
+
+    /// As a number; small ones are no period.
+    fn encode(self) -> u64 {
+        match self {
+            Self::Unknown => 0,
+            Self::Display => 1,
+            Self::Free => 2,
+            Self::Own { period, steady } => {
+                let period_ns = period.as_ns().clamp(3, STEADY - 1);
+                if steady { period_ns | STEADY } else { period_ns }
+            }
+        }
+    }
+
+    fn decode(number: u64) -> Self {
+        match number {
+            0 => Self::Unknown,
+            1 => Self::Display,
+            2 => Self::Free,
+            _ => Self::Own { period: Span::from_ns(number & !STEADY), steady: number & STEADY != 0 },
+        }
+    }
 }
 
 /// What the daemon says to an app that it schedules.
@@ -133,7 +208,18 @@ mod field {
     pub(super) const DEADLINE: u16 = 14;
     pub(super) const RUNTIME: u16 = 15;
     pub(super) const HARD: u16 = 16;
-    pub(super) const COUNT: usize = 17;
+    pub(super) const GPU: u16 = 17;
+    pub(super) const ON_CPU: u16 = 18;
+    pub(super) const GUARANTEED: u16 = 19;
+    pub(super) const OWN: u16 = 20;
+    pub(super) const GAPS: u16 = 21;
+    pub(super) const GAP: u16 = 22;
+    pub(super) const DIVISIBLE: u16 = 23;
+    pub(super) const FEEDS: u16 = 24;
+    pub(super) const SHARES: u16 = 25;
+    pub(super) const BY_DISPLAY: u16 = 26;
+    pub(super) const PACING: u16 = 27;
+    pub(super) const COUNT: usize = 28;
 }
 
 impl Message {
@@ -147,6 +233,8 @@ impl Message {
                     .optional(field::APP, Some(welcome.app.to_le_bytes()))
                     .optional(field::PACED, welcome.standing.paced.then_some([]))
                     .optional(field::PROTECTED, welcome.standing.protected.then_some([]))
+                    .optional(field::GUARANTEED, welcome.standing.guaranteed.then_some([]))
+                    .optional(field::OWN, welcome.standing.own.then_some([]))
                     .optional(field::SPIN, Some(welcome.spin_us.to_le_bytes()))
                     .bytes
             }
@@ -193,6 +281,8 @@ impl Message {
                 standing: Standing {
                     paced: fields.optional::<0>(field::PACED)?.is_some(),
                     protected: fields.optional::<0>(field::PROTECTED)?.is_some(),
+                    guaranteed: fields.optional::<0>(field::GUARANTEED)?.is_some(),
+                    own: fields.optional::<0>(field::OWN)?.is_some(),
                 },
                 spin_us: fields.optional(field::SPIN)?.map_or(0, u32::from_le_bytes),
             })),
@@ -221,11 +311,20 @@ impl Hello {
             .optional(field::PERIOD, self.period_ns.map(u64::to_le_bytes))
             .optional(field::DEADLINE, self.deadline_ns.map(u64::to_le_bytes))
             .optional(field::RUNTIME, self.runtime_ns.map(u64::to_le_bytes))
-            .optional(field::HARD, self.hard.then_some([]));
-        match &self.display {
-            Some(display) => encoder.text_field(field::DISPLAY, display, NAME_MAX).bytes,
-            None => encoder.bytes,
-        }
+            .optional(field::GAPS, self.gaps.map(u32::to_le_bytes))
+            .optional(field::GAP, self.gap_ns.map(u64::to_le_bytes))
+            .optional(field::HARD, self.hard.then_some([]))
+            .optional(field::ON_CPU, self.on_cpu.then_some([]))
+            .optional(field::DIVISIBLE, self.divisible.then_some([]))
+            .optional(field::BY_DISPLAY, self.by_display.then_some([]))
+            .optional(field::PACING, self.pacing.map(|pacing| pacing.encode().to_le_bytes()));
+        let names = [
+            (field::DISPLAY, &self.display),
+            (field::GPU, &self.gpu),
+            (field::FEEDS, &self.feeds),
+            (field::SHARES, &self.shares),
+        ];
+        names.into_iter().fold(encoder, |encoder, (field, name)| encoder.name(field, name.as_deref())).bytes
     }
 
     fn decode(fields: &Fields<'_>) -> Result<Self, Invalid> {
@@ -240,7 +339,16 @@ impl Hello {
             period_ns: long(field::PERIOD)?,
             deadline_ns: long(field::DEADLINE)?,
             runtime_ns: long(field::RUNTIME)?,
+            gaps: fields.optional(field::GAPS)?.map(u32::from_le_bytes),
+            gap_ns: long(field::GAP)?,
             hard: fields.optional::<0>(field::HARD)?.is_some(),
+            gpu: fields.text_field(field::GPU, NAME_MAX)?,
+            on_cpu: fields.optional::<0>(field::ON_CPU)?.is_some(),
+            divisible: fields.optional::<0>(field::DIVISIBLE)?.is_some(),
+            feeds: fields.text_field(field::FEEDS, NAME_MAX)?,
+            shares: fields.text_field(field::SHARES, NAME_MAX)?,
+            by_display: fields.optional::<0>(field::BY_DISPLAY)?.is_some(),
+            pacing: long(field::PACING)?.map(Pacing::decode),
         })
     }
 }
@@ -269,6 +377,13 @@ impl Encoder {
     fn optional<const N: usize>(self, number: u16, value: Option<[u8; N]>) -> Self {
         match value {
             Some(value) => self.field(number, &value),
+            None => self,
+        }
+    }
+
+    fn name(self, number: u16, name: Option<&str>) -> Self {
+        match name {
+            Some(name) => self.text_field(number, name, NAME_MAX),
             None => self,
         }
     }
@@ -335,23 +450,39 @@ mod tests {
 
     fn message() -> impl Strategy<Value = Message> {
         let display = proptest::option::of(".{0,16}");
-        let hello = (".{0,16}", any::<Option<u32>>(), any::<[Option<u64>; 3]>(), display, any::<bool>());
-        let hello = hello.prop_map(|(name, word, [long, period_ns, other], display, hard)| {
+        let hello = (".{0,16}", any::<Option<u32>>(), any::<[Option<u64>; 3]>(), display, any::<[bool; 4]>());
+        let hello = hello.prop_map(|(name, word, [long, period_ns, other], display, bits)| {
+            let [hard, on_cpu, divisible, by_display] = bits;
             Message::Hello(Hello {
                 name,
                 priority: word,
                 fps_mhz: word.map(|word| word / 3),
                 etpf_ns: long,
                 max_slice_ns: long.map(|long| long / 5),
+                gpu: display.clone(),
+                feeds: display.clone(),
+                shares: display.clone().map(|name| name + "s"),
                 display,
                 period_ns,
                 deadline_ns: other,
                 runtime_ns: other.map(|other| other / 7),
+                gaps: word,
+                gap_ns: other,
                 hard,
+                on_cpu,
+                divisible,
+                by_display,
+                pacing: word.map(|word| match word % 5 {
+                    0 => Pacing::Unknown,
+                    1 => Pacing::Display,
+                    2 => Pacing::Free,
+                    kind => Pacing::Own { period: Span::from_ns(word.into()), steady: kind == 3 },
+                }),
             })
         });
-        let welcome = (".*", any::<u32>(), any::<[bool; 2]>()).prop_map(|(admission, app, standing)| {
-            let standing = Standing { paced: standing[0], protected: standing[1] };
+        let welcome = (".*", any::<u32>(), any::<[bool; 4]>()).prop_map(|(admission, app, standing)| {
+            let [paced, own, protected, guaranteed] = standing;
+            let standing = Standing { paced, own, protected, guaranteed };
             Message::Welcome(Welcome { app, admission, standing, spin_us: app / 3 })
         });
         prop_oneof![

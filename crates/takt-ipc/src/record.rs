@@ -65,6 +65,13 @@ pub enum Reply {
     Farewell,
     /// How the client stands from now on.
     Standing(Standing),
+    /// A group has waited for two seconds, because it cannot be cut and fits nowhere.
+    Stuck {
+        /// Which one.
+        group: GroupId,
+        /// How long it is predicted to run.
+        estimate: Estimate,
+    },
 }
 
 /// What the daemon does for a client; others come and go, and it changes with them.
@@ -72,8 +79,13 @@ pub enum Reply {
 pub struct Standing {
     /// Whether it is to wait for its release after a swap.
     pub paced: bool,
-    /// Whether its deadlines are guaranteed.
+    /// Whether it waits for itself, by a clock of its own: it is held back before the first command of a frame
+    /// that would come too soon, and never after a swap.
+    pub own: bool,
+    /// Whether its contract is covered beside those of more important apps.
     pub protected: bool,
+    /// Whether its deadlines are guaranteed: it is protected, and all else holds that this takes.
+    pub guaranteed: bool,
 }
 
 /// Why words are no record.
@@ -109,10 +121,13 @@ const RELEASE: u64 = 2;
 const LIMIT: u64 = 3;
 const FAREWELL: u64 = 4;
 const STANDING: u64 = 5;
+const STUCK: u64 = 6;
 
 /// Bits of a standing.
 const PACED: u64 = 1;
 const PROTECTED: u64 = 2;
+const GUARANTEED: u64 = 4;
+const OWN: u64 = 8;
 
 /// Stands for a span without bound.
 const UNBOUNDED: u64 = u64::MAX;
@@ -158,9 +173,8 @@ impl Reply {
             Self::Release { at } => record([RELEASE, at.as_ns(), 0, 0]),
             Self::Limit { slice } => record([LIMIT, encode_span(slice), 0, 0]),
             Self::Farewell => record([FAREWELL, 0, 0, 0]),
-            Self::Standing(Standing { paced, protected }) => {
-                record([STANDING, (u64::from(paced) * PACED) | (u64::from(protected) * PROTECTED), 0, 0])
-            }
+            Self::Standing(standing) => record([STANDING, encode_standing(standing), 0, 0]),
+            Self::Stuck { group, estimate } => record([STUCK, group.0, encode_span(estimate.span()), 0]),
         }
     }
 
@@ -172,10 +186,8 @@ impl Reply {
             RELEASE => (Self::Release { at: decode_time(a)? }, 1),
             LIMIT => (Self::Limit { slice: decode_span(a)? }, 1),
             FAREWELL => (Self::Farewell, 0),
-            STANDING if a & !(PACED | PROTECTED) != 0 => return Err(Malformed::Standing(a)),
-            STANDING => {
-                (Self::Standing(Standing { paced: a & PACED != 0, protected: a & PROTECTED != 0 }), 1)
-            }
+            STANDING => (Self::Standing(decode_standing(a)?), 1),
+            STUCK => (Self::Stuck { group: GroupId(a), estimate: Estimate::new(decode_span(b)?) }, 2),
             other => return Err(Malformed::Kind(other)),
         };
         if words[1 + used..].iter().any(|word| *word != 0) { Err(Malformed::Excess) } else { Ok(reply) }
@@ -186,6 +198,25 @@ fn record(used: [u64; 4]) -> Words {
     let mut words = [0; RECORD_WORDS];
     words[..used.len()].copy_from_slice(&used);
     words
+}
+
+fn encode_standing(standing: Standing) -> u64 {
+    let Standing { paced, own, protected, guaranteed } = standing;
+    let bits = [(paced, PACED), (protected, PROTECTED), (guaranteed, GUARANTEED), (own, OWN)];
+    bits.into_iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| bit).sum()
+}
+
+fn decode_standing(bits: u64) -> Result<Standing, Malformed> {
+    if bits & !(PACED | PROTECTED | GUARANTEED | OWN) != 0 {
+        return Err(Malformed::Standing(bits));
+    }
+    let is_set = |bit| bits & bit != 0;
+    Ok(Standing {
+        paced: is_set(PACED),
+        own: is_set(OWN),
+        protected: is_set(PROTECTED),
+        guaranteed: is_set(GUARANTEED),
+    })
 }
 
 fn encode_span(span: Span) -> u64 {
@@ -274,7 +305,7 @@ mod tests {
         assert_eq!(decode(COMPLETE, 0, u64::MAX, 0, 0), Err(Malformed::Time(u64::MAX)));
         assert_eq!(decode(SUBMIT, 0, 0, 0, 1), Err(Malformed::Excess));
         assert_eq!(decode(COMPLETE, 0, 0, 0, 33), Err(Malformed::Frames(33)));
-        assert_eq!(Reply::decode(&[STANDING, 4, 0, 0, 0, 0, 0, 0]), Err(Malformed::Standing(4)));
+        assert_eq!(Reply::decode(&[STANDING, 16, 0, 0, 0, 0, 0, 0]), Err(Malformed::Standing(16)));
         assert_eq!(Reply::decode(&[RELEASE, 0, 1, 0, 0, 0, 0, 0]), Err(Malformed::Excess));
     }
 }

@@ -39,6 +39,23 @@ pub struct Peer {
     pub uid: u32,
 }
 
+impl Peer {
+    /// The process on the other side of a socket.
+    pub fn of(socket: &impl AsFd) -> Result<Self> {
+        let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        #[expect(clippy::cast_possible_truncation, reason = "a dozen bytes")]
+        let mut size = size_of_val(&peer) as libc::socklen_t;
+        let (fd, level) = (socket.as_fd().as_raw_fd(), libc::SOL_SOCKET);
+        // SAFETY: there is room for the answer, and its size is told.
+        let asked =
+            unsafe { libc::getsockopt(fd, level, libc::SO_PEERCRED, (&raw mut peer).cast(), &raw mut size) };
+        if asked != 0 {
+            return Err(Error::last_os_error());
+        }
+        Ok(Self { pid: u32::try_from(peer.pid).unwrap_or_default(), uid: peer.uid })
+    }
+}
+
 /// A listening socket.
 #[derive(Debug)]
 pub struct Listener(OwnedFd);
@@ -52,10 +69,10 @@ impl Listener {
         Ok(Self(socket))
     }
 
-    /// Has the kernel refuse messages with descriptors, where it can (Linux 6.16 and later): their senders
-    /// get an error. Says whether it can.
-    pub fn refuse_descriptors(&self) -> bool {
-        refuse_descriptors(&self.0)
+    /// What the kernel does with messages that have descriptors, where it can (Linux 6.16 and later); says
+    /// whether it can.
+    pub fn set_descriptors(&self, descriptors: Descriptors) -> bool {
+        set_descriptors(&self.0, descriptors)
     }
 
     /// The next connection, if there is one.
@@ -146,17 +163,7 @@ impl Connection {
 
     /// The process on the other side: the one that connected, or the one that listens.
     pub fn peer(&self) -> Result<Peer> {
-        let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
-        #[expect(clippy::cast_possible_truncation, reason = "a dozen bytes")]
-        let mut size = size_of_val(&peer) as libc::socklen_t;
-        let (fd, level) = (self.0.as_raw_fd(), libc::SOL_SOCKET);
-        // SAFETY: there is room for the answer, and its size is told.
-        let asked =
-            unsafe { libc::getsockopt(fd, level, libc::SO_PEERCRED, (&raw mut peer).cast(), &raw mut size) };
-        if asked != 0 {
-            return Err(Error::last_os_error());
-        }
-        Ok(Peer { pid: u32::try_from(peer.pid).unwrap_or_default(), uid: peer.uid })
+        Peer::of(&self.0)
     }
 
     /// Sends a message with descriptors.
@@ -264,14 +271,22 @@ impl From<Connection> for OwnedFd {
     }
 }
 
-/// Has the kernel refuse messages with descriptors that are sent to a socket, or to what it accepts;
-/// says whether the kernel can.
-pub fn refuse_descriptors(socket: &impl AsFd) -> bool {
-    let (fd, off) = (socket.as_fd().as_raw_fd(), 0i32);
+/// What the kernel does with messages that have descriptors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Descriptors {
+    /// It passes them on.
+    Passed,
+    /// It refuses them: their senders get an error.
+    Refused,
+}
+
+/// Sets that for messages to a socket and to what it accepts; says whether the kernel can.
+pub fn set_descriptors(socket: &impl AsFd, descriptors: Descriptors) -> bool {
+    let (fd, on) = (socket.as_fd().as_raw_fd(), i32::from(descriptors == Descriptors::Passed));
     #[expect(clippy::cast_possible_truncation, reason = "four bytes")]
-    let size = size_of_val(&off) as libc::socklen_t;
+    let size = size_of_val(&on) as libc::socklen_t;
     // SAFETY: the option is a number, which is there, and its size is told.
-    let set = unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, SO_PASSRIGHTS, (&raw const off).cast(), size) };
+    let set = unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, SO_PASSRIGHTS, (&raw const on).cast(), size) };
     set == 0
 }
 
@@ -327,7 +342,7 @@ mod tests {
         assert_eq!(received.message, hello);
 
         let (region, fd) = Region::create().expect("memfd");
-        let standing = Standing { paced: true, protected: true };
+        let standing = Standing { paced: true, protected: true, ..Standing::default() };
         let welcome =
             Message::Welcome(Welcome { app: 3, admission: "protected".into(), standing, spin_us: 7 });
         daemon.send(&welcome, &[fd.as_fd()]).expect("send");
@@ -438,8 +453,11 @@ mod tests {
         let client = || Connection::connect(&path, PATIENCE).expect("connect");
         let stdin = std::io::stdin();
         let send = |client: &Connection| client.send(&Message::Hello(Hello::default()), &[stdin.as_fd()]);
-        let can = listener.refuse_descriptors();
+        let can = listener.set_descriptors(Descriptors::Refused);
         assert_eq!(send(&client()).is_err(), can);
+        listener.set_descriptors(Descriptors::Passed);
+        send(&client()).expect("passed on, as older kernels do");
+        listener.set_descriptors(Descriptors::Refused);
         client().send(&Message::Hello(Hello::default()), &[]).expect("without descriptors it may");
         std::fs::remove_file(path).expect("remove");
     }

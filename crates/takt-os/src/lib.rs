@@ -1,13 +1,20 @@
 //! Answers of the operating system that the standard library does not give.
 //!
-//! * [`clock`]: the monotonic clock, which all processes share.
+//! * [`clock`]: the monotonic clock, which all processes share, and how long threads have run.
 //! * [`process`]: whether a process can run, and what a thread of it does.
 //! * [`vblank`]: when displays refresh.
 //! * [`descriptors`]: which open files started programs inherit.
+//! * [`fork`]: what happens around it; [`signals`]: which a library must neither receive nor cause.
+//! * [`files`]: which files only the superuser can replace.
+//! * [`users`]: the numbers of users and groups.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod clock;
 pub mod descriptors;
+pub mod files;
+pub mod fork;
 pub mod process;
+pub mod signals;
+pub mod users;
 pub mod vblank;

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use takt_core::Span;
+
+use crate::files::FileId;
 
 /// Whether the process exists and is not stopped. Where the system does not tell (another name space,
 /// no `/proc`), the answer is yes.
@@ -15,6 +18,29 @@ pub fn can_run(pid: u32) -> bool {
 /// file system that does not answer.
 pub fn executable(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(process(pid).join("exe")).ok()
+}
+
+/// The file that a process executes, if the system tells. The kernel answers from memory
+/// (`AT_STATX_DONT_SYNC`), so a file system that does not answer delays nothing.
+pub fn running_file(pid: u32) -> Option<FileId> {
+    let link = process(pid).join("exe");
+    statx(CWD, &link, AtFlags::STATX_DONT_SYNC, StatxFlags::INO).ok().map(|found| FileId::of(&found))
+}
+
+/// The control group of a process as a path from the root of the hierarchy that systemd manages, if the
+/// system tells.
+pub fn cgroup(pid: u32) -> Option<String> {
+    let groups = std::fs::read_to_string(process(pid).join("cgroup")).ok()?;
+    managed_cgroup(&groups).map(str::to_owned)
+}
+
+/// The path in the unified hierarchy, or in systemd's own where the machine still has several.
+fn managed_cgroup(groups: &str) -> Option<&str> {
+    let named = |name: &str| groups.lines().find_map(|line| line.split_once(name).map(|(_, path)| path));
+    let unified = groups.lines().find_map(|line| line.strip_prefix("0::")).filter(|path| *path != "/");
+    unified
+        .or_else(|| named(":name=systemd:"))
+        .or_else(|| groups.lines().find_map(|line| line.strip_prefix("0::")))
 }
 
 /// What a thread does.
@@ -33,6 +59,15 @@ pub fn thread_state(pid: u32, thread: u32) -> Option<ThreadState> {
     let ran = std::fs::read_to_string(folder.join("schedstat")).ok();
     let ran = ran.and_then(|text| text.split(' ').next()?.parse().ok()).map(Span::from_ns);
     Some(ThreadState { runnable: state == 'R', ran })
+}
+
+/// How often this thread has gone to sleep by itself, and not because another one had its processor.
+pub fn own_sleeps() -> u64 {
+    // SAFETY: a structure of numbers, which may be zero.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: there is room for the answer.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    u64::try_from(usage.ru_nvcsw).unwrap_or_default()
 }
 
 fn process(pid: u32) -> PathBuf {
@@ -57,6 +92,25 @@ mod tests {
         assert_eq!(state("1 (a) T (b)) S 1 2"), Some('S'));
         assert_eq!(state("1 (a"), None);
         assert_eq!(state(""), None);
+    }
+
+    #[test]
+    fn the_control_group_is_that_of_systemd() {
+        assert_eq!(managed_cgroup("0::/system.slice/a.service\n"), Some("/system.slice/a.service"));
+        let both = "9:name=systemd:/user.slice\n4:memory:/x\n0::/\n";
+        assert_eq!(managed_cgroup(both), Some("/user.slice"));
+        assert_eq!(managed_cgroup("4:memory:/x\n0::/\n"), Some("/"));
+        assert_eq!(managed_cgroup(""), None);
+        assert!(cgroup(std::process::id()).is_some_and(|path| path.starts_with('/')));
+    }
+
+    #[test]
+    fn the_running_file_is_the_executable() {
+        let this = std::env::current_exe().expect("this test");
+        let found = std::fs::metadata(this).expect("there");
+        let id = running_file(std::process::id()).expect("our own");
+        assert_eq!(id.inode, std::os::unix::fs::MetadataExt::ino(&found));
+        assert_eq!(running_file(u32::MAX), None);
     }
 
     #[test]
@@ -85,6 +139,13 @@ mod tests {
         go_on.send(()).expect("it runs");
         thread.expect("a thread").join().expect("no panic");
         assert_eq!(thread_state(std::process::id(), u32::MAX), None);
+    }
+
+    #[test]
+    fn sleeps_are_counted() {
+        let before = own_sleeps();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(own_sleeps() > before);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Policy for Hpf {
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
         let first = *lanes.first()?;
         let between_frames = first.head.is_none() && first.front.enqueued == takt_core::Span::ZERO;
-        let starts = context.config.refresh.incipient_arrival(first.target, first.stride);
+        let starts = first.release_of(first.target);
         let fits = |lane: &Lane| {
             let ends = lane.head.map(|head| context.ready_c + head.conservative);
             between_frames && ends.is_some_and(|ends| ends <= starts)

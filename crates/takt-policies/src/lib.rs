@@ -51,6 +51,12 @@ pub const NAMES: &[&str] = &[
     "edf-cbs-hard",
 ];
 
+/// Whether the policy of that name keeps the contracts that pass the test of [`takt_core::contract`], under the
+/// assumptions of `docs/guarantee.md`.
+pub fn keeps_contracts(name: &str) -> bool {
+    name == "timeline"
+}
+
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<Box<dyn Policy>> {
     match name {

@@ -1,6 +1,6 @@
 //! The scheduler takes all its memory at construction, and so does what is believed of estimates.
 
-use takt_core::belief::Belief;
+use takt_core::belief::{Belief, Uncut};
 use takt_core::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
 use takt_core::policy::{self, Policy};
 use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
@@ -128,21 +128,23 @@ fn nothing_is_allocated_after_construction() {
 #[test]
 fn belief_takes_no_memory_for_events() {
     let mut belief = Belief::default();
+    belief.set_uncut(Uncut::Run);
     let memory = allocation_counter::measure(|| {
         for round in 0..100u64 {
-            let now = Time::from_ms(round * 1_000);
+            let now = Time::from_ms(round * 5_000);
             let groups = 2 * QUEUE_MAX as u64;
             let group = |number| GroupId(round * groups + number);
             for number in 0..groups {
                 belief.submitted(now, group(number), GroupKind::Draw, Estimate::UNBOUNDED);
             }
             belief.held(Hold::Unbounded);
-            assert!(belief.revise(now + Span::from_ms(500)).is_some());
+            assert!(belief.stuck(now + Span::from_ms(2_000)).is_some());
+            assert!(belief.revise(now + Span::from_ms(2_000)).is_some());
             // As many as may wait are granted, and all of them come back.
             (0..groups).for_each(|number| belief.granted(now, group(number)));
             (0..IN_FLIGHT_MAX as u64).rev().for_each(|number| belief.preempted(now, group(number)));
             (0..groups).for_each(|number| belief.granted(now, group(number)));
-            (0..groups).for_each(|number| belief.measured(now, group(number), Cost::new(Span::from_ms(1))));
+            (0..groups).for_each(|number| belief.completed(now, group(number)));
         }
     });
     assert_eq!(memory.count_total, 0);

@@ -93,12 +93,18 @@ fn reservation() -> impl Strategy<Value = Reservation> {
 fn adjustable() -> impl Strategy<Value = Adjustable> {
     let span = || prop_oneof![4 => 0u64..2_000_000, 1 => Just(u64::MAX)].prop_map(Span::from_ns);
     let short = || (0u64..1_000_000).prop_map(Span::from_ns);
-    (0u32..70, short(), short(), short(), short(), span(), span()).prop_map(
-        |(mpcg, fixed, dispatch_upper, completion_upper, group_min, blocking, stretch)| Adjustable {
-            mpcg,
-            margins: Margins { fixed, dispatch_upper, completion_upper, group_min, ..Margins::default() },
-            blocking,
-            stretch,
+    let turn = (short(), short(), short(), short())
+        .prop_map(|(slice, quantum, own_slice, switch)| Divisible { slice, quantum, own_slice, switch });
+    let divisible = proptest::option::of(turn);
+    (0u32..70, short(), short(), short(), short(), span(), span(), divisible).prop_map(
+        |(mpcg, fixed, dispatch_upper, completion_upper, group_min, blocking, stretch, divisible)| {
+            Adjustable {
+                mpcg,
+                margins: Margins { fixed, dispatch_upper, completion_upper, group_min, ..Margins::default() },
+                blocking,
+                stretch,
+                divisible,
+            }
         },
     )
 }
@@ -247,13 +253,9 @@ impl Driver {
         };
         if let Some(event) = event {
             self.scheduler.handle_event(now, event);
-            if let Event::Complete { group, .. } = event
-                && let Some(position) = self.in_flight.iter().position(|flying| *flying == group)
-            {
-                let config = self.scheduler.config();
-                // Those before it are said to be lost, unless they are divisible.
-                let any_order = config.gpu.is_time_shared() || config.divisible.is_some();
-                self.in_flight.drain(if any_order { position } else { 0 }..=position);
+            // The ones before it that are lost with it are told of by `Action::Lost`.
+            if let Event::Complete { group, .. } = event {
+                self.in_flight.retain(|flying| *flying != group);
             }
         }
         // Guards look after each event, not only when everything is decided.

@@ -16,6 +16,7 @@
 pub mod adapt;
 pub mod cost;
 mod estimate;
+pub mod exactness;
 pub mod fragments;
 pub mod glsl;
 pub mod mars;

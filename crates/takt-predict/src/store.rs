@@ -12,6 +12,8 @@ pub const PROFILE: &str = "profile.txt";
 pub const MODELS: &str = "shaders.txt";
 /// Rates of [programs](crate::programs) that were measured one by one.
 pub const RATES: &str = "programs.txt";
+/// Which ways of cutting are [exact](crate::exactness).
+pub const EXACTNESS: &str = "exact.txt";
 /// Folder with sources of programs that were seen.
 pub const PROGRAMS: &str = "programs";
 

@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use takt_predict::glsl::{
     AttributeArray, AttributeData, Draw, ErrorKind, GlslError, Options, Scratch, Shader, Stage,
-    UniformValues, VertexIds, analyse, limits,
+    UniformValues, VertexIds, analyse, effort, limits, with_base,
 };
 
 fn vertex(source: &str) -> Result<Shader, GlslError> {
@@ -16,6 +16,8 @@ fn vertex(source: &str) -> Result<Shader, GlslError> {
 /// Analyses for both stages and evaluates what can be; only the end matters.
 fn survive(source: &str) {
     drop(analyse(source, &Options { stage: Stage::Fragment, extensions: &[] }));
+    let compute = format!("#version 310 es\n{source}\n");
+    drop((effort(&compute, &[]), with_base(&compute)));
     let Ok(shader) = vertex(source) else { return };
     let Some(Ok(slice)) = shader.position.map(|position| position.slice) else { return };
     let uniforms = UniformValues::new(&shader.interface);
@@ -62,6 +64,18 @@ fn nesting_is_bounded() {
     assert_eq!(limit_of(&"#if 1\n".repeat(deep)), "CONDITION_DEPTH_MAX");
     assert_eq!(limit_of(&format!("#if {}1\n#endif\n", "(".repeat(deep))), "CONDITION_DEPTH_MAX");
     assert_eq!(limit_of(&format!("#if {}1\n#endif\n", "!".repeat(deep))), "CONDITION_DEPTH_MAX");
+}
+
+#[test]
+fn compute_shaders_are_bounded_as_well() {
+    let deep = 20_000;
+    for (open, close) in
+        [("{", "}"), ("(", ")"), ("f(", ")"), ("a[", "]"), ("for (;;) ", ";"), ("if (f(", ")) ;")]
+    {
+        survive(&format!("void main() {{ {}{} }}", open.repeat(deep), close.repeat(deep)));
+    }
+    let chain: String = (1..deep).map(|n| format!("void f{n}() {{ f{}(); f{}(); }}", n - 1, n - 1)).collect();
+    survive(&format!("void f0() {{}} {chain} void main() {{ f{}(); }}", deep - 1));
 }
 
 /// Apps call from threads of their own, and some of these have small stacks.

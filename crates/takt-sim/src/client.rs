@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use takt_core::belief::Belief;
+use takt_core::belief::{Belief, Uncut};
 use takt_core::{AppParams, Cost, Estimate, GroupId, GroupKind, Span, Time};
 use takt_predict::adapt::Command;
 
@@ -73,6 +73,10 @@ pub(crate) struct Client<'a> {
     blocked: Time,
     /// When its next job is released, if its own clock does that.
     next_job: Time,
+    /// Frames of the app that it begins its own with, for which it has not begun one.
+    calls: u32,
+    /// It has called those that begin frames with it.
+    called: bool,
     /// Groups submitted and not dispatched, with what they really cost and what is left to make them;
     /// none if the group was taken back when it was done already.
     pub(crate) submitted: VecDeque<(GroupId, Option<(Span, Span)>)>,
@@ -91,8 +95,14 @@ impl<'a> Client<'a> {
             frame_start: Time::ZERO,
             recorded: 0,
             next_job: Time::ZERO,
+            calls: 0,
+            called: false,
             memory: Memory::of(spec, scenario.gpu.switch),
-            belief: scenario.belief.then(Belief::default),
+            belief: scenario.belief.then(|| {
+                let mut belief = Belief::default();
+                belief.set_uncut(Uncut::Run);
+                belief
+            }),
             blocked: Time::ZERO,
             submitted: VecDeque::new(),
         }
@@ -132,7 +142,32 @@ impl<'a> Client<'a> {
             }
             Pace::Unpaced => now + UNPACED_FRAME_MIN,
             Pace::Periodic(_) => self.next_job.max(now),
+            Pace::With(_) => {
+                self.state = State::Asleep;
+                self.answer(now)
+            }
         }
+    }
+
+    /// Whether those that begin frames with it are to begin one; once for each of its frames.
+    pub(crate) fn calls(&mut self) -> bool {
+        !core::mem::replace(&mut self.called, true)
+    }
+
+    /// The app that it begins frames with begins one; says when it starts, if it can.
+    pub(crate) fn call(&mut self, now: Time) -> Option<Time> {
+        self.calls = self.calls.saturating_add(1);
+        (self.state == State::Asleep).then(|| self.answer(now))
+    }
+
+    /// Starts a frame for one of that app, if there is one left.
+    fn answer(&mut self, now: Time) -> Time {
+        if self.calls == 0 {
+            return Time::NEVER;
+        }
+        self.calls -= 1;
+        self.state = State::Waking;
+        now
     }
 
     /// Starts a frame at `now`; says when its first group comes.
@@ -142,6 +177,7 @@ impl<'a> Client<'a> {
             self.next_job += period;
         }
         self.planned = 0;
+        self.called = false;
         self.plan.clear();
         if let Some(End::Leave(at)) = self.spec.end
             && now >= at
@@ -199,7 +235,7 @@ impl<'a> Client<'a> {
     /// One of its groups has ended; `switched` if one of another app ran before it.
     pub(crate) fn completed(&mut self, now: Time, group: GroupId, cost: Cost, switched: bool) {
         if let Some(belief) = &mut self.belief {
-            belief.measured(now, group, cost);
+            belief.completed(now, group);
         }
         if let Some(memory) = &mut self.memory {
             memory.completed(group, cost, switched);

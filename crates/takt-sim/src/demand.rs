@@ -1,22 +1,50 @@
 //! What a frame of a workload may need, to be compared with what its app reserves.
 
+use takt_core::service::Gaps;
 use takt_core::{Charge, Config, Estimate, GroupKind, Margins, Span};
 
-use crate::model::{AppSpec, CostDist, Prediction, Work};
+use crate::model::{AppSpec, CostDist, Part, Prediction, RecordedGroup, Work};
 
 /// The most that a frame of `app` may need in the terms of the schedulability test: conservative
-/// predictions of its groups, the dispatch delay of each, and that of the first; and the changes of
-/// contexts that the frame pays for. `None` if a prediction has no bound. Phases of the workload, and
-/// what a history adds for switches between apps, are not considered.
+/// predictions of its groups, the dispatch delay of each, and that of the first; the changes of
+/// contexts that the frame pays for; and its gaps, as far as they are declared. `None` if a prediction
+/// has no bound. Phases of the workload, and what a history adds for switches between apps, are not
+/// considered.
 pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
-    let per_group = config.per_group();
+    let groups = groups_demand(app, config, config.per_group())?;
+    Some(
+        groups
+            + config.gpu.switches(Span::ZERO, Charge::Enters)
+            + config.per_frame()
+            + gaps_demand(app, config),
+    )
+}
+
+/// What the declared gaps of a frame of `app` count for.
+fn gaps_demand(app: &AppSpec, config: &Config) -> Span {
+    let declared = app.params.service.gaps;
+    config.per_gap(declared).times(declared.count.into())
+}
+
+/// The same for a frame of `app` with one frame of each of its `sources` in it.
+pub fn shared_frame_demand(app: &AppSpec, sources: &[&AppSpec], config: &Config) -> Option<Span> {
+    if sources.is_empty() {
+        return frame_demand(app, config);
+    }
+    let per_group = config.per_group() + config.per_source();
+    let groups = std::iter::once(&app).chain(sources).map(|app| groups_demand(app, config, per_group));
+    Some(groups.sum::<Option<Span>>()? + config.per_frame() + gaps_demand(app, config))
+}
+
+/// What the groups of a frame of `app` may need, each with what it pays.
+fn groups_demand(app: &AppSpec, config: &Config, per_group: Span) -> Option<Span> {
     let group = |estimate: Estimate| config.conservative(estimate, Charge::Stays) + per_group;
     // A swap that gives a live GPU nothing to do is no group.
     let swap_of = |cost: Span, estimate: Estimate| {
         let idle = config.gpu.is_time_shared() && cost == Span::ZERO && estimate.span() == Span::ZERO;
         if idle { Span::ZERO } else { group(estimate) }
     };
-    let groups: Span = match &app.work {
+    let groups = match &app.work {
         Work::Drawn { parts, swap } => {
             let dearest = parts.iter().map(|part| most(&part.cost)).fold(most(swap), Span::max);
             let longest = |cost: &CostDist| {
@@ -35,11 +63,11 @@ pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
             .map(|frame| {
                 let dearest = recorded.iter().map(|entry| entry.cost).max().unwrap_or(Span::ZERO);
                 let learnt = app.prediction.history.is_some();
-                let estimate = |entry: &crate::model::RecordedGroup| match entry.predicted {
+                let estimate = |entry: &RecordedGroup| match entry.predicted {
                     Some(predicted) => Some(Estimate::new(predicted)),
                     None => upper_estimate(if learnt { dearest } else { entry.cost }, &app.prediction),
                 };
-                let demand = |entry: &crate::model::RecordedGroup| match entry.kind {
+                let demand = |entry: &RecordedGroup| match entry.kind {
                     GroupKind::Swap => Some(swap_of(entry.cost, estimate(entry)?)),
                     _ => estimate(entry).map(group),
                 };
@@ -47,7 +75,36 @@ pub fn frame_demand(app: &AppSpec, config: &Config) -> Option<Span> {
             })
             .try_fold(Span::ZERO, |most, frame| frame.map(|frame| most.max(frame)))?,
     };
-    Some(groups + config.gpu.switches(Span::ZERO, Charge::Enters) + config.per_frame())
+    Some(groups)
+}
+
+/// The gaps that a frame of `app` may have: how often none of it waits though it goes on, and for how long at most
+/// after its groups are over. Phases of the workload are not considered.
+pub fn gaps(app: &AppSpec) -> Gaps {
+    match &app.work {
+        Work::Drawn { parts, .. } => {
+            let groups = |count: fn(&Part) -> u32| 1 + parts.iter().map(count).sum::<u32>();
+            let (fewest, most) = (groups(|part| part.count.0), groups(|part| part.count.1));
+            let length = Span::from_ns(app.cpu.hi.as_ns() / u64::from(fewest));
+            let waits = |part: &&Part| part.kind == GroupKind::Sync;
+            let count = match app.synchronous || length > Span::ZERO {
+                true => most - 1,
+                false => parts.iter().filter(waits).map(|part| part.count.1).sum(),
+            };
+            Gaps { count, length: if count > 0 { length } else { Span::ZERO } }
+        }
+        Work::Recorded(recorded) => {
+            let is_gap = |pair: &&[RecordedGroup]| {
+                app.synchronous || pair[0].kind == GroupKind::Sync || pair[1].delay > Span::ZERO
+            };
+            let frames = recorded.split_inclusive(|entry| entry.kind.ends_frame());
+            frames.fold(Gaps::default(), |most, frame| {
+                let count = u32::try_from(frame.windows(2).filter(is_gap).count()).unwrap_or(u32::MAX);
+                let length = frame.windows(2).map(|pair| pair[1].delay).max().unwrap_or_default();
+                Gaps { count: most.count.max(count), length: most.length.max(length) }
+            })
+        }
+    }
 }
 
 /// Whether a group of `app` may run longer than its conservative prediction.

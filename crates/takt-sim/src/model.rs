@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use takt_core::service::{Reservation, Reserve};
 use takt_core::{AppId, AppParams, Config, Divisible, Gpu, GroupKind, Span, Time};
 
 /// A world to simulate.
@@ -31,6 +32,20 @@ pub struct Scenario {
     pub apps: Vec<AppSpec>,
     /// Who has the input focus, by time.
     pub focus: Vec<FocusChange>,
+}
+
+impl Scenario {
+    /// The server that an app with these parameters has or shares, or that the first of its consumers has or shares
+    /// which is served by one.
+    pub fn server_of(&self, params: &AppParams) -> Option<Reserve> {
+        let params_of = |app: AppId| self.apps.get(app.index()).map(|app| &app.params);
+        let server = |params: &AppParams| match params.service.reservation {
+            Reservation::Shared(owner) => params_of(owner)?.server(),
+            _ => params.server(),
+        };
+        let consumer = |params: &&AppParams| params.service.feeds.and_then(params_of);
+        std::iter::successors(Some(params), consumer).take(self.apps.len()).find_map(server)
+    }
 }
 
 /// The focus moves at `at`.
@@ -207,6 +222,9 @@ pub enum Pace {
     /// By its own clock, independently of the display and of what the scheduler knows
     /// ([`takt_core::Clock`]); groups that it could not submit in time follow as soon as it can.
     Periodic(Jobs),
+    /// Whenever that app submits the first group of one. Ends of that app's frames come behind the groups that this
+    /// one submits at the same instant.
+    With(AppId),
 }
 
 /// Jobs released by an app's own clock.
@@ -257,18 +275,6 @@ pub enum Work {
     },
     /// Replayed from a recording, over and over.
     Recorded(Arc<[RecordedGroup]>),
-}
-
-impl Work {
-    /// Whether the app waits for the end of its own groups before its frame is all there.
-    pub fn has_gaps(&self) -> bool {
-        match self {
-            Self::Drawn { parts, .. } => {
-                parts.iter().any(|part| part.kind == GroupKind::Sync && part.count.1 > 0)
-            }
-            Self::Recorded(groups) => groups.iter().any(|group| group.kind == GroupKind::Sync),
-        }
-    }
 }
 
 /// A run of similar groups within a frame.

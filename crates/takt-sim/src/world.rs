@@ -28,6 +28,8 @@ pub struct World<'a, O> {
     scheduler: Scheduler,
     gpu: Gpu,
     clients: Vec<Client<'a>>,
+    /// Apps that begin frames with those of another one: that one, and itself.
+    followers: Vec<(usize, usize)>,
     script: Vec<(Time, Step)>,
     scripted: usize,
     /// Completions on their way to the scheduler, and when they arrive.
@@ -151,6 +153,7 @@ impl<'a, O: Observer> World<'a, O> {
             scheduler: Scheduler::new(config, policy),
             gpu: Gpu::new(&scenario.gpu),
             clients,
+            followers: followers(scenario),
             script: script(scenario),
             scripted: 0,
             notices: VecDeque::new(),
@@ -387,7 +390,7 @@ impl<'a, O: Observer> World<'a, O> {
 
     fn release(&mut self, app: AppId, at: Time) {
         let client = &mut self.clients[app.index()];
-        if client.state == State::Asleep {
+        if client.state == State::Asleep && !matches!(client.spec().pace, Pace::With(_)) {
             client.state = State::Waking;
             self.next[APPS + app.index()] = at.max(self.now);
         }
@@ -452,6 +455,15 @@ fn polled(at: Time, interval: Span) -> Time {
         return at;
     }
     Time::from_ns(at.as_ns().checked_next_multiple_of(interval.as_ns()).unwrap_or(u64::MAX))
+}
+
+/// Who begins frames with whom.
+fn followers(scenario: &Scenario) -> Vec<(usize, usize)> {
+    let leader = |spec: &AppSpec| match spec.pace {
+        Pace::With(leader) => Some(leader.index()),
+        _ => None,
+    };
+    scenario.apps.iter().enumerate().filter_map(|(index, spec)| Some((leader(spec)?, index))).collect()
 }
 
 fn slot(index: usize) -> AppId {

@@ -71,28 +71,26 @@ fn first_frame(prediction: &str) -> String {
 
 #[test]
 fn one_wrong_estimate_starves_an_app_only_without_belief() {
-    for (wrong, revisions) in [("bias_us = 158_500", 5), ("scale = inf", 7)] {
+    for wrong in ["bias_us = 158_500", "scale = inf"] {
         let starved = play("", "", &first_frame(wrong));
         assert_eq!(starved.frames[OTHER.index()], 0, "its only wrong estimate is never found out");
         assert_eq!(starved.revised.len(), 0);
         let seen = play(BELIEF, "", &first_frame(wrong));
-        assert_eq!(seen.revised.len(), revisions, "{:?}", seen.revised);
-        let recovered = Span::from_ms(500 * revisions as u64);
-        let last = seen.revised[revisions - 1].0;
-        assert_eq!(last, Time::ZERO + recovered);
+        assert_eq!(seen.revised, [(Time::from_ms(2_000), Span::from_ms(1))], "once, after two seconds");
         assert!(seen.frames[OTHER.index()] > 1_000, "{:?}", seen.frames);
         assert_eq!(seen.missed[DIAL.index()], 0, "and this costs no other app a deadline");
     }
 }
 
 #[test]
-fn a_true_estimate_is_kept_once_two_groups_confirmed_it() {
+fn uncut_work_that_may_run_breaks_promises_each_time() {
     let long = "[[app.phase]]\nfrom_s = 0\nuntil_s = 30\ngpu_scale = 318";
+    let waits = play("", "", long);
+    assert_eq!((waits.frames[OTHER.index()], waits.missed[DIAL.index()]), (0, 0), "it fits nowhere");
     let seen = play(BELIEF, "", long);
-    assert_eq!(seen.frames[OTHER.index()], 2, "{:?}", seen.revised);
-    assert_eq!(seen.missed[DIAL.index()], 18, "as many as these two take, as under the daemon");
-    let last = seen.revised.last().expect("it was revised").0;
-    assert!(last < Time::from_ms(8_000), "it stays held from then on: {last:?}");
+    let ran = seen.frames[OTHER.index()];
+    assert!(ran > 10, "{:?}", seen.revised);
+    assert!(seen.missed[DIAL.index()] >= ran * 8, "{:?}", seen.missed);
 }
 
 #[test]
@@ -132,5 +130,5 @@ fn only_waiting_groups_are_revised() {
             revised += seen.revised.len();
         }
     }
-    assert!(revised > 50, "{revised}");
+    assert!(revised > 10, "{revised}");
 }

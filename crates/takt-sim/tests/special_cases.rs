@@ -46,7 +46,7 @@ fn assert_equal(case: u64, scenario: &Scenario, policy: &str) -> usize {
 fn frames_of_one_display_go_as_by_frame_deadline() {
     let mut dispatched = 0;
     for case in 0..400 {
-        let drawn = draw(&Options { seed: 5, ..Options::default() }, case);
+        let drawn = draw(&Options { seed: 5, gaps: false, ..Options::default() }, case);
         let mut scenario = drawn.scenario;
         scenario.apps.truncate(drawn.protected);
         dispatched += assert_equal(case, &scenario, "frame-deadline");

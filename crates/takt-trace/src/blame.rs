@@ -18,6 +18,7 @@ mod sentence;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use takt_core::service::Reservation;
 use takt_core::{
     Action, AppId, Clock, DisplayId, Estimate, Event, GroupId, Hold, Refresh, Span, Stride, Time,
 };
@@ -282,7 +283,8 @@ impl Blame {
     }
 
     /// How long a frame of `app` may take from its release on, by its own grid. Records do not tell the grids of
-    /// other displays than the first one, but frames that are done tell what their apps may take.
+    /// other displays than the first one, nor on whose server an app runs, but frames that are done tell what their
+    /// apps may take.
     fn allowed(&self, app: AppId, seen: &Seen<'_>) -> Span {
         let params = seen.roster.member(app).and_then(|member| member.params);
         if let Some(server) = params.and_then(|params| params.server()) {
@@ -290,10 +292,13 @@ impl Blame {
         }
         let clock = params.map_or_else(Clock::default, |params| params.clock);
         let stride = params.map_or(Stride::ONE, |params| params.stride);
+        let shares = params.is_some_and(|params| {
+            params.service.feeds.is_some() || matches!(params.service.reservation, Reservation::Shared(_))
+        });
         let of_first = self.refresh.period_span().times(1 + stride.lead());
         match clock {
             Clock::Own { deadline, .. } => deadline,
-            Clock::Display(DisplayId(0)) => of_first,
+            Clock::Display(DisplayId(0)) if !shares => of_first,
             Clock::Display(_) => {
                 self.apps.get(app.index()).and_then(|account| account.allowed).unwrap_or(of_first)
             }

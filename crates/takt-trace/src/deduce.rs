@@ -44,6 +44,11 @@ impl<O: Observer> Deduced<O> {
         &self.observer
     }
 
+    /// The same, to be changed.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
     /// Shows what is still held back.
     pub fn finish(mut self) -> O {
         self.pass_on(None);

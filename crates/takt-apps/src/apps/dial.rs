@@ -6,13 +6,14 @@
 //! long enough to reach the scale while all corners stay inside the face at every angle.
 
 use std::f32::consts::{FRAC_PI_2, FRAC_PI_4, PI, SQRT_2};
+use takt_gl_api::gl::{BLEND, COLOR_BUFFER_BIT, ONE, ONE_MINUS_SRC_ALPHA, TEXTURE_2D};
+use takt_gl_driver::Gl;
 
 use crate::font::{self, Style};
 use crate::gfx::{self, Beyond};
 use crate::paint::{Canvas, Colour, faint, mix, rgb};
 use crate::run::{App, Frame};
 use crate::shape::{Point, Shape, length, minus, plus, polar, times, turn};
-use crate::sys::gl::{BLEND, COLOR_BUFFER_BIT, Gl, ONE, ONE_MINUS_SRC_ALPHA, TEXTURE_2D, TRIANGLE_STRIP};
 
 /// What is on a face.
 #[derive(Clone, Copy, Debug)]
@@ -133,13 +134,13 @@ impl App for Dial {
         gl.disable(BLEND);
         gl.use_program(self.programs[0]);
         gl.bind_texture(TEXTURE_2D, self.textures[0]);
-        gl.draw_client(TRIANGLE_STRIP, 4, &[(2, &fit(CORNERS)), (2, &TEXELS)]);
+        gfx::draw_square(gl, &fit(CORNERS), &TEXELS);
         gl.enable(BLEND);
         gl.blend_func(ONE, ONE_MINUS_SRC_ALPHA);
         gl.use_program(self.programs[1]);
         gl.bind_texture(TEXTURE_2D, self.textures[1]);
         let needle = needle_corners(angle(&self.face, value));
-        gl.draw_client(TRIANGLE_STRIP, 4, &[(2, &fit(needle)), (2, &TEXELS)]);
+        gfx::draw_square(gl, &fit(needle), &TEXELS);
     }
 
     fn facts(&self) -> Vec<(&'static str, serde_json::Value)> {

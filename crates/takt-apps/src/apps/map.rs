@@ -7,6 +7,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use serde_json::Value;
+use takt_gl_api::gl::{
+    BLEND, COLOR_BUFFER_BIT, DEPTH_BUFFER_BIT, DEPTH_TEST, ONE, ONE_MINUS_SRC_ALPHA, TEXTURE_2D,
+};
+use takt_gl_driver::{Gl, Mesh};
 
 use self::city::{City, Layer, TILES, Tile};
 use self::signs::{Picture, Signs};
@@ -16,10 +20,6 @@ use crate::options::{Options, Size};
 use crate::paint::{Canvas, faint, mix, rgb};
 use crate::run::{self, App, Defaults, Frame};
 use crate::shape::{Point, Shape, minus, plus, times};
-use crate::sys::gl::{
-    BLEND, COLOR_BUFFER_BIT, DEPTH_BUFFER_BIT, DEPTH_TEST, Gl, Mesh, ONE, ONE_MINUS_SRC_ALPHA, TEXTURE_2D,
-    TRIANGLE_STRIP,
-};
 
 /// A map that is driven through: some 300 draws per frame, textures, blending, labels
 ///
@@ -163,7 +163,7 @@ impl Map {
         let city = City::new(seed);
         let upload = |tile: Tile| {
             let mesh = |(layer, mesh): (Layer, city::Triangles)| {
-                (layer, gl.mesh(&[3, 2], &mesh.vertices, &mesh.indices))
+                (layer, Mesh::new(gl, &[3, 2], &mesh.vertices, &mesh.indices))
             };
             tile.layers.into_iter().map(mesh).collect()
         };
@@ -205,7 +205,7 @@ impl Map {
                     continue;
                 };
                 let place = matrix::translation(at.0 as f32, at.1 as f32, 0.0);
-                gl.set_matrix(program.matrix, &matrix::product(view, &place));
+                gl.set_matrices(program.matrix, 4, &matrix::product(view, &place));
                 gl.draw_mesh(mesh);
                 self.draws += 1;
             }
@@ -219,7 +219,7 @@ impl Map {
         gl.set_float(self.plain.cover, cover);
         let positions: Vec<f32> = corners.iter().flatten().copied().collect();
         let texels = [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0];
-        gl.draw_client(TRIANGLE_STRIP, 4, &[(2, &positions), (2, &texels)]);
+        gfx::draw_square(gl, &positions, &texels);
         self.draws += 1;
     }
 

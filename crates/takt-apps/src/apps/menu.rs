@@ -6,15 +6,16 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use serde_json::Value;
+use takt_gl_api::gl::{
+    BLEND, COLOR_BUFFER_BIT, DEPTH_TEST, ONE, ONE_MINUS_SRC_ALPHA, TEXTURE_2D, TRIANGLE_STRIP,
+};
+use takt_gl_driver::{Gl, Mesh};
 
 use self::icons::ENTRIES;
 use super::drive::smooth;
 use crate::gfx::{self, Beyond};
 use crate::options::{Options, Size};
 use crate::run::{self, App, Defaults, Frame};
-use crate::sys::gl::{
-    BLEND, COLOR_BUFFER_BIT, DEPTH_TEST, Gl, Mesh, ONE, ONE_MINUS_SRC_ALPHA, TEXTURE_2D, TRIANGLE_STRIP,
-};
 
 /// An instrument menu: a row of cards with icons that slides from entry to entry
 ///
@@ -86,7 +87,7 @@ impl Menu {
             program,
             frame: gl.uniform(program, "frame"),
             tint: gl.uniform(program, "tint"),
-            square: gl.mesh(&[2], &square, &[]),
+            square: Mesh::new(gl, &[2], &square, &[]),
             backdrop: texture(icons::backdrop()),
             card: texture(icons::card()),
             light: texture(icons::light()),

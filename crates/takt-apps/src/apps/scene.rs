@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::builder::RangedU64ValueParser as Range;
 use serde_json::Value;
+use takt_gl_api::gl::{BLEND, COLOR_BUFFER_BIT, CULL_FACE, DEPTH_BUFFER_BIT, DEPTH_TEST, TEXTURE_2D};
+use takt_gl_driver::{Gl, Mesh};
 
 use self::bodies::Model;
 use self::shaders::Shader;
@@ -18,9 +20,6 @@ use crate::options::{Options, Size};
 use crate::paint::{Canvas, mix, rgb};
 use crate::run::{self, App, Defaults, Frame};
 use crate::shape::Shape;
-use crate::sys::gl::{
-    BLEND, COLOR_BUFFER_BIT, CULL_FACE, DEPTH_BUFFER_BIT, DEPTH_TEST, Gl, Mesh, TEXTURE_2D,
-};
 
 /// A scene player: turning bodies, with model, shader, texture and samples to choose
 ///
@@ -97,7 +96,7 @@ impl Scene {
             matrix: 0,
             turn: 0,
             colour: 0,
-            mesh: gl.mesh(&[3, 3, 2], &vertices, &indices),
+            mesh: Mesh::new(gl, &[3, 3, 2], &vertices, &indices),
             texture: (args.texture > 0).then(|| gfx::texture(gl, &tiles(length), Beyond::Repeat)),
             objects: args.objects,
             loops: None,
@@ -166,8 +165,8 @@ impl App for Scene {
             let place = |at: u32| (at as f32 - (side - 1) as f32 / 2.0) * 2.4;
             let turn = pose(time, object);
             let at = matrix::translation(place(object % side), place(object / side), 0.0);
-            gl.set_matrix(self.matrix, &matrix::product(&view, &matrix::product(&at, &turn)));
-            gl.set_matrix(self.turn, &turn);
+            gl.set_matrices(self.matrix, 4, &matrix::product(&view, &matrix::product(&at, &turn)));
+            gl.set_matrices(self.turn, 4, &turn);
             let [r, g, b] = COLOURS[object as usize % COLOURS.len()];
             gl.set_vec3(self.colour, r, g, b);
             gl.draw_mesh(&self.mesh);

@@ -7,8 +7,10 @@ use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_short, c_ulong, c_void};
 use std::ptr;
 
+use takt_gl_driver::{Library, Missing};
+
+use super::functions;
 use super::xdg_shell::{self, Interface, Message, XdgShell};
-use super::{Missing, address, functions, non_null, open};
 
 /// An object of the protocol; null is none.
 type Proxy = *mut c_void;
@@ -28,34 +30,28 @@ type Dispatcher = unsafe extern "C" fn(*const c_void, Proxy, u32, *const Message
 functions! {
     /// libwayland-client.
     Client {
-        safe {}
-        raw {
-            connect = c"wl_display_connect" (*const c_char) -> Proxy;
-            disconnect = c"wl_display_disconnect" (Proxy) -> ();
-            descriptor = c"wl_display_get_fd" (Proxy) -> c_int;
-            roundtrip = c"wl_display_roundtrip" (Proxy) -> c_int;
-            flush = c"wl_display_flush" (Proxy) -> c_int;
-            prepare_read = c"wl_display_prepare_read" (Proxy) -> c_int;
-            cancel_read = c"wl_display_cancel_read" (Proxy) -> ();
-            read_events = c"wl_display_read_events" (Proxy) -> c_int;
-            dispatch_pending = c"wl_display_dispatch_pending" (Proxy) -> c_int;
-            send = c"wl_proxy_marshal_array" (Proxy, u32, *mut Argument) -> ();
-            create = c"wl_proxy_marshal_array_constructor_versioned"
-                (Proxy, u32, *mut Argument, *const Interface, u32) -> Proxy;
-            add_dispatcher = c"wl_proxy_add_dispatcher" (Proxy, Dispatcher, *const c_void, *mut c_void) -> c_int;
-        }
+        connect = c"wl_display_connect" (*const c_char) -> Proxy;
+        disconnect = c"wl_display_disconnect" (Proxy) -> ();
+        descriptor = c"wl_display_get_fd" (Proxy) -> c_int;
+        roundtrip = c"wl_display_roundtrip" (Proxy) -> c_int;
+        flush = c"wl_display_flush" (Proxy) -> c_int;
+        prepare_read = c"wl_display_prepare_read" (Proxy) -> c_int;
+        cancel_read = c"wl_display_cancel_read" (Proxy) -> ();
+        read_events = c"wl_display_read_events" (Proxy) -> c_int;
+        dispatch_pending = c"wl_display_dispatch_pending" (Proxy) -> c_int;
+        send = c"wl_proxy_marshal_array" (Proxy, u32, *mut Argument) -> ();
+        create = c"wl_proxy_marshal_array_constructor_versioned"
+            (Proxy, u32, *mut Argument, *const Interface, u32) -> Proxy;
+        add_dispatcher = c"wl_proxy_add_dispatcher" (Proxy, Dispatcher, *const c_void, *mut c_void) -> c_int;
     }
 }
 
 functions! {
     /// libwayland-egl.
     WindowMaker {
-        safe {}
-        raw {
-            create = c"wl_egl_window_create" (Proxy, c_int, c_int) -> *mut c_void;
-            resize = c"wl_egl_window_resize" (*mut c_void, c_int, c_int, c_int, c_int) -> ();
-            destroy = c"wl_egl_window_destroy" (*mut c_void) -> ();
-        }
+        create = c"wl_egl_window_create" (Proxy, c_int, c_int) -> *mut c_void;
+        resize = c"wl_egl_window_resize" (*mut c_void, c_int, c_int, c_int, c_int) -> ();
+        destroy = c"wl_egl_window_destroy" (*mut c_void) -> ();
     }
 }
 
@@ -126,9 +122,9 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects to the compositor that `WAYLAND_DISPLAY` names.
     pub(crate) fn open() -> Result<Self, WaylandError> {
-        let library = open("libwayland-client.so.0", "libwayland-client0")?;
-        let client = Client::find(&|name| address(library, name))?;
-        let core = |name: &CStr| non_null(name, address(library, name)).map(<*const c_void>::cast);
+        let library = Library::open("libwayland-client.so.0", "libwayland-client0")?;
+        let client = Client::find(library)?;
+        let core = |name: &CStr| library.needed(name).map(|found| found.cast_const().cast());
         let registry_interface = core(c"wl_registry_interface")?;
         let compositor_interface = core(c"wl_compositor_interface")?;
         let surface_interface = core(c"wl_surface_interface")?;
@@ -167,8 +163,8 @@ impl Connection {
 
     /// Opens a window.
     pub(crate) fn window(self, title: &str, size: (u32, u32)) -> Result<Window, WaylandError> {
-        let library = open("libwayland-egl.so.1", "libwayland-egl1")?;
-        let maker = WindowMaker::find(&|name| address(library, name))?;
+        let library = Library::open("libwayland-egl.so.1", "libwayland-egl1")?;
+        let maker = WindowMaker::find(library)?;
         let state = &self.state;
         let compositor = state.compositor.get().ok_or(WaylandError::NoGlobal("wl_compositor"))?;
         let shell = state.shell.get().ok_or(WaylandError::NoGlobal("xdg_wm_base"))?;

@@ -1,9 +1,11 @@
 //! A window on an X server.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong, c_void};
+use std::ffi::{CString, c_char, c_int, c_long, c_ulong, c_void};
 use std::ptr;
 
-use super::{Missing, address, functions, open};
+use takt_gl_driver::{Library, Missing};
+
+use super::functions;
 
 /// A connection to an X server; null is none.
 type XDisplay = *mut c_void;
@@ -11,26 +13,23 @@ type XDisplay = *mut c_void;
 functions! {
     /// Xlib.
     Xlib {
-        safe {}
-        raw {
-            open_display = c"XOpenDisplay" (*const c_char) -> XDisplay;
-            close_display = c"XCloseDisplay" (XDisplay) -> c_int;
-            default_root = c"XDefaultRootWindow" (XDisplay) -> c_ulong;
-            visual_info = c"XGetVisualInfo" (XDisplay, c_long, *const VisualInfo, *mut c_int) -> *mut VisualInfo;
-            free = c"XFree" (*mut c_void) -> c_int;
-            create_colormap = c"XCreateColormap" (XDisplay, c_ulong, *mut c_void, c_int) -> c_ulong;
-            create_window = c"XCreateWindow"
-                (XDisplay, c_ulong, c_int, c_int, u32, u32, u32, c_int, u32, *mut c_void, c_ulong, *const Attributes)
-                -> c_ulong;
-            store_name = c"XStoreName" (XDisplay, c_ulong, *const c_char) -> c_int;
-            intern_atom = c"XInternAtom" (XDisplay, *const c_char, c_int) -> c_ulong;
-            set_protocols = c"XSetWMProtocols" (XDisplay, c_ulong, *const c_ulong, c_int) -> c_int;
-            map_window = c"XMapWindow" (XDisplay, c_ulong) -> c_int;
-            destroy_window = c"XDestroyWindow" (XDisplay, c_ulong) -> c_int;
-            pending = c"XPending" (XDisplay) -> c_int;
-            next_event = c"XNextEvent" (XDisplay, *mut Event) -> c_int;
-            sync = c"XSync" (XDisplay, c_int) -> c_int;
-        }
+        open_display = c"XOpenDisplay" (*const c_char) -> XDisplay;
+        close_display = c"XCloseDisplay" (XDisplay) -> c_int;
+        default_root = c"XDefaultRootWindow" (XDisplay) -> c_ulong;
+        visual_info = c"XGetVisualInfo" (XDisplay, c_long, *const VisualInfo, *mut c_int) -> *mut VisualInfo;
+        free = c"XFree" (*mut c_void) -> c_int;
+        create_colormap = c"XCreateColormap" (XDisplay, c_ulong, *mut c_void, c_int) -> c_ulong;
+        create_window = c"XCreateWindow"
+            (XDisplay, c_ulong, c_int, c_int, u32, u32, u32, c_int, u32, *mut c_void, c_ulong, *const Attributes)
+            -> c_ulong;
+        store_name = c"XStoreName" (XDisplay, c_ulong, *const c_char) -> c_int;
+        intern_atom = c"XInternAtom" (XDisplay, *const c_char, c_int) -> c_ulong;
+        set_protocols = c"XSetWMProtocols" (XDisplay, c_ulong, *const c_ulong, c_int) -> c_int;
+        map_window = c"XMapWindow" (XDisplay, c_ulong) -> c_int;
+        destroy_window = c"XDestroyWindow" (XDisplay, c_ulong) -> c_int;
+        pending = c"XPending" (XDisplay) -> c_int;
+        next_event = c"XNextEvent" (XDisplay, *mut Event) -> c_int;
+        sync = c"XSync" (XDisplay, c_int) -> c_int;
     }
 }
 
@@ -100,8 +99,8 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects to the server that `DISPLAY` names.
     pub(crate) fn open() -> Result<Self, X11Error> {
-        let library = open("libX11.so.6", "libx11-6")?;
-        let x = Xlib::find(&|name| address(library, name))?;
+        let library = Library::open("libX11.so.6", "libx11-6")?;
+        let x = Xlib::find(library)?;
         // SAFETY: no name means the one of the environment.
         let display = unsafe { (x.open_display)(ptr::null()) };
         if display.is_null() {
@@ -157,6 +156,14 @@ impl Connection {
                 &raw const attributes,
             )
         };
+        let delete = self.show(window, title);
+        let window = usize::try_from(window).unwrap_or(0);
+        Ok(Window { connection: self, window, delete, size, closed: false })
+    }
+
+    /// Shows a window under a title; the message that asks to close it.
+    fn show(&self, window: c_ulong, title: &str) -> c_ulong {
+        let (x, display) = (&self.x, self.display);
         let title = CString::new(title.replace('\0', " ")).unwrap_or_default();
         // SAFETY: the title ends with a zero byte.
         unsafe { (x.store_name)(display, window, title.as_ptr()) };
@@ -168,8 +175,7 @@ impl Connection {
         unsafe { (x.map_window)(display, window) };
         // SAFETY: the connection is open; events are kept.
         unsafe { (x.sync)(display, 0) };
-        let window = usize::try_from(window).unwrap_or(0);
-        Ok(Window { connection: self, window, delete, size, closed: false })
+        delete
     }
 
     fn visual(&self, id: c_ulong) -> Option<VisualInfo> {

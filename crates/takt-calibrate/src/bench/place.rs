@@ -71,6 +71,13 @@ fn start(egl: Egl, display: usize, place: &str) -> Result<(usize, usize, String)
     if egl.bind_api(egl::OPENGL_ES_API) == 0 {
         return Err(fail("bind GL ES"));
     }
+    let config = config(egl, display, 0);
+    let config = config.ok_or_else(|| fail("offer colours of 8 bits with depth and stencil"))?;
+    Ok((display, config, place.to_owned()))
+}
+
+/// A configuration as apps have it, with so many samples per pixel: eight bits, no alpha; EGL lists deeper ones first.
+pub(super) fn config(egl: Egl, display: usize, samples: u32) -> Option<usize> {
     let attributes = [
         [egl::SURFACE_TYPE, egl::PBUFFER_BIT],
         [egl::RENDERABLE_TYPE, egl::OPENGL_ES2_BIT],
@@ -79,17 +86,16 @@ fn start(egl: Egl, display: usize, place: &str) -> Result<(usize, usize, String)
         [egl::BLUE_SIZE, 8],
         [egl::DEPTH_SIZE, 16],
         [egl::STENCIL_SIZE, 8],
+        [egl::SAMPLES, samples.cast_signed()],
     ];
     let mut list: Vec<i32> = attributes.into_iter().flatten().collect();
     list.push(egl::NONE);
-    let configs = egl.configs(display, &list);
-    // As apps have them: eight bits, no alpha; EGL lists deeper ones first.
     let value = |config: usize, attribute| egl.config_value(display, config, attribute);
+    let mut configs = egl.configs(display, &list);
+    configs.retain(|config| value(*config, egl::SAMPLES) == samples.cast_signed());
     let plain =
         |config: &&usize| value(**config, egl::RED_SIZE) == 8 && value(**config, egl::ALPHA_SIZE) == 0;
-    let config = configs.iter().find(plain).or_else(|| configs.first()).copied();
-    let config = config.ok_or_else(|| fail("offer colours of 8 bits with depth and stencil"))?;
-    Ok((display, config, place.to_owned()))
+    configs.iter().find(plain).or_else(|| configs.first()).copied()
 }
 
 #[cfg(test)]

@@ -162,12 +162,11 @@ pub fn verdict(
     }
     let switch = switches_us(&turns, paces_ns, together);
     let slice = Spread::of(turns.iter().map(|turn| turn.length_ns(paces_ns) / 1000.0).collect());
-    let execution = if in_order {
-        Execution::InOrder { switch_us: switch.median }
+    let (execution, slice_us) = if in_order {
+        (Execution::InOrder { switch_us: switch.median }, None)
     } else {
-        Execution::TimeShared { slice_us: slice.median, switch_us: switch.median }
+        (Execution::TimeShared { slice_us: slice.median, switch_us: switch.median }, Some(slice))
     };
-    let slice_us = (!in_order).then_some(slice);
     Ok(Verdict { execution, slice_us, switch_us: Some(switch), turns: turns.len(), ..beside })
 }
 

@@ -6,6 +6,17 @@ use clap::Args as ClapArgs;
 
 use super::SocketArgs;
 
+/// Lists the domains of the daemon in the order in which it tries them, with their limits and what their
+/// apps use of them. Without the right to see others, it lists your own domain.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct DomainsArgs {
+    /// Write the domains as JSON; - is standard output, without the table.
+    #[arg(long, value_name = "F")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
+}
+
 /// Captures what the daemon does, from now on until Ctrl-C, or for some seconds. The ending of the
 /// name tells the format: *.pftrace or *.perfetto-trace for the Perfetto UI, *.csv one row per
 /// command group, *.jsonl one line per event. To capture from the very start of a daemon, so that

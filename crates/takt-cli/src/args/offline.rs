@@ -104,7 +104,14 @@ impl std::str::FromStr for Window {
 #[derive(ClapArgs, Debug)]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
-    pub(crate) scenario: ScenarioArgs,
+    pub(crate) scenario: Option<ScenarioArgs>,
+    /// Check a configuration of the daemon instead of a scenario: its values, the rights of its domains,
+    /// whether the contracts of its apps hold together, and the executables that it lists.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ScenarioArgs", "gpu"])]
+    pub(crate) config: Option<PathBuf>,
+    /// The configuration must be sealed by this key, as for `takt serve --sealed-by`.
+    #[arg(long, value_name = "KEY", requires = "config")]
+    pub(crate) sealed_by: Option<PathBuf>,
     /// Which GPU: in-order, time-shared (turns and switches as in the scenario, or those given in
     /// microseconds), or machine (as `takt profile` has measured it) [default: the scenario's].
     #[arg(long, value_name = "in-order|time-shared[:SLICE_US,SWITCH_US]|machine")]

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
-use takt_daemon::control::ask::{Bound, Limits, WrittenTerms};
+use takt_daemon::control::ask::{Ask, Bound, Limits, WrittenTerms};
+use takt_daemon::control::pacing::Pace;
 
 /// Runs a program with Takt underneath, for this run only: it installs nothing, and schedules programs
 /// that this one starts as well. The program replaces the process of `takt`, so its signals and its exit
@@ -75,6 +76,8 @@ pub(crate) struct DoctorArgs {
     /// Write the findings as JSON; - is standard output, without the table.
     #[arg(long, value_name = "F")]
     pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
     /// The program and its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -112,7 +115,7 @@ pub(crate) struct TermsArgs {
     /// Importance; the higher number wins.
     #[arg(long)]
     priority: Option<u32>,
-    /// Frames per second; must divide the refresh rate. The program is held to it.
+    /// Frames per second. The program is held to it. For frames of a display it must divide the refresh rate.
     #[arg(long)]
     fps: Option<f64>,
     /// GPU time reserved per frame, in milliseconds.
@@ -131,10 +134,26 @@ pub(crate) struct TermsArgs {
     /// How long after it began a frame by its own clock is due, in milliseconds [default: the period].
     #[arg(long)]
     deadline_ms: Option<f64>,
+    /// What says when it begins its frames [default: auto, or display with --display].
+    #[arg(long, value_enum, value_name = "CLOCK")]
+    pace: Option<PaceArg>,
     /// It is a server with so much GPU time in each period, in milliseconds: it has jobs instead of
     /// frames.
     #[arg(long)]
     runtime_ms: Option<f64>,
+    /// How often it waits for its own work within a frame or job at most (glFinish, a read-back).
+    #[arg(long, requires = "gap_ms")]
+    gaps: Option<u32>,
+    /// How long each of these gaps lasts at most, in milliseconds; what is reserved includes them.
+    #[arg(long, requires = "gaps")]
+    gap_ms: Option<f64>,
+    /// The app that consumes what this one produces: while it waits for that, this one has its deadline.
+    #[arg(long, value_name = "APP")]
+    feeds: Option<String>,
+    /// It shares the contract of that app, as one of its processes, and has none of its own: its work is part of that
+    /// app's frames, or runs on its server.
+    #[arg(long, value_name = "APP", conflicts_with_all = ["etpf_ms", "runtime_ms", "period_ms", "feeds"])]
+    shares: Option<String>,
     /// A server without GPU time left waits for its next period, even if the GPU is idle.
     #[arg(long)]
     hard: bool,
@@ -152,8 +171,34 @@ impl TermsArgs {
             display,
             period_ms,
             deadline_ms,
+            pace: self.pace.map(Pace::from),
             runtime_ms,
+            gaps: self.gaps,
+            gap_ms: self.gap_ms,
+            feeds: self.feeds.clone(),
+            shares: self.shares.clone(),
             hard,
+        }
+    }
+}
+
+/// What says when a program begins its frames.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum PaceArg {
+    /// A display: its swap waits for the next frame.
+    Display,
+    /// Itself: it waits only before a frame that would come sooner than --fps or --period-ms allows.
+    Own,
+    /// Takt finds out: own if the program sleeps between frames, or its swap would not wait for a display.
+    Auto,
+}
+
+impl From<PaceArg> for Pace {
+    fn from(pace: PaceArg) -> Self {
+        match pace {
+            PaceArg::Display => Self::Display,
+            PaceArg::Own => Self::Own,
+            PaceArg::Auto => Self::Auto,
         }
     }
 }
@@ -198,9 +243,16 @@ pub(crate) struct ServeArgs {
     /// Configuration file (TOML; see docs/daemon.md). It is read again when it changes, and on SIGHUP.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Accept only a configuration that root owns and that is signed by this public key of minisign, in
+    /// FILE.minisig (see docs/rights.md).
+    #[arg(long, value_name = "KEY", requires = "config")]
+    pub(crate) sealed_by: Option<PathBuf>,
     /// Name of the policy, instead of the configuration's.
     #[arg(long, value_parser = PossibleValuesParser::new(takt_policies::NAMES))]
     pub(crate) policy: Option<String>,
+    /// Measure nothing. Without this, the first start on a GPU measures it for 10 s at most and keeps the result.
+    #[arg(long)]
+    pub(crate) no_measure: bool,
     /// Run as a process of its own; this command returns when the daemon answers.
     #[arg(long)]
     pub(crate) background: bool,
@@ -245,14 +297,51 @@ pub(crate) struct ListArgs {
 #[derive(ClapArgs, Debug)]
 pub(crate) struct SetArgs {
     /// Name or slot of the app.
-    #[arg(required_unless_present_any = ["policy", "mpcg", "max_blocking_ms", "max_stretch_ms"])]
+    #[arg(required_unless_present_any = ["policy", "state", "mpcg", "max_blocking_ms", "max_stretch_ms"])]
     pub(crate) app: Option<String>,
     #[command(flatten)]
     pub(crate) terms: TermsArgs,
     #[command(flatten)]
+    pub(crate) steering: SteeringArgs,
+    /// Only say whose contract would hold or break, and change nothing.
+    #[arg(long, conflicts_with = "state")]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
     pub(crate) socket: SocketArgs,
     #[command(flatten, next_help_heading = "Options for all apps, without the name of one")]
     pub(crate) common: CommonArgs,
+}
+
+/// Orders about an app that change no terms.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct SteeringArgs {
+    /// Grant it nothing until --resume: the app stands still in its next GPU command.
+    #[arg(long, requires = "app", group = "steering")]
+    pause: bool,
+    /// Let it go on after --pause.
+    #[arg(long, requires = "app", group = "steering")]
+    resume: bool,
+    /// End its scheduling: it runs on, and may not come back for so many seconds.
+    #[arg(long, requires = "app", group = "steering", value_name = "S", num_args = 0..=1,
+          default_missing_value = "60", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    evict: Option<u32>,
+    /// Let it come back after --evict.
+    #[arg(long, requires = "app", group = "steering")]
+    readmit: bool,
+}
+
+impl SteeringArgs {
+    /// The order about that app, if there is one.
+    pub(crate) fn order(&self, app: &str) -> Option<Ask> {
+        let app = app.to_owned();
+        match self {
+            Self { pause: true, .. } => Some(Ask::Pause { app }),
+            Self { resume: true, .. } => Some(Ask::Resume { app }),
+            Self { evict: Some(for_s), .. } => Some(Ask::Evict { app, for_s: Some(*for_s) }),
+            Self { readmit: true, .. } => Some(Ask::Readmit { app }),
+            _ => None,
+        }
+    }
 }
 
 /// What holds for all apps, until the configuration says something new about it or the daemon ends.
@@ -261,6 +350,9 @@ pub(crate) struct CommonArgs {
     /// Have another policy decide from now on (docs/policies.md).
     #[arg(long, value_parser = PossibleValuesParser::new(takt_policies::NAMES))]
     pub(crate) policy: Option<String>,
+    /// Tell the state of the vehicle, such as parked: a configuration may wait for it (docs/rights.md).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) state: Option<String>,
     /// Most groups granted and not finished at once.
     #[arg(long)]
     mpcg: Option<u32>,

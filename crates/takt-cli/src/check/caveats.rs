@@ -1,10 +1,10 @@
 //! What a scenario contains that the guarantee assumes away.
 
-use takt_core::service::{Reservation, Service};
+use takt_core::service::Reservation;
 use takt_core::{Span, contract};
 use takt_predict::profile::Sharing;
 use takt_sim::Scenario;
-use takt_sim::demand::may_overrun;
+use takt_sim::demand::{gaps, may_overrun};
 use takt_sim::model::AppSpec;
 
 use super::us;
@@ -30,15 +30,8 @@ fn of_apps(scenario: &Scenario, out: &mut Vec<String>) {
         out.push(format!("frames may arrive later than their release: {names}"));
     }
     let has_contract = |app: &AppSpec| contract::has_contract(&app.params);
-    if let Some(names) = names(scenario, |app| has_contract(app) && app.work.has_gaps()) {
-        out.push(format!("frames or jobs wait for their own groups, which leaves gaps: {names}"));
-    }
-    let shares = |app: &AppSpec| {
-        let Service { reservation, feeds, .. } = app.params.service;
-        feeds.is_some() || matches!(reservation, Reservation::Shared(_))
-    };
-    if let Some(names) = names(scenario, shares) {
-        out.push(format!("contracts are shared, which no search for counterexamples covers: {names}"));
+    if let Some(names) = names(scenario, |app| has_contract(app) && has_more_gaps(app)) {
+        out.push(format!("frames or jobs have more or longer gaps than gaps and gap_us declare: {names}"));
     }
     let reserve = |app: &AppSpec| match app.params.service.reservation {
         Reservation::Own(reserve) => Some(reserve),
@@ -49,10 +42,19 @@ fn of_apps(scenario: &Scenario, out: &mut Vec<String>) {
     if let Some(names) = names(scenario, unserved) {
         out.push(format!("{} does not serve budgets by their deadlines: {names}", scenario.policy));
     }
-    let early = |app: &AppSpec| reserve(app).is_some_and(|reserve| reserve.deadline < reserve.period);
+    let early = |app: &AppSpec| {
+        let server = app.params.framed().server();
+        server.is_some_and(|reserve| reserve.deadline < reserve.period)
+    };
     if let Some(names) = names(scenario, early) {
         out.push(format!("budgets are wanted before the end of their periods: {names}"));
     }
+}
+
+/// Whether an app may wait within a frame more often or longer than it has declared.
+fn has_more_gaps(app: &AppSpec) -> bool {
+    let (has, declared) = (gaps(app), app.params.service.gaps);
+    has.count > declared.count || has.count > 0 && has.length > declared.length
 }
 
 fn of_delays(scenario: &Scenario, measured: Option<Sharing>, out: &mut Vec<String>) {

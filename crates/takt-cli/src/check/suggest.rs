@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use takt_core::analysis::contracts::{Claim, Kind};
 use takt_core::analysis::frames::{self, Demand};
-use takt_core::{Config, DisplayId, Span, contract};
+use takt_core::{AppParams, Config, DisplayId, Span, contract};
+use takt_sim::Scenario;
 
 use super::{AppVerdict, ContractKind, Together, judge_apps, us};
 
@@ -71,6 +72,7 @@ pub(super) fn stagger(config: &Config, apps: &Together<'_>, claims: &[Claim]) ->
 
 /// Apps that are attached together, and what was said about them.
 pub(super) struct Judged<'a> {
+    pub(super) scenario: &'a Scenario,
     pub(super) config: &'a Config,
     pub(super) apps: &'a Together<'a>,
     pub(super) claims: &'a [Claim],
@@ -91,18 +93,18 @@ pub(super) fn all(judged: &Judged<'_>, stagger: &Stagger) -> Vec<Suggestion> {
 
 /// How many apps are covered.
 pub(super) fn covered(verdicts: &[AppVerdict]) -> usize {
-    verdicts.iter().filter(|app| app.covered).count()
+    verdicts.iter().filter(|app| app.covered && app.contract != ContractKind::None).count()
 }
 
 /// How many are with other parameters.
-fn covered_with(config: &Config, apps: &Together<'_>) -> usize {
+fn covered_with(scenario: &Scenario, config: &Config, apps: &Together<'_>) -> usize {
     let claims: Vec<Claim> = apps.iter().map(|(_, params)| contract::claim(params, config)).collect();
-    covered(&judge_apps(config, apps, &claims))
+    covered(&judge_apps((scenario, config), apps, &claims))
 }
 
 /// The reservation that an app needs, if that fits, else the largest that does.
 fn etpf(judged: &Judged<'_>, index: usize) -> Option<Suggestion> {
-    let Judged { config, apps, claims, verdicts } = *judged;
+    let Judged { scenario, config, apps, claims, verdicts } = *judged;
     let app = &verdicts[index];
     if app.covered || app.missing_us.is_none() || app.contract == ContractKind::Server {
         return None;
@@ -113,7 +115,7 @@ fn etpf(judged: &Judged<'_>, index: usize) -> Option<Suggestion> {
     let enough = app.needs_us.map(up_to_us).filter(|enough| *enough <= largest);
     let value = enough.unwrap_or_else(|| Span::from_us(largest.as_us()));
     let mut changed = apps.clone();
-    changed[index].1.etpf = value;
+    changed[index].1 = AppParams { etpf: value, ..changed[index].1.framed() };
     let what = match (enough, app.needs_us) {
         (Some(_), _) => format!("enough for its frames; up to {} us fit", largest.as_us()),
         (None, Some(needs)) => format!("the largest that fits; its frames need {:.0} us", needs.ceil()),
@@ -123,7 +125,7 @@ fn etpf(judged: &Judged<'_>, index: usize) -> Option<Suggestion> {
         change: Change::Etpf,
         app: Some(app.name.clone()),
         value_us: Some(us(value)),
-        covered: covered_with(config, &changed),
+        covered: covered_with(scenario, config, &changed),
         text: format!("{}: etpf of {} us, {what}", app.name, value.as_us()),
     })
 }
@@ -153,7 +155,7 @@ fn staggered(judged: &[AppVerdict], stagger: &Stagger) -> Option<Suggestion> {
 
 /// The longest groups with which everything is covered, if it is not as it is.
 fn group_max(judged: &Judged<'_>) -> Option<Suggestion> {
-    let Judged { config, apps, claims, .. } = *judged;
+    let Judged { scenario, config, apps, claims, .. } = *judged;
     let longest = contract::longest_group_max(claims, config)?;
     let mut shorter = *config;
     shorter.tuning.group_max = longest;
@@ -161,16 +163,17 @@ fn group_max(judged: &Judged<'_>) -> Option<Suggestion> {
         change: Change::GroupMax,
         app: None,
         value_us: Some(us(longest)),
-        covered: covered_with(&shorter, apps),
+        covered: covered_with(scenario, &shorter, apps),
         text: format!("groups of at most {} us (group_max): all contracts hold", longest.as_us()),
     })
 }
 
 /// What would be covered if no work were divisible, if that is more.
 fn undivided(judged: &Judged<'_>) -> Option<Suggestion> {
-    let Judged { config, apps, verdicts, .. } = *judged;
+    let Judged { scenario, config, apps, verdicts, .. } = *judged;
     config.divisible?;
-    let (now, then) = (covered(verdicts), covered_with(&Config { divisible: None, ..*config }, apps));
+    let (now, then) =
+        (covered(verdicts), covered_with(scenario, &Config { divisible: None, ..*config }, apps));
     (then > now).then(|| Suggestion {
         change: Change::Divisible,
         app: None,

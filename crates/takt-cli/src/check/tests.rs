@@ -3,7 +3,7 @@
 use takt_core::{Clock, Divisible, Gpu, Span, Time};
 use takt_sim::Scenario;
 
-use super::{ContractKind, Verdict, judge, text};
+use super::{ContractKind, Verdict, gpu, judge, text};
 use crate::load;
 
 /// Three apps whose frames of one group take as long as said, without margins.
@@ -127,7 +127,7 @@ fn the_check_and_the_scheduler_say_the_same() {
 }
 
 #[test]
-fn gaps_and_shared_contracts_are_outside_the_guarantee() {
+fn undeclared_gaps_are_outside_the_guarantee_and_shared_contracts_are_not() {
     let verdict = judge(&scenario(&[("map", 60, 5000, 5000), ("menu", 30, 500, 0)]), None);
     assert!(verdict.caveats.is_empty(), "{:?}", verdict.caveats);
     let file = "name = \"gaps\"\nduration_s = 1\n
@@ -138,9 +138,40 @@ fn gaps_and_shared_contracts_are_outside_the_guarantee() {
         [[app]]\nname = \"feeder\"\npriority = 1\nfps = 60\nswap_us = 100\n\
         draws = [{ us = 100, sync = true }]\nservice = { shared_with = \"job\" }\n";
     let verdict = judge(&load::parse("gaps", file, &[], None).expect("it is right"), None);
-    let expected = [
-        "frames or jobs wait for their own groups, which leaves gaps: dial",
-        "contracts are shared, which no search for counterexamples covers: feeder",
-    ];
+    let expected = ["frames or jobs have more or longer gaps than gaps and gap_us declare: dial"];
     assert_eq!(verdict.caveats, expected);
+    let declared = file.replacen("etpf_us = 5000", "etpf_us = 5000\ngaps = 1\ngap_us = 300", 1);
+    let declared = judge(&load::parse("gaps", &declared, &[], None).expect("it is right"), None);
+    assert!(declared.caveats.is_empty(), "{:?}", declared.caveats);
+    let needs = |verdict: &Verdict| verdict.apps[0].needs_us.expect("it has a bound");
+    let margins = takt_core::Margins::default();
+    assert_eq!(needs(&declared) - needs(&verdict), 300.0 + margins.per_frame(5).as_ns() as f64 / 1000.0);
+    let feeder = verdict.apps.iter().find(|app| app.name == "feeder").expect("it is there");
+    assert!(feeder.covered, "{feeder:?}");
+    assert_eq!(feeder.runs_on.as_ref().map(|on| on.app.as_str()), Some("job"));
+}
+
+#[test]
+fn frames_need_what_all_their_sources_submit() {
+    let file = |model: &str| {
+        format!(
+            "name = \"sources\"\nduration_s = 1\n[gpu]\n{model}\n
+            [[app]]\nname = \"map\"\npriority = 3\nfps = 60\netpf_us = 5000\nswap_us = 1000\n
+            [[app]]\nname = \"hud\"\npriority = 2\nfps = 60\nswap_us = 2000\nstarts_with = \"map\"\n\
+            service = {{ shared_with = \"map\" }}\n"
+        )
+    };
+    let judged = |model: &str| {
+        let mut scenario = load::parse("sources", &file(model), &[], None).expect("it is right");
+        gpu::choose(&mut scenario, None).expect("the GPU of the scenario");
+        judge(&scenario, None)
+    };
+    let in_order = judged("model = \"in-order\"");
+    let [map, hud] = [0, 1].map(|app: usize| in_order.apps[app].needs_us.expect("a bound"));
+    assert!(hud > 2000.0 && map > hud + 1000.0, "{:?}", in_order.apps);
+    assert!(in_order.apps.iter().all(|app| app.covered), "{:?}", in_order.apps);
+    // Where contexts take turns, each group pays for two switches and two turnarounds: too much for the frame.
+    let shared = judged("model = \"runlist\"\nswitch_us = 700");
+    assert!(shared.apps.iter().all(|app| !app.covered), "{:?}", shared.apps);
+    assert!(shared.apps[1].why_not.as_ref().is_some_and(|why| why.contains("the contract of map")));
 }

@@ -1,42 +1,19 @@
 //! A verdict in words.
 
-use takt_core::analysis::contracts::Reason;
+use takt_daemon::control::coverage;
 
 use super::{AppVerdict, ContractKind, Lack, Servers, Verdict, Why, us};
 use crate::table::Table;
 
 /// Why an app is not covered; the names are those of all apps, most important first.
 pub(super) fn why_not(lack: &Lack, index: usize, names: &[&str]) -> String {
-    let missing = lack.missing.map(|missing| format!("{:.0} us", us(missing).ceil()));
-    let missing = missing.as_deref().unwrap_or("an unknown time");
-    match lack.why {
-        Why::Frames if lack.missing.is_none() => "its frames have no bound".to_owned(),
-        Why::Frames => format!("its frames may need {missing} more than etpf"),
-        Why::Contract(Reason::NoClaim) => "claims nothing: best effort".to_owned(),
-        Why::Contract(Reason::Unbounded) => "its period, deadline or length has no bound".to_owned(),
-        Why::Contract(Reason::Overload { permille }) => {
-            let percent = permille as f64 / 10.0;
-            format!("needs {missing} less per period: all down to it claim {percent:.1} % of the GPU")
+    match (lack.why, lack.missing) {
+        (Why::Frames, None) => "its frames have no bound".to_owned(),
+        (Why::Frames, Some(missing)) => {
+            format!("its frames may need {:.0} us more than etpf", us(missing).ceil())
         }
-        Why::Contract(Reason::Missing { at, .. }) => {
-            format!("needs {missing} less in {:.1} ms", us(at) / 1000.0)
-        }
-        Why::Contract(Reason::Follows(first)) => {
-            format!("{} in the order: follows {}, which is not covered", ordinal(index + 1), names[first])
-        }
-        Why::Contract(Reason::Limit) => "the analysis gave up: too many apps or periods".to_owned(),
+        (Why::Contract(reason), missing) => coverage::why_not(reason, missing, index, names),
     }
-}
-
-fn ordinal(number: usize) -> String {
-    let end = match (number % 10, number % 100) {
-        (_, 11..=13) => "th",
-        (1, _) => "st",
-        (2, _) => "nd",
-        (3, _) => "rd",
-        _ => "th",
-    };
-    format!("{number}{end}")
 }
 
 /// The verdict, for people.
@@ -77,10 +54,21 @@ fn table(verdict: &Verdict) -> String {
             or_dash(app.headroom_us),
             or_dash(app.needs_us),
             phase,
-            app.why_not.as_ref().map_or_else(|| "yes".to_owned(), |why| format!("no: {why}")),
+            covered_by(app),
         ]);
     }
     table.render()
+}
+
+/// Whether the guarantee covers an app, and by which contract.
+fn covered_by(app: &AppVerdict) -> String {
+    match (&app.why_not, &app.runs_on) {
+        (Some(why), _) => format!("no: {why}"),
+        (None, Some(on)) => {
+            format!("yes: by the contract of {}, {:.0} us for each group", on.app, on.per_group_us.ceil())
+        }
+        (None, None) => "yes".to_owned(),
+    }
 }
 
 const fn contract(app: &AppVerdict) -> &'static str {

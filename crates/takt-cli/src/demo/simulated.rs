@@ -17,7 +17,7 @@ use crate::table::{Table, percent};
 const SCENARIO: &str = include_str!("../../../../scenarios/thesis-mixed.toml");
 
 /// What is compared: what a driver does on its own, and what Takt does.
-const POLICIES: [&str; 2] = ["fifo", "frame-deadline"];
+const POLICIES: [&str; 2] = ["fifo", "timeline"];
 
 pub(super) fn run(seconds: u32, out: &Path) -> anyhow::Result<Told<[Summary; 2]>> {
     let mut runs = Vec::new();
@@ -77,7 +77,7 @@ fn describe(fifo: &Summary, takt: &Summary) -> String {
     let ((fps_before, met_before), (fps_after, met_after)) = (first(fifo), first(takt));
     format!(
         "17 apps share one GPU that cannot be preempted; together they want about twice its time.\n\
-         Simulated for {} s, in submission order (fifo) and under Takt (frame-deadline):\n\n{}\n\
+         Simulated for {} s, in submission order (fifo) and under Takt (timeline):\n\n{}\n\
          GPU busy: fifo {}, takt {}.\n\n\
          In submission order the speedometer runs at {fps_before:.1} FPS and meets {} of its deadlines; \
          under Takt it runs at {fps_after:.1} FPS and meets {}.\n",

@@ -86,6 +86,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Answer> {
     }
     findings.extend(system::real_time());
     findings.push(system::wake_ups());
+    findings.push(system::domain(&args.socket.path()));
     let program = args.command.first().map_or_else(Vec::new, |program| {
         let way = hooking.as_ref().map_or(args.hook, |hooking| hooking.way);
         executable::findings(&PathBuf::from(program), way)

@@ -1,11 +1,13 @@
 //! Loader, drivers, devices and rights of this machine.
 
+use std::path::Path;
 use std::{fs, thread};
 
 use takt_daemon::control::cpu_latency::CpuLatency;
 use takt_daemon::rt::realtime;
 
 use super::Finding;
+use crate::domains;
 use crate::hook::libraries::{self, Libraries};
 use crate::hook::vendors;
 
@@ -102,6 +104,14 @@ pub(super) fn real_time() -> Option<Finding> {
             )
         },
     })
+}
+
+/// Which domain programs of this user are of, at the daemon that would schedule them.
+pub(super) fn domain(socket: &Path) -> Finding {
+    match domains::yours(socket) {
+        Ok(yours) => Finding::ok("domain", yours),
+        Err(_) => Finding::note("domain", format!("no daemon answers at {}", socket.display())),
+    }
 }
 
 /// Whether processors can be kept from sleeping deeply, from which they take long to wake up.

@@ -21,34 +21,33 @@ use super::{LIBRARY, Vendor};
 
 /// Writes what is missing or stale; returns the list of descriptions for libEGL.
 pub(crate) fn write(library: &Path, vendors: &[Vendor]) -> anyhow::Result<OsString> {
-    let root = cache_folder(|name| env::var_os(name))?.join("takt/hook");
+    let root = root()?;
     let mut descriptions = Vec::new();
     for (number, vendor) in vendors.iter().enumerate() {
         let folder = root.join(format!("{number}-{}", vendor.name()));
         let note =
             Note { driver: vendor.library.clone(), number: number as u64, copies: vendors.len() as u64 };
-        let description = one(library, &vendor.json, &note, &folder).with_context(|| {
-            let (folder, json) = (folder.display(), vendor.json.display());
-            format!(
-                "cannot prepare {folder} for {json}; \
-                     make it writable, or set XDG_CACHE_HOME to a folder that is"
-            )
-        })?;
+        let description = one(library, &vendor.json, &note, &folder).with_context(|| remedy(&folder))?;
         descriptions.push(description);
     }
     env::join_paths(&descriptions)
         .with_context(|| format!("{} contains a colon, which libEGL cannot read", root.display()))
 }
 
+/// Where everything lies.
+pub(super) fn root() -> anyhow::Result<PathBuf> {
+    Ok(cache_folder(|name| env::var_os(name))?.join("takt/hook"))
+}
+
+/// What to do about a folder that cannot be written.
+pub(super) fn remedy(folder: &Path) -> String {
+    let folder = folder.display();
+    format!("cannot prepare {folder}; make it writable, or set XDG_CACHE_HOME to a folder that is")
+}
+
 fn one(library: &Path, json: &Path, note: &Note, folder: &Path) -> anyhow::Result<PathBuf> {
-    fs::create_dir_all(folder)?;
     let copy = folder.join(LIBRARY);
-    if !is_copy(library, &copy)? {
-        replace(&copy, |path| {
-            fs::copy(library, path)?;
-            fs::File::options().write(true).open(path)?.set_modified(fs::metadata(library)?.modified()?)
-        })?;
-    }
+    self::library(library, &copy)?;
     put(&folder.join(INNER_FILE), &note.to_string())?;
     let description = folder.join(json.file_name().context("a description has a name")?);
     let text = serde_json::json!({
@@ -57,6 +56,18 @@ fn one(library: &Path, json: &Path, note: &Note, folder: &Path) -> anyhow::Resul
     });
     put(&description, &format!("{text:#}\n"))?;
     Ok(description)
+}
+
+/// Makes a copy of a library, unless it is there.
+pub(super) fn library(library: &Path, copy: &Path) -> io::Result<()> {
+    copy.parent().map_or(Ok(()), fs::create_dir_all)?;
+    if is_copy(library, copy)? {
+        return Ok(());
+    }
+    replace(copy, |path| {
+        fs::copy(library, path)?;
+        fs::File::options().write(true).open(path)?.set_modified(fs::metadata(library)?.modified()?)
+    })
 }
 
 /// Whether `copy` is `library` as it is now.
@@ -68,7 +79,7 @@ fn is_copy(library: &Path, copy: &Path) -> io::Result<bool> {
     Ok(have.len() == want.len() && have.modified()? == want.modified()?)
 }
 
-fn put(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn put(path: &Path, text: &str) -> io::Result<()> {
     match fs::read_to_string(path) {
         Ok(there) if there == text => Ok(()),
         _ => replace(path, |path| fs::write(path, text)),

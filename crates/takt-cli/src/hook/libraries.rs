@@ -3,6 +3,7 @@
 //! It looks where `LD_LIBRARY_PATH` says, then into the system's list. Folders that are written
 //! into a program itself are not known here.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,18 @@ impl Libraries {
             let mut paths = lines.filter_map(|line| listed(line, name));
             paths.find(|path| is_64_bit(path))
         })
+    }
+}
+
+impl Libraries {
+    /// Names of all libraries that begin so, without repetition.
+    pub(crate) fn names(&self, start: &str) -> Vec<String> {
+        let listed = self.list.as_deref().unwrap_or_default().lines();
+        let listed = listed.filter_map(|line| line.split_whitespace().next().map(str::to_owned));
+        let files = self.folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+        let files = files.map(|file| file.file_name().to_string_lossy().into_owned());
+        let names: BTreeSet<String> = files.chain(listed).filter(|name| name.starts_with(start)).collect();
+        names.into_iter().collect()
     }
 }
 

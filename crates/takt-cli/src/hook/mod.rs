@@ -1,10 +1,11 @@
 //! Putting Takt under a program, without installing anything.
 //!
-//! [`mod@vendors`] finds the EGL drivers of the system, [`folder`] makes what stands in front of
-//! them, and [`Hooking`] says what the program's environment must be. [`libraries`] tells which
-//! libEGL there is, [`program`] whether a program listens to its environment at all.
+//! [`mod@vendors`] finds the EGL drivers of the system and [`glx`] those of GLX, [`folder`] makes what
+//! stands in front of them, and [`Hooking`] says what the program's environment must be. [`libraries`]
+//! tells which libEGL there is, [`program`] whether a program listens to its environment at all.
 
 mod folder;
+pub(crate) mod glx;
 pub(crate) mod libraries;
 pub(crate) mod program;
 mod vendors;
@@ -48,6 +49,8 @@ pub(crate) struct Hooking {
     pub(crate) library: PathBuf,
     /// The drivers in question.
     pub(crate) vendors: Vec<Vendor>,
+    /// Those of GLX, if programs that use it are hooked.
+    pub(crate) glx: Vec<String>,
     /// Variables to set for the program.
     pub(crate) variables: Vec<(&'static str, OsString)>,
 }
@@ -65,7 +68,9 @@ impl Hooking {
             Way::Auto => Way::Vendor,
             way => way,
         };
-        let variables = match way {
+        let glx_library = glx::beside(&library).filter(|_| way == Way::Vendor);
+        let glx = glx_library.as_ref().map(|_| glx::drivers(&Libraries::all())).unwrap_or_default();
+        let mut variables = match way {
             Way::Preload => vec![("LD_PRELOAD", preload(&library))],
             _ if vendors.is_empty() => bail!(
                 "no EGL driver is known to libglvnd: install one (for example Debian's libegl-mesa0), \
@@ -73,13 +78,17 @@ impl Hooking {
             ),
             _ => vec![(FILENAMES, folder::write(&library, &vendors)?)],
         };
-        Ok(Self { way, library, vendors, variables })
+        if let Some(library) = glx_library.filter(|_| !glx.is_empty()) {
+            variables.extend(glx::write(&library, &glx)?);
+        }
+        Ok(Self { way, library, vendors, glx, variables })
     }
 }
 
 impl fmt::Display for Hooking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let drivers: Vec<&str> = self.vendors.iter().map(|vendor| vendor.library.as_str()).collect();
+        let drivers = self.vendors.iter().map(|vendor| &vendor.library).chain(&self.glx);
+        let drivers: Vec<&str> = drivers.map(String::as_str).collect();
         match self.way {
             Way::Preload => write!(f, "{} is preloaded", self.library.display()),
             _ => write!(f, "{} stands in front of {}", self.library.display(), drivers.join(" and ")),

@@ -134,10 +134,10 @@ impl Top {
         if self.paused {
             return;
         }
-        if self.watcher.as_ref().is_some_and(Watcher::is_over) {
-            self.watcher = None;
-        }
-        if self.watcher.is_none() && self.tried.is_none_or(|tried| tried.elapsed() >= RETRY) {
+        // A watcher that was refused has no timeline, but figures.
+        if self.watcher.as_ref().is_none_or(Watcher::is_over)
+            && self.tried.is_none_or(|tried| tried.elapsed() >= RETRY)
+        {
             self.tried = Some(Instant::now());
             self.path = self.socket.path();
             self.watcher = Watcher::start(&self.path).ok();

@@ -38,6 +38,19 @@ pub(crate) struct Daemon {
     pub(crate) turn_us_max: f64,
     /// What it contradicted itself in, if it did: then nothing is scheduled any more.
     pub(crate) broken: Option<String>,
+    /// Processes that have the GPU open and are not scheduled.
+    pub(crate) outsiders: Vec<Outsider>,
+}
+
+/// A process that has the GPU open and is not scheduled.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Outsider {
+    /// Process.
+    pub(crate) pid: u32,
+    /// Name.
+    pub(crate) name: String,
+    /// The device file that it has open.
+    pub(crate) device: String,
 }
 
 /// One app; figures are of the last two seconds.
@@ -49,12 +62,20 @@ pub(crate) struct Row {
     pub(crate) name: String,
     /// Process.
     pub(crate) pid: u32,
-    /// Importance.
+    /// The name of its domain.
+    pub(crate) domain: String,
+    /// Importance within the level of its domain.
     pub(crate) priority: u32,
+    /// Importance among all apps.
+    pub(crate) core_priority: u32,
     /// What it was promised, in a few words.
     pub(crate) contract: String,
-    /// Whether its deadlines are guaranteed, as long as its frames use no more than it reserved.
+    /// Whether its contract is covered beside those of more important apps.
     pub(crate) protected: bool,
+    /// Whether its deadlines are guaranteed.
+    pub(crate) guaranteed: bool,
+    /// The same in words, with the reason if they are not.
+    pub(crate) admission: String,
     /// Frames per second it is to have; none if it has no target.
     pub(crate) fps_target: Option<f64>,
     /// Frames per second it has.
@@ -109,9 +130,13 @@ impl Row {
             app: small("app"),
             name: text(app, "name"),
             pid: small("pid"),
+            domain: text(app, "domain"),
             priority: small("priority"),
+            core_priority: small("core_priority"),
             contract: text(app, "contract"),
             protected: app["protected"] == true,
+            guaranteed: app["guaranteed"] == true,
+            admission: text(app, "admission"),
             fps_target: (app["paced"] == true).then(|| number(app, "fps")),
             fps: number(figures, "fps"),
             judged: app["judged"] == true,

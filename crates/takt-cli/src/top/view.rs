@@ -42,7 +42,7 @@ impl Sort {
 
     fn apply(self, rows: &mut [Row]) {
         match self {
-            Self::Priority => rows.sort_by_key(|row| std::cmp::Reverse(row.priority)),
+            Self::Priority => rows.sort_by_key(|row| std::cmp::Reverse(row.core_priority)),
             Self::Met => rows.sort_by(|a, b| a.met.total_cmp(&b.met)),
             Self::Gpu => rows.sort_by(|a, b| b.gpu.total_cmp(&a.gpu)),
             Self::Blocked => rows.sort_by(|a, b| b.blocked_us_p99.total_cmp(&a.blocked_us_p99)),
@@ -81,6 +81,7 @@ pub(super) fn lines(picture: &Picture, width: usize, sort: Sort) -> Vec<Line<'st
     }
     lines.push(Line::default());
     lines.extend(table(picture, &rows));
+    lines.extend(statements(picture, &rows));
     lines.push(Line::default());
     lines.extend(timeline(picture, &rows, width));
     if picture.timeline.lost > 0 {
@@ -128,19 +129,29 @@ fn table(picture: &Picture, rows: &[Row]) -> Vec<Line<'static>> {
         ]);
     }
     let text = table.render();
-    let is_broken = |row: &Row| row.protected && row.met < 1.0;
+    let is_broken = |row: &Row| row.protected && row.judged && row.met < 1.0;
     let styles = rows.iter().map(|row| if is_broken(row) { ALARM } else { Style::new() });
     let styles = std::iter::once(HEAD).chain(styles);
     text.lines().zip(styles).map(|(text, style)| Line::styled(text.to_owned(), style)).collect()
 }
 
-/// Whether its deadlines are guaranteed, or would be if it used no more than it reserved.
+/// Whether its deadlines are guaranteed, or are not although it is protected.
 fn mark(row: &Row) -> &'static str {
-    match (row.protected, row.over_reserved_ms) {
-        (true, None) => "*",
-        (true, Some(_)) => "!",
-        (false, _) => "",
+    match (row.guaranteed, row.protected) {
+        (true, _) => "*",
+        (false, true) => "!",
+        (false, false) => "",
     }
+}
+
+/// Why protected apps are not guaranteed anything, and who uses the GPU outside of Takt.
+fn statements(picture: &Picture, rows: &[Row]) -> Vec<Line<'static>> {
+    let withheld = rows.iter().filter(|row| row.protected && !row.guaranteed);
+    let withheld = withheld.map(|row| format!("! {}: {}", row.name, row.admission));
+    let outside = picture.daemon.outsiders.iter();
+    let outside =
+        outside.map(|one| format!("outside of Takt: {} (process {}), {}", one.name, one.pid, one.device));
+    withheld.chain(outside).map(Line::from).collect()
 }
 
 fn timeline(picture: &Picture, rows: &[Row], width: usize) -> Vec<Line<'static>> {
@@ -193,7 +204,7 @@ fn bars(lane: &Lane, span_ms: f64, cells: usize) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::picture::Daemon;
+    use super::super::picture::{Daemon, Outsider};
     use super::super::timeline::Timeline;
     use super::*;
     use expect_test::{Expect, expect};
@@ -205,6 +216,7 @@ mod tests {
             name: name.to_owned(),
             pid: 4000 + app,
             priority,
+            core_priority: priority,
             fps_target: Some(60.0),
             fps: 59.98,
             judged: true,
@@ -215,6 +227,7 @@ mod tests {
         };
         let dial = Row {
             protected: true,
+            guaranteed: true,
             contract: "60 fps, 3.0 ms".into(),
             etpf_ms: 3.0,
             met: 0.992,
@@ -251,6 +264,7 @@ mod tests {
                 turn_us_mean: 1.84,
                 turn_us_max: 41.2,
                 broken: None,
+                outsiders: Vec::new(),
             },
             gpu: 0.824,
             apps: vec![dial, flood],
@@ -293,12 +307,18 @@ mod tests {
     }
 
     #[test]
-    fn an_app_that_uses_more_than_it_reserved_is_marked() {
+    fn an_app_without_its_guarantee_is_marked_with_the_reason() {
         let mut picture = picture();
-        (picture.apps[0].over_reserved_ms, picture.apps[0].met) = (Some(3.412), 1.0);
+        let dial = &mut picture.apps[0];
+        (dial.over_reserved_ms, dial.met, dial.guaranteed) = (Some(3.412), 1.0, false);
+        dial.admission = "protected, not guaranteed: half of its frames took 3.41 ms".into();
+        let outsider = Outsider { pid: 7, name: "blender".into(), device: "/dev/nvidia0".into() };
+        picture.daemon.outsiders.push(outsider);
         let lines = lines(&picture, 140, Sort::Priority);
         let dial = lines[3].to_string();
         assert!(dial.starts_with("  80  !  dial ") && dial.contains("3.41 of 3.00"), "{dial}");
+        assert_eq!(lines[5].to_string(), format!("! dial: {}", picture.apps[0].admission));
+        assert_eq!(lines[6].to_string(), "outside of Takt: blender (process 7), /dev/nvidia0");
     }
 
     #[test]

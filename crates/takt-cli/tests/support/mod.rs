@@ -25,6 +25,7 @@ pub(crate) fn takt_command(name: &str) -> Command {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
         build("takt-hook");
+        build("takt-hook-glx");
         build("takt-apps");
     });
     let mut command = Command::new(env!("CARGO_BIN_EXE_takt"));

@@ -25,8 +25,9 @@ impl Drop for Server {
 impl Server {
     /// An X server.
     pub(crate) fn x11() -> Self {
+        // Without the last word it starts anew when the last program has left, and the next one may come too early.
         let mut process = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"])
+            .args(["-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp", "-noreset"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

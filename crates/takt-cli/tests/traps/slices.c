@@ -194,22 +194,81 @@ static void queries(void) {
     glEndQuery(GL_ANY_SAMPLES_PASSED);
     glGetQueryObjectuiv(query, GL_QUERY_RESULT, &result);
     printf("seen %u\n", result);
+    /* How long it took is not said. */
+    glDeleteQueries(1, &query);
+    glGenQueries(1, &query);
+    glBeginQuery(GL_TIME_ELAPSED_EXT, query);
+    draw(GL_TRIANGLES, 0, 6, "timed");
+    glEndQuery(GL_TIME_ELAPSED_EXT);
+    glGetQueryObjectuiv(query, GL_QUERY_RESULT, &result);
+    printf("timed: error %#x\n", glGetError());
+}
+
+/* What was recorded, how many primitives that were, and what is seen. */
+static void tell(const char *what, GLuint written, GLuint generated, size_t bytes) {
+    uint64_t hash = 0;
+    GLuint counts[2] = {0, 0};
+    glGetQueryObjectuiv(written, GL_QUERY_RESULT, &counts[0]);
+    glGetQueryObjectuiv(generated, GL_QUERY_RESULT, &counts[1]);
+    const uint8_t *values = glMapBufferRange(GL_TRANSFORM_FEEDBACK_BUFFER, 0, (GLsizeiptr)bytes, GL_MAP_READ_BIT);
+    for (size_t at = 0; at < bytes; at++) hash = hash * 31 + values[at];
+    glUnmapBuffer(GL_TRANSFORM_FEEDBACK_BUFFER);
+    printf("recorded %s: %u of %u, %016llx\n", what, counts[0], counts[1], (unsigned long long)hash);
+    say(what);
+}
+
+/* Draws between the begin and the end of a recording, all of which go into one buffer. */
+static void record(const char *what, GLenum mode, size_t bytes, void (*draws)(GLenum mode)) {
+    GLuint queries[2], buffer = 0;
+    static uint8_t zeros[VERTICES * 64];
+    glGenQueries(2, queries);
+    glGenBuffers(1, &buffer);
+    glBindBufferBase(GL_TRANSFORM_FEEDBACK_BUFFER, 0, buffer);
+    for (int round = 0; round < ROUNDS; round++) {
+        clear();
+        glBufferData(GL_TRANSFORM_FEEDBACK_BUFFER, (GLsizeiptr)bytes, zeros, GL_STATIC_READ);
+        glBeginQuery(GL_TRANSFORM_FEEDBACK_PRIMITIVES_WRITTEN, queries[0]);
+        glBeginQuery(GL_PRIMITIVES_GENERATED, queries[1]);
+        glBeginTransformFeedback(mode);
+        draws(mode);
+        glEndTransformFeedback();
+        glEndQuery(GL_PRIMITIVES_GENERATED);
+        glEndQuery(GL_TRANSFORM_FEEDBACK_PRIMITIVES_WRITTEN);
+        tell(what, queries[0], queries[1], bytes);
+    }
+    glBindBufferBase(GL_TRANSFORM_FEEDBACK_BUFFER, 0, 0);
+    glDeleteBuffers(1, &buffer);
+    glDeleteQueries(2, queries);
+}
+
+static void once(GLenum mode) { glDrawArrays(mode, 0, VERTICES - 1); }
+static void twice(GLenum mode) { glDrawArrays(mode, 6, 301); once(mode); }
+static void with_indices(GLenum mode) { glDrawElements(mode, 599, GL_UNSIGNED_SHORT, shorts); }
+static void of_instances(GLenum mode) { glDrawArraysInstanced(mode, 0, 99, 3); once(mode); }
+static void as_strip(GLenum mode) { glDrawArrays(mode == GL_LINES ? GL_LINE_STRIP : GL_TRIANGLE_STRIP, 0, 100); }
+static void with_a_pause(GLenum mode) {
+    glDrawArrays(mode, 0, 300);
+    glPauseTransformFeedback();
+    glDrawArrays(GL_TRIANGLES, 0, 6);
+    glResumeTransformFeedback();
+    glDrawArrays(mode, 6, 300);
 }
 
 static void recorded(void) {
-    GLuint program = linked(VERTEX, FRAGMENT, "p"), buffer = 0;
-    uint64_t hash = 0;
-    glGenBuffers(1, &buffer);
-    glBindBufferBase(GL_TRANSFORM_FEEDBACK_BUFFER, 0, buffer);
-    glBufferData(GL_TRANSFORM_FEEDBACK_BUFFER, 18 * 8, NULL, GL_STATIC_READ);
-    glBeginTransformFeedback(GL_TRIANGLES);
-    for (int round = 0; round < 3; round++) glDrawArrays(GL_TRIANGLES, 0, 6);
-    glEndTransformFeedback();
-    const uint8_t *values = glMapBufferRange(GL_TRANSFORM_FEEDBACK_BUFFER, 0, 18 * 8, GL_MAP_READ_BIT);
-    for (int at = 0; at < 18 * 8; at++) hash = hash * 31 + values[at];
-    glUnmapBuffer(GL_TRANSFORM_FEEDBACK_BUFFER);
-    glBindBufferBase(GL_TRANSFORM_FEEDBACK_BUFFER, 0, 0);
-    printf("recorded %016llx\n", (unsigned long long)hash);
+    static const GLenum modes[] = {GL_POINTS, GL_LINES, GL_TRIANGLES};
+    GLuint program = linked(VERTEX, FRAGMENT, "p");
+    for (size_t at = 0; at < sizeof modes / sizeof *modes; at++) {
+        record("list", modes[at], VERTICES * 32, once);
+        record("lists", modes[at], VERTICES * 32, twice);
+        record("indices", modes[at], VERTICES * 32, with_indices);
+        record("instances", modes[at], VERTICES * 32, of_instances);
+        record("pause", modes[at], VERTICES * 32, with_a_pause);
+        record("too small", modes[at], 1000, twice);
+        if (modes[at] != GL_POINTS) record("strip", modes[at], VERTICES * 32, as_strip);
+    }
+    glEnable(GL_RASTERIZER_DISCARD);
+    record("nothing seen", GL_TRIANGLES, VERTICES * 32, once);
+    glDisable(GL_RASTERIZER_DISCARD);
     glDeleteProgram(program);
 }
 

@@ -7,18 +7,18 @@
 //! * **Reservation cap.** If the app reserves time, no group is believed to take longer than what
 //!   is left of its frame's reservation. Otherwise one long estimate would put the group behind all
 //!   groups that end earlier, or plan a swap for the next period and release the app a period late.
-//! * **Decay.** While the first waiting group is held because of its length, its estimate loses
-//!   half every half second. It never falls below what such groups were measured to take. "Such
-//!   groups" are groups of the same app with about the same estimate. A length counts as measured
-//!   when two groups took it: on first use a driver compiles shaders, which can take as long as any
-//!   wrong estimate.
+//! * **Work that cannot be cut.** A group that is held for its length waits as long as that is so, with the
+//!   estimate that it has: if that is right, running it would break a promise, and only running it could
+//!   tell. After [`Tuning::patience`] the app is [stuck](Belief::stuck), which is told once for each
+//!   group. Where the user lets such work of the app run ([`Uncut::Run`]), it is then believed to take
+//!   next to nothing, and runs.
 //!
-//! [`Tuning`] has the numbers. ADR 0031 has the reasons.
+//! [`Tuning`] has the numbers. ADR 0057 has the reasons.
 //!
 //! # Protocol
 //!
 //! One `Belief` per app. Events go in: [`submitted`](Belief::submitted), [`held`](Belief::held),
-//! [`granted`](Belief::granted), [`preempted`](Belief::preempted), [`measured`](Belief::measured),
+//! [`granted`](Belief::granted), [`preempted`](Belief::preempted), [`completed`](Belief::completed),
 //! [`lost`](Belief::lost). Answers come out: `submitted` returns the believed estimate, which goes
 //! into [`Event::Submit`](crate::Event::Submit); [`revise`](Belief::revise) returns a lower one when
 //! it is due, which goes into [`Event::Revise`](crate::Event::Revise);
@@ -31,7 +31,6 @@
 //! every `Event::Revise`. A replay feeds these events to a scheduler and needs no `Belief`, so it is
 //! exact for every tuning, and stays exact for old logs if these rules change.
 
-mod measured;
 mod tuning;
 
 use alloc::collections::VecDeque;
@@ -39,10 +38,9 @@ use alloc::collections::VecDeque;
 use crate::app::{GroupId, GroupKind};
 use crate::event::Hold;
 use crate::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
-use crate::time::{Cost, Estimate, Span, Time};
+use crate::time::{Estimate, Span, Time};
 
-use measured::{Class, Measured};
-pub use tuning::{CONFIRMATIONS_MAX, Tuning};
+pub use tuning::Tuning;
 
 /// What is believed of the estimates of one app.
 #[derive(Clone, Debug)]
@@ -55,9 +53,30 @@ pub struct Belief {
     in_flight: VecDeque<Group>,
     /// Whether the first waiting group is held because of its length.
     held: bool,
-    /// When the first waiting group became the first, or was last revised.
+    /// When the first waiting group became the first.
     since: Time,
-    measured: Measured,
+    /// Whether it was told that the first waiting group is stuck.
+    told: bool,
+    uncut: Uncut,
+}
+
+/// What becomes of groups that cannot be cut and fit nowhere.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Uncut {
+    /// They wait.
+    #[default]
+    Wait,
+    /// They run, whatever they delay.
+    Run,
+}
+
+/// A group that has been held for its length for long.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Stuck {
+    /// Which group.
+    pub group: GroupId,
+    /// How long it is believed to take.
+    pub estimate: Estimate,
 }
 
 /// A lower estimate for a waiting group.
@@ -72,8 +91,6 @@ pub struct Revision {
 #[derive(Copy, Clone, Debug)]
 struct Group {
     group: GroupId,
-    /// By the app's own estimate, so that a revised group still counts as what it was.
-    class: Class,
     believed: Estimate,
     /// It was preempted, so it has already run for a while.
     began: bool,
@@ -96,7 +113,8 @@ impl Belief {
             in_flight: VecDeque::with_capacity(IN_FLIGHT_MAX),
             held: false,
             since: Time::ZERO,
-            measured: Measured::new(),
+            told: false,
+            uncut: Uncut::Wait,
         }
     }
 
@@ -105,16 +123,21 @@ impl Belief {
         self.reservation.per_frame = Some(etpf).filter(|etpf| *etpf > Span::ZERO);
     }
 
+    /// What becomes of groups of the app that cannot be cut and fit nowhere, from now on.
+    pub fn set_uncut(&mut self, uncut: Uncut) {
+        self.uncut = uncut;
+    }
+
     /// The app submits a group. Returns the estimate to hand to the scheduler.
     pub fn submitted(&mut self, now: Time, group: GroupId, kind: GroupKind, estimate: Estimate) -> Estimate {
         let believed = self.reservation.capped(estimate, kind, &self.tuning);
         if self.waiting.is_empty() {
-            (self.held, self.since) = (false, now);
+            self.held = false;
+            self.first_since(now);
         }
         // Beyond that the scheduler refuses the group (`Refusal::QueueFull`).
         if self.waiting.len() < QUEUE_MAX {
-            let class = Class::of(estimate);
-            self.waiting.push_back(Group { group, class, believed, began: false });
+            self.waiting.push_back(Group { group, believed, began: false });
         }
         believed
     }
@@ -134,7 +157,7 @@ impl Belief {
     /// The reason of the last hold stays: the scheduler does not repeat it if it holds for the next
     /// group as well.
     pub fn granted(&mut self, now: Time, group: GroupId) {
-        self.since = now;
+        self.first_since(now);
         while let Some(first) = self.waiting.pop_front() {
             if first.group == group {
                 return self.fly(first);
@@ -149,16 +172,15 @@ impl Belief {
     /// the scheduler counts on the rest of it only.
     pub fn preempted(&mut self, now: Time, group: GroupId) {
         if let Some(taken) = self.land(group) {
-            self.since = now;
+            self.first_since(now);
             self.waiting.push_front(Group { began: true, ..taken });
         }
     }
 
-    /// A group took `cost`. Zero means that it was given back unused, which tells nothing.
-    pub fn measured(&mut self, now: Time, group: GroupId, cost: Cost) {
-        let done = self.land(group).or_else(|| self.done_when_preempted(now, group));
-        if let Some(Group { class, .. }) = done.filter(|_| cost.span() > Span::ZERO) {
-            self.measured.add(class, cost.span());
+    /// A group is over.
+    pub fn completed(&mut self, now: Time, group: GroupId) {
+        if self.land(group).is_none() {
+            self.done_when_preempted(now, group);
         }
     }
 
@@ -167,7 +189,19 @@ impl Belief {
         self.land(group);
     }
 
-    /// The new estimate of the first waiting group, if it is due at `now`.
+    /// The first waiting group, if it has been held for its length for so long that the app is to be told;
+    /// once for each group.
+    pub fn stuck(&mut self, now: Time) -> Option<Stuck> {
+        let first = self.waiting.front().filter(|first| self.held && !first.began)?;
+        let long = first.believed.span() > self.tuning.estimate_min;
+        if self.told || !long || now.since(self.since) < self.tuning.patience {
+            return None;
+        }
+        self.told = true;
+        Some(Stuck { group: first.group, estimate: first.believed })
+    }
+
+    /// The new estimate of the first waiting group, if it may run and that is due at `now`.
     pub fn revise(&mut self, now: Time) -> Option<Revision> {
         let estimate = self.lower_estimate()?;
         if now.since(self.since) < self.tuning.patience {
@@ -175,7 +209,6 @@ impl Belief {
         }
         let first = self.waiting.front_mut()?;
         first.believed = estimate;
-        self.since = now;
         Some(Revision { group: first.group, estimate })
     }
 
@@ -187,10 +220,13 @@ impl Belief {
     /// What the next revision of the first waiting group would say, if it would change anything.
     fn lower_estimate(&self) -> Option<Estimate> {
         let first = self.waiting.front().filter(|first| self.held && !first.began)?;
-        let tuning = &self.tuning;
-        let decayed = first.believed.span().min(tuning.decay_from).scaled(tuning.keep_permille, 1000);
-        let least = self.measured.confirmed(first.class, tuning).max(tuning.estimate_min);
-        Some(Estimate::new(decayed.max(least))).filter(|lower| *lower < first.believed)
+        let least = Estimate::new(self.tuning.estimate_min);
+        (self.uncut == Uncut::Run && least < first.believed).then_some(least)
+    }
+
+    /// Another group is the first one that waits.
+    fn first_since(&mut self, now: Time) {
+        (self.since, self.told) = (now, false);
     }
 
     /// Puts a group among those in flight. The oldest one gives way: it was lost and not reported
@@ -211,7 +247,7 @@ impl Belief {
     /// A group that was taken back when it had just finished waits no longer.
     fn done_when_preempted(&mut self, now: Time, group: GroupId) -> Option<Group> {
         self.waiting.front().filter(|first| first.began && first.group == group)?;
-        self.since = now;
+        self.first_since(now);
         self.waiting.pop_front()
     }
 }

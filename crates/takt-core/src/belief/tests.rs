@@ -11,8 +11,10 @@ fn submit(belief: &mut Belief, group: u64, estimate: Estimate) {
     assert_eq!(belief.submitted(Time::ZERO, GroupId(group), GroupKind::Swap, estimate), estimate);
 }
 
-fn cost(ms: u64) -> Cost {
-    Cost::new(Span::from_ms(ms))
+fn running() -> Belief {
+    let mut belief = Belief::default();
+    belief.set_uncut(Uncut::Run);
+    belief
 }
 
 /// What is believed of a group that is held for so long, looked at every 100 ms.
@@ -27,90 +29,82 @@ fn believed_after(belief: &mut Belief, estimate: Estimate, reason: Hold, held_ms
         }
     }
     belief.granted(Time::from_ms(held_ms), GroupId(0));
-    belief.measured(Time::from_ms(held_ms), GroupId(0), Cost::default());
+    belief.completed(Time::from_ms(held_ms), GroupId(0));
     believed
 }
 
 #[test]
-fn an_unconfirmed_estimate_loses_half_each_half_second() {
+fn work_that_fits_nowhere_keeps_its_estimate() {
     let mut belief = Belief::default();
-    assert_eq!(believed_after(&mut belief, ms(160), PROTECTS, 400), ms(160));
-    assert_eq!(believed_after(&mut belief, ms(160), PROTECTS, 500), ms(80));
-    assert_eq!(believed_after(&mut belief, ms(160), PROTECTS, 2_000), ms(10));
-    assert_eq!(believed_after(&mut belief, ms(160), PROTECTS, 60_000), ms(1), "and no less");
-    assert_eq!(believed_after(&mut belief, Estimate::UNBOUNDED, Hold::Unbounded, 1_500), ms(125));
+    for estimate in [ms(160), Estimate::UNBOUNDED] {
+        assert_eq!(believed_after(&mut belief, estimate, PROTECTS, 600_000), estimate);
+    }
+    assert_eq!(belief.next_timeout(), None);
+}
+
+#[test]
+fn work_that_may_run_does_so_after_two_seconds() {
+    let mut belief = running();
+    assert_eq!(believed_after(&mut belief, ms(160), PROTECTS, 1_900), ms(160));
+    assert_eq!(believed_after(&mut belief, ms(160), PROTECTS, 2_000), ms(1));
+    assert_eq!(believed_after(&mut belief, Estimate::UNBOUNDED, Hold::Unbounded, 2_000), ms(1));
     let short = Estimate::new(Span::from_us(900));
     assert_eq!(believed_after(&mut belief, short, PROTECTS, 9_000), short);
 }
 
 #[test]
-fn only_holds_for_length_make_an_estimate_decay() {
-    let mut belief = Belief::default();
+fn only_holds_for_length_count() {
     let behind = Hold::Behind { app: AppId(1) };
     for reason in [behind, Hold::NoSlot, Hold::Turn { app: AppId(1) }] {
-        assert_eq!(believed_after(&mut belief, ms(160), reason, 60_000), ms(160), "{reason:?}");
+        assert_eq!(believed_after(&mut running(), ms(160), reason, 60_000), ms(160), "{reason:?}");
+        let mut belief = Belief::default();
+        submit(&mut belief, 0, ms(160));
+        belief.held(reason);
+        assert_eq!(belief.stuck(Time::from_ms(60_000)), None, "{reason:?}");
     }
 }
 
 #[test]
-fn an_estimate_that_was_measured_twice_is_kept() {
+fn each_group_that_is_stuck_is_told_once() {
     let mut belief = Belief::default();
-    let mut measure = |predicted: u64, took: u64| {
-        submit(&mut belief, 7, ms(predicted));
-        belief.granted(Time::ZERO, GroupId(7));
-        belief.measured(Time::ZERO, GroupId(7), cost(took));
-        believed_after(&mut belief, ms(160), PROTECTS, 60_000)
-    };
-    assert_eq!(measure(2, 170), ms(1), "of groups that are predicted to be short");
-    assert_eq!(measure(2, 170), ms(1));
-    assert_eq!(measure(150, 170), ms(1), "once: perhaps a compiler");
-    assert_eq!(measure(140, 3), ms(3), "the second one was short");
-    assert_eq!(measure(140, 90), ms(90), "two took as long as that");
-    assert_eq!(measure(100, 165), ms(90), "another class, once");
-    assert_eq!(measure(100, 165), ms(160), "but near, and twice");
+    submit(&mut belief, 0, ms(160));
+    submit(&mut belief, 1, ms(80));
+    belief.held(PROTECTS);
+    assert_eq!(belief.stuck(Time::from_ms(1_999)), None);
+    assert_eq!(belief.stuck(Time::from_ms(2_000)), Some(Stuck { group: GroupId(0), estimate: ms(160) }));
+    assert_eq!(belief.stuck(Time::from_ms(9_000)), None);
+    belief.granted(Time::from_ms(9_000), GroupId(0));
+    assert_eq!(belief.stuck(Time::from_ms(10_900)), None, "it is the first since 9 s");
+    assert_eq!(belief.stuck(Time::from_ms(11_000)), Some(Stuck { group: GroupId(1), estimate: ms(80) }));
 }
 
 #[test]
 fn patience_starts_anew_for_each_group() {
-    let mut belief = Belief::default();
+    let mut belief = running();
     submit(&mut belief, 0, ms(160));
     submit(&mut belief, 1, ms(160));
     belief.held(PROTECTS);
-    let half = |group| Some(Revision { group: GroupId(group), estimate: ms(80) });
-    assert_eq!(belief.next_timeout(), Some(Time::from_ms(500)));
-    assert_eq!(belief.revise(Time::from_ms(500)), half(0));
-    belief.granted(Time::from_ms(600), GroupId(0));
-    assert_eq!(belief.next_timeout(), Some(Time::from_ms(1_100)));
-    assert_eq!(belief.revise(Time::from_ms(1_000)), None, "it is the first since 600 ms");
-    assert_eq!(belief.revise(Time::from_ms(1_100)), half(1));
+    let least = |group| Some(Revision { group: GroupId(group), estimate: ms(1) });
+    assert_eq!(belief.next_timeout(), Some(Time::from_ms(2_000)));
+    assert_eq!(belief.revise(Time::from_ms(2_000)), least(0));
+    belief.granted(Time::from_ms(2_100), GroupId(0));
+    assert_eq!(belief.next_timeout(), Some(Time::from_ms(4_100)));
+    assert_eq!(belief.revise(Time::from_ms(4_000)), None, "it is the first since 2100 ms");
+    assert_eq!(belief.revise(Time::from_ms(4_100)), least(1));
 }
 
 #[test]
 fn a_preempted_group_is_not_revised() {
-    let mut belief = Belief::default();
+    let mut belief = running();
     submit(&mut belief, 0, ms(160));
     submit(&mut belief, 1, ms(160));
     belief.granted(Time::ZERO, GroupId(0));
     belief.preempted(Time::from_ms(50), GroupId(0));
     belief.held(PROTECTS);
-    assert_eq!((belief.next_timeout(), belief.revise(Time::from_ms(900))), (None, None));
+    assert_eq!((belief.next_timeout(), belief.revise(Time::from_ms(9_000))), (None, None));
     // It had finished when it was taken back: its completion was already on its way.
-    belief.measured(Time::from_ms(1_000), GroupId(0), cost(160));
-    assert_eq!(belief.next_timeout(), Some(Time::from_ms(1_500)), "the next group is the first now");
-}
-
-#[test]
-fn a_lost_group_is_forgotten() {
-    let mut belief = Belief::new(Tuning { confirmations: 1, ..Tuning::default() });
-    for group in [0, 1] {
-        submit(&mut belief, group, ms(160));
-        belief.granted(Time::ZERO, GroupId(group));
-    }
-    belief.lost(GroupId(0));
-    belief.measured(Time::ZERO, GroupId(0), cost(150));
-    assert_eq!(believed_after(&mut belief, ms(160), PROTECTS, 60_000), ms(1));
-    belief.measured(Time::ZERO, GroupId(1), cost(150));
-    assert_eq!(believed_after(&mut belief, ms(160), PROTECTS, 60_000), ms(150), "one is enough here");
+    belief.completed(Time::from_ms(1_000), GroupId(0));
+    assert_eq!(belief.next_timeout(), Some(Time::from_ms(3_000)), "the next group is the first now");
 }
 
 #[test]

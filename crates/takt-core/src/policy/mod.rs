@@ -119,6 +119,8 @@ pub struct Context {
     pub now: Time,
     /// The period it falls in (`current#`).
     pub current: Period,
+    /// When the GPU has done all that was dispatched at the latest, by conservative prediction.
+    pub free_c: Time,
     /// When the GPU has done all that was dispatched at the earliest, by optimistic prediction.
     pub free_o: Time,
     /// When a group picked now starts at the latest, by conservative prediction (`t_ref_c`).
@@ -140,6 +142,8 @@ pub struct Paid {
     pub by: AppId,
     /// When it is due.
     pub due: Time,
+    /// Whether that was promised.
+    pub promised: bool,
 }
 
 /// A group that is over.
@@ -151,6 +155,9 @@ pub struct Ended {
     pub occupied: Span,
     /// What it was believed to take at most when it was dispatched.
     pub believed: Span,
+    /// By how much earlier the GPU is free for another group, because it ended. Where contexts take turns, others may
+    /// have had the time that it did not use.
+    pub freed: Span,
     /// What it was to its frame.
     pub kind: GroupKind,
 }

@@ -2,7 +2,7 @@
 //!
 //! * **Sources.** A server serves the app that it belongs to and all apps that share it
 //!   ([`Reservation::Shared`]): one contract, several queues. It is idle while none of them has work.
-//! * **Inheritance.** While a consumer waits, the apps that feed it, directly or through others, have its
+//! * **Inheritance.** While a consumer waits, the apps that produce for it, directly or through others, have its
 //!   deadline if that is earlier than their own, go before it, and run on its budget. So a chain of apps never
 //!   takes more than the servers in it were promised.
 //! * **Source.** Lipari, Lamastra, Abeni 2004 (who pays while a deadline is inherited).
@@ -21,6 +21,8 @@ use crate::time::{Span, Time};
 pub struct Servers {
     slots: Vec<Slot>,
     any: bool,
+    /// Some apps share a server or produce for another app.
+    several: bool,
     deadlines: Deadlines,
 }
 
@@ -45,6 +47,8 @@ struct Slot {
     busy: u32,
     /// Other apps share it.
     shared: bool,
+    /// Other apps produce for its app, or for one of those that share it.
+    fed: bool,
 }
 
 /// What lets a lane run. The smallest goes first.
@@ -123,23 +127,14 @@ impl Servers {
         self.slots.get(slot)?.lane
     }
 
-    /// The lanes of all apps that the server in that slot serves.
-    pub(super) fn served_lanes<'a>(
-        &'a self,
-        slot: usize,
-        lanes: &'a [Lane],
-    ) -> impl Iterator<Item = &'a Lane> {
-        let own = self.lane(slot).and_then(|index| lanes.get(index));
-        let shared = self.slots.get(slot).is_some_and(|slot| slot.shared);
-        let others = if shared { lanes } else { &[] };
-        let sharing =
-            move |lane: &&Lane| lane.app.index() != slot && self.served_by(lane.app.index()) == Some(slot);
-        own.into_iter().chain(others.iter().filter(sharing))
+    /// Whether groups of one app only run on the server in that slot.
+    pub(super) fn is_alone(&self, slot: usize) -> bool {
+        self.slots.get(slot).is_some_and(|slot| !slot.shared && !slot.fed)
     }
 
-    /// Whether the server in that slot serves several apps.
-    pub(super) fn is_shared(&self, slot: usize) -> bool {
-        self.slots.get(slot).is_some_and(|slot| slot.shared)
+    /// Whether groups of several apps may run on one server.
+    pub(super) fn several(&self) -> bool {
+        self.several
     }
 
     /// Whether an app that the server in that slot serves has work, waiting or in flight.
@@ -150,7 +145,7 @@ impl Servers {
     /// Apps joined, left or changed their parameters.
     pub fn apps_changed(&mut self, now: Time, lanes: &[Lane]) {
         for slot in &mut self.slots {
-            (slot.lane, slot.served_by, slot.busy, slot.shared) = (None, None, 0, false);
+            *slot = Slot { server: slot.server, ..Slot::default() };
         }
         for (index, lane) in lanes.iter().enumerate() {
             self.slots[lane.app.index()].lane = Some(index);
@@ -165,13 +160,30 @@ impl Servers {
             self.slots[owner].busy += lane.waiting + lane.in_flight;
             self.slots[owner].shared |= owner != lane.app.index();
         }
+        self.several = self.slots.iter().any(|slot| slot.shared);
         for lane in lanes {
+            self.mark_fed(lane, lanes);
             self.renew(now, lane);
         }
         for slot in self.slots.iter_mut().filter(|slot| slot.lane.is_none()) {
             *slot = Slot::default();
         }
         self.any = self.slots.iter().any(|slot| slot.server.is_some());
+    }
+
+    /// Marks the servers of all apps that the app of `lane` feeds, directly or through others.
+    fn mark_fed(&mut self, lane: &Lane, lanes: &[Lane]) {
+        let mut next = lane.service.feeds;
+        // Chains have no circles; the bound holds whatever they have.
+        for _ in 0..lanes.len() {
+            let Some(index) = next.and_then(|app| self.lane(app.index())) else {
+                return;
+            };
+            if let Some(server) = self.served_by(lanes[index].app.index()) {
+                (self.slots[server].fed, self.several) = (true, true);
+            }
+            next = lanes[index].service.feeds;
+        }
     }
 
     fn is_owner(&self, slot: usize, lanes: &[Lane]) -> bool {
@@ -257,6 +269,30 @@ impl Servers {
             next = lane.service.feeds.and_then(|app| self.lane(app.index()));
         }
         claim
+    }
+
+    /// The server whose next budget the first group of the lane at `index` waits for, if it needs so much and has no
+    /// claim before: its own, or that of the first consumer down the chain that waits. Its slot, how many hops away
+    /// that is, since when both wait, and until when.
+    pub(super) fn next_budget(
+        &self,
+        now: Time,
+        lanes: &[Lane],
+        index: usize,
+        need: Span,
+    ) -> Option<(usize, Reverse<usize>, Time, Time)> {
+        let waits = lanes[index].head?.submitted;
+        let mut next = Some(index);
+        for hops in 0..=lanes.len() {
+            let lane = &lanes[next?];
+            if let (Some(payer), Some(head)) = (self.served_by(lane.app.index()), lane.head) {
+                let since = waits.max(head.submitted);
+                let until = self.ready_for(self.get(payer)?, need, since, now).waits_for(need, now)?;
+                return Some((payer, Reverse(hops), since, until));
+            }
+            next = lane.service.feeds.and_then(|app| self.lane(app.index()));
+        }
+        None
     }
 
     /// A server as it is for a group that needs so much and waits since then.

@@ -1,4 +1,4 @@
-//! What the scheduler has decided and nobody has fetched yet.
+//! Decisions of the scheduler that wait to be fetched.
 
 use alloc::collections::VecDeque;
 

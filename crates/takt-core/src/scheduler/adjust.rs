@@ -11,10 +11,14 @@ impl Scheduler {
     /// Other parameters from now on.
     pub(super) fn adjust(&mut self, adjustable: Adjustable) {
         self.surplus = self.places();
+        let recharges = self.config.divisible != adjustable.divisible;
         self.config = self.config.adjusted(adjustable);
         // Sums over waiting groups contain what each of them is delayed by.
         (0..self.lanes.len()).for_each(|index| self.account_again(index));
         self.protect();
+        if recharges {
+            (0..self.lanes.len()).for_each(|index| self.charge_anew(index));
+        }
         // Deadlines are judged when all must have been heard, which is another time now.
         self.judge();
     }

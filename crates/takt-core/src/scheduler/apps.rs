@@ -16,6 +16,7 @@ use crate::time::Span;
 
 impl Scheduler {
     pub(super) fn join(&mut self, app: AppId, params: AppParams, phase: u32) {
+        let params = params.framed();
         let Some(slot) = self.slots.get(app.index()) else {
             return self.refuse(app, None, Refusal::NoSuchSlot);
         };
@@ -34,7 +35,7 @@ impl Scheduler {
         let target = grid.period_from(free.max(self.now)) + lead + u64::from(phase);
         let slot = &mut self.slots[app.index()];
         slot.frames = Frames::starting_at(target);
-        slot.jobs.reset(&params);
+        slot.jobs.reset();
         (slot.exiting, slot.open) = (false, false);
         slot.queue.clear();
         slot.ends.clear();
@@ -48,6 +49,7 @@ impl Scheduler {
     }
 
     pub(super) fn change(&mut self, app: AppId, params: AppParams) {
+        let params = params.framed();
         let Some(index) = self.lane_of(app) else {
             return self.refuse(app, None, Refusal::UnknownApp);
         };
@@ -63,7 +65,7 @@ impl Scheduler {
         lane.stride = params.stride;
         lane.etpf = params.etpf;
         lane.service = params.service;
-        slot.jobs_changed(&params, self.now);
+        lane.pause.left = lane.pause.left.min(params.service.gaps.count);
         if lane.clock != params.clock {
             lane.clock = params.clock;
             lane.tail = params.clock.tail();
@@ -85,7 +87,7 @@ impl Scheduler {
     /// The app of the lane at `index` may start the frame that it is at.
     pub(super) fn release(&mut self, index: usize) {
         let lane = &self.lanes[index];
-        // A clock of its own lets nobody else say when.
+        // An app with a clock of its own decides when it starts.
         let planned = if lane.clock.is_own() { self.now } else { lane.release_of(lane.target).max(self.now) };
         let at = self.policy.release(self.now, lane, planned, &lane.grid);
         self.actions.push(Action::Release { app: lane.app, at });
@@ -200,6 +202,7 @@ impl Scheduler {
             }
         }
         self.find_sources();
+        self.find_jobs();
         self.protect();
         self.policy.apps_changed(self.now, &self.lanes);
     }

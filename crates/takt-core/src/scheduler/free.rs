@@ -1,6 +1,6 @@
 //! Everything runs free, because an invariant was broken.
 //!
-//! A scheduler that has contradicted itself cannot say any more who should wait. So nobody waits: each
+//! A scheduler that has contradicted itself cannot say any more which app should wait. So none waits: each
 //! group goes to the GPU in the order of submissions, as if there were no scheduler. Nothing is judged,
 //! nothing is promised, and nothing is known of groups once they went, so that no table can be full.
 //! All that is still believed is who is attached and what waits in each queue; the rest may be wrong.
@@ -13,7 +13,7 @@ use super::queue::Waiting;
 use crate::app::{AppId, AppParams, GroupId, GroupKind};
 use crate::event::{Action, Event, Refusal};
 use crate::invariant::{Broken, Invariant};
-use crate::time::Estimate;
+use crate::time::{Estimate, Span};
 
 impl Scheduler {
     /// Something does not hold. Whatever is under way ends early: nothing waits for a decision, and
@@ -29,12 +29,12 @@ impl Scheduler {
         self.in_flight.clear();
         (self.waiting, self.surplus) = (0, 0);
         for lane in &mut self.lanes {
-            (lane.in_flight, lane.on_gpu_due) = (0, None);
+            (lane.in_flight, lane.on_gpu_due, lane.on_gpu_promised) = (0, None, None);
             (lane.head, lane.hold, lane.protected) = (None, None, false);
         }
     }
 
-    /// Something happened, and nobody decides any more.
+    /// Takes an event without a decision.
     #[cold]
     pub(super) fn handle_free(&mut self, event: Event) {
         match event {
@@ -139,6 +139,8 @@ impl Scheduler {
             length: self.config.margins.conservative(estimate),
             first: false,
             conservative: self.config.margins.conservative(estimate),
+            gap: Span::ZERO,
+            way: Span::ZERO,
             optimistic: self.config.margins.optimistic(estimate),
             order,
             submitted,

@@ -1,16 +1,17 @@
-//! Groups come, run and end.
+//! Groups come, and go to the GPU.
 
 use super::Scheduler;
+use super::gaps::Comes;
 use super::in_flight::{Bound, Flying};
 use super::lane::{Head, Lane};
 use super::queue::Waiting;
 
 use crate::app::{AppId, GroupId, GroupKind};
-use crate::event::{Action, Hold, LostBy, Refusal};
+use crate::event::{Action, Hold, Refusal};
 use crate::invariant::Invariant;
 use crate::limits::IN_FLIGHT_MAX;
-use crate::policy::{Context, Ended, Paid};
-use crate::time::{Cost, Estimate, Span, Time};
+use crate::policy::{Context, Paid};
+use crate::time::{Estimate, Span, Time};
 
 impl Scheduler {
     pub(super) fn submit(&mut self, app: AppId, group: GroupId, kind: GroupKind, estimate: Estimate) {
@@ -28,14 +29,16 @@ impl Scheduler {
         let booked_on = self.books(index, kind, length);
         let slot = &mut self.slots[app.index()];
         let begins = !core::mem::replace(&mut slot.open, !kind.ends_frame());
-        let first = match booked_on.map(|owner| self.lanes[owner].app.index()) {
-            Some(owner) => !core::mem::replace(&mut self.slots[owner].open, true),
-            None => begins,
+        let Comes { first, gap, way } = match booked_on.map(|owner| self.lanes[owner].app.index()) {
+            Some(owner) => Comes::within(!core::mem::replace(&mut self.slots[owner].open, true)),
+            None => self.comes(index, begins),
         };
         let head = Head {
             length,
             first,
             conservative: self.charged(booked_on.unwrap_or(index), length, first),
+            gap,
+            way,
             optimistic: self.config.margins.optimistic(estimate),
             order: self.submissions,
             submitted: self.now,
@@ -79,7 +82,7 @@ impl Scheduler {
         }
         if !lane.front.complete {
             if !booked {
-                lane.front.enqueued += head.conservative + self.config.per_group();
+                lane.front.enqueued += head.taken(self.config.per_group());
             }
             lane.front.complete = head.kind.ends_frame();
         }
@@ -185,6 +188,7 @@ impl Scheduler {
         Context {
             now: self.now,
             current: self.current,
+            free_c,
             free_o: free_o.max(self.now),
             ready_c: free_c.max(self.now + margins.dispatch_upper),
             ready_o: free_o.max(self.now + margins.dispatch_lower),
@@ -203,6 +207,8 @@ impl Scheduler {
             return self.break_off(Invariant::Head, Some(app));
         };
         let (length, runs) = self.stretched(lane, &front.head);
+        // Groups beside others have paid for all changes.
+        let enters = if lane.is_kept_apart() { lane.turn.enters } else { self.config.gpu.switch() };
         self.actions.push(Action::Dispatch {
             app,
             group: front.group,
@@ -213,16 +219,17 @@ impl Scheduler {
         let paid = self.policy.dispatched(context, &self.lanes, from);
         if let Some(mut flying) = self.take_front(from) {
             flying.conservative.runs = runs;
-            if let Some(Paid { by, due }) = paid {
+            flying.enters = enters;
+            if let Some(Paid { by, due, promised }) = paid {
                 flying.contract = (by != app).then(|| (by, self.slots[by.index()].generation));
-                flying.due = due;
+                (flying.due, flying.promised) = (due, promised);
             }
             if self.lanes[index].divisible {
                 self.in_flight.push_divisible(flying);
             } else {
                 // Turns of divisible work are paid by each group that waits for them.
                 self.takes_turn(&flying);
-                self.in_flight.push(flying);
+                self.lanes[index].pause.ends_by = self.in_flight.push(flying);
             }
             if self.config.gpu.is_time_shared() {
                 let itself = (flying.app, flying.generation);
@@ -236,8 +243,10 @@ impl Scheduler {
     /// Looks anew for what is due first on the GPU for that app.
     pub(super) fn look_at_end(&mut self, (app, generation): (AppId, u32)) {
         let slot = &self.slots[app.index()];
-        if let Some(index) = slot.lane.filter(|_| slot.generation == generation) {
-            self.lanes[index].on_gpu_due = self.in_flight.due(app, generation, self.now);
+        let counts = self.config.gpu.later_work_delays() && slot.generation == generation;
+        if let Some(index) = slot.lane.filter(|_| counts) {
+            let lane = &mut self.lanes[index];
+            (lane.on_gpu_due, lane.on_gpu_promised) = self.in_flight.due(app, generation, self.now);
         }
     }
 
@@ -245,10 +254,13 @@ impl Scheduler {
     /// or more of it where no other app needs that time.
     fn stretched(&self, lane: &Lane, head: &Head) -> (Span, Span) {
         let stretch = self.config.tuning.stretch;
-        if lane.protected && (self.excludes() || self.per_source(lane) > Span::ZERO) {
+        if lane.is_kept_apart() && (self.excludes() || self.per_source(lane) > Span::ZERO) {
             return (head.length, head.length + lane.turn.enters + self.config.delay(head.length));
         }
-        if lane.has_budget() || lane.protected || head.kind != GroupKind::Draw || head.conservative >= stretch
+        if lane.has_budget()
+            || lane.is_kept_apart()
+            || head.kind != GroupKind::Draw
+            || head.conservative >= stretch
         {
             return (head.length, head.conservative);
         }
@@ -259,7 +271,7 @@ impl Scheduler {
     }
 
     /// The first waiting group of a lane leaves its queue for the GPU.
-    fn take_front(&mut self, index: usize) -> Option<Flying> {
+    pub(super) fn take_front(&mut self, index: usize) -> Option<Flying> {
         let booked_on = self.booked_on(index);
         let lane = &mut self.lanes[index];
         let slot = &mut self.slots[lane.app.index()];
@@ -281,11 +293,14 @@ impl Scheduler {
             generation,
             contract: owner,
             booked: waiting.booked,
-            alone: framed.protected,
+            promised: framed.is_protected_now()
+                && framed.is_within_promise(&head, self.config.per_group(), self.config.tuning.group_max),
+            alone: framed.is_kept_apart(),
             head,
             dispatched: self.now,
             conservative: Bound { arrives: self.now + margins.dispatch_upper, runs: head.conservative },
             optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
+            enters: Span::ZERO,
             late_from: Time::NEVER,
             due: framed.due_of(framed.target),
         };
@@ -297,10 +312,8 @@ impl Scheduler {
     pub(super) fn close_front(&mut self, index: usize, last: &Head) {
         let lane = &mut self.lanes[index];
         let slot = &mut self.slots[lane.app.index()];
-        let per_group = self.config.per_group();
-        let beyond = lane.front.dispatched + last.conservative + per_group > lane.etpf
-            || last.conservative > self.config.tuning.group_max
-            || !lane.is_protected_now();
+        let (per_group, group_max) = (self.config.per_group(), self.config.tuning.group_max);
+        let beyond = !lane.is_protected_now() || !lane.is_within_promise(last, per_group, group_max);
         // What waits of a source is behind what it has on other frames.
         let waiting = lane.head.or_else(|| slot.queue.front().map(|front| front.head));
         let next = waiting.map(|waiting| waiting.submitted);
@@ -362,7 +375,7 @@ impl Scheduler {
             // What went before it in its frame was forgotten when the frame was closed.
             slot.frames.reopened(lane, closed);
         } else {
-            dispatched = left(lane.front.dispatched, before.conservative + per_group);
+            dispatched = left(lane.front.dispatched, before.taken(per_group));
         }
         self.set_head(index, Some(head));
         self.settle_heads(index);
@@ -387,123 +400,6 @@ impl Scheduler {
                 }
             }
         }
-    }
-
-    pub(super) fn complete(&mut self, group: GroupId, finished: Time, cost: Cost, frames: u32) {
-        if let Some(flying) = self.in_flight.take_divisible(group) {
-            self.stats.completed += 1;
-            let finished = finished.max(flying.dispatched).min(self.now);
-            return self.ended(flying, Some(finished), cost.span(), frames);
-        }
-        let Some(position) = self.in_flight.position(group) else {
-            return self.complete_taken_back(group, finished, cost, frames);
-        };
-        let ended_last = self.in_flight.all_ended_by(finished);
-        let finished = self.in_flight.plausible_end(position, finished, self.now);
-        if self.config.gpu.is_time_shared() {
-            if let Some(flying) = self.in_flight.remove(position, finished) {
-                if ended_last {
-                    self.is_back(&flying);
-                }
-                self.stats.completed += 1;
-                // The turns of others are no part of what it cost, but of what it was believed to take.
-                let occupied = cost.span() + self.config.delay(cost.span());
-                self.ended(flying, Some(finished), occupied, frames);
-            }
-            return;
-        }
-        for _ in 0..position {
-            self.lose(LostBy::Order, finished);
-        }
-        let begun = self.in_flight.oldest_begun();
-        if let Some(flying) = self.in_flight.pop(finished) {
-            self.stats.completed += 1;
-            self.ended(flying, Some(finished), finished.since(begun), frames);
-        }
-    }
-
-    /// A group that was taken back had finished just before.
-    fn complete_taken_back(&mut self, group: GroupId, finished: Time, cost: Cost, frames: u32) {
-        let taken_back = |lane: &Lane| {
-            let front = self.slots[lane.app.index()].queue.front();
-            front.is_some_and(|waiting| waiting.group == group && waiting.head.preempted)
-        };
-        let Some(index) = self.lanes.iter().position(taken_back) else {
-            return self.refuse(AppId(u32::MAX), Some(group), Refusal::UnknownGroup);
-        };
-        if let Some(flying) = self.take_front(index) {
-            self.stats.completed += 1;
-            self.ended_waiting += 1;
-            self.ended(flying, Some(finished.min(self.now)), cost.span(), frames);
-        }
-    }
-
-    /// The end of the oldest group will not be told any more.
-    pub(super) fn lose(&mut self, by: LostBy, finished: Time) {
-        let begun = self.in_flight.oldest_begun();
-        if let Some(flying) = self.in_flight.pop(finished) {
-            self.stats.lost += 1;
-            self.actions.push(Action::Lost { app: flying.app, group: flying.group, by });
-            // Known to have ended by then if a later one did; after a time-out nothing is known.
-            let known = (by == LostBy::Order).then_some(finished);
-            self.ended(flying, known, finished.since(begun), 0);
-        }
-    }
-
-    /// Gives up the divisible group if its end was not told in time; says whether it did.
-    pub(super) fn lose_divisible(&mut self) -> bool {
-        let Some(flying) = self.in_flight.take_overdue(self.now, self.config.completion_timeout) else {
-            return false;
-        };
-        let Flying { app, group, dispatched, .. } = flying;
-        self.stats.lost += 1;
-        self.actions.push(Action::Lost { app, group, by: LostBy::Timeout });
-        self.ended(flying, None, self.now.since(dispatched), 0);
-        true
-    }
-
-    /// A dispatched group is over, one way or the other; `finished` if it is known when. So many
-    /// `frames` ended inside of it.
-    fn ended(&mut self, flying: Flying, finished: Option<Time>, occupied: Span, frames: u32) {
-        self.look_at_contract(&flying, finished);
-        let slot = &self.slots[flying.app.index()];
-        let (Some(index), true) = (slot.lane, slot.generation == flying.generation) else {
-            return;
-        };
-        if self.lanes[index].on_gpu_due.is_some() {
-            self.look_at_end((flying.app, flying.generation));
-        }
-        let lane = &mut self.lanes[index];
-        lane.in_flight -= 1;
-        let kind = flying.head.kind;
-        // Where contexts take turns, switches are no part of what a group is measured to take.
-        let believed = match self.config.gpu.is_time_shared() {
-            true => flying.head.length + self.config.delay(flying.head.length),
-            false => flying.head.conservative,
-        };
-        let ended = Ended { finished: finished.unwrap_or(self.now), occupied, believed, kind };
-        self.policy.ended(self.now, &ended, lane);
-        if frames > 0 {
-            // What is waiting belongs to a frame of its own.
-            self.lanes[index].front = self.front_ledger(index);
-            self.begins_with_front(index);
-        }
-        self.finish_within(index, ended.finished, frames);
-        if kind == GroupKind::Exit {
-            return self.leave(flying.app);
-        }
-        if kind.ends_frame() {
-            let mut done = self.finish_frame(index, ended.finished, flying.due);
-            done.met &= finished.is_some();
-            self.actions.push(Action::FrameDone(done));
-        }
-        self.tell_done(index, finished);
-        let lane = &self.lanes[index];
-        if lane.in_flight == 0 && lane.divisible != self.divides(index) {
-            // It has been something else since it was told so.
-            self.protect();
-        }
-        self.guard_end(flying.app);
     }
 }
 

@@ -34,13 +34,17 @@ pub(super) struct Flying {
     pub(super) contract: Option<(AppId, u32)>,
     /// It is part of a frame of that app.
     pub(super) booked: bool,
+    /// It is part of what was promised by a contract.
+    pub(super) promised: bool,
     /// It was dispatched as one of a protected app, and pays for no other one beside it.
     pub(super) alone: bool,
     pub(super) head: Head,
     pub(super) dispatched: Time,
     pub(super) conservative: Bound,
     pub(super) optimistic: Bound,
-    /// From when on nobody counts on it any more; set when it is dispatched.
+    /// What of the first is the change of contexts to it.
+    pub(super) enters: Span,
+    /// When it becomes late and keeps no slot any more; set when it is dispatched.
     pub(super) late_from: Time,
     /// The deadline that it should meet.
     pub(super) due: Time,
@@ -157,7 +161,8 @@ impl InFlight {
         Some(arrives + runs.min(self.unknown_runs_max) + self.unknown_runs_max + timeout)
     }
 
-    pub(super) fn push(&mut self, mut flying: Flying) {
+    /// A group goes to the GPU; says by when it is over, unless later ones delay it.
+    pub(super) fn push(&mut self, mut flying: Flying) -> Time {
         assert!(self.groups.len() < IN_FLIGHT_MAX, "places bound what is in flight");
         let count = self.groups.len() + 1;
         extend(&mut self.conservative, self.idle_since, flying.conservative, count);
@@ -165,6 +170,7 @@ impl InFlight {
         let due = self.conservative.last;
         flying.late_from = due + flying.conservative.runs.min(self.unknown_runs_max) + self.late_after;
         self.groups.push_back(flying);
+        due
     }
 
     /// How many groups keep a place: all that are not late.
@@ -198,10 +204,13 @@ impl InFlight {
         self.all().filter(of_app).any(|flying| flying.head.order <= order)
     }
 
-    /// The first deadline after `now` that a group should meet which is that app's or runs on its contract.
-    pub(super) fn due(&self, app: AppId, generation: u32, now: Time) -> Option<Time> {
-        let of_app = |flying: &&Flying| flying.belongs_to(app, generation);
-        self.groups.iter().filter(of_app).map(|flying| flying.due).filter(|due| *due > now).min()
+    /// The first deadline after `now` that a group should meet which is that app's or runs on its contract, and the
+    /// first one of those that were promised.
+    pub(super) fn due(&self, app: AppId, generation: u32, now: Time) -> (Option<Time>, Option<Time>) {
+        let counts = |flying: &&Flying| flying.belongs_to(app, generation) && flying.due > now;
+        let groups = || self.groups.iter().filter(counts);
+        let promised = groups().filter(|flying| flying.promised).map(|flying| flying.due).min();
+        (groups().map(|flying| flying.due).min(), promised)
     }
 
     /// Deadlines are at other times from now on.
@@ -222,10 +231,11 @@ impl InFlight {
     }
 
     /// The end that the group at `position` can have had, if `finished` is reported at `now`: not
-    /// before it was dispatched, nor before the group that ended last.
+    /// before it was dispatched nor, in order, before the group that ended last.
     pub(super) fn plausible_end(&self, position: usize, finished: Time, now: Time) -> Time {
         let dispatched = self.groups.get(position).map_or(self.idle_since, |flying| flying.dispatched);
-        finished.max(dispatched).max(self.idle_since).min(now)
+        let earliest = if self.any_order { dispatched } else { dispatched.max(self.idle_since) };
+        finished.max(earliest).min(now)
     }
 
     /// Takes the oldest group out; it ended at `finished`.
@@ -274,7 +284,12 @@ impl InFlight {
     /// Predicts all ends anew, if what is in flight can go on after `change`.
     fn rebuild(&mut self, change: Span) {
         for (count, next) in self.groups.iter().enumerate() {
-            extend(&mut self.conservative, self.idle_since + change, next.conservative, count + 1);
+            let mut bound = next.conservative;
+            if count == 0 {
+                // The GPU does not change before the group is there.
+                bound.arrives += change.saturating_sub(next.enters);
+            }
+            extend(&mut self.conservative, self.idle_since + change, bound, count + 1);
             extend(&mut self.optimistic, self.idle_since, next.optimistic, count + 1);
         }
     }

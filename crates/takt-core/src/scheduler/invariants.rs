@@ -14,7 +14,7 @@ use crate::app::AppId;
 use crate::event::Event;
 use crate::invariant::{Broken, Invariant};
 use crate::limits::IN_FLIGHT_MAX;
-use crate::time::Span;
+use crate::time::{Span, Time};
 
 /// Whether an app's groups in flight are counted: only where one of them ended.
 const COUNTED: bool = true;
@@ -47,7 +47,7 @@ impl Scheduler {
     pub(super) fn guard_event(&mut self, event: &Event) {
         match *event {
             Event::Submit { app, .. } | Event::Revise { app, .. } => self.guard_lane(app),
-            // Whoever ended was looked at when it did.
+            // The lane of the group was checked when the group ended.
             Event::Complete { .. } => {}
             _ => {
                 if let Some((what, app)) = self.fault() {
@@ -200,9 +200,11 @@ impl Scheduler {
             return Some(Invariant::Judged);
         }
         let in_turn = self.config.gpu.is_time_shared();
-        let due = self.in_flight.due(lane.app, slot.generation, self.now).filter(|_| in_turn);
-        let told = lane.on_gpu_due.filter(|due| *due > self.now);
-        if told.is_some() && told != due {
+        let (due, promised) = self.in_flight.due(lane.app, slot.generation, self.now);
+        let differs = |told: Option<Time>, due: Option<Time>| {
+            told.is_some_and(|told| told > self.now && Some(told) != due.filter(|_| in_turn))
+        };
+        if differs(lane.on_gpu_due, due) || differs(lane.on_gpu_promised, promised) {
             return Some(Invariant::OnGpu);
         }
         let ledger = slot.lane.map_or_else(Ledger::default, |index| self.front_ledger(index));

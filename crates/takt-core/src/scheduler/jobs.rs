@@ -1,9 +1,9 @@
 //! Which jobs of a server were in time.
 //!
 //! An app with a [server](AppParams::server) has jobs: each is the work from its first group to the end of a
-//! frame. A job is released when it begins, but no earlier than a period of the server after the job before it,
-//! and it is due a period later. Jobs are only judged here. No policy sees them, and when the app may start its
-//! next frame does not depend on them.
+//! frame. So has an app that shares the server of another one, or produces for an app that has one. A job is released
+//! when it begins, but no earlier than a period of the server after the job before it, and it is due a period later.
+//! Jobs are only judged here. No policy sees them, and when the app may start its next frame does not depend on them.
 
 use alloc::collections::VecDeque;
 
@@ -11,10 +11,11 @@ use super::lane::Lane;
 use super::queue::Waiting;
 use super::{Scheduler, Slot};
 
-use crate::app::AppParams;
+use crate::app::AppId;
 use crate::event::{Action, FrameDone};
 use crate::limits::{FRAMES_PER_GROUP_MAX, JOBS_MAX};
 use crate::refresh::Period;
+use crate::service::Reservation;
 use crate::time::{Span, Time};
 
 /// The jobs of one app.
@@ -38,17 +39,15 @@ impl Jobs {
         Self { period: None, released, told: 0, next: Time::ZERO, open: false }
     }
 
-    /// The app has joined with these parameters.
-    pub(super) fn reset(&mut self, params: &AppParams) {
-        self.period = params.server().map(|server| server.period);
+    /// The app has joined.
+    pub(super) fn reset(&mut self) {
         self.released.clear();
-        (self.told, self.next, self.open) = (0, Time::ZERO, false);
+        (self.period, self.told, self.next, self.open) = (None, 0, Time::ZERO, false);
     }
 
-    /// The parameters of the app are these from `now` on, and so many jobs are under way.
-    fn changed(&mut self, params: &AppParams, under_way: usize, now: Time) {
-        let before = self.period;
-        self.period = params.server().map(|server| server.period);
+    /// The period of its server is this from `now` on, and so many jobs are under way.
+    fn changed(&mut self, period: Option<Span>, under_way: usize, now: Time) {
+        let before = core::mem::replace(&mut self.period, period);
         if before.is_some() != self.period.is_some() {
             self.released.clear();
             (self.told, self.next) = (0, now);
@@ -130,11 +129,13 @@ impl Jobs {
 }
 
 impl Slot {
-    /// The parameters of the app are these from `now` on. Work that is there when a server comes counts as come
-    /// then.
-    pub(super) fn jobs_changed(&mut self, params: &AppParams, now: Time) {
-        let under_way = self.frames_ended() + usize::from(self.jobs.open);
-        self.jobs.changed(params, under_way, now);
+    /// The app is served by a server of that period from `now` on. Work that is there when a server comes counts as
+    /// come then.
+    fn served(&mut self, period: Option<Span>, now: Time) {
+        if self.jobs.period != period {
+            let under_way = self.frames_ended() + usize::from(self.jobs.open);
+            self.jobs.changed(period, under_way, now);
+        }
     }
 
     /// Whether as many jobs of a server are under way as there are frames.
@@ -161,6 +162,32 @@ impl Slot {
         let (first, deadline, count) = self.jobs.overdue(heard)?;
         let frame = self.frames.number() + first;
         Some(Action::Missed { app: lane.app, frame, period: Period(frame), deadline, count })
+    }
+}
+
+/// Who is served by which server.
+impl Scheduler {
+    /// Finds out anew which apps have jobs, after any change of apps.
+    pub(super) fn find_jobs(&mut self) {
+        for index in 0..self.lanes.len() {
+            let period = self.job_period(index);
+            self.slots[self.lanes[index].app.index()].served(period, self.now);
+        }
+    }
+
+    /// The period of the server that the app of the lane at `index` has or shares, or that the first of its consumers
+    /// has or shares that is served by one. An app with frames of its own has no jobs.
+    fn job_period(&self, index: usize) -> Option<Span> {
+        let attached = |app: AppId| self.lane_of(app).map(|index| &self.lanes[index]);
+        let server = |lane: &Lane| match lane.service.reservation {
+            Reservation::Shared(owner) => attached(owner)?.params().server(),
+            _ => lane.params().server(),
+        };
+        let own = &self.lanes[index];
+        let consumer = |lane: &&Lane| lane.service.feeds.and_then(attached);
+        let mut chain = core::iter::successors(Some(own), consumer).take(self.lanes.len());
+        let served = chain.find_map(server).filter(|_| !own.has_budget());
+        served.map(|server| server.period)
     }
 }
 

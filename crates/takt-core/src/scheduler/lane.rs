@@ -32,6 +32,8 @@ pub struct Lane {
     pub service: Service,
     /// Whether its contract is covered, together with those of all more important apps.
     pub protected: bool,
+    /// Whether its groups may run on the protected server of another app, which it shares or produces for.
+    pub hosted: bool,
     /// Whether its groups are divisible work, which has a place of its own on the GPU. Changes only when it has
     /// nothing there.
     pub divisible: bool,
@@ -48,8 +50,12 @@ pub struct Lane {
     /// The first deadline, of those that are not over, that a group of it on the GPU should meet, where
     /// groups that come later delay it.
     pub on_gpu_due: Option<Time>,
+    /// The same of groups that are part of what was promised.
+    pub on_gpu_promised: Option<Time>,
     /// The frame whose groups are dispatched next.
     pub front: Ledger,
+    /// How its open frame waits for groups of its own.
+    pub pause: Pause,
     /// The first waiting group.
     pub head: Option<Head>,
     /// How its next group gets to the GPU, where protected apps have it one at a time.
@@ -76,13 +82,16 @@ impl Lane {
             tail: params.clock.tail(),
             service: params.service,
             protected: false,
+            hosted: false,
             divisible: false,
             returning: None,
             in_flight: 0,
             target,
             due: target,
             on_gpu_due: None,
+            on_gpu_promised: None,
             front: Ledger::default(),
+            pause: Pause::default(),
             head: None,
             turn: Turn::default(),
             waiting: 0,
@@ -90,6 +99,12 @@ impl Lane {
             hold: None,
             hold_told: None,
         }
+    }
+
+    /// What its app asked for.
+    pub fn params(&self) -> AppParams {
+        let Self { priority, stride, etpf, clock, service, .. } = *self;
+        AppParams { priority, stride, etpf, clock, service }
     }
 
     /// The next frame to be dispatched should meet the end of this period.
@@ -151,14 +166,32 @@ impl Lane {
         self.batches -= u32::from(waiting.ends_batch());
     }
 
+    /// Whether its frame goes on, though none of it waits, and has gaps left: its next group may come at any time.
+    pub fn may_pause(&self) -> bool {
+        let open = self.front.enqueued > Span::ZERO && !self.front.complete;
+        self.pause.left > 0 && open && self.head.is_none() && self.has_budget()
+    }
+
     /// Whether the GPU may be working for it.
     pub fn is_on_gpu(&self) -> bool {
         self.in_flight > 0
     }
 
+    /// Whether its groups have the GPU to themselves, as far as protected apps go, where changes of contexts cost
+    /// something.
+    pub fn is_kept_apart(&self) -> bool {
+        self.protected || self.hosted
+    }
+
     /// Whether the frame that is dispatched next is protected.
     pub fn is_protected_now(&self) -> bool {
         self.protected && self.returning != Some(self.target)
+    }
+
+    /// Whether that group, its first one, is within what its frame was promised, if anything was: what frames are
+    /// promised, and how long their groups may be.
+    pub fn is_within_promise(&self, head: &Head, per_group: Span, group_max: Span) -> bool {
+        self.front.dispatched + head.taken(per_group) <= self.etpf && head.conservative <= group_max
     }
 
     /// Whether it has GPU time of its own in each frame, promised or not.
@@ -201,6 +234,17 @@ impl Ledger {
     }
 }
 
+/// The gaps of the frame that an app submits, as far as it has declared any.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Pause {
+    /// How many gaps the frame may still have.
+    pub left: u32,
+    /// By when the group that was dispatched last is over, unless later work delays it.
+    pub ends_by: Time,
+    /// Since when it is known that none of the app's groups is in flight.
+    pub since: Time,
+}
+
 /// How the next group of a protected app gets to a GPU that protected apps have one at a time.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Turn {
@@ -221,10 +265,14 @@ pub struct Turn {
 pub struct Head {
     /// Conservative prediction (`predC`) without what the GPU adds.
     pub length: Span,
-    /// It is the first one of its frame.
+    /// It is the first one of its frame, or the first one after a gap that its app has declared.
     pub first: bool,
     /// The same with what the GPU adds: the switches that it pays for, and turns of divisible work.
     pub conservative: Span,
+    /// What its frame has reserved for the gap before it.
+    pub gap: Span,
+    /// What a frame with gaps has reserved for the way of this group to the GPU.
+    pub way: Span,
     /// Optimistic prediction (`predO`).
     pub optimistic: Span,
     /// Position in the order of all submissions.
@@ -235,4 +283,11 @@ pub struct Head {
     pub kind: GroupKind,
     /// It was on the GPU before and was taken back.
     pub preempted: bool,
+}
+
+impl Head {
+    /// What it takes of the account of its frame.
+    pub fn taken(&self, per_group: Span) -> Span {
+        self.conservative + per_group + self.gap + self.way
+    }
 }

@@ -3,9 +3,11 @@
 mod actions;
 mod adjust;
 mod apps;
+mod ends;
 mod frame_ends;
 mod frames;
 mod free;
+mod gaps;
 mod groups;
 mod in_flight;
 mod invariants;
@@ -21,7 +23,7 @@ mod turns;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-pub use lane::{Head, Lane, Ledger, Turn};
+pub use lane::{Head, Lane, Ledger, Pause, Turn};
 
 use actions::Actions;
 use frame_ends::FrameEnds;
@@ -118,7 +120,7 @@ pub struct Stats {
     pub refused: u64,
     /// Groups dropped because their app left.
     pub dropped: u64,
-    /// Refusals and misses that nobody was told of, because nobody fetched actions for too long.
+    /// Refusals and misses that were not reported, because actions were not fetched for too long.
     pub untold: u64,
 }
 
@@ -378,7 +380,7 @@ impl Scheduler {
         let over = |lane: &Lane| lane.on_gpu_due.is_some_and(|due| due <= now);
         for lane in self.lanes.iter_mut().filter(|lane| over(lane) || doubtful(lane)) {
             let generation = self.slots[lane.app.index()].generation;
-            lane.on_gpu_due = self.in_flight.due(lane.app, generation, now);
+            (lane.on_gpu_due, lane.on_gpu_promised) = self.in_flight.due(lane.app, generation, now);
         }
     }
 

@@ -32,6 +32,8 @@ const VACANT: Waiting = Waiting {
         length: Span::ZERO,
         first: false,
         conservative: Span::ZERO,
+        gap: Span::ZERO,
+        way: Span::ZERO,
         optimistic: Span::ZERO,
         order: 0,
         submitted: Time::ZERO,
@@ -132,7 +134,7 @@ impl Queue {
         let mut ledger = Ledger::default();
         for waiting in self.iter() {
             if !waiting.booked {
-                ledger.enqueued += waiting.head.conservative + per_group;
+                ledger.enqueued += waiting.head.taken(per_group);
             }
             if waiting.ends_frame {
                 ledger.complete = true;

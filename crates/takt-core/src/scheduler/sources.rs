@@ -5,8 +5,8 @@
 //! submitted. Then the frame is that of one app with one queue: the first group of any of them begins it, groups go
 //! in the order of their submission, and all of them are in its ledger. The owner alone ends it.
 //!
-//! So a policy sees one lane with the frame. Its head is the first group of all that are booked, whoever submitted
-//! it, and the lane of a source has no head while its first group is booked. Each app keeps its own queue, and the
+//! So a policy sees one lane with the frame. Its head is the first group of all that are booked, of any app,
+//! and the lane of a source has no head while its first group is booked. Each app keeps its own queue, and the
 //! frames by which it is paced and judged.
 //!
 //! A group that does not fit is not booked and not promised anything; neither is what its app submits behind it, as
@@ -158,7 +158,7 @@ impl Scheduler {
             if head.conservative > self.config.tuning.group_max {
                 return None;
             }
-            pledged += head.conservative + self.config.per_group();
+            pledged += head.taken(self.config.per_group());
         }
         Some(pledged)
     }
@@ -169,7 +169,7 @@ impl Scheduler {
         let lane = &mut self.lanes[index];
         self.slots[lane.app.index()].last = head.order;
         if !lane.front.complete {
-            lane.front.enqueued += head.conservative + self.config.per_group();
+            lane.front.enqueued += head.taken(self.config.per_group());
         }
     }
 
@@ -186,7 +186,7 @@ impl Scheduler {
     /// its context.
     pub(super) fn charge(&self, lane: &Lane, first: bool) -> Charge {
         let several = || self.slots[lane.app.index()].kin.has_sources();
-        if !lane.protected || !self.policy.keeps_apart() {
+        if !lane.is_kept_apart() || !self.policy.keeps_apart() {
             Charge::Beside
         } else if first || !lane.has_budget() || several() {
             Charge::Enters
@@ -201,7 +201,7 @@ impl Scheduler {
     /// The first group of the lane at `index` has left its queue; it was part of a frame of another lane if it was
     /// `booked_on` that.
     pub(super) fn account_front(&mut self, index: usize, booked_on: Option<usize>, waiting: &Waiting) {
-        let taken = waiting.head.conservative + self.config.per_group();
+        let taken = waiting.head.taken(self.config.per_group());
         match booked_on {
             None if !waiting.ends_frame => self.lanes[index].front.dispatched += taken,
             _ if waiting.ends_frame => self.close_front(index, &waiting.head),
@@ -285,7 +285,7 @@ impl Scheduler {
         let mut ledger = Ledger { complete: end.is_some(), ..Ledger::default() };
         for Waiting { head, .. } in queue.iter().chain(self.booked(slot)) {
             if end.is_none_or(|end| head.order <= end) {
-                ledger.enqueued += head.conservative + per_group;
+                ledger.enqueued += head.taken(per_group);
             }
         }
         ledger

@@ -18,6 +18,7 @@
 //!                           shares SLOT, reserve background, feeds SLOT, interruptible never
 //! A 9 level high slice 20   its channel in the runlist; or low
 //! A 9 clock 700_000/500_000 a clock of its own: period and deadline
+//! A 9 gaps 2/50             waits for its own groups twice in a frame, for 50 each
 //! A 9 turns following       may follow itself on the GPU
 //! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME,
 //!                           tick SPAN, limit PERMILLE, background C/T, blocking SPAN, stretch SPAN,
@@ -53,11 +54,13 @@ mod contracts;
 #[expect(unreachable_pub, reason = "public in its own crate")]
 mod fifo;
 mod frame_ends;
+mod gaps;
 #[path = "../../../takt-policies/src/hpf.rs"]
 #[expect(unreachable_pub, reason = "public in its own crate")]
 mod hpf;
 mod invariants;
 mod jobs;
+mod lines;
 mod rig;
 mod sources;
 mod turns;

@@ -9,7 +9,7 @@ use super::in_flight::Flying;
 use super::lane::Turn;
 
 use crate::app::AppId;
-use crate::time::Span;
+use crate::time::{Span, Time};
 
 /// Which protected app had the GPU last.
 #[derive(Copy, Clone, Default, Debug)]
@@ -34,6 +34,8 @@ struct Occupied {
     several: bool,
     /// Something that is not the holder's.
     foreign: bool,
+    /// What of the way back from that is still to come when the next group reaches the GPU.
+    way_back: Span,
 }
 
 impl Scheduler {
@@ -70,9 +72,15 @@ impl Scheduler {
         let slot = self.lanes[index].app.index();
         let kin = self.slots[slot].kin;
         let pays = self.config.gpu.excludes() || self.config.gpu.is_time_shared() && kin.is_any();
-        if !pays {
-            return;
+        if pays {
+            self.charge_anew(index);
         }
+    }
+
+    /// The same whatever it pays for.
+    pub(super) fn charge_anew(&mut self, index: usize) {
+        let slot = self.lanes[index].app.index();
+        let kin = self.slots[slot].kin;
         self.recharge(slot);
         let mut next = kin.first;
         while let Some(source) = next {
@@ -109,7 +117,7 @@ impl Scheduler {
     /// Tells the policy how the next group of each app gets to the GPU.
     pub(super) fn tell_turns(&mut self) {
         if !self.excludes() {
-            return;
+            return self.tell_standstills();
         }
         if self.in_flight.all_late_from().is_some_and(|at| at <= self.now) {
             self.in_flight.share();
@@ -120,9 +128,51 @@ impl Scheduler {
         }
     }
 
-    /// What is in flight.
+    /// The same where apps share the GPU at no cost: a group may have to wait until everything that is due earlier is
+    /// over, and the GPU stands still until it is there. Each frame has paid for that once, in front of its first group
+    /// or for the frame that it displaced.
+    fn tell_standstills(&mut self) {
+        if !self.config.gpu.later_work_delays() || !self.policy.keeps_apart() {
+            return;
+        }
+        let (per_frame, turnaround) = (self.config.per_frame(), self.config.margins.turnaround());
+        let first = self.first_due_on_gpu(None);
+        let others = self.first_due_on_gpu(first.map(|(_, app)| app));
+        for index in 0..self.lanes.len() {
+            let lane = &self.lanes[index];
+            let earliest = if first.is_some_and(|(_, app)| app == lane.app) { others } else { first };
+            let displaced = earliest.is_some_and(|(due, _)| due < lane.due_of(lane.target));
+            let several = self.slots[lane.app.index()].kin.has_sources();
+            let owed = match lane.head {
+                Some(head) if head.way == Span::ZERO && lane.protected && lane.has_budget() => {
+                    let begun = lane.front.dispatched > Span::ZERO;
+                    match begun {
+                        false => per_frame,
+                        true if displaced && !several => turnaround,
+                        true => Span::ZERO,
+                    }
+                }
+                _ => Span::ZERO,
+            };
+            self.lanes[index].turn = Turn { owed, ..Turn::default() };
+        }
+    }
+
+    /// What is due first of what protected apps have on the GPU, but for one of them.
+    fn first_due_on_gpu(&self, except: Option<AppId>) -> Option<(Time, AppId)> {
+        let others = self.lanes.iter().filter(|lane| lane.protected && Some(lane.app) != except);
+        others.filter_map(|lane| Some((lane.on_gpu_promised?, lane.app))).min()
+    }
+
+    /// What is in flight. The way back from it is part of its charge, but the GPU takes that way only when the next
+    /// group is there.
     fn occupied(&self) -> Occupied {
-        let mut occupied = Occupied::default();
+        let margins = &self.config.margins;
+        let (free, _) = self.in_flight.free_at(self.now, margins.completion_upper);
+        let switch = self.config.gpu.switch();
+        let back = self.now + margins.dispatch_upper + switch;
+        let way_back = back.since(free).min(switch);
+        let mut occupied = Occupied { way_back, ..Occupied::default() };
         for flying in self.in_flight.iter() {
             occupied.foreign |= Some(flying.app) != self.turns.holder;
             if flying.alone {
@@ -135,7 +185,7 @@ impl Scheduler {
 
     fn turn_of(&self, index: usize, occupied: Occupied) -> Turn {
         let lane = &self.lanes[index];
-        if !lane.protected {
+        if !lane.is_kept_apart() {
             return Turn::default();
         }
         // Each source has a context of its own.
@@ -153,10 +203,21 @@ impl Scheduler {
                 let owed = if begun { Span::ZERO } else { self.config.per_frame() };
                 Turn { enters: switch, owed, ..turn }
             }
-            _ if begun && !holds => Turn { enters: switch, checked: switch, owed: switch + gap, ..turn },
+            // What comes after a gap pays for its way as the first group of a frame does.
+            None if lane.may_pause() => turn,
+            Some(head) if head.way > Span::ZERO || begun && head.first => Turn { enters: switch, ..turn },
+            _ if begun && !holds => {
+                // By their due dates, what was displaced goes on when the other one is over. If not, that one has
+                // to come back, which none has paid for.
+                let back = if self.holder_goes_on() { disturbs } else { Span::ZERO };
+                Turn { enters: switch, checked: switch + back, owed: switch + gap, ..turn }
+            }
             // What disturbed it has paid for the way back, but is forgotten.
             _ if begun && self.turns.disturbed && !occupied.foreign => {
                 Turn { enters: switch, checked: switch, owed: switch, ..turn }
+            }
+            _ if begun && self.turns.disturbed => {
+                Turn { enters: occupied.way_back, checked: occupied.way_back, ..turn }
             }
             _ if begun => turn,
             // Its own charge has both switches.
@@ -165,6 +226,15 @@ impl Scheduler {
             }
             _ => Turn { enters: switch, checked: switch.times(2), owed: self.config.per_frame(), ..turn },
         }
+    }
+
+    /// Whether the app that had the GPU last is in the middle of a frame, and waits.
+    fn holder_goes_on(&self) -> bool {
+        let holder =
+            self.turns.holder.and_then(|holder| self.lane_of(holder)).map(|index| &self.lanes[index]);
+        holder.is_some_and(|lane| {
+            lane.front.dispatched > Span::ZERO && lane.head.is_some_and(|head| !head.first)
+        })
     }
 
     /// This group ended after all others. If it is the holder's, and nothing else is in flight, nothing disturbs it

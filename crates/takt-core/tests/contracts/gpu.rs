@@ -39,7 +39,7 @@ impl Delays {
     }
 }
 
-/// A group that was dispatched and of whose end nobody heard yet.
+/// A group that was dispatched and whose end was not reported yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     /// Claim and frame; `None` for best effort.

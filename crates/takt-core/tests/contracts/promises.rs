@@ -52,7 +52,7 @@ pub(crate) struct Promise {
     pub(crate) owed: u64,
     /// The part of it without which it cannot be met: no delays.
     pub(crate) least: u64,
-    /// Whether somebody asks that it be met.
+    /// Whether it must be met.
     pub(crate) counts: bool,
 }
 

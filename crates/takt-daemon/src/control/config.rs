@@ -10,8 +10,14 @@
 //! [margins]
 //! fixed_us = 50
 //!
+//! [[domain]]
+//! name = "cluster"              # who may ask for what: here all programs of a unit
+//! unit = "cluster.service"
+//! level = "safety-critical"
+//!
 //! [[app]]
 //! name = "speedometer"          # as given to `takt run`, or the file name of the program
+//! domain = "cluster"            # its terms are for programs of that domain alone
 //! priority = 90
 //! fps = 60
 //! etpf_ms = 3.5
@@ -23,23 +29,39 @@
 //! ```
 
 mod apps;
+mod audit;
 mod displays;
+mod domains;
 mod file;
+mod review;
 mod values;
 
-use takt_core::{Config, Gpu, Margins, Span, Tuning};
+use std::path::Path;
 
+use takt_audit::Hash;
+use takt_core::{Config, Divisible, Gpu, Margins, Priority, Span, Tuning};
+
+use super::contract;
+use super::limits::Given;
 use super::mistake::{Mistake, mistake};
+use super::outsiders::OutsiderSettings;
+use super::rights::{Domain, Domains, Level, Reserved};
+use super::terms::Terms;
 use super::vsync::Vsync;
-pub use apps::AppSettings;
+use crate::observe::audit::AuditSettings;
+pub use apps::{AppSettings, Client};
 pub use displays::Display;
-pub use file::{Admission, Timegraph};
+pub use file::{Admission, Effective, Timegraph};
 use file::{ConfigFile, FileGpu, FileMargins};
+pub use review::AppReview;
 pub use values::time_shared;
 pub(crate) use values::{blocking, mpcg, ms_if, rate, slice};
 
 /// Slice of a GPU that was not measured, as in [`Gpu::TURNS`].
 const SLICE_US: f64 = 1000.0;
+/// Slices that NVIDIA's driver sets for compute, and for graphics.
+const COMPUTE_SLICE_US: f64 = 2048.0;
+const GRAPHICS_SLICE_US: f64 = 1024.0;
 
 /// A checked configuration; `docs/daemon.md` describes the keys.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,6 +70,10 @@ pub struct Settings {
     pub core: Config,
     /// Whether the file says how processes share the GPU.
     pub gpu_is_given: bool,
+    /// How the GPU interrupts work, while an app is there whose work it interrupts.
+    pub divisible: Divisible,
+    /// Which processes count as users of the GPU outside of Takt.
+    pub outsiders: OutsiderSettings,
     /// The displays; apps that name none draw for the first.
     pub displays: Vec<Display>,
     /// The source of refreshes.
@@ -56,6 +82,8 @@ pub struct Settings {
     pub policy: String,
     /// Longest group that a client may form.
     pub max_slice: Span,
+    /// Which limits the file sets; the others follow from the contracts and the GPU.
+    pub given: Given,
     /// How long clients poll for a reply before they sleep, in microseconds.
     pub spin_us: u32,
     /// How long the scheduling loop polls for work before it sleeps, in microseconds.
@@ -69,20 +97,62 @@ pub struct Settings {
     pub admission: Admission,
     /// How `timegraph` treats apps.
     pub timegraph: Timegraph,
+    /// When another version is in force.
+    pub effective: Effective,
+    /// Who may ask for what.
+    pub domains: Domains,
     /// Terms of single apps.
     pub apps: Vec<AppSettings>,
+    /// Where decisions are recorded, and which rules run over the records.
+    pub audit: AuditSettings,
+    /// The hash of the file.
+    pub hash: Hash,
 }
 
 impl Settings {
     /// Reads a configuration file.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
         let file: ConfigFile = toml::from_str(text).map_err(|error| Mistake::Syntax(error.to_string()))?;
-        file.check().map_err(|mistake| mistake.located(text))
+        let settings = file.check().map_err(|mistake| mistake.located(text))?;
+        Ok(Self { hash: Hash::of(text.as_bytes()), ..settings })
     }
 
-    /// The terms that the file has for the app of that name.
-    pub fn app(&self, name: &str) -> Option<&super::terms::Terms> {
-        self.apps.iter().find(|app| app.name == name).map(|app| &app.terms)
+    /// What the file has for a client.
+    pub fn section(&self, client: &Client<'_>) -> Option<&AppSettings> {
+        self.apps.iter().find(|app| app.is_for(client))
+    }
+
+    /// Whether the file names that executable.
+    pub fn names(&self, executable: &Path) -> bool {
+        let is_it = |app: &AppSettings| app.executable.as_deref() == Some(executable);
+        self.domains.names(executable) || self.apps.iter().any(is_it)
+    }
+
+    /// Whether the file says enough to be sealed: the contents of all safety-critical apps.
+    pub fn check_sealed(&self) -> Result<(), Mistake> {
+        let level = |app: &AppSettings| self.domains.named(&app.domain).map(|domain| domain.level);
+        let is_open = |app: &AppSettings| level(app) == Some(Level::SafetyCritical) && app.sha256.is_none();
+        match self.apps.iter().position(is_open) {
+            None => Ok(()),
+            Some(index) => {
+                let app = &self.apps[index];
+                let remedy =
+                    "it is safety-critical, and the configuration is sealed: add executable and sha256";
+                Err(mistake("domain", &app.domain, remedy).within("app", index, &app.name))
+            }
+        }
+    }
+
+    /// Whether the file has something for an app of that name, of whichever domain.
+    pub fn is_listed(&self, name: &str) -> bool {
+        self.apps.iter().any(|app| app.name == name)
+    }
+
+    /// The time that an app of a domain would reserve on these terms.
+    pub fn reserved(&self, terms: &Terms, domain: &Domain) -> Result<Reserved, String> {
+        let priority = Priority(domain.core_priority(terms.priority.unwrap_or_default()));
+        let (params, _) = terms.clone().complete(self).lower(priority, self)?;
+        Ok(contract::reserved(&params, &self.core))
     }
 }
 
@@ -105,23 +175,32 @@ impl ConfigFile {
         let vsync = self.vsync.as_deref().map_or(Ok(Vsync::Timer), |text| {
             text.parse().map_err(|remedy: String| mistake("vsync", text, remedy))
         })?;
-        let displays = self.displays()?;
+        let (displays, domains) = (self.displays()?, self.domains()?);
         let max_slice = slice(Some(self.max_slice_ms.unwrap_or(1.0)))?.unwrap_or(Span::FOREVER);
-        Ok(Settings {
+        let settings = Settings {
             core: self.core(&displays, max_slice)?,
-            gpu_is_given: self.gpu != FileGpu::default(),
-            apps: self.apps(&displays)?,
+            gpu_is_given: self.gpu.slice_us.is_some() || self.gpu.switch_us.is_some(),
+            divisible: self.gpu.divisible()?,
+            outsiders: self.gpu.outsiders()?,
+            apps: self.apps(&displays, &domains)?,
             displays,
+            domains,
             vsync,
             policy,
             max_slice,
+            given: Given { blocking: self.max_blocking_ms.is_some(), stretch: self.max_stretch_ms.is_some() },
             spin_us: values::spin("spin_us", self.spin_us)?,
             loop_spin_us: values::spin("loop_spin_us", self.loop_spin_us)?,
             processor: self.processor.map(values::processor).transpose()?,
             wake_us: values::wake(self.wake_us.unwrap_or(0.0))?,
             admission: self.admission,
             timegraph: self.timegraph,
-        })
+            effective: self.effective.clone(),
+            audit: self.audit.check()?,
+            hash: Hash::of(b""),
+        };
+        apps::check_rights(&settings)?;
+        Ok(settings)
     }
 
     /// Parameters of the core.
@@ -131,7 +210,7 @@ impl ConfigFile {
         for (grid, display) in more_displays.iter_mut().zip(&displays[1..]) {
             *grid = display.refresh;
         }
-        // No bound can be lower than one piece, which may be on the GPU already.
+        // Without a contract; `control::limits` says what holds beside one.
         let blocking = self.max_blocking_ms.map_or(Ok(max_slice), blocking)?;
         let stretch = ms_if("max_stretch_ms", self.max_stretch_ms)?.unwrap_or(defaults.tuning.stretch);
         let timeout = ms_if("completion_timeout_ms", self.completion_timeout_ms)?;
@@ -151,8 +230,36 @@ impl ConfigFile {
 }
 
 impl FileGpu {
-    fn check(self) -> Result<Gpu, Mistake> {
+    fn check(&self) -> Result<Gpu, Mistake> {
         time_shared(self.slice_us.unwrap_or(SLICE_US), self.switch_us.unwrap_or(0.0))
+    }
+
+    fn divisible(&self) -> Result<Divisible, Mistake> {
+        let slice = |key, us: Option<f64>, default| values::slice_us(key, us.unwrap_or(default));
+        Ok(Divisible {
+            slice: slice("gpu.divisible_slice_us", self.divisible_slice_us, COMPUTE_SLICE_US)?,
+            quantum: values::piece_us("gpu.divisible_piece_us", self.divisible_piece_us.unwrap_or(0.0))?,
+            own_slice: slice("gpu.own_slice_us", self.own_slice_us, GRAPHICS_SLICE_US)?,
+            switch: self.check()?.switch(),
+        })
+    }
+
+    fn outsiders(&self) -> Result<OutsiderSettings, Mistake> {
+        let defaults = OutsiderSettings::default();
+        let devices = self.devices.clone().unwrap_or(defaults.devices);
+        let is_path = |path: &&String| {
+            let name = path.strip_suffix('*').unwrap_or(path);
+            name.starts_with('/') && !name.contains('*')
+        };
+        if let Some(wrong) = devices.iter().find(|path| !is_path(path)) {
+            let remedy = "write a path from the root; a * may stand for the rest of the last name";
+            return Err(mistake("gpu.devices", wrong, remedy));
+        }
+        Ok(OutsiderSettings {
+            devices,
+            beside: self.beside.clone().unwrap_or(defaults.beside),
+            unseen: self.unseen.unwrap_or_default(),
+        })
     }
 }
 
@@ -199,7 +306,7 @@ mod tests {
             .map(|line| format!("{}\n", line.trim_start_matches("//! ").trim_start_matches("//!")))
             .collect();
         let settings = Settings::parse(&example).expect("the example");
-        let app = settings.app("speedometer").expect("the app");
+        let app = &settings.apps[0].terms;
         assert_eq!((app.priority, app.etpf), (Some(90), Some(Span::from_us(3500))));
         assert_eq!(settings.core.margins.fixed, Span::from_us(50));
     }
@@ -247,17 +354,29 @@ mod tests {
             ),
             ("period_ms = 10\nruntime_ms = 2\netpf_ms = 3", "etpf_ms = 3: a server (runtime_ms) has jobs"),
             (
-                "period_ms = 10\nruntime_ms = 2\ndeadline_ms = 3",
-                "deadline_ms = 3: a server's deadline is its period",
+                "period_ms = 10\nruntime_ms = 2\ndeadline_ms = 30",
+                "deadline_ms = 30: use more than 0, and no more than period_ms (10)",
+            ),
+            (
+                "period_ms = 10\nruntime_ms = 2\ndeadline_ms = 3\nhard = true",
+                "hard = true: only a server can be hard",
+            ),
+            (
+                "period_ms = 10\nruntime_ms = 2\ndeadline_ms = 3\netpf_ms = 2",
+                "etpf_ms = 2: runtime_ms says that already",
             ),
             ("runtime_ms = 2", "runtime_ms = 2: add period_ms"),
+            ("etpf_ms = 3\ngaps = 2", "gaps = 2: add gap_ms"),
+            ("etpf_ms = 3\ngap_ms = 2", "gap_ms = 2: add gaps"),
             ("period_ms = 10\nfps = 30", "fps = 30: an app with a clock of its own"),
             ("period_ms = 10\netpf_ms = 11", "etpf_ms = 11: no frame of that length ends within 10 ms"),
             ("period_ms = 0.5", "period_ms = 0.5: use 1 to 4000 ms"),
             ("period_ms = 5000", "period_ms = 5000: use 1 to 4000 ms"),
             ("deadline_ms = 5", "deadline_ms = 5: it counts from a clock of its own: add period_ms"),
-            ("clock = 'own'", "clock = own: add period_ms"),
+            ("clock = 'own'", "clock = own: add fps, or period_ms"),
             ("clock = 'display'\nperiod_ms = 5", "period_ms = 5: the display sets the period"),
+            ("clock = 'auto'\nperiod_ms = 5", "period_ms = 5: a clock of its own has a period"),
+            ("clock = 'display'\nfps = 45", "fps = 45: "),
             ("hard = true", "hard = true: only a server can be hard"),
             ("display = 'b'", "display = b: there is no display b; displays have names in"),
             ("share = 1.5", "share = 1.5: use more than 0, and 1 at most"),
@@ -269,7 +388,11 @@ mod tests {
             let (found, said) = (of(keys), format!("line {line}: app \"a\": {said}"));
             assert!(found.starts_with(&said), "{keys}: {found}");
         }
-        assert!(of("clock = 'x'").contains("expected `display` or `own`"), "{}", of("clock = 'x'"));
+        assert!(
+            of("clock = 'x'").contains("expected one of `display`, `own`, `auto`"),
+            "{}",
+            of("clock = 'x'")
+        );
     }
 
     #[test]
@@ -317,6 +440,20 @@ mod tests {
         assert_eq!(gpu("[gpu]\nslice_us = 2000\nswitch_us = 150"), Ok((given, true)));
         assert_eq!(problem("gpu = { slice_us = 0 }"), "line 1: gpu.slice_us = 0: use 1 to 1000000");
         assert_eq!(problem("gpu = { switch_us = -1 }"), "line 1: gpu.switch_us = -1: use 0 to 100000");
+    }
+
+    #[test]
+    fn it_can_be_said_who_may_use_the_gpu_beside_takt() {
+        let text = "[gpu]\ndevices = ['/dev/mali*']\nbeside = ['Xorg']\nunseen = 'ignore'";
+        let settings = Settings::parse(text).expect("fine");
+        let OutsiderSettings { devices, beside, unseen } = settings.outsiders;
+        assert_eq!((devices, beside), (vec!["/dev/mali*".to_owned()], vec!["Xorg".to_owned()]));
+        assert_eq!(unseen, crate::control::outsiders::Unseen::Ignore);
+        assert!(!settings.gpu_is_given, "that says nothing about turns");
+        for wrong in ["dev/x", "/dev/*/x"] {
+            let said = problem(&format!("gpu = {{ devices = ['{wrong}'] }}"));
+            assert!(said.starts_with(&format!("line 1: gpu.devices = {wrong}: write a path")), "{said}");
+        }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! What an app is promised: frames of a display, frames by a clock of its own, or a server. The core
 //! judges whether a promise can be kept ([`takt_core::contract`]).
 
+use takt_core::analysis::contracts::Kind;
 use takt_core::service::{Enforcement, Reservation, Reserve};
-use takt_core::{AppParams, Clock, Span, Stride};
+use takt_core::{AppParams, Clock, Config, Span, Stride};
 
 use super::config::Settings;
+use super::rights::Reserved;
 
 /// What releases the work of an app.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -126,22 +128,40 @@ pub(super) fn is_covered<'a>(
     takt_core::contract::is_covered(&claims, &settings.core)
 }
 
+/// How many contracts, most important first, are covered together.
+pub(super) fn covered<'a>(promised: impl Iterator<Item = &'a AppParams>, settings: &Settings) -> usize {
+    let claims: Vec<_> = promised.map(|params| takt_core::contract::claim(params, &settings.core)).collect();
+    takt_core::contract::covered(&claims, &settings.core)
+}
+
+/// The time that an app with these parameters reserves.
+pub(super) fn reserved(params: &AppParams, config: &Config) -> Reserved {
+    let claim = takt_core::contract::claim(params, config);
+    let share_ppm = match claim.kind {
+        Kind::Frames { period, .. } | Kind::Server { period } => {
+            claim.span.as_ns().saturating_mul(1_000_000).div_ceil(period.as_ns().max(1))
+        }
+        Kind::None => 0,
+    };
+    Reserved { etpf: params.etpf, share_ppm }
+}
+
 /// A contract in a few words.
 pub(super) fn describe(timing: &Timing, params: &AppParams, fps_mhz: u32, paced: bool) -> String {
     let (rate, etpf) = (f64::from(fps_mhz) / 1000.0, format!("{:.1} ms", ms(params.etpf)));
     let owed = if params.etpf > Span::ZERO { format!(", {etpf}") } else { String::new() };
-    match timing {
-        Timing::Display(_) if !paced && params.etpf == Span::ZERO => "best effort".to_owned(),
-        Timing::Display(name) if name.is_empty() => format!("{rate} fps{owed}"),
-        Timing::Display(name) => format!("{rate} fps on {name}{owed}"),
-        Timing::Own { period, deadline } if deadline < period => {
-            format!("own clock {:.1} ms, due after {} ms{owed}", ms(*period), short(*deadline))
-        }
-        Timing::Own { period, .. } => format!("own clock {:.1} ms{owed}", ms(*period)),
-        Timing::Server { runtime, period, hard } => {
+    match (timing, params.clock) {
+        (Timing::Server { runtime, period, hard }, _) => {
             let kind = if *hard { "hard server" } else { "server" };
             format!("{kind} {} ms in {} ms", short(*runtime), short(*period))
         }
+        (_, Clock::Own { period, deadline }) if deadline < period => {
+            format!("own clock {:.1} ms, due after {} ms{owed}", ms(period), short(deadline))
+        }
+        (_, Clock::Own { period, .. }) => format!("own clock {:.1} ms{owed}", ms(period)),
+        _ if !paced && params.etpf == Span::ZERO => "best effort".to_owned(),
+        (Timing::Display(name), _) if !name.is_empty() => format!("{rate} fps on {name}{owed}"),
+        _ => format!("{rate} fps{owed}"),
     }
 }
 

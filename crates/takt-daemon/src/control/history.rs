@@ -52,13 +52,12 @@ impl ClientHistory {
 mod tests {
     use super::*;
     use crate::control::config::Settings;
+    use crate::control::identity::Identity;
     use takt_ipc::message::Hello;
-    use takt_ipc::socket::Peer;
 
     fn member(members: &mut Members, name: &str, since: Time) -> Member {
         let hello = Hello { name: name.to_owned(), ..Hello::default() };
-        let peer = Peer { pid: 1, uid: 2 };
-        members.admit(since, &hello, peer, &Settings::default()).expect("admitted").clone()
+        members.admit(since, &hello, &Identity::default(), &Settings::default()).expect("admitted").clone()
     }
 
     #[test]

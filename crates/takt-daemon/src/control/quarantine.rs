@@ -3,11 +3,16 @@
 //! A client that was evicted for a fault runs on unscheduled and asks to be scheduled again. It may,
 //! after a pause that doubles with each fault, so that a client that always hangs disturbs the others
 //! less and less. After a while without a fault, its faults are forgotten.
+//!
+//! At first the pause is for clients of the same user and executable: one program of a user that hangs
+//! keeps no other out. A user can copy an executable as often as it likes, so from some faults on the pause
+//! is for all its programs, however many it has.
 
 use std::path::PathBuf;
 
 use takt_core::{Span, Time};
-use takt_ipc::socket::Peer;
+
+use super::identity::Identity;
 
 /// The first pause.
 const FIRST: Span = Span::from_ms(1_000);
@@ -17,6 +22,8 @@ const DOUBLINGS_MAX: u32 = 6;
 const MEMORY: Span = Span::from_ms(120_000);
 /// Most origins that are remembered.
 const OFFENDERS_MAX: usize = 256;
+/// Faults of different programs of one user after which all its programs wait.
+const PROGRAMS_MAX: u32 = 4;
 
 /// The user and the executable of a client, as the kernel knows them: a fork has the same.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,8 +34,9 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn of(peer: Peer) -> Self {
-        Self { uid: peer.uid, executable: takt_os::process::executable(peer.pid) }
+    pub(crate) fn of(who: &Identity) -> Self {
+        let executable = who.executable.as_ref().map(|executable| executable.path.clone());
+        Self { uid: who.uid, executable }
     }
 }
 
@@ -45,32 +53,66 @@ struct Offender {
 pub(crate) struct Quarantine {
     /// By time of the last fault.
     offenders: Vec<Offender>,
+    /// Users with many programs among them, by time of the last fault.
+    users: Vec<UserOffender>,
+}
+
+/// A user several of whose programs broke rules.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct UserOffender {
+    uid: u32,
+    /// Programs of it that were evicted for the first time.
+    programs: u32,
+    until: Time,
 }
 
 impl Quarantine {
     /// A client broke a rule; returns how long clients of its origin may not come back.
     pub(crate) fn blame(&mut self, origin: Origin, now: Time) -> Span {
         self.offenders.retain(|offender| now < offender.until + MEMORY);
+        self.users.retain(|user| now < user.until + MEMORY);
         let before = self.offenders.iter().position(|offender| offender.origin == origin);
         let faults = before.map_or(0, |at| self.offenders.remove(at).faults);
-        let pause = FIRST.times(1 << faults.min(DOUBLINGS_MAX));
+        let own = pause_after(faults);
         if self.offenders.len() == OFFENDERS_MAX {
             self.offenders.remove(0);
         }
-        self.offenders.push(Offender { origin, faults: faults.saturating_add(1), until: now + pause });
+        let of_user = self.blame_user(origin.uid, before.is_none(), now);
+        self.offenders.push(Offender { origin, faults: faults.saturating_add(1), until: now + own });
+        own.max(of_user)
+    }
+
+    /// Returns how long clients of that user may not come back, whatever their executable.
+    fn blame_user(&mut self, uid: u32, is_new: bool, now: Time) -> Span {
+        let before = self.users.iter().position(|user| user.uid == uid);
+        let programs = before.map_or(0, |at| self.users.remove(at).programs);
+        let programs = programs.saturating_add(u32::from(is_new));
+        let pause = programs.checked_sub(PROGRAMS_MAX).map_or(Span::ZERO, pause_after);
+        if self.users.len() == OFFENDERS_MAX {
+            self.users.remove(0);
+        }
+        self.users.push(UserOffender { uid, programs, until: now + pause });
         pause
     }
 
     /// How long clients of that origin may not come back.
     pub(crate) fn pause(&self, origin: &Origin, now: Time) -> Option<Span> {
-        let offender = self.offenders.iter().find(|offender| offender.origin == *origin)?;
-        Some(offender.until.since(now)).filter(|pause| *pause > Span::ZERO)
+        let program = self.offenders.iter().find(|offender| offender.origin == *origin);
+        let user = self.users.iter().find(|user| user.uid == origin.uid);
+        let until = program.map(|offender| offender.until).max(user.map(|user| user.until))?;
+        Some(until.since(now)).filter(|pause| *pause > Span::ZERO)
     }
+}
+
+/// The pause after so many earlier faults.
+fn pause_after(faults: u32) -> Span {
+    FIRST.times(1 << faults.min(DOUBLINGS_MAX))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::identity::Executable;
 
     fn s(seconds: u64) -> Time {
         Time::from_us(seconds * 1_000_000)
@@ -89,8 +131,9 @@ mod tests {
         assert_eq!(quarantine.pause(&hidden(2), s(1)), None);
         quarantine.blame(program(7), s(1));
         assert_eq!(quarantine.pause(&Origin { uid: 2, ..program(7) }, s(1)), None, "another user");
-        let peer = Peer { pid: std::process::id(), uid: 5 };
-        assert_eq!(Origin::of(peer), Origin { uid: 5, executable: std::env::current_exe().ok() });
+        let executable = Some(Executable { path: "/bin/7".into(), trusted: false });
+        let who = Identity { uid: 1000, executable, ..Identity::default() };
+        assert_eq!(Origin::of(&who), program(7));
     }
 
     #[test]
@@ -108,12 +151,34 @@ mod tests {
     }
 
     #[test]
+    fn copies_of_an_executable_do_not_evade() {
+        let mut quarantine = Quarantine::default();
+        for copy in 1..PROGRAMS_MAX {
+            quarantine.blame(program(copy), s(1));
+        }
+        assert_eq!(quarantine.pause(&program(100), s(1)), None, "another program of the user");
+        assert_eq!(quarantine.blame(program(50), s(1)), Span::from_ms(1_000));
+        assert_eq!(quarantine.pause(&program(100), s(1)), Some(Span::from_ms(1_000)), "all of its programs");
+        assert_eq!(quarantine.pause(&Origin { uid: 2, ..program(1) }, s(1)), None, "no other user");
+        // Each copy costs more than the one before.
+        let pauses: Vec<Span> = (51..54).map(|copy| quarantine.blame(program(copy), s(3))).collect();
+        assert_eq!(pauses, [2, 4, 8].map(|seconds| Span::from_ms(seconds * 1_000)));
+        assert_eq!(quarantine.pause(&program(100), s(200)), None);
+        assert_eq!(quarantine.blame(program(100), s(400)), Span::from_ms(1_000), "forgiven");
+        assert_eq!(quarantine.pause(&program(101), s(400)), None);
+    }
+
+    #[test]
     fn only_so_many_processes_are_remembered() {
         let mut quarantine = Quarantine::default();
         for pid in 0..10_000 {
             quarantine.blame(program(pid), s(1));
         }
         assert_eq!(quarantine.offenders.len(), OFFENDERS_MAX);
-        assert!(quarantine.pause(&program(9_999), s(1)).is_some());
+        for uid in 0..10_000 {
+            quarantine.blame(Origin { uid, executable: None }, s(1));
+        }
+        assert_eq!(quarantine.users.len(), OFFENDERS_MAX);
+        assert!(quarantine.pause(&Origin { uid: 9_999, executable: None }, s(1)).is_some());
     }
 }

@@ -4,46 +4,86 @@
 //! on without it.
 
 mod accept;
+mod analysts;
+mod audited;
 mod broken;
+mod displays;
+mod fair;
+mod hashes;
+mod joining;
+mod kin;
+mod limits;
 mod loop_handle;
 mod observers;
 mod orders;
 mod questions;
 mod reload;
 mod session;
+mod statements;
+mod steering;
+mod supervise;
+mod vehicle;
+mod verdict;
 
 use std::io::ErrorKind;
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-use takt_core::{Adjustable, AppId, Broken, Refresh, Span, Time};
-use takt_ipc::message::{Hello, Message, Welcome};
-use takt_ipc::socket::Peer;
+use takt_audit::{Decision, Event};
+use takt_core::belief::Uncut;
+use takt_core::{Adjustable, AppId, Broken, Estimate, Refresh, Span, Time};
+use takt_ipc::message::Message;
 use takt_os::clock;
 
 use super::closer::Closer;
 use super::config::Settings;
 use super::cpu_latency::CpuLatency;
+use super::evicted::Evicted;
 use super::history::ClientHistory;
-use super::members::{Members, Refusal};
-use super::quarantine::{Origin, Quarantine};
+use super::limits::Given;
+use super::members::Members;
+use super::quarantine::Quarantine;
+use super::restarter::Restarter;
 use super::socket_path::ControlSocket;
+use super::supervision::Supervisor;
+use super::user::{Rank, User};
 use super::vsync::Follower;
+use crate::observe::audit::Audit;
 use crate::observe::journal::{Entry, Journal, Who};
 use crate::observe::recent::{RecentRecords, Scene};
 use crate::observe::trace_stream::TraceStreams;
 use crate::observe::waits::Waits;
-use crate::rt::endpoint::{Endpoint, Fault};
+use crate::rt::endpoint::Fault;
 use crate::rt::queues::{Note, Order};
+use analysts::Analysts;
 use broken::UNSCHEDULED_PAUSE;
+use fair::Fair;
+use hashes::Hashes;
 use loop_handle::LoopHandle;
 use session::Session;
+use statements::Surroundings;
+use vehicle::Vehicle;
 
 /// How often notes are read when nothing else happens.
 const TURN: Duration = Duration::from_millis(20);
+/// How long one turn serves connections; the rest waits for the next turn, which begins with those of
+/// users on whom least time was spent.
+const BUSY_MAX: Span = Span::from_ms(5);
+/// Notes that are read between two looks at the clock.
+const NOTES_AT_ONCE: usize = 64;
+
+/// What an app is told that a tool sent away.
+const EVICTED: &str = "a tool evicted it; it may come back later";
+
+/// What has happened.
+struct Ready {
+    /// A connection waits to be accepted.
+    is_called: bool,
+    /// For each session.
+    sessions: Vec<PollFlags>,
+}
 
 /// The daemon.
 #[derive(Debug)]
@@ -51,30 +91,47 @@ pub struct Server {
     settings: Settings,
     socket: ControlSocket,
     sessions: Vec<Session>,
+    /// Connections that were accepted since the start.
+    accepted: u64,
+    fair: Fair,
+    analysts: Analysts,
     closer: Closer,
     /// No connection is accepted before this.
     accept_from: Time,
     members: Members,
     history: ClientHistory,
     quarantine: Quarantine,
+    evicted: Evicted,
+    supervisor: Supervisor,
+    restarter: Restarter,
     scheduling: LoopHandle,
     recent: RecentRecords,
     journal: Journal,
+    audit: Audit,
     streams: TraceStreams,
     waits: Waits,
     monitor: Option<observers::Monitor>,
     cpu_latency: CpuLatency,
     /// Follows the display, if it reports its refreshes.
     follower: Option<Follower>,
+    /// Displays whose owner reports when they refresh.
+    reported: Vec<displays::Reported>,
     policy: String,
     /// The grid of the display; its rate may differ a little from the configured one.
     grid: Refresh,
-    /// The parameters of the core: from the file, or set by a tool since.
+    /// The parameters of the core: from the file, set by a tool since, or as they follow from the contracts.
     adjustable: Adjustable,
-    own_uid: u32,
+    /// Which of them a tool set.
+    given: Given,
     stopping: bool,
+    vehicle: Vehicle,
+    hashes: Hashes,
+    /// The longest time for which the thread did not wait for connections.
+    stall: Span,
     /// The broken invariant of the core, if one broke: nothing is scheduled and no client is admitted.
     broken: Option<Broken>,
+    /// What "guaranteed" depends on beyond the core.
+    surroundings: Surroundings,
 }
 
 impl Server {
@@ -87,36 +144,51 @@ impl Server {
             return Err(std::io::Error::new(ErrorKind::InvalidInput, what));
         };
         chosen.prepare(&settings.core);
+        let surroundings = Surroundings::new(&settings);
         let mut core = settings.core;
         let now = clock::now();
         core.refresh = core.refresh.with_origin(now);
         for (grid, display) in core.more_displays.iter_mut().zip(settings.displays.iter().skip(1)) {
             *grid = display.grid(now);
         }
-        Ok(Self {
+        let server = Self {
             scheduling: LoopHandle::start(core, chosen, &settings)?,
             members: Members::new(settings.core.apps_max as usize),
             history: ClientHistory::default(),
             quarantine: Quarantine::default(),
+            evicted: Evicted::default(),
+            supervisor: supervised(&settings),
+            restarter: Restarter::start("systemctl")?,
             policy: settings.policy.clone(),
             grid: core.refresh,
             adjustable: core.adjustable(),
+            given: Given::default(),
             settings: Settings { core, ..settings },
             socket,
             sessions: Vec::new(),
+            accepted: 0,
+            fair: Fair::default(),
+            analysts: Analysts::start()?,
             closer: Closer::start()?,
             accept_from: Time::ZERO,
             recent: RecentRecords::default(),
             journal: Journal::default(),
+            audit: Audit::default(),
             streams: TraceStreams::default(),
             waits: Waits::default(),
             monitor: None,
             cpu_latency: CpuLatency::default(),
             follower,
-            own_uid: rustix::process::geteuid().as_raw(),
+            reported: Vec::new(),
             stopping: false,
+            vehicle: Vehicle::default(),
+            hashes: Hashes::default(),
+            stall: Span::ZERO,
             broken: None,
-        })
+            surroundings,
+        };
+        server.show_displays();
+        Ok(server)
     }
 
     /// Writes events to `journal` from now on.
@@ -130,12 +202,18 @@ impl Server {
             without: denied.map(|denied| format!("{} ({})", denied.what, denied.why)).collect(),
         });
         self.journal = journal;
+        self.begin_audit();
         self
     }
 
     /// Writes an event of the program around the server.
     pub fn tell(&mut self, entry: &Entry<'_>) {
         self.journal.tell(entry);
+        match entry {
+            Entry::Unreadable { reason } => self.audit_own(Event::Reloaded, Decision::Refused, reason),
+            Entry::Stopping { reason } => self.audit_own(Event::Stopped, Decision::Noted, reason),
+            _ => {}
+        }
     }
 
     /// For how long the scheduling loop has not turned; it does so all the time.
@@ -165,40 +243,80 @@ impl Server {
     pub fn turn(&mut self) -> std::io::Result<()> {
         self.scheduling.check()?;
         let ready = self.wait()?;
-        self.read_notes();
+        let began = clock::now();
+        self.read_notes(began + BUSY_MAX);
         self.journal.sum_up(&self.members);
+        self.state();
+        self.look_after_audit();
+        self.supervise();
         self.follow_display();
         self.publish();
         self.scheduling.orders.send();
         self.scheduling.orders.count();
-        for (index, ready) in ready[1..].iter().enumerate() {
-            // A client that does not read is cut off after a while.
-            let flushed = self.sessions[index].flush(clock::now());
-            if *ready && flushed {
-                self.serve(index);
-            }
+        let until = clock::now() + BUSY_MAX;
+        self.serve_ready(&ready.sessions, until);
+        self.close_sessions(until);
+        self.study();
+        if ready.is_called {
+            self.accept(until);
         }
-        self.close_sessions();
-        self.answer_one();
-        if ready[0] {
-            self.accept();
-        }
+        self.stall = self.stall.max(clock::now().since(began));
         Ok(())
     }
 
-    /// Which descriptors are ready: the socket, then the sessions.
-    fn wait(&self) -> std::io::Result<Vec<bool>> {
+    /// Waits for connections, answers and messages.
+    fn wait(&self) -> std::io::Result<Ready> {
         let interest = if self.is_open(clock::now()) { PollFlags::IN } else { PollFlags::empty() };
-        let mut fds = vec![PollFd::new(&self.socket, interest)];
+        let mut fds = vec![PollFd::new(&self.socket, interest), PollFd::new(&self.analysts, PollFlags::IN)];
         fds.extend(self.sessions.iter().map(|session| PollFd::new(&session.connection, session.interest())));
-        let waits = self.sessions.iter().any(|session| session.question.is_some());
-        let patience = if waits { Duration::ZERO } else { TURN };
+        let patience = if self.scheduling.notes.is_empty() { TURN } else { Duration::ZERO };
         let timeout = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(fds.iter().map(|fd| !fd.revents().is_empty()).collect())
+        let events: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
+        Ok(Ready { is_called: !events[0].is_empty(), sessions: events[2..].to_vec() })
+    }
+
+    /// Serves sessions that are ready, until `until`: first those of users that are better known, and of
+    /// these those on whom least time was spent.
+    fn serve_ready(&mut self, events: &[PollFlags], until: Time) {
+        let mut ready: Vec<usize> = (0..events.len()).filter(|index| !events[*index].is_empty()).collect();
+        ready.sort_by_cached_key(|index| {
+            let (user, session) = (self.user(*index), &self.sessions[*index]);
+            (user.rank, self.fair.spent(user.uid), session.served)
+        });
+        for (count, index) in ready.into_iter().enumerate() {
+            let began = clock::now();
+            if count > 0 && began >= until {
+                break;
+            }
+            let session = &mut self.sessions[index];
+            session.served = began;
+            let is_gone = events[index].intersects(PollFlags::HUP | PollFlags::ERR);
+            if session.question.is_some() && is_gone {
+                // It does not wait for its answer.
+                session.closing = true;
+            } else if session.flush() && !session.closing {
+                self.serve(index);
+            }
+            let uid = self.sessions[index].peer.uid;
+            let now = clock::now();
+            self.fair.charge(now, uid, now.since(began));
+        }
+    }
+
+    /// Whose session it is.
+    fn user(&self, index: usize) -> User {
+        let (uid, who) = (self.sessions[index].peer.uid, &self.sessions[index].identity);
+        let is_listed = || who.as_ref().is_some_and(|who| !self.settings.domains.of(who).unlisted);
+        let rank = match uid {
+            uid if uid == 0 || uid == self.settings.domains.own_uid => Rank::Own,
+            _ if is_listed() => Rank::Listed,
+            _ => Rank::Other,
+        };
+        User { uid, rank }
     }
 
     /// Reads one message of a session, so that sessions with several take turns with the others.
@@ -225,81 +343,6 @@ impl Server {
         }
     }
 
-    fn welcome(&mut self, index: usize, hello: &Hello) {
-        if let Some(app) = self.sessions[index].app {
-            return self.renew(index, app, hello);
-        }
-        if let Some(reason) = self.why_unscheduled() {
-            return self.hang_up(index, reason, Some(UNSCHEDULED_PAUSE));
-        }
-        let peer = self.sessions[index].peer;
-        let origin = Origin::of(peer);
-        if let Some(pause) = self.quarantine.pause(&origin, clock::now()) {
-            let reason = "it was evicted for a fault; it may come back later".to_owned();
-            return self.hang_up(index, reason, Some(pause));
-        }
-        let settings = self.current();
-        let app = match self.members.admit(clock::now(), hello, peer, &settings) {
-            Ok(member) => member.app,
-            Err(refusal) => return self.refuse_for(index, refusal),
-        };
-        let Ok((endpoint, fds)) = Endpoint::new(app) else {
-            self.members.remove(app);
-            let reason = "the daemon has no memory or descriptors left".to_owned();
-            return self.refuse_for(index, Refusal::for_now(reason));
-        };
-        let welcome = self.welcome_message(app);
-        let fds = [fds.region.as_fd(), fds.doorbell.as_fd(), self.scheduling.heart.as_fd()];
-        let session = &mut self.sessions[index];
-        if session.connection.send(&welcome, &fds).is_err() {
-            session.closing = true;
-            self.members.remove(app);
-            return;
-        }
-        session.app = Some(app);
-        self.members.runs(app, origin.executable);
-        self.join(app, endpoint);
-    }
-
-    fn welcome_message(&self, app: AppId) -> Message {
-        let member = self.members.get(app);
-        Message::Welcome(Welcome {
-            app: app.0,
-            admission: member.map(|member| member.admission.clone()).unwrap_or_default(),
-            standing: member.map(|member| member.standing()).unwrap_or_default(),
-            spin_us: self.settings.spin_us,
-        })
-    }
-
-    /// Hands a client that was welcomed to the scheduling loop.
-    fn join(&mut self, app: AppId, mut endpoint: Endpoint) {
-        self.observe_join(app);
-        if let Some(member) = self.members.get(app) {
-            let (params, max_slice) = (member.params, member.max_slice);
-            endpoint.welcomed(member.standing());
-            self.scheduling.orders.give(Order::Join { endpoint: Box::new(endpoint), params, max_slice });
-            self.journal.tell(&Entry::Joined {
-                who: Who::of(member),
-                priority: params.priority.0,
-                fps: f64::from(member.fps_mhz) / 1000.0,
-                admission: &member.admission,
-            });
-        }
-        self.limit_cpu_latency();
-    }
-
-    /// Refuses a connection, and says why.
-    fn refuse(&mut self, index: usize, reason: String) {
-        self.refuse_for(index, Refusal::from(reason));
-    }
-
-    /// The same, with when the client may ask again.
-    fn refuse_for(&mut self, index: usize, refusal: Refusal) {
-        let Peer { pid, uid } = self.sessions[index].peer;
-        self.journal.tell(&Entry::Refused { pid, uid, reason: &refusal.reason });
-        self.hang_up(index, refusal.reason, refusal.again);
-    }
-
     /// Closes a connection; says why, and when the client may come back if it may.
     fn hang_up(&mut self, index: usize, reason: String, pause: Option<Span>) {
         let again_ms = pause.map(|pause| u32::try_from(pause.as_ns() / 1_000_000 + 1).unwrap_or(u32::MAX));
@@ -315,43 +358,75 @@ impl Server {
         Settings { core, policy: self.policy.clone(), ..self.settings.clone() }
     }
 
-    fn scene(&self) -> Scene<'_> {
-        let stats = self.scheduling.stats;
-        Scene { members: &self.members, policy: &self.policy, refresh: self.grid, stats }
+    fn scene(&self) -> Scene {
+        let (members, stats) = (self.members.clone(), self.scheduling.stats);
+        Scene { members, policy: self.policy.clone(), refresh: self.grid, stats }
     }
 
     fn order(&mut self, order: Order) {
         self.scheduling.orders.give(order);
     }
 
-    fn read_notes(&mut self) {
-        while let Ok(note) = self.scheduling.notes.pop() {
-            match note {
-                Note::Record(at, record) => {
-                    self.journal.watch(&record);
-                    self.happened(at, record);
-                }
-                Note::Gone { endpoint, fault } => self.gone(endpoint.app, fault),
-                Note::Protected { app, protected } => self.judged(app, protected),
-                Note::Replaced(policy) => drop(policy),
-                Note::Counted(stats) => self.scheduling.stats = stats,
-                Note::Turned(stats) => self.scheduling.loop_stats = stats,
+    /// Reads notes of the loop until `until`; returns whether more are there.
+    fn read_notes(&mut self, until: Time) -> bool {
+        while !self.scheduling.notes.is_empty() {
+            for _ in 0..NOTES_AT_ONCE {
+                let Ok(note) = self.scheduling.notes.pop() else {
+                    return false;
+                };
+                self.read_note(note);
             }
+            if clock::now() >= until {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn read_note(&mut self, note: Note) {
+        self.streams.note();
+        match note {
+            Note::Record(at, record) => {
+                self.journal.watch(&record);
+                self.happened(at, record);
+            }
+            Note::Gone { endpoint, fault } => self.gone(endpoint.app, fault),
+            Note::Protected { app, protected } => self.judged(app, protected),
+            Note::Stuck { app, estimate } => self.stuck(app, estimate),
+            Note::Replaced(policy) => drop(policy),
+            Note::Counted(stats) => self.scheduling.stats = stats,
+            Note::Turned(stats) => self.scheduling.loop_stats = stats,
+        }
+    }
+
+    /// Work of a client cannot be cut and has fitted nowhere for long.
+    fn stuck(&mut self, app: AppId, estimate: Estimate) {
+        self.waits.stuck(app, estimate);
+        if let Some(member) = self.members.get(app) {
+            let runs = member.uncut == Uncut::Run;
+            let ms = (estimate < Estimate::UNBOUNDED).then(|| estimate.span().as_ns() as f64 / 1e6);
+            self.journal.tell(&Entry::Uncut { who: Who::of(member), ms, runs });
         }
     }
 
     /// A client is not scheduled any more.
     fn gone(&mut self, app: AppId, fault: Option<Fault>) {
         let fault = fault.map(|fault| fault.to_string());
-        let mut pause = None;
+        let (mut pause, mut is_evicted) = (None, false);
+        self.audit.watch.forget(app);
+        self.scheduling.frames.set_app(app, None, "");
         if let Some(member) = self.members.remove(app) {
             let who = Who::of(&member);
             if let Some(fault) = &fault {
                 let span = self.quarantine.blame(member.origin(), clock::now());
                 self.journal.tell(&Entry::Fault { who, fault, pause_s: span.as_ns() / 1_000_000_000 });
+                self.audit.about(Event::Quarantined, &member, fault);
                 pause = Some(span);
             } else {
+                self.audit.about(Event::Left, &member, "");
                 self.journal.tell(&Entry::Left { who });
+                pause = self.evicted.pause(&member.name, &member.origin(), clock::now());
+                is_evicted = pause.is_some();
             }
             self.history.add(clock::now(), member);
         }
@@ -359,19 +434,39 @@ impl Server {
             self.sessions[index].app = None;
             let unscheduled = self.why_unscheduled();
             pause = pause.or_else(|| unscheduled.is_some().then_some(UNSCHEDULED_PAUSE));
-            let reason = fault.or(unscheduled).unwrap_or_else(|| "it has left".to_owned());
+            let left = if is_evicted { EVICTED } else { "it has left" };
+            let reason = fault.or(unscheduled).unwrap_or_else(|| left.to_owned());
             self.hang_up(index, reason, pause);
         }
         self.limit_cpu_latency();
+        self.divide(false);
+        self.link();
+        self.renew_limits();
     }
 
-    fn close_sessions(&mut self) {
-        let closed: Vec<Session> = self.sessions.extract_if(.., |session| session.closing).collect();
-        for app in closed.iter().filter_map(|session| session.app) {
+    /// Closes sessions that are to be closed, until `until`; the rest follows with the next turn.
+    fn close_sessions(&mut self, until: Time) {
+        let now = clock::now();
+        self.sessions.iter_mut().for_each(|session| session.expire(now));
+        let closing = self.sessions.iter_mut().filter(|session| session.closing);
+        let apps: Vec<AppId> = closing.filter_map(|session| session.app.take()).collect();
+        for app in apps {
             self.members.leaves(app);
             self.order(Order::Leave { app });
         }
+        while let Some(index) = self.sessions.iter().position(|session| session.closing) {
+            self.sessions.remove(index);
+            if clock::now() >= until {
+                return;
+            }
+        }
     }
+}
+
+fn supervised(settings: &Settings) -> Supervisor {
+    let mut supervisor = Supervisor::default();
+    supervisor.watch(&settings.apps);
+    supervisor
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use takt_ipc::socket::{Connection, Listener};
+use takt_ipc::socket::{Connection, Descriptors, Listener};
 
 use super::socket_file::SocketFile;
 
@@ -40,7 +40,7 @@ impl ControlSocket {
         let lock = Lock::take(beside(&path, ".lock"), &path)?;
         let (listener, file) = SocketFile::bind(path, Listener::bind)?;
         // Where the kernel cannot, messages with descriptors are left unread.
-        listener.refuse_descriptors();
+        listener.set_descriptors(Descriptors::Refused);
         Ok(Self { listener, file, _lock: lock })
     }
 

@@ -1,18 +1,23 @@
 //! The terms that an app is scheduled on: as they are written, checked, merged and lowered to
 //! parameters of the core.
 
-use takt_core::service::Service;
-use takt_core::{AppParams, Priority, Span};
-use takt_ipc::message::Hello;
+use std::fmt;
+
+use takt_core::belief::Uncut;
+use takt_core::limits::GAPS_MAX;
+use takt_core::service::{Gaps, Service};
+use takt_core::{AppParams, Priority, Span, contract};
+use takt_ipc::message::{Hello, Pacing};
 
 use super::config::Settings;
 use super::contract::{Lowered, Timing, ms};
 use super::mistake::{Mistake, mistake};
+use super::pacing::Pace;
 
 /// Shortest period of an own clock or of a server, as of the fastest display.
 const PERIOD_MIN: Span = Span::from_ms(1);
 /// Longest period of an own clock: its grid counts nanoseconds in 32 bits.
-const OWN_PERIOD_MAX: Span = Span::from_ms(4_000);
+pub(super) const OWN_PERIOD_MAX: Span = Span::from_ms(4_000);
 /// Longest period of a server.
 const SERVER_PERIOD_MAX: Span = Span::from_ms(60_000);
 /// Most GPU time per frame that an app may reserve.
@@ -33,6 +38,18 @@ pub struct Terms {
     pub paced: Option<bool>,
     /// What releases its work.
     pub timing: Option<Timing>,
+    /// What says when it begins frames of a display, or of no clock that is named.
+    pub pace: Option<Pace>,
+    /// What its client found to decide that. No term: it tells which of the others hold.
+    pub pacing: Option<Pacing>,
+    /// What becomes of its work that cannot be cut and fits nowhere. An app cannot ask for that itself.
+    pub uncut: Option<Uncut>,
+    /// How it waits for its own groups within a frame or job.
+    pub gaps: Option<Gaps>,
+    /// Name of the app that consumes what it produces; none if it is empty.
+    pub feeds: Option<String>,
+    /// Name of the app whose contract it shares, instead of having one; empty for none.
+    pub shares: Option<String>,
 }
 
 impl Terms {
@@ -47,11 +64,23 @@ impl Terms {
             max_slice: self.max_slice.or(other.max_slice),
             paced: self.paced.or(other.paced),
             timing: self.timing.or(other.timing),
+            pace: self.pace.or(other.pace),
+            pacing: self.pacing.or(other.pacing),
+            uncut: self.uncut.or(other.uncut),
+            gaps: self.gaps.or(other.gaps),
+            feeds: self.feeds.or(other.feeds),
+            shares: self.shares.or(other.shares),
         }
     }
 
     /// These without what contradicts `above`: of two contracts of different kinds, one holds.
     fn beside(mut self, above: &Self) -> Self {
+        if above.shares.as_ref().is_some_and(|shares| !shares.is_empty()) {
+            (self.etpf, self.gaps) = (Some(Span::ZERO), None);
+            self.timing = self.timing.filter(|timing| matches!(timing, Timing::Display(_)));
+        } else if above.has_contract() {
+            self.shares = None;
+        }
         match (&above.timing, &self.timing) {
             (Some(Timing::Server { .. }), _) => (self.fps_mhz, self.etpf) = (None, None),
             (Some(Timing::Own { .. }), _) => self.fps_mhz = None,
@@ -64,6 +93,12 @@ impl Terms {
             _ => {}
         }
         self
+    }
+
+    /// Whether they ask for a contract.
+    fn has_contract(&self) -> bool {
+        let reserves = self.etpf.is_some_and(|etpf| etpf > Span::ZERO);
+        reserves || matches!(self.timing, Some(Timing::Server { .. }))
     }
 
     /// With those of the configuration first.
@@ -82,21 +117,87 @@ impl Terms {
             max_slice: Some(settings.max_slice),
             paced: Some(false),
             timing: Some(Timing::default()),
+            pace: Some(Pace::Auto),
+            pacing: None,
+            uncut: Some(Uncut::Wait),
+            gaps: Some(Gaps::default()),
+            feeds: Some(String::new()),
+            shares: Some(String::new()),
         })
     }
 
     /// The parameters of the core for complete terms at that priority, and the frame rate.
-    pub(super) fn lower(&self, priority: Priority, settings: &Settings) -> Result<(AppParams, u32), String> {
+    pub(in crate::control) fn lower(
+        &self,
+        priority: Priority,
+        settings: &Settings,
+    ) -> Result<(AppParams, u32), String> {
         let etpf = self.etpf.unwrap_or_default();
         if etpf > ETPF_MAX {
             return Err("it asks for more than a minute of GPU time per frame".to_owned());
         }
-        // An app without a rate of its own has that of the display.
-        let fps_mhz = self.fps_mhz.filter(|_| self.paced == Some(true));
-        let lowered = self.timing.clone().unwrap_or_default().lower(fps_mhz, etpf, settings)?;
+        let (timing, fps_mhz) = self.effective(&settings.core.refresh);
+        let lowered = timing.lower(fps_mhz, etpf, settings)?;
         let Lowered { fps_mhz, stride, etpf, clock, reservation } = lowered;
         let service = Service { turns: settings.timegraph.turns, reservation, ..Service::default() };
-        Ok((AppParams { priority, stride, etpf, clock, service }, fps_mhz))
+        let params = AppParams { priority, stride, etpf, clock, service };
+        Ok((self.with_gaps(params)?, fps_mhz))
+    }
+
+    /// The same parameters with the gaps of the app, which mean nothing without a contract.
+    fn with_gaps(&self, params: AppParams) -> Result<AppParams, String> {
+        let gaps = self.gaps.filter(|gaps| gaps.count > 0 && contract::has_contract(&params));
+        let Some(gaps) = gaps else { return Ok(params) };
+        let params = AppParams { service: Service { gaps, ..params.service }, ..params };
+        let (all, reserved) = (gaps.length.times(gaps.count.into()), params.framed().etpf);
+        if all >= reserved {
+            let (all, reserved) = (ms(all), ms(reserved));
+            return Err(format!(
+                "its gaps take {all} of the {reserved} ms that it reserves: reserve more, or lower gaps or gap_ms"
+            ));
+        }
+        Ok(params)
+    }
+}
+
+impl fmt::Display for Terms {
+    /// As keys and values of the configuration.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of_ms = |span: Span| if span == Span::FOREVER { 0.0 } else { ms(span) };
+        let mut all: Vec<String> = Vec::new();
+        let mut put = |key: &str, value: Option<f64>| all.extend(value.map(|value| format!("{key}={value}")));
+        put("priority", self.priority.map(f64::from));
+        put("fps", self.fps_mhz.map(|mhz| f64::from(mhz) / 1000.0));
+        put("etpf_ms", self.etpf.map(of_ms));
+        put("max_slice_ms", self.max_slice.map(of_ms));
+        match &self.timing {
+            Some(Timing::Own { period, deadline }) => {
+                put("period_ms", Some(of_ms(*period)));
+                put("deadline_ms", Some(of_ms(*deadline)));
+            }
+            Some(Timing::Server { runtime, period, .. }) => {
+                put("runtime_ms", Some(of_ms(*runtime)));
+                put("period_ms", Some(of_ms(*period)));
+            }
+            Some(Timing::Display(name)) if !name.is_empty() => all.push(format!("display={name}")),
+            _ => {}
+        }
+        all.extend((self.pace == Some(Pace::Display)).then(|| "pace=display".to_owned()));
+        all.extend(self.pacing.map(|pacing| match pacing {
+            Pacing::Unknown => "found=unknown".to_owned(),
+            Pacing::Display => "found=display".to_owned(),
+            Pacing::Free => "found=free".to_owned(),
+            Pacing::Own { period, steady } => {
+                format!("found=own found_ms={:.1} steady={steady}", ms(period))
+            }
+        }));
+        if let Some(Gaps { count, length }) = self.gaps.filter(|gaps| gaps.count > 0) {
+            all.push(format!("gaps={count} gap_ms={}", ms(length)));
+        }
+        for (key, name) in [("feeds", &self.feeds), ("shares", &self.shares)] {
+            all.extend(name.iter().filter(|name| !name.is_empty()).map(|name| format!("{key}={name}")));
+        }
+        f.write_str(&all.join(" "))
     }
 }
 
@@ -107,8 +208,8 @@ pub(super) struct UncheckedTerms {
     pub(super) max_slice: Option<Span>,
     /// Name of a display.
     pub(super) display: Option<String>,
-    /// Whether it names a clock of its own.
-    pub(super) own: bool,
+    /// What says when it begins its frames.
+    pub(super) pace: Option<Pace>,
     /// Time between two frames of an own clock, or between two replenishments.
     pub(super) period: Option<Span>,
     /// From the release of a frame to its deadline.
@@ -119,43 +220,129 @@ pub(super) struct UncheckedTerms {
     pub(super) hard: Option<bool>,
     pub(super) fps_mhz: Option<u32>,
     pub(super) etpf: Option<Span>,
+    /// Gaps within a frame or job, and the length of each.
+    pub(super) gaps: Option<u32>,
+    pub(super) gap: Option<Span>,
+    /// Name of the app that consumes what it produces.
+    pub(super) feeds: Option<String>,
+    /// Name of the app whose contract it shares.
+    pub(super) shares: Option<String>,
 }
 
 impl TryFrom<&Hello> for Terms {
     type Error = String;
 
     fn try_from(hello: &Hello) -> Result<Self, String> {
-        if hello.display.as_ref().is_some_and(|display| !takt_ipc::name::is_name(display)) {
-            let allowed = takt_ipc::name::ALLOWED;
-            return Err(format!("the name of its display has other characters than {allowed}"));
+        let names = [
+            ("its display", &hello.display),
+            ("the app that it feeds", &hello.feeds),
+            ("the app whose contract it shares", &hello.shares),
+        ];
+        for (what, name) in names {
+            if name.as_ref().is_some_and(|name| !takt_ipc::name::is_name(name)) {
+                let allowed = takt_ipc::name::ALLOWED;
+                return Err(format!("the name of {what} has other characters than {allowed}"));
+            }
         }
         let unchecked = UncheckedTerms {
             priority: hello.priority,
             max_slice: hello.max_slice_ns.map(Span::from_ns),
             display: hello.display.clone(),
-            own: false,
+            pace: hello.by_display.then_some(Pace::Display),
             period: hello.period_ns.map(Span::from_ns),
             deadline: hello.deadline_ns.map(Span::from_ns),
             runtime: hello.runtime_ns.map(Span::from_ns),
             hard: hello.hard.then_some(true),
             fps_mhz: hello.fps_mhz,
             etpf: hello.etpf_ns.map(Span::from_ns),
+            gaps: hello.gaps,
+            gap: hello.gap_ns.map(Span::from_ns),
+            feeds: hello.feeds.clone(),
+            shares: hello.shares.clone(),
         };
-        unchecked.check().map_err(|mistake| mistake.to_string())
+        let terms = unchecked.check().map_err(|mistake| mistake.to_string())?;
+        Ok(Self { pacing: hello.pacing, ..terms })
     }
 }
 
 impl UncheckedTerms {
     /// The terms, if they do not contradict each other.
     pub(super) fn check(self) -> Result<Terms, Mistake> {
+        let rate = self.fps_mhz.filter(|_| self.is_own() && self.period.is_none() && self.runtime.is_none());
+        if let Some(mhz) = rate {
+            // Frames of its own clock at that rate.
+            let period = Span::from_ns(1_000_000_000_000 / u64::from(mhz.max(1)));
+            return Self { period: Some(period), fps_mhz: None, ..self }.check();
+        }
+        if let Some(runtime) = self.runtime
+            && self.deadline.zip(self.period).is_some_and(|(deadline, period)| deadline < period)
+        {
+            // Jobs that are due before the next one may come are frames by a clock of its own.
+            return self.with_earlier_deadline(runtime)?.check();
+        }
         let timing = match (self.runtime, self.period) {
             (Some(runtime), _) => Some(self.server(runtime)?),
             (None, Some(period)) => Some(self.own(period)?),
             (None, None) => self.frames()?,
         };
-        let Self { priority, fps_mhz, etpf, max_slice, .. } = self;
-        let paced = timing.as_ref().and_then(Timing::paced).or_else(|| fps_mhz.map(|_| true));
-        Ok(Terms { priority, fps_mhz, etpf, max_slice, paced, timing })
+        let gaps = self.checked_gaps()?;
+        self.check_shares()?;
+        let Self { priority, fps_mhz, etpf, max_slice, pace, feeds, shares, .. } = self;
+        let held = fps_mhz.is_some() || pace == Some(Pace::Display);
+        let paced = timing.as_ref().and_then(Timing::paced).or_else(|| held.then_some(true));
+        Ok(Terms {
+            priority,
+            fps_mhz,
+            etpf,
+            max_slice,
+            paced,
+            timing,
+            pace,
+            pacing: None,
+            uncut: None,
+            gaps,
+            feeds,
+            shares,
+        })
+    }
+
+    fn is_own(&self) -> bool {
+        self.pace == Some(Pace::Own)
+    }
+
+    fn with_earlier_deadline(self, runtime: Span) -> Result<Self, Mistake> {
+        if let Some(etpf) = self.etpf {
+            return Err(mistake("etpf_ms", ms(etpf), "runtime_ms says that already: remove one of them"));
+        }
+        Ok(Self { runtime: None, etpf: Some(runtime), ..self })
+    }
+
+    /// An app that shares a contract has none of its own.
+    fn check_shares(&self) -> Result<(), Mistake> {
+        let Some(shares) = self.shares.as_ref().filter(|shares| !shares.is_empty()) else { return Ok(()) };
+        if self.feeds.as_ref().is_some_and(|feeds| !feeds.is_empty()) {
+            return Err(mistake("shares", shares, "it produces for another app (feeds): remove one of them"));
+        }
+        let spans = [("etpf_ms", self.etpf), ("runtime_ms", self.runtime), ("period_ms", self.period)];
+        match spans.into_iter().find(|(_, span)| span.is_some_and(|span| span > Span::ZERO)) {
+            Some((key, span)) => {
+                let remedy = "an app that shares a contract has none of its own: remove this, or shares";
+                Err(mistake(key, ms(span.unwrap_or_default()), remedy))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn checked_gaps(&self) -> Result<Option<Gaps>, Mistake> {
+        match (self.gaps, self.gap) {
+            (None, None) => Ok(None),
+            (Some(count), Some(length)) if count <= GAPS_MAX => Ok(Some(Gaps { count, length })),
+            (Some(count), Some(_)) => Err(mistake("gaps", count, format!("use 0 to {GAPS_MAX}"))),
+            (Some(count), None) => Err(mistake("gaps", count, "add gap_ms, how long each lasts at most")),
+            (None, Some(length)) => {
+                Err(mistake("gap_ms", ms(length), "add gaps, how many a frame has at most"))
+            }
+        }
     }
 
     fn server(&self, runtime: Span) -> Result<Timing, Mistake> {
@@ -163,13 +350,8 @@ impl UncheckedTerms {
         if let Some(etpf) = self.etpf.filter(|etpf| *etpf > Span::ZERO) {
             return Err(mistake("etpf_ms", ms(etpf), with));
         }
-        if let Some(deadline) = self.deadline {
-            let remedy = "a server's deadline is its period: remove this; a job with an earlier deadline has a \
-                          clock of its own, with etpf_ms instead of runtime_ms";
-            return Err(mistake("deadline_ms", ms(deadline), remedy));
-        }
         self.without_frames(with)?;
-        if self.own {
+        if self.is_own() {
             return Err(mistake("clock", "own", with));
         }
         let Some(period) = self.period else {
@@ -177,10 +359,21 @@ impl UncheckedTerms {
         };
         check_period(period, SERVER_PERIOD_MAX)?;
         check_within("runtime_ms", runtime, period)?;
+        self.deadline.map_or(Ok(()), |deadline| check_within("deadline_ms", deadline, period))?;
         Ok(Timing::Server { runtime, period, hard: self.hard.unwrap_or(false) })
     }
 
     fn own(&self, period: Span) -> Result<Timing, Mistake> {
+        let remedy = match self.pace {
+            Some(Pace::Display) => Some("the display sets the period: remove one of them"),
+            Some(Pace::Auto) => {
+                Some("a clock of its own has a period: remove this, or say own instead of auto")
+            }
+            None | Some(Pace::Own) => None,
+        };
+        if let Some(remedy) = remedy {
+            return Err(mistake("period_ms", ms(period), remedy));
+        }
         self.without_frames("an app with a clock of its own (period_ms) has no display: remove one of them")?;
         self.without_hard()?;
         check_period(period, OWN_PERIOD_MAX)?;
@@ -201,10 +394,12 @@ impl UncheckedTerms {
             let remedy = "it counts from a clock of its own: add period_ms";
             return Err(mistake("deadline_ms", ms(deadline), remedy));
         }
-        if self.own {
-            return Err(mistake("clock", "own", "add period_ms, the time between two frames"));
+        if self.is_own() {
+            return Err(mistake("clock", "own", "add fps, or period_ms, the time between two frames"));
         }
-        Ok(self.display.clone().map(Timing::Display))
+        // One that names no display leaves it open which.
+        let any = self.pace.map(|_| String::new());
+        Ok(self.display.clone().or(any).map(Timing::Display))
     }
 
     fn without_frames(&self, remedy: &str) -> Result<(), Mistake> {
@@ -237,11 +432,9 @@ fn check_within(key: &str, span: Span, period: Span) -> Result<(), Mistake> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::identity::Identity;
     use crate::control::members::{Member, Members};
     use takt_core::{AppId, Time};
-    use takt_ipc::socket::Peer;
-
-    const PEER: Peer = Peer { pid: 1, uid: 1000 };
 
     fn hello(name: &str, etpf_us: u64) -> Hello {
         Hello { name: name.to_owned(), etpf_ns: Some(etpf_us * 1000), ..Hello::default() }
@@ -253,7 +446,8 @@ mod tests {
         let text = "policy = 'timegraph'\n[timegraph]\nturns = 'following'\nenforcement = 'apriori'";
         let settings = Settings::parse(text).expect("fine");
         let mut members = Members::new(1);
-        let member = members.admit(Time::ZERO, &hello("a", 1_000), PEER, &settings).expect("admitted");
+        let member =
+            members.admit(Time::ZERO, &hello("a", 1_000), &Identity::default(), &settings).expect("admitted");
         let service = member.params.service;
         assert_eq!(service.turns, Turns::Following);
         assert!(
@@ -268,7 +462,7 @@ mod tests {
         let reservation = |policy: &str| {
             let settings = Settings { policy: policy.to_owned(), ..Settings::default() };
             let mut members = Members::new(1);
-            let member = members.admit(Time::ZERO, &hello("a", 1_000), PEER, &settings);
+            let member = members.admit(Time::ZERO, &hello("a", 1_000), &Identity::default(), &settings);
             member.expect("admitted").params.service.reservation
         };
         assert_eq!(reservation("timeline"), Reservation::None);
@@ -288,7 +482,10 @@ mod tests {
         let settings = Settings::parse(text).expect("fine");
         let mut members = Members::new(8);
         let mut admit = |name: &str| {
-            members.admit(Time::ZERO, &hello(name, 0), PEER, &settings).expect("admitted").clone()
+            members
+                .admit(Time::ZERO, &hello(name, 0), &Identity::default(), &settings)
+                .expect("admitted")
+                .clone()
         };
         let (dial, camera) = (admit("dial"), admit("camera"));
         assert_eq!(dial.params.clock, Clock::Display(DisplayId(1)));
@@ -315,7 +512,7 @@ mod tests {
         let settings = Settings::parse("[[display]]\nname='a'\n[[display]]\nname='b'\nrefresh_hz=50");
         let settings = settings.expect("fine");
         let mut members = Members::new(1);
-        members.admit(Time::ZERO, &hello("x", 2_000), PEER, &settings).expect("admitted");
+        members.admit(Time::ZERO, &hello("x", 2_000), &Identity::default(), &settings).expect("admitted");
         let mut change =
             |terms| members.change(AppId(0), terms, &settings).map(Member::contract).expect("changed");
         let timing =

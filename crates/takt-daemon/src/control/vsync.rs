@@ -105,10 +105,10 @@ const WINDOW: usize = 64;
 /// A grid that is off by less is good enough: scheduling has larger margins.
 const GOOD: Span = Span::from_us(50);
 /// Periods that lie behind the start of a grid at most.
-const PAST: u64 = 1 << 16;
+pub(crate) const PAST: u64 = 1 << 16;
 /// A display whose rate differs from the configured one by more than one part in this many is not
 /// the configured one.
-const TOLERANCE: u64 = 50;
+pub(crate) const TOLERANCE: u64 = 50;
 
 /// Finds the grid behind refreshes with jitter, some of which are missed.
 #[derive(Clone, Debug)]

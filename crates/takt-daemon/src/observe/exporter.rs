@@ -1,7 +1,8 @@
 //! A small HTTP server on a thread of its own, from which monitoring tools fetch a page of metrics.
 //!
-//! It serves several connections at once with the page that it was last given. A slow one is cut off,
-//! and no other waits for it. It listens on this machine only.
+//! It serves several connections at once with the page that it was last given, and makes its text when
+//! it is first asked for. A slow connection is cut off, and no other waits for it. It listens on this
+//! machine only.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
+use takt_ipc::socket::{Descriptors, set_descriptors};
 
 use crate::control::socket_file::SocketFile;
 
@@ -61,10 +63,32 @@ impl std::fmt::Display for Address {
     }
 }
 
+/// A page, or how to make it.
+enum Page {
+    Text(Arc<str>),
+    Later(Box<dyn FnOnce() -> String + Send>),
+}
+
+impl Page {
+    /// Its text, made if need be.
+    fn text(page: &Mutex<Self>) -> Arc<str> {
+        let lock = || page.lock().unwrap_or_else(PoisonError::into_inner);
+        // The lock is not held while the text is made: the thread that publishes would wait.
+        let made: Arc<str> = match std::mem::replace(&mut *lock(), Self::Text(Arc::from(""))) {
+            Self::Text(text) => text,
+            Self::Later(make) => Arc::from(make()),
+        };
+        let mut page = lock();
+        if matches!(*page, Self::Text(_)) {
+            *page = Self::Text(Arc::clone(&made));
+        }
+        made
+    }
+}
+
 /// The server; dropping it ends it.
-#[derive(Debug)]
 pub struct Exporter {
-    page: Arc<Mutex<Arc<str>>>,
+    page: Arc<Mutex<Page>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     address: Address,
@@ -74,12 +98,12 @@ impl Exporter {
     /// Listens at `address`.
     pub fn start(address: Address) -> std::io::Result<Self> {
         let (mut listener, address) = Listener::bind(address)?;
-        let page: Arc<Mutex<Arc<str>>> = Arc::new(Mutex::new(Arc::from("")));
+        let page = Arc::new(Mutex::new(Page::Text(Arc::from(""))));
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, ended) = (Arc::clone(&page), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("takt-metrics".to_owned()).spawn(move || {
             while !ended.load(Ordering::Relaxed) {
-                listener.turn(|| Arc::clone(&shared.lock().unwrap_or_else(PoisonError::into_inner)));
+                listener.turn(|| Page::text(&shared));
             }
         })?;
         Ok(Self { page, stop, thread: Some(thread), address })
@@ -90,9 +114,15 @@ impl Exporter {
         &self.address
     }
 
-    /// Serves this page from now on.
-    pub fn publish(&self, page: String) {
-        *self.page.lock().unwrap_or_else(PoisonError::into_inner) = Arc::from(page);
+    /// Serves the page that `make` makes from now on.
+    pub fn publish(&self, make: impl FnOnce() -> String + Send + 'static) {
+        *self.page.lock().unwrap_or_else(PoisonError::into_inner) = Page::Later(Box::new(make));
+    }
+}
+
+impl std::fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exporter").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
@@ -125,7 +155,7 @@ impl Listener {
             Address::Unix(path) => {
                 let (listener, file) = SocketFile::bind(path, |path| UnixListener::bind(path))?;
                 // Where the kernel cannot, visitors that pass some can delay other visitors.
-                takt_ipc::socket::refuse_descriptors(&listener);
+                set_descriptors(&listener, Descriptors::Refused);
                 listener.set_nonblocking(true)?;
                 let address = Address::Unix(file.path().to_owned());
                 (Bound::Unix(listener), Some(file), address)
@@ -286,7 +316,7 @@ mod tests {
     fn slow_readers_do_not_stop_others() {
         let exporter = Exporter::start("127.0.0.1:0".parse().expect("an address")).expect("it listens");
         let Address::Loopback(address) = *exporter.address() else { panic!("a port") };
-        exporter.publish("takt_x 1\n".to_owned());
+        exporter.publish(|| "takt_x 1\n".to_owned());
         let connect = || {
             let client = TcpStream::connect(address).expect("it answers");
             // Less than it would take to bear with the silent ones below, one after the other.
@@ -311,7 +341,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("takt-metrics-{}", std::process::id()));
         drop(UnixListener::bind(&path).expect("a stale socket"));
         let exporter = Exporter::start(Address::Unix(path.clone())).expect("it listens");
-        exporter.publish("takt_y 2\n".to_owned());
+        exporter.publish(|| "takt_y 2\n".to_owned());
         let server = UnixStream::connect(&path).expect("it answers");
         assert!(fetch(server, "GET /metrics HTTP/1.1\r\n\r\n").ends_with("takt_y 2\n"));
         assert!(Exporter::start(Address::Unix(path.clone())).is_err(), "it is in use");

@@ -2,37 +2,52 @@
 
 use std::fmt::Write;
 
-use takt_core::{Span, Stats};
-use takt_trace::totals::{AppTotals, BUCKETS_US, Buckets, Totals};
+use takt_core::{AppId, Estimate, Span, Stats};
+use takt_trace::totals::{AppTotals, BUCKETS_US, Buckets};
 
 use crate::control::members::Members;
+use crate::control::statement::{Outsiders, Reason};
+use crate::observe::audit::AuditCounts;
 use crate::rt::queues::LoopStats;
 
 /// All counters.
 #[derive(Debug)]
-pub(crate) struct Counted<'a> {
+pub(crate) struct Counted {
     /// By app.
-    pub(crate) totals: &'a Totals,
+    pub(crate) apps: Vec<(String, AppTotals)>,
+    /// Records that are missing in these.
+    pub(crate) uncounted: u64,
     /// The apps that are scheduled now.
-    pub(crate) members: &'a Members,
+    pub(crate) members: Members,
     /// The core's counters.
     pub(crate) stats: Stats,
     pub(crate) loop_stats: LoopStats,
+    /// The longest time for which the control thread did not wait for connections.
+    pub(crate) control_stall: Span,
+    /// The names of supervised apps that stopped drawing.
+    pub(crate) silent: Vec<String>,
     /// An invariant of the core broke, and nothing is scheduled.
     pub(crate) broken: bool,
+    /// Who uses the GPU without being scheduled.
+    pub(crate) outsiders: Outsiders,
+    /// Apps with work that cannot be cut and fits nowhere.
+    pub(crate) uncut: Vec<(AppId, Estimate)>,
+    /// Of the audit.
+    pub(crate) audit: AuditCounts,
 }
 
 /// A page of metrics.
 #[derive(Default)]
 struct Page(String);
 
-impl Counted<'_> {
+impl Counted {
     /// The text of all metrics.
     pub(crate) fn text(&self) -> String {
         let mut page = Page::default();
         self.daemon(&mut page);
         self.scheduled(&mut page);
         self.apps(&mut page);
+        self.audit(&mut page);
         page.0
     }
 
@@ -45,7 +60,7 @@ impl Counted<'_> {
             ("takt_lost_total", "Command groups whose end was never reported.", stats.lost),
             ("takt_refused_total", "Requests that were refused.", stats.refused),
             ("takt_untold_total", "Records dropped because the queue was full.", turns.dropped),
-            ("takt_uncounted_total", "Records missing in the counters below.", self.totals.gaps()),
+            ("takt_uncounted_total", "Records missing in the counters below.", self.uncounted),
         ] {
             page.head(name, "counter", help);
             page.line(name, &[], &value.to_string());
@@ -55,6 +70,13 @@ impl Counted<'_> {
         page.line("takt_turn_seconds_count", &[], &turns.turns.to_string());
         page.head("takt_turn_longest_seconds", "gauge", "The longest turn since the start.");
         page.line("takt_turn_longest_seconds", &[], &seconds(turns.longest));
+        let help = "The longest time for which the control thread did not look at its connections.";
+        page.head("takt_control_stall_seconds_max", "gauge", help);
+        page.line("takt_control_stall_seconds_max", &[], &seconds(self.control_stall));
+        page.head("takt_app_silent", "gauge", "Supervised apps that stopped drawing.");
+        for app in &self.silent {
+            page.line("takt_app_silent", &[("app", app)], "1");
+        }
     }
 
     fn scheduled(&self, page: &mut Page) {
@@ -63,11 +85,62 @@ impl Counted<'_> {
         page.line("takt_broken", &[], &u8::from(self.broken).to_string());
         page.head("takt_apps", "gauge", "Apps that are scheduled now.");
         page.line("takt_apps", &[], &self.members.iter().count().to_string());
-        page.head("takt_app_protected", "gauge", "Whether the deadlines of an app are guaranteed.");
+        page.head("takt_app_protected", "gauge", "Whether the contract of an app is covered.");
         for member in self.members.iter() {
-            let (slot, priority) = (member.app.0.to_string(), member.params.priority.0.to_string());
-            let labels = [("app", member.name.as_str()), ("slot", &slot), ("priority", &priority)];
+            let (slot, priority) = (member.app.0.to_string(), member.priority().to_string());
+            let (name, domain) = (member.name.as_str(), member.domain.name.as_str());
+            let labels = [("app", name), ("slot", &slot), ("priority", &priority), ("domain", domain)];
             page.line("takt_app_protected", &labels, &u8::from(member.protected).to_string());
+        }
+        page.head(
+            "takt_app_guaranteed",
+            "gauge",
+            "Whether the deadlines of an app are guaranteed, or why not.",
+        );
+        for member in self.members.iter() {
+            let slot = member.app.0.to_string();
+            let reason = member.statement.reason().map_or("", Reason::name);
+            let labels = [("app", member.name.as_str()), ("slot", &slot), ("reason", reason)];
+            let value = u8::from(member.statement.is_guaranteed()).to_string();
+            page.line("takt_app_guaranteed", &labels, &value);
+        }
+        let help = "Predicted time of work that cannot be cut and has fitted nowhere for two seconds.";
+        page.head("takt_uncut_seconds", "gauge", help);
+        for (app, estimate) in &self.uncut {
+            let slot = app.0.to_string();
+            let name = self.members.get(*app).map_or("", |member| member.name.as_str());
+            page.line("takt_uncut_seconds", &[("app", name), ("slot", &slot)], &seconds(estimate.span()));
+        }
+        page.head("takt_outsider", "gauge", "Processes that have the GPU open outside of Takt.");
+        for one in &self.outsiders.found {
+            let pid = one.pid.to_string();
+            let labels = [("process", one.name.as_str()), ("pid", &pid), ("device", &one.device)];
+            page.line("takt_outsider", &labels, "1");
+        }
+        page.head(
+            "takt_outsiders_unseen",
+            "gauge",
+            "Whether there may be others that the daemon cannot see.",
+        );
+        page.line("takt_outsiders_unseen", &[], &u8::from(self.outsiders.unseen.is_some()).to_string());
+    }
+
+    fn audit(&self, page: &mut Page) {
+        let AuditCounts { records, lost, dlt_lost, works, alarms } = &self.audit;
+        for (name, help, value) in [
+            ("takt_audit_records_total", "Records of the audit.", records),
+            ("takt_audit_lost_total", "Records of the audit that could not be written.", lost),
+            ("takt_audit_dlt_lost_total", "Records that the DLT daemon did not take.", dlt_lost),
+        ] {
+            page.head(name, "counter", help);
+            page.line(name, &[], &value.to_string());
+        }
+        page.head("takt_audit_works", "gauge", "Whether the audit can be written.");
+        page.line("takt_audit_works", &[], &u8::from(*works).to_string());
+        page.head("takt_alarms_total", "counter", "Alarms that rules over the audit raised.");
+        for (rule, (severity, count)) in alarms {
+            let labels = [("rule", rule.as_str()), ("severity", severity.name())];
+            page.line("takt_alarms_total", &labels, &count.to_string());
         }
     }
 
@@ -82,7 +155,7 @@ impl Counted<'_> {
         ];
         for (name, help, count) in counters {
             page.head(name, "counter", help);
-            for (app, totals) in self.totals.apps() {
+            for (app, totals) in &self.apps {
                 page.line(name, &[("app", app)], &count(totals));
             }
         }
@@ -96,7 +169,7 @@ impl Counted<'_> {
         ];
         for (name, help, of) in histograms {
             page.head(name, "histogram", help);
-            for (app, totals) in self.totals.apps() {
+            for (app, totals) in &self.apps {
                 page.histogram(name, app, of(totals));
             }
         }
@@ -150,8 +223,8 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use takt_core::{AppId, Priority, Time};
-    use takt_trace::{AppMeta, Observer};
+
+    use crate::control::statement::Outsider;
 
     /// Reads the format: each sample with its labels, checked against the type of its family.
     fn parse(text: &str) -> BTreeMap<String, f64> {
@@ -177,20 +250,39 @@ mod tests {
 
     #[test]
     fn the_page_can_be_read() {
-        let mut totals = Totals::default();
         let name = "a \"b\"\\\n".to_owned();
-        totals.meet(Time::ZERO, AppId(0), &AppMeta { name, priority: Priority(1), fps_mhz: 0, jobs: None });
         let loop_stats =
             LoopStats { turns: 4, busy: Span::from_us(6), longest: Span::from_us(3), dropped: 1 };
-        let members = Members::new(4);
-        let (stats, broken) = (Stats::default(), true);
-        let counted = Counted { totals: &totals, members: &members, stats, loop_stats, broken };
+        let one = Outsider { pid: 7, uid: 1, name: "x".to_owned(), device: "/dev/y".to_owned() };
+        let counted = Counted {
+            apps: vec![(name, AppTotals::default())],
+            uncounted: 0,
+            members: Members::new(4),
+            stats: Stats::default(),
+            loop_stats,
+            control_stall: Span::from_ms(2),
+            silent: vec!["dial".to_owned()],
+            broken: true,
+            outsiders: Outsiders { found: vec![one], unseen: None },
+            uncut: vec![(AppId(2), Estimate::new(Span::from_ms(96)))],
+            audit: AuditCounts {
+                records: 7,
+                alarms: [("churn".to_owned(), (takt_audit::rules::Severity::Warning, 2))].into(),
+                ..AuditCounts::default()
+            },
+        };
         let text = counted.text();
         let samples = parse(&text);
         assert_eq!(samples["takt_turn_seconds_sum"], 6e-6);
         assert_eq!(samples["takt_turn_seconds_count"], 4.0);
         assert_eq!(samples["takt_untold_total"], 1.0);
         assert_eq!(samples["takt_broken"], 1.0);
+        assert_eq!(samples["takt_audit_records_total"], 7.0);
+        assert_eq!(samples["takt_alarms_total{rule=\"churn\",severity=\"warning\"}"], 2.0);
+        assert_eq!(samples["takt_control_stall_seconds_max"], 0.002);
+        assert_eq!(samples["takt_uncut_seconds{app=\"\",slot=\"2\"}"], 0.096);
+        assert_eq!(samples["takt_app_silent{app=\"dial\"}"], 1.0);
+        assert_eq!(samples["takt_outsider{process=\"x\",pid=\"7\",device=\"/dev/y\"}"], 1.0);
         assert_eq!(samples["takt_frames_total{app=\"a \\\"b\\\"\\\\\\n\"}"], 0.0);
         let bounds = samples.keys().filter(|name| name.starts_with("takt_blocking_seconds_bucket"));
         assert_eq!(bounds.count(), BUCKETS_US.len() + 1);

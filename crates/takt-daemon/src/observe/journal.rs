@@ -4,7 +4,6 @@
 //! of each kind, and those beyond become one line with their number. Lines of the daemon itself have no
 //! such bound.
 
-mod folds;
 mod writer;
 
 use std::fmt::Write as _;
@@ -13,11 +12,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::Value;
+use takt_audit::time::utc;
 use takt_core::{Action, AppId};
 use takt_trace::{Record, visible};
 
+use super::folds::Folds;
+use crate::control::identity::Identity;
 use crate::control::members::{Member, Members};
-use folds::{Folds, Rank};
+use crate::control::rights::Rule;
+use crate::control::user::Rank;
 use writer::Writer;
 
 /// The format of lines.
@@ -70,6 +73,39 @@ pub enum Entry<'a> {
         /// Whether its deadlines are guaranteed, or why not.
         admission: &'a str,
     },
+    /// The deadlines of an app are guaranteed now, or not any more.
+    Guarantee {
+        /// Which app.
+        #[serde(flatten)]
+        who: Who<'a>,
+        /// Whether they are.
+        guaranteed: bool,
+        /// The same in words, with the reason.
+        admission: &'a str,
+    },
+    /// A process that is not scheduled has the GPU open, or closed it.
+    Outsider {
+        /// Its name.
+        process: &'a str,
+        /// Its process.
+        pid: u32,
+        /// Its user.
+        uid: u32,
+        /// The device file.
+        device: &'a str,
+        /// Whether it is gone.
+        gone: bool,
+    },
+    /// Work of an app cannot be cut and has fitted nowhere for two seconds.
+    Uncut {
+        /// Which app.
+        #[serde(flatten)]
+        who: Who<'a>,
+        /// How long it is predicted to take, in milliseconds; none if that has no bound.
+        ms: Option<f64>,
+        /// Whether it runs now all the same (`uncut = "run"`).
+        runs: bool,
+    },
     /// An app left.
     Left {
         /// Which app.
@@ -86,13 +122,91 @@ pub enum Entry<'a> {
         /// How long it may not come back.
         pause_s: u64,
     },
+    /// A tool paused, resumed or evicted an app.
+    Steered {
+        /// Which app.
+        #[serde(flatten)]
+        who: Who<'a>,
+        /// What it did.
+        what: &'static str,
+    },
+    /// A supervised app stopped drawing.
+    Silent {
+        /// Its name.
+        app: &'a str,
+        /// The name of its domain.
+        domain: &'a str,
+        /// For how long.
+        for_s: f64,
+        /// The unit that is restarted, if one is.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        restart: Option<&'a str>,
+        /// It was restarted too often lately to be restarted again.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        gave_up: bool,
+    },
+    /// It draws again.
+    Back {
+        /// Its name.
+        app: &'a str,
+        /// The name of its domain.
+        domain: &'a str,
+        /// For how long it did not.
+        after_s: f64,
+    },
+    /// A unit was restarted, or not.
+    Restarted {
+        /// Which unit.
+        unit: &'a str,
+        /// Why not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a str>,
+    },
     /// A connection was refused.
     Refused {
         /// Its process.
         pid: u32,
         /// Its user.
         uid: u32,
+        /// The name of its domain.
+        domain: &'a str,
+        /// The rule that refused it.
+        rule: Rule,
         /// Why.
+        reason: &'a str,
+    },
+    /// A configuration was read.
+    Configured {
+        /// Its file.
+        file: &'a str,
+        /// The hash of its text.
+        sha256: &'a str,
+        /// Whether its signature was checked.
+        sealed: bool,
+        /// The state of the vehicle that it waits for, if it is not in force.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        waits_for: Option<&'a str>,
+    },
+    /// The vehicle is in another state.
+    State {
+        /// The state before, if it was known.
+        before: Option<&'a str>,
+        /// The state from now on.
+        after: &'a str,
+    },
+    /// A client got less than it asked for.
+    Reduced {
+        /// Its process.
+        pid: u32,
+        /// Its user.
+        uid: u32,
+        /// The name of its domain.
+        domain: &'a str,
+        /// What it asked for.
+        asked: &'a str,
+        /// The first rule that took something away.
+        rule: Rule,
+        /// What it did not get, and what to do about it.
         reason: &'a str,
     },
     /// Deadlines missed in the last second.
@@ -115,8 +229,10 @@ pub enum Entry<'a> {
         /// The changes, in words.
         changes: &'a [String],
     },
-    /// The display reported its refreshes, and scheduling follows them.
+    /// A display, or its owner, reported its refreshes, and scheduling follows them.
     Display {
+        /// Its name; empty if it has none.
+        display: &'a str,
         /// Its rate.
         refresh_hz: f64,
     },
@@ -158,6 +274,39 @@ pub enum Entry<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         app: Option<&'a str>,
     },
+    /// A rule over the audit fired.
+    Alarm {
+        /// The rule.
+        rule: &'a str,
+        /// How bad it is.
+        severity: &'a str,
+        /// About whom.
+        about: &'a str,
+        /// What was counted.
+        counted: &'a str,
+        /// The user, if it is about one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uid: Option<u32>,
+        /// Whether the configuration lists its domain.
+        #[serde(skip)]
+        listed: bool,
+    },
+    /// The audit cannot be written; the daemon goes on, and counts what is lost.
+    AuditFailed {
+        /// Why.
+        reason: &'a str,
+    },
+    /// The audit can be written again.
+    AuditWorks,
+    /// Where a chain of the audit ends: what is cut off after this is missed.
+    AuditHead {
+        /// Its name.
+        chain: &'a str,
+        /// Number of its last record.
+        seq: u64,
+        /// Hash of that.
+        hash: String,
+    },
     /// The daemon ends.
     Stopping {
         /// Why.
@@ -172,6 +321,7 @@ pub struct Who<'a> {
     slot: u32,
     pid: u32,
     uid: u32,
+    domain: &'a str,
     /// Whether the configuration lists it.
     #[serde(skip)]
     listed: bool,
@@ -180,8 +330,9 @@ pub struct Who<'a> {
 impl<'a> Who<'a> {
     /// That member.
     pub(crate) fn of(member: &'a Member) -> Self {
-        let Member { app, name, pid, uid, listed, .. } = member;
-        Self { app: name, slot: app.0, pid: *pid, uid: *uid, listed: *listed }
+        let Member { app, name, identity, domain, listed, .. } = member;
+        let Identity { pid, uid, .. } = *identity;
+        Self { app: name, slot: app.0, pid, uid, domain: &domain.name, listed: *listed }
     }
 }
 
@@ -191,10 +342,16 @@ impl Entry<'_> {
         match self {
             Self::Joined { who, .. } => Some(("joined", who.uid, who.listed)),
             Self::Changed { who, .. } => Some(("changed", who.uid, who.listed)),
+            Self::Guarantee { who, .. } => Some(("guarantee", who.uid, who.listed)),
+            Self::Outsider { uid, .. } => Some(("outsider", *uid, false)),
+            Self::Uncut { who, .. } => Some(("uncut", who.uid, who.listed)),
+            Self::Steered { who, .. } => Some(("steered", who.uid, who.listed)),
             Self::Left { who } => Some(("left", who.uid, who.listed)),
             Self::Fault { who, .. } => Some(("fault", who.uid, who.listed)),
+            Self::Alarm { uid: Some(uid), listed, .. } => Some(("alarm", *uid, *listed)),
             Self::Missed { who, .. } => Some(("missed", who.uid, who.listed)),
             Self::Refused { uid, .. } => Some(("refused", *uid, false)),
+            Self::Reduced { uid, .. } => Some(("reduced", *uid, false)),
             _ => None,
         }
     }
@@ -354,24 +511,6 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A time since 1970 as a date.
-fn utc(since: Duration) -> String {
-    let seconds = since.as_secs();
-    let (days, day) = (seconds / 86_400, seconds % 86_400);
-    // Years from March on, so that the leap day comes last; 719 468 days before 1970 began one.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (day / 3_600, day / 60 % 60, day % 60);
-    let ms = since.subsec_millis();
-    format!("{year:04}-{month:02}-{of_month:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,28 +534,19 @@ mod tests {
         }
     }
 
-    #[test]
-    fn times_are_those_of_the_calendar() {
-        for (seconds, expected) in [
-            (0, "1970-01-01T00:00:00.000Z"),
-            (951_782_400, "2000-02-29T00:00:00.000Z"),
-            (951_868_799, "2000-02-29T23:59:59.000Z"),
-            (1_735_689_599, "2024-12-31T23:59:59.000Z"),
-            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
-        ] {
-            assert_eq!(utc(Duration::from_secs(seconds)), expected);
-        }
+    fn who(app: &str, uid: u32) -> Who<'_> {
+        Who { app, slot: 3, pid: 7, uid, domain: "own", listed: false }
     }
 
-    fn who(app: &str, uid: u32) -> Who<'_> {
-        Who { app, slot: 3, pid: 7, uid, listed: false }
+    fn refused(uid: u32) -> Entry<'static> {
+        Entry::Refused { pid: 1, uid, domain: "unlisted", rule: Rule::Malformed, reason: "no" }
     }
 
     #[test]
     fn lines_stay_lines_whatever_apps_are_called() {
         let entry = Entry::Left { who: who("evil\nevent=stopping\u{202e}\u{9b}", 2) };
         let text = line(Duration::from_millis(1), &entry, Format::Text);
-        let expected = "left app=\"evil\\nevent=stopping\\u202e\\u009b\" pid=7 slot=3 uid=2\n";
+        let expected = "left app=\"evil\\nevent=stopping\\u202e\\u009b\" domain=own pid=7 slot=3 uid=2\n";
         assert_eq!(text, format!("1970-01-01T00:00:00.001Z {expected}"));
         let json = line(Duration::ZERO, &entry, Format::Json);
         assert!(!json.trim_end().contains(visible::is_hidden), "{json}");
@@ -436,7 +566,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_folded_and_hides_nothing_of_others() {
-        let refused = Entry::Refused { pid: 1, uid: 2, reason: "no" };
+        let refused = refused(2);
         let text = written(|journal| {
             (0..10_000).for_each(|_| journal.tell_at(Duration::from_secs(5), &refused));
             for _ in 0..12 {
@@ -455,7 +585,7 @@ mod tests {
     /// Sums once moved the second without a new count of lines.
     #[test]
     fn a_flood_is_over_when_its_second_is() {
-        let refused = Entry::Refused { pid: 1, uid: 2, reason: "no" };
+        let refused = refused(2);
         let members = Members::new(1);
         let text = written(|journal| {
             for second in 0..20 {
@@ -472,7 +602,7 @@ mod tests {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         let mut journal = Journal::new(Box::new(writer), Format::Text).expect("a thread");
         for second in 0..10_000 {
-            let refused = Entry::Refused { pid: 1, uid: second, reason: "no" };
+            let refused = refused(second);
             journal.tell_at(Duration::from_secs(second.into()), &refused);
         }
         assert!(journal.omitted > 0);

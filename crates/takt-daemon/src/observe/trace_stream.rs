@@ -15,20 +15,26 @@ use takt_trace::export::json;
 use takt_trace::{AppMeta, Meta, Observer, Record};
 
 use crate::control::closer::ClientSocket;
+use crate::control::user::{Rank, User};
+
 /// Most bytes that wait for one reader: some 70 000 records.
 const PENDING_MAX: usize = 8 << 20;
 /// Most tools that watch at once.
 const TOOLS_MAX: usize = 16;
+/// Of these, those that only the daemon's user and root may have.
+const TOOLS_OWN: usize = 4;
 /// Pieces on their way to the thread that writes a file.
 const PIECES_MAX: usize = 4;
 
 /// All streams.
 #[derive(Debug, Default)]
 pub(crate) struct TraceStreams {
-    tools: Vec<TraceStream<Arc<ClientSocket>>>,
+    tools: Vec<Watcher>,
     file: Option<TraceStream<FileWriter>>,
     line: Vec<u8>,
     last: Time,
+    /// Notes that were read.
+    noted: u64,
 }
 
 impl TraceStreams {
@@ -45,16 +51,37 @@ impl TraceStreams {
         Ok(())
     }
 
-    /// Sends a tool what `first` writes, then every record from now on; returns whether there is room
-    /// for it.
-    pub(crate) fn watch(&mut self, tool: Arc<ClientSocket>, first: impl FnOnce(&mut Vec<u8>)) -> bool {
-        let room = self.tools.len() < TOOLS_MAX;
-        if room {
-            let mut stream = TraceStream::new(tool);
-            first(&mut stream.pending);
-            self.tools.push(stream);
+    /// Sends a tool every record after that many more notes.
+    pub(crate) fn watch(&mut self, mut watcher: Watcher, earlier: usize) {
+        watcher.from = self.noted + earlier as u64;
+        self.tools.push(watcher);
+    }
+
+    /// A note is read, be it a record or not.
+    pub(crate) fn note(&mut self) {
+        self.noted += 1;
+    }
+
+    /// Makes room for one more tool of that user. The user with most tools makes room for one with fewer,
+    /// so that no user keeps the others from watching; returns the tool that is not sent anything more. An
+    /// error if this user has its share.
+    pub(crate) fn make_room(&mut self, user: User) -> Result<Option<Arc<ClientSocket>>, Crowded> {
+        let is_own = user.rank == Rank::Own;
+        let users: Vec<User> = self.tools.iter().map(|tool| tool.user).collect();
+        let others = users.iter().filter(|user| user.rank != Rank::Own).count();
+        if users.len() < TOOLS_MAX && (is_own || others < TOOLS_MAX - TOOLS_OWN) {
+            return Ok(None);
         }
-        room
+        let count = |uid| users.iter().filter(|user| user.uid == uid).count();
+        // Of users with equally many, the one whose tool came last.
+        let others = users.iter().enumerate().filter(|(_, user)| user.rank != Rank::Own);
+        let most = others.map(|(at, user)| (count(user.uid), at)).max();
+        match most {
+            Some((most, at)) if is_own || most > count(user.uid) + 1 => {
+                Ok(Some(self.tools.remove(at).stream.out.tool))
+            }
+            _ => Err(Crowded),
+        }
     }
 
     /// Time of the last record: no later line may be older.
@@ -64,7 +91,7 @@ impl TraceStreams {
 
     /// Hands over waiting lines, as far as the readers take them at once.
     pub(crate) fn pump(&mut self) {
-        self.tools.retain_mut(|stream| stream.pump().is_ok());
+        self.tools.retain_mut(|tool| tool.stream.pump().is_ok());
         // An error of the file comes back at the end.
         self.file.iter_mut().for_each(|stream| stream.pump().unwrap_or_default());
     }
@@ -78,9 +105,10 @@ impl TraceStreams {
         })
     }
 
-    fn put(&mut self, at: Time) {
-        for stream in &mut self.tools {
-            stream.put(at, &self.line);
+    /// Puts the line into all streams but those that begin after this note.
+    fn put(&mut self, at: Time, noted: u64) {
+        for tool in self.tools.iter_mut().filter(|tool| noted > tool.from) {
+            tool.stream.put(at, &self.line);
         }
         if let Some(stream) = &mut self.file {
             stream.put(at, &self.line);
@@ -98,15 +126,37 @@ impl Observer for TraceStreams {
         self.last = at;
         if !self.is_idle() {
             json::put_record(&mut self.line, at, record);
-            self.put(at);
+            self.put(at, self.noted);
         }
     }
 
     fn meet(&mut self, at: Time, app: AppId, meta: &AppMeta) {
         if !self.is_idle() {
             json::put_app(&mut self.line, at, app, meta);
-            self.put(at);
+            // What its name is matters to all of them.
+            self.put(at, u64::MAX);
         }
+    }
+}
+
+/// So many tools of a user watch that it may have no more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Crowded;
+
+/// A tool that watches.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    stream: TraceStream<ToolWriter>,
+    user: User,
+    /// Notes up to this one were there before it.
+    from: u64,
+}
+
+impl Watcher {
+    /// A tool of that user, which is sent these lines first.
+    pub(crate) fn new(tool: Arc<ClientSocket>, user: User, first: Vec<u8>) -> Self {
+        let stream = TraceStream::new(ToolWriter { tool, taken: first, sent: 0 });
+        Self { stream, user, from: 0 }
     }
 }
 
@@ -147,26 +197,35 @@ trait Out {
     fn take(&mut self, pending: &mut Vec<u8>) -> io::Result<()>;
 }
 
-impl Out for Arc<ClientSocket> {
+/// A tool, and the lines that it is being sent. They are not moved to the front after each piece: a tool
+/// that reads slowly would cost the daemon megabytes of copies in every turn.
+#[derive(Debug)]
+struct ToolWriter {
+    tool: Arc<ClientSocket>,
+    taken: Vec<u8>,
+    sent: usize,
+}
+
+impl Out for ToolWriter {
     fn take(&mut self, pending: &mut Vec<u8>) -> io::Result<()> {
-        if pending.is_empty() && self.is_hung_up() {
+        if pending.is_empty() && self.sent == self.taken.len() && self.tool.is_hung_up() {
             return Err(ErrorKind::NotConnected.into());
         }
-        let mut sent = 0;
-        let result = loop {
-            let rest = &pending[sent..];
+        loop {
+            if self.sent == self.taken.len() {
+                (self.taken, self.sent) = (std::mem::take(pending), 0);
+            }
+            let rest = &self.taken[self.sent..];
             let piece = text(&rest[..rest.len().min(TEXT_MAX)]);
             if piece.is_empty() {
-                break Ok(());
+                return Ok(());
             }
-            match self.send(&Message::Answer { text: piece.to_owned(), more: true }, &[]) {
-                Ok(()) => sent += piece.len(),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break Ok(()),
-                Err(error) => break Err(error),
+            match self.tool.send(&Message::Answer { text: piece.to_owned(), more: true }, &[]) {
+                Ok(()) => self.sent += piece.len(),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
             }
-        };
-        pending.drain(..sent);
-        result
+        }
     }
 }
 
@@ -331,6 +390,43 @@ mod tests {
         let mut streams = recording(Full);
         streams.record(Time::ZERO, &Record::Turn);
         assert_eq!(streams.finish().expect_err("full").kind(), ErrorKind::StorageFull);
+    }
+
+    fn user(uid: u32) -> User {
+        User { uid, rank: if uid == 0 { Rank::Own } else { Rank::Other } }
+    }
+
+    /// Connections that watch for these users, in this order, as far as there is room.
+    fn watching(uids: impl Iterator<Item = u32>) -> Vec<u32> {
+        let path = std::env::temp_dir().join(format!("takt-watch-{}", std::process::id()));
+        std::fs::remove_file(&path).unwrap_or_default();
+        let listener = takt_ipc::socket::Listener::bind(&path).expect("bound");
+        let closer = crate::control::closer::Closer::start().expect("threads");
+        let mut streams = TraceStreams::default();
+        for uid in uids {
+            let _tool = takt_ipc::socket::Connection::connect_at_once(&path).expect("connected");
+            let (accepted, _) = listener.accept().expect("no error").expect("there");
+            if streams.make_room(user(uid)).is_ok() {
+                let tool = Arc::new(ClientSocket::new(accepted, closer.clone()));
+                streams.watch(Watcher::new(tool, user(uid), Vec::new()), 0);
+            }
+        }
+        std::fs::remove_file(path).expect("removed");
+        streams.tools.iter().map(|tool| tool.user.uid).collect()
+    }
+
+    #[test]
+    fn no_user_keeps_others_from_watching() {
+        let count = |uids: &[u32], uid| uids.iter().filter(|other| **other == uid).count();
+        let crowd = || std::iter::repeat_n(1000, 40);
+        let watch = watching(crowd().chain([2000, 0]).chain(crowd()));
+        assert_eq!((count(&watch, 2000), count(&watch, 0)), (1, 1));
+        assert_eq!(count(&watch, 1000), TOOLS_MAX - TOOLS_OWN - 1);
+        // One person can have many users.
+        let watch = watching((1000..1040).chain([0; 20]));
+        assert_eq!(count(&watch, 0), TOOLS_MAX, "the daemon's user may have all of it");
+        let watch = watching([0; 20].into_iter().chain(1000..1040));
+        assert_eq!((count(&watch, 0), watch.len()), (TOOLS_MAX, TOOLS_MAX), "{watch:?}");
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use takt_core::{Action, AppId, Event, Hold, Time};
+use takt_core::{Action, AppId, Estimate, Event, Hold, Time};
 use takt_trace::{Observer, Record, why_held};
 
 use crate::control::ask::HeldAnswer;
 use crate::control::members::{Member, Members};
+use crate::control::view::HIDDEN;
 
 /// The apps that wait.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,8 @@ struct Wait {
     /// Its last grant, or when it began to wait.
     since: Time,
     reason: Option<Hold>,
+    /// The first group cannot be cut and has fitted nowhere for long; its estimate.
+    stuck: Option<Estimate>,
 }
 
 impl Waits {
@@ -31,14 +34,27 @@ impl Waits {
         let name = |app| members.get(app).map(|member| member.name.clone()).unwrap_or_default();
         let for_s = now.since(wait.since).as_ns() as f64 / 1e9;
         let promise = match reason {
-            Hold::Protects { app } => members.get(app).map(Member::contract),
+            Hold::Protects { app } => {
+                members.get(app).filter(|member| member.name != HIDDEN).map(Member::contract)
+            }
             _ => None,
         };
-        Some(HeldAnswer { why: why_held(reason, name), for_s, promise })
+        let uncut_ms = wait.stuck.map(|estimate| estimate.span().as_ns() as f64 / 1e6);
+        Some(HeldAnswer { why: why_held(reason, name), for_s, promise, uncut_ms })
+    }
+
+    /// The first group of an app cannot be cut and has fitted nowhere for long.
+    pub(crate) fn stuck(&mut self, app: AppId, estimate: Estimate) {
+        self.apps.entry(app).and_modify(|wait| wait.stuck = Some(estimate));
+    }
+
+    /// The apps with such work, and its estimates.
+    pub(crate) fn all_stuck(&self) -> impl Iterator<Item = (AppId, Estimate)> {
+        self.apps.iter().filter_map(|(app, wait)| Some((*app, wait.stuck?)))
     }
 
     fn submitted(&mut self, at: Time, app: AppId) {
-        let nothing = Wait { groups: 0, since: at, reason: None };
+        let nothing = Wait { groups: 0, since: at, reason: None, stuck: None };
         self.apps.entry(app).or_insert(nothing).groups += 1;
     }
 
@@ -46,7 +62,7 @@ impl Waits {
     fn settled(&mut self, at: Time, app: AppId) {
         if let Some(wait) = self.apps.get_mut(&app) {
             wait.groups -= 1;
-            wait.since = at;
+            (wait.since, wait.stuck) = (at, None);
             if wait.groups == 0 {
                 self.apps.remove(&app);
             }
@@ -77,7 +93,7 @@ impl Observer for Waits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use takt_core::{Estimate, GroupId, GroupKind, Period, Refusal, Span};
+    use takt_core::{GroupId, GroupKind, Period, Refusal, Span};
 
     const APP: AppId = AppId(3);
 
@@ -100,9 +116,8 @@ mod tests {
             ..Default::default()
         };
         let mut members = Members::new(4);
-        let (peer, settings) =
-            (takt_ipc::socket::Peer { pid: 1, uid: 2 }, crate::control::config::Settings::default());
-        let dial = members.admit(Time::ZERO, &hello, peer, &settings).expect("a slot").app;
+        let (root, settings) = Default::default();
+        let dial = members.admit(Time::ZERO, &hello, &root, &settings).expect("a slot").app;
         let mut waits = Waits::default();
         waits.record(Time::ZERO, &submit(0));
         let mut held = |reason| {

@@ -5,7 +5,7 @@
 
 use std::os::fd::OwnedFd;
 
-use takt_core::belief::{Belief, Revision};
+use takt_core::belief::{Belief, Revision, Stuck, Uncut};
 use takt_core::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
 use takt_core::{AppId, Cost, Estimate, Event, GroupId, GroupKind, Hold, Span, Time};
 use takt_ipc::region::{Region, Replies, Requests};
@@ -13,6 +13,7 @@ use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
 use takt_ipc::{Malformed, Reply, Request, Standing};
 
+use super::pause::{Kept, Pause};
 use super::wakeup::WakeupSet;
 
 /// Bits of a client's own group numbers.
@@ -55,6 +56,7 @@ pub struct Endpoint {
     granted: [Option<GroupId>; IN_FLIGHT_MAX],
     /// Swaps that show nothing: granted without the core, and not finished.
     idle_swaps: [Option<GroupId>; IN_FLIGHT_MAX],
+    pub(super) pause: Pause,
     /// A reply was written since the client was last woken.
     replied: bool,
     /// Rings minus requests in the current [`WINDOW`].
@@ -123,6 +125,7 @@ impl Endpoint {
             judged: false,
             granted: [None; IN_FLIGHT_MAX],
             idle_swaps: [None; IN_FLIGHT_MAX],
+            pause: Pause::default(),
             replied: false,
             noise: 0,
             window_ends: Time::ZERO,
@@ -177,9 +180,15 @@ impl Endpoint {
 
     /// The client's next request as an event, checked as far as one can without the core.
     pub fn next_event(&mut self, now: Time) -> Result<Option<Event>, Fault> {
+        if let Some(Kept { group, kind, estimate }) = self.pause.next_kept() {
+            return self.submitted(now, group, kind, estimate).map(Some);
+        }
         while let Some(words) = self.requests.pop()? {
             self.noise = self.noise.saturating_sub(1);
             match Request::decode(&words)? {
+                Request::Submit { group, kind, estimate } if self.pause.is_on() => {
+                    self.pause.keep(Kept { group, kind, estimate })?;
+                }
                 Request::Submit { group, kind, estimate } => {
                     return self.submitted(now, group, kind, estimate).map(Some);
                 }
@@ -192,7 +201,7 @@ impl Endpoint {
                         return Err(Fault::NotGranted(group.0));
                     }
                     let (finished, cost) = (finished.min(now), Cost::new(cost));
-                    self.belief.measured(now, global, cost);
+                    self.belief.completed(now, global);
                     return Ok(Some(Event::Complete { group: global, finished, cost, frames }));
                 }
             }
@@ -272,6 +281,11 @@ impl Endpoint {
         }
     }
 
+    /// Whether a group was granted and is not finished.
+    pub fn has_granted(&self) -> bool {
+        self.granted.iter().any(Option::is_some)
+    }
+
     /// Takes one granted group off the list, to be completed for a client that is removed.
     pub fn take_granted(&mut self) -> Option<GroupId> {
         self.granted.iter_mut().find_map(Option::take)
@@ -280,6 +294,16 @@ impl Endpoint {
     /// Its first waiting group is held back.
     pub fn held(&mut self, reason: Hold) {
         self.belief.held(reason);
+    }
+
+    /// What becomes of its work that cannot be cut and fits nowhere, from now on.
+    pub fn set_uncut(&mut self, uncut: Uncut) {
+        self.belief.set_uncut(uncut);
+    }
+
+    /// Its first waiting group, if it cannot be cut and has fitted nowhere for long; once for each.
+    pub fn stuck(&mut self, now: Time) -> Option<Stuck> {
+        self.belief.stuck(now)
     }
 
     /// A lower estimate for its first waiting group, if it is time for one. The loop turns often enough
@@ -304,6 +328,11 @@ fn insert(list: &mut [Option<GroupId>], group: GroupId) -> Result<(), Fault> {
 /// Takes a group off a list; returns whether it was on it.
 fn remove(list: &mut [Option<GroupId>], group: GroupId) -> bool {
     list.iter_mut().find(|entry| **entry == Some(group)).and_then(Option::take).is_some()
+}
+
+/// The app whose group this is.
+pub fn owner(group: GroupId) -> AppId {
+    AppId(u32::try_from(group.0 >> GROUP_BITS).unwrap_or(u32::MAX))
 }
 
 /// The number that the client gave a group.

@@ -5,10 +5,12 @@
 //! through a bounded queue; records that do not fit are counted, and memory is freed outside.
 
 use rtrb::{Consumer, Producer, PushError};
+use takt_core::belief::Stuck;
 use takt_core::policy::Policy;
-use takt_core::{Action, AppId, Config, Cost, Event, GroupId, LostBy, Refusal, Scheduler, Span, Time};
+use takt_core::{Action, AppId, Clock, Config, Cost, Event, GroupId, LostBy, Refusal, Scheduler, Span, Time};
 use takt_ipc::Reply;
 use takt_ipc::beat::Heart;
+use takt_ipc::frame_page::FramePage;
 use takt_trace::Record;
 
 use super::endpoint::{Endpoint, Fault, REQUESTS_PER_TURN, local};
@@ -17,12 +19,16 @@ use super::queues::{LoopQueues, LoopStats, NOTES_SPARE, Note, Order};
 /// A turn that is later than this shows that the thread was stopped.
 const STOPPED: Span = Span::from_ms(100);
 
+/// A frame by an app's own clock may begin this part of a period early.
+const EARLY_PARTS: u32 = 4;
+
 /// The scheduling loop, one turn at a time.
 #[derive(Debug)]
 pub struct Engine {
     scheduler: Scheduler,
     endpoints: Vec<Option<Box<Endpoint>>>,
     heart: Heart,
+    frames: FramePage,
     orders: Consumer<Order>,
     notes: Producer<Note>,
     stats: LoopStats,
@@ -47,6 +53,7 @@ impl Engine {
             scheduler,
             endpoints,
             heart: Heart::new()?,
+            frames: FramePage::new()?,
             orders,
             notes,
             stats: LoopStats::default(),
@@ -62,6 +69,11 @@ impl Engine {
     /// The page on which clients see that the loop turns.
     pub fn heart(&self) -> &Heart {
         &self.heart
+    }
+
+    /// The page on which readers see finished frames.
+    pub fn frames(&self) -> &FramePage {
+        &self.frames
     }
 
     /// The client at a slot.
@@ -127,6 +139,8 @@ impl Engine {
             if let Some(event) = revised {
                 self.tell_core(now, event);
             }
+            self.report_stuck(now, slot);
+            self.set_aside(now, slot);
         }
         while let Some(action) = self.scheduler.poll_action() {
             self.note(now, Record::Out(action));
@@ -167,15 +181,37 @@ impl Engine {
                 self.tell_core(now, Event::Join { app, params, phase: 0 });
             }
             Order::Change { app, params } => {
-                if let Some(endpoint) = self.endpoint_mut(app) {
+                let endpoint = self.endpoint_mut(app);
+                let is_away = endpoint.is_some_and(|endpoint| {
                     endpoint.change(params.etpf);
+                    endpoint.pause.is_away()
+                });
+                // The core hears of it when the client goes on.
+                if !is_away {
+                    self.tell_core(now, Event::Change { app, params });
                 }
-                self.tell_core(now, Event::Change { app, params });
             }
-            Order::Limit { app, max_slice, paced } => {
+            Order::Pause { app } => {
+                if let Some(endpoint) = self.endpoint_mut(app) {
+                    endpoint.pause.begin();
+                }
+            }
+            Order::Resume { app, params } => {
+                if self.endpoint_mut(app).is_some_and(|endpoint| endpoint.pause.end()) {
+                    self.tell_core(now, Event::Join { app, params, phase: 0 });
+                }
+            }
+            Order::Limit { app, max_slice, paced, own, uncut } => {
                 if let Some(endpoint) = self.endpoint_mut(app) {
                     endpoint.max_slice = max_slice;
-                    endpoint.standing.paced = paced;
+                    endpoint.set_uncut(uncut);
+                    (endpoint.standing.paced, endpoint.standing.own) = (paced, own);
+                }
+                self.inform(now, app);
+            }
+            Order::Guarantee { app, guaranteed } => {
+                if let Some(endpoint) = self.endpoint_mut(app) {
+                    endpoint.standing.guaranteed = guaranteed;
                 }
                 self.inform(now, app);
             }
@@ -216,18 +252,51 @@ impl Engine {
         }
     }
 
+    /// Takes a paused client out of the core as soon as nothing of it is there any more.
+    fn set_aside(&mut self, now: Time, slot: usize) {
+        let Some(endpoint) = &mut self.endpoints[slot] else {
+            return;
+        };
+        let (app, pause) = (endpoint.app, &endpoint.pause);
+        if !pause.is_on() || pause.is_away() || endpoint.has_granted() {
+            return;
+        }
+        let lane = self.scheduler.lanes().iter().find(|lane| lane.app == app);
+        if lane.is_some_and(|lane| lane.head.is_none()) {
+            endpoint.pause.leave_core();
+            self.tell_core(now, Event::Leave { app });
+        }
+    }
+
+    /// Tells a client and the daemon of work that cannot be cut and fits nowhere.
+    fn report_stuck(&mut self, now: Time, slot: usize) {
+        let found = self.endpoints[slot].as_mut().map(|endpoint| (endpoint.app, endpoint.stuck(now)));
+        if let Some((app, Some(Stuck { group, estimate }))) = found {
+            self.tell_client(now, app, Reply::Stuck { group: local(group), estimate });
+            self.hand_over(Note::Stuck { app, estimate });
+        }
+    }
+
     /// Carries out a decision of the core.
     fn act(&mut self, now: Time, action: Action) {
         match action {
             Action::Dispatch { app, group, reserved, .. } => self.grant(now, app, group, reserved),
-            Action::Release { app, at } => self.tell_client(now, app, Reply::Release { at }),
+            Action::Release { app, at } => {
+                let at = self.own_release(app).map_or(at, |own| own.max(at));
+                self.tell_client(now, app, Reply::Release { at });
+            }
             Action::Refused { app, reason: Refusal::QueueFull | Refusal::TooManyFrames, .. } => {
                 self.remove(now, app, Some(Fault::TooMany));
             }
             Action::Lost { app, group, by: LostBy::Timeout } => {
                 self.remove(now, app, Some(Fault::Stuck(local(group).0)));
             }
-            Action::Left { app, .. } => self.remove(now, app, None),
+            // A paused client left the core, and stays here.
+            Action::Left { app, .. } => {
+                if !self.endpoint_mut(app).is_some_and(|endpoint| endpoint.pause.is_away()) {
+                    self.remove(now, app, None);
+                }
+            }
             Action::Hold { app, reason } => {
                 if let Some(endpoint) = self.endpoint_mut(app) {
                     endpoint.held(reason);
@@ -241,9 +310,21 @@ impl Engine {
             | Action::Lost { .. }
             | Action::Preempt { .. }
             | Action::Ranked { .. }
-            | Action::Missed { .. }
-            | Action::FrameDone(_) => {}
+            | Action::Missed { .. } => {}
+            Action::FrameDone(done) => self.frames.finished(done.app, done.finished),
         }
+    }
+
+    /// The earliest time at which an app with a clock of its own may begin its next frame, so that it keeps
+    /// to its rate. If it waits for itself, its timer may come a little early, again and again, without being held.
+    fn own_release(&self, app: AppId) -> Option<Time> {
+        let lane = self.scheduler.lanes().iter().find(|lane| lane.app == app)?;
+        let Clock::Own { period, .. } = lane.clock else {
+            return None;
+        };
+        let waits_itself = self.endpoint(app).is_some_and(|endpoint| endpoint.standing.own);
+        let early = if waits_itself { period.scaled(1, EARLY_PARTS) } else { Span::ZERO };
+        Some(lane.release_of(lane.target) - early)
     }
 
     fn grant(&mut self, now: Time, app: AppId, group: GroupId, reserved: Span) {

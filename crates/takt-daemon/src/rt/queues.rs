@@ -1,8 +1,9 @@
 //! The two bounded queues between the scheduling loop and the rest of the daemon.
 
 use rtrb::{Consumer, Producer, RingBuffer};
+use takt_core::belief::Uncut;
 use takt_core::policy::Policy;
-use takt_core::{Adjustable, AppId, AppParams, DisplayId, Refresh, Span, Stats, Time};
+use takt_core::{Adjustable, AppId, AppParams, DisplayId, Estimate, Refresh, Span, Stats, Time};
 use takt_trace::Record;
 
 use super::endpoint::{Endpoint, Fault};
@@ -41,6 +42,29 @@ pub enum Order {
         max_slice: Span,
         /// Whether it waits for its release after a swap.
         paced: bool,
+        /// Whether its frames begin by a clock of its own.
+        own: bool,
+        /// What becomes of its work that cannot be cut and fits nowhere.
+        uncut: Uncut,
+    },
+    /// The deadlines of a client are guaranteed now, or not any more.
+    Guarantee {
+        /// Which client.
+        app: AppId,
+        /// Whether they are.
+        guaranteed: bool,
+    },
+    /// A client is granted nothing from now on; what waits already is still granted.
+    Pause {
+        /// Which client.
+        app: AppId,
+    },
+    /// A paused client goes on.
+    Resume {
+        /// Which client.
+        app: AppId,
+        /// All parameters.
+        params: AppParams,
     },
     /// A client closed its connection or is removed.
     Leave {
@@ -86,6 +110,13 @@ pub enum Note {
         app: AppId,
         /// Whether it is covered.
         protected: bool,
+    },
+    /// Work of a client cannot be cut and has fitted nowhere for long.
+    Stuck {
+        /// Which client.
+        app: AppId,
+        /// How long it is predicted to take.
+        estimate: Estimate,
     },
     /// A policy that was replaced, to be freed outside of the loop.
     Replaced(Box<dyn Policy>),

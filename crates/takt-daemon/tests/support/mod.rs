@@ -39,9 +39,14 @@ impl Daemon {
 
     /// One that bears no more than it is told to.
     pub(crate) fn hasty(name: &str, settings: &str) -> Self {
+        Self::prepared(name, settings, |server| server)
+    }
+
+    /// The same, with what `prepare` attaches to it.
+    pub(crate) fn prepared(name: &str, settings: &str, prepare: impl FnOnce(Server) -> Server) -> Self {
         let path = std::env::temp_dir().join(format!("takt-live-{name}-{}", std::process::id()));
         let settings = Settings::parse(settings).expect("settings");
-        let mut server = Server::start(path.clone(), settings).expect("a daemon");
+        let mut server = prepare(Server::start(path.clone(), settings).expect("a daemon"));
         let (jobs, todo) = sync_channel::<Job>(1);
         let serving = std::thread::Builder::new().name("served".to_owned()).spawn(move || {
             loop {
@@ -147,6 +152,15 @@ pub(crate) fn complete(app: &mut Joined, group: u64) {
         frames: 0,
     };
     app.sender.send(&request).expect("room");
+}
+
+/// Waits as an app does until its next frame may begin.
+pub(crate) fn pace(app: &mut Joined) {
+    let at = await_reply(app, |reply| match reply {
+        Reply::Release { at } => Some(at),
+        _ => None,
+    });
+    std::thread::sleep(Duration::from_nanos(at.since(clock::now()).as_ns()));
 }
 
 /// The next reply that is wanted.

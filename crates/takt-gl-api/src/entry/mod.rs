@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 pub type Ptr = *mut c_void;
 
 macro_rules! declare {
-    ($( $name:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)? ; )*) => {
+    ($( $api:ident $name:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)? ; )*) => {
         /// Every entry point, by name.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u16)]
@@ -24,6 +24,9 @@ macro_rules! declare {
 
         /// Names by number; sorted.
         pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        /// Whose each of them is: `egl`, `glx`, `gles`, or `gl` for what only desktop GL has.
+        pub const APIS: &[&str] = &[$(stringify!($api)),*];
 
         /// Entry points by number.
         pub const IDS: [Id; COUNT] = [$(Id::$name),*];
@@ -80,6 +83,11 @@ impl Id {
     /// Its name.
     pub fn name(self) -> &'static str {
         NAMES[self as usize]
+    }
+
+    /// Whose it is, as [`APIS`] has it.
+    pub fn api(self) -> &'static str {
+        APIS[self as usize]
     }
 
     /// Whether the driver has it; looks for it if it is not known yet.
@@ -145,6 +153,8 @@ mod tests {
         assert_eq!(Id::of(c"glDrawArrays"), Some(Id::glDrawArrays));
         assert_eq!(Id::of(c"glDrawArray"), None);
         assert_eq!(Id::eglSwapBuffersWithDamageKHR.name(), "eglSwapBuffersWithDamageKHR");
+        let apis = [Id::eglInitialize, Id::glXSwapBuffers, Id::glDrawArrays, Id::glBegin].map(Id::api);
+        assert_eq!(apis, ["egl", "glx", "gles", "gl"]);
     }
 
     #[test]

@@ -10,12 +10,14 @@ use takt_core::Span;
 use takt_predict::adapt::Disturbance;
 use takt_predict::cost::Buffers;
 use takt_predict::predictor::Work;
+use takt_predict::store;
 
 use super::backlog;
 use super::current::flush;
 use super::forecast::{Forecast, Ticket};
 use super::group::{Builder, End};
 use super::meter::{Meter, Stamping, SwapEnd};
+use super::rhythm::Rhythm;
 use crate::measure::{self, Stamper, Submitted, Witnessed};
 use crate::session::session;
 use crate::settings::settings;
@@ -63,10 +65,16 @@ pub struct State {
     pub(super) follow: Follow,
     /// The program of the last draw, if it was measured once: most draws have the same.
     pub(super) measured: Option<Variant>,
+    /// The current group ends with its last command, whose time tells what it takes.
+    pub(super) measure_apart: bool,
+    /// A frame, and how many of its draws were tried out piece by piece.
+    pub(super) tried: (u64, u32),
     pub(super) forecast: Forecast,
     pub(super) meter: Meter,
     /// Frames of windows that are not there.
     backlog: Backlog<usize>,
+    /// Frames of programs that never swap.
+    pub(super) rhythm: Rhythm,
 }
 
 /// How a context is named.
@@ -89,9 +97,12 @@ impl State {
             stream: Stream::default(),
             follow: Follow::default(),
             measured: None,
+            measure_apart: false,
+            tried: (0, 0),
             forecast: Forecast::new(),
             meter: Meter::default(),
             backlog: Backlog::default(),
+            rhythm: Rhythm::default(),
         }
     }
 
@@ -109,14 +120,17 @@ impl State {
 
     /// It did so for the first time.
     fn first_bound(&mut self) {
+        let driver = Driver::ask(self.id.display);
+        let (gpu, stored) = (&driver.renderer, &driver.stored);
         if session().is_wanted() {
+            session().draws_on(store::folder(gpu, stored), driver.software);
             session().join();
             measure::prepare();
         }
-        let driver = Driver::ask(self.id.display);
-        self.forecast.set(predict::models(&driver.renderer, &driver.version));
+        self.forecast.set(predict::models(gpu, stored));
+        self.forecast.exactness = predict::exactness(gpu, stored);
         if measure::is_wanted() {
-            let judge = predict::judge(&driver.renderer, &driver.version);
+            let judge = predict::judge(gpu, stored);
             self.meter.stamper = Stamper::new(judge, &driver.extensions);
             self.meter.waiter = measure::waiter(self.id.display, self.id.handle, driver.newer);
         }
@@ -219,7 +233,7 @@ impl State {
             // That it took no time says nothing about swaps that show something.
             measure::submit_idle(Submitted { predicted: None, ..submitted });
         } else if end == End::BeforeSwap && self.shadow.software() && measure::is_seen_when_shown() {
-            self.meter.showing = Witnessed::before_show(display, submitted);
+            self.meter.showing = Witnessed::before_show(display, self.meter.waiter.as_ref(), submitted);
         } else {
             if end == End::Target {
                 self.meter.part(display, handle, self.shadow.newer());
@@ -238,7 +252,7 @@ impl State {
         follow: Follow,
     ) -> Option<Submitted> {
         let mut group = self.builder.end(self.id.number, end)?;
-        group.work.call_ns = self.meter.in_calls(group.work.call_ns);
+        group.work.call_ns = self.meter.in_calls(group.work.call_ns).saturating_add(group.work.dispatch_ns);
         let credit = self.stream.grant().map(|grant| grant.credit);
         let gathered = self.stream.gathering.gathered(credit, end == End::Swap);
         // What several frames took together says nothing about one of them.
@@ -277,10 +291,12 @@ impl State {
         if !session().is_wanted() {
             return;
         }
+        self.commands();
         self.stream.check(session());
+        let apart = std::mem::take(&mut self.measure_apart);
         if self.stream.must_yield() {
             self.make_way();
-        } else if self.stream.is_full(|| self.pending()) && self.submit(End::Limit) {
+        } else if (apart || self.stream.is_full(|| self.pending())) && self.submit(End::Limit) {
             flush();
         }
     }

@@ -1,5 +1,6 @@
 //! A draw, with everything that it depends on.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::PoisonError;
 
 use takt_predict::cost::{SceneKey, TextureSize};
@@ -32,21 +33,36 @@ impl State {
     /// A draw is about to be made; the models get it with everything it depends on. Its program, if that
     /// is known.
     pub fn draw(&mut self, drawing: &Drawing) -> Option<Variant> {
-        let Some((name, program)) = self.shadow.program.clone() else {
-            // GL draws nothing without a program, or a pipeline of programs does.
+        let desktop = self.shadow.is_desktop();
+        let Some((name, program)) = self.shadow.program.clone().filter(|_| !desktop) else {
+            // GL ES draws nothing without a program, or a pipeline of programs does; desktop GL has functions of
+            // its own for that, and programs in a language that is not read.
             self.builder.draw(None, drawing.vertices());
+            self.estimate_unread(drawing);
             return None;
         };
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
         let known = program.read(name, self.shadow.extensions()).zip(mode(drawing.mode));
-        let Some((linked, mode)) =
-            known.filter(|_| drawing.vertices() > 0 && drawing.source != VertexSource::Indirect)
-        else {
+        let placed = drawing.source != VertexSource::Indirect;
+        let Some((linked, mode)) = known.filter(|_| drawing.vertices() > 0 || !placed) else {
             self.builder.draw(None, drawing.vertices());
+            self.estimate_unread(drawing);
             return None;
         };
-        self.draw_known(drawing, mode, linked);
-        session().is_wanted().then(|| linked.variant())
+        // Where only the GPU knows how many vertices there are, measured times say what they take.
+        let count = if drawing.count > 0 { drawing.count } else { VERTICES_ASSUMED };
+        self.draw_known(&Drawing { count, ..*drawing }, mode, linked);
+        (placed && session().is_wanted()).then(|| linked.variant())
+    }
+
+    /// A draw whose program could not be read: only measured times of its like say what it takes.
+    fn estimate_unread(&mut self, drawing: &Drawing) {
+        let mut hash = DefaultHasher::new();
+        let program = self.shadow.program.as_ref().map(|(name, _)| *name);
+        (drawing.mode, drawing.instances, self.shadow.target().size, program).hash(&mut hash);
+        // Draws of slightly different length are of one kind.
+        coarse(drawing.count).hash(&mut hash);
+        self.estimate(hash.finish());
     }
 
     fn draw_known(&mut self, drawing: &Drawing, mode: Mode, linked: &mut Linked) {
@@ -101,3 +117,13 @@ impl State {
         });
     }
 }
+
+/// A number without all but its first two digits of base two.
+fn coarse(count: i32) -> u32 {
+    let count = count.unsigned_abs();
+    let below = count.checked_ilog2().unwrap_or(0).saturating_sub(1);
+    count >> below << below
+}
+
+/// Vertices of a draw of which only the GPU knows how many it has.
+const VERTICES_ASSUMED: i32 = 1024;

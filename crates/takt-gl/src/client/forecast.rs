@@ -6,6 +6,7 @@ use takt_client::gather::FrameCost;
 use takt_core::Span;
 use takt_predict::adapt::Disturbance;
 use takt_predict::cost::{ProgramId, Target};
+use takt_predict::exactness::Exactness;
 use takt_predict::predictor::{Submission, Work};
 
 use super::group::End;
@@ -23,11 +24,13 @@ pub(super) struct Forecast {
     pub(super) seen: Vec<ProgramId>,
     /// For vertices in client memory.
     pub(super) copies: Copies,
+    /// Which ways of cutting draws are exact on its driver.
+    pub(super) exactness: Arc<Exactness>,
 }
 
 impl Forecast {
     pub(super) fn new() -> Self {
-        Self { models: None, seen: Vec::new(), copies: Copies::new() }
+        Self { models: None, seen: Vec::new(), copies: Copies::new(), exactness: Arc::default() }
     }
 
     pub(super) fn set(&mut self, models: Option<Models>) {

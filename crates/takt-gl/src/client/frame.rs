@@ -7,12 +7,14 @@
 
 use takt_client::Grant;
 use takt_client::gather::FrameCost;
+use takt_client::pace_finder::Hold;
 use takt_core::Span;
 
 use super::context::State;
 use super::current::flush;
 use super::group::End;
 use super::meter::SwapEnd;
+use super::rhythm::FrameEnd;
 use crate::measure::Witnessed;
 use crate::session::session;
 use crate::settings::settings;
@@ -23,8 +25,8 @@ use crate::{clock, measure};
 pub enum Swapping {
     /// The swap is a group of its own.
     Apart {
-        /// Its grant.
-        grant: Option<Grant>,
+        /// Its grant, and whether the program waits after it.
+        end: Option<FrameEnd>,
         /// It gives the GPU nothing to do.
         idle: bool,
     },
@@ -43,7 +45,12 @@ impl State {
     /// `eglSwapBuffers` is about to be called: there is a grant afterwards, if a daemon schedules. With
     /// `idle`, it gives the GPU nothing to do.
     pub fn before_swap(&mut self, idle: bool) -> Swapping {
-        if gathers() { self.before_swap_within() } else { self.before_swap_apart(idle) }
+        if !session().is_wanted() {
+            return self.before_swap_apart(idle, Hold::No);
+        }
+        let waits = self.shadow.surface.as_ref().is_some_and(|surface| surface.waits());
+        let hold = self.swaps(waits);
+        if gathers() { self.before_swap_within() } else { self.before_swap_apart(idle, hold) }
     }
 
     /// Drawing goes elsewhere: true if the group goes on all the same, because all of it is known.
@@ -65,7 +72,7 @@ impl State {
         true
     }
 
-    fn before_swap_apart(&mut self, idle: bool) -> Swapping {
+    fn before_swap_apart(&mut self, idle: bool, hold: Hold) -> Swapping {
         self.submit(End::BeforeSwap);
         self.stream.gathering.stop_coasting();
         self.about_to_swap();
@@ -73,7 +80,7 @@ impl State {
         if !idle {
             self.meter.swap_begins();
         }
-        Swapping::Apart { grant, idle }
+        Swapping::Apart { end: grant.map(|grant| FrameEnd { grant, hold }), idle }
     }
 
     /// Asks for a grant to swap; none if unscheduled. An idle swap takes no time of the GPU.

@@ -55,13 +55,15 @@ impl End {
 pub enum Kind {
     /// Draws.
     Draw,
+    /// Dispatches of compute shaders.
+    Compute,
     /// Moving bytes.
     Copy,
     /// Clearing, and nothing else.
     Clear,
     /// Showing a frame.
     Swap,
-    /// Work of unknown extent, such as compute.
+    /// Work of unknown extent.
     Unknown,
 }
 
@@ -69,6 +71,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Draw => "draw",
+            Self::Compute => "compute",
             Self::Copy => "copy",
             Self::Clear => "clear",
             Self::Swap => "swap",
@@ -86,6 +89,8 @@ pub struct Work {
     pub scenes: u64,
     /// Vertices, instances counted.
     pub vertices: u64,
+    /// Dispatches of compute shaders.
+    pub dispatches: u64,
     /// Clears.
     pub clears: u64,
     /// Pixels that they touch.
@@ -98,22 +103,30 @@ pub struct Work {
     pub unknown: u64,
     /// Time that the driver spent in the calls of the group.
     pub call_ns: u64,
+    /// Time that a renderer on the CPU worked in dispatches, whose calls wait for its threads.
+    pub dispatch_ns: u64,
 }
 
 impl Work {
     /// Whether the GPU has nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.draws == 0 && self.clears == 0 && self.copies == 0 && self.unknown == 0
+        self.commands() == 0
     }
 
-    /// Whether it is a single draw.
-    pub fn is_one_draw(&self) -> bool {
-        self.draws == 1 && self.clears == 0 && self.copies == 0 && self.unknown == 0
+    /// Whether it is a single draw or a single dispatch.
+    pub fn is_one_command(&self) -> bool {
+        self.draws + self.dispatches == 1 && self.commands() == 1
+    }
+
+    fn commands(&self) -> u64 {
+        self.draws + self.dispatches + self.clears + self.copies + self.unknown
     }
 
     fn kind(&self) -> Kind {
         if self.draws > 0 {
             Kind::Draw
+        } else if self.dispatches > 0 {
+            Kind::Compute
         } else if self.unknown > 0 {
             Kind::Unknown
         } else if self.copies > 0 {
@@ -169,6 +182,12 @@ impl Builder {
         self.scene = scene;
     }
 
+    /// A dispatch.
+    pub fn dispatch(&mut self) {
+        self.untouched = false;
+        self.work.dispatches += 1;
+    }
+
     /// A clear.
     pub fn clear(&mut self, pixels: u64) {
         self.untouched = false;
@@ -192,6 +211,11 @@ impl Builder {
     /// The driver spent this long in a call of the group.
     pub fn spent(&mut self, ns: u64) {
         self.work.call_ns = self.work.call_ns.saturating_add(ns);
+    }
+
+    /// A renderer on the CPU worked this long in a dispatch.
+    pub fn dispatched(&mut self, ns: u64) {
+        self.work.dispatch_ns = self.work.dispatch_ns.saturating_add(ns);
     }
 
     /// The frame ends, and the group goes on.
@@ -297,6 +321,10 @@ mod tests {
         };
         assert_eq!(kind(|builder| builder.copy(4)), Kind::Copy);
         assert_eq!(kind(|builder| builder.unknown()), Kind::Unknown);
+        assert_eq!(
+            kind(|builder| [builder.dispatch(), builder.unknown()].into_iter().collect()),
+            Kind::Compute
+        );
         assert_eq!(
             kind(|builder| {
                 builder.clear(1);

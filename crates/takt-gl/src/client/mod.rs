@@ -8,11 +8,14 @@ mod backlog;
 pub mod context;
 mod copying;
 pub mod current;
+mod dispatch;
 mod draw;
 mod forecast;
 mod frame;
 pub mod group;
 mod meter;
 mod pieces;
+mod rhythm;
 
 pub use frame::Swapping;
+pub use pieces::Noted;

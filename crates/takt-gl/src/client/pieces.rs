@@ -4,22 +4,24 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::PoisonError;
 
 use takt_core::Span;
+use takt_predict::exactness::States;
 
 use super::context::State;
-use super::group::End;
+use super::group::{Builder, End};
 use crate::measure;
 use crate::session::session;
 use crate::shadow::Shadow;
 use crate::shadow::drawing::{Drawing, VertexSource};
 use crate::shadow::program::Linked;
 use crate::slice::{
-    self, Area, Circumstances, CutPlan, Piece, Reason, Scissor, Signature, Slicer, Tiles, Variant,
+    self, Area, Circumstances, Cut, CutPlan, Cuttable, Groups, Piece, Reason, Scissor, Signature, Slicer,
+    Tiles, Variant,
 };
 
 impl State {
     /// A draw is about to be made: hands over what is too much already, notes the draw, and asks for a
     /// grant or says how to cut it.
-    pub fn about_to_draw(&mut self, drawing: &Drawing) -> Option<Box<Slicer>> {
+    pub fn about_to_draw(&mut self, drawing: &Drawing) -> Option<Box<(Slicer<Cut>, Scissor)>> {
         self.make_room();
         if self.stream.gathering.coasts() {
             if self.draw_unseen(drawing) {
@@ -47,7 +49,7 @@ impl State {
         program: Variant,
         slice: Span,
         before: Option<Span>,
-    ) -> Option<Slicer> {
+    ) -> Option<(Slicer<Cut>, Scissor)> {
         let predicted = self.pending().saturating_sub(before.unwrap_or(Span::ZERO));
         if !self.was_measured(program) && !self.follow.programs.contains(&program) {
             self.follow.programs.push(program);
@@ -63,7 +65,7 @@ impl State {
                 slice::refused(reason);
             }
         };
-        let ways = slice::decide(&circumstances(&self.shadow, drawing))
+        let ways = slice::decide(&circumstances(&self.shadow, drawing), &self.forecast.exactness)
             .inspect_err(|reason| refused(*reason))
             .ok()?;
         let scissor = Scissor::current();
@@ -73,22 +75,40 @@ impl State {
             return None;
         }
         let tiles = if ways.tiles { Tiles::new(scissor.clip(), busy(&self.shadow)) } else { None };
-        let order = CutPlan { ways, tiles, slice, predicted, before, scissor };
-        let slicer = Slicer::new(*drawing, known, order);
-        match slicer {
-            Some(_) => slice::cut(program),
-            None => refused(Reason::Small),
+        if known.figures().pieces == 0 && predicted <= slice && !self.may_try() {
+            self.follow.whole.push(known);
+            return None;
         }
-        slicer
+        let pieces = slice::pieces(&known.figures(), slice);
+        let Some(cut) = Cut::choose(*drawing, ways.ranges, tiles, pieces) else {
+            refused(Reason::Small);
+            return None;
+        };
+        slice::cut(program);
+        Some((Slicer::new(cut, known, CutPlan { slice, predicted, before }), scissor))
+    }
+
+    /// Whether another draw may be tried out piece by piece in this frame, which costs it some waits. Once a
+    /// frame had many, the rest of it is taken for what models say.
+    fn may_try(&mut self) -> bool {
+        let frame = self.builder.frame();
+        if self.tried.0 != frame {
+            self.tried = (frame, 0);
+        }
+        self.tried.1 += 1;
+        self.tried.1 <= TRIED_MAX
     }
 
     /// A piece is about to be drawn: asks for a grant for it.
-    pub fn begin_piece(&mut self, slicer: &mut Slicer, piece: &Piece) {
+    pub fn begin_piece<C>(&mut self, slicer: &mut Slicer<C>, piece: &C::Piece)
+    where
+        C: Cuttable<Piece: Noted>,
+    {
         let mut estimate = slicer.estimate(piece);
         if slicer.is_first() {
             estimate += slicer.before();
         } else {
-            self.builder.draw(None, u64::try_from(piece.drawing.count).unwrap_or(0));
+            piece.note(&mut self.builder);
         }
         if slicer.is_scheduled() && !self.stream.has_grant() {
             match self.stream.ask_exactly(session(), estimate) {
@@ -101,13 +121,16 @@ impl State {
     }
 
     /// Another piece of the same group is about to be drawn.
-    pub fn more_of_piece(&mut self, slicer: &Slicer, piece: &Piece) {
-        self.builder.draw(None, u64::try_from(piece.drawing.count).unwrap_or(0));
+    pub fn more_of_piece<C>(&mut self, slicer: &Slicer<C>, piece: &C::Piece)
+    where
+        C: Cuttable<Piece: Noted>,
+    {
+        piece.note(&mut self.builder);
         self.stream.contains(slicer.estimate(piece));
     }
 
     /// All pieces of a group were drawn.
-    pub fn end_piece(&mut self, slicer: &mut Slicer) {
+    pub fn end_piece<C: Cuttable>(&mut self, slicer: &mut Slicer<C>) {
         let mut follow = std::mem::take(&mut self.follow);
         follow.part = Some(slicer.part());
         if slicer.ticket.is_none() {
@@ -121,6 +144,27 @@ impl State {
         let measured = self.measured == Some(program) || slice::is_measured(program);
         self.measured = Some(program).filter(|_| measured);
         measured
+    }
+}
+
+/// Draws of a frame that are tried out although models take them for short.
+const TRIED_MAX: u32 = 16;
+
+/// A piece, as a command of its group.
+pub trait Noted {
+    /// Adds it to the group.
+    fn note(&self, builder: &mut Builder);
+}
+
+impl Noted for Piece {
+    fn note(&self, builder: &mut Builder) {
+        builder.draw(None, u64::try_from(self.drawing.count).unwrap_or(0));
+    }
+}
+
+impl Noted for Groups {
+    fn note(&self, builder: &mut Builder) {
+        builder.dispatch();
     }
 }
 
@@ -141,7 +185,7 @@ fn circumstances(shadow: &Shadow, drawing: &Drawing) -> Circumstances {
         VertexSource::Elements { kind, .. } => (Some(kind), 0),
         VertexSource::Indirect => (None, 0),
     };
-    let observers = &shadow.observers;
+    let (observers, target) = (&shadow.observers, shadow.target());
     Circumstances {
         mode: drawing.mode,
         placed: drawing.source != VertexSource::Indirect,
@@ -150,14 +194,20 @@ fn circumstances(shadow: &Shadow, drawing: &Drawing) -> Circumstances {
         instances: drawing.instances,
         first,
         program: linked.as_ref().map(|linked| linked.habits),
-        query: !observers.queries.is_empty(),
-        feedback: observers.feedback,
+        counted: observers.counted(),
+        feedback: observers.feedback.then(|| shadow.records_what_fits()),
         loops: linked.is_some_and(|linked| reads_its_target(shadow, linked)),
         resolves: observers.resolves,
         viewports: observers.viewports,
         restart: shadow.raster.restarts(),
         discard: shadow.raster.discards(),
         debugged: observers.debugged,
+        samples: target.samples,
+        states: if shadow.raster.discards() {
+            States::NONE
+        } else {
+            shadow.raster.states(drawing.mode).and(target.states)
+        },
     }
 }
 

@@ -76,8 +76,6 @@ worked! {
     glDrawTransformFeedbackEXT(mode: u32, _id: u32) => |state| unplaced(state, mode, 0, 1);
     glDrawTransformFeedbackInstancedEXT(mode: u32, _id: u32, instances: i32) =>
         |state| unplaced(state, mode, 0, instances);
-    glDispatchCompute(_x: u32, _y: u32, _z: u32) => |state| state.builder.unknown();
-    glDispatchComputeIndirect(_indirect: isize) => |state| state.builder.unknown();
     glClear(mask: u32) => |state| state.clear(mask);
     glClearBufferfv(buffer: u32, _which: i32, _value: Ptr) => |state| state.clear(buffer_bit(buffer));
     glClearBufferiv(buffer: u32, _which: i32, _value: Ptr) => |state| state.clear(buffer_bit(buffer));
@@ -99,72 +97,77 @@ worked! {
     glBlitFramebufferLayersEXT(
         _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, _mask: u32, _filter: u32
     ) => |state| blit(state, [x, y, x2, y2]);
-    glResolveMultisampleFramebufferAPPLE() => |state| state.builder.unknown();
-    glResolveDepthValuesNV() => |state| state.builder.unknown();
+    glResolveMultisampleFramebufferAPPLE() => |state| unknown(state, line!());
+    glResolveDepthValuesNV() => |state| unknown(state, line!());
     glClearTexImageEXT(_texture: u32, _level: i32, _format: u32, _kind: u32, _data: Ptr) =>
-        |state| state.builder.unknown();
+        |state| unknown(state, line!());
     glClearTexSubImageEXT(
         _texture: u32, _level: i32, _x: i32, _y: i32, _z: i32, _width: i32, _height: i32, _depth: i32, _format: u32,
         _kind: u32, _data: Ptr
-    ) => |state| state.builder.unknown();
+    ) => |state| unknown(state, line!());
 }
 
 /// Draws of extensions that hardly any program uses: that they are made is all that is noted.
 pub(super) mod rare {
-    use super::{Ptr, current, real};
+    use super::{Ptr, current, real, unknown};
 
     worked! {
-        glDrawTexfOES(_x: f32, _y: f32, _z: f32, _width: f32, _height: f32) => |state| state.builder.unknown();
-        glDrawTexfvOES(_coords: Ptr) => |state| state.builder.unknown();
-        glDrawTexiOES(_x: i32, _y: i32, _z: i32, _width: i32, _height: i32) => |state| state.builder.unknown();
-        glDrawTexivOES(_coords: Ptr) => |state| state.builder.unknown();
-        glDrawTexsOES(_x: i16, _y: i16, _z: i16, _width: i16, _height: i16) => |state| state.builder.unknown();
-        glDrawTexsvOES(_coords: Ptr) => |state| state.builder.unknown();
-        glDrawTexxOES(_x: i32, _y: i32, _z: i32, _width: i32, _height: i32) => |state| state.builder.unknown();
-        glDrawTexxvOES(_coords: Ptr) => |state| state.builder.unknown();
+        glDrawTexfOES(_x: f32, _y: f32, _z: f32, _width: f32, _height: f32) => |state| unknown(state, line!());
+        glDrawTexfvOES(_coords: Ptr) => |state| unknown(state, line!());
+        glDrawTexiOES(_x: i32, _y: i32, _z: i32, _width: i32, _height: i32) => |state| unknown(state, line!());
+        glDrawTexivOES(_coords: Ptr) => |state| unknown(state, line!());
+        glDrawTexsOES(_x: i16, _y: i16, _z: i16, _width: i16, _height: i16) => |state| unknown(state, line!());
+        glDrawTexsvOES(_coords: Ptr) => |state| unknown(state, line!());
+        glDrawTexxOES(_x: i32, _y: i32, _z: i32, _width: i32, _height: i32) => |state| unknown(state, line!());
+        glDrawTexxvOES(_coords: Ptr) => |state| unknown(state, line!());
         glDrawVkImageNV(
             _image: u64, _sampler: u32, _x0: f32, _y0: f32, _x1: f32, _y1: f32, _z: f32, _s0: f32, _t0: f32, _s1: f32,
             _t1: f32
-        ) => |state| state.builder.unknown();
-        glDrawMeshTasksNV(_first: u32, _count: u32) => |state| state.builder.unknown();
-        glDrawMeshTasksIndirectNV(_indirect: isize) => |state| state.builder.unknown();
-        glMultiDrawMeshTasksIndirectNV(_indirect: isize, _draws: i32, _stride: i32) => |state| state.builder.unknown();
+        ) => |state| unknown(state, line!());
+        glDrawMeshTasksNV(_first: u32, _count: u32) => |state| unknown(state, line!());
+        glDrawMeshTasksIndirectNV(_indirect: isize) => |state| unknown(state, line!());
+        glMultiDrawMeshTasksIndirectNV(_indirect: isize, _draws: i32, _stride: i32) => |state| unknown(state, line!());
         glMultiDrawMeshTasksIndirectCountNV(_indirect: isize, _draws: isize, _most: i32, _stride: i32) =>
-            |state| state.builder.unknown();
-        glStencilFillPathNV(_path: u32, _fill: u32, _mask: u32) => |state| state.builder.unknown();
+            |state| unknown(state, line!());
+        glStencilFillPathNV(_path: u32, _fill: u32, _mask: u32) => |state| unknown(state, line!());
         glStencilFillPathInstancedNV(
             _paths: i32, _kind: u32, _names: Ptr, _base: u32, _fill: u32, _mask: u32, _transform: u32, _values: Ptr
-        ) => |state| state.builder.unknown();
-        glStencilStrokePathNV(_path: u32, _reference: i32, _mask: u32) => |state| state.builder.unknown();
+        ) => |state| unknown(state, line!());
+        glStencilStrokePathNV(_path: u32, _reference: i32, _mask: u32) => |state| unknown(state, line!());
         glStencilStrokePathInstancedNV(
             _paths: i32, _kind: u32, _names: Ptr, _base: u32, _reference: i32, _mask: u32, _transform: u32, _values: Ptr
-        ) => |state| state.builder.unknown();
-        glCoverFillPathNV(_path: u32, _cover: u32) => |state| state.builder.unknown();
+        ) => |state| unknown(state, line!());
+        glCoverFillPathNV(_path: u32, _cover: u32) => |state| unknown(state, line!());
         glCoverFillPathInstancedNV(
             _paths: i32, _kind: u32, _names: Ptr, _base: u32, _cover: u32, _transform: u32, _values: Ptr
-        ) => |state| state.builder.unknown();
-        glCoverStrokePathNV(_path: u32, _cover: u32) => |state| state.builder.unknown();
+        ) => |state| unknown(state, line!());
+        glCoverStrokePathNV(_path: u32, _cover: u32) => |state| unknown(state, line!());
         glCoverStrokePathInstancedNV(
             _paths: i32, _kind: u32, _names: Ptr, _base: u32, _cover: u32, _transform: u32, _values: Ptr
-        ) => |state| state.builder.unknown();
+        ) => |state| unknown(state, line!());
         glStencilThenCoverFillPathNV(_path: u32, _fill: u32, _mask: u32, _cover: u32) =>
-            |state| state.builder.unknown();
+            |state| unknown(state, line!());
         glStencilThenCoverFillPathInstancedNV(
             _paths: i32, _kind: u32, _names: Ptr, _base: u32, _fill: u32, _mask: u32, _cover: u32, _transform: u32,
             _values: Ptr
-        ) => |state| state.builder.unknown();
+        ) => |state| unknown(state, line!());
         glStencilThenCoverStrokePathNV(_path: u32, _reference: i32, _mask: u32, _cover: u32) =>
-            |state| state.builder.unknown();
+            |state| unknown(state, line!());
         glStencilThenCoverStrokePathInstancedNV(
             _paths: i32, _kind: u32, _names: Ptr, _base: u32, _reference: i32, _mask: u32, _cover: u32, _transform: u32,
             _values: Ptr
-        ) => |state| state.builder.unknown();
+        ) => |state| unknown(state, line!());
     }
 }
 
 /// A draw whose vertices are not followed.
 fn unplaced(state: &mut State, mode: u32, count: i32, instances: i32) {
     state.draw(&Drawing { mode, source: VertexSource::Indirect, count, instances });
+}
+
+/// A command whose length only measured times tell; its line tells it from others.
+fn unknown(state: &mut State, line: u32) {
+    state.unknown_work(u64::from(line));
 }
 
 fn buffer_bit(buffer: u32) -> u32 {

@@ -6,8 +6,7 @@ use crate::client::{Swapping, current};
 use crate::entry::{Ptr, real};
 use crate::hooks::given;
 use crate::offscreen::{self, Given};
-use crate::session::session;
-use crate::shadow::surface::samples;
+use crate::shadow::surface::{SurfaceKind, samples};
 use crate::{clock, egl, guard, measure, quiet};
 
 super::offered!(
@@ -15,7 +14,7 @@ super::offered!(
     eglCreateWindowSurface eglCreatePlatformWindowSurface eglCreatePlatformWindowSurfaceEXT
     eglCreatePbufferSurface eglCreatePixmapSurface eglCreatePlatformPixmapSurface eglCreatePlatformPixmapSurfaceEXT
     eglDestroySurface eglChooseConfig eglGetConfigAttrib eglQuerySurface eglSurfaceAttrib
-    eglSwapBuffers eglSwapBuffersWithDamageKHR eglSwapBuffersWithDamageEXT
+    eglSwapInterval eglSwapBuffers eglSwapBuffersWithDamageKHR eglSwapBuffersWithDamageEXT
     eglSwapBuffersRegionNOK eglSwapBuffersRegion2NOK eglPostSubBufferNV eglCopyBuffers
 );
 
@@ -27,7 +26,7 @@ unsafe extern "C" fn eglCreateContext(display: Ptr, config: Ptr, share: Ptr, att
         guard::shielded(|| {
             // SAFETY: may be called at any time.
             let api = quiet::egl(|| unsafe { real::eglQueryAPI() });
-            if api == egl::OPENGL_ES_API.cast_unsigned() {
+            if [egl::OPENGL_ES_API, egl::OPENGL_API].contains(&api.cast_signed()) {
                 current::created(display as usize, context as usize, share as usize);
             }
         });
@@ -77,12 +76,12 @@ unsafe extern "C" fn eglTerminate(display: Ptr) -> u32 {
     done
 }
 
-/// Notes a new surface, and whether swaps show it.
-fn surface(display: Ptr, config: Ptr, surface: Ptr, shows: bool) -> Ptr {
+/// Notes a new surface, and what it stands for.
+fn surface(display: Ptr, config: Ptr, surface: Ptr, kind: SurfaceKind) -> Ptr {
     if !surface.is_null() {
         guard::shielded(|| {
             let samples = samples(display, config);
-            current::surface_created(display as usize, surface as usize, samples, shows);
+            current::surface_created(display as usize, surface as usize, samples, kind);
         });
     }
     surface
@@ -93,7 +92,7 @@ macro_rules! surfaces {
         #[expect(non_snake_case, reason = "names of the registry")]
         unsafe extern "C" fn $name($display: Ptr, $config: Ptr $(, $arg: $ty)*) -> Ptr {
             // SAFETY: the program's own call.
-            surface($display, $config, unsafe { real::$name($display, $config $(, $arg)*) }, false)
+            surface($display, $config, unsafe { real::$name($display, $config $(, $arg)*) }, SurfaceKind::Buffer)
         }
     )* };
 }
@@ -112,10 +111,12 @@ macro_rules! windows {
         unsafe extern "C" fn $name(display: Ptr, config: Ptr, window: Ptr, attributes: Ptr) -> Ptr {
             if offscreen::is_wanted() {
                 let created = guard::attempted(|| offscreen::create(display, config, $native(window)));
-                return surface(display, config, created.unwrap_or(std::ptr::null_mut()), false);
+                let created = created.unwrap_or(std::ptr::null_mut());
+                return surface(display, config, created, SurfaceKind::UnseenWindow);
             }
             // SAFETY: the program's own call.
-            surface(display, config, unsafe { real::$name(display, config, window, attributes) }, true)
+            let created = unsafe { real::$name(display, config, window, attributes) };
+            surface(display, config, created, SurfaceKind::Window)
         }
     )* };
 }
@@ -189,6 +190,16 @@ unsafe extern "C" fn eglSurfaceAttrib(display: Ptr, surface: Ptr, what: i32, val
     unsafe { real::eglSurfaceAttrib(display, actual(surface), what, value) }
 }
 
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglSwapInterval(display: Ptr, interval: i32) -> u32 {
+    // SAFETY: the program's own call.
+    let done = unsafe { real::eglSwapInterval(display, interval) };
+    if done != 0 {
+        current::with(|state| state.shadow.set_swap_interval(interval));
+    }
+    done
+}
+
 /// Shows a frame, with a grant, and has it measured.
 fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
     let handle = actual(surface) as usize;
@@ -196,13 +207,18 @@ fn swap(display: Ptr, surface: Ptr, call: impl FnOnce(Ptr) -> u32) -> u32 {
 }
 
 /// The same where `idle` says whether the call gives the GPU nothing to do.
-fn show(display: Ptr, surface: Ptr, idle: impl FnOnce(&State) -> bool, call: impl FnOnce(Ptr) -> u32) -> u32 {
-    let none = Swapping::Apart { grant: None, idle: false };
+pub(super) fn show(
+    display: Ptr,
+    surface: Ptr,
+    idle: impl FnOnce(&State) -> bool,
+    call: impl FnOnce(Ptr) -> u32,
+) -> u32 {
+    let none = Swapping::Apart { end: None, idle: false };
     let swapping = current::with(|state| state.before_swap(idle(state))).unwrap_or(none);
     let began_ns = clock::now_ns();
     let done = call(actual(surface));
     // If it failed, the granted group ends all the same.
-    if done != 0 || !matches!(swapping, Swapping::Apart { grant: None, .. }) {
+    if done != 0 || !matches!(swapping, Swapping::Apart { end: None, .. }) {
         current::with(|state| state.swapped(swapping, began_ns));
     } else {
         current::with(State::not_swapped);
@@ -213,9 +229,9 @@ fn show(display: Ptr, surface: Ptr, idle: impl FnOnce(&State) -> bool, call: imp
             current::with(State::bound_backlog);
         }
     }
-    if let Swapping::Apart { grant: Some(grant), .. } = swapping {
-        guard::shielded(|| session().pace(grant));
-    }
+    let end = if let Swapping::Apart { end, .. } = swapping { end } else { None };
+    let held = end.and_then(|end| guard::shielded(|| end.hold_back())).unwrap_or(false);
+    current::with(|state| state.rests(held));
     done
 }
 

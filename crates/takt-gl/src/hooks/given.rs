@@ -32,16 +32,25 @@ pub(super) fn bytes<'a>(size: isize, data: Ptr) -> Option<&'a [u8]> {
 
 /// Attributes of EGL, in pairs, up to their end.
 pub(super) fn attributes<'a>(list_at: Ptr) -> &'a [i32] {
+    pairs(list_at, crate::egl::NONE)
+}
+
+/// The same of GLX.
+pub(super) fn glx_attributes<'a>(list_at: Ptr) -> &'a [i32] {
+    pairs(list_at, 0)
+}
+
+fn pairs<'a>(list_at: Ptr, end: i32) -> &'a [i32] {
     let first = list_at.cast::<i32>();
     if first.is_null() {
         return &[];
     }
     let mut count = 0;
     loop {
-        // SAFETY: the list has its end, as EGL demands, and is not walked beyond it.
+        // SAFETY: the list has its end, as EGL and GLX demand, and is not walked beyond it.
         let name = unsafe { first.add(count) };
         // SAFETY: as above; attributes come in pairs.
-        if unsafe { name.read_unaligned() } == crate::egl::NONE {
+        if unsafe { name.read_unaligned() } == end {
             break;
         }
         count += 2;

@@ -1,14 +1,17 @@
 //! The calls that are looked at.
 //!
 //! Each hook hands its call to the driver exactly once, with the arguments it came with, and
-//! returns what the driver returned; only long draws are handed over in pieces, where a
+//! returns what the driver returned; only long draws and dispatches are handed over in pieces, where a
 //! daemon schedules. What a hook does besides happens inside of
 //! [`current::with`](crate::client::current::with), where nothing that goes wrong reaches the
 //! program. No call is hooked unless settings ask for it.
 
+mod desktop;
+mod dispatch;
 mod draw;
 mod egl;
 mod given;
+mod glx;
 mod object;
 mod observe;
 mod pieces;
@@ -68,10 +71,13 @@ pub fn of(id: Id) -> Option<Ptr> {
 }
 
 fn hook(id: Id) -> Option<Ptr> {
-    let modules: [fn(Id) -> Option<Ptr>; 17] = [
+    let modules: [fn(Id) -> Option<Ptr>; 21] = [
+        desktop::of,
+        dispatch::of,
         draw::of,
         draw::rare::of,
         egl::of,
+        glx::of,
         object::of,
         object::special::of,
         observe::of,
@@ -81,6 +87,7 @@ fn hook(id: Id) -> Option<Ptr> {
         query::of,
         raster::of,
         submit::of,
+        submit::boundaries::of,
         submit::waits::of,
         texture::of,
         texture::images::of,
@@ -121,15 +128,66 @@ mod tests {
         "glTexSubImage",
     ];
 
+    /// The same of those that only desktop GL has.
+    const DESKTOP_WORK: [&str; 12] = [
+        "glAccum",
+        "glBegin",
+        "glBitmap",
+        "glBlitNamed",
+        "glCall",
+        "glClearNamed",
+        "glEvalMesh",
+        "glMultiMode",
+        "glMultiTexImage",
+        "glNamedBufferData",
+        "glRect",
+        "glTextureSubImage",
+    ];
+
     /// Those among them that do not, or not by themselves.
-    const IDLE: [(&str, &str); 6] = [
+    const IDLE: [(&str, &str); 11] = [
+        ("glBeginFragmentShaderATI", "the text of a shader"),
+        ("glBeginVertexShaderEXT", "the text of a shader"),
+        ("glBeginVideoCaptureNV", "a device of its own"),
+        ("glClearAccum", "a value for later"),
         ("glClearColor", "a value for later"),
         ("glClearDepth", "a value for later"),
+        ("glClearIndex", "a value for later"),
         ("glClearPixelLocalStorage", "memory inside of the GPU's tiles, not a pass over a target"),
         ("glClearStencil", "a value for later"),
         ("glCopyPath", "copies an outline, which the driver keeps"),
         ("glDrawBuffers", "says where draws go"),
     ];
+
+    /// Names of `docs/slicing.md` that the table of commands has between backquotes.
+    fn documented() -> Vec<String> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/slicing.md");
+        let page = std::fs::read_to_string(path).expect("the page is there");
+        let table = page.lines().skip_while(|line| !line.starts_with("| commands of GL ES 3.2")).skip(2);
+        let names = table
+            .take_while(|line| line.starts_with('|'))
+            .flat_map(|line| line.split('`').skip(1).step_by(2));
+        names.filter(|name| name.starts_with("gl")).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_table_of_commands_is_complete() {
+        let table = documented();
+        let of = |list: &[&str], name: &str| list.iter().any(|start| name.starts_with(start));
+        let idle = IDLE.map(|(start, _reason)| start);
+        // Names of extensions end in that of a vendor.
+        let core = |name: &&&str| name.starts_with("gl") && !name.ends_with(|c: char| c.is_ascii_uppercase());
+        let es = NAMES.iter().zip(IDS).filter(|(_, id)| id.api() == "gles").map(|(name, _)| name);
+        for name in es.filter(core).filter(|name| of(&WORK, name) && !of(&idle, name)) {
+            assert!(table.iter().any(|listed| listed == name), "docs/slicing.md does not list {name}");
+        }
+        for name in &table {
+            assert!(
+                Id::of(&std::ffi::CString::new(name.as_str()).expect("a name")).and_then(hook).is_some(),
+                "{name}"
+            );
+        }
+    }
 
     #[test]
     fn all_work_passes_a_hook() {
@@ -138,7 +196,11 @@ mod tests {
         for start in WORK.iter().chain(&idle) {
             assert!(NAMES.iter().any(|name| name.starts_with(start)), "{start} names nothing");
         }
-        for (name, id) in NAMES.iter().zip(IDS) {
+        for (name, id) in NAMES.iter().zip(IDS).filter(|(_, id)| id.api() == "gl") {
+            let works = of(&WORK, name) || of(&DESKTOP_WORK, name);
+            assert!(!works || of(&idle, name) || hook(id).is_some(), "{name} gives the GPU work");
+        }
+        for (name, id) in NAMES.iter().zip(IDS).filter(|(_, id)| id.api() != "gl") {
             assert_eq!(
                 of(&WORK, name) && !of(&idle, name),
                 of(&WORK, name) && hook(id).is_some(),

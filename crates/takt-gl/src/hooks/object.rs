@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use takt_predict::exactness::State as Kind;
 use takt_predict::predictor::Work;
 
 use super::given::{bytes, list};
 use super::submit;
+use super::texture::Storage;
 use crate::client::context::State;
 use crate::client::current;
 use crate::client::group::End;
 use crate::entry::{Ptr, real};
 use crate::gl;
-use crate::shadow::texture::{Image, Size, storage_bytes};
+use crate::shadow::texture::Image;
 
 super::noted! {
     glBindBuffer(target: u32, buffer: u32) => |state| state.shadow.bind_buffer(target, buffer);
@@ -35,16 +37,39 @@ super::noted! {
         copies |_state| copied(size) => |state| copy(state, [read, write], [from, to, size]);
     glCopyBufferSubDataNV(read: u32, write: u32, from: isize, to: isize, size: isize)
         copies |_state| copied(size) => |state| copy(state, [read, write], [from, to, size]);
+    glTexBuffer(_target: u32, _format: u32, buffer: u32) =>
+        |state| state.shadow.use_as_texture(buffer);
+    glTexBufferEXT(_target: u32, _format: u32, buffer: u32) =>
+        |state| state.shadow.use_as_texture(buffer);
+    glTexBufferOES(_target: u32, _format: u32, buffer: u32) =>
+        |state| state.shadow.use_as_texture(buffer);
+    glTexBufferRange(_target: u32, _format: u32, buffer: u32, _offset: isize, _size: isize) =>
+        |state| state.shadow.use_as_texture(buffer);
+    glTexBufferRangeEXT(_target: u32, _format: u32, buffer: u32, _offset: isize, _size: isize) =>
+        |state| state.shadow.use_as_texture(buffer);
+    glTexBufferRangeOES(_target: u32, _format: u32, buffer: u32, _offset: isize, _size: isize) =>
+        |state| state.shadow.use_as_texture(buffer);
     glBindRenderbuffer(_target: u32, name: u32) =>
         |state| state.shadow.bound.renderbuffer = bind_renderbuffer(state, name);
     glRenderbufferStorage(_target: u32, format: u32, width: i32, height: i32) =>
-        |state| storage(state, 0, format, [width, height]);
+        |state| storage(state, Storage::of(format), [width, height]);
     glRenderbufferStorageMultisample(_target: u32, samples: i32, format: u32, width: i32, height: i32) =>
-        |state| storage(state, samples, format, [width, height]);
+        |state| storage(state, Storage::of(format).sampled(samples), [width, height]);
     glRenderbufferStorageMultisampleEXT(_target: u32, samples: i32, format: u32, width: i32, height: i32) => |state| {
         state.shadow.observers.implicit_resolve();
-        storage(state, samples, format, [width, height]);
+        storage(state, Storage::of(format).sampled(samples), [width, height]);
     };
+    glRenderbufferStorageMultisampleIMG(_target: u32, samples: i32, format: u32, width: i32, height: i32) => |state| {
+        state.shadow.observers.implicit_resolve();
+        storage(state, Storage::of(format).sampled(samples), [width, height]);
+    };
+    glRenderbufferStorageMultisampleANGLE(_target: u32, samples: i32, format: u32, width: i32, height: i32) =>
+        |state| storage(state, Storage::of(format).sampled(samples), [width, height]);
+    glRenderbufferStorageMultisampleAPPLE(_target: u32, samples: i32, format: u32, width: i32, height: i32) =>
+        |state| storage(state, Storage::of(format).sampled(samples), [width, height]);
+    glRenderbufferStorageMultisampleNV(_target: u32, samples: i32, format: u32, width: i32, height: i32) =>
+        |state| storage(state, Storage::of(format).sampled(samples), [width, height]);
+    glEGLImageTargetRenderbufferStorageOES(_target: u32, _image: Ptr) => |state| adopted(state);
     glDeleteRenderbuffers(n: i32, names: Ptr) => |state| delete_renderbuffers(state, list(n, names));
     glDeleteFramebuffers(n: i32, names: Ptr) => |state| state.shadow.framebuffers.delete(list(n, names));
     glFramebufferTexture2D(target: u32, point: u32, _face: u32, texture: u32, _level: i32) =>
@@ -54,6 +79,22 @@ super::noted! {
             state.shadow.observers.implicit_resolve();
             attach_texture(state, target, point, texture);
         };
+    glFramebufferTexture2DMultisampleIMG(target: u32, point: u32, _face: u32, texture: u32, _level: i32, _n: i32) =>
+        |state| {
+            state.shadow.observers.implicit_resolve();
+            attach_texture(state, target, point, texture);
+        };
+    glFramebufferTexture(target: u32, point: u32, _texture: u32, _level: i32) =>
+        |state| attach_unknown(state, target, point);
+    glFramebufferTextureEXT(target: u32, point: u32, _texture: u32, _level: i32) =>
+        |state| attach_unknown(state, target, point);
+    glFramebufferTextureOES(target: u32, point: u32, _texture: u32, _level: i32) =>
+        |state| attach_unknown(state, target, point);
+    glFramebufferTextureMultiviewOVR(target: u32, point: u32, _texture: u32, _level: i32, _first: i32, _n: i32) =>
+        |state| attach_unknown(state, target, point);
+    glFramebufferTextureMultisampleMultiviewOVR(
+        target: u32, point: u32, _texture: u32, _level: i32, _samples: i32, _first: i32, _n: i32
+    ) => |state| attach_unknown(state, target, point);
     glFramebufferTextureLayer(target: u32, point: u32, texture: u32, _level: i32, _layer: i32) =>
         |state| attach_texture(state, target, point, texture);
     glFramebufferRenderbuffer(target: u32, point: u32, _kind: u32, name: u32) => |state| {
@@ -136,10 +177,11 @@ fn copied(size: isize) -> Option<Work> {
     u64::try_from(size).ok().map(|bytes| Work::Copy { bytes })
 }
 
-/// Whether draws may read what is put into buffers at this target, or copy it from there.
+/// Whether draws or dispatches may read what is put into buffers at this target, or copy it from there.
 fn is_kept(target: u32) -> bool {
     let read = matches!(target, gl::ARRAY_BUFFER | gl::ELEMENT_ARRAY_BUFFER | gl::UNIFORM_BUFFER);
-    read || matches!(target, gl::COPY_READ_BUFFER | gl::COPY_WRITE_BUFFER)
+    read || target == gl::DISPATCH_INDIRECT_BUFFER
+        || matches!(target, gl::COPY_READ_BUFFER | gl::COPY_WRITE_BUFFER)
 }
 
 fn part(state: &mut State, target: u32, offset: isize, size: isize, data: Ptr) {
@@ -176,19 +218,29 @@ fn bind_renderbuffer(state: &State, name: u32) -> Option<Arc<Image>> {
     state.shadow.shared.lock().renderbuffers.bind(name)
 }
 
-fn storage(state: &State, samples: i32, format: u32, [width, height]: [i32; 2]) {
-    let number = |value: i32| u32::try_from(value).unwrap_or(0);
-    let texel_bytes = storage_bytes(format).saturating_mul(number(samples).max(1));
-    let size = Size {
-        width: number(width),
-        height: number(height),
-        depth: 1,
-        samples: number(samples),
-        texel_bytes,
-    };
+fn storage(state: &State, storage: Storage, [width, height]: [i32; 2]) {
     if let Some(image) = &state.shadow.bound.renderbuffer {
-        image.resize(size);
+        image.resize(storage.size([width, height, 1], Kind::Renderbuffer));
     }
+}
+
+/// The render buffer got the storage of an image from elsewhere, of which GL knows the size.
+fn adopted(state: &State) {
+    let ask = |what: u32| {
+        let mut value = 0_i32;
+        // SAFETY: a context is current; there is room for the number.
+        unsafe { real::glGetRenderbufferParameteriv(gl::RENDERBUFFER, what, (&raw mut value).cast()) };
+        value
+    };
+    if state.shadow.bound.renderbuffer.is_some() {
+        let format = ask(gl::RENDERBUFFER_INTERNAL_FORMAT).cast_unsigned();
+        storage(state, Storage::of(format), [gl::RENDERBUFFER_WIDTH, gl::RENDERBUFFER_HEIGHT].map(ask));
+    }
+}
+
+/// Something is attached whose layers or views are drawn to together.
+fn attach_unknown(state: &mut State, target: u32, point: u32) {
+    state.shadow.framebuffers.attach(target, point, Some(Arc::default()));
 }
 
 fn delete_renderbuffers(state: &mut State, names: &[u32]) {

@@ -43,9 +43,12 @@ super::noted! {
     glViewportIndexedfvOES(_index: u32, _area: Ptr) => |state| state.shadow.observers.several_viewports();
 }
 
-/// A scissor test of its own belongs to a viewport of its own.
+/// A scissor test of its own belongs to a viewport of its own, and blending to a target.
 fn enabled(state: &mut State, capability: u32) {
-    if capability == gl::SCISSOR_TEST {
-        state.shadow.observers.several_viewports();
+    match capability {
+        gl::SCISSOR_TEST => state.shadow.observers.several_viewports(),
+        // Of one of several targets; that it is switched off again is not noticed.
+        gl::BLEND => state.shadow.raster.enable(capability, true),
+        _ => {}
     }
 }

@@ -1,11 +1,12 @@
 //! Draws that are handed over in pieces where they are too long.
 
+use crate::client::Noted;
 use crate::client::current;
 use crate::entry::{Ptr, real};
 use crate::guard;
 use crate::session::session;
 use crate::shadow::drawing::{Drawing, VertexSource};
-use crate::slice::{Piece, Slicer};
+use crate::slice::{Cuttable, Piece, Scissor, Slicer};
 
 /// What a call draws, and how a piece of that is drawn.
 macro_rules! drawn {
@@ -63,21 +64,27 @@ fn elements(mode: u32, count: i32, kind: u32, indices: Ptr, instances: i32) -> D
 #[inline]
 fn draw(drawing: Drawing, call: impl Fn(&Drawing)) {
     match current::with(|state| state.about_to_draw(&drawing)).flatten() {
-        Some(slicer) => in_pieces(*slicer, call),
+        Some(cut) => {
+            let (slicer, scissor) = *cut;
+            in_pieces(slicer, |piece| one(&scissor, piece, &call));
+        }
         None => current::timed(|| call(&drawing)),
     }
 }
 
-/// Even if our side fails, all pieces are drawn, and the scissor is the program's after
-/// each of them.
+/// Hands over piece by piece with `call`, after which the state is the program's. Even if our side fails,
+/// all pieces are handed over.
 #[cold]
-fn in_pieces(mut slicer: Slicer, call: impl Fn(&Drawing)) {
+pub(super) fn in_pieces<C>(mut slicer: Slicer<C>, call: impl Fn(&C::Piece))
+where
+    C: Cuttable<Piece: Noted>,
+{
     while let Some(piece) = next(&mut slicer) {
         current::with(|state| state.begin_piece(&mut slicer, &piece));
-        one(&slicer, &piece, &call);
+        call(&piece);
         while let Some(piece) = guard::shielded(|| slicer.more()).flatten() {
             current::with(|state| state.more_of_piece(&slicer, &piece));
-            one(&slicer, &piece, &call);
+            call(&piece);
         }
         current::with(|state| state.end_piece(&mut slicer));
         current::flush();
@@ -91,18 +98,18 @@ fn in_pieces(mut slicer: Slicer, call: impl Fn(&Drawing)) {
 }
 
 /// The next piece; where its size cannot be told, as much as there is.
-fn next(slicer: &mut Slicer) -> Option<Piece> {
+fn next<C: Cuttable>(slicer: &mut Slicer<C>) -> Option<C::Piece> {
     let sized = guard::shielded(|| slicer.next_piece());
     sized.unwrap_or_else(|| guard::attempted(|| slicer.rest()).flatten())
 }
 
 /// Draws a piece.
-fn one(slicer: &Slicer, piece: &Piece, call: &impl Fn(&Drawing)) {
+fn one(scissor: &Scissor, piece: &Piece, call: &impl Fn(&Drawing)) {
     if let Some(area) = &piece.area {
-        slicer.scissor.narrow(area);
+        scissor.narrow(area);
     }
     current::timed(|| call(&piece.drawing));
     if piece.area.is_some() {
-        slicer.scissor.restore();
+        scissor.restore();
     }
 }

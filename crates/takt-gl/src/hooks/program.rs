@@ -6,7 +6,9 @@ use super::given::{list, string};
 use crate::client::context::State;
 use crate::client::current;
 use crate::entry::{Ptr, real};
-use crate::shadow::program::Source;
+use crate::guard;
+use crate::session::session;
+use crate::shadow::program::{Source, Stages};
 
 /// Longer sources are cut; no parser of ours reads more.
 const SOURCE_BYTES_MAX: usize = 1 << 20;
@@ -22,17 +24,17 @@ super::noted! {
     glAttachShader(program: u32, shader: u32) => |state| state.shadow.shared.lock().attach_shader(program, shader);
     glDetachShader(program: u32, shader: u32) => |state| state.shadow.shared.lock().detach_shader(program, shader);
     glDeleteShader(shader: u32) => |state| state.shadow.shared.lock().delete_shader(shader);
-    glLinkProgram(program: u32) => |state| state.shadow.link_program(program);
-    glProgramBinary(program: u32, _format: u32, _data: Ptr, _bytes: i32) => |state| unlink(state, program);
-    glProgramBinaryOES(program: u32, _format: u32, _data: Ptr, _bytes: i32) => |state| unlink(state, program);
+    glLinkProgram(program: u32) => |state| forget_parts(state.shadow.link_program(program));
     glUniformBlockBinding(program: u32, index: u32, _binding: u32) => |state| state.shadow.bind_block(program, index);
     glUseProgram(program: u32) => |state| state.shadow.use_program(program);
-    glDeleteProgram(program: u32) => |state| state.shadow.shared.lock().delete_program(program);
+    glShaderBinary(count: i32, shaders: Ptr, _format: u32, _data: Ptr, _bytes: i32) =>
+        |state| compiled_elsewhere(state, list(count, shaders));
 }
 
 /// Hooks with results.
 pub(super) mod special {
-    use super::{Source, current, real};
+    use super::{Source, current, forget_parts, real, refusal, unlink};
+    use crate::entry::Ptr;
 
     #[expect(non_snake_case, reason = "names of the registry")]
     unsafe extern "C" fn glCreateShader(kind: u32) -> u32 {
@@ -58,14 +60,66 @@ pub(super) mod special {
         program
     }
 
-    crate::hooks::offered!(glCreateShader glCreateProgram);
+    #[expect(non_snake_case, reason = "names of the registry")]
+    unsafe extern "C" fn glDeleteProgram(program: u32) {
+        let goes = current::with(|state| state.shadow.shared.lock().delete_program(program));
+        let (now, parts) = goes.unwrap_or((true, Vec::new()));
+        if now {
+            // SAFETY: the program's own call.
+            unsafe { real::glDeleteProgram(program) };
+            forget_parts(parts);
+        }
+    }
+
+    macro_rules! binaries {
+        ($( $name:ident )*) => {
+            $(
+                #[expect(non_snake_case, reason = "names of the registry")]
+                unsafe extern "C" fn $name(program: u32, format: u32, data: Ptr, bytes: i32) {
+                    let (data, bytes) = refusal().unwrap_or((data, bytes));
+                    // SAFETY: the program's own call, or with bytes of ours that no driver takes for a program.
+                    unsafe { real::$name(program, format, data, bytes) };
+                    current::with(|state| unlink(state, program));
+                }
+            )*
+        };
+    }
+
+    binaries! { glProgramBinary glProgramBinaryOES }
+
+    crate::hooks::offered!(glCreateShader glCreateProgram glDeleteProgram glProgramBinary glProgramBinaryOES);
+}
+
+/// Deletes programs of ours that have no use any more.
+fn forget_parts(parts: Vec<u32>) {
+    for part in parts {
+        // SAFETY: a program that only we know; where it is in use, it stays until it is not.
+        unsafe { real::glDeleteProgram(part) };
+    }
+}
+
+/// What shaders are made from is not what `glShaderSource` said.
+fn compiled_elsewhere(state: &State, shaders: &[u32]) {
+    let mut shared = state.shadow.shared.lock();
+    for shader in shaders {
+        shared.shaders.entry(*shader).and_modify(|source| source.compiled.clear());
+    }
+}
+
+/// What is handed to the driver instead of a program's binary: something that it refuses, as it may refuse
+/// any binary, for example of another version. The program then goes on from its sources, and only a program
+/// with sources can be cut. None where nothing is to be cut.
+fn refusal() -> Option<(Ptr, i32)> {
+    static NO_BINARY: [u8; 64] = [0; 64];
+    let refuses = guard::shielded(|| session().is_wanted()) == Some(true);
+    refuses.then(|| (NO_BINARY.as_ptr().cast_mut().cast(), i32::try_from(NO_BINARY.len()).unwrap_or(0)))
 }
 
 /// A binary says nothing about its sources.
 fn unlink(state: &State, program: u32) {
     let program = state.shadow.shared.lock().programs.get(program).cloned();
     if let Some(program) = program {
-        program.lock().unwrap_or_else(PoisonError::into_inner).linked(None, None, false);
+        forget_parts(program.lock().unwrap_or_else(PoisonError::into_inner).linked(Stages::default()));
     }
 }
 

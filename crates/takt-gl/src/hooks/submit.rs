@@ -2,11 +2,13 @@
 //!
 //! A fence goes behind the group, then the program's own call makes the driver start.
 
+use takt_client::frame_finder::Boundary;
+
 use crate::client::current;
 use crate::client::group::End;
 use crate::entry::{Ptr, real};
 use crate::measure::{self, Witnessed};
-use crate::{gl, guard};
+use crate::{egl, gl, guard};
 
 /// Ends the group and makes the driver start, where the program's call would not.
 pub(super) fn flushed(end: End) {
@@ -72,12 +74,121 @@ macro_rules! creating {
 
 creating! { eglCreateSync eglCreateSyncKHR eglCreateSync64KHR }
 
+/// Makes the program's own call at a point where a frame may end that no swap shows. A program that is
+/// paced waits there for its next one, as in a swap.
+fn at_boundary<T>(boundary: Boundary, call: impl FnOnce() -> T) -> T {
+    let ended = current::with(|state| state.reaches(boundary)).flatten();
+    let result = call();
+    let held = ended.map(|end| guard::shielded(|| end.hold_back()).unwrap_or(false));
+    current::with(|state| state.reached(held));
+    result
+}
+
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn glFinish() {
     let witnessed = current::with(|state| state.submit_to_wait(End::Finish).1).flatten();
+    at_boundary(Boundary::Finish, || {
+        // SAFETY: the program's own call.
+        unsafe { real::glFinish() };
+        waited(witnessed);
+    });
+}
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn glFlush() {
+    ended(End::Flush);
     // SAFETY: the program's own call.
-    unsafe { real::glFinish() };
-    waited(witnessed);
+    at_boundary(Boundary::Flush, || unsafe { real::glFlush() });
+}
+
+/// Waits for a fence. Without a time-out the program only asks whether it has passed.
+fn waiting<T>(timeout: u64, call: impl FnOnce() -> T) -> T {
+    ended(End::Read);
+    if timeout == 0 { call() } else { at_boundary(Boundary::Wait, call) }
+}
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn glClientWaitSync(sync: Ptr, flags: u32, timeout: u64) -> u32 {
+    // SAFETY: the program's own call.
+    waiting(timeout, || unsafe { real::glClientWaitSync(sync, flags, timeout) })
+}
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglClientWaitSync(display: Ptr, sync: Ptr, flags: i32, timeout: u64) -> i32 {
+    // SAFETY: the program's own call.
+    waiting(timeout, || unsafe { real::eglClientWaitSync(display, sync, flags, timeout) })
+}
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglClientWaitSyncKHR(display: Ptr, sync: Ptr, flags: i32, timeout: u64) -> i32 {
+    // SAFETY: the program's own call.
+    waiting(timeout, || unsafe { real::eglClientWaitSyncKHR(display, sync, flags, timeout) })
+}
+
+/// What was drawn goes to others by a call that has been made, if it `did` so.
+fn handed_on(boundary: Boundary, did: bool) {
+    if did {
+        at_boundary(boundary, || ());
+    }
+}
+
+/// Whether an image is made of something that this context drew, and not of what others hand over.
+fn is_of_gl(target: u32) -> bool {
+    let target = target.cast_signed();
+    let textures = egl::GL_TEXTURE_2D..=egl::GL_TEXTURE_CUBE_MAP_NEGATIVE_Z;
+    textures.contains(&target) || target == egl::GL_RENDERBUFFER
+}
+
+macro_rules! imaging {
+    ($( $name:ident )*) => {
+        $(
+            #[expect(non_snake_case, reason = "names of the registry")]
+            unsafe extern "C" fn $name(display: Ptr, context: Ptr, target: u32, buffer: Ptr, attributes: Ptr) -> Ptr {
+                if is_of_gl(target) {
+                    flushed(End::Flush);
+                }
+                // SAFETY: the program's own call.
+                let image = unsafe { real::$name(display, context, target, buffer, attributes) };
+                handed_on(Boundary::Image, is_of_gl(target) && !image.is_null());
+                image
+            }
+        )*
+    };
+}
+
+imaging! { eglCreateImage eglCreateImageKHR }
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglExportDMABUFImageMESA(
+    display: Ptr,
+    image: Ptr,
+    fds: Ptr,
+    strides: Ptr,
+    offsets: Ptr,
+) -> u32 {
+    flushed(End::Flush);
+    // SAFETY: the program's own call.
+    let done = unsafe { real::eglExportDMABUFImageMESA(display, image, fds, strides, offsets) };
+    handed_on(Boundary::Image, done != 0);
+    done
+}
+
+/// The program has flushed already: its fence is with the GPU.
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglDupNativeFenceFDANDROID(display: Ptr, sync: Ptr) -> i32 {
+    // SAFETY: the program's own call.
+    let fd = unsafe { real::eglDupNativeFenceFDANDROID(display, sync) };
+    handed_on(Boundary::Export, fd != egl::NO_NATIVE_FENCE_FD_ANDROID);
+    fd
+}
+
+/// Where frames may end that no swap shows.
+pub(super) mod boundaries {
+    use super::*;
+    crate::hooks::offered!(
+        glFlush glClientWaitSync eglClientWaitSync eglClientWaitSyncKHR
+        eglCreateImage eglCreateImageKHR eglExportDMABUFImageMESA eglDupNativeFenceFDANDROID
+    );
 }
 
 /// What waits for everything that a context was asked to do; fences of EGL are made so by some drivers.
@@ -91,7 +202,6 @@ fn result(what: u32) -> Option<End> {
 }
 
 submitting! {
-    glFlush() => Some(End::Flush);
     glReadPixels(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, pixels: Ptr) => Some(End::Read);
     glReadnPixels(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, size: i32, data: Ptr) =>
         Some(End::Read);
@@ -99,7 +209,6 @@ submitting! {
         Some(End::Read);
     glReadnPixelsKHR(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, size: i32, data: Ptr) =>
         Some(End::Read);
-    glClientWaitSync(sync: Ptr, flags: u32, timeout: u64) -> u32 => Some(End::Read);
     glGetQueryObjectuiv(id: u32, what: u32, value: Ptr) => result(what);
     glGetQueryObjectuivEXT(id: u32, what: u32, value: Ptr) => result(what);
     glGetQueryObjectivEXT(id: u32, what: u32, value: Ptr) => result(what);
@@ -107,6 +216,4 @@ submitting! {
     glGetQueryObjectui64vEXT(id: u32, what: u32, value: Ptr) => result(what);
     eglWaitClient() -> u32 => Some(End::Finish);
     eglWaitGL() -> u32 => Some(End::Finish);
-    eglClientWaitSync(display: Ptr, sync: Ptr, flags: i32, timeout: u64) -> i32 => Some(End::Read);
-    eglClientWaitSyncKHR(display: Ptr, sync: Ptr, flags: i32, timeout: u64) -> i32 => Some(End::Read);
 }

@@ -7,7 +7,8 @@ use takt_predict::glsl::UniformData;
 use super::given::vectors;
 use crate::client::context::State;
 use crate::entry::Ptr;
-use crate::shadow::program::Linked;
+use crate::shadow::compute::Compute;
+use crate::shadow::program::Program;
 
 /// Calls that set uniforms, by the shape of their values: of the program in use, and of a program that
 /// the call names.
@@ -16,7 +17,7 @@ macro_rules! uniforms {
         values { $( $kind:ident($ty:ty) $($x:ident)+: $own:ident, $of:ident, $of_ext:ident; )* }
         vectors { $( $data:ident by $size:literal: $all:ident, $all_of:ident, $all_of_ext:ident; )* }
         squares { $( $side:literal: $square:ident, $square_of:ident, $square_of_ext:ident; )* }
-        matrices { $( $columns:literal by $rows:literal: $matrix:ident; )* }
+        matrices { $( $columns:literal by $rows:literal: $matrix:ident, $matrix_of:ident, $matrix_of_ext:ident; )* }
     ) => {
         super::noted! {
             $(
@@ -46,6 +47,10 @@ macro_rules! uniforms {
             $(
                 $matrix(location: i32, count: i32, transpose: u8, value: Ptr) =>
                     |state| matrix(state, None, location, transpose, [$columns, $rows], count, value);
+                $matrix_of(program: u32, location: i32, count: i32, transpose: u8, value: Ptr) =>
+                    |state| matrix(state, Some(program), location, transpose, [$columns, $rows], count, value);
+                $matrix_of_ext(program: u32, location: i32, count: i32, transpose: u8, value: Ptr) =>
+                    |state| matrix(state, Some(program), location, transpose, [$columns, $rows], count, value);
             )*
         }
     };
@@ -86,31 +91,31 @@ uniforms! {
         4: glUniformMatrix4fv, glProgramUniformMatrix4fv, glProgramUniformMatrix4fvEXT;
     }
     matrices {
-        2 by 3: glUniformMatrix2x3fv;
-        3 by 2: glUniformMatrix3x2fv;
-        2 by 4: glUniformMatrix2x4fv;
-        4 by 2: glUniformMatrix4x2fv;
-        3 by 4: glUniformMatrix3x4fv;
-        4 by 3: glUniformMatrix4x3fv;
+        2 by 3: glUniformMatrix2x3fv, glProgramUniformMatrix2x3fv, glProgramUniformMatrix2x3fvEXT;
+        3 by 2: glUniformMatrix3x2fv, glProgramUniformMatrix3x2fv, glProgramUniformMatrix3x2fvEXT;
+        2 by 4: glUniformMatrix2x4fv, glProgramUniformMatrix2x4fv, glProgramUniformMatrix2x4fvEXT;
+        4 by 2: glUniformMatrix4x2fv, glProgramUniformMatrix4x2fv, glProgramUniformMatrix4x2fvEXT;
+        3 by 4: glUniformMatrix3x4fv, glProgramUniformMatrix3x4fv, glProgramUniformMatrix3x4fvEXT;
+        4 by 3: glUniformMatrix4x3fv, glProgramUniformMatrix4x3fv, glProgramUniformMatrix4x3fvEXT;
     }
 }
 
 /// Sets a uniform of a program; without one, of the program in use.
 fn set(state: &State, program: Option<u32>, location: i32, data: UniformData<'_>) {
-    with_program(state, program, location, |linked| linked.set(location, data));
+    with_program(state, program, location, |name, program| {
+        program.set_uniform(name, state.shadow.extensions(), location, data);
+    });
 }
 
 /// Has a look at a program for a call about a uniform of it.
-fn with_program(state: &State, program: Option<u32>, location: i32, look: impl FnOnce(&mut Linked)) {
+fn with_program(state: &State, program: Option<u32>, location: i32, look: impl FnOnce(u32, &mut Program)) {
     let found = match program {
         None => state.shadow.program.clone(),
         Some(name) => state.shadow.shared.lock().programs.get(name).cloned().map(|program| (name, program)),
     };
     if let Some((name, program)) = found.filter(|_| location >= 0) {
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(linked) = program.read(name, state.shadow.extensions()) {
-            look(linked);
-        }
+        look(name, &mut program);
     }
 }
 
@@ -131,7 +136,11 @@ fn matrix(
     let by_columns = |matrix: &[f32]| -> Vec<f32> {
         (0..columns * rows).map(|at| matrix[at % rows * columns + at / rows]).collect()
     };
-    with_program(state, program, location, |linked| {
+    with_program(state, program, location, |name, program| {
+        program.compute().into_iter().for_each(Compute::changed);
+        let Some(linked) = program.read(name, state.shadow.extensions()) else {
+            return;
+        };
         // What GL does not take it has not read either, and it need not be there.
         let taken = &data[..linked.taken(location, data.len())];
         let turned: Vec<f32> = taken.chunks_exact(columns * rows).flat_map(by_columns).collect();

@@ -9,7 +9,8 @@ use std::time::Duration;
 use super::waiter::{self, Waiter};
 use crate::entry::{Id, Ptr, real};
 use crate::settings::settings;
-use crate::{egl, gl, guard, quiet};
+use crate::{egl, gl, glx_context, guard, quiet, system};
+use takt_client::copies::{self, inside_driver};
 
 /// A mark that the GPU will pass.
 #[derive(Debug)]
@@ -60,6 +61,11 @@ enum Fences {
     Independent,
     /// NVIDIA waits for the GPU where fences of EGL are made; those of GL it makes at once.
     InContexts,
+    /// GLX has none of its own.
+    OfGlx {
+        /// Whether passed ones are kept for a while: see [`Passed`].
+        fragile: bool,
+    },
 }
 
 /// How long a wait may keep the program out, and how long it then gets.
@@ -82,8 +88,13 @@ impl Fences {
         match self {
             Self::None | Self::Independent => false,
             Self::Locking { in_contexts } => in_contexts && settings().fences_of_contexts,
-            Self::InContexts => true,
+            Self::InContexts | Self::OfGlx { .. } => true,
         }
+    }
+
+    /// Whether passed fences are kept for a while.
+    fn are_fragile(self) -> bool {
+        matches!(self, Self::Locking { .. } | Self::OfGlx { fragile: true })
     }
 }
 
@@ -92,7 +103,10 @@ fn fences(display: usize) -> Fences {
     if let Some((_, fences)) = displays.iter().find(|(known, _)| *known == display) {
         return *fences;
     }
-    let fences = quiet::egl(|| ask(display));
+    let fences = match system::is_glx() {
+        true => Fences::OfGlx { fragile: !glx_context::is_of_nvidia(display) },
+        false => quiet::egl(|| ask(display)),
+    };
     if fences == Fences::None {
         guard::say("this driver has no EGL_KHR_fence_sync: command groups cannot be measured");
     }
@@ -154,12 +168,12 @@ pub(crate) fn insert(display: usize, waiter: Option<&Arc<Waiter>>) -> Option<Fen
     if let Some(waiter) = waiter {
         // SAFETY: the context is current.
         let sync = unsafe { real::glFenceSync(gl::SYNC_GPU_COMMANDS_COMPLETE, 0) } as usize;
-        let fragile = matches!(fences(display), Fences::Locking { .. });
+        let fragile = fences(display).are_fragile();
         let kind = FenceKind::Context { waiter: waiter.clone(), fragile };
         return (sync != 0).then_some(Fence { display, sync, kind });
     }
     let fences = fences(display);
-    if fences == Fences::None {
+    if matches!(fences, Fences::None | Fences::OfGlx { .. }) {
         return None;
     }
     let sync = quiet::egl(|| {
@@ -176,15 +190,19 @@ impl Fence {
     /// Waits for the GPU. Only threads that run none of the program's code may call this, because
     /// EGL's error of the thread changes.
     pub(crate) fn wait(&self, ns: u64) -> Waited {
+        let locks = self.locks();
+        let at_once_ns = if locks { LOCKED_NS } else { copies::CALL_NS_MAX };
         let mut left_ns = ns;
-        while self.locks() && left_ns > LOCKED_NS {
-            match self.wait_once(LOCKED_NS) {
-                Waited::NotYet => left_ns -= LOCKED_NS,
+        while left_ns > at_once_ns {
+            match inside_driver(|| self.wait_once(at_once_ns)) {
+                Waited::NotYet => left_ns -= at_once_ns,
                 ended => return ended,
             }
-            thread::sleep(UNLOCKED);
+            if locks {
+                thread::sleep(UNLOCKED);
+            }
         }
-        self.wait_once(left_ns)
+        inside_driver(|| self.wait_once(left_ns))
     }
 
     /// Looks whether the GPU is there already; from the program's thread, where the context is current
@@ -245,6 +263,10 @@ impl Fence {
 
     /// Takes the mark away. Only threads that run none of the program's code may call this.
     pub(crate) fn remove(self) {
+        inside_driver(|| self.remove_now());
+    }
+
+    fn remove_now(self) {
         if let FenceKind::Context { waiter, .. } = &self.kind {
             if waiter.hold() {
                 // SAFETY: as above.

@@ -27,11 +27,11 @@ mod witness;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, Weak};
 
 use takt_client::Grant;
-use takt_client::ends::Submission;
+use takt_client::ends::{Seen, Submission};
 use takt_predict::adapt::Disturbance;
 
 pub(crate) use disturbance::{beside_others, submits, switches_context};
-pub(crate) use processor::own_ns;
+pub(crate) use processor::{own_ns, process_ns};
 pub use rows::header;
 pub use stamps::Stamped;
 pub(crate) use stamps::Stamper;
@@ -41,11 +41,12 @@ pub(crate) use waiter::Waiter;
 pub(crate) use witness::{Witnessed, is_seen_when_shown, shown};
 
 use crate::client::group::Group;
+use crate::entry::real;
 use crate::predict::{Models, Predicted};
 use crate::session::session;
 use crate::settings::settings;
 use crate::slice::{self, Follow};
-use crate::{clock, guard};
+use crate::{clock, guard, system};
 use machine::{Machine, Stage, Tracked, give_back};
 use processor::RendererThreads;
 
@@ -128,12 +129,24 @@ fn fenced(
     if is_forked() || !is_wanted() {
         return None;
     }
-    let Some((machine, fence)) = machine().zip(fence::insert(display, waiter)) else {
-        give_back(&submitted);
+    let machine = machine();
+    let Some((machine, fence)) = machine.zip(fence::insert(display, waiter)) else {
+        match machine.filter(|_| system::is_glx()) {
+            Some(machine) => finished(machine, submitted),
+            None => give_back(&submitted),
+        }
         return None;
     };
     let stage = Stage::Fenced { inserted_ns: clock::now_ns() };
     Some((machine, Tracked::new(submitted, Some(fence), stage)))
+}
+
+/// Waits here for a group whose end no other thread can see.
+fn finished(machine: &Machine, submitted: Submitted) {
+    // SAFETY: a context is current; finishing never fails and is allowed here.
+    unsafe { real::glFinish() };
+    let timing = machine.completed(&submitted, Seen::at(clock::now_ns()));
+    machine.settle(Tracked::new(submitted, None, Stage::Complete(timing)));
 }
 
 /// Measures a group that gives the GPU nothing to do: it is over when everything before it is.

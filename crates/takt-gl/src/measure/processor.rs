@@ -74,7 +74,12 @@ impl Worked {
 
 /// How long this thread has run.
 pub(crate) fn own_ns() -> u64 {
-    read(libc::CLOCK_THREAD_CPUTIME_ID)
+    takt_os::clock::of_thread().as_ns()
+}
+
+/// How long all threads of the process have run.
+pub(crate) fn process_ns() -> u64 {
+    takt_os::clock::of_process().as_ns()
 }
 
 /// Mesa names its threads by the renderer.

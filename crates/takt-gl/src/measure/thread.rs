@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use takt_client::ends::{Seen, Timing};
+use takt_os::signals::without_signals;
 
 use super::fence::{Fence, Passed, Waited};
 use super::machine::{Machine, Order, Stage, Tracked, give_back, tell};
@@ -215,7 +216,7 @@ fn waits_for_timer(submitted: &Submitted) -> bool {
 
 /// Tells long draws what a group of them cost; what the models are to learn from it, if anything.
 fn follow(submitted: &Submitted, timing: &Timing) -> Option<u64> {
-    submitted.follow.completed(timing, submitted.group.work.is_one_draw())
+    submitted.follow.completed(timing, submitted.group.work.is_one_command())
 }
 
 /// Tells the models what their group cost.
@@ -265,19 +266,4 @@ fn look_for(fence: &Fence, inserted_ns: u64) -> Result<Seen, Waited> {
             ended => return Err(ended),
         }
     }
-}
-
-/// The program's signals are the program's: a thread of ours must not receive them.
-fn without_signals<T>(start: impl FnOnce() -> T) -> T {
-    // SAFETY: plain data without invariants; both calls below fill it in.
-    let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
-    let mut before = all;
-    // SAFETY: the set is ours.
-    unsafe { libc::sigfillset(&raw mut all) };
-    // SAFETY: both sets are ours; a thread inherits the mask of the thread that starts it.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
-    let result = start();
-    // SAFETY: puts back what was there.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
-    result
 }

@@ -10,7 +10,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::entry::{Id, Ptr, real};
-use crate::{egl, quiet};
+use crate::{egl, glx_context, quiet, system};
+use takt_client::copies::inside_driver;
 
 /// See the module.
 #[derive(Debug)]
@@ -27,7 +28,10 @@ thread_local! {
 impl Waiter {
     /// A context that shares objects with `beside`; none if the driver has none to give.
     pub(crate) fn new(display: usize, beside: usize) -> Option<Arc<Self>> {
-        let context = quiet::egl(|| create(display as Ptr, beside as Ptr)) as usize;
+        let context = match system::is_glx() {
+            true => glx_context::beside(display, beside),
+            false => quiet::egl(|| create(display as Ptr, beside as Ptr)) as usize,
+        };
         (context != 0).then(|| Arc::new(Self { display, context }))
     }
 
@@ -37,12 +41,10 @@ impl Waiter {
             if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, self)) {
                 return true;
             }
-            let none = ptr::null_mut();
-            // SAFETY: EGL checks the handles; nothing of the program's is current in this thread.
-            let done = unsafe { real::eglMakeCurrent(self.display as Ptr, none, none, self.context as Ptr) };
+            let done = make_current(self.display, self.context);
             // The one held before is not current any more, or the display is gone altogether.
-            *held = (done != 0).then(|| self.clone());
-            done != 0
+            *held = done.then(|| self.clone());
+            done
         })
     }
 
@@ -55,8 +57,13 @@ impl Waiter {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        // SAFETY: EGL checks the handles; it is current nowhere, since a thread that holds it owns it.
-        quiet::egl(|| unsafe { real::eglDestroyContext(self.display as Ptr, self.context as Ptr) });
+        if system::is_glx() {
+            return glx_context::leave(self.display, self.context);
+        }
+        inside_driver(|| {
+            // SAFETY: EGL checks the handles; it is current nowhere, since a thread that holds it owns it.
+            quiet::egl(|| unsafe { real::eglDestroyContext(self.display as Ptr, self.context as Ptr) });
+        });
     }
 }
 
@@ -64,9 +71,7 @@ impl Drop for Waiter {
 pub(crate) fn release() {
     HELD.with_borrow_mut(|held| {
         if let Some(waiter) = held.take() {
-            let none = ptr::null_mut();
-            // SAFETY: EGL checks the display.
-            unsafe { real::eglMakeCurrent(waiter.display as Ptr, none, none, none) };
+            inside_driver(|| make_current(waiter.display, 0));
         }
     });
 }
@@ -78,6 +83,16 @@ pub(crate) fn release_forsaken() {
     }
 }
 
+/// Makes a context current in this thread, which is one of ours; 0 is none. False if that cannot be.
+fn make_current(display: usize, context: usize) -> bool {
+    if system::is_glx() {
+        return glx_context::make_current(display, context);
+    }
+    let none = ptr::null_mut();
+    // SAFETY: EGL checks the handles; nothing of the program's is current in this thread.
+    unsafe { real::eglMakeCurrent(display as Ptr, none, none, context as Ptr) != 0 }
+}
+
 fn create(display: Ptr, beside: Ptr) -> Ptr {
     let mut id = 0_i32;
     // SAFETY: EGL checks the handles and writes one number.
@@ -85,10 +100,14 @@ fn create(display: Ptr, beside: Ptr) -> Ptr {
     let Some(config) = config(display, id) else {
         return ptr::null_mut();
     };
-    let other_api = other_api();
+    let mut api = egl::OPENGL_ES_API;
+    // SAFETY: EGL checks the handles and writes one number.
+    unsafe { real::eglQueryContext(display, beside, egl::CONTEXT_CLIENT_TYPE, (&raw mut api).cast()) };
+    let other_api = other_api(api.cast_unsigned());
     let mut attributes = [egl::CONTEXT_CLIENT_VERSION, 3, egl::NONE];
+    let all = if api == egl::OPENGL_ES_API { &mut attributes[..] } else { &mut attributes[2..] };
     // SAFETY: EGL checks the handles; the list has its end.
-    let context = unsafe { real::eglCreateContext(display, config, beside, attributes.as_mut_ptr().cast()) };
+    let context = unsafe { real::eglCreateContext(display, config, beside, all.as_mut_ptr().cast()) };
     if let Some(api) = other_api {
         // SAFETY: what was bound before.
         unsafe { real::eglBindAPI(api) };
@@ -110,17 +129,17 @@ fn config(display: Ptr, id: i32) -> Option<Ptr> {
     (done != 0 && count == 1).then_some(config)
 }
 
-/// Binds GL ES in this thread, and says what was bound before if it was something else.
-fn other_api() -> Option<u32> {
+/// Binds an API in this thread, and says what was bound before if it was something else.
+fn other_api(wanted: u32) -> Option<u32> {
     if ![Id::eglQueryAPI, Id::eglBindAPI].into_iter().all(Id::is_there) {
         return None;
     }
     // SAFETY: may be called at any time by any thread.
     let api = unsafe { real::eglQueryAPI() };
-    if api == egl::OPENGL_ES_API.cast_unsigned() {
+    if api == wanted {
         return None;
     }
     // SAFETY: the same.
-    unsafe { real::eglBindAPI(egl::OPENGL_ES_API.cast_unsigned()) };
+    unsafe { real::eglBindAPI(wanted) };
     Some(api)
 }

@@ -45,8 +45,12 @@ impl Witnessed {
     }
 
     /// The same where the call is `eglSwapBuffers` of a renderer on the CPU.
-    pub(crate) fn before_show(display: usize, submitted: Submitted) -> Option<Self> {
-        let (machine, group) = fenced(display, None, submitted)?;
+    pub(crate) fn before_show(
+        display: usize,
+        waiter: Option<&Arc<Waiter>>,
+        submitted: Submitted,
+    ) -> Option<Self> {
+        let (machine, group) = fenced(display, waiter, submitted)?;
         machine.keep(group, false).map(Self)
     }
 

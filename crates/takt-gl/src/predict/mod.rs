@@ -10,8 +10,8 @@ mod stored;
 pub use choice::{Choice, Combination};
 pub use programs::Programs;
 pub(crate) use programs::are_sources_wanted;
-pub(crate) use stored::judge;
 pub use stored::models;
+pub(crate) use stored::{exactness, judge};
 
 use std::sync::Arc;
 
@@ -19,7 +19,9 @@ use takt_core::{Cost, Span};
 use takt_predict::Prediction;
 use takt_predict::adapt::{AdaptionConfig, Command, Disturbance, History, HistoryAnswer, Spread};
 use takt_predict::cost::{ShaderRates, Target};
-use takt_predict::predictor::{DrawCall, Measured, Predictor, Program, Submission, Ticket, Work};
+use takt_predict::predictor::{
+    DispatchCall, DrawCall, Measured, Predictor, Program, Submission, Ticket, Work,
+};
 use takt_predict::profile::Profile;
 use takt_predict::programs::Sources;
 use takt_predict::shaders::ShaderModels;
@@ -126,6 +128,23 @@ impl Models {
         self.note(DRAW, call.count);
         for predictor in &mut self.predictors {
             predictor.draw(call);
+        }
+    }
+
+    /// A compute program is used for the first time; drivers finish compiling it just then.
+    pub fn meet_compute(&mut self) {
+        self.fresh = true;
+    }
+
+    /// A dispatch.
+    pub fn dispatch(&mut self, call: &DispatchCall, software: bool) {
+        self.pending = None;
+        let groups =
+            call.groups.unwrap_or_default().iter().fold(1, |all: u32, side| all.saturating_mul(*side));
+        self.note(DISPATCH, groups);
+        let operation_ns = if software { OPERATION_NS_SOFTWARE } else { OPERATION_NS };
+        for predictor in &mut self.predictors {
+            predictor.dispatch(call, operation_ns);
         }
     }
 
@@ -253,12 +272,18 @@ const CLEAR: u32 = 2;
 const UPLOAD: u32 = 3;
 const COPY: u32 = 4;
 const SWAP: u32 = 5;
+const DISPATCH: u32 = 6;
 
 /// What shaders cost before anything is known about them; measurements correct it soon.
 const ROUGH: ShaderRates = ShaderRates { vertex_ns: 0.1, fragment_ns: 0.02 };
 
 /// The same for renderers on the CPU.
 const ROUGH_SOFTWARE: ShaderRates = ShaderRates { vertex_ns: 20.0, fragment_ns: 10.0 };
+
+/// What an operation of a compute shader takes before anything is known about it: on a small GPU, and on
+/// the CPU.
+const OPERATION_NS: f64 = 0.001;
+const OPERATION_NS_SOFTWARE: f64 = 0.1;
 
 /// Constants of no machine in particular: not one is zero, so that each can be corrected.
 fn rough() -> Profile {

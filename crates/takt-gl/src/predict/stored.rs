@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use takt_predict::exactness::Exactness;
 use takt_predict::profile::Profile;
 use takt_predict::programs::ProgramRates;
 use takt_predict::shaders::{self, ShaderModels};
@@ -20,6 +21,7 @@ struct StoredModels {
     profile: Profile,
     shaders: Option<ShaderModels>,
     programs: Arc<Programs>,
+    exactness: Arc<Exactness>,
 }
 
 /// GPUs that were looked for: few, so a list does.
@@ -33,6 +35,11 @@ pub fn models(renderer: &str, driver: &str) -> Option<Models> {
     }
     let known = stored(settings::gpu_name(renderer), driver);
     Models::new(choice, &known.profile, known.shaders.as_ref(), known.programs.clone())
+}
+
+/// Which ways of cutting draws are exact with that driver, as its self-test found.
+pub(crate) fn exactness(renderer: &str, driver: &str) -> Arc<Exactness> {
+    stored(settings::gpu_name(renderer), driver).exactness.clone()
 }
 
 /// Who judges the clocks of this GPU.
@@ -61,13 +68,16 @@ fn stored(gpu: String, driver: &str) -> Arc<StoredModels> {
         lacks(shaders.is_some(), "shader models (takt train makes them)");
     }
     let programs = programs(&folder);
+    let exactness = find(&folder, store::EXACTNESS, "findings of the self-test", read_exactness);
+    let exactness = Arc::new(exactness.unwrap_or_else(Exactness::untried));
     if settings().verbose && settings().choice.history() && shaders.is_none() {
         let what = if programs.is_empty() { "" } else { " for programs that were not profiled" };
         let why = "no shader models are stored (takt train makes them)";
         guard::say(&format!("{gpu}: {why}, so profiled and mars predict the same{what}"));
     }
     let profile = profile.unwrap_or_else(rough);
-    let known = Arc::new(StoredModels { gpu, driver: driver.to_owned(), profile, shaders, programs });
+    let known =
+        Arc::new(StoredModels { gpu, driver: driver.to_owned(), profile, shaders, programs, exactness });
     list.push(known.clone());
     known
 }
@@ -126,6 +136,10 @@ fn read_profile(path: &Path) -> Result<Profile, String> {
 fn read_models(path: &Path) -> Result<ShaderModels, String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     shaders::decode(&bytes).map_err(|error| format!("{error}; run takt train again"))
+}
+
+fn read_exactness(path: &Path) -> Result<Exactness, String> {
+    Exactness::parse(&read_text(path)?).map_err(|error| format!("{error}; run takt profile again"))
 }
 
 fn read_rates(path: &Path) -> Result<ProgramRates, String> {

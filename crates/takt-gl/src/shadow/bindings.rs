@@ -1,9 +1,11 @@
 //! Which objects a context has bound: buffers, textures, programs.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Shadow;
 use super::buffer::Buffer;
+use super::compute::Compute;
+use super::program::{Program, Stages};
 use super::texture::{self, Image};
 use crate::gl;
 
@@ -11,6 +13,10 @@ impl Shadow {
     /// `glBindBuffer`.
     pub fn bind_buffer(&mut self, target: u32, name: u32) {
         let buffer = self.shared.lock().buffers.bind(name);
+        if let (gl::PIXEL_PACK_BUFFER, Some(buffer)) = (target, &buffer) {
+            // The GPU writes pixels into it with each read from now on.
+            buffer.lock().give_up();
+        }
         match (target, buffer) {
             (gl::ELEMENT_ARRAY_BUFFER, buffer) => self.vertices.current().elements = buffer,
             (_, Some(buffer)) => {
@@ -35,6 +41,12 @@ impl Shadow {
         if is_written_by_gpu(target) {
             self.buffer(target).iter().for_each(|buffer| buffer.lock().give_up());
         }
+    }
+
+    /// `glTexBuffer`: shaders may write to the buffer as an image.
+    pub fn use_as_texture(&mut self, name: u32) {
+        let buffer = self.shared.lock().buffers.bind(name);
+        buffer.iter().for_each(|buffer| buffer.lock().give_up());
     }
 
     /// The buffer bound to a target.
@@ -106,7 +118,10 @@ impl Shadow {
     pub fn use_program(&mut self, name: u32) {
         let program = self.shared.lock().programs.get(name).cloned();
         if let Some(program) = &program {
-            program.lock().unwrap_or_else(PoisonError::into_inner).read(name, self.extensions());
+            let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+            if program.read_compute(name, self.extensions()).is_none() {
+                program.read(name, self.extensions());
+            }
         }
         self.program = program.map(|program| (name, program));
     }
@@ -117,32 +132,42 @@ impl Shadow {
         if let Some(program) = program {
             let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
             program.known().into_iter().for_each(|linked| linked.blocks.rebind(name, index));
+            program.compute().into_iter().for_each(Compute::changed);
         }
     }
 
-    /// `glLinkProgram`.
-    pub fn link_program(&mut self, name: u32) {
-        let (program, vertex, fragment, others) = {
+    /// `glLinkProgram`. Programs for parts that are of no use any more, which are to be
+    /// deleted.
+    pub fn link_program(&mut self, name: u32) -> Vec<u32> {
+        let (program, stages) = {
             let shared = self.shared.lock();
             let Some(program) = shared.programs.get(name).cloned() else {
-                return;
+                return Vec::new();
             };
             let attached = program.lock().unwrap_or_else(PoisonError::into_inner).shaders.clone();
             let of = |stage: u32| {
                 let shaders = attached.iter().filter_map(|shader| shared.shaders.get(shader));
                 shaders.filter(|shader| shader.stage == stage).map(|shader| shader.compiled.clone()).next()
             };
-            let others = attached.iter().filter_map(|shader| shared.shaders.get(shader));
+            let mut others = attached.iter().filter_map(|shader| shared.shaders.get(shader));
             let others =
-                others.filter(|shader| !matches!(shader.stage, gl::VERTEX_SHADER | gl::FRAGMENT_SHADER));
-            let others = others.count() > 0;
-            (program, of(gl::VERTEX_SHADER), of(gl::FRAGMENT_SHADER), others)
+                others.any(|shader| !matches!(shader.stage, gl::VERTEX_SHADER | gl::FRAGMENT_SHADER));
+            let [vertex, fragment, compute] =
+                [gl::VERTEX_SHADER, gl::FRAGMENT_SHADER, gl::COMPUTE_SHADER].map(of);
+            (program, Stages { vertex, fragment, compute, others })
         };
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
-        program.linked(vertex, fragment, others);
-        if self.program.as_ref().is_some_and(|(used, _)| *used == name) {
+        let parts = program.linked(stages);
+        let used = self.program.as_ref().is_some_and(|(used, _)| *used == name);
+        if used && program.read_compute(name, self.extensions()).is_none() {
             program.read(name, self.extensions());
         }
+        parts
+    }
+
+    /// Whether a program is the one of that name, and not on its way out.
+    pub(crate) fn has_program(&self, name: u32, program: &Arc<Mutex<Program>>) -> bool {
+        self.shared.lock().programs.get(name).is_some_and(|named| Arc::ptr_eq(named, program))
     }
 }
 

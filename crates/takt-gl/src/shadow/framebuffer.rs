@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use takt_predict::exactness::States;
+
 use super::texture::Image;
 use crate::gl;
 
@@ -23,6 +25,8 @@ pub struct Target {
     pub samples: u32,
     /// Bytes of all attachments.
     pub bytes: u64,
+    /// What could give away that draws are cut: its kind and its colours.
+    pub states: States,
 }
 
 /// All framebuffer objects of a context.
@@ -105,12 +109,13 @@ impl Framebuffers {
     /// What is drawn to, if it is not the surface.
     pub fn target(&self) -> Option<Target> {
         let object = self.objects.get(&self.draw)?;
-        let mut target = Target { id: u64::from(self.draw) + 1, size: [u32::MAX; 2], samples: 0, bytes: 0 };
+        let mut target = Target { id: u64::from(self.draw) + 1, size: [u32::MAX; 2], ..Target::default() };
         for image in object.attachments.values() {
             let size = image.size();
             target.size = [target.size[0].min(size.width), target.size[1].min(size.height)];
             target.samples = target.samples.max(size.samples);
             target.bytes = target.bytes.saturating_add(size.bytes());
+            target.states = target.states.and(size.states);
         }
         if object.attachments.is_empty() {
             target.size = [0, 0];
@@ -131,7 +136,7 @@ mod tests {
         assert!(!framebuffers.bind(gl::READ_FRAMEBUFFER, 0));
         let image = |width, height| {
             let image = Arc::new(Image::new());
-            image.resize(Size { width, height, depth: 1, samples: 4, texel_bytes: 4 });
+            image.resize(Size { width, height, depth: 1, samples: 4, texel_bytes: 4, states: States::NONE });
             image
         };
         let small = image(10, 30);

@@ -7,11 +7,14 @@ mod bindings;
 pub mod block;
 pub mod buffer;
 pub(crate) mod client_memory;
+pub mod compute;
 pub mod drawing;
 pub mod driver;
 pub mod framebuffer;
 pub(crate) mod inputs;
+pub mod legacy;
 pub(crate) mod observers;
+mod part_program;
 pub mod program;
 pub mod raster;
 pub mod share;
@@ -26,12 +29,14 @@ use block::Points;
 use buffer::Buffer;
 use driver::Driver;
 use framebuffer::{Framebuffers, Target};
-pub use observers::Observers;
+use legacy::Legacy;
+pub use observers::{Counted, Observers};
 use program::Program;
 use raster::Raster;
 use share::ShareGroup;
 use surface::Surface;
 use takt_predict::cost;
+use takt_predict::exactness::{self, States};
 use texture::Image;
 use vertex::Vertices;
 
@@ -52,6 +57,8 @@ pub struct Shadow {
     pub(crate) bound: Bound,
     /// What forbids to cut draws.
     pub observers: Observers,
+    /// What only desktop GL has.
+    pub legacy: Legacy,
     /// The surface that the context draws to.
     pub(crate) surface: Option<Arc<Surface>>,
     /// What the driver says about itself; none before the context was current.
@@ -83,6 +90,7 @@ impl Shadow {
             program: None,
             bound: Bound::default(),
             observers: Observers::default(),
+            legacy: Legacy::default(),
             surface: None,
             driver: None,
         }
@@ -93,9 +101,31 @@ impl Shadow {
         self.driver.as_ref().is_some_and(|driver| driver.software)
     }
 
-    /// Whether the context knows GL ES 3.
+    /// Whether the context is one of desktop GL.
+    pub(crate) fn is_desktop(&self) -> bool {
+        self.driver.as_ref().is_some_and(|driver| driver.desktop)
+    }
+
+    /// Whether the context knows what GL ES 3 brought.
     pub(crate) fn newer(&self) -> bool {
         self.driver.as_ref().is_some_and(|driver| driver.newer)
+    }
+
+    /// Whether GL says how large levels of a texture at that target are.
+    pub(crate) fn tells_levels(&self, target: u32) -> bool {
+        let newest = |driver: &Driver| {
+            ["OpenGL ES 3.1", "OpenGL ES 3.2"].iter().any(|version| driver.version.starts_with(version))
+        };
+        target == crate::gl::TEXTURE_2D && self.driver.as_ref().is_some_and(newest)
+    }
+
+    /// Whether a draw with more primitives than transform feedback has room for records those that fit. Where
+    /// there are no geometry shaders, GL refuses all of such a draw.
+    pub(crate) fn records_what_fits(&self) -> bool {
+        self.driver.as_ref().is_some_and(|driver| {
+            let geometry = |name: &String| name.ends_with("_geometry_shader");
+            driver.version.starts_with("OpenGL ES 3.2") || driver.extensions.iter().any(geometry)
+        })
     }
 
     /// Macros for extensions that shaders can ask about.
@@ -111,11 +141,18 @@ impl Shadow {
         }
     }
 
+    /// `eglSwapInterval`.
+    pub fn set_swap_interval(&self, interval: i32) {
+        if let Some(surface) = &self.surface {
+            surface.set_interval(interval);
+        }
+    }
+
     /// Whether a swap of that surface has no effect. What a renderer on the CPU does in that call is
     /// its own affair, and only the surface that is drawn to is known.
     pub fn swap_does_nothing(&self, handle: usize) -> bool {
         let surface = self.surface.as_ref();
-        !self.software() && surface.is_some_and(|surface| surface.handle == handle && !surface.shows)
+        !self.software() && surface.is_some_and(|surface| surface.handle == handle && !surface.shows())
     }
 
     /// What is drawn to.
@@ -127,7 +164,8 @@ impl Shadow {
         let size = surface.map_or([0, 0], |surface| surface.size());
         let samples = surface.map_or(0, |surface| surface.samples());
         let bytes = u64::from(size[0]) * u64::from(size[1]) * SURFACE_PIXEL_BYTES;
-        Target { id: 0, size, samples, bytes }
+        let states = States::from(exactness::State::Surface).with(exactness::State::Normalised);
+        Target { id: 0, size, samples, bytes, states }
     }
 
     /// The same as the predictor sees it.

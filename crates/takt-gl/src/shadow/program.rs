@@ -13,16 +13,17 @@ use takt_predict::predictor::{self, UniformSlot};
 use takt_predict::programs::Sources;
 
 use super::block::Blocks;
+use super::compute::Compute;
 use crate::entry::{Ptr, real};
 use crate::gl;
 use crate::predict;
 use crate::slice::{self, Habits, Variant};
 
 /// Uniforms of a program that are looked at, array elements counted.
-const UNIFORMS_MAX: usize = 4096;
+pub(super) const UNIFORMS_MAX: usize = 4096;
 
 /// Room for the name of a uniform.
-const NAME_BYTES: usize = 256;
+pub(super) const NAME_BYTES: usize = 256;
 
 /// A shader's source.
 #[derive(Clone, Default, Debug)]
@@ -45,6 +46,23 @@ pub struct Program {
     /// Names of the attached shaders.
     pub shaders: Vec<u32>,
     link: Link,
+    /// A dispatch of it is being cut; then it must not go yet.
+    pub(super) cutting: u32,
+    /// It goes when it is not being cut any more.
+    pub(super) leaves: bool,
+}
+
+/// What a program was linked from.
+#[derive(Default, Debug)]
+pub struct Stages {
+    /// Source of its vertex shader.
+    pub vertex: Option<String>,
+    /// Source of its fragment shader.
+    pub fragment: Option<String>,
+    /// Source of its compute shader.
+    pub compute: Option<String>,
+    /// Whether it has other shaders than those of vertices and fragments.
+    pub others: bool,
 }
 
 #[derive(Default, Debug)]
@@ -54,8 +72,12 @@ enum Link {
     Unknown,
     /// Linked from these, but not yet looked at.
     Pending { vertex: String, fragment: String, others: bool },
+    /// The same for a compute shader.
+    PendingCompute { source: String },
     /// Looked at.
     Read(Box<Linked>),
+    /// The same for a compute shader.
+    Compute(Box<Compute>),
 }
 
 /// A linked program.
@@ -104,12 +126,63 @@ enum Slot {
 }
 
 impl Program {
-    /// `glLinkProgram`, with the sources that were compiled, and whether there are other stages.
-    pub fn linked(&mut self, vertex: Option<String>, fragment: Option<String>, others: bool) {
-        self.link = match (vertex, fragment) {
-            (Some(vertex), Some(fragment)) => Link::Pending { vertex, fragment, others },
+    /// `glLinkProgram`, with the sources that were compiled; without any, from something else. Programs
+    /// for parts of what it was before, which are to be deleted.
+    pub fn linked(&mut self, stages: Stages) -> Vec<u32> {
+        let Stages { vertex, fragment, compute, others } = stages;
+        let parts = self.part_names();
+        self.link = match (vertex, fragment, compute) {
+            (Some(vertex), Some(fragment), _) => Link::Pending { vertex, fragment, others },
+            (None, None, Some(source)) => Link::PendingCompute { source },
             _ => Link::Unknown,
         };
+        parts
+    }
+
+    /// Names of programs for parts of it, which go with it.
+    pub fn part_names(&mut self) -> Vec<u32> {
+        self.compute().map(|compute| compute.part_names()).unwrap_or_default()
+    }
+
+    /// The linked compute program, if it is one and has been read.
+    pub fn compute(&mut self) -> Option<&mut Compute> {
+        match &mut self.link {
+            Link::Compute(compute) => Some(compute),
+            _ => None,
+        }
+    }
+
+    /// The same; reads it if that is still to be done.
+    pub fn read_compute(&mut self, name: u32, extensions: &[String]) -> Option<&mut Compute> {
+        if let Link::PendingCompute { .. } = self.link {
+            self.link = match std::mem::take(&mut self.link) {
+                Link::PendingCompute { source } if is_linked(name) => {
+                    Link::Compute(Box::new(Compute::new(name, source, extensions)))
+                }
+                _ => Link::Unknown,
+            };
+        }
+        self.compute()
+    }
+
+    /// A dispatch of it begins to be cut.
+    pub(crate) fn cut_begins(&mut self) {
+        self.cutting += 1;
+    }
+
+    /// It was cut: whether the program was deleted meanwhile, and is to go now.
+    pub(crate) fn cut_ends(&mut self) -> bool {
+        self.cutting = self.cutting.saturating_sub(1);
+        self.cutting == 0 && std::mem::take(&mut self.leaves)
+    }
+
+    /// `glUniform*`.
+    pub fn set_uniform(&mut self, name: u32, extensions: &[String], location: i32, data: UniformData<'_>) {
+        if let Some(compute) = self.read_compute(name, extensions) {
+            compute.set(location, &data);
+        } else if let Some(linked) = self.read(name, extensions) {
+            linked.set(location, data);
+        }
     }
 
     /// The linked program, if there is one; reads it if that is still to be done.
@@ -254,8 +327,8 @@ pub(super) struct Active {
     /// Its index in the list.
     pub(super) number: u32,
     name: String,
-    kind: u32,
-    length: usize,
+    pub(super) kind: u32,
+    pub(super) length: usize,
 }
 
 impl Active {
@@ -265,14 +338,14 @@ impl Active {
     }
 }
 
-fn is_linked(program: u32) -> bool {
+pub(super) fn is_linked(program: u32) -> bool {
     let mut status = 0_i32;
     // SAFETY: the program exists, as it was just linked or used; there is room for one number.
     unsafe { real::glGetProgramiv(program, gl::LINK_STATUS, (&raw mut status).cast()) };
     status != 0
 }
 
-fn active_uniforms(program: u32) -> Vec<Active> {
+pub(super) fn active_uniforms(program: u32) -> Vec<Active> {
     let mut count = 0_i32;
     // SAFETY: the program is linked; there is room for one number.
     unsafe { real::glGetProgramiv(program, gl::ACTIVE_UNIFORMS, (&raw mut count).cast()) };
@@ -296,7 +369,7 @@ fn active_uniform(program: u32, at: u32) -> Active {
     Active { number: at, name: String::from_utf8_lossy(name).into_owned(), kind, length }
 }
 
-fn uniform_location(program: u32, name: &str) -> Option<i32> {
+pub(super) fn uniform_location(program: u32, name: &str) -> Option<i32> {
     let name = CString::new(name).ok()?;
     // SAFETY: the program is linked, the name ends with a zero byte.
     let location = unsafe { real::glGetUniformLocation(program, name.as_ptr().cast_mut().cast()) };

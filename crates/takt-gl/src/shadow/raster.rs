@@ -1,6 +1,7 @@
 //! State that decides where primitives land and what happens to fragments.
 
 use takt_predict::cost::Capabilities;
+use takt_predict::exactness::{State, States};
 use takt_predict::fragments::{Cull, RasterState, Rect, Trust, Winding};
 
 use crate::gl;
@@ -101,6 +102,19 @@ impl Raster {
     /// Whether nothing is rasterised.
     pub fn discards(&self) -> bool {
         self.discard
+    }
+
+    /// What could give away that primitives of that mode are cut.
+    pub fn states(&self, mode: u32) -> States {
+        let (lines, wide) = (matches!(mode, gl::LINES..=gl::LINE_STRIP), self.line_width > 1.0);
+        let tests = self.capabilities.depth_test || self.capabilities.stencil_test;
+        States::NONE
+            .with_if(mode == gl::POINTS, State::Points)
+            .with_if(lines && wide, State::WideLines)
+            .with_if(lines && !wide, State::Lines)
+            .with_if(mode > gl::LINE_STRIP, State::Triangles)
+            .with_if(self.capabilities.blend, State::Blend)
+            .with_if(tests, State::Tests)
     }
 
     /// Whether an index says where strips begin anew.

@@ -59,12 +59,20 @@ impl Shared {
 
     /// `glDeleteProgram`. Where it is in use it stays what it is until another one is used, but it
     /// has no name by which it could be linked again; so its shaders are left by it.
-    pub fn delete_program(&mut self, program: u32) {
+    ///
+    /// True if it must go now, and its programs for parts with it. While a dispatch of it is being cut, it
+    /// must not: another program is in use in between, and what is not in use and has no name is gone.
+    pub fn delete_program(&mut self, program: u32) -> (bool, Vec<u32>) {
         let Some(program) = self.programs.delete(program) else {
-            return;
+            return (true, Vec::new());
         };
-        let shaders = std::mem::take(&mut program.lock().unwrap_or_else(PoisonError::into_inner).shaders);
+        let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+        program.leaves = program.cutting > 0;
+        let goes = (!program.leaves, program.part_names());
+        let shaders = std::mem::take(&mut program.shaders);
+        drop(program);
         shaders.into_iter().for_each(|shader| self.leave_program(shader));
+        goes
     }
 
     fn leave_program(&mut self, shader: u32) {

@@ -4,23 +4,36 @@
 //! trip to the X server, so it is asked for when a surface is bound, when the program sets a
 //! viewport of another size, and every [`FRAMES_BETWEEN`] frames.
 
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::entry::{Ptr, real};
-use crate::{egl, quiet};
+use crate::{egl, quiet, system, x11};
 
 /// Frames between two looks at the size of a window whose program gives no sign of a change.
 pub const FRAMES_BETWEEN: u32 = 60;
+
+/// What a surface is to its program and to its driver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SurfaceKind {
+    /// A window that swaps show.
+    Window,
+    /// A window to the program, but nothing shows it.
+    UnseenWindow,
+    /// A pbuffer or pixmap: a swap of it has no effect, as EGL has it.
+    Buffer,
+}
 
 /// A surface.
 #[derive(Debug)]
 pub struct Surface {
     /// Its display.
     pub display: usize,
-    /// EGL's handle.
+    /// EGL's handle, or the number of the drawable.
     pub handle: usize,
-    /// Whether a swap shows it. One of a pbuffer or pixmap has no effect, as EGL has it.
-    pub shows: bool,
+    kind: SurfaceKind,
+    /// How many refreshes of a display its swaps wait for, if they wait for one at all.
+    interval: AtomicI32,
     state: Mutex<Look>,
 }
 
@@ -30,12 +43,37 @@ struct Look {
     samples: u32,
     frames: u32,
     known: bool,
+    fixed: bool,
 }
 
 impl Surface {
     /// A surface of unknown size.
-    pub fn new(display: usize, handle: usize, shows: bool) -> Self {
-        Self { display, handle, shows, state: Mutex::default() }
+    pub fn new(display: usize, handle: usize, kind: SurfaceKind) -> Self {
+        Self { display, handle, kind, interval: AtomicI32::new(1), state: Mutex::default() }
+    }
+
+    /// The same with another handle; its size is to be looked at again.
+    #[must_use]
+    pub fn with_handle(&self, handle: usize) -> Self {
+        let other = Self::new(self.display, handle, self.kind);
+        other.set_samples(self.samples());
+        other.set_interval(self.interval.load(Ordering::Relaxed));
+        other
+    }
+
+    /// Whether a swap shows it.
+    pub fn shows(&self) -> bool {
+        self.kind == SurfaceKind::Window
+    }
+
+    /// Whether its program means its swaps to wait for a display.
+    pub fn waits(&self) -> bool {
+        self.kind != SurfaceKind::Buffer && self.interval.load(Ordering::Relaxed) != 0
+    }
+
+    /// `eglSwapInterval`.
+    pub fn set_interval(&self, interval: i32) {
+        self.interval.store(interval, Ordering::Relaxed);
     }
 
     /// Its size as last seen.
@@ -48,8 +86,24 @@ impl Surface {
         self.look(|look| look.samples)
     }
 
-    /// Asks for its size, which must happen where EGL may be called.
+    /// Asks for its size, which must happen where EGL or GLX may be called.
     pub fn measure(&self) {
+        let size = if system::is_glx() { self.size_by_x11() } else { self.size_by_egl() };
+        self.look(|look| {
+            if let Some(size) = size {
+                look.size = size;
+                look.known = true;
+            }
+            look.frames = 0;
+        });
+    }
+
+    /// The X server knows windows and pixmaps; other drawables keep the size that they were made with.
+    fn size_by_x11(&self) -> Option<[u32; 2]> {
+        if self.look(|look| look.fixed) { None } else { x11::size(self.display as Ptr, self.handle) }
+    }
+
+    fn size_by_egl(&self) -> Option<[u32; 2]> {
         let ask = |what: i32| {
             let mut value = 0_i32;
             // SAFETY: display and surface come from EGL, which checks both; there is room for the
@@ -59,14 +113,12 @@ impl Surface {
             };
             (done != 0).then(|| u32::try_from(value).unwrap_or(0))
         };
-        let size = quiet::egl(|| ask(egl::WIDTH).zip(ask(egl::HEIGHT)));
-        self.look(|look| {
-            if let Some((width, height)) = size {
-                look.size = [width, height];
-                look.known = true;
-            }
-            look.frames = 0;
-        });
+        quiet::egl(|| ask(egl::WIDTH).zip(ask(egl::HEIGHT))).map(|(width, height)| [width, height])
+    }
+
+    /// It was made with that size, and keeps it.
+    pub(crate) fn set_size(&self, size: [u32; 2]) {
+        self.look(|look| (look.size, look.known, look.fixed) = (size, true, true));
     }
 
     /// Its configuration has that many samples.

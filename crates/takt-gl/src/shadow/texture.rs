@@ -1,7 +1,9 @@
-//! Textures and render buffers, of which only sizes matter.
+//! Textures and render buffers, of which sizes and kinds of colours matter.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use takt_predict::exactness::{State, States};
 
 use crate::gl;
 
@@ -18,6 +20,8 @@ pub struct Size {
     pub samples: u32,
     /// Bytes of a texel, as the program asked for it.
     pub texel_bytes: u32,
+    /// What it is as a target, and which colours it has.
+    pub states: States,
 }
 
 impl Size {
@@ -105,6 +109,40 @@ pub fn storage_bytes(format: u32) -> u32 {
     }
 }
 
+/// Which colours a format of storage has; none if it has depth or stencil.
+pub fn colours(format: u32) -> States {
+    match format {
+        gl::RGBA8 | gl::RGB8 | gl::RG8 | gl::R8 | gl::RGB10_A2 | gl::BGRA8_EXT => State::Normalised.into(),
+        gl::SRGB8_ALPHA8 | gl::SRGB8 => State::Srgb.into(),
+        gl::RGB565 | gl::RGBA4 | gl::RGB5_A1 => State::Packed.into(),
+        gl::R16F | gl::RG16F | gl::RGB16F | gl::RGBA16F => State::Float.into(),
+        gl::R32F | gl::RG32F | gl::RGB32F | gl::RGBA32F | gl::R11F_G11F_B10F => State::Float.into(),
+        // R8I to RGBA32UI.
+        0x8231..=0x823C | 0x8D70..=0x8D8F | gl::RGB10_A2UI => State::Integer.into(),
+        gl::DEPTH_COMPONENT16 | gl::DEPTH_COMPONENT24 | gl::DEPTH_COMPONENT32F => States::NONE,
+        gl::DEPTH24_STENCIL8 | gl::DEPTH32F_STENCIL8 | gl::STENCIL_INDEX8 => States::NONE,
+        gl::DEPTH_COMPONENT | gl::DEPTH_STENCIL => States::NONE,
+        _ => States::ALL_FORMATS,
+    }
+}
+
+/// The same for storage that is made from pixels: a format without a size gets that of the pixels.
+pub fn colours_of_pixels(format: u32, kind: u32) -> States {
+    let sized = !matches!(
+        format,
+        gl::RGBA | gl::RGB | gl::ALPHA | gl::LUMINANCE | gl::LUMINANCE_ALPHA | gl::BGRA_EXT
+    );
+    match kind {
+        _ if sized => colours(format),
+        gl::UNSIGNED_BYTE => State::Normalised.into(),
+        gl::FLOAT | gl::HALF_FLOAT | gl::HALF_FLOAT_OES => State::Float.into(),
+        gl::UNSIGNED_SHORT_4_4_4_4 | gl::UNSIGNED_SHORT_5_5_5_1 | gl::UNSIGNED_SHORT_5_6_5 => {
+            State::Packed.into()
+        }
+        _ => States::ALL_FORMATS,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,7 +152,26 @@ mod tests {
         assert_eq!(pixel_bytes(gl::RGB, gl::UNSIGNED_BYTE), 3);
         assert_eq!(pixel_bytes(gl::RGBA, gl::UNSIGNED_SHORT_4_4_4_4), 2);
         assert_eq!(pixel_bytes(gl::RGBA, gl::FLOAT), 16);
-        let huge = Size { width: u32::MAX, height: u32::MAX, depth: u32::MAX, samples: 1, texel_bytes: 4 };
+        let huge = Size {
+            width: u32::MAX,
+            height: u32::MAX,
+            depth: u32::MAX,
+            samples: 1,
+            texel_bytes: 4,
+            states: States::NONE,
+        };
         assert_eq!(huge.bytes(), u64::MAX);
+    }
+
+    #[test]
+    fn formats_have_colours() {
+        assert_eq!(colours(gl::RGBA8), State::Normalised.into());
+        assert_eq!(colours(gl::RGBA32I), State::Integer.into());
+        assert_eq!(colours(gl::R8UI), State::Integer.into());
+        assert_eq!(colours(gl::DEPTH24_STENCIL8), States::NONE);
+        assert_eq!(colours(0x1234), States::ALL_FORMATS, "it may be any");
+        assert_eq!(colours_of_pixels(gl::RGBA, gl::UNSIGNED_SHORT_5_5_5_1), State::Packed.into());
+        assert_eq!(colours_of_pixels(gl::RGBA, gl::FLOAT), State::Float.into());
+        assert_eq!(colours_of_pixels(gl::SRGB8_ALPHA8, gl::UNSIGNED_BYTE), State::Srgb.into());
     }
 }

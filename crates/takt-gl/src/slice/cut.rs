@@ -5,6 +5,7 @@
 //! fragment of the draw once, and those of one pixel in the order of the draw.
 
 use super::ranges;
+use super::slicer::Cuttable;
 use super::tiles::{Area, Tiles};
 use crate::shadow::drawing::Drawing;
 
@@ -53,13 +54,29 @@ impl Cut {
         }
     }
 
-    /// Whether everything is drawn.
-    pub fn is_over(&self) -> bool {
+    fn range(&mut self, of_steps: f64) -> Piece {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+        let wanted = of_steps.clamp(1.0, f64::from(self.steps)) as u32;
+        let (from, to) = (self.done, self.done.saturating_add(wanted).min(self.steps));
+        self.done = to;
+        let drawing = if self.steps == 1 { self.drawing } else { ranges::part(&self.drawing, from, to) };
+        Piece { drawing, area: None, share: f64::from(to - from) / f64::from(self.steps) }
+    }
+}
+
+impl Cuttable for Cut {
+    type Piece = Piece;
+
+    fn is_over(&self) -> bool {
         self.done >= self.steps
     }
 
-    /// The next piece, of about that share of the whole; at least one that makes sense.
-    pub fn next(&mut self, share: f64) -> Option<Piece> {
+    fn share(piece: &Piece) -> f64 {
+        piece.share
+    }
+
+    /// At least one that makes sense.
+    fn next(&mut self, share: f64) -> Option<Piece> {
         if self.is_over() {
             return None;
         }
@@ -79,15 +96,6 @@ impl Cut {
             }
             None => Some(self.range(of_steps)),
         }
-    }
-
-    fn range(&mut self, of_steps: f64) -> Piece {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-        let wanted = of_steps.clamp(1.0, f64::from(self.steps)) as u32;
-        let (from, to) = (self.done, self.done.saturating_add(wanted).min(self.steps));
-        self.done = to;
-        let drawing = if self.steps == 1 { self.drawing } else { ranges::part(&self.drawing, from, to) };
-        Piece { drawing, area: None, share: f64::from(to - from) / f64::from(self.steps) }
     }
 }
 

@@ -6,7 +6,10 @@
 
 use std::fmt;
 
+use takt_predict::exactness::{Exactness, State, States, Way};
+
 use crate::gl;
+use crate::shadow::Counted;
 
 /// Everything about a draw and its context that decides whether it may be cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,10 +28,10 @@ pub struct Circumstances {
     pub first: i32,
     /// What its program does; none if that is not known.
     pub program: Option<Habits>,
-    /// Something is being counted or timed.
-    pub query: bool,
-    /// What vertex shaders compute is being recorded.
-    pub feedback: bool,
+    /// What is being counted.
+    pub counted: Counted,
+    /// What vertex shaders compute is being recorded; whether GL records what fits of too many primitives.
+    pub feedback: Option<bool>,
     /// It reads from what it draws to.
     pub loops: bool,
     /// Its target gives up its samples when work is handed over.
@@ -41,6 +44,10 @@ pub struct Circumstances {
     pub discard: bool,
     /// The program listens to the messages of the driver.
     pub debugged: bool,
+    /// Samples per pixel of its target.
+    pub samples: u32,
+    /// State in which a driver may be inexact.
+    pub states: States,
 }
 
 /// What a program's shaders could do.
@@ -114,13 +121,19 @@ pub enum Reason {
     Viewports,
     /// The program listens to messages, of which there would be more.
     Debugged,
+    /// Its workgroups may wait for one another.
+    Waits,
+    /// No program could be made that does a part of it.
+    NoPart,
     /// It has one primitive, or cannot be cut there, and boxes are no option.
     Small,
+    /// The driver's self-test found that pieces differ from the whole.
+    Inexact,
 }
 
 impl Reason {
     /// All there are.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::Invalid,
         Self::Indirect,
         Self::Program,
@@ -133,14 +146,17 @@ impl Reason {
         Self::Resolve,
         Self::Viewports,
         Self::Debugged,
+        Self::Waits,
+        Self::NoPart,
         Self::Small,
+        Self::Inexact,
     ];
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Invalid => "nothing to draw",
+            Self::Invalid => "nothing to do",
             Self::Indirect => "indirect",
             Self::Program => "unknown program",
             Self::Writes => "shader writes to memory",
@@ -152,13 +168,16 @@ impl fmt::Display for Reason {
             Self::Resolve => "target resolves implicitly",
             Self::Viewports => "several viewports",
             Self::Debugged => "messages are listened to",
+            Self::Waits => "workgroups may wait for one another",
+            Self::NoPart => "no program for a part",
             Self::Small => "too small to cut",
+            Self::Inexact => "pieces differ on this driver",
         })
     }
 }
 
-/// Says how a draw may be cut, or why not.
-pub fn decide(draw: &Circumstances) -> Result<Ways, Reason> {
+/// Says how a draw may be cut on a driver with that exactness, or why not.
+pub fn decide(draw: &Circumstances, exactness: &Exactness) -> Result<Ways, Reason> {
     let forbidden = [
         (!is_valid(draw), Reason::Invalid),
         (!draw.placed, Reason::Indirect),
@@ -166,8 +185,8 @@ pub fn decide(draw: &Circumstances) -> Result<Ways, Reason> {
         (draw.program.is_some_and(|program| program.writes), Reason::Writes),
         (draw.program.is_some_and(|program| program.reads_target), Reason::ReadsTarget),
         (draw.program.is_some_and(|program| program.other_stages), Reason::Stages),
-        (draw.query, Reason::Query),
-        (draw.feedback, Reason::Feedback),
+        (draw.counted == Counted::Everything, Reason::Query),
+        (draw.feedback.is_some_and(|fits| !fits || !is_list(draw)), Reason::Feedback),
         (draw.loops, Reason::Loop),
         (draw.resolves, Reason::Resolve),
         (draw.viewports, Reason::Viewports),
@@ -178,9 +197,56 @@ pub fn decide(draw: &Circumstances) -> Result<Ways, Reason> {
     }
     let counts = draw.program.is_some_and(|program| program.counts_primitives);
     let restarts = draw.restart && draw.indices.is_some();
-    // Mesa's llvmpipe, at least up to 22.3, lets points reach a row beyond the scissor.
-    let points = draw.mode == gl::POINTS;
-    Ok(Ways { ranges: !counts && !restarts, tiles: !draw.discard && !points })
+    // A box takes all primitives once more, which is counted or recorded.
+    let once = draw.counted == Counted::Primitives || draw.feedback.is_some();
+    let allowed = Ways { ranges: !counts && !restarts, tiles: !draw.discard && !once };
+    let exact = |way: Way| {
+        let states = draw.states.with_if(draw.feedback.is_some(), State::Feedback);
+        exactness.is_exact(way, draw.samples, states)
+    };
+    let ways =
+        Ways { ranges: allowed.ranges && exact(Way::Ranges), tiles: allowed.tiles && exact(Way::Boxes) };
+    let lost = ways != allowed && !ways.ranges && !ways.tiles;
+    if lost { Err(Reason::Inexact) } else { Ok(ways) }
+}
+
+/// Everything about a dispatch and its context that decides whether it may be cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DispatchCircumstances {
+    /// Workgroups; none if only the GPU knows.
+    pub groups: Option<[u32; 3]>,
+    /// How many there may be.
+    pub groups_max: [u32; 3],
+    /// Whether its program could be read, and still has its name.
+    pub program: bool,
+    /// Whether workgroups may wait for one another; what could not be read may do everything.
+    pub waits: bool,
+    /// What is being counted.
+    pub counted: Counted,
+    /// Transform feedback is recording, so that no other program may be used.
+    pub feedback: bool,
+    /// The program listens to the messages of the driver.
+    pub debugged: bool,
+}
+
+/// Says whether a dispatch may be cut, and of how many workgroups it is, or why not.
+pub fn decide_dispatch(dispatch: &DispatchCircumstances) -> Result<[u32; 3], Reason> {
+    let groups = dispatch.groups.ok_or(Reason::Indirect)?;
+    let valid = groups.iter().zip(dispatch.groups_max).all(|(side, most)| (1..=most).contains(side));
+    let forbidden = [
+        (!valid, Reason::Invalid),
+        (!dispatch.program, Reason::Program),
+        (dispatch.waits, Reason::Waits),
+        (dispatch.counted == Counted::Everything, Reason::Query),
+        (dispatch.feedback, Reason::Feedback),
+        (dispatch.debugged, Reason::Debugged),
+    ];
+    forbidden.iter().find(|(holds, _)| *holds).map_or(Ok(groups), |(_, reason)| Err(*reason))
+}
+
+/// Whether ranges of a draw are recorded as the whole draw is: one behind the other.
+fn is_list(draw: &Circumstances) -> bool {
+    matches!(draw.mode, gl::POINTS | gl::LINES | gl::TRIANGLES) && draw.instances == 1
 }
 
 /// Whether GL takes the call, as far as the call itself tells. For any other mistake, it
@@ -209,20 +275,22 @@ mod tests {
             other_stages: false,
             counts_primitives: false,
         }),
-        query: false,
-        feedback: false,
+        counted: Counted::Nothing,
+        feedback: None,
         loops: false,
         resolves: false,
         viewports: false,
         restart: false,
         discard: false,
         debugged: false,
+        samples: 0,
+        states: States::NONE,
     };
 
     fn with(change: impl FnOnce(&mut Circumstances)) -> Result<Ways, Reason> {
         let mut draw = PLAIN;
         change(&mut draw);
-        decide(&draw)
+        decide(&draw, &Exactness::untried())
     }
 
     fn habit(change: impl FnOnce(&mut Habits)) -> Result<Ways, Reason> {
@@ -234,7 +302,7 @@ mod tests {
     #[test]
     fn the_table() {
         let both = Ok(Ways { ranges: true, tiles: true });
-        assert_eq!(decide(&PLAIN), both);
+        assert_eq!(decide(&PLAIN, &Exactness::untried()), both);
         assert_eq!(with(|draw| draw.indices = Some(gl::UNSIGNED_SHORT)), both);
         assert_eq!(with(|draw| draw.restart = true), both, "without indices nothing restarts");
         let tiles = Ok(Ways { ranges: false, tiles: true });
@@ -242,19 +310,58 @@ mod tests {
         assert_eq!(habit(|program| program.counts_primitives = true), tiles);
         let ranges = Ok(Ways { ranges: true, tiles: false });
         assert_eq!(with(|draw| draw.discard = true), ranges);
-        assert_eq!(with(|draw| draw.mode = gl::POINTS), ranges);
+        assert_eq!(with(|draw| draw.states = State::Points.into()), ranges);
+        assert_eq!(with(|draw| (draw.states, draw.samples) = (State::Blend.into(), 4)), ranges);
+        assert_eq!(with(|draw| (draw.states, draw.samples) = (State::Blend.into(), 3)), Err(Reason::Inexact));
 
         assert_eq!(habit(|program| program.writes = true), Err(Reason::Writes));
         assert_eq!(habit(|program| program.reads_target = true), Err(Reason::ReadsTarget));
         assert_eq!(habit(|program| program.other_stages = true), Err(Reason::Stages));
         assert_eq!(with(|draw| draw.program = None), Err(Reason::Program));
         assert_eq!(with(|draw| draw.placed = false), Err(Reason::Indirect));
-        assert_eq!(with(|draw| draw.query = true), Err(Reason::Query));
-        assert_eq!(with(|draw| draw.feedback = true), Err(Reason::Feedback));
+        assert_eq!(with(|draw| draw.counted = Counted::Primitives), ranges);
+        assert_eq!(with(|draw| draw.counted = Counted::Everything), Err(Reason::Query));
+        assert_eq!(with(|draw| draw.feedback = Some(true)), ranges);
+        assert_eq!(with(|draw| draw.feedback = Some(false)), Err(Reason::Feedback), "too many are refused");
+        let changes: [fn(&mut Circumstances); 2] =
+            [|draw| draw.mode = gl::TRIANGLE_STRIP, |draw| draw.instances = 2];
+        for change in changes {
+            let draw = with(|draw| {
+                draw.feedback = Some(true);
+                change(draw);
+            });
+            assert_eq!(draw, Err(Reason::Feedback));
+        }
         assert_eq!(with(|draw| draw.loops = true), Err(Reason::Loop));
         assert_eq!(with(|draw| draw.resolves = true), Err(Reason::Resolve));
         assert_eq!(with(|draw| draw.viewports = true), Err(Reason::Viewports));
         assert_eq!(with(|draw| draw.debugged = true), Err(Reason::Debugged));
+    }
+
+    #[test]
+    fn the_table_of_dispatches() {
+        const PLAIN: DispatchCircumstances = DispatchCircumstances {
+            groups: Some([4, 5, 6]),
+            groups_max: [4, 8, 8],
+            program: true,
+            waits: false,
+            counted: Counted::Primitives,
+            feedback: false,
+            debugged: false,
+        };
+        assert_eq!(decide_dispatch(&PLAIN), Ok([4, 5, 6]));
+        for (dispatch, reason) in [
+            (DispatchCircumstances { groups: None, ..PLAIN }, Reason::Indirect),
+            (DispatchCircumstances { groups: Some([5, 1, 1]), ..PLAIN }, Reason::Invalid),
+            (DispatchCircumstances { groups: Some([4, 0, 1]), ..PLAIN }, Reason::Invalid),
+            (DispatchCircumstances { program: false, ..PLAIN }, Reason::Program),
+            (DispatchCircumstances { waits: true, ..PLAIN }, Reason::Waits),
+            (DispatchCircumstances { counted: Counted::Everything, ..PLAIN }, Reason::Query),
+            (DispatchCircumstances { feedback: true, ..PLAIN }, Reason::Feedback),
+            (DispatchCircumstances { debugged: true, ..PLAIN }, Reason::Debugged),
+        ] {
+            assert_eq!(decide_dispatch(&dispatch), Err(reason), "{dispatch:?}");
+        }
     }
 
     #[test]

@@ -15,6 +15,10 @@ const PROBE: [f64; 2] = [1.0 / 256.0, 1.0 / 64.0];
 /// How much larger a piece may be than the one before it, while little is known.
 const GROWTH: f64 = 2.0;
 
+/// What a piece may take by what is known, as a part of how long pieces may be, while little is: a draw that
+/// seems this short is not approached any further.
+const SURELY_SHORT: f64 = 1.0 / 16.0;
+
 /// How long pieces are to be, as a part of how long they may be: some take longer than expected,
 /// fewer of them once a draw is well known.
 const AIM: f64 = 0.8;
@@ -47,7 +51,7 @@ pub(super) fn is_known(figures: &Figures) -> bool {
 }
 
 /// About how many pieces there will be.
-pub(super) fn pieces(figures: &Figures, slice: Span) -> f64 {
+pub fn pieces(figures: &Figures, slice: Span) -> f64 {
     if !is_known(figures) {
         return 1.0 / PROBE[1];
     }
@@ -72,7 +76,10 @@ pub(super) fn share(figures: &Figures, budget: Span, before: Option<f64>) -> f64
         (false, true) => fits,
     };
     match before {
-        Some(before) if figures.pieces < YOUNG => fits.min(before * GROWTH),
+        Some(before) if figures.pieces < YOUNG => {
+            let short = budget.as_ns() as f64 * SURELY_SHORT / figures.whole_ns;
+            fits.min((before * GROWTH).max(short))
+        }
         _ => fits,
     }
 }
@@ -104,7 +111,13 @@ mod tests {
         assert_eq!(share(&figures(0.0, 0), SLICE, None), 1.0 / 256.0);
         assert_eq!(share(&figures(0.0, 1), SLICE, Some(1.0 / 256.0)), 1.0 / 64.0);
         assert_eq!(share(&figures(0.0, 2), SLICE, Some(1.0 / 64.0)), 1.0 / 64.0, "none was measured");
-        assert_eq!(share(&figures(0.1, 2), SLICE, Some(1.0 / 64.0)), 1.0 / 32.0, "even if it seems short");
+        assert_eq!(share(&figures(1.0, 2), SLICE, Some(1.0 / 64.0)), 1.0 / 16.0, "a sixteenth of a slice");
+        assert_eq!(
+            share(&figures(4.0, 2), SLICE, Some(1.0 / 64.0)),
+            1.0 / 32.0,
+            "no more than twice as much"
+        );
+        assert_eq!(share(&figures(0.05, 2), SLICE, Some(1.0 / 64.0)), 0.75, "what is very short is drawn");
         assert_eq!(share(&figures(80.0, 2), SLICE, Some(1.0 / 64.0)), 0.0075);
     }
 

@@ -1,23 +1,34 @@
-//! A draw on its way, piece by piece.
+//! A draw or dispatch on its way, piece by piece.
 
 use std::sync::{Arc, Mutex, Weak};
 
 use takt_core::Span;
 
-use super::cut::{Cut, Piece};
 use super::known::Known;
 use super::part::{Part, Sum};
-use super::scissor::Scissor;
 use super::sizing::{self, PROBES};
-use super::tiles::Tiles;
-use super::{Ways, stats};
+use super::stats;
 use crate::predict::{Models, Predicted};
-use crate::shadow::drawing::Drawing;
+
+/// What can be handed over piece by piece.
+pub trait Cuttable {
+    /// A piece of it.
+    type Piece;
+
+    /// The next piece, of about that share of the whole; none if all are made.
+    fn next(&mut self, share: f64) -> Option<Self::Piece>;
+
+    /// Whether all pieces are made.
+    fn is_over(&self) -> bool;
+
+    /// What a piece is of the whole.
+    fn share(piece: &Self::Piece) -> f64;
+}
 
 /// See the module.
 #[derive(Debug)]
-pub struct Slicer {
-    cut: Cut,
+pub struct Slicer<C> {
+    cut: C,
     known: Arc<Known>,
     /// The longest piece that is wanted.
     slice: Span,
@@ -27,8 +38,6 @@ pub struct Slicer {
     before: Option<Span>,
     /// What they said when the first piece was handed over, for when the last one is measured.
     pub ticket: Option<(Weak<Mutex<Models>>, Predicted)>,
-    /// The program's scissor.
-    pub scissor: Scissor,
     /// Whether a daemon is to be asked.
     scheduled: bool,
     number: u32,
@@ -40,63 +49,54 @@ pub struct Slicer {
     sum: Arc<Sum>,
 }
 
-/// What a draw is cut by.
+/// What pieces are sized by.
 #[derive(Debug)]
 pub struct CutPlan {
-    /// How it may be cut.
-    pub ways: Ways,
-    /// Where it lands.
-    pub tiles: Option<Tiles>,
     /// The longest piece that is wanted.
     pub slice: Span,
     /// What models say about it.
     pub predicted: Span,
     /// What they say about what is already in its group; none if that is empty.
     pub before: Option<Span>,
-    /// The program's scissor.
-    pub scissor: Scissor,
 }
 
-impl Slicer {
-    /// Begins; none if there is nothing to cut.
-    pub fn new(drawing: Drawing, known: Arc<Known>, order: CutPlan) -> Option<Self> {
-        let CutPlan { ways, tiles, slice, predicted, before, scissor } = order;
-        let pieces = sizing::pieces(&known.figures(), slice);
-        let cut = Cut::choose(drawing, ways.ranges, tiles, pieces)?;
+impl<C: Cuttable> Slicer<C> {
+    /// Begins.
+    pub fn new(cut: C, known: Arc<Known>, plan: CutPlan) -> Self {
+        let CutPlan { slice, predicted, before } = plan;
         stats::cut();
-        Some(Self {
+        Self {
             cut,
             known,
             slice,
             predicted,
             before,
             ticket: None,
-            scissor,
             scheduled: true,
             number: 0,
             share: None,
             group: 0.0,
             credit: Span::ZERO,
             sum: Arc::default(),
-        })
+        }
     }
 
     /// The next piece; none if all are drawn.
-    pub fn next_piece(&mut self) -> Option<Piece> {
+    pub fn next_piece(&mut self) -> Option<C::Piece> {
         // The first piece shares its group with what was there before it.
         let taken = self.before.filter(|_| self.number == 0).unwrap_or(Span::ZERO);
         let budget = self.slice.saturating_sub(taken).max(Span::from_ns(self.slice.as_ns() / 4));
         let share = sizing::share(&self.known.figures(), budget, self.share);
         let piece = self.cut.next(if self.scheduled { share } else { 1.0 })?;
-        self.share = Some(piece.share);
-        self.group = piece.share;
+        self.share = Some(C::share(&piece));
+        self.group = C::share(&piece);
         self.credit = Span::ZERO;
         self.number += 1;
         Some(piece)
     }
 
     /// The same where no daemon is asked any more: as much as there is.
-    pub fn rest(&mut self) -> Option<Piece> {
+    pub fn rest(&mut self) -> Option<C::Piece> {
         self.scheduled = false;
         self.number += 1;
         self.cut.next(1.0)
@@ -113,21 +113,21 @@ impl Slicer {
     }
 
     /// Another piece for the current group, if it may take longer than the first one does.
-    pub fn more(&mut self) -> Option<Piece> {
+    pub fn more(&mut self) -> Option<C::Piece> {
         let figures = self.known.figures();
         if !self.scheduled || self.is_first() || !sizing::is_settled(&figures) {
             return None;
         }
         let share = sizing::more(&figures, self.group, self.credit, self.slice)?;
         let piece = self.cut.next(share)?;
-        self.group += piece.share;
+        self.group += C::share(&piece);
         Some(piece)
     }
 
     /// What a piece will take, alone. Models that have never seen the draw may be far off, and a
     /// small piece must not wait for as much time as they want.
-    pub fn estimate(&self, piece: &Piece) -> Span {
-        self.of_share(piece.share)
+    pub fn estimate(&self, piece: &C::Piece) -> Span {
+        self.of_share(C::share(piece))
     }
 
     fn of_share(&self, share: f64) -> Span {

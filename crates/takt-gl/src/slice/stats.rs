@@ -49,7 +49,8 @@ pub fn line() -> Option<String> {
     }
     let ms = |ns: &AtomicU64| ns.load(Relaxed) as f64 / 1e6;
     let mut line = format!(
-        "slicing: {draws} draws cut into {pieces} pieces, the longest predicted {:.3} ms and measured {:.3} ms, \
+        "slicing: {draws} draws and dispatches cut into {pieces} pieces, the longest predicted {:.3} ms and \
+         measured {:.3} ms, \
          {} measured above the limit",
         ms(&PREDICTED_NS),
         ms(&MEASURED_NS),

@@ -206,7 +206,6 @@ fn a_shared_reserve_caps_all_its_members_together() {
             1000 B missed frame 0 for 0 ×1
             1000 C missed frame 0 for 0 ×1
             1000..1100 B 100 for 0
-            2000 B missed frame 0 for 1 ×1
             2000 C missed frame 0 for 1 ×1
         "#]],
     );

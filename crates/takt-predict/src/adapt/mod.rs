@@ -167,6 +167,11 @@ impl Adaption {
         Prediction::from_ns(lower, value + extra, upper + extra)
     }
 
+    /// By what the part of a group that its type stands for is multiplied.
+    pub fn factor(&self, key: &GroupKey) -> f64 {
+        self.learnt(key).0.factor.value()
+    }
+
     /// Mean time that a context switch adds to the group after it.
     pub fn switch_ns(&self) -> f64 {
         self.switch.mean.mean.max(0.0)
@@ -218,7 +223,12 @@ impl Adaption {
         // Where models see next to nothing, what was measured is many times that: true of this scene,
         // and absurd for others of the program, in which they see something.
         if parts.of_type_ns >= TELLING * config.threshold_ns {
-            program.weigh(parts, measured_ns, config);
+            // Of a dispatch models know how many invocations it has, and hardly what one takes: so what one
+            // dispatch took says it of all others of the program.
+            match key.group_type {
+                GroupType::Compute => program.learn(parts, measured_ns, config),
+                _ => program.weigh(parts, measured_ns, config),
+            }
         }
         let start = *program;
         let (scene, found) = self.scenes.entry(key);

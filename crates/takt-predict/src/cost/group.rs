@@ -10,6 +10,8 @@ pub enum GroupType {
     Draw,
     /// A resolve for display.
     Swap,
+    /// Dispatches of compute shaders.
+    Compute,
     /// Moving bytes.
     Copy,
     /// Clears, and nothing else.
@@ -25,6 +27,8 @@ pub struct GroupCost {
     pub clear: f64,
     /// Draws, and resolves that they force.
     pub draw: f64,
+    /// Dispatches of compute shaders.
+    pub compute: f64,
     /// Resolves for display.
     pub swap: f64,
     /// Uploads, copies, mipmaps.
@@ -52,6 +56,8 @@ impl GroupCost {
     pub fn group_type(&self) -> GroupType {
         if self.swap > 0.0 {
             GroupType::Swap
+        } else if self.compute > 0.0 && self.compute >= self.draw.max(self.copy) {
+            GroupType::Compute
         } else if self.draw > 0.0 && self.draw >= self.copy {
             GroupType::Draw
         } else if self.copy > 0.0 {
@@ -63,16 +69,23 @@ impl GroupCost {
         }
     }
 
+    /// The same group without its dispatches.
+    #[must_use]
+    pub fn without_compute(self) -> Self {
+        Self { compute: 0.0, ..self }
+    }
+
     /// Splits the cost of a group of this type.
     pub fn parts(&self, group_type: GroupType) -> Parts {
         let of_type_ns = match group_type {
             GroupType::Draw => self.draw,
+            GroupType::Compute => self.compute,
             GroupType::Swap => self.swap,
             GroupType::Copy => self.copy,
             GroupType::Clear => self.clear,
             GroupType::Other => 0.0,
         };
-        let total = self.flush + self.clear + self.draw + self.swap + self.copy;
+        let total = self.flush + self.clear + self.draw + self.compute + self.swap + self.copy;
         Parts { of_type_ns, aux_ns: total - of_type_ns }
     }
 }

@@ -147,6 +147,11 @@ impl Costs<'_> {
         calls + vertices + load.fragments * rates.fragment_ns * self.msaa(load.samples)
     }
 
+    /// A dispatch of so many invocations, each of so many operations that take `operation_ns`.
+    pub fn dispatch(&self, invocations: f64, operations: f64, operation_ns: f64) -> f64 {
+        self.0.draw_ns + invocations * operations.max(1.0) * operation_ns
+    }
+
     /// By how much samples slow fragments down; between the counts that were measured, the
     /// next higher one.
     fn msaa(&self, samples: u32) -> f64 {

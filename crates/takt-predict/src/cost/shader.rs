@@ -32,6 +32,13 @@ impl ProgramId {
     }
 }
 
+impl ProgramId {
+    /// The name of what the source of a compute shader makes.
+    pub fn of_compute(source: &str) -> Self {
+        Self::of(source, "compute")
+    }
+}
+
 /// Time per instance of each stage, in nanoseconds.
 #[derive(Copy, Clone, PartialEq, Default, Debug)]
 pub struct ShaderRates {

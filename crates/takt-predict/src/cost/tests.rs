@@ -105,10 +105,11 @@ fn the_longer_of_fetching_and_executing_counts() {
 
 #[test]
 fn groups_are_named_by_what_they_are_about() {
-    let cost = GroupCost { flush: 1.0, clear: 2.0, draw: 30.0, swap: 0.0, copy: 4.0 };
+    let cost = GroupCost { flush: 1.0, clear: 2.0, draw: 30.0, compute: 5.0, swap: 0.0, copy: 4.0 };
     assert_eq!(cost.group_type(), GroupType::Draw);
-    assert_eq!(cost.parts(GroupType::Draw), Parts { of_type_ns: 30.0, aux_ns: 7.0 });
+    assert_eq!(cost.parts(GroupType::Draw), Parts { of_type_ns: 30.0, aux_ns: 12.0 });
     assert_eq!(GroupCost { swap: 5.0, ..cost }.group_type(), GroupType::Swap);
+    assert_eq!(GroupCost { compute: 31.0, ..cost }.group_type(), GroupType::Compute);
     assert_eq!(GroupCost { copy: 50.0, ..cost }.group_type(), GroupType::Copy);
     assert_eq!(GroupCost { flush: 5.0, ..GroupCost::default() }.group_type(), GroupType::Other);
 }

@@ -46,16 +46,30 @@ impl View {
         f64::from(kept).min(self.visible)
     }
 
-    /// Signed area of the visible part of a flat quad, without regard to culling.
-    pub(super) fn quad(&self, quad: &[[f32; 4]; 4]) -> f64 {
-        if self.visible <= 0.0 || !finite(quad) {
-            return 0.0;
+    /// Signed areas of the visible parts of flat faces of a body, without regard to culling; a face names its
+    /// corners.
+    pub(super) fn faces<const N: usize>(&self, corners: &[[f32; 4]; 8], faces: [[usize; 4]; N]) -> [f64; N] {
+        if self.visible <= 0.0 || !finite(corners) {
+            return [0.0; N];
         }
-        if self.is_inside(quad) {
-            return twice_area(quad.iter().map(|vertex| self.window(&vertex.map(f64::from)))) / 2.0;
+        let points = corners.map(|corner| corner.map(f64::from));
+        if self.is_inside(corners) {
+            let window = points.map(|point| self.window(&point));
+            return faces.map(|face| of_face(face.map(|corner| window[corner]).into_iter()));
         }
-        let polygon = Polygon::clipped(quad, &self.bounds);
-        twice_area(polygon.points().iter().map(|point| self.visible_window(point))) / 2.0
+        // Most bodies stick out on one side, so most planes need not be tried with each face.
+        let mut planes = self.bounds.planes();
+        let mut count = 0;
+        for at in 0..planes.len() {
+            if planes[at].cuts(&points) {
+                planes[count] = planes[at];
+                count += 1;
+            }
+        }
+        faces.map(|face| {
+            let polygon = Polygon::clipped(face.map(|corner| points[corner]), &planes[..count]);
+            of_face(polygon.points().iter().map(|point| self.visible_window(point)))
+        })
     }
 
     /// Fragments of a line given in clip coordinates.
@@ -104,7 +118,7 @@ impl View {
         if !finite(triangle) {
             return self.unplaceable();
         }
-        let polygon = Polygon::clipped(triangle, &self.bounds);
+        let polygon = Polygon::clipped(triangle.map(|vertex| vertex.map(f64::from)), &self.bounds.planes());
         let mut window = [[0.0; 2]; POINTS_MAX];
         for (place, point) in window.iter_mut().zip(polygon.points()) {
             *place = self.visible_window(point);
@@ -157,6 +171,12 @@ impl View {
 
 pub(super) fn finite(vertices: &[[f32; 4]]) -> bool {
     vertices.iter().flatten().all(|value| value.is_finite())
+}
+
+/// Signed area of a face in window coordinates. Corners so far away that a cut rounds their `w` to zero cannot be
+/// divided: their face counts for nothing.
+fn of_face(corners: impl Iterator<Item = [f64; 2]>) -> f64 {
+    Some(twice_area(corners) / 2.0).filter(|area| area.is_finite()).unwrap_or_default()
 }
 
 /// Twice the signed area of a polygon, by the shoelace formula.

@@ -128,24 +128,17 @@ impl Extent {
         if !finite(&clip) {
             return scene.view.unplaceable();
         }
+        // A flat box, such as that of a picture, has one layer with or without culling.
+        if let Some(axis) = self.low.iter().zip(&self.high).position(|(low, high)| low >= high) {
+            return scene.view.faces(&clip, [FACES[2 * axis]])[0].abs();
+        }
         let (mut front, mut back) = (0.0, 0.0);
-        for face in FACES {
-            let area = scene.view.quad(&face.map(|corner| clip[corner]));
+        for area in scene.view.faces(&clip, FACES) {
             if area > 0.0 { front += area } else { back -= area }
         }
         // Seen from outside, front and back faces of a box cover the same area, and culling
-        // leaves one of them. Seen from inside there are only back faces. A flat box, such as
-        // that of a picture, has one layer with or without culling.
-        let layers: f64 = if scene.view.state.cull == Cull::None && !self.is_flat() {
-            front + back
-        } else {
-            f64::max(front, back)
-        };
-        layers.max(0.0)
-    }
-
-    fn is_flat(&self) -> bool {
-        self.low.iter().zip(&self.high).any(|(low, high)| low >= high)
+        // leaves one of them. Seen from inside there are only back faces.
+        if scene.view.state.cull == Cull::None { front + back } else { f64::max(front, back) }
     }
 
     /// Bit 0 of a corner's number selects x, bit 1 y, bit 2 z.
@@ -157,9 +150,9 @@ impl Extent {
     }
 }
 
-/// The faces, counter-clockwise as seen from outside.
+/// The faces, two for each axis, counter-clockwise as seen from outside.
 const FACES: [[usize; 4]; 6] =
-    [[4, 5, 7, 6], [1, 0, 2, 3], [5, 1, 3, 7], [0, 4, 6, 2], [6, 7, 3, 2], [0, 1, 5, 4]];
+    [[5, 1, 3, 7], [0, 4, 6, 2], [6, 7, 3, 2], [0, 1, 5, 4], [4, 5, 7, 6], [1, 0, 2, 3]];
 
 /// Buffer ranges whose box is kept, unless told otherwise.
 const RANGES: usize = 1024;

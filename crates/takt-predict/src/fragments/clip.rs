@@ -20,16 +20,37 @@ impl Bounds {
     /// The whole view volume.
     pub(crate) const WHOLE: Self = Self { left: -1.0, right: 1.0, bottom: -1.0, top: 1.0 };
 
-    /// The planes that cut; a point is inside if its product with each is not negative.
-    fn planes(&self) -> [Point; PLANES] {
+    /// The planes that cut: the smallest `w`, near and far, and the four edges.
+    pub(crate) fn planes(&self) -> [Plane; PLANES] {
+        let plane = |normal, distance| Plane { normal, distance };
         [
-            [0.0, 0.0, 1.0, 1.0],
-            [0.0, 0.0, -1.0, 1.0],
-            [1.0, 0.0, 0.0, -self.left],
-            [-1.0, 0.0, 0.0, self.right],
-            [0.0, 1.0, 0.0, -self.bottom],
-            [0.0, -1.0, 0.0, self.top],
+            plane([0.0, 0.0, 0.0, 1.0], W_MIN),
+            plane([0.0, 0.0, 1.0, 1.0], 0.0),
+            plane([0.0, 0.0, -1.0, 1.0], 0.0),
+            plane([1.0, 0.0, 0.0, -self.left], 0.0),
+            plane([-1.0, 0.0, 0.0, self.right], 0.0),
+            plane([0.0, 1.0, 0.0, -self.bottom], 0.0),
+            plane([0.0, -1.0, 0.0, self.top], 0.0),
         ]
+    }
+}
+
+/// A plane that cuts; a point is inside if its product with the normal is at least the distance.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Plane {
+    normal: Point,
+    distance: f64,
+}
+
+impl Plane {
+    /// How far inside a point is.
+    fn side(&self, point: &Point) -> f64 {
+        dot(&self.normal, point) - self.distance
+    }
+
+    /// Whether it cuts something off these points.
+    pub(crate) fn cuts(&self, points: &[Point]) -> bool {
+        points.iter().any(|point| self.side(point) < 0.0)
     }
 }
 
@@ -41,17 +62,12 @@ pub(crate) struct Polygon {
 }
 
 impl Polygon {
-    /// The visible part of a triangle or of a flat quad; without points if there is none.
-    pub(crate) fn clipped<const N: usize>(corners: &[[f32; 4]; N], bounds: &Bounds) -> Self {
+    /// The part of a triangle or of a flat quad inside of all planes; without points if there is none.
+    pub(crate) fn clipped<const N: usize>(corners: [Point; N], planes: &[Plane]) -> Self {
         const { assert!(N <= CORNERS_MAX) };
         let mut polygon = Self { points: [[0.0; 4]; POINTS_MAX], len: N };
-        for (point, vertex) in polygon.points.iter_mut().zip(corners) {
-            *point = vertex.map(f64::from);
-        }
-        polygon.cut(&[0.0, 0.0, 0.0, 1.0], W_MIN);
-        for plane in &bounds.planes() {
-            polygon.cut(plane, 0.0);
-        }
+        polygon.points[..N].copy_from_slice(&corners);
+        planes.iter().for_each(|plane| polygon.cut(plane));
         polygon
     }
 
@@ -60,18 +76,16 @@ impl Polygon {
         &self.points[..self.len]
     }
 
-    /// Keeps what lies on the inner side of a plane, at this distance or more.
-    fn cut(&mut self, plane: &Point, distance: f64) {
-        let side = |point: &Point| dot(plane, point) - distance;
-        let crossed = self.points().iter().any(|point| side(point) < 0.0);
-        if !crossed {
+    /// Keeps what lies on the inner side of a plane.
+    fn cut(&mut self, plane: &Plane) {
+        if !plane.cuts(self.points()) {
             return;
         }
         let old = *self;
         self.len = 0;
         let Some(mut previous) = old.points().last() else { return };
         for point in old.points() {
-            let (before, after) = (side(previous), side(point));
+            let (before, after) = (plane.side(previous), plane.side(point));
             if (before < 0.0) != (after < 0.0) {
                 self.push(between(previous, point, before / (before - after)));
             }
@@ -95,10 +109,8 @@ impl Polygon {
 /// The visible part of a line.
 pub(crate) fn clip_line(line: &[[f32; 4]; 2], bounds: &Bounds) -> Option<[Point; 2]> {
     let [mut a, mut b] = line.map(|vertex| vertex.map(f64::from));
-    let first = ([0.0, 0.0, 0.0, 1.0], W_MIN);
-    let rest = bounds.planes().map(|plane| (plane, 0.0));
-    for (plane, distance) in std::iter::once(first).chain(rest) {
-        let (from, to) = (dot(&plane, &a) - distance, dot(&plane, &b) - distance);
+    for plane in bounds.planes() {
+        let (from, to) = (plane.side(&a), plane.side(&b));
         match (from < 0.0, to < 0.0) {
             (true, true) => return None,
             (true, false) => a = between(&a, &b, from / (from - to)),
@@ -117,12 +129,12 @@ fn between(a: &Point, b: &Point, at: f64) -> Point {
     std::array::from_fn(|axis| a[axis] + (b[axis] - a[axis]) * at)
 }
 
-/// Near, far and the four edges.
-const PLANES: usize = 6;
+/// The smallest `w`, near, far and the four edges.
+const PLANES: usize = 7;
 /// Of what is clipped.
 const CORNERS_MAX: usize = 4;
-/// Every plane can add a corner; so can the smallest `w`.
-pub(crate) const POINTS_MAX: usize = CORNERS_MAX + PLANES + 1;
+/// Every plane can add a corner.
+pub(crate) const POINTS_MAX: usize = CORNERS_MAX + PLANES;
 /// Nearer to the eye than this, a point cannot be divided.
 pub(crate) const W_MIN: f64 = 1e-6;
 
@@ -133,21 +145,20 @@ mod tests {
     #[test]
     fn a_triangle_inside_stays_as_it_is() {
         let triangle = [[0.0, 0.0, 0.0, 1.0], [0.5, 0.0, 0.0, 1.0], [0.0, 0.5, 0.0, 1.0]];
-        let polygon = Polygon::clipped(&triangle, &Bounds::WHOLE);
-        let expected: Vec<Point> = triangle.iter().map(|vertex| vertex.map(f64::from)).collect();
-        assert_eq!(polygon.points(), expected);
+        let polygon = Polygon::clipped(triangle, &Bounds::WHOLE.planes());
+        assert_eq!(polygon.points(), triangle);
     }
 
     #[test]
     fn a_triangle_behind_the_eye_vanishes() {
         let triangle = [[0.0, 0.0, 0.0, -1.0], [0.5, 0.0, 0.0, -1.0], [0.0, 0.5, 0.0, -2.0]];
-        assert!(Polygon::clipped(&triangle, &Bounds::WHOLE).points().is_empty());
+        assert!(Polygon::clipped(triangle, &Bounds::WHOLE.planes()).points().is_empty());
     }
 
     #[test]
     fn every_plane_can_add_a_corner() {
         let triangle = [[-1.6, -1.6, 0.0, 1.0], [1.7, -0.1, 0.0, 1.0], [-0.1, 1.7, 0.0, 1.0]];
-        let polygon = Polygon::clipped(&triangle, &Bounds::WHOLE);
+        let polygon = Polygon::clipped(triangle, &Bounds::WHOLE.planes());
         assert!(polygon.points().len() > 4, "{:?}", polygon.points());
         for point in polygon.points() {
             assert!(point[0].abs() <= point[3] + 1e-12 && point[1].abs() <= point[3] + 1e-12, "{point:?}");

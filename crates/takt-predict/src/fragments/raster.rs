@@ -52,7 +52,7 @@ impl Raster {
         }
         // The sides of the target are left to the pixel loop: cutting there would move edges by
         // the snapping of new vertices.
-        let polygon = Polygon::clipped(triangle, &GUARD);
+        let polygon = Polygon::clipped(triangle.map(|vertex| vertex.map(f64::from)), &GUARD.planes());
         let mut corners = [Corner::default(); POINTS_MAX];
         for (corner, point) in corners.iter_mut().zip(polygon.points()) {
             *corner = self.snap(point);

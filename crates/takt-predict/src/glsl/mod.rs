@@ -2,6 +2,8 @@
 //!
 //! [`analyse`] reads GLSL ES 1.00 or 3.00 and gives a [`Shader`]: its interface, its operation
 //! counts, and for vertex shaders the [`PositionSlice`], which computes `gl_Position` on the CPU.
+//! Of compute shaders, [`effort`] says roughly how much one invocation does, and [`with_base`] makes a
+//! shader that does a part of the workgroups.
 //! The source is an allegation by an app: whatever it says, the answer is a value, found within
 //! the bounds of [`limits`].
 //!
@@ -16,8 +18,10 @@ mod block;
 mod code;
 mod condition;
 mod count;
+mod effort;
 mod error;
 mod evaluate;
+mod grid;
 mod interface;
 pub mod limits;
 mod live;
@@ -34,9 +38,11 @@ mod values;
 
 pub use block::{BlockMember, MemberLayout};
 pub use count::{Kind, OpCounts, Trust};
+pub use effort::{Effort, effort};
 pub use error::{ErrorKind, GlslError};
 pub(crate) use evaluate::Budget;
 pub use evaluate::{Draw, EvaluateError, Scratch, VertexIds};
+pub use grid::{Based, NotBased, with_base};
 pub use interface::{Interface, Sampler, Sizes, Stage, Uniform, Variable};
 pub use slice::{NotEvaluable, PositionSlice, Shape, SliceAttribute};
 pub use types::{Base, Field, Scalar, Struct, Texture, Type};
@@ -100,7 +106,7 @@ impl Shader {
 ///
 /// Says what is wrong with the source, or which bound it reached.
 pub fn analyse(source: &str, options: &Options<'_>) -> Result<Shader, GlslError> {
-    let unit = preprocess::preprocess(source, options.extensions)?;
+    let unit = preprocess::preprocess(source, options.extensions, preprocess::ANALYSED)?;
     let tree = parser::parse(&unit)?;
     let lowered = lower::lower(&unit, &tree, options.stage)?;
     let mut interface = lowered.interface;

@@ -271,7 +271,6 @@ pub(super) const fn truth(value: bool) -> u32 {
 }
 
 /// Computes one scalar; operations that [`Op::is_computed`] excludes give 0.
-#[expect(clippy::too_many_lines, reason = "one line per operation")]
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -281,7 +280,6 @@ pub(super) const fn truth(value: bool) -> u32 {
 #[inline(always)]
 pub(super) fn apply(op: Op, a: u32, b: u32, c: u32) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));
-    let (i, j) = (a.cast_signed(), b.cast_signed());
     let f = f32::to_bits;
     match op {
         Op::FAdd => f(x + y),
@@ -324,6 +322,17 @@ pub(super) fn apply(op: Op, a: u32, b: u32, c: u32) -> u32 {
         Op::FLess => truth(x < y),
         Op::FLessEqual => truth(x <= y),
         Op::FEqual => truth(x == y),
+        Op::FToInt => (x as i32).cast_unsigned(),
+        Op::FToUint => x as u32,
+        _ => apply_to_bits(op, a, b, c),
+    }
+}
+
+/// The same for operations on whole numbers and bits.
+#[inline(always)]
+fn apply_to_bits(op: Op, a: u32, b: u32, c: u32) -> u32 {
+    let (i, j) = (a.cast_signed(), b.cast_signed());
+    match op {
         Op::BAdd => a.wrapping_add(b),
         Op::BSub => a.wrapping_sub(b),
         Op::BMul => a.wrapping_mul(b),
@@ -350,10 +359,8 @@ pub(super) fn apply(op: Op, a: u32, b: u32, c: u32) -> u32 {
         Op::ULess => truth(a < b),
         Op::ULessEqual => truth(a <= b),
         Op::BEqual => truth(a == b),
-        Op::FToInt => (x as i32).cast_unsigned(),
-        Op::FToUint => x as u32,
-        Op::IToFloat => f(i as f32),
-        Op::UToFloat => f(a as f32),
+        Op::IToFloat => (i as f32).to_bits(),
+        Op::UToFloat => (a as f32).to_bits(),
         Op::Select => (a & b) | (!a & c),
         _ => 0,
     }

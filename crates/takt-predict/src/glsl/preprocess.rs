@@ -16,7 +16,7 @@ use super::token::{Name, Names, Tok, Token, scan};
 pub(super) struct Unit {
     pub(super) tokens: Vec<Token>,
     pub(super) names: Names,
-    /// 100 or 300.
+    /// 100, 300, 310 or 320.
     pub(super) version: u32,
 }
 
@@ -45,11 +45,18 @@ pub(super) struct Preprocessor {
     output: Vec<Token>,
     budget: usize,
     version: u32,
+    /// Versions of the language that are understood.
+    versions: &'static [u32],
     line_name: Name,
 }
 
+/// Versions whose shaders [`analyse`](super::analyse) reads.
+pub(super) const ANALYSED: &[u32] = &[100, 300];
+/// Versions with compute shaders.
+pub(super) const WITH_COMPUTE: &[u32] = &[310, 320];
+
 /// Runs the preprocessor; `defines` are macros that stand for 1, extensions among them.
-pub(super) fn preprocess(source: &str, defines: &[&str]) -> Result<Unit> {
+pub(super) fn preprocess(source: &str, defines: &[&str], versions: &'static [u32]) -> Result<Unit> {
     if source.len() > SOURCE_BYTES_MAX {
         return Err(GlslError::limit(0, "SOURCE_BYTES_MAX"));
     }
@@ -63,6 +70,7 @@ pub(super) fn preprocess(source: &str, defines: &[&str]) -> Result<Unit> {
         output: Vec::with_capacity(tokens.len()),
         budget: EXPANSION_MAX,
         version: 100,
+        versions,
         line_name,
     };
     for define in ["GL_ES", "GL_FRAGMENT_PRECISION_HIGH"].iter().chain(defines) {
@@ -176,7 +184,7 @@ impl Preprocessor {
         if !at_start {
             return Err(GlslError::syntax(line, "#version must come first"));
         }
-        if ![100, 300].contains(version) {
+        if !self.versions.contains(version) {
             return Err(GlslError::new(line, ErrorKind::Version(*version)));
         }
         self.version = *version;

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash as _, Hasher as _};
 
-use super::{DrawCall, Predictor, Work, fragment_state};
+use super::{DispatchCall, DrawCall, Predictor, Work, fragment_state};
 use crate::cost::{
     Costs, DrawLoad, FragmentState, GroupCost, ProgramId, SceneKey, ShaderContext, ShaderRates,
 };
@@ -40,6 +40,8 @@ pub(super) struct Pending {
     pub(super) program: ProgramId,
     pub(super) target: u64,
     pub(super) state: FragmentState,
+    /// The program of the last dispatch, and what tells all of them from others.
+    pub(super) dispatched: (ProgramId, u64),
     /// Whether fragments are estimated for the group as a whole, and then the sum of vertices
     /// times the time per fragment: what weighs programs against each other.
     pub(super) looks_back: bool,
@@ -61,7 +63,13 @@ impl Pending {
         self.state = FragmentState { depth: key.capabilities.depth_test, blend: key.capabilities.blend };
     }
 
-    /// A command other than a draw.
+    /// A dispatch.
+    pub(super) fn dispatch(&mut self, costs: &Costs<'_>, call: &DispatchCall, operation_ns: f64) {
+        self.cost.compute += costs.dispatch(call.invocations(), call.operations, operation_ns);
+        self.dispatched = (call.program, call.scene(self.dispatched.1));
+    }
+
+    /// A command other than a draw or a dispatch.
     pub(super) fn work(&mut self, costs: &Costs<'_>, work: Work) {
         let cost = &mut self.cost;
         match work {

@@ -3,7 +3,7 @@
 use std::hash::{Hash as _, Hasher as _};
 
 use super::Program;
-use crate::cost::{Buffers, Capabilities, Target, TextureSize};
+use crate::cost::{Buffers, Capabilities, ProgramId, Target, TextureSize};
 use crate::fragments::{
     Attribute, BufferId, Draw, Elements, Format, Input, Mode, RangeKey, RasterState, position_input,
 };
@@ -90,7 +90,41 @@ fn tight(attribute: Attribute<'_>) -> Attribute<'_> {
 const NOTHING: Attribute<'_> =
     Attribute { bytes: &[], offset: 0, stride: 0, components: 3, format: Format::F32 };
 
-/// Commands other than draws.
+/// A dispatch of a compute shader.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct DispatchCall {
+    /// The program in use.
+    pub program: ProgramId,
+    /// Tells uniforms that its length depends on from others.
+    pub uniforms: u64,
+    /// Workgroups; none if only the GPU knows.
+    pub groups: Option<[u32; 3]>,
+    /// Invocations of each of them.
+    pub group_size: u32,
+    /// What an invocation does, roughly ([`crate::glsl::effort`]).
+    pub operations: f64,
+}
+
+impl DispatchCall {
+    /// All invocations.
+    pub fn invocations(&self) -> f64 {
+        let groups =
+            self.groups.unwrap_or(GROUPS_ASSUMED).iter().map(|side| f64::from(*side)).product::<f64>();
+        groups * f64::from(self.group_size)
+    }
+
+    /// What tells it from others, behind what was dispatched before it in the same group.
+    pub(super) fn scene(&self, before: u64) -> u64 {
+        let mut mixer = Mixer(before);
+        (self.program, self.uniforms, self.groups).hash(&mut mixer);
+        mixer.finish()
+    }
+}
+
+/// Workgroups of a dispatch of which only the GPU knows how many it has.
+const GROUPS_ASSUMED: [u32; 3] = [1024, 1, 1];
+
+/// Commands other than draws and dispatches.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Work {
     /// `glClear`.

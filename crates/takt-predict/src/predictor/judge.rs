@@ -3,7 +3,10 @@
 use super::batch::{Batch, Pending};
 use super::{Settings, ShaderModel, Submission, Ticket};
 use crate::adapt::{Adaption, Disturbance, Fingerprint, GroupKey};
-use crate::cost::{Costs, Parts, ProfiledShaders, ShaderContext, ShaderCost as _, ShaderRates, Target};
+use crate::cost::{
+    Costs, FragmentState, GroupType, Parts, ProfiledShaders, ShaderContext, ShaderCost as _, ShaderRates,
+    Target,
+};
 use crate::estimate::Prediction;
 use crate::fragments::Fragments;
 use crate::profile::Profile;
@@ -73,7 +76,7 @@ impl Judge {
         if let Some(target) = swap {
             group.cost.swap = costs.swap(target, self.frame_fragments + group.fragments);
         }
-        let (key, parts) = group.identify();
+        let (key, parts) = self.identify(&mut group);
         self.predict(&key, &parts, switch)
     }
 
@@ -93,7 +96,7 @@ impl Judge {
             group.cost.swap = costs.swap(target, self.frame_fragments);
             self.frame_fragments = 0.0;
         }
-        let (key, parts) = group.identify();
+        let (key, parts) = self.identify(&mut group);
         let ticket = Ticket {
             model: self.model,
             key,
@@ -116,11 +119,41 @@ impl Judge {
     }
 }
 
+impl Judge {
+    /// What a group is about, and its cost by that.
+    ///
+    /// What a dispatch takes is hardly known before it was measured, so beside draws it counts with what
+    /// is known by now. Otherwise a long dispatch that models take for a short one would be charged to the
+    /// draws around it.
+    fn identify(&self, group: &mut Pending) -> (GroupKey, Parts) {
+        if group.cost.compute > 0.0 {
+            let corrected = |group_type, cost_ns: f64| {
+                let factor = self.adaption.factor(&group.key(group_type, cost_ns));
+                (factor * cost_ns, cost_ns)
+            };
+            let compute = corrected(GroupType::Compute, group.cost.compute);
+            let draw = corrected(GroupType::Draw, group.cost.draw);
+            let is_compute = group.cost.swap == 0.0 && compute.0 >= draw.0.max(group.cost.copy);
+            (group.cost.compute, group.cost.draw) =
+                if is_compute { (compute.1, draw.0) } else { (compute.0, draw.1) };
+            if is_compute {
+                let parts = group.cost.parts(GroupType::Compute);
+                return (group.key(GroupType::Compute, parts.of_type_ns), parts);
+            }
+        }
+        let group_type = group.cost.without_compute().group_type();
+        let parts = group.cost.parts(group_type);
+        (group.key(group_type, parts.of_type_ns), parts)
+    }
+}
+
 impl Pending {
-    fn identify(&self) -> (GroupKey, Parts) {
-        let group_type = self.cost.group_type();
-        let parts = self.cost.parts(group_type);
-        let scene = Fingerprint::new(self.vertices, self.target, self.state).of_size(parts.of_type_ns);
-        (GroupKey { program: self.program, group_type, scene }, parts)
+    /// What corrections are kept by for a group that is about this, which takes so long by its model.
+    fn key(&self, group_type: GroupType, of_type_ns: f64) -> GroupKey {
+        let (program, vertices, target, state) = match group_type {
+            GroupType::Compute => (self.dispatched.0, 0, self.dispatched.1, FragmentState::default()),
+            _ => (self.program, self.vertices, self.target, self.state),
+        };
+        GroupKey { program, group_type, scene: Fingerprint::new(vertices, target, state).of_size(of_type_ns) }
     }
 }

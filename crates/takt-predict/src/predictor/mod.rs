@@ -62,7 +62,7 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-pub use call::{DrawCall, DrawState, Submission, Work};
+pub use call::{DispatchCall, DrawCall, DrawState, Submission, Work};
 pub use program::{Program, ProgramProblem, UniformSlot};
 
 use takt_core::Cost;
@@ -232,7 +232,15 @@ impl Predictor {
         self.profiled.insert(program, rates);
     }
 
-    /// Adds a command other than a draw to the current group.
+    /// Adds a dispatch to the current group, whose operations take so long, roughly.
+    pub fn dispatch(&mut self, call: &DispatchCall, operation_ns: f64) {
+        let costs = Costs(&self.profile);
+        for judge in [&mut self.judge].into_iter().chain(&mut self.beside) {
+            judge.pending.dispatch(&costs, call, operation_ns);
+        }
+    }
+
+    /// Adds a command other than a draw or a dispatch to the current group.
     pub fn work(&mut self, work: Work) {
         if let Work::Resolve(_) = work {
             self.close_batch();

@@ -585,3 +585,66 @@ proptest! {
         }
     }
 }
+
+/// A dispatch of so many workgroups of 64, whose shader does 100 operations as far as it can be seen.
+fn dispatch(groups: u32, uniforms: u64) -> DispatchCall {
+    let program = ProgramId::of_compute("void main() {}");
+    DispatchCall { program, uniforms, groups: Some([groups, 1, 1]), group_size: 64, operations: 100.0 }
+}
+
+fn learn(predictor: &mut Predictor, measured_us: u64) -> (Prediction, GroupType) {
+    let (prediction, ticket) = predictor.submit(Submission::Flush, Disturbance::None);
+    let cost = Cost::new(Span::from_us(measured_us));
+    predictor.learn(&ticket, &Measured { cost, disturbance: Disturbance::None, fragments: None });
+    (prediction, ticket.group_type())
+}
+
+#[test]
+fn dispatches_are_learnt_by_program_workgroups_and_uniforms() {
+    let mut predictor = Predictor::new(Settings::default(), profile(), None);
+    let first = |predictor: &mut Predictor, call: &DispatchCall, measured_us| {
+        predictor.dispatch(call, 0.001);
+        let (prediction, kind) = learn(predictor, measured_us);
+        assert_eq!(kind, GroupType::Compute);
+        prediction.value.span().as_ns() as f64 / 1e3
+    };
+    let features = first(&mut predictor, &dispatch(1000, 1), 96_000);
+    assert!((features - 7.5).abs() < 0.01, "flush, call and 6.4 µs by features: {features}");
+    for _ in 0..3 {
+        let us = first(&mut predictor, &dispatch(1000, 1), 96_000);
+        assert!((us / 96_000.0 - 1.0).abs() < 0.2, "{us}");
+    }
+    let double = first(&mut predictor, &dispatch(2000, 1), 190_000);
+    assert!(double > 96_000.0, "more workgroups of a known program take longer: {double}");
+    first(&mut predictor, &dispatch(1000, 2), 500);
+    for (uniforms, wanted_us) in [(1, 96_000.0), (2, 500.0)] {
+        let us = first(&mut predictor, &dispatch(1000, uniforms), if uniforms == 1 { 96_000 } else { 500 });
+        assert!((us / wanted_us - 1.0).abs() < 0.2, "{uniforms}: {us}");
+    }
+}
+
+#[test]
+fn a_long_dispatch_is_not_charged_to_draws_beside_it() {
+    let (program, bytes, state) = (program(STRAIGHT), quad(), state());
+    let mut predictor = predictor(Method::BoundingBox, &program);
+    let inputs = inputs(&program, &bytes, None);
+    let draw = |predictor: &mut Predictor| {
+        // Many more fragments than the dispatch has operations, as far as the models see.
+        (0..20).for_each(|_| predictor.draw(&call(&program, &inputs, &state)));
+    };
+    predictor.dispatch(&dispatch(1000, 1), 0.001);
+    learn(&mut predictor, 96_000);
+    draw(&mut predictor);
+    learn(&mut predictor, 60);
+    for _ in 0..3 {
+        draw(&mut predictor);
+        predictor.dispatch(&dispatch(1000, 1), 0.001);
+        let (together, kind) = learn(&mut predictor, 96_060);
+        assert_eq!(kind, GroupType::Compute);
+        assert!((ns(together) as f64 / 96.06e6 - 1.0).abs() < 0.2, "{together:?}");
+    }
+    draw(&mut predictor);
+    let (alone, kind) = learn(&mut predictor, 60);
+    assert_eq!(kind, GroupType::Draw);
+    assert!(ns(alone) < 100_000, "{alone:?}");
+}

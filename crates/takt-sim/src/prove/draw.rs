@@ -1,5 +1,6 @@
 //! Cases at random: schedulable sets, and apps below them that do their worst.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use takt_core::analysis::frames::{Demand, cycle, headroom, is_schedulable, is_schedulable_staggered};
@@ -8,7 +9,8 @@ use takt_core::{
     Service, Span, Stride, Time,
 };
 
-use super::{Case, Execution, Options, mixed};
+use super::frames::{Pays, draw_frame, group_within};
+use super::{Case, Execution, Options, gaps, mixed, sources};
 use crate::model::{
     AppSpec, End, GpuModel, GpuSpec, Interrupts, Pace, ParamChange, Prediction, RecordedGroup, Scenario,
     SpanRange, Work, rate_mhz,
@@ -16,7 +18,13 @@ use crate::model::{
 use crate::rng::Rng;
 
 /// Distance between the priorities of neighbours.
-const RANK_STEP: u32 = 10;
+const RANK_STEP: u32 = 1000;
+
+/// How far below its place an app may move; sources have priorities between places that no app moves to.
+const RANK_MOVES: u32 = 10;
+
+/// Tells the random numbers of sources from those of all else.
+const KIN: u64 = 1 << 63;
 
 /// Draws case number `index`.
 pub fn draw(options: &Options, index: u64) -> Case {
@@ -29,20 +37,19 @@ pub fn draw(options: &Options, index: u64) -> Case {
         let periods = 3 * cycle(&set) + 12;
         (set.iter().map(Wanted::of_display).collect(), config.refresh.period_span().times(periods))
     };
-    let mut apps = draw_protected(&set, &config, &mut rng);
+    let mut apps = draw_protected(options, &set, &config, &mut rng);
     let silent = options.silent.then(|| rng.below(u32::try_from(set.len()).unwrap_or(1)) as usize);
     if let Some(app) = silent.and_then(|silent| apps.get_mut(silent)) {
         app.end = Some(End::Hang(Time::from_ns(rng.between(0, duration.as_ns()))));
     }
+    let mut kin = Rng::new(options.seed ^ KIN, index);
+    // The scheduler does not know the staggered test, and would protect only some of such a set.
+    let mut sources = match silent {
+        None if !options.stagger => sources::draw_sources(&mut apps, &config, &mut kin),
+        _ => Vec::new(),
+    };
     apps.extend(draw_load(options, &config, duration, &mut rng));
-    let above = u32::try_from(apps.len()).unwrap_or(u32::MAX / RANK_STEP);
-    for (rank, app) in (0..).zip(&mut apps) {
-        app.params.priority = Priority((above - rank) * RANK_STEP);
-        for change in &mut app.changes {
-            // Moves within the gap to the next app, so that the ranking stays.
-            change.params.priority = Priority(app.params.priority.0 - rng.below(RANK_STEP));
-        }
-    }
+    rank(&mut apps, &mut sources, &mut rng, &mut kin);
     let margins = &config.margins;
     let dispatch_delay = match rng.between(0, 2) {
         0 => SpanRange::fixed(margins.dispatch_upper),
@@ -57,7 +64,9 @@ pub fn draw(options: &Options, index: u64) -> Case {
     if let Execution::TimeShared { switch } = options.gpu {
         gpu = GpuSpec { model: GpuModel::Runlist, switch, late_ends: rng.chance(500_000), ..gpu };
         apps.iter_mut().for_each(|app| share_time(app, &config, &mut rng));
+        sources.iter_mut().for_each(|app| share_time(app, &config, &mut kin));
     }
+    apps.extend(sources);
     gpu.divisible = config.divisible.map(|Divisible { slice, quantum, .. }| Interrupts { slice, quantum });
     let scenario = Scenario {
         name: format!("prove-{}-{index}", options.seed),
@@ -73,6 +82,26 @@ pub fn draw(options: &Options, index: u64) -> Case {
         focus: Vec::new(),
     };
     Case { scenario, protected: set.len(), silent }
+}
+
+/// Gives all apps their priorities: in order, with sources anywhere between.
+fn rank(apps: &mut [AppSpec], sources: &mut [AppSpec], rng: &mut Rng, kin: &mut Rng) {
+    let above = u32::try_from(apps.len()).unwrap_or(u32::MAX / RANK_STEP);
+    for (rank, app) in (0..).zip(apps) {
+        app.params.priority = Priority((above - rank) * RANK_STEP);
+        for change in &mut app.changes {
+            // Moves within the gap to the next app, so that the ranking stays.
+            change.params.priority = Priority(app.params.priority.0 - rng.below(RANK_MOVES));
+        }
+    }
+    let mut taken = BTreeSet::new();
+    let mut free = || Priority(kin.below(above + 1) * RANK_STEP + 1 + kin.below(RANK_STEP - RANK_MOVES));
+    for source in sources {
+        source.params.priority = free();
+        while !taken.insert(source.params.priority) {
+            source.params.priority = free();
+        }
+    }
 }
 
 /// An app of the protected set, without its frames.
@@ -289,17 +318,21 @@ fn fill_to_the_limit(period: Span, set: &mut [Demand], test: fn(Span, &[Demand])
     }
 }
 
-fn draw_protected(set: &[Wanted], config: &Config, rng: &mut Rng) -> Vec<AppSpec> {
+fn draw_protected(options: &Options, set: &[Wanted], config: &Config, rng: &mut Rng) -> Vec<AppSpec> {
     let mut apps = Vec::new();
     for (number, wanted) in (1..).zip(set) {
+        let has_gaps = options.gaps && !options.stagger;
+        let params = if has_gaps { gaps::declare(wanted.params, config, rng) } else { wanted.params };
         let mut groups = Vec::new();
         for _ in 0..rng.between(1, 4) {
-            groups.extend(match mixed::server(&wanted.params) {
+            let mut frame = match mixed::server(&params.framed()) {
                 Some(reserve) => draw_frame(reserve.budget, Pays::per_group(config), config, rng),
-                None => draw_frame(wanted.params.etpf, Pays::per_frame(config), config, rng),
-            });
+                None => draw_frame(params.framed().etpf, Pays::per_frame(&params, config), config, rng),
+            };
+            gaps::leave(&mut frame, params.service.gaps, config, rng);
+            groups.extend(frame);
         }
-        let mut app = app(format!("protected-{number}"), wanted.params, groups, config);
+        let mut app = app(format!("protected-{number}"), params, groups, config);
         (app.phase, app.pace) = (wanted.phase, wanted.pace);
         app.fps_mhz = rate_mhz(&app.params, app.pace, config);
         app.submit_delay = SpanRange { lo: Span::ZERO, hi: wanted.late };
@@ -308,86 +341,7 @@ fn draw_protected(set: &[Wanted], config: &Config, rng: &mut Rng) -> Vec<AppSpec
     apps
 }
 
-/// What frames and their groups pay besides their length.
-#[derive(Clone, Copy)]
-struct Pays {
-    frame: Span,
-    group: Span,
-}
-
-impl Pays {
-    fn per_frame(config: &Config) -> Self {
-        let enters = config.gpu.switches(Span::ZERO, Charge::Enters);
-        Self { frame: config.per_frame() + enters, group: config.per_group() }
-    }
-
-    /// Each group of a server pays as if it came alone.
-    fn per_group(config: &Config) -> Self {
-        let enters = config.gpu.switches(Span::ZERO, Charge::Enters);
-        Self { frame: Span::ZERO, group: config.per_arrival() + enters }
-    }
-}
-
-/// A frame that uses at most `etpf`, all that it pays included, and mostly all of it.
-fn draw_frame(etpf: Span, pays: Pays, config: &Config, rng: &mut Rng) -> Vec<RecordedGroup> {
-    let per_group = pays.group;
-    let budget = etpf.saturating_sub(pays.frame);
-    let least = config.conservative(Estimate::default(), Charge::Stays) + per_group + Span::from_ns(2);
-    let least = least.max(grain(config)).min(budget);
-    let most = (budget.as_ns() / least.as_ns().max(1)).clamp(1, 40);
-    let count = match rng.between(0, 3) {
-        0 => 1,
-        1 => most,
-        _ => rng.between(1, most.min(6)),
-    };
-    let enters = config.gpu.switches(Span::ZERO, Charge::Enters);
-    let longest = config.tuning.group_max.saturating_sub(enters) + per_group;
-    let count = count.max((budget.as_ns() / longest.as_ns().max(1) + 1).min(most));
-    let mut left = budget.saturating_sub(least.times(count));
-    let mut groups = Vec::new();
-    for number in 1..=count {
-        let last = number == count;
-        let part = rounded(Span::from_ns(rng.between(0, left.as_ns() / 2)), config);
-        let extra = if last { left } else { part };
-        left -= extra;
-        let room = (least + extra).min(longest);
-        let kind = if last { GroupKind::Swap } else { GroupKind::Draw };
-        groups.push(group_within(room.saturating_sub(per_group), kind, config, rng));
-    }
-    groups
-}
-
-/// A group whose conservative prediction, with the turns of divisible work, is at most `room`, and that takes all of
-/// it or less.
-fn group_within(room: Span, kind: GroupKind, config: &Config, rng: &mut Rng) -> RecordedGroup {
-    let margins = &config.margins;
-    let room = without_delay(room, config);
-    let mut predicted = room.scaled(1000, margins.upper_permille).saturating_sub(margins.fixed);
-    while margins.conservative(Estimate::new(predicted)) > room && predicted > Span::ZERO {
-        predicted = predicted.saturating_sub(Span::from_ns(1));
-    }
-    let longest = margins.conservative(Estimate::new(predicted)).min(room);
-    let cost = match rng.between(0, 2) {
-        0 if !is_round(config) => {
-            Span::from_ns(rng.between(margins.group_min.as_ns().min(longest.as_ns()), longest.as_ns()))
-        }
-        _ => longest,
-    };
-    RecordedGroup { delay: Span::ZERO, kind, cost, predicted: Some(predicted), make: Span::ZERO }
-}
-
-/// The longest group that takes `room` at most with the turns of divisible work.
-fn without_delay(room: Span, config: &Config) -> Span {
-    let (mut fits, mut too_long) = (0, room.as_ns() + 1);
-    while config.divisible.is_some() && too_long - fits > 1 {
-        let length = Span::from_ns(fits + (too_long - fits) / 2);
-        let part = if length + config.delay(length) <= room { &mut fits } else { &mut too_long };
-        *part = length.as_ns();
-    }
-    if config.divisible.is_some() { Span::from_ns(fits) } else { room }
-}
-
-fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Config) -> AppSpec {
+pub(super) fn app(name: String, params: AppParams, groups: Vec<RecordedGroup>, config: &Config) -> AppSpec {
     AppSpec {
         name,
         params,

@@ -1,8 +1,10 @@
 //! Counterexamples that people can follow.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use takt_core::{GroupKind, Span, Time};
+use takt_core::service::Reservation;
+use takt_core::{AppId, GroupKind, Span, Time};
 
 use super::{Case, first_miss};
 use crate::model::{AppSpec, Pace, SpanRange, Work};
@@ -21,6 +23,7 @@ fn simpler_cases(case: &Case) -> Vec<Case> {
     for index in 0..case.scenario.apps.len() {
         let mut fewer = case.clone();
         fewer.scenario.apps.remove(index);
+        fewer.scenario.apps.iter_mut().for_each(|app| forget(app, index));
         fewer.protected -= usize::from(index < case.protected);
         fewer.silent = case.silent.filter(|silent| *silent != index);
         fewer.silent = fewer.silent.map(|silent| silent - usize::from(index < silent));
@@ -40,14 +43,64 @@ fn simpler_cases(case: &Case) -> Vec<Case> {
         };
         edit(&|app| app.changes.clear());
         edit(&|app| app.end = None);
-        edit(&|app| app.pace = if app.params.clock.is_own() { app.pace } else { Pace::Released });
         edit(&|app| app.join = Time::ZERO);
         edit(&|app| app.submit_delay = SpanRange::fixed(Span::ZERO));
+        if is_kin(&case.scenario.apps, index) {
+            // What belongs together stays together.
+            edit(&|app| app.work = without_first_draw(&app.work));
+            continue;
+        }
+        edit(&|app| app.pace = if app.params.clock.is_own() { app.pace } else { Pace::Released });
         edit(&|app| app.work = fewer_groups(&app.work, GroupKind::ends_frame));
         edit(&|app| app.work = fewer_groups(&app.work, |_| true));
     }
+    let mut all_kin = case.clone();
+    for index in 0..case.scenario.apps.len() {
+        if is_kin(&case.scenario.apps, index) {
+            let app = &mut all_kin.scenario.apps[index];
+            app.work = fewer_groups(&app.work, GroupKind::ends_frame);
+        }
+    }
+    simpler.push(all_kin);
     simpler.retain(|simpler| simpler.protected > 0 && weight(simpler) < weight(case));
     simpler
+}
+
+/// The apps that one names.
+fn named(app: &AppSpec) -> impl Iterator<Item = AppId> {
+    let shared = match app.params.service.reservation {
+        Reservation::Shared(owner) => Some(owner),
+        _ => None,
+    };
+    let leader = match app.pace {
+        Pace::With(leader) => Some(leader),
+        _ => None,
+    };
+    [shared, app.params.service.feeds, leader].into_iter().flatten()
+}
+
+/// Whether an app shares what it has.
+fn is_kin(apps: &[AppSpec], index: usize) -> bool {
+    named(&apps[index]).next().is_some() || apps.iter().flat_map(named).any(|app| app.index() == index)
+}
+
+/// The app at that index is not there any more.
+fn forget(app: &mut AppSpec, index: usize) {
+    let moved = |named: AppId| match named.index().cmp(&index) {
+        Ordering::Less => Some(named),
+        Ordering::Equal => None,
+        Ordering::Greater => Some(AppId(named.0 - 1)),
+    };
+    if let Pace::With(leader) = app.pace {
+        app.pace = moved(leader).map_or(Pace::Released, Pace::With);
+    }
+    let later = app.changes.iter_mut().map(|change| &mut change.params);
+    for params in std::iter::once(&mut app.params).chain(later) {
+        if let Reservation::Shared(owner) = params.service.reservation {
+            params.service.reservation = moved(owner).map_or(Reservation::None, Reservation::Shared);
+        }
+        params.service.feeds = params.service.feeds.and_then(moved);
+    }
 }
 
 /// Drops what comes before the first group of the recording that `ends`, if anything is left.
@@ -59,6 +112,16 @@ fn fewer_groups(work: &Work, ends: fn(GroupKind) -> bool) -> Work {
     match &groups[cut..] {
         [] => work.clone(),
         rest => Work::Recorded(Arc::from(rest)),
+    }
+}
+
+/// Drops the first group, if no frame ends with it.
+fn without_first_draw(work: &Work) -> Work {
+    match work {
+        Work::Recorded(groups) if groups.first().is_some_and(|first| !first.kind.ends_frame()) => {
+            Work::Recorded(Arc::from(&groups[1..]))
+        }
+        _ => work.clone(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Who misses a deadline of a case?
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use takt_core::{Action, AppId, Clock, Event, FrameDone, GroupKind, Span, Time};
+use takt_core::service::{Reservation, Reserve};
+use takt_core::{Action, AppId, AppParams, Clock, Event, FrameDone, GroupId, Service, Span, Time};
 use takt_trace::{Observer, Record};
 
 use super::{Case, mixed};
@@ -12,9 +13,10 @@ pub(super) struct Watch<'a> {
     case: &'a Case,
     miss: Option<(AppId, Time)>,
     apps: Vec<Watched>,
+    booked: Booked,
 }
 
-/// What an app of the set did.
+/// What an app did that was promised something.
 #[derive(Clone, Default)]
 struct Watched {
     finished: u64,
@@ -24,11 +26,40 @@ struct Watched {
     open: bool,
     /// When frames that are not done are due.
     due: VecDeque<Time>,
+    /// Frames that have come to their end.
+    ended: u64,
+}
+
+/// Groups of sources, which are part of frames of other apps.
+#[derive(Default)]
+struct Booked {
+    /// Whose frame each is part of.
+    frames: BTreeMap<GroupId, (AppId, u64)>,
+    /// When the last one of a frame ended, and when the frame was due: what is known first.
+    finished: BTreeMap<(AppId, u64), Time>,
+    due: BTreeMap<(AppId, u64), Time>,
+}
+
+impl Booked {
+    /// A group ended; says which deadline it missed.
+    fn ended(&mut self, group: GroupId, at: Time) -> Option<(AppId, Time)> {
+        let frame = self.frames.remove(&group)?;
+        let last = self.finished.entry(frame).or_default();
+        *last = at.max(*last);
+        self.due.get(&frame).filter(|due| at >= **due).map(|due| (frame.0, *due))
+    }
+
+    /// A frame was due then; says whether a group of it missed that.
+    fn was_due(&mut self, frame: (AppId, u64), due: Time) -> Option<(AppId, Time)> {
+        self.due.insert(frame, due);
+        self.finished.remove(&frame).filter(|last| *last >= due).map(|_| (frame.0, due))
+    }
 }
 
 impl<'a> Watch<'a> {
     pub(super) fn new(case: &'a Case) -> Self {
-        Self { case, miss: None, apps: vec![Watched::default(); case.protected] }
+        let apps = vec![Watched::default(); case.scenario.apps.len()];
+        Self { case, miss: None, apps, booked: Booked::default() }
     }
 
     /// The first deadline that was missed in a run until `end`.
@@ -41,15 +72,41 @@ impl<'a> Watch<'a> {
         self.miss.or_else(|| overdue.next()).or_else(|| self.starved().map(|app| (app, end)))
     }
 
+    /// Whether the app was promised something, by its own contract or by one that it shares.
     fn counts(&self, app: AppId) -> bool {
-        app.index() < self.case.protected && self.case.silent != Some(app.index())
+        let own = app.index() < self.case.protected && self.case.silent != Some(app.index());
+        own || self.served_by(app).is_some()
+    }
+
+    fn params(&self, app: AppId) -> &AppParams {
+        &self.case.scenario.apps[app.index()].params
+    }
+
+    /// The server of another app that it shares, or that it feeds.
+    fn served_by(&self, app: AppId) -> Option<Reserve> {
+        let Service { reservation, feeds, .. } = self.params(app).service;
+        let owner = match reservation {
+            Reservation::Shared(owner) => Some(owner),
+            _ => feeds,
+        };
+        let owner = owner.filter(|owner| owner.index() < self.case.protected)?;
+        mixed::server(self.params(owner))
+    }
+
+    /// The app whose frames it shares.
+    fn source_of(&self, app: AppId) -> Option<AppId> {
+        let Reservation::Shared(owner) = self.params(app).service.reservation else {
+            return None;
+        };
+        let framed = owner.index() < self.case.protected && self.params(owner).etpf > Span::ZERO;
+        framed.then_some(owner)
     }
 
     /// An app that finished fewer frames than its display has deadlines: no miss was reported, but it was
     /// not served either.
     fn starved(&self) -> Option<AppId> {
         let scenario = &self.case.scenario;
-        let mut apps = (0..).map(AppId).zip(scenario.apps.iter().zip(&self.apps));
+        let mut apps = (0..).map(AppId).zip(scenario.apps.iter().zip(&self.apps)).take(self.case.protected);
         let starved = apps.find(|(app, (spec, watched))| {
             let period = mixed::period(&spec.params, &scenario.config).as_ns().max(1);
             let expected = (scenario.duration.as_ns() / period).saturating_sub(3);
@@ -62,16 +119,17 @@ impl<'a> Watch<'a> {
     /// Shortest time between two frames of an app with a clock of its own, or two jobs of one with a server, and
     /// from the release of one to its deadline. A job is released when the budget of the one before is due.
     fn own_clock(&self, app: AppId) -> Option<(Span, Span)> {
-        let params = &self.case.scenario.apps[app.index()].params;
-        match (mixed::server(params), params.clock) {
+        let params = self.params(app);
+        match (mixed::server(params).or_else(|| self.served_by(app)), params.clock) {
             (Some(reserve), _) => Some((reserve.period, reserve.period)),
             (None, Clock::Own { period, deadline }) => Some((period, deadline)),
             (None, Clock::Display(_)) => None,
         }
     }
 
-    /// A group of a frame is there.
-    fn submitted(&mut self, at: Time, app: AppId, kind: GroupKind) {
+    /// A group of a frame is there, or its end.
+    fn submitted(&mut self, at: Time, app: AppId, ends: bool) {
+        self.apps[app.index()].ended += u64::from(ends);
         let Some((period, deadline)) = self.own_clock(app) else {
             return;
         };
@@ -81,14 +139,28 @@ impl<'a> Watch<'a> {
             watched.released = Some(released);
             watched.due.push_back(released + deadline.max(Span::from_ns(1)));
         }
-        watched.open = !kind.ends_frame();
+        watched.open = !ends;
     }
 
     fn done(&mut self, done: &FrameDone) {
         let watched = &mut self.apps[done.app.index()];
         watched.finished += 1;
-        if let Some(due) = watched.due.pop_front().filter(|due| done.finished >= *due) {
+        let due = watched.due.pop_front();
+        if let Some(due) = due.filter(|due| done.finished >= *due) {
             self.miss.get_or_insert((done.app, due));
+        }
+        if let Some(missed) = self.booked.was_due((done.app, done.frame), done.deadline) {
+            self.miss.get_or_insert(missed);
+        }
+    }
+
+    /// An app that is promised nothing by itself submits a group.
+    fn book(&mut self, app: AppId, group: GroupId, predicted: Span) {
+        let Some(owner) = self.source_of(app) else {
+            return;
+        };
+        if predicted <= self.params(owner).etpf {
+            self.booked.frames.insert(group, (owner, self.apps[owner.index()].ended));
         }
     }
 }
@@ -100,8 +172,18 @@ impl Observer for Watch<'_> {
                 self.miss.get_or_insert((*app, *deadline));
             }
             Record::Out(Action::FrameDone(done)) if self.counts(done.app) => self.done(done),
-            Record::In(Event::Submit { app, kind, .. }) if self.counts(*app) => {
-                self.submitted(at, *app, *kind);
+            Record::In(Event::Submit { app, group, kind, estimate }) => {
+                if self.counts(*app) {
+                    self.submitted(at, *app, kind.ends_frame());
+                } else {
+                    self.book(*app, *group, self.case.scenario.config.margins.conservative(*estimate));
+                }
+            }
+            Record::In(Event::EndFrame { app }) if self.counts(*app) => self.submitted(at, *app, true),
+            Record::In(Event::Complete { group, finished, .. }) => {
+                if let Some(missed) = self.booked.ended(*group, *finished) {
+                    self.miss.get_or_insert(missed);
+                }
             }
             _ => {}
         }
@@ -119,11 +201,20 @@ mod tests {
         jobs: u64,
     }
 
+    impl Compared<'_> {
+        /// The server that an app has, shares or feeds; jobs with gaps are frames.
+        fn server(&self, app: AppId) -> Option<Reserve> {
+            let params = self.watch.params(app);
+            let own = params.server().filter(|_| params.service.gaps.count == 0);
+            own.or_else(|| self.watch.served_by(app))
+        }
+    }
+
     impl Observer for Compared<'_> {
         fn record(&mut self, at: Time, record: &Record) {
             if let Record::Out(Action::FrameDone(done)) = record
                 && self.watch.counts(done.app)
-                && let Some(server) = self.watch.case.scenario.apps[done.app.index()].params.server()
+                && let Some(server) = self.server(done.app)
             {
                 let due = self.watch.apps[done.app.index()].due.front();
                 assert_eq!(Some(&done.deadline), due, "frame {} of app {}", done.frame, done.app.0);

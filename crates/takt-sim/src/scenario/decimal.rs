@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use takt_core::limits::{APPS_MAX, IN_FLIGHT_MAX, OWN_PERIODS, STRIDE_MAX};
+use takt_core::limits::{APPS_MAX, GAPS_MAX, IN_FLIGHT_MAX, OWN_PERIODS, STRIDE_MAX};
 use takt_core::refresh::REFRESH_MHZ;
 
 /// Bytes of a scenario file.
@@ -88,6 +88,7 @@ pub(super) const FPS: Quantity = Quantity::new(" FPS", 3, 1, (*REFRESH_MHZ.end()
 pub(super) const STRIDE: Quantity = Quantity::new(" periods", 0, 1, (STRIDE_MAX as i128, "STRIDE_MAX"));
 pub(super) const PHASE_PERIODS: Quantity =
     Quantity::new(" periods", 0, 0, (PHASE_PERIODS_MAX, "PHASE_PERIODS_MAX"));
+pub(super) const GAPS: Quantity = Quantity::new(" gaps", 0, 1, (GAPS_MAX as i128, "GAPS_MAX"));
 pub(super) const SEED: Quantity = Quantity::new("", 0, 0, (u64::MAX as i128, "u64::MAX"));
 pub(super) const PRIORITY: Quantity = Quantity::new("", 0, 0, (u32::MAX as i128, "u32::MAX"));
 pub(super) const MPCG: Quantity = Quantity::new(" groups", 0, 1, (IN_FLIGHT_MAX as i128, "IN_FLIGHT_MAX"));

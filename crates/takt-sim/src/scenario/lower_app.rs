@@ -7,7 +7,7 @@ use super::diagnostic::Spot;
 use super::lower::Lower;
 use super::lower_clock::RateKeys;
 use super::lower_display::Displays;
-use super::lower_service::LoweredService;
+use super::lower_service::{LoweredService, named};
 use super::raw::{RawApp, RawChange};
 use super::reader::Whole;
 use crate::model::{AppSpec, End, Pace, ParamChange, rate_mhz};
@@ -17,6 +17,8 @@ pub(super) struct LoweredApp {
     pub(super) spec: AppSpec,
     pub(super) count: u32,
     pub(super) service: LoweredService,
+    /// The app that it begins frames with, to be looked up when all are known.
+    pub(super) starts_with: Option<(String, Spot)>,
     pub(super) spots: AppSpots,
 }
 
@@ -77,6 +79,7 @@ impl Lower<'_, '_> {
             spec,
             count: count?,
             service: service?,
+            starts_with: named(raw.starts_with.as_ref()),
             spots: AppSpots {
                 name: raw.name.at.clone(),
                 count: spot_of(raw.count.as_ref(), &raw.name.at),
@@ -99,7 +102,10 @@ impl Lower<'_, '_> {
         let clock = clock.map(Option::unwrap_or_default);
         let stride = clock.and_then(|clock| self.first_stride(raw, (clock, pace), displays));
         let etpf = self.span_or(raw.etpf_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
-        Some(AppParams { priority: priority?, stride: stride?, etpf: etpf?, clock: clock?, service })
+        let gaps = self.gaps(raw);
+        let service = Service { gaps: gaps?, ..service };
+        let params = AppParams { priority: priority?, stride: stride?, etpf: etpf?, clock: clock?, service };
+        self.fits_gaps(raw, &params).then_some(params)
     }
 
     /// The priority of the first of `count` apps; the last one must not fall below zero.

@@ -49,8 +49,9 @@ impl Lower<'_, '_> {
     pub(super) fn pace(&mut self, raw: &RawApp) -> Option<Pace> {
         let unpaced = raw.unpaced.as_ref().filter(|flag| flag.value);
         let period = raw.period_us.as_ref();
-        let spots = [unpaced.map(|flag| &flag.at), period.map(|number| &number.at)];
-        if !self.at_most_one(&spots, "unpaced and period_us") {
+        let starts_with = raw.starts_with.as_ref().map(|name| &name.at);
+        let spots = [unpaced.map(|flag| &flag.at), period.map(|number| &number.at), starts_with];
+        if !self.at_most_one(&spots, "unpaced, period_us and starts_with") {
             return None;
         }
         let Some(period) = period else {

@@ -1,6 +1,6 @@
 //! From what a file says to what the simulator plays: what apps are promised, and by whom.
 
-use takt_core::service::{Enforcement, Level, Reservation, Reserve, Turns};
+use takt_core::service::{Enforcement, Gaps, Level, Reservation, Reserve, Turns};
 use takt_core::{Service, Span, Tuning};
 
 use super::decimal;
@@ -41,8 +41,8 @@ impl Lower<'_, '_> {
             timeslice: timeslice?,
             uninterruptible: is_set(raw.uninterruptible.as_ref()),
             divisible: is_set(raw.divisible.as_ref()),
+            gaps: Gaps::default(),
         };
-        let named = |text: Option<&Text>| text.and_then(|text| Some((text.value.clone()?, text.at.clone())));
         let (shared_with, feeds) = (named(raw.shared_with.as_ref()), named(raw.feeds.as_ref()));
         Some(LoweredService { service, shared_with, feeds })
     }
@@ -157,6 +157,11 @@ impl Lower<'_, '_> {
         let index = self.one_of(text, &names, "choice")?;
         choices.get(index).map(|(_, value)| *value)
     }
+}
+
+/// The name of another app, and where it is written.
+pub(super) fn named(text: Option<&Text>) -> Option<(String, Spot)> {
+    text.and_then(|text| Some((text.value.clone()?, text.at.clone())))
 }
 
 fn is_set(flag: Option<&Flag>) -> bool {

@@ -17,6 +17,7 @@ mod lower;
 mod lower_app;
 mod lower_clock;
 mod lower_display;
+mod lower_gaps;
 mod lower_service;
 mod lower_work;
 mod overrides;

@@ -206,6 +206,11 @@ section! {
         stride: Option<Whole>,
         /// GPU time reserved per frame, in microseconds; 0 reserves nothing. Default: 0.
         etpf_us: Option<Number>,
+        /// How often within a frame the app waits for its own groups before it submits more, at most. Default: 0.
+        gaps: Option<Whole>,
+        /// How long each of these gaps lasts at most, from when the app's last group is known to be over to its
+        /// next group, in microseconds.
+        gap_us: Option<Number>,
         /// Periods by which to delay the first deadline. Default: 0.
         phase_periods: Option<Whole>,
         /// When the app attaches, in seconds. Default: 0.
@@ -226,6 +231,9 @@ section! {
         cpu_us: Option<OneOrRange>,
         /// Does not wait for its release after a swap. Default: false.
         unpaced: Option<Flag>,
+        /// Name of an app: it begins a frame whenever that one submits the first group of one, and that
+        /// one ends its frame behind what this one submits at the same instant.
+        starts_with: Option<Text>,
         /// Sleeps after each group until it was dispatched, and computes only then: a driver
         /// without a queue. Default: false.
         synchronous: Option<Flag>,
@@ -292,11 +300,12 @@ section! {
         /// When the budget is looked at: "posterior" or "apriori" (timegraph). Default:
         /// posterior.
         enforcement: Option<Text>,
-        /// Name of the app whose reserve it shares, instead of one of its own (timegraph).
+        /// Name of the app whose reserve (timegraph, edf-cbs, timeline) or frames (timeline) it shares,
+        /// instead of having its own.
         shared_with: Option<Text>,
         /// It runs on the reserve of apps without a specification (timegraph). Default: false.
         background: Option<Flag>,
-        /// Name of the app that consumes what it produces (edf-cbs).
+        /// Name of the app that consumes what it produces (edf-cbs, timeline).
         feeds: Option<Text>,
         /// How often its channel occurs in the runlist: "low", "medium" or "high" (runlist).
         /// Default: medium.

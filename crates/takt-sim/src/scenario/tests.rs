@@ -654,7 +654,7 @@ fn the_examples_in_the_manual_are_fine() {
     let manual = std::fs::read_to_string(manual).unwrap();
     let blocks = manual.split("```toml\n").skip(1);
     let examples: Vec<&str> = blocks.filter_map(|b| b.split("```").next()).collect();
-    assert_eq!(examples.len(), 3);
+    assert_eq!(examples.len(), 4);
     for example in examples {
         assert_eq!(errors(example, &[]), "fine\n");
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use takt_core::service::{Reservation, Reserve};
+use takt_core::service::{Gaps, Reservation, Reserve};
 use takt_core::{
     AppId, AppParams, Clock, Config, DisplayId, GroupKind, Period, Refresh, Service, Span, Time, Tuning,
 };
@@ -161,6 +161,11 @@ impl Writer {
         self.header("[[app]]");
         self.key("name", quoted(&app.name));
         self.params(&app.params, config);
+        let Gaps { count, length } = app.params.service.gaps;
+        if count > 0 {
+            self.key("gaps", count);
+            self.key("gap_us", us(length));
+        }
         self.clock(app.params.clock, app.pace);
         self.key("phase_periods", app.phase);
         self.key("join_s", instant(app.join));
@@ -179,6 +184,9 @@ impl Writer {
         match app.pace {
             Pace::Released => {}
             Pace::Unpaced => self.key("unpaced", true),
+            Pace::With(leader) => {
+                self.key("starts_with", quoted(names.get(leader.index()).copied().unwrap_or_default()))
+            }
             Pace::Periodic(jobs) => {
                 self.key("period_us", us(jobs.period));
                 self.key("deadline_us", us(jobs.deadline));

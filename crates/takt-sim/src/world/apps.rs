@@ -18,10 +18,35 @@ impl<O: Observer> World<'_, O> {
         self.submit(index);
     }
 
+    /// An app is about to submit the first group of a frame: those that begin theirs with it do so, too.
+    fn call_followers(&mut self, leader: usize) {
+        if self.followers.is_empty() || !self.clients[leader].calls() {
+            return;
+        }
+        for (_, follower) in self.followers.iter().filter(|(of, _)| *of == leader) {
+            if let Some(at) = self.clients[*follower].call(self.now) {
+                self.next[APPS + *follower] = at;
+            }
+        }
+    }
+
+    /// An app that begins frames with those of `leader`, and has more to submit at this instant.
+    fn busy_follower(&self, leader: usize) -> Option<usize> {
+        let mut followers = self.followers.iter().filter(|(of, _)| *of == leader);
+        let (_, follower) = followers.find(|(_, follower)| self.next[APPS + follower] <= self.now)?;
+        Some(*follower)
+    }
+
     fn submit(&mut self, index: usize) {
         let Some(planned) = self.clients[index].next_planned() else {
             return self.stop(index);
         };
+        self.call_followers(index);
+        if planned.kind.ends_frame()
+            && let Some(follower) = self.busy_follower(index)
+        {
+            return self.wake(follower);
+        }
         // Where contexts have turns, as live GPUs do, a swap that shows nothing is no group (ADR 0041).
         if planned.is_idle_swap() && self.scenario.gpu.is_time_shared() {
             return self.end_frame(index);

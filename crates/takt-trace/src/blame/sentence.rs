@@ -166,7 +166,7 @@ mod tests {
             let game = Record::In(Event::Join { app: GAME, params, phase: 0 });
             let sentence = missed(join(CLUSTER, 30, 3), game, Hold::Protects { app: CLUSTER }).sentence;
             let (_, rest) = sentence.split_once("held back for ").expect("it was");
-            rest.split_once(" so that").expect("for somebody").0.to_owned()
+            rest.split_once(" so that").expect("an app is named").0.to_owned()
         };
         assert_eq!(held(params(10)), "16.67 ms");
         let stride = Stride::new(3).expect("in range");

@@ -256,6 +256,7 @@ mod tests {
                 level: takt_core::service::Level::High,
                 timeslice: Span::from_us(3),
                 divisible: true,
+                gaps: takt_core::service::Gaps { count: 2, length: Span::from_us(5) },
                 ..Service::default()
             },
         };

@@ -5,7 +5,7 @@ use crate::font::{self, Style};
 use crate::gfx::{self, Beyond};
 use crate::paint::{Canvas, Colour, faint, rgb};
 use crate::shape::Shape;
-use crate::sys::gl::Gl;
+use takt_gl_driver::Gl;
 
 /// Names of main streets, from south to north.
 const NAMES: [&str; 6] =

@@ -19,7 +19,7 @@
 
 use alloc::vec::Vec;
 
-use super::columns::Columns;
+use super::columns::{Columns, Owes};
 use super::walk::{Share, Walk, latest};
 use crate::clock::{Clock, DisplayId};
 use crate::limits::{APPS_MAX, DISPLAYS_MAX, LOOKAHEAD_MAX};
@@ -124,7 +124,8 @@ impl Board {
         self.displays.iter_mut().for_each(Columns::prepare);
         let singles = (SINGLES_PER_APP * apps).min(SINGLES_MAX);
         self.singles = Vec::with_capacity(singles);
-        self.instants = Vec::with_capacity(apps);
+        // What is promised, and what is not.
+        self.instants = Vec::with_capacity(2 * apps);
         self.undone = Vec::with_capacity(singles + 2 * COLUMNS * DISPLAYS_MAX);
     }
 
@@ -166,18 +167,18 @@ impl Board {
     }
 
     /// Adds what the frame of a display owes at its target, and its later frames.
-    pub(super) fn promise_frames(&mut self, lane: &Lane, owner: usize, rest: i64, etpf: i64) {
+    pub(super) fn promise_frames(&mut self, lane: &Lane, owner: usize, owes: Owes) {
         let Clock::Display(display) = lane.clock else {
             return;
         };
         self.answer = None;
-        let (rest, etpf) = (rest.min(LONGEST), etpf.min(LONGEST));
+        let owes = Owes { rest: owes.rest.min(LONGEST), etpf: owes.etpf.min(LONGEST), ..owes };
         let columns = &mut self.displays[index_of(display)];
         if !columns.is_open() {
             columns.open_until(&lane.grid, self.now, self.end);
             self.several = true;
         }
-        let (release, span) = columns.reserve(lane, owner, rest, etpf, self.end);
+        let (release, span) = columns.reserve(lane, owner, owes, self.end);
         self.stick_out(release, span);
     }
 
@@ -250,6 +251,28 @@ impl Board {
         let answer = self.settled(ready, usize::MAX, widest)?;
         self.answer = Some(answer);
         Ok(answer)
+    }
+
+    /// Whether all promises can be kept if the GPU is busy until `ready`, or `early` before that. What is in flight is
+    /// over by `over`; where it is due later, it is in time as long as nothing comes beside it.
+    pub(super) fn is_feasible(
+        &mut self,
+        ready: i64,
+        early: i64,
+        over: i64,
+        widest: bool,
+    ) -> Result<bool, TooNarrow> {
+        if self.free_for_all(ready, widest)?.until >= ready - early {
+            return Ok(true);
+        }
+        if self.instants.is_empty() || self.instants.iter().any(|(due, _)| *due < over) {
+            return Ok(false);
+        }
+        let instants = core::mem::take(&mut self.instants);
+        self.answer = None;
+        let free = self.free_for_all(ready, widest);
+        (self.instants, self.answer) = (instants, None);
+        Ok(free?.until >= ready - early)
     }
 
     /// The same for promises that are due before `due`, of other lanes than `own`. An app that lets its release pass

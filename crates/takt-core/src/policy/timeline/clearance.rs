@@ -33,9 +33,9 @@ pub(super) struct Clearance {
     ready_c: i64,
     /// By when the GPU must be free, and for whom.
     until: Option<(i64, AppId)>,
-    /// When somebody is no longer waited for.
+    /// When the wait for an app that has not begun its frame ends.
     lapse: i64,
-    /// Whether somebody is in the middle of a frame, or late to begin one, so that work of it can come
+    /// Whether an app is in the middle of a frame, or late to begin one, so that its work can come
     /// at any time.
     due: bool,
 }
@@ -60,7 +60,7 @@ impl Clearance {
         (self.ready_c + length.as_signed_ns() > until).then_some(app)
     }
 
-    /// How long a group of `lane` may be before it delays somebody too much; nothing beyond what it
+    /// How long a group of `lane` may be before it delays another app too much; nothing beyond what it
     /// asks for as long as a frame is open or late, whose next group may be a moment away.
     pub(super) fn room(&self, lane: &Lane) -> i64 {
         let bounded = !lane.has_budget();
@@ -70,7 +70,7 @@ impl Clearance {
         self.until.filter(|_| bounded).map_or(i64::MAX, |(until, _)| until - self.ready_c)
     }
 
-    /// When to look again, if somebody was held back.
+    /// When to look again, if a group was held.
     pub(super) fn lapse(&self) -> i64 {
         self.lapse
     }
@@ -97,7 +97,7 @@ impl Clearance {
         }
     }
 
-    /// When work of `lane` comes next; none if nobody can tell.
+    /// When work of `lane` comes next; none if that is not known.
     fn expected(&mut self, lane: &Lane, context: &Context) -> Option<i64> {
         if let Some(head) = lane.head {
             // Without a bound it never runs, so there is nothing to wait for.

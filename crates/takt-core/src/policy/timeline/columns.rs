@@ -48,6 +48,17 @@ impl Column {
     }
 }
 
+/// What the frames of an app are owed.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Owes {
+    /// The frame that is dispatched next.
+    pub(super) rest: i64,
+    /// Each one after it.
+    pub(super) etpf: i64,
+    /// That frame is in a gap, and counts as if it were there.
+    pub(super) pauses: bool,
+}
+
 /// The frames of one display.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
@@ -161,19 +172,14 @@ impl Columns {
         }
     }
 
-    /// Adds what `lane` owes at its target, and `etpf` in each frame after it; says when the first promise
+    /// Adds what `lane` is owed at its target, and in each frame after it; says when the first promise
     /// beyond the window that ends at `end` is released, and its span.
-    pub(super) fn reserve(
-        &mut self,
-        lane: &Lane,
-        owner: usize,
-        rest: i64,
-        etpf: i64,
-        end: i64,
-    ) -> (i64, i64) {
+    pub(super) fn reserve(&mut self, lane: &Lane, owner: usize, owes: Owes, end: i64) -> (i64, i64) {
+        let Owes { rest, etpf, pauses } = owes;
+        let is_absent = || lane.head.is_none() && !pauses && self.is_released(lane);
         let (stride, early) = (lane.stride.get() as usize, lane.stride.lead() > 0);
         let mut column = self.column(lane.target);
-        if column < self.window && (lane.is_late() || lane.head.is_none() && self.is_released(lane)) {
+        if column < self.window && (lane.is_late() || is_absent()) {
             let Column { absent_own, absent_early, .. } = &mut self.columns[column];
             *if early { absent_early } else { absent_own } += rest;
         }

@@ -30,6 +30,7 @@ mod accounts;
 mod board;
 mod clearance;
 mod columns;
+mod gaps;
 mod promises;
 mod walk;
 
@@ -45,6 +46,7 @@ use crate::time::{Span, Time};
 use accounts::{Accounts, Standing};
 use board::{Board, FOREVER, Free, TooNarrow, ns};
 use clearance::Clearance;
+use gaps::Pausing;
 use promises::{Frame, Sizes};
 
 /// Periods to look at first; the window grows only if that does not settle the question.
@@ -119,6 +121,8 @@ struct Best {
 #[derive(Copy, Clone)]
 struct Ready {
     now: i64,
+    /// When all that was dispatched is over at the latest.
+    over: i64,
     conservative: i64,
     optimistic: i64,
     free: i64,
@@ -141,12 +145,17 @@ struct Pass<'a> {
     first_due: i64,
     /// A due date, and the promises before it that a protected group would have broken.
     broken: Option<(i64, Free)>,
+    /// A lane whose group waits for more important apps, though it is due first or before them.
+    yields: Option<usize>,
+    /// A protected group waits for a less important app.
+    waits: bool,
 }
 
 impl Ready {
     fn new(context: &Context) -> Self {
         Self {
             now: ns(context.now),
+            over: ns(context.free_c),
             conservative: ns(context.ready_c),
             optimistic: ns(context.ready_o),
             free: ns(context.free_o),
@@ -167,6 +176,8 @@ impl<'a> Pass<'a> {
             at_most: FOREVER,
             first_due: FOREVER,
             broken: None,
+            yields: None,
+            waits: false,
         }
     }
 
@@ -221,6 +232,7 @@ impl Timeline {
                 && self.consider(&mut pass, lanes, index, true)?;
         }
         self.keep_order(&mut pass, lanes)?;
+        self.keep_going(&pass)?;
         // Behind the last group that is promised nothing, no app is left to keep time free from.
         let last = (0..lanes.len()).rfind(|index| !self.promised[*index] && lanes[*index].head.is_some());
         for index in 0..last.map_or(0, |last| last + 1) {
@@ -259,9 +271,8 @@ impl Timeline {
     /// Whether all promises on the board can be kept. What the first group waits for on its way to the GPU is
     /// part of its promise, and over by the time that it is free for it.
     fn is_feasible(&mut self, pass: &Pass<'_>) -> Result<bool, Again> {
-        let ready = pass.ready.conservative;
-        let free = self.board.free_for_all(ready, pass.widest)?;
-        Ok(free.until >= ready - self.sizes.under_way.as_signed_ns())
+        let (ready, early) = (pass.ready.conservative, self.sizes.under_way.as_signed_ns());
+        Ok(self.board.is_feasible(ready, early, ns(pass.context.free_c), pass.widest)?)
     }
 
     /// Notes until when the GPU may be busy for the promises of more important apps, which are on the board by
@@ -279,8 +290,9 @@ impl Timeline {
                 first
             }
         };
-        self.limits[index] = if self.board.is_full() {
-            // Where the look-ahead is exhausted, protected groups go.
+        let beyond = lane.has_budget() && self.frames[index].is_exceeded;
+        self.limits[index] = if self.board.is_full() && !beyond {
+            // Where the look-ahead is exhausted, protected groups go, and work beyond a promise waits.
             Some(Free { until: FOREVER, owner: None })
         } else if first || self.all_limits {
             Some(self.board.free_for_all(pass.ready.conservative, pass.widest)?)
@@ -295,7 +307,7 @@ impl Timeline {
         let lane = &lanes[index];
         let protected = lane.is_protected_now() && head.conservative <= self.sizes.group_max;
         let framed =
-            Standing { due: self.frames[index].due, protected, contract: index, hops: 0, rests: None };
+            Standing { due: self.frames[index].due, protected, contract: index, behind: None, rests: None };
         if lane.has_budget() || !self.accounts.servers.any() {
             return self.slighted(framed);
         }
@@ -328,7 +340,8 @@ impl Timeline {
             return Ok(false);
         }
         let lane = &lanes[index];
-        if pass.context.config.gpu.excludes() && self.is_paid(lane, index, &standing) {
+        let notes = pass.context.config.gpu.excludes() && standing.behind.is_none();
+        if notes && self.is_paid(lane, index, &standing) && !self.frames[index].is_late {
             note_first(pass, lane, index, &standing);
         }
         let hold = if head.conservative >= Span::FOREVER {
@@ -338,6 +351,9 @@ impl Timeline {
         } else if let Some(until) = standing.rests {
             self.lapse = self.lapse.min(ns(until));
             Some(Hold::NoBudget { until })
+        } else if let Some((next, rests)) = standing.behind {
+            self.lapse = rests.map_or(self.lapse, |until| self.lapse.min(ns(until)));
+            Some(Hold::Behind { app: lanes[next].app })
         } else if let Some(best) = pass.best.filter(|best| best.standing.goes_before(&standing)) {
             // It is behind in any case; whether it would fit does not matter.
             Some(Hold::Behind { app: best.app })
@@ -362,6 +378,19 @@ impl Timeline {
             pass.best = None;
         }
         Ok(())
+    }
+
+    /// Where one protected group waits for a more important app, and that one for what is due first, neither would
+    /// ever go. Promises that meet so closely cannot all be kept: importance decides.
+    fn keep_going(&mut self, pass: &Pass<'_>) -> Result<(), Again> {
+        let Some(lane) = pass.yields.filter(|lane| pass.best.is_none() && pass.waits && !self.shed[*lane])
+        else {
+            return Ok(());
+        };
+        self.sheds = true;
+        self.shed[lane] = true;
+        self.first_shed = self.first_shed.min(lane);
+        Err(Again::Anew)
     }
 
     /// Prefers the lane at `index` to those seen so far, unless its group would break a promise.
@@ -413,6 +442,7 @@ impl Timeline {
         if standing.protected {
             let end = ready + length;
             if let Some((_, free)) = pass.broken.filter(|(first, free)| *first <= due && free.until <= end) {
+                pass.waits |= free.owner.is_some_and(|owner| owner > standing.contract);
                 return Ok(free);
             }
             let before = self.board.free_before(ready, due, standing.contract, pass.widest)?;
@@ -422,13 +452,17 @@ impl Timeline {
                     return Err(Again::Anew);
                 }
                 pass.broken = Some((due, before));
+                pass.waits |= before.owner.is_some_and(|owner| owner > standing.contract);
                 return Ok(before);
             }
             let above = match self.limits[standing.contract] {
                 None if !self.all_limits => return Err(Again::WithLimits),
                 limit => limit.unwrap_or(Free { until: FOREVER, owner: None }),
             };
-            pass.outranked |= above.until <= end && pass.is_first(standing);
+            if above.until <= end {
+                pass.outranked |= pass.is_first(standing);
+                pass.yields = pass.yields.or(Some(standing.contract));
+            }
             return Ok(if above.until < before.until { above } else { before });
         }
         let free = self.board.free_for_all(ready, pass.widest)?;
@@ -513,9 +547,12 @@ impl Policy for Timeline {
         let ready = Ready::new(context);
         self.sizes = Sizes::of(&context.config);
         for (index, lane) in lanes.iter_mut().enumerate() {
-            let due = self.aim(lane, &ready);
-            self.frames[index] = Frame::new(lane, due, self.sizes);
+            let pause = Pausing::of(lane, &ready, &self.sizes);
+            let due = self.aim(lane, &ready, &pause);
+            self.lapse = self.lapse.min(pause.lapses);
+            self.frames[index] = Frame::new(lane, due, self.sizes, &ready, pause);
         }
+        self.accounts.line_up(context, lanes);
         loop {
             match self.scan(context, lanes, window) {
                 Ok(choice) => {
@@ -538,7 +575,7 @@ impl Policy for Timeline {
 
 /// Notes a protected group that waits, if it is due before those seen so far.
 fn note_first(pass: &mut Pass<'_>, lane: &Lane, index: usize, standing: &Standing) {
-    let counts = lane.protected && standing.rests.is_none();
+    let counts = lane.is_kept_apart() && standing.rests.is_none();
     if counts && !pass.first.is_some_and(|first| first.standing.goes_before(standing)) {
         pass.first = Some(Best { index, standing: *standing, app: lane.app, room: 0 });
         pass.outranked = false;

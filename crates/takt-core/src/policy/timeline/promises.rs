@@ -1,6 +1,8 @@
 //! What apps were promised, put on the board.
 
 use super::board::{Promise, ns};
+use super::columns::Owes;
+use super::gaps::Pausing;
 use super::walk::Share;
 use super::{Pass, Ready, Timeline};
 use crate::config::Config;
@@ -18,14 +20,28 @@ pub(super) struct Sizes {
     pub(super) group_max: Span,
     /// What the first group waits for on its way to the GPU.
     pub(super) under_way: Span,
+    pub(super) per_frame: Span,
+    /// How late an end is known, and how long a group is under way, in nanoseconds.
+    pub(super) completion: i64,
+    pub(super) dispatch: i64,
+    /// Groups that are dispatched later may delay those before.
+    pub(super) any_order: bool,
 }
 
 impl Sizes {
     pub(super) fn of(config: &Config) -> Self {
         let per_group = config.per_group();
         let changes = config.margins.turnaround() + config.gpu.switch().times(2);
-        let under_way = if config.gpu.excludes() { changes } else { per_group };
-        Self { per_group, group_max: config.tuning.group_max, under_way }
+        let any_order = config.gpu.later_work_delays();
+        Self {
+            per_group,
+            group_max: config.tuning.group_max,
+            under_way: if any_order { changes } else { per_group },
+            per_frame: config.per_frame(),
+            completion: config.margins.completion_upper.as_signed_ns(),
+            dispatch: config.margins.dispatch_upper.as_signed_ns(),
+            any_order,
+        }
     }
 }
 
@@ -37,23 +53,33 @@ pub(super) struct Frame {
     pub(super) owed: i64,
     /// Its first group is beyond what was promised.
     pub(super) is_exceeded: bool,
+    /// It is in a gap that the app has declared.
+    pub(super) pauses: bool,
+    /// It cannot be in time even if nothing else goes before it: it binds no group.
+    pub(super) is_late: bool,
 }
 
 impl Frame {
     #[inline]
-    pub(super) fn new(lane: &Lane, due: i64, sizes: Sizes) -> Self {
-        let is_exceeded = lane.head.is_some_and(|head| !is_within_ledger(lane, &head, sizes));
-        Self { due, owed: owed(lane, is_exceeded), is_exceeded }
+    pub(super) fn new(lane: &Lane, due: i64, sizes: Sizes, ready: &Ready, pause: Pausing) -> Self {
+        let Sizes { per_group, group_max, .. } = sizes;
+        let exceeds = |head: Head| !lane.is_within_promise(&head, per_group, group_max);
+        let is_exceeded = lane.head.is_some_and(exceeds);
+        let owed = owed(lane, is_exceeded, &pause).min(pause.time_left(due));
+        // What the first group waits for on its way to the GPU is over by the time that it is free for it.
+        let earliest = ready.free + owed - sizes.under_way.as_signed_ns();
+        let is_late = lane.clock.is_own() && ns(lane.release_of(lane.target)) < ready.now && due < earliest;
+        Self { due, owed, is_exceeded, pauses: pause.now, is_late }
     }
 }
 
 impl Timeline {
     /// Moves the target of a frame on that cannot meet it any more; says when it is due.
     #[inline]
-    pub(super) fn aim(&mut self, lane: &mut Lane, ready: &Ready) -> i64 {
+    pub(super) fn aim(&mut self, lane: &mut Lane, ready: &Ready, pause: &Pausing) -> i64 {
         match lane.head {
             _ if lane.clock.is_own() => {}
-            None => self.give_up_hopeless_frames(lane, ready),
+            None => self.give_up_hopeless_frames(lane, ready, pause),
             Some(head) => {
                 let due = self.board.due_of(lane, lane.target);
                 let earliest = ready.optimistic + head.optimistic.as_signed_ns();
@@ -71,8 +97,8 @@ impl Timeline {
     ///
     /// Without this the reservation of a silent app would follow the present and take time in every period,
     /// although the app is entitled to it in every stride only.
-    fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready) {
-        let rest = owed(lane, false);
+    fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready, pause: &Pausing) {
+        let rest = owed(lane, false, pause).min(pause.time_left(self.board.due_of(lane, lane.target)));
         let frames = (0..GIVEN_UP_MAX).map(|frame| lane.target + frame * lane.stride.periods());
         let hopeful = frames.into_iter().find(|target| self.board.due_of(lane, *target) >= ready.free + rest);
         lane.target = hopeful.unwrap_or(lane.target);
@@ -85,16 +111,18 @@ impl Timeline {
     /// Adds what `lane` owes to the board: its frame, those to come, and what it has on the GPU.
     pub(super) fn promise(&mut self, lanes: &[Lane], owner: usize, pass: &Pass<'_>) {
         let lane = &lanes[owner];
-        if let Some(due) = lane.on_gpu_due.filter(|_| lane.has_budget() || lane.protected) {
+        let on_gpu = if lane.protected { lane.on_gpu_promised } else { lane.on_gpu_due };
+        if let Some(due) = on_gpu.filter(|_| lane.has_budget() || lane.protected) {
             self.board.promise_end(ns(due), owner);
         }
         let (rest, etpf) = (self.frames[owner].owed, lane.etpf.as_signed_ns());
         if lane.protected && !lane.has_budget() {
             self.promise_server(lanes, owner, pass);
         } else if lane.clock.is_own() {
-            self.promise_own_clock(lane, owner, rest, pass);
+            self.promise_own_clock(lane, owner, pass);
         } else if rest > 0 || etpf > 0 {
-            self.board.promise_frames(lane, owner, rest, etpf);
+            let pauses = self.frames[owner].pauses;
+            self.board.promise_frames(lane, owner, Owes { rest, etpf, pauses });
         }
     }
 
@@ -120,18 +148,22 @@ impl Timeline {
         if !lane.protected || self.shed[owner] {
             return self.promise(lanes, owner, pass);
         }
+        if let Some(due) = lane.on_gpu_due.filter(|due| lane.on_gpu_promised != Some(*due)) {
+            self.board.promise_end(ns(due), owner);
+        }
         if !lane.has_budget() || lane.front.enqueued <= lane.etpf {
             return;
         }
         let beyond = lane.front.remaining(lane.etpf).as_signed_ns() - self.frames[owner].owed;
         if beyond > 0 && !lane.clock.is_own() {
-            self.board.promise_frames(lane, owner, beyond, 0);
+            self.board.promise_frames(lane, owner, Owes { rest: beyond, etpf: 0, pauses: false });
         }
     }
 
     /// Frames by the app's own clock: the next one is released now at the earliest. So is what waits behind
     /// work that was not promised: it is unknown when that goes.
-    fn promise_own_clock(&mut self, lane: &Lane, owner: usize, rest: i64, pass: &Pass<'_>) {
+    fn promise_own_clock(&mut self, lane: &Lane, owner: usize, pass: &Pass<'_>) {
+        let Frame { owed: rest, pauses, is_late, .. } = self.frames[owner];
         let (now, etpf) = (pass.ready.now, lane.etpf.as_signed_ns());
         let config = &pass.context.config;
         let period = lane.grid.period_span().as_signed_ns();
@@ -151,13 +183,11 @@ impl Timeline {
             _ => (planned.max(now), rest),
         };
         let deadline = period - lane.tail.as_signed_ns();
-        // What the first group waits for on its way to the GPU is over by the time that it is free for it.
-        let charged = self.sizes.under_way.as_signed_ns();
         while release < self.board.end() && !self.board.is_full() {
             let due = release + deadline;
             // What is late even without another group binds none.
-            if span > 0 && (release >= now || due >= pass.ready.free + span - charged) {
-                let absent = begun && lane.head.is_none() && release == planned;
+            if span > 0 && (release >= now || !is_late) {
+                let absent = begun && lane.head.is_none() && release == planned && !pauses;
                 self.board.promise(Promise { release, due, span, owner, absent, share: Share::default() });
             }
             // A frame that has not begun begins now at the earliest.
@@ -169,7 +199,7 @@ impl Timeline {
 
 /// What is still owed to the front frame of a lane. A protected frame is owed what it was promised and no
 /// more, and nothing from the first group on that is beyond it: that one needs slack.
-fn owed(lane: &Lane, is_exceeded: bool) -> i64 {
+fn owed(lane: &Lane, is_exceeded: bool, pause: &Pausing) -> i64 {
     if lane.protected && is_exceeded {
         return 0;
     }
@@ -179,7 +209,7 @@ fn owed(lane: &Lane, is_exceeded: bool) -> i64 {
     } else {
         reserved.saturating_sub(lane.front.dispatched)
     };
-    owed.as_signed_ns()
+    (owed.as_signed_ns() - pause.over).max(0)
 }
 
 /// The same of a protected frame, all of whose groups are part of its promise.
@@ -191,10 +221,4 @@ fn promised(lane: &Lane, reserved: Span) -> Span {
         Span::ZERO => Span::ZERO,
         rest => rest + lane.turn.owed,
     }
-}
-
-/// Whether the first group of a lane is part of what its frame was promised.
-fn is_within_ledger(lane: &Lane, head: &Head, sizes: Sizes) -> bool {
-    let fits = lane.front.dispatched + head.conservative + sizes.per_group <= lane.etpf;
-    fits && head.conservative <= sizes.group_max
 }

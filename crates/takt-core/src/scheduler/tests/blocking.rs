@@ -72,7 +72,7 @@ fn best_effort_work_keeps_clear_of_releases_if_blocking_is_bounded() {
 }
 
 #[test]
-fn best_effort_work_may_be_longer_where_nobody_waits_for_it() {
+fn best_effort_work_may_be_longer_where_no_app_waits_for_it() {
     check(
         "until 1300
         blocking 50
@@ -139,7 +139,7 @@ fn nothing_is_stretched_in_front_of_who_is_late() {
 }
 
 #[test]
-fn whoever_does_not_come_is_not_waited_for() {
+fn an_app_that_does_not_come_is_not_waited_for() {
     let script = format!("blocking 50\n{BEST_EFFORT}").replace("@1010", "@1040");
     check(
         &script,

@@ -297,7 +297,7 @@ fn the_focus_lifts_an_app_to_the_top_of_the_automatic_ones() {
 }
 
 #[test]
-fn nobody_waits_for_himself() {
+fn no_app_waits_for_itself() {
     check(
         "A 9 feeds 1
          B 8 feeds 2
@@ -305,8 +305,8 @@ fn nobody_waits_for_himself() {
          D 6 feeds 3
          until 10",
         expect![[r#"
-            0 refused C: its consumers feed each other in a circle
-            0 refused D: its consumers feed each other in a circle
+            0 refused C: its consumers depend on each other in a circle
+            0 refused D: its consumers depend on each other in a circle
         "#]],
     );
 }
@@ -340,7 +340,7 @@ fn more_places_are_used_at_once_and_fewer_when_the_rest_has_ended() {
          @0 B 100 100 100 100 100s
          @50 set mpcg 3      # two more are on their way
          @60 A 100y
-         @110 set mpcg 1     # and A; but nobody more until these have ended
+         @110 set mpcg 1     # and A; but no other app until these have ended
          @210 A 100s",
         expect![[r#"
             0..100 B 100 for 0

@@ -129,6 +129,7 @@ fn a_producer_runs_on_the_budget_of_the_consumer_that_waits() {
             370..470 F 100 for 0
             470..570 F 100 for 0
             570..670 F 100s for 0
+            610 P missed frame 0 for 0 ×1
             670 F frame 0 met 0
         "#]],
     );
@@ -149,6 +150,7 @@ fn apps_that_share_a_server_have_one_budget() {
             0 hold Z: behind A
             60 hold Z: no budget until 500
             500 A missed frame 0 for 0 ×1
+            500 Z missed frame 0 for 0 ×1
             500..560 Z 60 for 0
             700..730 Z 30 for 0
         "#]],

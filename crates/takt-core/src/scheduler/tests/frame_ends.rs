@@ -185,7 +185,7 @@ fn a_frame_without_groups_is_done_with_the_one_before_it() {
 
 #[test]
 fn a_frame_that_ends_late_is_late() {
-    // Its group was over in time, but nobody could know that nothing follows.
+    // Its group was over in time, but the scheduler could not know that nothing follows.
     check(
         "until 1500
          A 1
@@ -246,7 +246,7 @@ fn what_is_reserved_and_not_needed_is_free_when_the_frame_ends() {
 }
 
 #[test]
-fn the_end_of_a_frame_delays_nobody() {
+fn the_end_of_a_frame_delays_no_app() {
     // R starts by 615 with and without it.
     check(
         "gpu time-shared

@@ -253,7 +253,7 @@ fn everything_runs_free_and_goes_on_so() {
         assert_eq!(dispatched(&fetch(&mut scheduler)), [group]);
     }
     complete(&mut scheduler, 1000);
-    assert_eq!(fetch(&mut scheduler), [], "whatever ends is nobody's business");
+    assert_eq!(fetch(&mut scheduler), [], "ends have no effect any more");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn a_job_is_due_after_a_period_of_its_server() {
 }
 
 #[test]
-fn apps_that_share_a_server_are_judged_by_the_display() {
+fn apps_that_share_a_server_are_judged_by_its_period() {
     check(
         "A 2 posterior 100/3000
          B 3 shares 0
@@ -60,8 +60,7 @@ fn apps_that_share_a_server_are_judged_by_the_display() {
             0 hold B: behind A
             900 A frame 0 met 0
             900..1200 B 300s for 0
-            1000 B missed frame 0 for 0 ×1
-            1200 B frame 0 late 0
+            1200 B frame 0 met 0
         "#]],
     );
 }

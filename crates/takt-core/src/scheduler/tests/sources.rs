@@ -412,9 +412,9 @@ fn what_a_producer_has_on_the_gpu_is_kept_from_being_late() {
             300 C frame 0 met 0
             450 end P 300
             450 grant B 300 for 0
+            700 P missed frame 0 for 0 ×1
             750 end B 300
             1000 B missed frame 0 for 0 ×1
-            1000 P missed frame 0 for 0 ×1
         "#]],
     );
 }

@@ -5,6 +5,7 @@
 
 mod deadlines;
 mod late;
+mod promised;
 
 use expect_test::expect;
 use std::string::String;
@@ -142,7 +143,7 @@ fn an_app_with_a_reservation_may_exceed_the_in_flight_limit_by_one() {
 }
 
 #[test]
-fn in_order_nobody_exceeds_the_in_flight_limit() {
+fn in_order_no_app_exceeds_the_in_flight_limit() {
     check(
         "gpu in-order
          mpcg 2

@@ -4,7 +4,10 @@ use serde::Deserialize;
 use takt_core::service::{Enforcement, Turns};
 
 use super::apps::FileApp;
+use super::audit::FileAudit;
 use super::displays::FileDisplay;
+use super::domains::FileDomain;
+use crate::control::outsiders::Unseen;
 
 /// A configuration file.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
@@ -50,12 +53,18 @@ pub(super) struct ConfigFile {
     pub(super) gpu: FileGpu,
     /// How `timegraph` treats apps.
     pub(super) timegraph: Timegraph,
+    /// When another version of this file is in force: at once, or in a state of the vehicle.
+    pub(super) effective: Effective,
+    /// Who may ask for what.
+    pub(super) domain: Vec<FileDomain>,
+    /// Where decisions are recorded, and which rules run over the records.
+    pub(super) audit: FileAudit,
     /// Terms of single apps, which go before those that the app asks for.
     pub(super) app: Vec<FileApp>,
 }
 
 /// How processes share the GPU: they take turns.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct FileGpu {
     /// How long a process keeps the GPU while another one has work, in microseconds. Default: the
@@ -63,6 +72,21 @@ pub(super) struct FileGpu {
     pub(super) slice_us: Option<f64>,
     /// Cost of a change of processes, in microseconds. Default: the measured value, else 0.
     pub(super) switch_us: Option<f64>,
+    /// How long a process keeps the GPU whose work it interrupts, as it does with compute, while another one has
+    /// work, in microseconds. Default: 2048, as NVIDIA's driver sets it.
+    pub(super) divisible_slice_us: Option<f64>,
+    /// Longest piece of such work that is not interrupted, in microseconds. Default: 0.
+    pub(super) divisible_piece_us: Option<f64>,
+    /// How long any other process keeps the GPU at least while such work waits, in microseconds. Default: 1024, as
+    /// NVIDIA's driver sets it for graphics.
+    pub(super) own_slice_us: Option<f64>,
+    /// Device files of the GPU: every process that has one open uses it. Default: those of NVIDIA's driver, of the
+    /// kernel's own drivers and of AMD's compute driver.
+    pub(super) devices: Option<Vec<String>>,
+    /// Names of processes that may have the GPU open beside Takt. Default: nvidia-persistenced.
+    pub(super) beside: Option<Vec<String>>,
+    /// What to make of processes that the daemon cannot see. Default: suspect.
+    pub(super) unseen: Option<Unseen>,
 }
 
 /// Safety margins on predictions, and delays on the way to the GPU and back.
@@ -103,6 +127,31 @@ enum TurnsName {
 enum EnforcementName {
     Posterior,
     Apriori,
+}
+
+/// When another version of a configuration is in force.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Effective {
+    /// As soon as it is read.
+    #[default]
+    Reload,
+    /// In that state of the vehicle.
+    State(String),
+}
+
+impl TryFrom<String> for Effective {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.strip_prefix("state:").filter(|state| takt_ipc::name::is_name(state)) {
+            Some(state) => Ok(Self::State(state.to_owned())),
+            None if text == "reload" => Ok(Self::Reload),
+            None => {
+                Err(format!("{text:?} is no time: use \"reload\", or \"state:NAME\" as in \"state:parked\""))
+            }
+        }
+    }
 }
 
 /// What to do with an app whose deadlines cannot be guaranteed.

@@ -77,6 +77,11 @@ pub(super) fn share(value: f64, whole: Span) -> Result<Span, Mistake> {
     Err(mistake("share", value, "use more than 0, and 1 at most"))
 }
 
+/// A share of the GPU that may be zero, in millionths.
+pub(super) fn share_ppm(key: &str, value: f64) -> Result<u64, Mistake> {
+    Ok(rounded(within(key, value, 0.0..=1.0, "use 0 to 1")? * 1e6))
+}
+
 /// How long to poll, in microseconds. Polling for about twice as long as a wake-up takes never costs
 /// much more than the better choice would have; on a single processor nothing can arrive meanwhile.
 pub(super) fn spin(key: &str, value: Option<u32>) -> Result<u32, Mistake> {
@@ -97,6 +102,16 @@ pub(super) fn wake(us: f64) -> Result<Option<u32>, Mistake> {
         return Ok(None);
     }
     Ok(Some(rounded_u32(within("wake_us", us, 0.0..=10_000.0, "use 0 to 10000, or inf")?.floor())))
+}
+
+/// Microseconds of a slice.
+pub(super) fn slice_us(key: &str, value: f64) -> Result<Span, Mistake> {
+    Ok(Span::from_ns(rounded(within(key, value, 1.0..=1e6, "use 1 to 1000000")? * 1e3)))
+}
+
+/// Microseconds of a piece, which may be none.
+pub(super) fn piece_us(key: &str, value: f64) -> Result<Span, Mistake> {
+    Ok(Span::from_ns(rounded(within(key, value, 0.0..=1e6, "use 0 to 1000000")? * 1e3)))
 }
 
 /// A GPU whose processes take turns, with times in microseconds.

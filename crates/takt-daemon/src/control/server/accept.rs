@@ -1,8 +1,10 @@
 //! Accepts connections, and closes some where there are too many.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use takt_core::{Span, Time};
+use takt_ipc::socket::Descriptors;
 use takt_os::clock;
 
 use super::Server;
@@ -17,24 +19,31 @@ const ACCEPTED_MAX: usize = 64;
 const PAUSE: Span = Span::from_ms(20);
 
 impl Server {
+    /// Has the kernel pass on messages with descriptors, as those before 6.16 always do; for tests of how the
+    /// daemon deals with them.
+    pub fn take_descriptors(&mut self) {
+        self.socket.listener().set_descriptors(Descriptors::Passed);
+    }
+
     /// Whether connections are accepted now: not while the system has no descriptors left, and not while
     /// so many connections wait to be closed that the open ones need the rest of that queue.
     pub(super) fn is_open(&self, now: Time) -> bool {
         now >= self.accept_from && !self.closer.is_crowded()
     }
 
-    /// Accepts clients and tools that wait.
-    pub(super) fn accept(&mut self) {
+    /// Accepts clients and tools that wait, until `until`.
+    pub(super) fn accept(&mut self, until: Time) {
         for _ in 0..ACCEPTED_MAX {
-            if self.closer.is_crowded() {
+            let now = clock::now();
+            if self.closer.is_crowded() || now >= until {
                 return;
             }
-            let now = clock::now();
             match self.socket.listener().accept() {
                 Ok(Some((connection, peer))) => {
                     let connection = ClientSocket::new(connection, self.closer.clone());
                     self.make_room();
-                    self.sessions.push(Session::new(connection, peer, now));
+                    self.accepted += 1;
+                    self.sessions.push(Session::new(self.accepted, connection, peer, now));
                 }
                 Ok(None) => return,
                 Err(_) => {
@@ -45,7 +54,7 @@ impl Server {
         }
     }
 
-    /// If there are too many connections, closes the quietest one of the user that has most, so that no
+    /// If there are too many connections, closes the quietest one of the users that have most, so that no
     /// user keeps another one out. Connections of apps stay: there are fewer slots than connections.
     fn make_room(&mut self) {
         if self.sessions.len() < SESSIONS_MAX {
@@ -56,9 +65,9 @@ impl Server {
         for (_, session) in others() {
             *counts.entry(session.peer.uid).or_default() += 1;
         }
-        let most = counts.iter().max_by_key(|(_, count)| **count).map(|(uid, _)| *uid);
-        let theirs = others().filter(|(_, session)| Some(session.peer.uid) == most);
-        if let Some((idle, _)) = theirs.min_by_key(|(_, session)| session.heard) {
+        let count = |session: &Session| counts.get(&session.peer.uid).copied().unwrap_or_default();
+        let idle = others().min_by_key(|(_, session)| (Reverse(count(session)), session.heard));
+        if let Some((idle, _)) = idle {
             self.sessions.remove(idle);
         }
     }

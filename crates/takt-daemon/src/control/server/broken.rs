@@ -1,5 +1,6 @@
 //! An invariant of the core broke: every app runs unscheduled.
 
+use takt_audit::{Decision, Event};
 use takt_core::{Broken, Span};
 
 use super::Server;
@@ -14,6 +15,7 @@ impl Server {
         self.broken = Some(broken);
         let app = broken.app.and_then(|app| self.members.get(app)).map(|member| member.name.as_str());
         self.journal.tell(&Entry::Broken { what: broken.to_string(), app });
+        self.audit_own(Event::Broken, Decision::Noted, &broken.to_string());
         // A replay has to reach this record, so it must not be lost.
         self.streams.pump();
     }
@@ -95,7 +97,7 @@ mod tests {
     }
 
     fn join(server: &mut Server, path: &Path, name: &str) -> Result<Box<Joined>, NotScheduled> {
-        // Its frames have a guarantee while the core schedules.
+        // It is protected while the core schedules.
         let hello = Hello {
             name: name.to_owned(),
             fps_mhz: Some(60_000),
@@ -122,7 +124,7 @@ mod tests {
             server.with_journal(Journal::new(Box::new(told.clone()), Format::Text).expect("a thread"));
         server.record_to(recorded.clone(), "this").expect("a thread");
         let mut app = join(&mut server, &path, "dial").expect("a slot");
-        assert!(app.welcome.admission.contains("guaranteed"), "{}", app.welcome.admission);
+        assert!(app.welcome.admission.starts_with("protected"), "{}", app.welcome.admission);
 
         server.order(Order::Policy(Box::new(Blind)));
         let estimate = Estimate::new(Span::from_us(100));
@@ -143,8 +145,12 @@ mod tests {
         assert!(!why.contains("guaranteed"));
         let Answer::Daemon(answer) = server.daemon_answer() else { panic!("another answer") };
         assert!(answer.broken.is_some_and(|broken| broken.contains("'choice'")));
-        serve(&mut server, |_| told.text().contains(" broken ").then_some(()));
-        assert_eq!(told.text().matches(" broken ").count(), 1, "{}", told.text());
+        let lines = |event: &str| {
+            let text = told.text();
+            text.lines().filter(|line| line.split(' ').nth(1) == Some(event)).count()
+        };
+        serve(&mut server, |_| (lines("alarm") > 0).then_some(()));
+        assert_eq!((lines("broken"), lines("alarm")), (1, 1), "{}", told.text());
         // While the daemon still runs: its end may never come.
         serve(&mut server, |_| recorded.text().contains("\"record\":\"broken\"").then_some(()));
     }

@@ -8,6 +8,7 @@ use rtrb::Consumer;
 use takt_core::policy::Policy;
 use takt_core::{Config, Span, Stats};
 use takt_ipc::beat::Pulse;
+use takt_ipc::frame_page::FramePage;
 use takt_os::clock;
 
 use super::orders::Orders;
@@ -25,6 +26,8 @@ pub(super) struct LoopHandle {
     pub(super) notes: Consumer<Note>,
     /// The page on which clients see that the loop turns.
     pub(super) heart: OwnedFd,
+    /// The page on which the loop shows finished frames.
+    pub(super) frames: FramePage,
     /// Privileges that the system denied.
     pub(super) denied: Vec<Denied>,
     /// The core's counters as of the last report.
@@ -39,6 +42,7 @@ impl LoopHandle {
     pub(super) fn start(core: Config, policy: Box<dyn Policy>, settings: &Settings) -> Result<Self> {
         let (engine, queues) = Engine::new(core, policy)?;
         let heart = engine.heart().as_fd().try_clone_to_owned()?;
+        let frames = engine.frames().clone();
         let scheduling = Loop::new(engine, Span::from_us(settings.loop_spin_us.into()))?;
         let orders = Orders::new(queues.orders, scheduling.waker());
         let processor = settings.processor;
@@ -57,6 +61,7 @@ impl LoopHandle {
             orders,
             notes: queues.notes,
             heart,
+            frames,
             denied,
             stats: Stats::default(),
             loop_stats: LoopStats::default(),

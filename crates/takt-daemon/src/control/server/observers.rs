@@ -5,15 +5,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use takt_core::{Action, Span, Time};
+use takt_os::clock;
 use takt_trace::export::json;
 use takt_trace::totals::Totals;
 use takt_trace::{Deduced, Observer, Record};
 
 use super::Server;
-use crate::control::ask::{Answer, DaemonAnswer};
+use super::session::Session;
+use crate::control::ask::{Answer, DaemonAnswer, DomainsAnswer, EvictedAnswer, Limits};
+use crate::control::closer::ClientSocket;
 use crate::observe::exporter::{Address, Exporter};
 use crate::observe::exposition::Counted;
 use crate::observe::recent::{join, meta_of};
+use crate::observe::trace_stream::{Crowded, Watcher};
 
 /// How often the page of counters is renewed.
 const PAGE: Duration = Duration::from_secs(1);
@@ -39,7 +43,21 @@ impl Server {
     pub fn serve_metrics(&mut self, address: Address) -> std::io::Result<()> {
         let exporter = Exporter::start(address)?;
         self.monitor = Some(Monitor { totals: Deduced::new(Totals::default()), exporter, published: None });
+        self.keep_counters();
         Ok(())
+    }
+
+    /// Where counters are served, if they are.
+    pub fn metrics_address(&self) -> Option<&Address> {
+        self.monitor.as_ref().map(|monitor| monitor.exporter.address())
+    }
+
+    /// Counters of listed apps stay, whatever other names come and go.
+    pub(super) fn keep_counters(&mut self) {
+        if let Some(monitor) = &mut self.monitor {
+            let names = self.settings.apps.iter().map(|app| app.name.clone());
+            monitor.totals.observer_mut().keep(names);
+        }
     }
 
     /// Sends news to the observers.
@@ -50,36 +68,62 @@ impl Server {
         };
         if monitor.published.is_none_or(|then| then.elapsed() >= PAGE) {
             monitor.published = Some(Instant::now());
-            let (stats, loop_stats) = (self.scheduling.stats, self.scheduling.loop_stats);
-            let (totals, broken) = (monitor.totals.observer(), self.broken.is_some());
-            let counted = Counted { totals, members: &self.members, stats, loop_stats, broken };
-            monitor.exporter.publish(counted.text());
+            let totals = monitor.totals.observer();
+            let counted = Counted {
+                apps: totals.apps().map(|(name, totals)| (name.to_owned(), totals.clone())).collect(),
+                uncounted: totals.gaps(),
+                members: self.members.clone(),
+                stats: self.scheduling.stats,
+                loop_stats: self.scheduling.loop_stats,
+                control_stall: self.stall,
+                silent: self.supervisor.silent(),
+                broken: self.broken.is_some(),
+                outsiders: self.surroundings.outsiders.clone(),
+                uncut: self.waits.all_stuck().collect(),
+                audit: self.audit.counts(),
+            };
+            // Writing the page takes long, so that is done where it is served.
+            monitor.exporter.publish(move || counted.text());
         }
     }
 
     /// Ends scheduling, and writes the rest of the recording.
     pub fn finish(&mut self) -> std::io::Result<()> {
         self.scheduling.end();
-        self.read_notes();
+        while self.read_notes(clock::now()) {}
+        self.end_audit();
         self.streams.finish()
     }
 
     /// Sends a tool every record from now on; returns the refusal, if it is refused.
     pub(super) fn watch(&mut self, index: usize) -> Option<Answer> {
-        let tool = Arc::clone(&self.sessions[index].connection);
-        // Earlier records are not for this tool.
-        self.read_notes();
+        let (tool, user) = (Arc::clone(&self.sessions[index].connection), self.user(index));
+        match self.streams.make_room(user) {
+            Err(Crowded) => return Some(Answer::refused("too many tools watch already")),
+            Ok(None) => {}
+            Ok(Some(other)) => self.end_watch(&other),
+        }
         let now = self.streams.last();
-        let (scene, members) = (self.scene(), &self.members);
-        let meta = takt_trace::Meta { apps: Vec::new(), ..scene.meta() };
-        let room = self.streams.watch(tool, |lines| {
-            json::put_head(lines, &meta, None);
-            for member in members.iter() {
-                json::put_app(lines, now, member.app, &meta_of(member));
-                json::put_record(lines, now, &join(member));
-            }
-        });
-        (!room).then(|| Answer::refused("too many tools watch already"))
+        let meta = takt_trace::Meta { apps: Vec::new(), ..self.scene().meta() };
+        let mut lines = Vec::new();
+        json::put_head(&mut lines, &meta, None);
+        for member in self.members.iter() {
+            json::put_app(&mut lines, now, member.app, &meta_of(member));
+            json::put_record(&mut lines, now, &join(member));
+        }
+        // Records that wait to be read are not for this tool.
+        let earlier = self.scheduling.notes.slots();
+        self.streams.watch(Watcher::new(tool, user, lines), earlier);
+        None
+    }
+
+    /// Closes the connection of a tool that made room for another.
+    fn end_watch(&mut self, tool: &Arc<ClientSocket>) {
+        let is_it = |session: &Session| Arc::ptr_eq(&session.connection, tool);
+        if let Some(index) = self.sessions.iter().position(is_it) {
+            let reason = "other users watch, too, and your user has most of the tools that do".to_owned();
+            self.hang_up(index, reason, None);
+        }
     }
 
     /// Counters and state of the daemon itself.
@@ -95,8 +139,26 @@ impl Server {
             turn_us_mean: us(turns.busy) / turns.turns.max(1) as f64,
             turn_us_max: us(turns.longest),
             untold: turns.dropped,
+            control_stall_ms_max: us(self.stall) / 1000.0,
+            silent: self.supervisor.silent(),
             broken: self.broken.map(|broken| broken.to_string()),
+            limits: Limits::from(&self.adjustable),
+            evicted: self.evicted_answer(),
+            outsiders: self.outsiders().clone(),
         })
+    }
+
+    fn evicted_answer(&self) -> Vec<EvictedAnswer> {
+        let seconds = |span: Span| span.as_ns() as f64 / 1e9;
+        let all = self.evicted.all(clock::now());
+        all.map(|(name, uid, left)| EvictedAnswer { name: name.to_owned(), uid, for_s: seconds(left) })
+            .collect()
+    }
+
+    /// The domains, as a tool may see them.
+    pub(super) fn domains(&mut self, index: usize) -> Answer {
+        let who = self.identity(index);
+        Answer::Domains(DomainsAnswer::new(&who, &self.members, &self.settings, self.vehicle.answer()))
     }
 
     /// A client takes a slot.
@@ -104,6 +166,9 @@ impl Server {
         if let Some(member) = self.members.get(app) {
             let (now, meta) = (self.streams.last(), meta_of(member));
             self.streams.meet(now, app, &meta);
+            self.supervisor.joined(clock::now(), &member.client());
+            let process = Some(member.identity.pid);
+            self.scheduling.frames.set_app(app, process, &member.name);
             self.monitor.iter_mut().for_each(|monitor| monitor.totals.meet(now, app, &meta));
         }
     }
@@ -112,8 +177,10 @@ impl Server {
     pub(super) fn happened(&mut self, at: Time, record: Record) {
         self.streams.record(at, &record);
         self.waits.record(at, &record);
+        self.surroundings.evidence.record(at, &record);
+        self.audit.watch.record(at, &record);
         match &record {
-            Record::Out(Action::FrameDone(done)) => self.members.finished(at, done),
+            Record::Out(Action::FrameDone(done)) => self.drew(at, done),
             Record::Out(Action::Broken(broken)) => self.broke(*broken),
             _ => {}
         }

@@ -1,14 +1,19 @@
 //! Applies another configuration, or other terms of an app, while the daemon runs.
 
+use takt_audit::{Decision, Event};
 use takt_core::{Adjustable, AppId, DisplayId, Refresh, Span};
 use takt_ipc::message::{Hello, Message};
 use takt_os::clock;
 
 use super::Server;
-use crate::control::config::{Display, Settings};
-use crate::control::members::Member;
+use super::joining;
+use super::verdict::{Outcome, Verdict};
+use crate::control::config::{Client, Display, Settings};
+use crate::control::identity::Identity;
+use crate::control::members::{Member, Refusal};
 use crate::control::terms::Terms;
 use crate::control::vsync::{Follower, anchored};
+use crate::observe::audit::AuditSettings;
 use crate::observe::journal::{Entry, Who};
 use crate::rt::queues::Order;
 
@@ -27,7 +32,9 @@ impl Server {
             self.settings.core.gpu = before.core.gpu;
             changes.push("gpu holds after a restart".to_owned());
         }
+        self.keep_reported();
         self.renew_displays(&before, &mut changes);
+        self.follow_reported();
         self.renew_core(&before, &mut changes);
         if self.settings.policy != before.policy {
             let name = self.settings.policy.clone();
@@ -57,12 +64,27 @@ impl Server {
                 changes.push(format!("{what} holds after a restart"));
             }
         }
+        if self.settings.outsiders != before.outsiders {
+            changes.push("gpu.devices, gpu.beside or gpu.unseen".to_owned());
+            self.watch_outsiders();
+        }
         if self.settings.wake_us != before.wake_us {
             changes.push("wake_us".to_owned());
             self.limit_cpu_latency();
         }
+        self.keep_counters();
+        self.supervisor.watch(&self.settings.apps);
         self.renew_apps(&before, &mut changes);
+        self.audit.renew(&self.settings.audit.rules);
+        if (AuditSettings { rules: Vec::new(), ..self.settings.audit.clone() })
+            != (AuditSettings { rules: Vec::new(), ..before.audit.clone() })
+        {
+            changes.push("audit holds after a restart, but for its rules".to_owned());
+        } else if self.settings.audit.rules != before.audit.rules {
+            changes.push("audit rules".to_owned());
+        }
         self.journal.tell(&Entry::Reloaded { changes: &changes });
+        self.audit_own(Event::Reloaded, Decision::Granted, &changes.join("; "));
         changes
     }
 
@@ -121,10 +143,10 @@ impl Server {
     }
 
     /// Whether all apps can keep their displays and frame rates.
-    fn fits(&self, before: &Settings) -> Result<(), String> {
+    pub(super) fn fits(&self, before: &Settings) -> Result<(), String> {
         let settings = self.current();
         for member in self.members.iter() {
-            let terms = renewed(member, &self.settings, before).unwrap_or_default();
+            let terms = self.renewed(member, before, &[]).unwrap_or_default();
             self.members
                 .clone()
                 .change(member.app, Terms { priority: None, ..terms }, &settings)
@@ -143,7 +165,12 @@ impl Server {
             margins: if new.margins == old.margins { now.margins } else { new.margins },
             blocking: if new.blocking == old.blocking { now.blocking } else { new.blocking },
             stretch: if new.stretch == old.stretch { now.stretch } else { new.stretch },
+            divisible: now.divisible.map(|_| self.settings.divisible),
         });
+        // What the file says now counts, not what a tool said before.
+        self.given.blocking &= self.settings.given == before.given;
+        self.given.stretch &= self.settings.given == before.given;
+        self.renew_limits();
     }
 
     /// Sends the core other parameters, if they differ.
@@ -155,11 +182,12 @@ impl Server {
     }
 
     /// Gives apps the terms that the file now has for them.
-    fn renew_apps(&mut self, before: &Settings, changes: &mut Vec<String>) {
+    pub(super) fn renew_apps(&mut self, before: &Settings, changes: &mut Vec<String>) {
         if self.settings.max_slice != before.max_slice {
             changes.push(format!("max_slice_ms = {}", if_bounded(self.settings.max_slice, "0")));
         }
-        let new = |member: &Member| Some((member.app, renewed(member, &self.settings, before)?));
+        let moved = self.members.regroup(&self.settings);
+        let new = |member: &Member| Some((member.app, self.renewed(member, before, &moved)?));
         let mut open: Vec<(AppId, Terms)> = self.members.iter().filter_map(new).collect();
         // Apps that swap priorities block each other: a change that fails at first may work when
         // another app has moved.
@@ -178,7 +206,10 @@ impl Server {
                 continue;
             }
             let (app, terms) = open[parked % waiting].clone();
-            let spare = self.members.unused_priority(terms.priority.unwrap_or(0));
+            let spare = self.members.get(app).and_then(|member| {
+                let wanted = terms.priority.unwrap_or(0);
+                self.members.unused_priority(&member.client(), wanted, &self.settings)
+            });
             let aside = Terms { priority: spare, ..Terms::default() };
             parked += 1;
             if parked > waiting || self.change(app, aside).is_err() {
@@ -193,16 +224,52 @@ impl Server {
         }
     }
 
+    /// The terms of an app that change, if any do; empty ones if its terms stay but mean something else to
+    /// the core. Those in `moved` have another domain, or other rights.
+    fn renewed(&self, member: &Member, before: &Settings, moved: &[AppId]) -> Option<Terms> {
+        let settings = &self.settings;
+        let section = settings.section(&member.client());
+        let domain_before = before.domains.of(&member.identity);
+        let section_before = before.section(&Client { domain: domain_before, ..member.client() });
+        if section != section_before || moved.contains(&member.app) {
+            return self.members.renewed(member, settings).ok();
+        }
+        let terms = member.asked.clone().under(section.map(|section| &section.terms));
+        let renewed = Terms {
+            max_slice: (settings.max_slice != before.max_slice && terms.max_slice.is_none())
+                .then_some(settings.max_slice),
+            ..Terms::default()
+        };
+        let others = settings.displays != before.displays || settings.timegraph != before.timegraph;
+        (others || renewed != Terms::default()).then_some(renewed)
+    }
+
     /// A scheduled app asks for other terms; terms that it may not have change nothing.
     pub(super) fn renew(&mut self, index: usize, app: AppId, hello: &Hello) {
         let now = clock::now();
         let last = self.sessions[index].renewed;
         let too_soon = last.is_some_and(|last| now.since(last) < RENEWAL_PAUSE);
         let asked = if too_soon { Err(TOO_SOON.to_owned()) } else { Terms::try_from(hello) };
-        let changed = asked.and_then(|asked| self.renew_terms(app, asked));
+        let who = self.identity(index);
+        let changed = asked.map_err(Refusal::from).and_then(|asked| self.renew_terms(app, &who, asked));
         let message = match changed {
-            Err(reason) => Message::Refused { reason, again_ms: None },
+            Err(refusal) => {
+                let Refusal { rule, reason, .. } = refusal;
+                let (asked, outcome) = (joining::asked(hello), Outcome::Refused);
+                let (app, event) = (Some(app), Event::Changed);
+                self.decided(&Verdict {
+                    who: &who,
+                    app,
+                    event,
+                    asked: &asked,
+                    outcome,
+                    rule,
+                    reason: &reason,
+                });
+                Message::Refused { reason, again_ms: None }
+            }
             Ok(()) => {
+                self.state_now();
                 // A refusal costs the loop nothing, so it sets no pause.
                 self.sessions[index].renewed = Some(now);
                 self.welcome_message(app)
@@ -212,28 +279,35 @@ impl Server {
         session.closing |= session.connection.send(&message, &[]).is_err();
     }
 
-    /// Gives an app the terms that it asks for, if it may have them.
-    fn renew_terms(&mut self, app: AppId, asked: Terms) -> Result<(), String> {
-        let section = self.members.get(app).and_then(|member| self.settings.app(&member.name));
-        let terms = asked.clone().under(section);
-        if let Some(refusal) = self.members.refusal(app, terms.clone(), &self.current()) {
-            return Err(refusal);
-        }
+    /// Gives an app the terms that it asks for, as far as it may have them.
+    fn renew_terms(&mut self, app: AppId, who: &Identity, asked: Terms) -> Result<(), Refusal> {
+        let (decision, terms) = self.members.allowed(app, asked.clone(), &self.current())?;
         self.change(app, terms)?;
+        let name = self.members.get(app).map_or("", |member| member.name.as_str());
+        let (text, reason) = (format!("change {name} {asked}"), decision.text());
         self.members.ask_again(app, asked);
+        let outcome = if reason.is_empty() { Outcome::Granted } else { Outcome::Reduced };
+        let (app, event, rule) = (Some(app), Event::Changed, decision.rule());
+        self.decided(&Verdict { who, app, event, asked: &text, outcome, rule, reason: &reason });
         Ok(())
     }
 
     /// Changes an app's terms everywhere, or says why not.
     pub(super) fn change(&mut self, app: AppId, terms: Terms) -> Result<(), String> {
         let settings = self.current();
+        let was_protected = self.members.get(app).is_some_and(|member| member.protected);
         let member = self.members.change(app, terms, &settings)?;
         let (params, max_slice, paced) = (member.params, member.max_slice, member.paced);
+        let (own, uncut) = (member.standing().own, member.uncut);
+        // Those that it may delay are told before it runs.
+        self.state_now();
         self.order(Order::Change { app, params });
-        self.order(Order::Limit { app, max_slice, paced });
+        self.order(Order::Limit { app, max_slice, paced, own, uncut });
+        self.renew_limits();
         self.limit_cpu_latency();
-        if let Some(member) = self.members.get(app) {
-            self.journal.tell(&changed(member));
+        self.tell_changed(app);
+        if let Some(member) = self.members.get(app).filter(|member| member.protected != was_protected) {
+            self.audit.guarantee(member);
         }
         Ok(())
     }
@@ -242,6 +316,7 @@ impl Server {
     pub(super) fn follow(&mut self, grid: Refresh) {
         self.grid = grid;
         self.order(Order::Refresh { display: DisplayId::default(), grid });
+        self.show_displays();
     }
 
     /// Takes over the grid that the display reports.
@@ -249,7 +324,9 @@ impl Server {
         match self.follower.as_ref().and_then(Follower::news) {
             None => {}
             Some(Ok(grid)) => {
-                self.journal.tell(&Entry::Display { refresh_hz: f64::from(grid.mhz()) / 1000.0 });
+                let (display, refresh_hz) =
+                    (self.settings.displays[0].name.as_str(), f64::from(grid.mhz()) / 1000.0);
+                self.journal.tell(&Entry::Display { display, refresh_hz });
                 self.follow(grid);
             }
             Some(Err(error)) => {
@@ -263,7 +340,21 @@ impl Server {
     /// Takes the core's verdict whether an app is protected.
     pub(super) fn judged(&mut self, app: AppId, protected: bool) {
         if let Some(member) = self.members.judged(app, protected) {
-            self.journal.tell(&changed(member));
+            self.audit.guarantee(member);
+            self.tell_changed(app);
+        }
+    }
+
+    /// Logs an app's terms, with what is to be said of it now.
+    fn tell_changed(&mut self, app: AppId) {
+        self.state_quietly(app);
+        if let Some(member) = self.members.get(app) {
+            self.journal.tell(&Entry::Changed {
+                who: Who::of(member),
+                priority: member.priority(),
+                fps: f64::from(member.fps_mhz) / 1000.0,
+                admission: &member.admission(),
+            });
         }
     }
 
@@ -272,32 +363,6 @@ impl Server {
         let limit = self.settings.wake_us.filter(|_| self.members.iter().any(|member| member.paced));
         // If that is denied, the event at the start said so.
         self.cpu_latency.limit_to(limit).unwrap_or_default();
-    }
-}
-
-/// The terms of an app that change, if any do; empty ones if its terms stay but mean something else to
-/// the core.
-fn renewed(member: &Member, settings: &Settings, before: &Settings) -> Option<Terms> {
-    let section = settings.app(&member.name);
-    let terms = member.asked.clone().under(section);
-    if section != before.app(&member.name) {
-        return Some(terms.complete(settings));
-    }
-    let renewed = Terms {
-        max_slice: (settings.max_slice != before.max_slice && terms.max_slice.is_none())
-            .then_some(settings.max_slice),
-        ..Terms::default()
-    };
-    let others = settings.displays != before.displays || settings.timegraph != before.timegraph;
-    (others || renewed != Terms::default()).then_some(renewed)
-}
-
-fn changed(member: &Member) -> Entry<'_> {
-    Entry::Changed {
-        who: Who::of(member),
-        priority: member.params.priority.0,
-        fps: f64::from(member.fps_mhz) / 1000.0,
-        admission: &member.admission,
     }
 }
 

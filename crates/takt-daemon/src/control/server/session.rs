@@ -12,23 +12,39 @@ use takt_core::{AppId, Span, Time};
 use takt_ipc::message::{Message, TEXT_MAX};
 use takt_ipc::socket::{Connection, Peer};
 
-use crate::control::ask::Ask;
+use super::analysts::Query;
 use crate::control::closer::ClientSocket;
+use crate::control::identity::Identity;
 
 /// How long a tool may take to read an answer.
 const PATIENCE: Span = Span::from_ms(10_000);
 
+/// A question that takes long to answer.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) query: Query,
+    pub(super) since: Time,
+    /// It is being answered.
+    pub(super) is_given: bool,
+}
+
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Session {
+    /// Tells it from all others, now and later.
+    pub(super) id: u64,
     pub(super) connection: Arc<ClientSocket>,
     pub(super) peer: Peer,
+    /// Who that is, once it matters.
+    pub(super) identity: Option<Arc<Identity>>,
     pub(super) app: Option<AppId>,
     pub(super) closing: bool,
     /// When its last message came, or it connected.
     pub(super) heard: Time,
-    /// A question that waits for its turn, and since when.
-    pub(super) question: Option<(Time, Ask)>,
+    /// When it was last served.
+    pub(super) served: Time,
+    /// A question that waits for its answer.
+    pub(super) question: Option<Question>,
     /// When it last asked for other terms.
     pub(super) renewed: Option<Time>,
     answer: Option<PendingAnswer>,
@@ -37,19 +53,22 @@ pub(super) struct Session {
 /// An answer that is not read yet.
 #[derive(Debug)]
 struct PendingAnswer {
-    text: String,
+    text: Arc<str>,
     sent: usize,
     asked: Time,
 }
 
 impl Session {
-    pub(super) fn new(connection: ClientSocket, peer: Peer, now: Time) -> Self {
+    pub(super) fn new(id: u64, connection: ClientSocket, peer: Peer, now: Time) -> Self {
         Self {
+            id,
             connection: Arc::new(connection),
             peer,
+            identity: None,
             app: None,
             closing: false,
             heard: now,
+            served: Time::ZERO,
             question: None,
             renewed: None,
             answer: None,
@@ -80,20 +99,27 @@ impl Session {
         (self.answer, self.closing) = (None, true);
     }
 
+    /// Closes the connection if the other side has not read an answer for too long.
+    pub(super) fn expire(&mut self, now: Time) {
+        if self.asked().is_some_and(|asked| now.since(asked) >= PATIENCE) {
+            self.give_up();
+        }
+    }
+
     /// Sends as much of an answer as fits at once; [`Self::flush`] sends the rest.
-    pub(super) fn answer(&mut self, text: String, now: Time) {
+    pub(super) fn answer(&mut self, text: Arc<str>, now: Time) {
         self.answer = Some(PendingAnswer { text, sent: 0, asked: now });
-        self.flush(now);
+        self.flush();
     }
 
     /// Sends the rest of an answer; returns whether the next question may be read.
-    pub(super) fn flush(&mut self, now: Time) -> bool {
+    pub(super) fn flush(&mut self) -> bool {
         let Some(answer) = &mut self.answer else {
             return self.question.is_none();
         };
         match answer.send(&self.connection) {
             Ok(()) => self.answer = None,
-            Err(error) if error.kind() == ErrorKind::WouldBlock && now.since(answer.asked) < PATIENCE => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(_) => self.give_up(),
         }
         self.answer.is_none() && !self.closing

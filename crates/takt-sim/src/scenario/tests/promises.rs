@@ -1,7 +1,7 @@
 //! Reserves, own clocks, GPU models and the focus: what is promised, and by whom.
 
-use expect_test::expect;
-use takt_core::service::{Enforcement, Level, Reservation, Reserve, Turns};
+use expect_test::{Expect, expect};
+use takt_core::service::{Enforcement, Gaps, Level, Reservation, Reserve, Turns};
 use takt_core::{AppId, Service, Span, Stride, Time};
 
 use super::{BASE, check, check_edit, no_files, parse};
@@ -97,6 +97,7 @@ fn everything_has_its_place() {
         timeslice: us(1500),
         uninterruptible: true,
         divisible: true,
+        gaps: Gaps::default(),
     };
     assert_eq!((game.params.service, other.params.service), (expected, expected));
     assert_eq!((rest.params.service.reservation, rest.pace), (Reservation::Background, Pace::Unpaced));
@@ -115,6 +116,48 @@ fn not_every_gpu_interrupts() {
             x.toml:5:26: gpu.divisible.slice_us = 0: must be more than zero
               help: use a value from 1 to 60000000 us (SPAN_NS_MAX)
         "#]],
+    );
+}
+
+#[test]
+fn gaps_are_part_of_what_is_promised() {
+    let with = |keys: &str, expected: Expect| {
+        check_edit("swap_us = 100\n", &format!("swap_us = 100\n{keys}\n"), expected);
+    };
+    with(
+        "gaps = 2",
+        expect![[r#"
+        x.toml:8:8: app.a.gaps = 2: how long the gaps last is not known
+          help: add gap_us = …
+    "#]],
+    );
+    with(
+        "gap_us = 2",
+        expect![[r#"
+        x.toml:8:10: app.a.gap_us = 2: how many gaps a frame has is not known
+          help: add gaps = …, or drop gap_us
+    "#]],
+    );
+    with(
+        "gaps = 0\ngap_us = 2",
+        expect![[r#"
+        x.toml:8:8: app.a.gaps = 0: must be more than zero
+          help: use a value from 1 to 65536 gaps (GAPS_MAX)
+    "#]],
+    );
+    with(
+        "gaps = 2\ngap_us = 50",
+        expect![[r#"
+        x.toml:8:8: app.a.gaps = 2: the app is promised nothing that gaps could be part of
+          help: add etpf_us = … or service.reserve_us = …, which includes the gaps, or drop gaps and gap_us
+    "#]],
+    );
+    with(
+        "gaps = 2\ngap_us = 50\netpf_us = 100",
+        expect![[r#"
+        x.toml:8:8: app.a.gaps = 2: its gaps take 100 us of the 100 us per frame
+          help: add them to etpf_us or service.reserve_us, or lower gaps or gap_us
+    "#]],
     );
 }
 
@@ -181,16 +224,16 @@ fn apps_that_are_named_exist() {
         "swap_us = 100\n",
         "swap_us = 100\nservice = { shared_with = \"b\" }\n",
         expect![[r#"
-        x.toml:8:27: app.a.service.shared_with = "b": that app has no reserve of its own
-          help: name one with a reserve_us, or give it one
+        x.toml:8:27: app.a.service.shared_with = "b": that app has neither a reserve nor frames of its own
+          help: name one with a reserve_us or an etpf_us, or give it one
     "#]],
     );
     check_edit(
         "swap_us = 100\n",
         "swap_us = 100\nservice = { shared_with = \"a\" }\n",
         expect![[r#"
-        x.toml:8:27: app.a.service.shared_with = "a": that app has no reserve of its own
-          help: name one with a reserve_us, or give it one
+        x.toml:8:27: app.a.service.shared_with = "a": that app has neither a reserve nor frames of its own
+          help: name one with a reserve_us or an etpf_us, or give it one
     "#]],
     );
     check(
@@ -210,12 +253,69 @@ fn apps_that_are_named_exist() {
 }
 
 #[test]
+fn frames_are_shared_at_first_hand_by_apps_without_frames() {
+    let owned = BASE.replacen("swap_us = 100\n", "swap_us = 100\netpf_us = 900\n", 1);
+    let read = |file: &str| parse("x.toml", file, &[], &no_files).map(|scenario| scenario.apps);
+    let apps = read(&format!("{owned}starts_with = \"a\"\nservice = {{ shared_with = \"a\" }}\n")).unwrap();
+    assert_eq!(apps[1].params.service.reservation, Reservation::Shared(AppId(0)));
+    assert_eq!(apps[1].pace, Pace::With(AppId(0)));
+    check(
+        &format!("{owned}etpf_us = 10\nservice = {{ shared_with = \"a\" }}\n"),
+        expect![[r#"
+        x.toml:15:27: app.b.service.shared_with = "a": an app that shares frames has none of its own
+          help: leave out etpf_us or shared_with
+    "#]],
+    );
+    let sharing = "etpf_us = 900\nservice = { shared_with = \"b\" }\n";
+    let both = BASE.replacen("swap_us = 100\n", &format!("swap_us = 100\n{sharing}"), 1);
+    check(
+        &format!("{both}etpf_us = 10\nservice = {{ shared_with = \"a\" }}\n"),
+        expect![[r#"
+        x.toml:9:27: app.a.service.shared_with = "b": that app shares what another one has
+          help: name an app without a shared_with
+        x.toml:16:27: app.b.service.shared_with = "a": that app shares what another one has
+          help: name an app without a shared_with
+    "#]],
+    );
+}
+
+#[test]
+fn an_app_that_others_begin_with_begins_by_itself() {
+    let first = BASE.replacen("swap_us = 100\n", "swap_us = 100\nstarts_with = \"b\"\n", 1);
+    check(
+        &format!("{first}starts_with = \"a\"\n"),
+        expect![[r#"
+        x.toml:8:15: app.a.starts_with = "b": that app begins its frames with those of another one
+          help: name an app without a starts_with
+        x.toml:14:15: app.b.starts_with = "a": that app begins its frames with those of another one
+          help: name an app without a starts_with
+    "#]],
+    );
+    check_edit(
+        "swap_us = 100\n",
+        "swap_us = 100\nunpaced = true\nstarts_with = \"c\"\n",
+        expect![[r#"
+        x.toml:9:15: app.a.starts_with = "c": app.a.unpaced is given already (line 8)
+          help: give only one of unpaced, period_us and starts_with
+    "#]],
+    );
+    check_edit(
+        "swap_us = 100\n",
+        "swap_us = 100\nstarts_with = \"c\"\n",
+        expect![[r#"
+        x.toml:8:15: app.a.starts_with = "c": there is no such app
+          help: did you mean "a"?
+    "#]],
+    );
+}
+
+#[test]
 fn no_app_feeds_itself() {
     check_edit(
         "swap_us = 100\n",
         "swap_us = 100\nservice = { feeds = \"a\" }\n",
         expect![[r#"
-        x.toml:8:21: app.a.service.feeds = "a": the apps feed each other in a circle
+        x.toml:8:21: app.a.service.feeds = "a": the apps depend on each other in a circle
           help: leave one of their feeds out
     "#]],
     );
@@ -223,7 +323,7 @@ fn no_app_feeds_itself() {
     check(
         &format!("{circle}service = {{ feeds = \"a\" }}\n"),
         expect![[r#"
-        x.toml:14:21: app.b.service.feeds = "a": the apps feed each other in a circle
+        x.toml:14:21: app.b.service.feeds = "a": the apps depend on each other in a circle
           help: leave one of their feeds out
     "#]],
     );
@@ -236,7 +336,7 @@ fn clocks_make_sense() {
         "fps = 60\nunpaced = true\nperiod_us = 100\n",
         expect![[r#"
         x.toml:8:13: app.a.period_us = 100: app.a.unpaced is given already (line 7)
-          help: give only one of unpaced and period_us
+          help: give only one of unpaced, period_us and starts_with
     "#]],
     );
     check_edit(

@@ -181,6 +181,9 @@ pub(super) struct AdjustableLine {
     /// Without a bound if `null`.
     blocking_ns: Option<u64>,
     stretch_ns: u64,
+    /// Left out if no work is divisible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    divisible: Option<DivisibleLine>,
 }
 
 impl AdjustableLine {
@@ -190,6 +193,7 @@ impl AdjustableLine {
             margins: MarginsLine::of(&adjustable.margins),
             blocking_ns: finite(adjustable.blocking),
             stretch_ns: adjustable.stretch.as_ns(),
+            divisible: adjustable.divisible.map(DivisibleLine::of),
         }
     }
 
@@ -199,6 +203,7 @@ impl AdjustableLine {
             margins: self.margins.margins(),
             blocking: forever(self.blocking_ns),
             stretch: Span::from_ns(self.stretch_ns),
+            divisible: self.divisible.map(DivisibleLine::divisible),
         }
     }
 }

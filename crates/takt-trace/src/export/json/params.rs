@@ -1,7 +1,7 @@
 //! What an app asks for, as a line says it.
 
 use serde::{Deserialize, Serialize};
-use takt_core::service::{Enforcement, Level, Reservation, Reserve, Turns};
+use takt_core::service::{Enforcement, Gaps, Level, Reservation, Reserve, Turns};
 use takt_core::{AppId, AppParams, Clock, DisplayId, Priority, Service, Span, Stride};
 
 #[derive(Serialize, Deserialize)]
@@ -56,6 +56,26 @@ struct ServiceLine {
     /// Left out if it is not.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     divisible: bool,
+    /// Left out if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gaps: Option<GapsLine>,
+}
+
+/// The gaps within frames.
+#[derive(Serialize, Deserialize, Clone, Copy)]
+struct GapsLine {
+    count: u32,
+    length_ns: u64,
+}
+
+impl GapsLine {
+    fn of(gaps: Gaps) -> Option<Self> {
+        (gaps.count > 0).then_some(Self { count: gaps.count, length_ns: gaps.length.as_ns() })
+    }
+
+    fn gaps(self) -> Gaps {
+        Gaps { count: self.count, length: Span::from_ns(self.length_ns) }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -127,6 +147,7 @@ impl ServiceLine {
             timeslice_ns: service.timeslice.as_ns(),
             uninterruptible: service.uninterruptible,
             divisible: service.divisible,
+            gaps: GapsLine::of(service.gaps),
         }
     }
 
@@ -149,6 +170,7 @@ impl ServiceLine {
             timeslice: Span::from_ns(self.timeslice_ns),
             uninterruptible: self.uninterruptible,
             divisible: self.divisible,
+            gaps: self.gaps.map_or_else(Gaps::default, GapsLine::gaps),
         }
     }
 }

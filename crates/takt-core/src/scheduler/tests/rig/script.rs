@@ -8,7 +8,7 @@ use crate::app::{AppId, AppParams, Priority, Stride};
 use crate::clock::Clock;
 use crate::config::{Adjustable, Config, Margins};
 use crate::refresh::Refresh;
-use crate::service::{Enforcement, Level, Reservation, Reserve, Turns};
+use crate::service::{Enforcement, Gaps, Level, Reservation, Reserve, Turns};
 use crate::time::{Span, Time};
 
 /// What a script says before anything happens, apart from its apps.
@@ -142,6 +142,10 @@ pub(super) fn changed(mut params: AppParams, settings: &[&str]) -> AppParams {
             ["clock", terms] => {
                 let (period, deadline) = terms.split_once('/').unwrap_or((terms, terms));
                 params.clock = Clock::Own { period: span(period), deadline: span(deadline) };
+            }
+            ["gaps", terms] => {
+                let (count, length) = terms.split_once('/').unwrap();
+                params.service.gaps = Gaps { count: count.parse().unwrap(), length: span(length) };
             }
             ["feeds", n] => params.service.feeds = Some(AppId(n.parse().unwrap())),
             ["level", "high"] => params.service.level = Level::High,

@@ -46,7 +46,7 @@ fn a_group_goes_beside_a_complete_frame_if_both_meet_its_deadline() {
 
 #[test]
 fn a_group_is_held_if_a_reservation_in_flight_would_miss_its_deadline() {
-    // The two would be done at 1080, and R is due at 1000. When R is done, A delays nobody.
+    // The two would be done at 1080, and R is due at 1000. When R is done, A delays no app.
     check(
         "gpu time-shared
          mpcg 2
@@ -205,6 +205,36 @@ fn an_app_that_misses_its_deadline_in_any_case_waits_for_a_reservation_in_flight
             486 hold X: protects R
             720 end R 240
             720 grant X 540 for 1, starts by 720
+        "#]],
+    );
+}
+
+/// Found by `takt prove --gpu time-shared`: A has paid for the way back from it, but R comes after A has ended, and the
+/// GPU changes only then. What went beside R was checked against an end that was too early.
+#[test]
+fn the_way_back_begins_when_the_group_is_there() {
+    check(
+        "gpu time-shared slice=1000 switch=20
+         mpcg 2
+         delay 100
+         predictions
+         until 900
+         R 4 etpf 700
+         A 1
+         @0 R 50
+         @10 A 30
+         @190 R 300s
+         @230 A 30",
+        expect![[r#"
+            0 grant R 50 for 0, starts by 100
+            10 grant A 30 for 0, starts by 170
+            150 end R 50
+            190 grant R 300s for 0, starts by 290
+            200 end A 30
+            230 grant A 30 for 0, starts by 610
+            610 end R 300s
+            610 R frame 0 met 0
+            660 end A 30
         "#]],
     );
 }

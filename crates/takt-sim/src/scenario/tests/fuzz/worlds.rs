@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use takt_core::service::{Enforcement, Level, Reservation, Reserve, Turns};
+use takt_core::service::{Enforcement, Gaps, Level, Reservation, Reserve, Turns};
 use takt_core::{AppId, AppParams, Config, Gpu, GroupKind, Margins, Priority, Service, Span, Time, Tuning};
 
 use super::clocks::{displays, pace, timing};
@@ -133,6 +133,7 @@ fn service() -> impl Strategy<Value = Service> {
             timeslice,
             uninterruptible,
             divisible,
+            gaps: Gaps::default(),
         },
     )
 }
@@ -299,17 +300,20 @@ pub(super) fn scenario() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// Lets some apps share reserves of others and produce for later ones.
+/// Lets some apps share reserves or frames of others, and produce for later ones.
 fn name_others(apps: &mut [AppSpec], others: &[(Index, Index)]) {
     let count = apps.len();
     for (index, (owner, consumer)) in others.iter().enumerate().take(count) {
         let (owner, consumer) = (owner.index(count), consumer.index(count * 2));
         let owned = matches!(apps[owner].params.service.reservation, Reservation::Own(_));
+        let framed = apps[owner].params.etpf > Span::ZERO
+            && apps[owner].params.service.reservation == Reservation::None
+            && apps[index].params.etpf == Span::ZERO;
         let slot = |index: usize| AppId(index.try_into().unwrap());
         let app = &mut apps[index];
         let changed = app.changes.iter_mut().map(|change| &mut change.params);
         for params in std::iter::once(&mut app.params).chain(changed) {
-            if owned && params.service.reservation == Reservation::None {
+            if (owned || framed && owner < index) && params.service.reservation == Reservation::None {
                 params.service.reservation = Reservation::Shared(slot(owner));
             }
             if (index + 1..count).contains(&consumer) {

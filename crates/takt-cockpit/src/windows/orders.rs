@@ -1,0 +1,118 @@
+//! What controllers want: other programs than the clients themselves, with the right to.
+
+use takt_core::Time;
+
+use super::{Action, Kind, Note, WindowId, Windows};
+use crate::geometry::Rect;
+
+/// What a controller wants of a window.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Order {
+    /// Show it.
+    Show,
+    /// Do not show it.
+    Hide,
+    /// Show it there; none is where its rule says.
+    Place(Option<Rect>),
+    /// Make it that opaque.
+    Fade(u8),
+    /// Ask it to close.
+    Close,
+}
+
+/// Which window a controller means.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Subject {
+    /// By its number.
+    Id(WindowId),
+    /// By the name of its rule; the one in front if there are several.
+    Name(String),
+}
+
+impl Windows {
+    /// Carries out an order, or says why not.
+    pub fn order(&mut self, now: Time, subject: &Subject, order: Order) -> Result<WindowId, String> {
+        let id = self.resolve(subject)?;
+        let refused = self.check(id, order).err();
+        self.record_order(id, order, refused.as_deref());
+        if let Some(reason) = refused {
+            return Err(reason);
+        }
+        let Some(window) = self.windows.get_mut(&id) else {
+            return Err("it is gone".to_owned());
+        };
+        match order {
+            Order::Show => window.wanted.shown = Some(true),
+            Order::Hide => window.wanted.shown = Some(false),
+            Order::Place(at) => window.wanted.at = at,
+            Order::Fade(opacity) => window.wanted.opacity = opacity,
+            Order::Close => self.act(Action::Close(id)),
+        }
+        if let (Order::Place(Some(at)), Some(rule)) = (order, self.rule(id))
+            && !rule.own_size
+        {
+            self.act(Action::Configure(id, Some(at.size)));
+        }
+        self.arrange(now);
+        Ok(id)
+    }
+
+    /// The window that a controller means.
+    pub fn resolve(&self, subject: &Subject) -> Result<WindowId, String> {
+        match subject {
+            Subject::Id(id) if self.windows.contains_key(id) => Ok(*id),
+            Subject::Id(id) => Err(format!("there is no window {}", id.0)),
+            Subject::Name(name) => {
+                let fits = |id: &&WindowId| self.rule(**id).is_some_and(|rule| rule.name == *name);
+                let latest = self.windows.keys().filter(fits).max_by_key(|id| self.windows[id].arrival);
+                latest.copied().ok_or_else(|| format!("no window is there by the rule {name:?}"))
+            }
+        }
+    }
+
+    fn check(&self, id: WindowId, order: Order) -> Result<(), String> {
+        let Some(rule) = self.rule(id) else {
+            return Err("no rule fits it, so it is never shown".to_owned());
+        };
+        let hides = match order {
+            Order::Hide | Order::Close => true,
+            Order::Fade(opacity) => opacity < u8::MAX,
+            Order::Place(at) => at.is_some_and(|at| at != rule.area),
+            Order::Show => false,
+        };
+        if rule.must_be_visible && hides {
+            return Err(format!("{} must be visible where its rule says", rule.name));
+        }
+        let within = Rect::of(self.config.outputs[rule.output].size);
+        match order {
+            Order::Place(Some(at)) if at.is_empty() || !within.covers(at) => {
+                Err(format!("{at} is not inside of its output, which has {}", within.size))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn record_order(&mut self, id: WindowId, order: Order, refused: Option<&str>) {
+        let Some(window) = self.windows.get(&id) else {
+            return;
+        };
+        let asked = match order {
+            Order::Show => "show".to_owned(),
+            Order::Hide => "hide".to_owned(),
+            Order::Place(None) => "place where its rule says".to_owned(),
+            Order::Place(Some(at)) => format!("place at {at}"),
+            Order::Fade(opacity) => format!("fade to {opacity}"),
+            Order::Close => "close".to_owned(),
+        };
+        let note = Note {
+            domain: Some(window.domain),
+            client: Some(window.client),
+            window: self.name(window),
+            allowed: Some(refused.is_none()),
+            asked,
+            reason: refused.unwrap_or_default().to_owned(),
+            ..Note::about(Kind::Order)
+        };
+        self.record(note);
+    }
+}

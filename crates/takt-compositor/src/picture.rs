@@ -1,0 +1,95 @@
+//! What windows look like: pixels, and where they go.
+//!
+//! The thread of a client copies the pixels of committed buffers and publishes pictures; threads of outputs
+//! draw them. A picture never changes, so either side works at its own time. No output touches a client's
+//! memory, which may be slow or vanish.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smithay::backend::allocator::Fourcc;
+use smithay::utils::{Buffer, Rectangle, Transform};
+use takt_cockpit::geometry::{Rect, Size};
+use takt_cockpit::windows::WindowId;
+
+use crate::bell::Bell;
+use crate::client::ClientHandle;
+
+/// The pixels of a surface.
+#[derive(Debug)]
+pub struct Pixels {
+    /// The surface, for as long as the compositor runs.
+    pub surface: u64,
+    /// Counts what was committed to it.
+    pub version: u64,
+    /// Width and height in pixels.
+    pub size: Size,
+    /// How they are stored: four bytes each, row after row, without gaps.
+    pub format: Fourcc,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// What is different from the version before.
+    pub damage: Rect,
+}
+
+/// The pixels of one surface at their place.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// The pixels.
+    pub pixels: Arc<Pixels>,
+    /// The part of them that is shown.
+    pub source: Rectangle<f64, Buffer>,
+    /// Where it is, from the upper left corner of the window.
+    pub at: Rect,
+    /// How the client turned them.
+    pub transform: Transform,
+}
+
+/// What a window looks like.
+#[derive(Clone, Debug, Default)]
+pub struct Picture {
+    /// Counts what the client committed to the window.
+    pub number: u64,
+    /// Surfaces from back to front.
+    pub layers: Vec<Layer>,
+    /// How large the window is, without shadows and pop-ups around it.
+    pub size: Size,
+}
+
+/// A window between the thread of its client, which paints it, and the threads of outputs.
+#[derive(Debug)]
+pub struct Window {
+    /// Which one.
+    pub id: WindowId,
+    /// Its client.
+    pub client: Arc<ClientHandle>,
+    /// Number of the newest picture.
+    newest: AtomicU64,
+    picture: Mutex<Arc<Picture>>,
+    /// Rings when there is a new picture.
+    bell: Arc<Bell>,
+}
+
+impl Window {
+    /// A window without a picture.
+    pub fn new(id: WindowId, client: Arc<ClientHandle>, bell: Arc<Bell>) -> Self {
+        Self { id, client, newest: AtomicU64::new(0), picture: Mutex::default(), bell }
+    }
+
+    /// Shows another picture from now on.
+    pub fn publish(&self, picture: Arc<Picture>) {
+        self.newest.store(picture.number, Ordering::Release);
+        *self.picture.lock().unwrap_or_else(PoisonError::into_inner) = picture;
+        self.bell.ring();
+    }
+
+    /// The newest picture.
+    pub fn picture(&self) -> Arc<Picture> {
+        Arc::clone(&self.picture.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Its number.
+    pub fn newest(&self) -> u64 {
+        self.newest.load(Ordering::Acquire)
+    }
+}

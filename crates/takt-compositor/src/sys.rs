@@ -1,0 +1,57 @@
+//! Calls that the compiler cannot check: making a GL context.
+
+use smithay::backend::egl::{EGLContext, EGLDevice, EGLDisplay};
+use smithay::backend::renderer::gles::GlesRenderer;
+
+/// Which device of EGL draws.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DeviceChoice {
+    /// A GPU if there is one, else a processor.
+    #[default]
+    Any,
+    /// A GPU.
+    Hardware,
+    /// A processor.
+    Software,
+}
+
+/// Why there is no GL.
+#[derive(Debug, thiserror::Error)]
+pub enum NoGl {
+    /// No device that fits.
+    #[error(
+        "EGL knows no {0} device; install a driver (Debian: libegl-mesa0, libgl1-mesa-dri), or choose another"
+    )]
+    NoDevice(&'static str),
+    /// EGL failed.
+    #[error("EGL: {0}")]
+    Egl(#[from] smithay::backend::egl::Error),
+    /// GL failed.
+    #[error("GL: {0}")]
+    Gl(#[from] smithay::backend::renderer::gles::GlesError),
+    /// No thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
+    /// The thread ended.
+    #[error("the thread of the output ended at once")]
+    Ended,
+}
+
+/// A renderer of this thread's own, without a screen, and whether it works on the CPU. It must stay in the
+/// thread.
+pub fn renderer(choice: DeviceChoice) -> Result<(GlesRenderer, bool), NoGl> {
+    let devices: Vec<EGLDevice> = EGLDevice::enumerate()?.collect();
+    let hardware = devices.iter().find(|device| !device.is_software());
+    let software = devices.iter().find(|device| device.is_software());
+    let device = match choice {
+        DeviceChoice::Any => hardware.or(software).ok_or(NoGl::NoDevice("usable"))?,
+        DeviceChoice::Hardware => hardware.ok_or(NoGl::NoDevice("hardware"))?,
+        DeviceChoice::Software => software.ok_or(NoGl::NoDevice("software"))?,
+    };
+    // SAFETY: the device came from EGL itself, and stays alive: the display keeps what it needs of it.
+    let display = unsafe { EGLDisplay::new(device.clone()) }?;
+    let context = EGLContext::new(&display)?;
+    // SAFETY: the context is new, so it is current in no other thread.
+    let renderer = unsafe { GlesRenderer::new(context) }?;
+    Ok((renderer, device.is_software()))
+}

@@ -1,0 +1,11 @@
+//! A cockpit with real clients, in real time: what is on its displays, and what clients hear of it.
+
+mod composition;
+mod hostile;
+mod wayland;
+mod world;
+
+use std::time::Duration;
+
+/// Long enough for any machine; nothing waits this long unless it is broken.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,0 +1,361 @@
+//! Command groups and jobs of the process, as the daemon sees them.
+//!
+//! A group is all work between two grants. It begins when a launch finds no credit: the thread closes the group before,
+//! asks the daemon, and fills the gate. It ends when the credit is used up, when the program waits for the GPU, when it
+//! has given no work for a while, or before something that must not happen inside of one. A *job* is the work between
+//! two sleeps of the program ([`takt_client::frame_finder`]).
+
+mod group;
+mod jobs;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use takt_client::{Grant, Session, environment};
+use takt_core::Span;
+use takt_ipc::message::Hello;
+use takt_os::clock;
+
+use crate::ends::{self, Ends, Handed};
+use crate::gate::{Credit, Gate};
+use crate::guard;
+use crate::predict::Entry;
+use crate::predict::times::Company;
+use crate::settings::{is_contract, settings};
+use crate::streams::{Stream, Touched};
+use group::Group;
+use jobs::Jobs;
+
+pub use jobs::Boundary;
+
+/// How long a thread that closes a group waits for others that are inside of the driver.
+const INSIDE_MAX: Duration = Duration::from_millis(10);
+
+/// Longest group: the session takes back what is held for longer than a tenth of a second.
+const GROUP_MAX: Span = Span::from_ms(50);
+
+/// A group that got nothing for so long is closed, and so is any that is this old.
+const IDLE_NS: u64 = 1_000_000;
+const OLD_NS: u64 = 50_000_000;
+
+/// How often to look for a daemon that is away.
+const AWAY_NS: u64 = 1_000_000_000;
+
+/// What copies may take between two groups without a grant.
+const UNGRANTED_MAX_NS: u64 = 200_000;
+
+/// A client of the daemon: the process, or a stream with a contract of its own.
+#[derive(Debug)]
+pub struct Client {
+    session: Session,
+    hello: Hello,
+    gate: Gate,
+    /// Changes with each group.
+    epoch: AtomicU64,
+    /// One thread at a time closes groups and asks.
+    asking: Mutex<()>,
+    group: Mutex<Group>,
+    /// When the open group last got something, roughly.
+    touched_ns: AtomicU64,
+    jobs: Jobs,
+    account: Ends,
+    /// What copies took without a grant since the last group.
+    ungranted_ns: AtomicU64,
+    /// When to look for the daemon again.
+    away_until_ns: AtomicU64,
+    open: AtomicBool,
+}
+
+/// The client of the process.
+static CLIENT: OnceLock<Client> = OnceLock::new();
+
+/// The client of the process; from the first call on, its thread runs.
+pub fn client() -> &'static Client {
+    CLIENT.get_or_init(|| {
+        guard::stay_in_this_process();
+        ends::start();
+        Client::new(settings().hello())
+    })
+}
+
+/// The client, if there was a reason for one.
+pub fn known() -> Option<&'static Client> {
+    CLIENT.get()
+}
+
+/// Looks after all clients: whether any has an open group. With `careful`, no driver may be called.
+pub fn tend_all(careful: bool) -> bool {
+    known().is_some_and(|client| client.tend(careful))
+}
+
+/// Whether any client has an open group.
+pub fn is_any_open() -> bool {
+    known().is_some_and(|client| client.open.load(Ordering::Acquire))
+}
+
+impl Client {
+    fn new(hello: Hello) -> Self {
+        let session = environment::session(settings().environment.socket.clone(), hello.clone());
+        let reserved = hello.runtime_ns.or(hello.etpf_ns).unwrap_or(0);
+        Self {
+            session,
+            gate: Gate::default(),
+            epoch: AtomicU64::new(1),
+            asking: Mutex::new(()),
+            group: Mutex::default(),
+            touched_ns: AtomicU64::new(0),
+            jobs: Jobs::new(reserved, is_contract(&hello)),
+            account: Ends::default(),
+            ungranted_ns: AtomicU64::new(0),
+            away_until_ns: AtomicU64::new(0),
+            open: AtomicBool::new(false),
+            hello,
+        }
+    }
+
+    /// Its session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// When the GPU was free for its next group.
+    pub fn account(&self) -> &Ends {
+        &self.account
+    }
+
+    /// What it asks the daemon for.
+    pub fn hello(&self) -> &Hello {
+        &self.hello
+    }
+
+    /// Whether others may have turns on the GPU.
+    pub fn company(&self) -> Company {
+        if self.session.has_company() { Company::Others } else { Company::None }
+    }
+
+    fn group(&self) -> std::sync::MutexGuard<'_, Group> {
+        self.group.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes credit for work that goes into a stream, and waits for it if there is none. The thread is inside
+    /// afterwards, until [`Self::leave`].
+    #[inline]
+    pub fn admit(&'static self, need_ns: u64, stream: &Stream) {
+        if !self.gate.enter(need_ns) {
+            self.admit_slowly(need_ns);
+        }
+        self.touch(stream);
+    }
+
+    /// The work is with the driver.
+    #[inline]
+    pub fn leave(&self) {
+        self.gate.leave();
+    }
+
+    #[inline]
+    fn touch(&self, stream: &Stream) {
+        if !stream.is_touched(self.epoch.load(Ordering::Acquire)) {
+            self.touch_slowly(stream);
+        }
+    }
+
+    #[cold]
+    fn touch_slowly(&self, stream: &Stream) {
+        if self.gate.credit() == Credit::Open {
+            return;
+        }
+        let mut group = self.group();
+        if !group.touched.iter().any(|touched| touched.stream == *stream) {
+            group.touched.push(Touched { stream: *stream, context: stream.find_context() });
+        }
+        self.touched_ns.store(clock::now().as_ns(), Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn admit_slowly(&'static self, need_ns: u64) {
+        loop {
+            let asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.gate.enter(need_ns) {
+                return;
+            }
+            self.close();
+            self.ask(need_ns, None);
+            drop(asking);
+            // Another thread may have taken it meanwhile.
+            if self.gate.enter(need_ns) {
+                return;
+            }
+        }
+    }
+
+    /// Takes credit for work of unknown length, which is a group of its own unless this is the only client. Says
+    /// whether it is; then [`Self::leave_alone`] ends it.
+    #[cold]
+    pub fn admit_alone(&'static self, entry: Option<&'static Entry>, stream: &Stream) -> bool {
+        if self.gate.credit() == Credit::Open || self.session.is_alone() {
+            self.admit(group::NOMINAL_NS, stream);
+            return false;
+        }
+        let asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        self.close();
+        let slice = self.session.slice().min(GROUP_MAX);
+        self.ask(slice.as_ns(), Some(entry));
+        // All of the credit is for this one.
+        let entered = self.gate.enter(self.left_ns());
+        drop(asking);
+        if !entered {
+            self.admit(group::NOMINAL_NS, stream);
+            return false;
+        }
+        self.touch(stream);
+        true
+    }
+
+    fn left_ns(&self) -> u64 {
+        match self.gate.credit() {
+            Credit::Open => 0,
+            Credit::Left(ns) => ns,
+        }
+    }
+
+    /// Work of unknown length is with the driver: its group ends.
+    pub fn leave_alone(&'static self) {
+        self.leave();
+        self.hand_over();
+    }
+
+    /// Asks for the next group, whose first command needs so much. The lock of those who ask is held.
+    fn ask(&'static self, need_ns: u64, single: Option<Option<&'static Entry>>) {
+        self.session.begin_frame();
+        let need = Span::from_ns(need_ns);
+        let most = longest(need, self.session.slice().min(GROUP_MAX));
+        let estimate = match single {
+            Some(_) => need,
+            None => Span::from_ns(self.jobs.wanted_ns(need_ns, most.as_ns())),
+        };
+        let grant = self.session.ask_to_fill(need, need.max(estimate));
+        self.begin(grant, single);
+        ends::wake();
+    }
+
+    fn begin(&self, grant: Option<Grant>, single: Option<Option<&'static Entry>>) {
+        let now_ns = clock::now().as_ns();
+        let mut group = self.group();
+        *group = Group::new(grant, now_ns, single.is_some(), single.flatten());
+        self.touched_ns.store(now_ns, Ordering::Relaxed);
+        self.ungranted_ns.store(0, Ordering::Relaxed);
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        match grant {
+            Some(grant) => {
+                self.open.store(true, Ordering::Release);
+                let given = grant.credit.min(GROUP_MAX.max(Span::from_ns(1))).as_ns();
+                group.given_ns =
+                    if single.is_some() { given } else { grant.credit.as_ns().min(given.max(1)) };
+                self.gate.fill(group.given_ns);
+            }
+            None => {
+                self.away_until_ns.store(now_ns + AWAY_NS, Ordering::Relaxed);
+                self.gate.open();
+            }
+        }
+    }
+
+    /// Ends the open group, if there is one and no other thread does so already.
+    pub fn hand_over(&'static self) {
+        if !self.open.load(Ordering::Acquire) {
+            return;
+        }
+        // A thread that asks has closed it.
+        if let Ok(_asking) = self.asking.try_lock() {
+            self.close();
+        }
+    }
+
+    /// The same, and waits for a thread that does so already.
+    pub fn hand_over_surely(&'static self) {
+        if self.open.load(Ordering::Acquire) {
+            let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+            self.close();
+        }
+    }
+
+    /// Whether the open group has work in that stream.
+    pub fn has_touched(&self, handle: usize) -> bool {
+        self.open.load(Ordering::Acquire)
+            && self.group().touched.iter().any(|touched| touched.stream.handle == handle)
+    }
+
+    /// Ends the open group. The lock of those who ask is held.
+    fn close(&'static self) {
+        if !self.open.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let left_ns = self.left_ns();
+        self.gate.shut(INSIDE_MAX);
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        let group = std::mem::take(&mut *self.group());
+        let used_ns = group.given_ns.saturating_sub(left_ns);
+        self.jobs.contains(used_ns, group.grant);
+        let grant = group.grant.and_then(|grant| self.session.hand_over(grant));
+        if group.touched.is_empty() {
+            // It was never used.
+            if let Some(grant) = grant {
+                self.session.complete(grant, clock::now(), Span::ZERO);
+            }
+            return;
+        }
+        let predicted_ns = if group.alone { group.given_ns } else { used_ns };
+        let single = group.single.filter(|entry| entry.is_launched());
+        let handed = Handed { client: self, grant, began_ns: group.began_ns, predicted_ns, single };
+        ends::follow(handed, &group.touched);
+    }
+
+    /// Whether a copy that takes so long may go without a grant.
+    pub fn is_small(&self, need_ns: u64) -> bool {
+        if self.gate.credit() == Credit::Open {
+            return true;
+        }
+        let before = self.ungranted_ns.fetch_add(need_ns, Ordering::Relaxed);
+        before.saturating_add(need_ns) <= UNGRANTED_MAX_NS
+    }
+
+    /// Closes a group that is not used any more, and looks for a daemon that is away; whether a group is open.
+    fn tend(&'static self, careful: bool) -> bool {
+        let now_ns = clock::now().as_ns();
+        if self.gate.credit() == Credit::Open {
+            if now_ns >= self.away_until_ns.load(Ordering::Relaxed) {
+                self.away_until_ns.store(now_ns + AWAY_NS, Ordering::Relaxed);
+                self.session.join();
+                if self.session.welcome().is_some() {
+                    self.gate.fill(0);
+                }
+            }
+            return false;
+        }
+        if !self.open.load(Ordering::Acquire) || careful {
+            return self.open.load(Ordering::Acquire);
+        }
+        let (began_ns, alone, left_ns) = {
+            let mut group = self.group();
+            let left_ns = self.left_ns();
+            if std::mem::replace(&mut group.looked_ns, left_ns) != left_ns {
+                self.touched_ns.store(now_ns, Ordering::Relaxed);
+            }
+            (group.began_ns, group.grant.is_some_and(|grant| grant.alone), left_ns)
+        };
+        let idle = now_ns.saturating_sub(self.touched_ns.load(Ordering::Relaxed)) > IDLE_NS;
+        let old = now_ns.saturating_sub(began_ns) > OLD_NS;
+        let crowded = alone && self.session.has_company();
+        if (idle && self.gate.is_empty()) || old || crowded || left_ns == 0 {
+            self.hand_over();
+        }
+        self.open.load(Ordering::Acquire)
+    }
+}
+
+/// How long a group may be that begins with so much: a slice, or what is longer alone.
+fn longest(need: Span, slice: Span) -> Span {
+    if need > slice { need } else { slice }
+}

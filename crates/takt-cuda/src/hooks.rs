@@ -1,0 +1,458 @@
+//! What is done about a call.
+//!
+//! Whatever goes wrong on our side, the driver's function is called once, with the program's arguments, and the
+//! program gets its answer. A call that the driver makes itself while it serves one passes untouched.
+
+use std::cell::Cell;
+use std::ffi::CStr;
+
+use takt_cuda_api::types::{DeviceLaunch, LaunchConfig};
+use takt_cuda_api::{Id, Ptr, result};
+
+use crate::class::{Capture, Class, Kind, Size, Target, Thing, Whole, Work, is_thread};
+use crate::client::{Boundary, Client, client, known};
+use crate::ends::{self, Mark};
+use crate::facts::Count;
+use crate::predict::moved::{self, Moved};
+use crate::predict::{Entry, Launch, Need, kernel};
+use crate::settings::settings;
+use crate::streams::Stream;
+use crate::{capture, driver, entry, facts, guard};
+
+/// Looks for work in flight that a wait may end early, in a row: then the program polls.
+const POLLS: u32 = 2;
+
+thread_local! {
+    /// This thread is inside of a call.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// It asked so often in a row whether work is over, and it was not.
+    static POLLED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A number or pointer of a call as a word.
+pub trait Word {
+    /// The word.
+    fn word(self) -> u64;
+}
+
+macro_rules! words {
+    ($($kind:ty),*) => { $(impl Word for $kind { #[inline] fn word(self) -> u64 { self.into() } })* };
+}
+words!(u8, u16, u32, u64);
+
+impl Word for usize {
+    #[inline]
+    fn word(self) -> u64 {
+        self as u64
+    }
+}
+
+impl Word for i32 {
+    #[inline]
+    fn word(self) -> u64 {
+        #[expect(clippy::cast_sign_loss, reason = "only handed on")]
+        let word = i64::from(self) as u64;
+        word
+    }
+}
+
+impl Word for Ptr {
+    #[inline]
+    fn word(self) -> u64 {
+        self.addr() as u64
+    }
+}
+
+/// Makes the program's call of a hooked entry point.
+///
+/// # Safety
+///
+/// `words` are the arguments, as the program gave them, and `call` calls the driver with them.
+#[inline]
+pub unsafe fn through<const N: usize>(id: Id, class: Class, words: &[u64; N], call: impl Fn() -> i32) -> i32 {
+    if INSIDE.get() {
+        return call();
+    }
+    INSIDE.set(true);
+    let call = Call { is_thread: is_thread(id), words, call: &call };
+    // SAFETY: up to the caller.
+    let answer = unsafe { call.handle(class) };
+    INSIDE.set(false);
+    answer
+}
+
+/// A call that the program makes.
+struct Call<'a, F> {
+    is_thread: bool,
+    words: &'a [u64],
+    call: &'a F,
+}
+
+/// Whether the program is to be scheduled, and is.
+#[inline]
+fn is_scheduled() -> bool {
+    settings().is_scheduled() && !guard::is_switched_off()
+}
+
+impl<F: Fn() -> i32> Call<'_, F> {
+    #[inline]
+    fn word(&self, at: usize) -> u64 {
+        self.words.get(at).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a word is a pointer here")]
+    fn handle_at(&self, at: usize) -> usize {
+        self.word(at) as usize
+    }
+
+    fn pointer(&self, at: usize) -> Ptr {
+        std::ptr::without_provenance_mut(self.handle_at(at))
+    }
+
+    #[inline]
+    fn pass(&self) -> i32 {
+        (self.call)()
+    }
+
+    #[inline]
+    unsafe fn handle(&self, class: Class) -> i32 {
+        match class {
+            // SAFETY: up to the caller.
+            Class::Work(work, target) => unsafe { self.works(work, target) },
+            // SAFETY: up to the caller.
+            Class::Moves(kind, size) => unsafe { self.moves(kind, size) },
+            Class::Waits(whole) => self.waits(whole),
+            Class::Asks => self.asks(),
+            Class::Joins => self.joins(),
+            Class::Captures(what) => self.captures(what),
+            Class::Ends(thing) => self.ends(thing),
+            // SAFETY: up to the caller.
+            Class::Loads { from, memory } => unsafe { self.loads(from, memory) },
+            // SAFETY: up to the caller.
+            Class::Address => unsafe { self.address() },
+            Class::Begins => self.begins(),
+        }
+    }
+
+    /// Work for the GPU.
+    #[inline]
+    unsafe fn works(&self, work: Work, target: Target) -> i32 {
+        facts::count(match work {
+            Work::Graph => Count::Graph,
+            Work::Moved(..) => Count::Moved,
+            _ => Count::Kernel,
+        });
+        if !is_scheduled() {
+            return self.pass();
+        }
+        // SAFETY: up to the caller.
+        let begun = guard::shielded(|| unsafe { self.begin_work(work, target) }).flatten();
+        let answer = self.pass();
+        if let Some(begun) = begun {
+            guard::shielded(|| begun.end());
+        }
+        answer
+    }
+
+    #[inline]
+    unsafe fn begin_work(&self, work: Work, target: Target) -> Option<Begun> {
+        // SAFETY: up to the caller.
+        let stream = Stream::of(unsafe { self.stream(target) }, self.is_thread);
+        if capture::is_captured(&stream) {
+            return None;
+        }
+        POLLED.set(0);
+        let client = client();
+        client.commands();
+        // SAFETY: up to the caller.
+        let (entry, need, scale) = unsafe { self.need(work) };
+        let samples = entry.is_some_and(Entry::launches);
+        let alone = match need {
+            Need::Known(ns) => {
+                client.admit(ns, &stream);
+                false
+            }
+            Need::Unknown => client.admit_alone(entry, &stream),
+        };
+        let sample = (samples && !alone).then(|| ends::begin_sample(&stream)).flatten();
+        Some(Begun { client, stream, alone, sample: sample.zip(entry), scale })
+    }
+
+    unsafe fn stream(&self, target: Target) -> usize {
+        match target {
+            Target::Argument(at) => self.handle_at(at),
+            Target::Default => 0,
+            // SAFETY: up to the caller; both structures are told apart by who asks.
+            Target::AsSaid => unsafe { self.pointer(0).cast::<LaunchConfig>().as_ref() }
+                .map_or(0, |config| config.stream.addr()),
+        }
+    }
+
+    /// What the work will need, and what is known of such work.
+    #[inline]
+    unsafe fn need(&self, work: Work) -> (Option<&'static Entry>, Need, Option<(u64, u64)>) {
+        let known = |entry: Option<&'static Entry>| (entry, entry.map_or(Need::Unknown, Entry::need), None);
+        #[expect(clippy::cast_possible_truncation, reason = "numbers of 32 bits")]
+        let at = |at: usize| self.word(at) as u32;
+        match work {
+            Work::Kernel => {
+                let (grid, block) = ([at(1), at(2), at(3)], [at(4), at(5), at(6)]);
+                known(Launch::new(self.handle_at(0), grid, block, at(7)).entry())
+            }
+            Work::KernelAsSaid => {
+                // SAFETY: up to the caller.
+                let config = unsafe { self.pointer(0).cast::<LaunchConfig>().as_ref() };
+                let function = self.handle_at(1);
+                // SAFETY: up to the caller.
+                known(config.and_then(|config| unsafe { Launch::said(config, function) }.entry()))
+            }
+            Work::Kernels => {
+                // SAFETY: up to the caller; the first one stands for all.
+                let first = unsafe { self.pointer(0).cast::<DeviceLaunch>().as_ref() };
+                known(first.and_then(|first| Launch::on_device(first).entry()))
+            }
+            Work::Grid => known(Launch::new(self.handle_at(0), [at(1), at(2), 1], [0; 3], 0).entry()),
+            Work::Graph => known(moved::graph(self.handle_at(0))),
+            Work::Moved(kind, size) => {
+                // SAFETY: up to the caller.
+                let bytes = unsafe { moved::bytes(size, self.words) };
+                let moved = Moved::new(kind, bytes);
+                (moved.entry(), Need::Known(moved.need_ns()), Some(moved.scale()))
+            }
+        }
+    }
+
+    /// Bytes that are there when the call returns.
+    unsafe fn moves(&self, kind: Kind, size: Size) -> i32 {
+        facts::count(Count::Moved);
+        if !is_scheduled() {
+            return self.pass();
+        }
+        let granted = guard::shielded(|| {
+            let client = client();
+            // SAFETY: up to the caller.
+            let down = kind == Kind::Down || unsafe { moved::is_down(size, self.pointer(0)) };
+            if down || kind == Kind::Any {
+                client.reaches(Boundary::Wait);
+            } else {
+                client.commands();
+            }
+            client.hand_over();
+            // SAFETY: up to the caller.
+            let need_ns = Moved::new(kind, unsafe { moved::bytes(size, self.words) }).need_ns();
+            if client.is_small(need_ns) {
+                return false;
+            }
+            let stream = Stream::of(0, self.is_thread);
+            if capture::is_captured(&stream) {
+                return false;
+            }
+            client.admit(need_ns, &stream);
+            client.leave();
+            true
+        });
+        let answer = self.pass();
+        guard::shielded(|| {
+            if granted == Some(true) {
+                client().hand_over();
+            }
+            self.waited(client());
+        });
+        answer
+    }
+
+    /// The program waits.
+    fn waits(&self, whole: Whole) -> i32 {
+        let Some(client) = known().filter(|_| is_scheduled()) else {
+            return self.pass();
+        };
+        guard::shielded(|| {
+            match whole {
+                Whole::Part => client.reaches(Boundary::Wait),
+                Whole::All => client.reaches(Boundary::Finish),
+                Whole::Memory => {}
+            }
+            client.hand_over();
+        });
+        let answer = self.pass();
+        guard::shielded(|| match whole {
+            Whole::Memory => {}
+            Whole::Part | Whole::All => self.waited(client),
+        });
+        answer
+    }
+
+    /// The program has waited: what it waited for is over, and the daemon is told at once.
+    fn waited(&self, client: &Client) {
+        kernel::waited();
+        if !capture::is_any() {
+            ends::look();
+        }
+        client.reached();
+    }
+
+    /// The program asks whether work is over.
+    fn asks(&self) -> i32 {
+        let answer = self.pass();
+        let Some(client) = known().filter(|_| is_scheduled()) else {
+            return answer;
+        };
+        guard::shielded(|| match answer {
+            result::NOT_READY => {
+                POLLED.set(POLLED.get().saturating_add(1));
+                if POLLED.get() == POLLS {
+                    client.hand_over();
+                }
+            }
+            result::SUCCESS if POLLED.replace(0) >= POLLS => {
+                client.reaches(Boundary::Wait);
+                self.waited(client);
+            }
+            _ => {}
+        });
+        answer
+    }
+
+    /// A stream waits for an event, which may be one of a capture.
+    fn joins(&self) -> i32 {
+        if !capture::is_any() {
+            return self.pass();
+        }
+        self.before_capture();
+        capture::join(|| self.pass())
+    }
+
+    fn captures(&self, what: Capture) -> i32 {
+        match what {
+            Capture::Begin => {
+                self.before_capture();
+                capture::begin(|| self.pass())
+            }
+            Capture::End => {
+                let answer = self.pass();
+                guard::shielded(|| {
+                    if !Stream::of(self.handle_at(0), self.is_thread).is_captured() {
+                        capture::end();
+                    }
+                });
+                answer
+            }
+        }
+    }
+
+    /// What is in streams before a capture is followed by events before it begins.
+    fn before_capture(&self) {
+        if let Some(client) = known().filter(|_| is_scheduled()) {
+            guard::shielded(|| client.hand_over_surely());
+        }
+    }
+
+    /// Something goes.
+    fn ends(&self, thing: Thing) -> i32 {
+        let handle = self.handle_at(0);
+        guard::shielded(|| match thing {
+            Thing::Code => kernel::unloaded(handle),
+            Thing::Graph => moved::forget_graph(handle),
+            Thing::Stream | Thing::Context | Thing::Device => {}
+        });
+        let Some(client) = known().filter(|_| is_scheduled()) else {
+            return self.pass();
+        };
+        let gone = guard::shielded(|| match thing {
+            Thing::Stream if client.has_touched(handle) => {
+                client.hand_over_surely();
+                Vec::new()
+            }
+            Thing::Context => {
+                client.hand_over_surely();
+                ends::forget(|context| context == handle)
+            }
+            Thing::Device => {
+                client.hand_over_surely();
+                let contexts = ends::contexts_of(i32::try_from(self.word(0)).unwrap_or(0));
+                ends::forget(|context| contexts.contains(&context))
+            }
+            Thing::Stream | Thing::Code | Thing::Graph => Vec::new(),
+        });
+        let answer = self.pass();
+        guard::shielded(|| gone.map(ends::gone));
+        answer
+    }
+
+    /// Code is loaded.
+    unsafe fn loads(&self, from: usize, memory: bool) -> i32 {
+        let answer = self.pass();
+        if answer == result::SUCCESS && is_scheduled() {
+            guard::shielded(|| {
+                let from = self.pointer(from);
+                let hash = if memory {
+                    // SAFETY: up to the caller, and the call has succeeded.
+                    unsafe { kernel::hash_of_image(from) }
+                } else {
+                    // SAFETY: a path that ends with a zero byte, as above.
+                    kernel::hashed(unsafe { CStr::from_ptr(from.cast()) }.to_bytes())
+                };
+                // SAFETY: as above.
+                let module = unsafe { self.pointer(0).cast::<usize>().read() };
+                kernel::loaded(module, hash);
+            });
+        }
+        answer
+    }
+
+    /// A name is looked up.
+    unsafe fn address(&self) -> i32 {
+        let answer = self.pass();
+        let (name, to) = (self.pointer(0), self.pointer(1).cast::<Ptr>());
+        if answer == result::SUCCESS && !name.is_null() && !to.is_null() {
+            guard::attempted(|| {
+                // SAFETY: up to the caller, and the call has succeeded.
+                let given = unsafe { to.read() };
+                if given.is_null() {
+                    return;
+                }
+                // SAFETY: a name that ends with a zero byte.
+                let ours = entry::address(unsafe { CStr::from_ptr(name.cast()) }, given, self.word(3));
+                // SAFETY: as above.
+                unsafe { to.write(ours) };
+            });
+        }
+        answer
+    }
+
+    /// The program begins with CUDA.
+    fn begins(&self) -> i32 {
+        if !driver::is_there() {
+            return result::NO_DEVICE;
+        }
+        let answer = self.pass();
+        if answer == result::SUCCESS && settings().is_wanted() {
+            guard::shielded(|| {
+                driver::say_version();
+                ends::start();
+            });
+        }
+        answer
+    }
+}
+
+/// Work that has its credit.
+struct Begun {
+    client: &'static Client,
+    stream: Stream,
+    alone: bool,
+    sample: Option<(Mark, &'static Entry)>,
+    scale: Option<(u64, u64)>,
+}
+
+impl Begun {
+    /// It is with the driver.
+    #[inline]
+    fn end(self) {
+        if let Some((mark, entry)) = self.sample {
+            ends::end_sample(self.client, entry, mark, &self.stream, self.scale);
+        }
+        if self.alone { self.client.leave_alone() } else { self.client.leave() }
+    }
+}

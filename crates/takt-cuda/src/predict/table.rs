@@ -1,0 +1,167 @@
+//! Finds entries, without a lock where they were found before.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::entry::Entry;
+
+/// Places of the fast table.
+const PLACES: usize = 1 << 13;
+
+/// Most entries, and most names for them; work beyond this is always unknown.
+const ENTRIES_MAX: usize = 1 << 15;
+const ALIASES_MAX: u64 = 1 << 16;
+
+/// A key that a call has, and the entry behind it. Entries and keys live as long as the process.
+#[derive(Debug)]
+struct Alias {
+    key: u64,
+    entry: &'static Entry,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Table {
+    places: [AtomicPtr<Alias>; PLACES],
+    aliases: AtomicU64,
+    entries: Mutex<Option<HashMap<u64, &'static Entry>>>,
+    /// Changes when handles of code may mean other code.
+    generation: AtomicU64,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Table {
+    /// An empty table.
+    pub const fn new() -> Self {
+        Self {
+            places: [const { AtomicPtr::new(std::ptr::null_mut()) }; PLACES],
+            aliases: AtomicU64::new(0),
+            entries: Mutex::new(None),
+            generation: AtomicU64::new(0),
+        }
+    }
+
+    /// The generation of code: part of keys that contain its handles.
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Code was unloaded, so its handles may soon mean other code.
+    pub fn forget_code(&self) {
+        self.generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The entry behind a key that calls have. If it was not found before, `identity` says what the work is by
+    /// something that does not change, and `make` makes an entry for new work. None if there is no room.
+    #[inline]
+    pub fn find(
+        &self,
+        key: u64,
+        identity: impl FnOnce() -> u64,
+        make: impl FnOnce() -> Entry,
+    ) -> Option<&'static Entry> {
+        let known = self.places[place(key)].load(Ordering::Acquire);
+        // SAFETY: it is null, or was leaked when it was put there.
+        match unsafe { known.as_ref() } {
+            Some(alias) if alias.key == key => Some(alias.entry),
+            _ => self.look(key, identity(), make),
+        }
+    }
+
+    #[cold]
+    fn look(&self, key: u64, identity: u64, make: impl FnOnce() -> Entry) -> Option<&'static Entry> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = entries.get_or_insert_with(HashMap::new);
+        let entry = match entries.get(&identity) {
+            Some(entry) => *entry,
+            None if entries.len() >= ENTRIES_MAX => return None,
+            None => {
+                let entry: &'static Entry = Box::leak(Box::new(make()));
+                entries.insert(identity, entry);
+                entry
+            }
+        };
+        if self.aliases.fetch_add(1, Ordering::Relaxed) < ALIASES_MAX {
+            // Others may look at the one that was there, so it is never given back.
+            let alias: &'static mut Alias = Box::leak(Box::new(Alias { key, entry }));
+            self.places[place(key)].store(alias, Ordering::Release);
+        }
+        Some(entry)
+    }
+
+    /// What is behind a key may be something else from now on.
+    pub fn forget(&self, key: u64) {
+        let at = &self.places[place(key)];
+        // SAFETY: it is null, or was leaked when it was put there.
+        let known = unsafe { at.load(Ordering::Acquire).as_ref() };
+        if known.is_some_and(|alias| alias.key == key) {
+            at.store(std::ptr::null_mut(), Ordering::Release);
+        }
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.as_mut().map(|entries| entries.remove(&key));
+    }
+}
+
+fn place(key: u64) -> usize {
+    (key >> 40) as usize % PLACES
+}
+
+/// One number for several.
+#[inline]
+pub fn mixed(words: &[u64]) -> u64 {
+    let mut mixed = 0x9E37_79B9_7F4A_7C15_u64;
+    for word in words {
+        mixed = (mixed ^ word).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+        mixed ^= mixed >> 32;
+    }
+    mixed.wrapping_mul(0xC4CE_B9FE_1A85_EC53)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::Need;
+
+    #[test]
+    fn entries_are_found_by_any_of_their_keys() {
+        static TABLE: Table = Table::new();
+        let guess = || Entry::guessed(5);
+        let first = TABLE.find(1 << 50, || 77, guess).unwrap();
+        assert!(std::ptr::eq(first, TABLE.find(1 << 50, || unreachable!("it is known"), guess).unwrap()));
+        assert!(std::ptr::eq(first, TABLE.find(2 << 50, || 77, guess).unwrap()), "the same work");
+        assert!(!std::ptr::eq(first, TABLE.find(3 << 50, || 78, guess).unwrap()));
+        assert_eq!(first.need(), Need::Known(5));
+        let graph = TABLE.find(9 << 50, || 9 << 50, guess).unwrap();
+        TABLE.forget(9 << 50);
+        assert!(!std::ptr::eq(graph, TABLE.find(9 << 50, || 9 << 50, guess).unwrap()), "another graph");
+        let generation = TABLE.generation();
+        TABLE.forget_code();
+        assert_ne!(TABLE.generation(), generation);
+    }
+
+    #[test]
+    fn there_is_an_end_to_entries() {
+        static TABLE: Table = Table::new();
+        let found = |n: u64| TABLE.find(mixed(&[n]), || n, Entry::default).is_some();
+        assert!((0..ENTRIES_MAX as u64).all(found));
+        assert!(!found(u64::MAX) && found(5));
+    }
+
+    #[test]
+    fn mixing_tells_words_and_their_order_apart() {
+        assert_ne!(mixed(&[1, 2]), mixed(&[2, 1]));
+        assert_ne!(mixed(&[0]), mixed(&[0, 0]));
+        let mut places = std::collections::BTreeSet::new();
+        (0..1000_u64).for_each(|n| {
+            places.insert(place(mixed(&[0x5000_0000 + 64 * n])));
+        });
+        assert!(places.len() > 900, "{}", places.len());
+    }
+}

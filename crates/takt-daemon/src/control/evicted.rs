@@ -1,0 +1,104 @@
+//! The clients that a tool evicted: they may not come back for a while, unless a tool readmits them.
+
+use takt_core::{Span, Time};
+
+use super::quarantine::Origin;
+
+/// How long an app may not come back if the tool does not say.
+pub(crate) const DEFAULT_S: u32 = 60;
+/// Longest time for which an app may not come back: a day.
+pub(crate) const LONGEST_S: u32 = 86_400;
+/// How long a client waits at most before it asks again: it may have been readmitted.
+const ASK_AGAIN: Span = Span::from_ms(5_000);
+/// Most clients that are remembered; the first ones are forgotten first.
+const EVICTED_MAX: usize = 64;
+
+/// The clients that a tool evicted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Evicted {
+    clients: Vec<Client>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Client {
+    name: String,
+    origin: Origin,
+    until: Time,
+}
+
+impl Evicted {
+    /// A client of that name and origin may not come back before `until`.
+    pub(crate) fn add(&mut self, name: &str, origin: Origin, now: Time, until: Time) {
+        self.forget(now);
+        self.clients.retain(|client| (client.name.as_str(), &client.origin) != (name, &origin));
+        if self.clients.len() == EVICTED_MAX {
+            self.clients.remove(0);
+        }
+        self.clients.push(Client { name: name.to_owned(), origin, until });
+    }
+
+    /// In what time such a client may ask again, if it may not be scheduled now.
+    pub(crate) fn pause(&self, name: &str, origin: &Origin, now: Time) -> Option<Span> {
+        let client = self.clients.iter().find(|client| client.name == name && client.origin == *origin)?;
+        Some(client.until.since(now)).filter(|left| *left > Span::ZERO).map(|left| left.min(ASK_AGAIN))
+    }
+
+    /// Clients of that name may come back, of that user alone if one is given; returns whether there were any.
+    pub(crate) fn readmit(&mut self, name: &str, uid: Option<u32>, now: Time) -> bool {
+        self.forget(now);
+        let before = self.clients.len();
+        let is_meant =
+            |client: &Client| client.name == name && uid.is_none_or(|uid| client.origin.uid == uid);
+        self.clients.retain(|client| !is_meant(client));
+        self.clients.len() < before
+    }
+
+    /// Names, users, and for how long they may not come back.
+    pub(crate) fn all(&self, now: Time) -> impl Iterator<Item = (&str, u32, Span)> {
+        let left = move |client: &Client| client.until.since(now);
+        let there = self.clients.iter().filter(move |client| left(client) > Span::ZERO);
+        there.map(move |client| (client.name.as_str(), client.origin.uid, left(client)))
+    }
+
+    fn forget(&mut self, now: Time) {
+        self.clients.retain(|client| client.until > now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s(seconds: u64) -> Time {
+        Time::from_ms(seconds * 1000)
+    }
+
+    fn origin(uid: u32) -> Origin {
+        Origin { uid, executable: Some("/bin/game".into()) }
+    }
+
+    #[test]
+    fn evicted_clients_stay_away_until_their_time_or_a_tool() {
+        let mut evicted = Evicted::default();
+        evicted.add("game", origin(7), s(10), s(13));
+        assert_eq!(evicted.pause("game", &origin(7), s(10)), Some(Span::from_ms(3_000)));
+        assert_eq!(evicted.pause("map", &origin(7), s(10)), None, "another app of the same program");
+        assert_eq!(evicted.pause("game", &origin(8), s(10)), None, "another user");
+        assert_eq!(evicted.pause("game", &origin(7), s(13)), None, "over");
+        evicted.add("game", origin(7), s(20), s(900));
+        assert_eq!(evicted.pause("game", &origin(7), s(20)), Some(ASK_AGAIN), "it may be readmitted before");
+        assert_eq!(evicted.all(s(20)).collect::<Vec<_>>(), [("game", 7, Span::from_ms(880_000))]);
+        assert!(!evicted.readmit("game", Some(8), s(21)), "not of that user");
+        assert!(evicted.readmit("game", Some(7), s(21)));
+        assert_eq!(evicted.pause("game", &origin(7), s(21)), None);
+        assert!(!evicted.readmit("game", None, s(21)), "there is none");
+    }
+
+    #[test]
+    fn only_so_many_are_remembered() {
+        let mut evicted = Evicted::default();
+        (0..1_000).for_each(|uid| evicted.add("game", origin(uid), s(1), s(99)));
+        assert_eq!(evicted.clients.len(), EVICTED_MAX);
+        assert!(evicted.pause("game", &origin(999), s(1)).is_some());
+    }
+}

@@ -1,0 +1,341 @@
+//! Finds processes that have the GPU open, whether the daemon schedules them or not.
+//!
+//! A thread looks at all processes several times a second: a process that has a device file of the GPU open can
+//! give it work at any time. It neither blocks the scheduling loop nor the control thread, and it costs
+//! one look at each open file of each process that the system shows. Who of those it finds is a client is
+//! the control thread's to say.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::time::Duration;
+
+use super::statement::{Outsider, Outsiders};
+
+/// Time between two looks. A process counts from the second look on that finds it: a client has the GPU
+/// open for a moment before it joins.
+const PERIOD: Duration = Duration::from_millis(350);
+/// Most processes that are kept; more are as good a reason.
+const FOUND_MAX: usize = 64;
+/// The namespace of processes that all others are in.
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+/// What to look for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OutsiderSettings {
+    /// Device files of the GPU; a `*` at the end stands for the rest of a name.
+    pub devices: Vec<String>,
+    /// Names of processes that may have the GPU open beside Takt.
+    pub beside: Vec<String>,
+    /// What to make of processes that the daemon cannot see.
+    pub unseen: Unseen,
+}
+
+/// What to make of processes that the daemon cannot see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unseen {
+    /// They may use the GPU, so nothing is guaranteed.
+    #[default]
+    Suspect,
+    /// They do not use the GPU; the user says so.
+    Ignore,
+}
+
+impl Default for OutsiderSettings {
+    fn default() -> Self {
+        let devices = ["/dev/nvidia*", "/dev/dri/renderD*", "/dev/dri/card*", "/dev/kfd"];
+        Self {
+            devices: devices.map(str::to_owned).to_vec(),
+            // It keeps the driver loaded and gives the GPU no work.
+            beside: vec!["nvidia-persistenced".to_owned()],
+            unseen: Unseen::Suspect,
+        }
+    }
+}
+
+/// Looks for processes that have the GPU open, on a thread of its own.
+#[derive(Debug)]
+pub(crate) struct OutsiderWatch {
+    news: Receiver<Outsiders>,
+    /// The thread ends when this is dropped.
+    _wanted: SyncSender<()>,
+}
+
+impl OutsiderWatch {
+    /// Begins to look.
+    pub(crate) fn start(settings: OutsiderSettings) -> std::io::Result<Self> {
+        let (tell, news) = sync_channel(8);
+        let (wanted, asked) = sync_channel(1);
+        let look = Look { settings, proc: PathBuf::from("/proc") };
+        std::thread::Builder::new().name("takt-outsiders".to_owned()).spawn(move || {
+            let (mut before, mut told) = (BTreeSet::new(), None);
+            loop {
+                let scan = look.scan();
+                let found = confirmed(&mut before, scan);
+                // A control thread that is slow hears of it with a later look.
+                if told.as_ref() != Some(&found) && tell.try_send(found.clone()).is_ok() {
+                    told = Some(found);
+                }
+                if asked.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { news, _wanted: wanted })
+    }
+
+    /// What it found last, if that is new.
+    pub(crate) fn news(&self) -> Option<Outsiders> {
+        let mut newest = None;
+        loop {
+            match self.news.try_recv() {
+                Ok(news) => newest = Some(news),
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return newest,
+            }
+        }
+    }
+}
+
+/// Those that were found in the look before as well.
+fn confirmed(before: &mut BTreeSet<u32>, mut scan: Outsiders) -> Outsiders {
+    let pids: BTreeSet<u32> = scan.found.iter().map(|one| one.pid).collect();
+    let before = std::mem::replace(before, pids);
+    scan.found.retain(|one| before.contains(&one.pid));
+    scan
+}
+
+/// How to look.
+struct Look {
+    settings: OutsiderSettings,
+    /// Where processes are.
+    proc: PathBuf,
+}
+
+impl Look {
+    fn scan(&self) -> Outsiders {
+        let devices = self.devices();
+        if devices.is_empty() {
+            // Without a GPU there is none to share.
+            return Outsiders::default();
+        }
+        let (mut found, mut hidden) = (Vec::new(), 0);
+        for pid in self.processes() {
+            match self.open_device(pid, &devices) {
+                Ok(Some(device)) if found.len() < FOUND_MAX => found.extend(self.outsider(pid, device)),
+                Err(ErrorKind::PermissionDenied) if self.is_program(pid) => hidden += 1,
+                // It has none open, or it ended meanwhile.
+                Ok(_) | Err(_) => {}
+            }
+        }
+        found.sort_unstable();
+        Outsiders { found, unseen: self.unseen(hidden) }
+    }
+
+    /// The device files that are there.
+    fn devices(&self) -> Vec<PathBuf> {
+        let mut devices = Vec::new();
+        for pattern in &self.settings.devices {
+            let Some(begin) = pattern.strip_suffix('*') else {
+                devices.extend(Some(PathBuf::from(pattern)).filter(|path| path.exists()));
+                continue;
+            };
+            let folder = begin.rfind('/').map_or("", |at| &begin[..=at]);
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+            devices
+                .extend(entries.filter(|path| path.to_string_lossy().starts_with(begin) && !path.is_dir()));
+        }
+        devices
+    }
+
+    fn processes(&self) -> impl Iterator<Item = u32> {
+        let own = std::process::id();
+        let entries = fs::read_dir(&self.proc).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(move |pid| *pid != own)
+    }
+
+    /// The first device that a process has open.
+    fn open_device(&self, pid: u32, devices: &[PathBuf]) -> Result<Option<PathBuf>, ErrorKind> {
+        let files = fs::read_dir(self.of(pid).join("fd")).map_err(|error| error.kind())?;
+        let open = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
+        Ok(open.into_iter().find(|path| devices.contains(path)))
+    }
+
+    /// A process that has the device open, unless it may.
+    fn outsider(&self, pid: u32, device: PathBuf) -> Option<Outsider> {
+        let uid = fs::metadata(self.of(pid)).ok()?.uid();
+        let name = fs::read_to_string(self.of(pid).join("comm")).ok()?.trim_end().to_owned();
+        // The kernel keeps so many letters of a name.
+        let is_it = |allowed: &String| allowed.chars().take(NAME_LETTERS).eq(name.chars());
+        let allowed = self.settings.beside.iter().any(is_it);
+        let name = takt_trace::visible::shown(&name).into_owned();
+        (!allowed).then(|| Outsider { pid, uid, name, device: device.to_string_lossy().into_owned() })
+    }
+
+    /// Whether this is no thread of the kernel, which has no command line.
+    fn is_program(&self, pid: u32) -> bool {
+        fs::read(self.of(pid).join("cmdline")).is_ok_and(|line| !line.is_empty())
+    }
+
+    /// Why there may be others, in one clause.
+    fn unseen(&self, hidden: usize) -> Option<String> {
+        let namespace = fs::read_link(self.proc.join("self/ns/pid")).unwrap_or_default();
+        let why = if namespace != Path::new(FIRST_NAMESPACE) {
+            "the daemon runs in a container and cannot see processes outside of it".to_owned()
+        } else if !self.of(1).exists() {
+            "the system hides processes of other users from the daemon".to_owned()
+        } else if hidden > 0 {
+            format!("the daemon may not look into {hidden} processes of other users; CAP_SYS_PTRACE lets it")
+        } else {
+            return None;
+        };
+        let suspects = self.settings.unseen == Unseen::Suspect;
+        suspects.then(|| format!("{why} (gpu.unseen = \"ignore\" trusts that none uses the GPU)"))
+    }
+
+    fn of(&self, pid: u32) -> PathBuf {
+        self.proc.join(pid.to_string())
+    }
+}
+
+/// Letters of the name of a process that the kernel keeps.
+const NAME_LETTERS: usize = 15;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::process::{Child, Command, Stdio};
+    use std::time::Instant;
+
+    /// Long enough for any machine.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// A file that stands for the GPU, removed at the end.
+    struct Device(PathBuf);
+
+    impl Device {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("takt-gpu-{name}-{}", std::process::id()));
+            fs::write(&path, "").expect("written");
+            Self(path)
+        }
+
+        fn settings(&self) -> OutsiderSettings {
+            let pattern = self.0.to_string_lossy().into_owned();
+            OutsiderSettings { devices: vec![pattern], unseen: Unseen::Ignore, ..OutsiderSettings::default() }
+        }
+
+        /// A process that has it open, until its input ends.
+        fn user(&self) -> Child {
+            let file = File::open(&self.0).expect("it is there");
+            Command::new("cat")
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(file)
+                .spawn()
+                .expect("cat is there")
+        }
+    }
+
+    impl Drop for Device {
+        fn drop(&mut self) {
+            fs::remove_file(&self.0).expect("it was there");
+        }
+    }
+
+    fn until<T>(mut done: impl FnMut() -> Option<T>) -> T {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(found) = done() {
+                return found;
+            }
+            assert!(Instant::now() < until, "it did not happen in time");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_process_that_opens_the_gpu_is_named_until_it_is_gone() {
+        let device = Device::new("named");
+        let watch = OutsiderWatch::start(device.settings()).expect("a thread");
+        let news = || watch.news.recv_timeout(PATIENCE).expect("it looks").found;
+        assert!(news().is_empty(), "none has it open yet");
+        let mut user = device.user();
+        let found = news();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].pid, found[0].name.as_str()), (user.id(), "cat"));
+        assert_eq!(found[0].device, device.0.to_string_lossy());
+        drop(user.stdin.take());
+        user.wait().expect("it ended");
+        assert!(news().is_empty(), "it is gone");
+    }
+
+    #[test]
+    fn processes_that_may_are_no_outsiders() {
+        let device = Device::new("beside");
+        let mut user = device.user();
+        let found = |beside: &str| {
+            let settings = OutsiderSettings { beside: vec![beside.to_owned()], ..device.settings() };
+            Look { settings, proc: PathBuf::from("/proc") }.scan().found
+        };
+        // It is another program until it has begun.
+        until(|| (found("none").first()?.name == "cat").then_some(()));
+        assert_eq!(found("cat"), []);
+        drop(user.stdin.take());
+        user.wait().expect("it ended");
+    }
+
+    /// A made-up list of processes: number, what its folder of open files is, and its command line.
+    fn proc_with(name: &str, namespace: &str, others: &[u32]) -> PathBuf {
+        let root = std::env::temp_dir().join(format!("takt-proc-{name}-{}", std::process::id()));
+        fs::create_dir_all(root.join("self/ns")).expect("made");
+        std::os::unix::fs::symlink(namespace, root.join("self/ns/pid")).expect("made");
+        for pid in others {
+            fs::create_dir_all(root.join(pid.to_string()).join("fd")).expect("made");
+            fs::write(root.join(pid.to_string()).join("cmdline"), "x").expect("made");
+        }
+        root
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_a_reason() {
+        let device = Device::new("unseen");
+        let unseen = |name: &str, namespace: &str, others: &[u32], unseen: Unseen| {
+            let proc = proc_with(name, namespace, others);
+            let settings = OutsiderSettings { unseen, ..device.settings() };
+            let found = Look { settings, proc: proc.clone() }.scan().unseen;
+            fs::remove_dir_all(proc).expect("it was there");
+            found.unwrap_or_default()
+        };
+        let container = unseen("container", "pid:[1]", &[1], Unseen::Suspect);
+        assert!(container.contains("in a container") && container.contains("gpu.unseen"), "{container}");
+        let hiding = unseen("hiding", FIRST_NAMESPACE, &[], Unseen::Suspect);
+        assert!(hiding.contains("hides processes"), "{hiding}");
+        assert_eq!(unseen("open", FIRST_NAMESPACE, &[1], Unseen::Suspect), "");
+        assert_eq!(unseen("ignored", "pid:[1]", &[1], Unseen::Ignore), "");
+        let look = Look { settings: device.settings(), proc: PathBuf::from("/proc") };
+        let denied = Look { settings: OutsiderSettings { unseen: Unseen::Suspect, ..look.settings }, ..look };
+        assert!(denied.unseen(3).is_some(), "hidden ones, or a container");
+    }
+
+    #[test]
+    fn without_a_gpu_there_is_nothing_to_look_for() {
+        let settings =
+            OutsiderSettings { devices: vec!["/nowhere/gpu*".to_owned()], ..OutsiderSettings::default() };
+        assert_eq!(Look { settings, proc: PathBuf::from("/proc") }.scan(), Outsiders::default());
+    }
+
+    #[test]
+    fn a_moment_is_too_short() {
+        let one = Outsider { pid: 7, uid: 0, name: "x".to_owned(), device: "y".to_owned() };
+        let scan = |found: &[Outsider]| Outsiders { found: found.to_vec(), unseen: None };
+        let mut before = BTreeSet::new();
+        let mut look = |found: &[Outsider]| confirmed(&mut before, scan(found)).found.len();
+        let one = [one];
+        assert_eq!([look(&one), look(&one), look(&[]), look(&one)], [0, 1, 0, 0]);
+    }
+}

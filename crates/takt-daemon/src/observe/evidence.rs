@@ -1,0 +1,184 @@
+//! What was seen of each app lately, as far as the daemon's promises depend on it: frames, what they
+//! took, and missed deadlines.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use takt_core::{Action, AppId, Event, Span, Time};
+use takt_trace::{Observer, Record};
+
+use crate::control::statement::{MISSED_WITHIN, SEEN_WITHIN, Seen};
+use crate::rt::endpoint::owner;
+
+/// Most frames of an app that are kept; more than any display shows in [`SEEN_WITHIN`].
+const FRAMES_MAX: usize = 1024;
+/// Misses are counted by the second.
+const SECOND: Span = Span::from_ms(1_000);
+
+/// What was seen of all apps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Evidence {
+    apps: BTreeMap<AppId, Lately>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Lately {
+    /// When frames ended, and what they took.
+    frames: VecDeque<(Time, Span)>,
+    /// GPU time since the last frame.
+    used: Span,
+    /// Frames to come that share a group, and the share of each.
+    shared: Option<(u32, Span)>,
+    /// Whether a frame was in time: misses before that are those of its start.
+    met: bool,
+    /// Missed deadlines, by the second that began then.
+    missed: VecDeque<(Time, u64)>,
+}
+
+impl Evidence {
+    /// What was seen of an app, with `patience` for a frame if that is longer than usual.
+    pub(crate) fn of(&self, app: AppId, now: Time, patience: Span) -> Seen {
+        let Some(lately) = self.apps.get(&app) else {
+            return Seen::default();
+        };
+        let since = now - SEEN_WITHIN.max(patience);
+        let mut taken: Vec<Span> =
+            lately.frames.iter().filter(|(at, _)| *at >= since).map(|(_, span)| *span).collect();
+        taken.sort_unstable();
+        let missed = lately.missed.iter().filter(|(at, _)| *at + SECOND >= now - MISSED_WITHIN);
+        Seen {
+            frames: taken.len(),
+            usual: taken.get(taken.len() / 2).copied().unwrap_or_default(),
+            missed: missed.map(|(_, count)| count).sum(),
+        }
+    }
+
+    fn lately(&mut self, app: AppId) -> &mut Lately {
+        self.apps.entry(app).or_default()
+    }
+}
+
+impl Lately {
+    fn complete(&mut self, cost: Span, frames: u32) {
+        self.used += cost;
+        if frames > 1 {
+            let used = std::mem::take(&mut self.used);
+            self.shared = Some((frames, used.scaled(1, frames)));
+        }
+    }
+
+    fn frame(&mut self, at: Time, met: bool) {
+        let taken = match self.shared {
+            Some((frames, share)) => {
+                self.shared = (frames > 1).then(|| (frames - 1, share));
+                share
+            }
+            None => std::mem::take(&mut self.used),
+        };
+        self.met |= met;
+        if self.frames.len() == FRAMES_MAX {
+            self.frames.pop_front();
+        }
+        self.frames.push_back((at, taken));
+    }
+
+    fn miss(&mut self, at: Time, count: u64) {
+        if !self.met {
+            return;
+        }
+        match self.missed.back_mut() {
+            Some((began, missed)) if at < *began + SECOND => *missed += count,
+            _ => self.missed.push_back((at, count)),
+        }
+        while self.missed.front().is_some_and(|(began, _)| *began + SECOND < at - MISSED_WITHIN) {
+            self.missed.pop_front();
+        }
+    }
+}
+
+impl Observer for Evidence {
+    fn record(&mut self, at: Time, record: &Record) {
+        match *record {
+            Record::In(Event::Join { app, .. }) => drop(self.apps.insert(app, Lately::default())),
+            Record::In(Event::Leave { app }) => drop(self.apps.remove(&app)),
+            Record::In(Event::Complete { group, cost, frames, .. }) => {
+                self.lately(owner(group)).complete(cost.span(), frames);
+            }
+            Record::Out(Action::FrameDone(done)) => self.lately(done.app).frame(at, done.met),
+            Record::Out(Action::Missed { app, count, .. }) => self.lately(app).miss(at, count),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use takt_core::{Cost, FrameDone, GroupId, Period};
+
+    const APP: AppId = AppId(0);
+
+    fn done(at: u64, met: bool) -> (Time, Record) {
+        let (at, frame) = (Time::from_ms(at), 0);
+        let (release, deadline, desired) = (at, at, Period(0));
+        let done = FrameDone { app: APP, frame, desired, release, deadline, finished: at, met };
+        (at, Record::Out(Action::FrameDone(done)))
+    }
+
+    fn complete(at: u64, cost_us: u64, frames: u32) -> (Time, Record) {
+        let (finished, cost) = (Time::from_ms(at), Cost::new(Span::from_us(cost_us)));
+        (finished, Record::In(Event::Complete { group: GroupId(1), finished, cost, frames }))
+    }
+
+    fn missed(at: u64, count: u64) -> (Time, Record) {
+        let deadline = Time::from_ms(at);
+        let missed = Action::Missed { app: APP, frame: 0, period: Period(0), deadline, count };
+        (deadline, Record::Out(missed))
+    }
+
+    fn evidence(records: impl IntoIterator<Item = (Time, Record)>) -> Evidence {
+        let mut evidence = Evidence::default();
+        records.into_iter().for_each(|(at, record)| evidence.record(at, &record));
+        evidence
+    }
+
+    fn seen(evidence: &Evidence, now: u64) -> (usize, u64, u64) {
+        let Seen { frames, usual, missed } = evidence.of(APP, Time::from_ms(now), Span::ZERO);
+        (frames, usual.as_ns() / 1000, missed)
+    }
+
+    #[test]
+    fn a_frame_takes_what_ended_since_the_one_before() {
+        let frame = |at: u64, costs: &[u64]| -> Vec<(Time, Record)> {
+            costs.iter().map(|cost| complete(at, *cost, 0)).chain([done(at, true)]).collect()
+        };
+        let found = evidence([frame(10, &[100, 200]), frame(20, &[400]), frame(30, &[500])].concat());
+        assert_eq!(seen(&found, 40), (3, 400, 0));
+        assert_eq!(seen(&found, 2_015), (2, 500, 0), "the first one is too long ago");
+        assert_eq!(seen(&found, 2_100), (0, 0, 0));
+        let patient = found.of(APP, Time::from_ms(2_100), Span::from_ms(4_000));
+        assert_eq!(patient.frames, 3, "frames of a slow clock are waited for");
+    }
+
+    #[test]
+    fn frames_that_share_a_group_share_its_time() {
+        let found = evidence([complete(5, 900, 3), done(5, true), done(5, true), done(5, true)]);
+        assert_eq!(seen(&found, 10), (3, 300, 0));
+    }
+
+    #[test]
+    fn a_miss_counts_for_a_minute_and_those_of_the_start_do_not() {
+        let found =
+            evidence([missed(10, 5), done(20, true), missed(30, 1), missed(900, 1), missed(5_000, 1)]);
+        assert_eq!(seen(&found, 6_000).2, 3);
+        assert_eq!(seen(&found, 61_000).2, 3);
+        assert_eq!(seen(&found, 62_000).2, 1, "the first second is over");
+        assert_eq!(seen(&found, 67_000).2, 0);
+    }
+
+    #[test]
+    fn the_next_client_at_a_slot_begins_anew() {
+        let mut found = evidence([done(20, true), missed(30, 1)]);
+        found.record(Time::from_ms(40), &Record::In(Event::Leave { app: APP }));
+        assert_eq!(seen(&found, 50), (0, 0, 0));
+    }
+}

@@ -1,0 +1,61 @@
+//! Signals that a library in another's process must not receive, nor cause.
+
+use std::{mem, ptr};
+
+/// Starts something with all signals blocked. A thread that is started so never receives any: the program's
+/// signals are for the program's threads.
+pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    // SAFETY: plain data without invariants; both calls below fill it in.
+    let mut all: libc::sigset_t = unsafe { mem::zeroed() };
+    let mut before = all;
+    // SAFETY: the set is ours.
+    unsafe { libc::sigfillset(&raw mut all) };
+    // SAFETY: both sets are ours; a thread inherits the mask of the thread that starts it.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
+    let result = start();
+    // SAFETY: puts back what was there.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+    result
+}
+
+/// Writes to standard error without a lock that a forked process may find held, and without the signal by which
+/// most programs die when no reader is left. What cannot be written is dropped.
+pub fn write_to_stderr(bytes: &[u8]) {
+    without_broken_pipe(|| {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            // SAFETY: so many bytes are there.
+            let written = unsafe { libc::write(libc::STDERR_FILENO, rest.as_ptr().cast(), rest.len()) };
+            match usize::try_from(written) {
+                Ok(written) if written > 0 => rest = rest.get(written..).unwrap_or_default(),
+                Err(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => {}
+                _ => break,
+            }
+        }
+    });
+}
+
+/// Keeps SIGPIPE from the program if it is ours.
+fn without_broken_pipe(write: impl FnOnce()) {
+    // SAFETY: plain data without invariants; the calls below fill it in.
+    let mut pipe: libc::sigset_t = unsafe { mem::zeroed() };
+    let (mut before, mut pending) = (pipe, pipe);
+    // SAFETY: the set is ours.
+    unsafe { libc::sigemptyset(&raw mut pipe) };
+    // SAFETY: as above.
+    unsafe { libc::sigaddset(&raw mut pipe, libc::SIGPIPE) };
+    // SAFETY: as above.
+    unsafe { libc::sigpending(&raw mut pending) };
+    // SAFETY: as above.
+    let theirs = unsafe { libc::sigismember(&raw const pending, libc::SIGPIPE) } == 1;
+    // SAFETY: both sets are ours.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const pipe, &raw mut before) };
+    write();
+    if !theirs {
+        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: set and time are ours; takes the signal if there is one, and waits for none.
+        unsafe { libc::sigtimedwait(&raw const pipe, ptr::null_mut(), &raw const now) };
+    }
+    // SAFETY: puts back what was there.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+}
