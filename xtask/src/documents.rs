@@ -31,6 +31,7 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     for file in tree.files().iter().filter(|file| file.is_markdown()) {
         findings.extend(white_space(&file.path, &file.text));
         findings.extend(check_links(file, tree));
+        findings.extend(check_sources(file, tree));
     }
     findings.extend(check_decisions(tree));
     findings.extend(check_summary(tree));
@@ -107,6 +108,22 @@ fn check_map(tree: &Tree) -> Vec<Finding> {
                 inside = (after == " (").then_some(file);
             } else if let Some(file) = inside.filter(|file| !has_name(file, span)) {
                 error(format!("{} has no {span}", file.path));
+            }
+        }
+    }
+    findings
+}
+
+/// Every source file that a page names from the top is there.
+fn check_sources(file: &File, tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (index, line) in file.text.lines().enumerate() {
+        // Code spans are every second part between backticks.
+        for span in line.split('`').skip(1).step_by(2) {
+            let source =
+                span.starts_with("crates/") && span.ends_with(".rs") && !span.contains(['*', ' ', '{']);
+            if source && !tree.exists(span) {
+                findings.push(Finding::error(&file.path, index + 1, format!("there is no {span}")));
             }
         }
     }
@@ -352,6 +369,18 @@ mod tests {
             "ARCHITECTURE.md:3: error: a/src/b.rs has no lost",
         ];
         assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn pages_name_sources_that_are_there() {
+        let page =
+            ("docs/a.md", "x\n`crates/a/src/b.rs` `crates/a/src/gone.rs` `crates/*/src/c.rs` `d.rs`\n");
+        let tree = Tree::of(&[page, ("crates/a/src/b.rs", "")]);
+        let found = check_sources(tree.file("docs/a.md").expect("the page"), &tree);
+        assert_eq!(
+            found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["docs/a.md:2: error: there is no crates/a/src/gone.rs"]
+        );
     }
 
     #[test]

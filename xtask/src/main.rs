@@ -3,6 +3,7 @@
 //! * `cargo xtask tidy` checks what compilers and linters do not: who may depend on whom, file
 //!   sizes, purity, documents that hold together.
 //! * `cargo xtask layers [--write]` prints the layer table, or puts it into `ARCHITECTURE.md`.
+//! * `cargo xtask map [--write]` does so with the map of source files.
 //! * `cargo xtask gl DIR` writes the names of GL ES and EGL from the Khronos registry in DIR.
 //! * `cargo xtask cuda FILE` writes the names of the CUDA driver API from the bindings in FILE.
 //! * `cargo xtask bare` compiles the core, policies and analyses where there is no standard library.
@@ -22,6 +23,7 @@ mod gl;
 mod layers;
 mod lexer;
 mod loaded;
+mod map;
 mod purity;
 mod rust_files;
 mod tidy;
@@ -42,6 +44,8 @@ usage: cargo xtask <command>
   tidy             check layers, sizes, purity and documents
   layers           print the layer table
   layers --write   put the layer table into ARCHITECTURE.md
+  map              print the map of source files
+  map --write      put the map of source files into ARCHITECTURE.md
   gl DIR           write the names of GL ES and EGL from gl.xml and egl.xml in DIR
   cuda FILE        write the names of the CUDA driver API from Rust bindings in FILE
   bare             compile takt-core, takt-analysis and takt-policies without a standard library
@@ -57,6 +61,11 @@ fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
         ["layers", "--write"] => layers::write(&workspace::root()).map(|()| ExitCode::SUCCESS),
+        ["map"] => Tree::load(&workspace::root()).map(|tree| {
+            print!("{}", map::render(&tree));
+            ExitCode::SUCCESS
+        }),
+        ["map", "--write"] => map::write(&workspace::root()).map(|()| ExitCode::SUCCESS),
         ["gl", folder] => gl::write(&workspace::root(), folder.as_ref()).map(|said| {
             println!("{said}");
             ExitCode::SUCCESS

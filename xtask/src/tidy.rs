@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::tree::Tree;
 use crate::workspace::Workspace;
-use crate::{documents, generated, layers, loaded, purity, rust_files, words};
+use crate::{documents, generated, layers, loaded, map, purity, rust_files, words};
 
 /// Something that is not as it should be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -62,6 +62,7 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     findings.extend(documents::check(workspace, tree));
     findings.extend(generated::check(tree));
     findings.extend(loaded::check(workspace, tree));
+    findings.extend(map::check(tree));
     findings.extend(words::check(tree));
     findings.sort();
     findings.dedup();
