@@ -20,6 +20,7 @@ mod cuda;
 mod documents;
 mod generated;
 mod gl;
+mod hashes;
 mod layers;
 mod lexer;
 mod loaded;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::tree::Tree;
 use crate::workspace::Workspace;
-use crate::{documents, generated, layers, loaded, map, purity, rust_files, words};
+use crate::{documents, generated, hashes, layers, loaded, map, purity, rust_files, words};
 
 /// Something that is not as it should be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -64,6 +64,7 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     findings.extend(loaded::check(workspace, tree));
     findings.extend(map::check(tree));
     findings.extend(words::check(tree));
+    findings.extend(hashes::check(tree));
     findings.sort();
     findings.dedup();
     findings
