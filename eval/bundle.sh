@@ -30,6 +30,12 @@ cp -r /usr/share/glmark2 "$folder/share/"
 gcc -O2 -Wall -Wextra -shared -fPIC -o "$folder/native/libEGL.so" eval/native/pbuffer.c -Wl,--no-as-needed -lEGL
 gcc -O2 -Wall -Wextra -pthread -o "$folder/native/awake" eval/native/awake.c
 
+# Programs that print what they compute, which cut work must not change.
+for trap in compute slices samples; do
+    gcc -O1 -Wall -Wno-unused-function -o "$folder/bin/trap-$trap" "crates/takt-cli/tests/traps/$trap.c" \
+        -lEGL -lGLESv2 -lpthread
+done
+
 # Libraries that programs name, or load by name while they run.
 libraries() {
     ldd "$folder"/bin/* "$folder/native/libEGL.so" | awk '$2 == "=>" { print $3 }'

@@ -25,15 +25,16 @@ class Window:
         return (self.end - self.start) / SECOND
 
 
-def read(path):
-    """Begin and end of each frame; a last line that was cut off is left out."""
+def read(path, released=False):
+    """Begin and end of each frame, or its release by the app's own clock and its end; a last line that was cut off is
+    left out."""
     frames = []
     with open(path, newline="") as file:
         rows = csv.reader(file)
         next(rows, None)
         for row in rows:
             if len(row) == 6:
-                frames.append((int(row[2]), int(row[4])))
+                frames.append((int(row[1 if released else 2]), int(row[4])))
     return frames
 
 

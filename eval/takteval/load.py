@@ -13,6 +13,8 @@ LOG_HEAD = 60
 STARTING_S = 4.0
 # How long frames are timed; the median is at the clock of a busy GPU then, not at that of one that has just been idle.
 TIMED_S = 0.8
+# Frames by which floods of a kind are sized, and how far off that may be.
+KIND_FRAMES, NEAR_ENOUGH = 8, 0.1
 
 
 def flood(machine, size, ms):
@@ -61,6 +63,19 @@ class Floods:
         return {"size": self.size, "ms_per_loop": self.ms_per_loop, "base_ms": self.base_ms}
 
 
+def of_kind(machine, kind, size, ms):
+    """How often work of a kind of `takt-flood` must be repeated to take `ms`, and how long that really takes."""
+    command = [machine.bin / "takt-flood", *FINISH, "--kind", kind, "--size", size, "--fps", "0", "--json"]
+    timed = lambda *more: json.loads(run([*command, *more], machine.env(), 60))
+    said = timed("--draw-ms", ms, "--frames", KIND_FRAMES)
+    iterations, found_ms = said["iterations"], said["response_us"]["p50"] / 1e3
+    if abs(found_ms / ms - 1) > NEAR_ENOUGH:
+        # A GPU that was idle has raised its clock meanwhile.
+        iterations = max(1, round(iterations * ms / found_ms))
+        found_ms = timed("--iterations", iterations, "--frames", KIND_FRAMES)["response_us"]["p50"] / 1e3
+    return {"iterations": iterations, "ms": found_ms}
+
+
 def frame_ms(machine, command):
     """How long a frame takes on a GPU that has nothing else to do, and has raised its clock."""
     said = json.loads(run([*command, *FINISH, "--fps", "0", "--warm-up", "3", "--seconds", TIMED_S, "--json"],
@@ -90,13 +105,16 @@ def drawn(log):
     return log.exists() and log.stat().st_size > LOG_HEAD
 
 
-def measured(crew, logs, warm_up_s, seconds, starting_s=STARTING_S):
-    """Lets everything run for a while once all apps have drawn a frame; the time that counts."""
+def measured(crew, logs, warm_up_s, seconds, starting_s=STARTING_S, halfway=lambda: None):
+    """Lets everything run for a while once all apps have drawn a frame; the time that counts. `halfway` is called in
+    its middle."""
     until = time.monotonic() + starting_s
     # One that still waits for its first frame shall be measured as well.
     while not all(map(drawn, logs)) and time.monotonic() < until:
         crew.sleep(0.05)
     crew.sleep(warm_up_s)
     start = time.monotonic_ns()
-    crew.sleep(seconds)
+    crew.sleep(seconds / 2)
+    halfway()
+    crew.sleep(max(0.0, seconds - (time.monotonic_ns() - start) / 1e9))
     return frames.Window(start, time.monotonic_ns())

@@ -1,5 +1,6 @@
 """Where things are, what programs need in their environment, and what machine this is."""
 
+import copy
 import json
 import math
 import os
@@ -29,11 +30,18 @@ class Machine:
             raise SystemExit(2)
         # Short, because the path of a socket must be.
         self.work = Path(tempfile.mkdtemp(prefix="takt-"))
+        self.data = self.work / "data"
         self.extra_env = extra_env
         self.screen = None
         # Constants and models of an earlier run on this GPU, if the bundle carries them.
         if (ROOT / "store").exists():
-            shutil.copytree(ROOT / "store", self.work / "data")
+            shutil.copytree(ROOT / "store", self.data)
+
+    def without_store(self):
+        """The same machine as Takt finds it that was just installed: nothing is known of its GPU."""
+        other = copy.copy(self)
+        other.data = self.work / "new-data"
+        return other
 
     def close(self):
         shutil.rmtree(self.work, ignore_errors=True)
@@ -45,7 +53,7 @@ class Machine:
             "PATH": f"{self.bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": str(self.work),
             "XDG_RUNTIME_DIR": str(self.work),
-            "XDG_DATA_HOME": str(self.work / "data"),
+            "XDG_DATA_HOME": str(self.data),
             "XDG_CACHE_HOME": str(self.work / "cache"),
             "__EGL_VENDOR_LIBRARY_DIRS": str(ROOT / "vendor" / self.device),
         }

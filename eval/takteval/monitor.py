@@ -13,14 +13,15 @@ class Monitor:
     """`nvidia-smi`, where there is one, twice a second between `with` and its end.
 
     Its utilisation is the share of time, in its own sample periods, in which something ran on the GPU.
+    Without `tool` it is left out: it has the GPU open, so that the daemon counts it among those outside of Takt.
     Of processes it notes how long their threads ran, and waited for a processor.
     """
 
-    def __init__(self, machine, crew):
+    def __init__(self, machine, crew, tool=True):
         self._env = machine.env()
         self._crew = crew
         self.processors = None
-        self._wanted = machine.device == "nvidia"
+        self._wanted = tool and machine.device == "nvidia"
         self._process = None
         self.percent, self.clock_mhz = [], []
 

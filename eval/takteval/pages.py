@@ -1,9 +1,10 @@
 """Pages for docs/experiments: an overview with the verdicts, and a page per experiment."""
 
-from takteval import floods, mixed, pages_floods, pages_mixed, pages_others, pages_reality
+from takteval import floods, kinds, mixed, pages_floods, pages_kinds, pages_mixed, pages_others, pages_reality
 from takteval.markdown import SHOWN, stolen, table
 
 PAGES = {
+    "kinds": (pages_kinds.page, "An app on time beside every kind of flood"),
     "floods": (pages_floods.page, "An app on time beside floods"),
     "mixed": (pages_mixed.page, "Seventeen live apps"),
     "overhead": (pages_others.overhead, "What Takt costs"),
@@ -11,7 +12,7 @@ PAGES = {
     "reality": (pages_reality.page, "The simulator against reality"),
 }
 # Figures in one line.
-BRIEFS = {"floods": floods.Experiment.brief, "mixed": mixed.Experiment.brief}
+BRIEFS = {"kinds": kinds.Experiment.brief, "floods": floods.Experiment.brief, "mixed": mixed.Experiment.brief}
 
 
 class Report:

@@ -8,14 +8,14 @@ import tarfile
 import time
 import traceback
 
-from takteval import crew, floods, mixed, overhead, plan, prediction, smoke
+from takteval import crew, floods, kinds, mixed, overhead, plan, prediction, smoke
 from takteval.awake import awake
 from takteval.idle import Idle
 from takteval.machine import Machine, busy_stalls_ms
 from takteval.results import NO_TIME, STOPPED, worth
 from takteval.screen import Screen
 
-EXPERIMENTS = ("smoke", "floods", "mixed", "overhead", "prediction")
+EXPERIMENTS = ("smoke", "kinds", "floods", "mixed", "overhead", "prediction")
 # Time to write and pack results.
 PACKING_S = 8.0
 # Exit code where processors stand still for too long.
@@ -147,7 +147,8 @@ class Session:
     def experiments_on(self, machine):
         """Made once: their points use what they prepare."""
         small = self.args.device == "mesa"
-        return {"smoke": smoke.Experiment(machine), "floods": floods.Experiment(machine, small),
+        return {"smoke": smoke.Experiment(machine), "kinds": kinds.Experiment(machine.without_store(), small),
+                "floods": floods.Experiment(machine, small),
                 "mixed": mixed.Experiment(machine, small), "overhead": overhead.Experiment(machine, small),
                 "prediction": prediction.Experiment(machine, small)}
 
