@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::time::Duration;
 
 use super::statement::{Outsider, Outsiders};
+use crate::rt::realtime;
 
 /// Time between two looks. A process counts from the second look on that finds it: a client has the GPU
 /// open for a moment before it joins.
@@ -72,6 +73,7 @@ impl OutsiderWatch {
         let (wanted, asked) = sync_channel(1);
         let look = Look { settings, proc: PathBuf::from("/proc") };
         std::thread::Builder::new().name("takt-outsiders".to_owned()).spawn(move || {
+            realtime::ordinary();
             let (mut before, mut told) = (BTreeSet::new(), None);
             loop {
                 let scan = look.scan();

@@ -18,7 +18,9 @@ mod observers;
 mod orders;
 mod questions;
 mod reload;
+mod serving;
 mod session;
+mod stalls;
 mod statements;
 mod steering;
 mod supervise;
@@ -27,10 +29,7 @@ mod verdict;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::Timespec;
 use takt_audit::{Decision, Event};
 use takt_core::belief::Uncut;
 use takt_core::{Adjustable, AppId, Broken, Estimate, Refresh, Span, Time};
@@ -48,7 +47,6 @@ use super::quarantine::Quarantine;
 use super::restarter::Restarter;
 use super::socket_path::ControlSocket;
 use super::supervision::Supervisor;
-use super::user::{Rank, User};
 use super::vsync::Follower;
 use crate::observe::audit::Audit;
 use crate::observe::journal::{Entry, Journal, Who};
@@ -63,11 +61,10 @@ use fair::Fair;
 use hashes::Hashes;
 use loop_handle::LoopHandle;
 use session::Session;
+use stalls::Stalls;
 use statements::Surroundings;
 use vehicle::Vehicle;
 
-/// How often notes are read when nothing else happens.
-const TURN: Duration = Duration::from_millis(20);
 /// How long one turn serves connections; the rest waits for the next turn, which begins with those of
 /// users on whom least time was spent.
 const BUSY_MAX: Span = Span::from_ms(5);
@@ -76,14 +73,6 @@ const NOTES_AT_ONCE: usize = 64;
 
 /// What an app is told that a tool sent away.
 const EVICTED: &str = "a tool evicted it; it may come back later";
-
-/// What has happened.
-struct Ready {
-    /// A connection waits to be accepted.
-    is_called: bool,
-    /// For each session.
-    sessions: Vec<PollFlags>,
-}
 
 /// The daemon.
 #[derive(Debug)]
@@ -126,8 +115,9 @@ pub struct Server {
     stopping: bool,
     vehicle: Vehicle,
     hashes: Hashes,
-    /// The longest time for which the thread did not wait for connections.
-    stall: Span,
+    stalls: Stalls,
+    /// Its thread goes before ordinary ones, or may not.
+    hurried: bool,
     /// The broken invariant of the core, if one broke: nothing is scheduled and no client is admitted.
     broken: Option<Broken>,
     /// What "guaranteed" depends on beyond the core.
@@ -183,7 +173,8 @@ impl Server {
             stopping: false,
             vehicle: Vehicle::default(),
             hashes: Hashes::default(),
-            stall: Span::ZERO,
+            stalls: Stalls::default(),
+            hurried: false,
             broken: None,
             surroundings,
         };
@@ -239,12 +230,13 @@ impl Server {
         Ok(())
     }
 
-    /// Waits for events for a short while and serves them. It fails if the scheduling loop has ended.
+    /// Waits for events for a short while and serves them; always on the same thread. It fails if the
+    /// scheduling loop has ended.
     pub fn turn(&mut self) -> std::io::Result<()> {
         self.scheduling.check()?;
+        self.hurry();
         let ready = self.wait()?;
-        let began = clock::now();
-        self.read_notes(began + BUSY_MAX);
+        self.read_notes(clock::now() + BUSY_MAX);
         self.journal.sum_up(&self.members);
         self.state();
         self.look_after_audit();
@@ -254,85 +246,13 @@ impl Server {
         self.scheduling.orders.send();
         self.scheduling.orders.count();
         let until = clock::now() + BUSY_MAX;
-        self.serve_ready(&ready.sessions, until);
+        self.serve_ready(ready.sessions, until);
         self.close_sessions(until);
         self.study();
         if ready.is_called {
-            self.accept(until);
+            self.accept(clock::now());
         }
-        self.stall = self.stall.max(clock::now().since(began));
         Ok(())
-    }
-
-    /// Waits for connections, answers and messages.
-    fn wait(&self) -> std::io::Result<Ready> {
-        let interest = if self.is_open(clock::now()) { PollFlags::IN } else { PollFlags::empty() };
-        let mut fds = vec![PollFd::new(&self.socket, interest), PollFd::new(&self.analysts, PollFlags::IN)];
-        fds.extend(self.sessions.iter().map(|session| PollFd::new(&session.connection, session.interest())));
-        let patience = if self.scheduling.notes.is_empty() { TURN } else { Duration::ZERO };
-        let timeout = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let events: Vec<PollFlags> = fds.iter().map(PollFd::revents).collect();
-        Ok(Ready { is_called: !events[0].is_empty(), sessions: events[2..].to_vec() })
-    }
-
-    /// Serves sessions that are ready, until `until`: first those of users that are better known, and of
-    /// these those on whom least time was spent.
-    fn serve_ready(&mut self, events: &[PollFlags], until: Time) {
-        let mut ready: Vec<usize> = (0..events.len()).filter(|index| !events[*index].is_empty()).collect();
-        ready.sort_by_cached_key(|index| {
-            let (user, session) = (self.user(*index), &self.sessions[*index]);
-            (user.rank, self.fair.spent(user.uid), session.served)
-        });
-        for (count, index) in ready.into_iter().enumerate() {
-            let began = clock::now();
-            if count > 0 && began >= until {
-                break;
-            }
-            let session = &mut self.sessions[index];
-            session.served = began;
-            let is_gone = events[index].intersects(PollFlags::HUP | PollFlags::ERR);
-            if session.question.is_some() && is_gone {
-                // It does not wait for its answer.
-                session.closing = true;
-            } else if session.flush() && !session.closing {
-                self.serve(index);
-            }
-            let uid = self.sessions[index].peer.uid;
-            let now = clock::now();
-            self.fair.charge(now, uid, now.since(began));
-        }
-    }
-
-    /// Whose session it is.
-    fn user(&self, index: usize) -> User {
-        let (uid, who) = (self.sessions[index].peer.uid, &self.sessions[index].identity);
-        let is_listed = || who.as_ref().is_some_and(|who| !self.settings.domains.of(who).unlisted);
-        let rank = match uid {
-            uid if uid == 0 || uid == self.settings.domains.own_uid => Rank::Own,
-            _ if is_listed() => Rank::Listed,
-            _ => Rank::Other,
-        };
-        User { uid, rank }
-    }
-
-    /// Reads one message of a session, so that sessions with several take turns with the others.
-    fn serve(&mut self, index: usize) {
-        let session = &mut self.sessions[index];
-        match session.connection.receive_message() {
-            Ok(Some(message)) => {
-                session.heard = clock::now();
-                self.handle(index, message);
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::InvalidInput) => {
-                self.refuse(index, error.to_string());
-            }
-            Ok(None) | Err(_) => session.closing = true,
-        }
     }
 
     fn handle(&mut self, index: usize, message: Message) {

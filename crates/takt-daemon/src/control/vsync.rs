@@ -12,6 +12,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use takt_core::{Period, Refresh, Span, Time};
 use takt_os::vblank::Display;
 
+use crate::rt::realtime;
+
 /// The source of refreshes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Vsync {
@@ -73,6 +75,7 @@ impl Follower {
         let wanted = Arc::new(());
         let asked = Arc::downgrade(&wanted);
         std::thread::Builder::new().name("takt-vsync".to_owned()).spawn(move || {
+            realtime::ordinary();
             let mut tracker = Tracker::new(nominal);
             while asked.strong_count() > 0 {
                 let found = match source.wait() {

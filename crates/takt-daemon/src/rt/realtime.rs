@@ -25,6 +25,22 @@ pub struct Denied {
 /// The most urgent nice value of an ordinary thread.
 const NICEST: i32 = -20;
 
+/// The nice value of a thread that goes before ordinary ones.
+const NICE: i32 = -15;
+
+/// Lets the calling thread go before ordinary ones, where the system allows that. Threads that it starts
+/// inherit that, so those are to call [`ordinary`].
+pub(crate) fn before_ordinary() {
+    // On Linux this is about the calling thread alone. Nothing is lost if it is denied.
+    rustix::process::setpriority_process(None, NICE).unwrap_or_default();
+}
+
+/// Makes the calling thread an ordinary one again.
+pub(crate) fn ordinary() {
+    // It fails only where the thread was never more than that.
+    rustix::process::setpriority_process(None, 0).unwrap_or_default();
+}
+
 /// Makes the calling thread a real-time one, or returns the system's error.
 pub fn real_time() -> Result<(), String> {
     let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);

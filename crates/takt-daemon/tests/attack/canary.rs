@@ -1,7 +1,7 @@
 //! Threads that show when the machine itself stood still.
 //!
 //! One for each processor, as urgent as the scheduling loop. Where one of them woke up late, the machine was
-//! stopped or busy with other real-time work, and no deadline of that time says anything about the daemon.
+//! stopped or busy with other real-time work, and that time says nothing about the daemon.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -40,10 +40,18 @@ impl Canaries {
         Self { over, seen, threads }
     }
 
-    /// Whether the machine stood still at some time in between.
-    pub(crate) fn saw(&self, from: Time, until: Time) -> bool {
-        let seen = self.seen.lock().expect("no panic");
-        seen.iter().any(|(began, ended)| *began < until && from < *ended)
+    /// For how long in between the machine stood still.
+    pub(crate) fn stood_still(&self, from: Time, until: Time) -> Span {
+        let mut seen = self.seen.lock().expect("no panic").clone();
+        seen.sort();
+        let (mut total, mut counted) = (Span::ZERO, from);
+        for (began, ended) in seen {
+            // What several of them saw at once counts once.
+            let (began, ended) = (began.max(counted), ended.min(until));
+            total += ended.since(began);
+            counted = counted.max(ended);
+        }
+        total
     }
 }
 
@@ -71,4 +79,14 @@ fn watch(processor: usize, over: &AtomicBool, seen: &Mutex<Vec<(Time, Time)>>) {
             }
         }
     }
+}
+
+#[test]
+fn standstills_count_once_and_only_in_between() {
+    let ms = Time::from_ms;
+    let seen = vec![(ms(200), ms(220)), (ms(100), ms(150)), (ms(120), ms(160)), (ms(130), ms(140))];
+    let canaries = Canaries { over: Arc::default(), seen: Arc::new(Mutex::new(seen)), threads: Vec::new() };
+    assert_eq!(canaries.stood_still(ms(0), ms(300)), Span::from_ms(80));
+    assert_eq!(canaries.stood_still(ms(110), ms(210)), Span::from_ms(60));
+    assert_eq!(canaries.stood_still(ms(160), ms(200)), Span::ZERO);
 }

@@ -18,8 +18,6 @@ use crate::support::await_reply;
 const PERIOD: Span = Span::from_us(16_667);
 /// What each frame costs.
 const COST: Span = Span::from_us(500);
-/// A frame that begins later than this after its release was kept from running by the machine.
-const STARVED: Span = Span::from_ms(4);
 /// Frames before the first that counts.
 const WARM_UP: u64 = 10;
 
@@ -40,9 +38,9 @@ impl Drop for Victim {
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Frames {
     pub(crate) drawn: u64,
-    /// Late, although the app began in time and the machine did not stand still.
+    /// Late, although the machine did not stand still.
     pub(crate) lost: u64,
-    /// Late for another reason.
+    /// Late, and in time without the standstills of the machine.
     pub(crate) starved: u64,
     /// The longest wait for a grant of a frame that counts.
     pub(crate) wait_max: Span,
@@ -58,10 +56,10 @@ struct Frame {
 }
 
 impl Victim {
-    pub(crate) fn start(app: Joined) -> Self {
+    pub(crate) fn start(app: Joined, canaries: Arc<Canaries>) -> Self {
         let (over, drawn) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stop, count) = (Arc::clone(&over), Arc::clone(&drawn));
-        let draw = move || Drawing { app, group: 0 }.run(&stop, &count);
+        let draw = move || Drawing { app, group: 0 }.run(&stop, &count, &canaries);
         let thread = std::thread::Builder::new().name("victim".to_owned()).spawn(draw).expect("a thread");
         Self { over, drawn, thread: Some(thread) }
     }
@@ -89,9 +87,8 @@ struct Drawing {
 }
 
 impl Drawing {
-    fn run(mut self, over: &AtomicBool, count: &AtomicU64) -> Frames {
+    fn run(mut self, over: &AtomicBool, count: &AtomicU64, canaries: &Canaries) -> Frames {
         let mut frames = Frames { is_urgent: realtime::real_time().is_ok(), ..Frames::default() };
-        let canaries = Canaries::start();
         let mut late = Vec::new();
         let mut release = clock::now();
         while !over.load(Ordering::Relaxed) {
@@ -108,7 +105,8 @@ impl Drawing {
             }
         }
         let is_starved = |frame: &&Frame| {
-            frame.begun.since(frame.release) > STARVED || canaries.saw(frame.release, frame.granted)
+            let took = frame.granted.since(frame.release);
+            took <= PERIOD + canaries.stood_still(frame.release, frame.granted)
         };
         frames.starved = late.iter().filter(is_starved).count() as u64;
         frames.lost = late.len() as u64 - frames.starved;

@@ -51,6 +51,11 @@ impl Domains {
         listed.or_else(own).unwrap_or(&self.unlisted)
     }
 
+    /// Whether a listed domain may fit a client of that user; what else it asks for is not known yet.
+    pub(crate) fn may_list(&self, uid: u32) -> bool {
+        self.listed.iter().any(|domain| domain.belonging.user.is_none_or(|user| user == uid))
+    }
+
     /// The domain of that name.
     pub fn named(&self, name: &str) -> Option<&Arc<Domain>> {
         self.iter().find(|domain| domain.name == name)
@@ -106,6 +111,9 @@ mod tests {
             [[domain]]\nname='players'\ngroup=44\ncontainer='0123456789ab'\n";
         let domains = Settings::parse(text).expect("fine").domains;
         let who = Identity { uid: 1001, groups: vec![7, 44], ..Identity::default() };
+        assert!(domains.may_list(5), "it may be in a unit");
+        let users = Settings::parse("[[domain]]\nname='ivi'\nuser=1001").expect("fine").domains;
+        assert!(users.may_list(1001) && !users.may_list(5));
         assert_eq!(named(&domains, &who), "ivi");
         let dial = |trusted| Some(Executable { path: "/usr/bin/dial".into(), trusted });
         assert_eq!(named(&domains, &Identity { executable: dial(true), ..who.clone() }), "dial");

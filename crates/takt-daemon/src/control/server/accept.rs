@@ -15,6 +15,8 @@ use crate::control::closer::ClientSocket;
 const SESSIONS_MAX: usize = 256;
 /// Most connections that are accepted in one turn: those that are open are served in between.
 const ACCEPTED_MAX: usize = 64;
+/// How long one turn accepts connections.
+const ACCEPTING_MAX: Span = Span::from_ms(2);
 /// How long nothing is accepted after the system could not.
 const PAUSE: Span = Span::from_ms(20);
 
@@ -31,11 +33,17 @@ impl Server {
         now >= self.accept_from && !self.closer.is_crowded()
     }
 
-    /// Accepts clients and tools that wait, until `until`.
-    pub(super) fn accept(&mut self, until: Time) {
+    /// Accepts clients and tools that wait, for a short time of its own: sessions that are busy keep no new
+    /// one waiting.
+    pub(super) fn accept(&mut self, began: Time) {
         for _ in 0..ACCEPTED_MAX {
             let now = clock::now();
-            if self.closer.is_crowded() || now >= until {
+            if self.closer.is_crowded() {
+                return;
+            }
+            if now >= began + ACCEPTING_MAX {
+                // As long as this took, others have the processor.
+                self.accept_from = now + now.since(began);
                 return;
             }
             match self.socket.listener().accept() {
@@ -44,12 +52,30 @@ impl Server {
                     self.make_room();
                     self.accepted += 1;
                     self.sessions.push(Session::new(self.accepted, connection, peer, now));
+                    self.recognise(self.sessions.len() - 1);
                 }
                 Ok(None) => return,
                 Err(_) => {
                     self.accept_from = now + PAUSE;
                     return;
                 }
+            }
+        }
+    }
+
+    /// Finds out who it is, if a listed domain may fit: its first message goes before those of others then.
+    fn recognise(&mut self, index: usize) {
+        if self.settings.domains.may_list(self.sessions[index].peer.uid) {
+            self.identity(index);
+        }
+    }
+
+    /// The configuration lists other domains or executables: those that are no apps yet may belong to others.
+    pub(super) fn recognise_again(&mut self) {
+        for index in 0..self.sessions.len() {
+            if self.sessions[index].app.is_none() {
+                self.sessions[index].identity = None;
+                self.recognise(index);
             }
         }
     }
@@ -70,5 +96,55 @@ impl Server {
         if let Some((idle, _)) = idle {
             self.sessions.remove(idle);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use takt_ipc::socket::Connection;
+
+    use super::*;
+    use crate::control::config::Settings;
+    use crate::control::user::Rank;
+
+    /// Long enough for any machine.
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const USER: u32 = 42_000;
+
+    /// Connects as that user.
+    fn connect(server: &Server, uid: u32) -> Connection {
+        let path = server.socket.path().to_owned();
+        let connect = move || {
+            rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(uid))
+                .expect("root may be any user");
+            Connection::connect(&path, PATIENCE).expect("it listens")
+        };
+        std::thread::scope(|scope| scope.spawn(connect).join()).expect("no panic")
+    }
+
+    #[test]
+    #[expect(clippy::print_stdout, reason = "what was skipped")]
+    fn clients_have_their_rank_before_they_say_anything() {
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED: only root can be several users");
+            return;
+        }
+        let path = std::env::temp_dir().join(format!("takt-rank-{}", std::process::id()));
+        let listed =
+            Settings::parse(&format!("[[domain]]\nname = 'cluster'\nuser = {USER}")).expect("settings");
+        let mut server = Server::start(path, listed).expect("a daemon");
+        let anyone = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        std::fs::set_permissions(server.socket.path(), anyone).expect("our own socket");
+        let _silent = [USER, USER + 1, 0].map(|uid| connect(&server, uid));
+        while server.sessions.len() < 3 {
+            server.turn().expect("served");
+        }
+        let ranks = |server: &Server| [0, 1, 2].map(|index| server.user(index).rank);
+        assert_eq!(ranks(&server), [Rank::Listed, Rank::Other, Rank::Own]);
+        let other = Settings::parse(&format!("[[domain]]\nname = 'cluster'\nuser = {}", USER + 1));
+        server.apply(other.expect("settings"));
+        assert_eq!(ranks(&server), [Rank::Other, Rank::Listed, Rank::Own], "another configuration");
     }
 }

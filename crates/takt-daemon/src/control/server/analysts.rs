@@ -3,6 +3,9 @@
 //! The control thread hands over what the answer needs and goes on; a doorbell rings when the answer is
 //! there. A few questions are answered at once, the others wait with their sessions. An answer is for all
 //! sessions that asked the same, and a summary is also for those that ask it a moment later.
+//!
+//! The threads have an ordinary priority. With less they might get no processor while they hold a lock of the
+//! process's memory, for which the control thread waits then.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,8 +25,6 @@ const THREADS: usize = 2;
 const FRESH: Span = Span::from_ms(50);
 /// Most summaries that are kept: one for each length.
 const KEPT_MAX: usize = 30;
-/// The threads do not compete with apps for processors.
-const NICE: i32 = 10;
 
 /// A question, and which apps the answer may be about.
 #[derive(Clone, PartialEq, Debug)]
@@ -77,9 +78,6 @@ impl Analysts {
         for _ in 0..THREADS {
             let (given, tell, bell) = (Arc::clone(&given), tell.clone(), Arc::clone(&bell));
             std::thread::Builder::new().name("takt-analyst".to_owned()).spawn(move || {
-                // Where that is denied, they run as others do.
-                rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE)
-                    .unwrap_or_default();
                 while let Some(job) = next(&given) {
                     if tell.send(job.answer()).is_err() {
                         return;

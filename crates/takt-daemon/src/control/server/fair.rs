@@ -12,15 +12,37 @@ const HALF_LIFE: Span = Span::from_ms(100);
 /// Most users that are told apart; what is more is counted as one.
 const USERS_MAX: usize = 256;
 
+/// So little needs no rest.
+const FREE: Span = Span::from_ms(1);
+
 /// The time that was spent on each user.
 #[derive(Debug, Default)]
 pub(super) struct Fair {
     /// None stands for all users that found no room.
     spent: BTreeMap<Option<u32>, Span>,
     halved: Time,
+    /// Until when users that are not listed rest.
+    rest: Time,
 }
 
 impl Fair {
+    /// So much of a turn was spent on users that are not listed.
+    pub(super) fn rest(&mut self, now: Time, spent: Span) {
+        if spent > FREE {
+            self.rest = now + spent;
+        }
+    }
+
+    /// Whether users that are not listed rest now.
+    pub(super) fn is_resting(&self, now: Time) -> bool {
+        now < self.rest
+    }
+
+    /// Until when they rest; a time that is over if they do not.
+    pub(super) fn rests_until(&self) -> Time {
+        self.rest
+    }
+
     /// So much time was spent on a user.
     pub(super) fn charge(&mut self, now: Time, uid: u32, span: Span) {
         while now.since(self.halved) >= HALF_LIFE && !self.spent.is_empty() {
@@ -59,6 +81,16 @@ mod tests {
         assert_eq!(fair.spent(7), Span::from_us(100), "halved three times");
         fair.charge(ms(100_000), 8, Span::from_us(1));
         assert_eq!(fair.spent(7), Span::ZERO);
+    }
+
+    #[test]
+    fn users_that_are_not_listed_rest_as_long_as_they_were_served() {
+        let mut fair = Fair::default();
+        fair.rest(Time::from_ms(10), FREE);
+        assert!(!fair.is_resting(Time::from_ms(10)), "that was little");
+        fair.rest(Time::from_ms(10), Span::from_ms(5));
+        assert!(fair.is_resting(Time::from_ms(14)) && !fair.is_resting(Time::from_ms(15)));
+        assert_eq!(fair.rests_until(), Time::from_ms(15));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use sha2::{Digest, Sha256};
 
 use crate::control::seal::hex;
+use crate::rt::realtime;
 
 /// Files that may wait to be read.
 const WAITING_MAX: usize = 64;
@@ -125,6 +126,7 @@ impl Reader {
         let (paths, given) = sync_channel::<PathBuf>(WAITING_MAX);
         let (tell, hashed) = sync_channel(WAITING_MAX);
         std::thread::Builder::new().name("takt-hashes".to_owned()).spawn(move || {
+            realtime::ordinary();
             for path in given {
                 let (stamp, hash) = match hash(&path) {
                     Ok((stamp, hash)) => (Some(stamp), Ok(hash)),

@@ -75,7 +75,7 @@ impl Server {
                 members: self.members.clone(),
                 stats: self.scheduling.stats,
                 loop_stats: self.scheduling.loop_stats,
-                control_stall: self.stall,
+                control_stall: self.stalls.length(),
                 silent: self.supervisor.silent(),
                 broken: self.broken.is_some(),
                 outsiders: self.surroundings.outsiders.clone(),
@@ -126,6 +126,11 @@ impl Server {
         }
     }
 
+    /// The longest time for which the control thread did not look at its connections, if it ever waited.
+    pub fn longest_stall(&self) -> Option<(Time, Time)> {
+        self.stalls.longest()
+    }
+
     /// Counters and state of the daemon itself.
     pub(super) fn daemon_answer(&self) -> Answer {
         let us = |span: Span| span.as_ns() as f64 / 1000.0;
@@ -139,7 +144,7 @@ impl Server {
             turn_us_mean: us(turns.busy) / turns.turns.max(1) as f64,
             turn_us_max: us(turns.longest),
             untold: turns.dropped,
-            control_stall_ms_max: us(self.stall) / 1000.0,
+            control_stall_ms_max: us(self.stalls.length()) / 1000.0,
             silent: self.supervisor.silent(),
             broken: self.broken.map(|broken| broken.to_string()),
             limits: Limits::from(&self.adjustable),

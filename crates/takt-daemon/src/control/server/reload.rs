@@ -72,6 +72,9 @@ impl Server {
             changes.push("wake_us".to_owned());
             self.limit_cpu_latency();
         }
+        if self.settings.domains != before.domains || self.settings.apps != before.apps {
+            self.recognise_again();
+        }
         self.keep_counters();
         self.supervisor.watch(&self.settings.apps);
         self.renew_apps(&before, &mut changes);

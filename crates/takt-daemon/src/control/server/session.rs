@@ -35,7 +35,7 @@ pub(super) struct Session {
     pub(super) id: u64,
     pub(super) connection: Arc<ClientSocket>,
     pub(super) peer: Peer,
-    /// Who that is, once it matters.
+    /// Who that is: known at once if a listed domain may fit, otherwise once it matters.
     pub(super) identity: Option<Arc<Identity>>,
     pub(super) app: Option<AppId>,
     pub(super) closing: bool,
