@@ -13,7 +13,7 @@ from takteval.daemon import LOG
 # Logs have the level of an app's domain in front of its priority.
 LEVEL = 1_000_000
 THREAD_NS = 500_000
-# How long a flood may take to make what it has leave for.
+# How long a flood may take to make what it is granted.
 FLOOD_NS = 1_000_000
 # An end is seen later than it was.
 SEEN_NS = 50_000

@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 	takt_display *display;
 	takt_status status = takt_open_display("screen", NULL, &display);
 
-	/* Each refresh is a multiple of the period from the start of the clock: exact, whoever computes it. */
+	/* Each refresh is a multiple of the period from the start of the clock: exact for every program that computes it. */
 	if (status == TAKT_OK && refresh_hz > 0)
 		status = takt_own_display(display, refresh_hz, 0);
 	if (status < 0) {

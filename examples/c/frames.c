@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 			/* Negative: as long as it was since it was let through. */
 			takt_end_batch(app, &batch, -1.0);
 		}
-		/* Sleeps until the next frame may begin; at once if nobody schedules. */
+		/* Sleeps until the next frame may begin; at once if no daemon schedules. */
 		takt_end_frame(app);
 		takt_query(app, &state);
 		known += state.last_frame_met >= 0;

@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 const SKIPPED: &[&str] = &[".git", "target", "out"];
 
 /// Endings of the text files that are checked.
-const ENDINGS: &[&str] = &[".rs", ".md", ".toml", ".sh"];
+const ENDINGS: &[&str] = &[".rs", ".md", ".toml", ".sh", ".c", ".h", ".py"];
 
 /// Names of further text files that are checked.
-const NAMES: &[&str] = &["Makefile", "run", "Cargo.lock"];
+const NAMES: &[&str] = &["Makefile", "run", "test", "Cargo.lock"];
 
 /// A file with its content.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Words that a reader would have to learn first.
 //!
-//! Each has a plain one of the field instead. Sources are checked with their comments and literals,
-//! documents without what is quoted as code.
+//! Each has a plain one of the field instead. Sources in all languages are checked with their comments
+//! and literals, documents without what is quoted as code.
 
 use crate::lexer::{is_word, line_at};
 use crate::tidy::Finding;
@@ -15,6 +15,14 @@ const BANNED: &[(&str, &str, &str)] = &[
     ("let go", "means dispatch and evict", "say `dispatch`, `evict` or `release`"),
     ("lets go", "means dispatch and evict", "say `dispatches`, `evicts` or `releases`"),
     ("for leave", "reads as an exit", "say `for a grant`"),
+    ("no leave", "reads as an exit", "say `no grant`"),
+    ("without leave", "reads as an exit", "say `without a grant`"),
+    ("ask leave", "reads as an exit", "say `ask for a grant`"),
+    ("asks leave", "reads as an exit", "say `asks for a grant`"),
+    ("has leave", "reads as an exit", "say `has a grant`"),
+    ("its leave", "reads as an exit", "say `its grant`"),
+    ("give leave", "reads as an exit", "say `grant` or `permit`"),
+    ("gives leave", "reads as an exit", "say `grants` or `permits`"),
     ("vigil", "is a private word", "say `liveness check`"),
     ("departed", "is a private word", "say `history` of those that left"),
     ("ear", "is a private word", "say `wakeup`"),
@@ -24,8 +32,13 @@ const BANNED: &[(&str, &str, &str)] = &[
     ("feed", "is a private word", "say `stream`"),
 ];
 
-/// Where a word is that of the field: a crate that speaks a protocol uses its words.
-const OF_THE_FIELD: &[(&str, &str)] = &[("seat", "crates/takt-compositor/")];
+/// Where a word is that of the field: a crate that speaks a protocol uses its words, processors are awake or halt,
+/// and a parser of Python's library is fed.
+const OF_THE_FIELD: &[(&str, &str)] =
+    &[("seat", "crates/takt-compositor/"), ("awake", "eval/"), ("feed", "scripts/book.py")];
+
+/// Endings and names of files that people write.
+const WRITTEN: &[&str] = &[".rs", ".md", ".c", ".h", ".toml", ".py", ".sh", "eval/test", "eval/run"];
 
 /// Names of other things that end in a banned word.
 const ALLOWED: &[&str] = &["line feed", "line_feed"];
@@ -35,7 +48,7 @@ const OWN: &str = "xtask/src/words.rs";
 
 /// Checks sources and documents against the banned words.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    let checked = |file: &&File| file.path != OWN && (file.is_rust() || file.is_markdown());
+    let checked = |file: &&File| file.path != OWN && WRITTEN.iter().any(|end| file.path.ends_with(end));
     tree.files().iter().filter(checked).flat_map(check_file).collect()
 }
 
@@ -104,6 +117,14 @@ mod tests {
         let at: Vec<&str> =
             messages.iter().filter_map(|message| message.split_once(": error")).map(|(at, _)| at).collect();
         assert_eq!(at, ["crates/new/src/a.rs:1", "crates/new/src/a.rs:2", "docs/a.md:5"], "{messages:?}");
+    }
+
+    #[test]
+    fn every_language_is_checked() {
+        let files =
+            ["a.c", "a.h", "a.toml", "a.py", "a.sh", "eval/test", "Cargo.lock"].map(|path| (path, WORD));
+        assert_eq!(found(&files).len(), files.len() - 1, "all but the lock file");
+        assert_eq!(found(&[("a.rs", "// it needs no leave for it\n// it may leave\n")]).len(), 1);
     }
 
     #[test]

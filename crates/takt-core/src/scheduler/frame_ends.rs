@@ -1,4 +1,4 @@
-//! Frames that end without a group: the app says so, and needs no leave for it.
+//! Frames that end without a group: the app says so, and waits for no grant.
 //!
 //! Such a frame is closed with the last group before its end: when that one is dispatched, or at once if it
 //! was. It is done when no group of the app that came before its end waits or is in flight.
