@@ -27,7 +27,7 @@ IDLE = ["--size", "16x16", "--iterations", "1"]
 # How long measuring the GPU may take.
 PROFILE_S = 90
 # How much of what programs say is kept with the figures.
-SAID = 4000
+SAID, SENTENCES = 4000, 6
 
 
 class Experiment:
@@ -127,8 +127,9 @@ class Experiment:
                 with Monitor(self.machine, crew, tool=daemon is None) as monitor:
                     window = load.measured(crew, [folder / "hero.csv", *logs], WARM_UP_S, seconds,
                                            halfway=lambda: daemon and middle.append(stated(daemon.list())))
+                why = explained(daemon.list()) if daemon else {}
                 killed = crew.stop(patience_s=3.0)
-            return {"window_s": window.seconds, "killed": killed, "monitor": monitor.figures(),
+            return why | {"window_s": window.seconds, "killed": killed, "monitor": monitor.figures(),
                     **self.judged(folder, window), **work(logs, window), **(said(folder, middle[0]) if daemon else {})}
 
         name = f"kinds-{kind or 'none'}-{mode}" + (f"-{pace}" if mode == "takt" or pace != OWN else "")
@@ -236,6 +237,16 @@ def stated(listed):
     daemon = {key: listed.get("daemon", {}).get(key) for key in ("limits", "outsiders", "unseen", "evicted")}
     error = {"error": listed["error"]} if "error" in listed else {}
     return {key: of.get(key) for key in keys} | {"daemon": daemon} | error
+
+
+def explained(listed):
+    """Why the app missed deadlines, as the daemon sees it, and what it found of every app."""
+    summary = listed.get("summary") or {}
+    keys = ("name", "causes", "blocking_us", "frame_gpu_us", "predicted_over_measured", "under_predicted", "gpu_share")
+    sentences = [miss["sentence"] for miss in summary.get("misses", []) if miss.get("app") == "hero"]
+    held = {app["name"]: app.get("held") for app in listed["apps"]}
+    return {"why": sentences[-SENTENCES:], "held": held,
+            "found": [{key: app.get(key) for key in keys} for app in summary.get("apps", [])]}
 
 
 def said(folder, middle):

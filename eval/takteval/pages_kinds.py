@@ -30,7 +30,7 @@ def page(report):
     parts = [loads]
     for pace in PACES:
         parts += [f"## Paced by {WORDS[pace]}", table(HEADS, [row(results, kind, pace) for kind in (None, *KINDS)])]
-    return [*parts, *floods(results), *outsiders(results), *exactness(results), *profile(results)]
+    return [*parts, *causes(results), *floods(results), *outsiders(results), *exactness(results), *profile(results)]
 
 
 def names(kind, pace):
@@ -86,6 +86,20 @@ def share(results, name):
         return None
     left = 1 - point["figures"]["fps"] * alone / 1000
     return 100 * sum(point["figures"]["flood_draws_per_s"]) / sum(reference["flood_draws_per_s"]) / left
+
+
+def causes(results):
+    """Why deadlines were missed, as the daemon sees it; it counts from its start."""
+    rows = []
+    for kind in (None, *KINDS):
+        for pace in PACES:
+            figures = results.figures(names(kind, pace)[0]) or {}
+            hero = next((app for app in figures.get("found", []) if app["name"] == "hero"), {})
+            if figures.get("missed") and figures.get("why"):
+                counted = ", ".join(f"{count} {cause}" for cause, count in (hero.get("causes") or {}).items())
+                rows.append([kind or "none", WORDS[pace], figures["missed"], counted, figures["why"][-1]])
+    return ["## Why deadlines were missed", "What the daemon says, which counts the app's start as well, and the last sentence of "
+            "`takt why`.", table(["floods", "paced by", "missed", "causes", "the last one"], rows)] if rows else []
 
 
 def floods(results):
