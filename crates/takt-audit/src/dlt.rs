@@ -44,7 +44,7 @@ impl Level {
     pub fn of(record: &Record) -> Self {
         match (record.event, record.decision) {
             (Event::Broken, _) => Self::Fatal,
-            (Event::Withdrawn | Event::Stalled, _) => Self::Error,
+            (Event::Withdrawn | Event::Stalled | Event::Silent, _) => Self::Error,
             (Event::Alarm, _) if record.asked == "critical" => Self::Error,
             (Event::Alarm | Event::Lost | Event::Late | Event::Quarantined, _) => Self::Warn,
             (_, Decision::Refused | Decision::Limited) => Self::Warn,

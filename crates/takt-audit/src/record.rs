@@ -41,6 +41,12 @@ pub enum Event {
     Stalled,
     /// A protected app that had stopped draws again.
     Resumed,
+    /// A supervised app stopped drawing.
+    Silent,
+    /// A supervised app that had stopped draws again.
+    Back,
+    /// The unit of a supervised app was restarted, or could not be.
+    Restarted,
     /// An app lost its guarantee.
     Withdrawn,
     /// An app has a guarantee that it did not have.
@@ -55,7 +61,7 @@ pub enum Event {
 
 impl Event {
     /// All kinds.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 24] = [
         Self::Started,
         Self::Stopped,
         Self::Joined,
@@ -72,6 +78,9 @@ impl Event {
         Self::Late,
         Self::Stalled,
         Self::Resumed,
+        Self::Silent,
+        Self::Back,
+        Self::Restarted,
         Self::Withdrawn,
         Self::Returned,
         Self::Broken,
@@ -98,6 +107,9 @@ impl Event {
             Self::Late => "late",
             Self::Stalled => "stalled",
             Self::Resumed => "resumed",
+            Self::Silent => "silent",
+            Self::Back => "back",
+            Self::Restarted => "restarted",
             Self::Withdrawn => "withdrawn",
             Self::Returned => "returned",
             Self::Broken => "broken",

@@ -119,7 +119,8 @@ fn the_default_rules_make_sense() {
     assert_eq!(
         fired(&mut engine, &[late]),
         [
-            "1000 all clients: 2 late or stalled or withdrawn and 20 refused or denied or quarantined within 5 s"
+            "1000 all clients: 2 late or stalled or silent or withdrawn and 20 refused or denied or quarantined \
+          within 5 s"
         ]
     );
 }

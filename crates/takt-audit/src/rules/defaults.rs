@@ -36,13 +36,21 @@ per = "app"
 window_s = 1
 when = [{ events = ["stalled"] }]
 
+# A supervised app stopped drawing.
+[[rule]]
+name = "supervised-silent"
+severity = "critical"
+per = "app"
+window_s = 1
+when = [{ events = ["silent"] }]
+
 # Deadlines are missed while clients are refused or evicted: an attack that has an effect.
 [[rule]]
 name = "attack-with-effect"
 severity = "critical"
 window_s = 5
 when = [
-    { events = ["late", "stalled", "withdrawn"] },
+    { events = ["late", "stalled", "silent", "withdrawn"] },
     { events = ["refused", "denied", "quarantined"], count = 20 },
 ]
 

@@ -331,7 +331,7 @@ impl Server {
 
     /// A client is not scheduled any more.
     fn gone(&mut self, app: AppId, fault: Option<Fault>) {
-        let fault = fault.map(|fault| fault.to_string());
+        let (rule, fault) = (fault.map_or("", Fault::name), fault.map(|fault| fault.to_string()));
         let (mut pause, mut is_evicted) = (None, false);
         self.audit.watch.forget(app);
         self.scheduling.frames.set_app(app, None, "");
@@ -340,7 +340,7 @@ impl Server {
             if let Some(fault) = &fault {
                 let span = self.quarantine.blame(member.origin(), clock::now());
                 self.journal.tell(&Entry::Fault { who, fault, pause_s: span.as_ns() / 1_000_000_000 });
-                self.audit.about(Event::Quarantined, &member, fault);
+                self.audit.quarantined(&member, rule, fault);
                 pause = Some(span);
             } else {
                 self.audit.about(Event::Left, &member, "");

@@ -93,6 +93,22 @@ pub enum Fault {
     Stuck(u64),
 }
 
+impl Fault {
+    /// Its name in audit records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Corrupt(_) => "ring-corrupt",
+            Self::Malformed(_) => "malformed-request",
+            Self::Order(_) => "group-order",
+            Self::NotGranted(_) => "end-not-granted",
+            Self::TooMany => "too-many-groups",
+            Self::Deaf => "replies-unread",
+            Self::Noisy => "needless-wakeups",
+            Self::Stuck(_) => "end-overdue",
+        }
+    }
+}
+
 /// The descriptors that the client needs for its own end.
 #[derive(Debug)]
 pub struct ClientFds {

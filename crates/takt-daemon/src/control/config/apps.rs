@@ -267,6 +267,13 @@ pub(super) fn check_rights(settings: &Settings) -> Result<(), Mistake> {
 }
 
 impl AppSettings {
+    /// Whether that unit is restarted when it stops drawing.
+    pub(crate) fn restarts(&self, unit: &str) -> bool {
+        self.supervision.as_ref().is_some_and(|supervision| {
+            supervision.reaction == Reaction::Restart && supervision.unit.as_deref() == Some(unit)
+        })
+    }
+
     /// Whether it is for that client.
     pub fn is_for(&self, client: &Client<'_>) -> bool {
         let Client { name, domain, who } = client;

@@ -13,7 +13,7 @@ use crate::control::config::{Admission, AppSettings, Client, Settings};
 use crate::control::contract;
 use crate::control::identity::Identity;
 use crate::control::rights::{Asked, Decision, Domain, Rule, Used, decide};
-use crate::control::statement::Statement;
+use crate::control::statement::{Reason, Statement};
 use crate::control::terms::Terms;
 
 /// Importance of an app without a priority.
@@ -98,6 +98,7 @@ impl Members {
             uncut: terms.uncut.unwrap_or_default(),
             protected,
             statement: at_first(&params, protected),
+            promised: false,
             wanted_priority: (priority != asked_priority).then_some(asked_priority),
             gpu: hello.gpu.clone().filter(|gpu| name::is_name(gpu)),
             on_cpu: hello.on_cpu,
@@ -280,6 +281,18 @@ impl Members {
         let member = self.get_mut(app)?;
         let before = std::mem::replace(&mut member.statement, statement);
         (!before.is_like(&member.statement)).then_some(member)
+    }
+
+    /// Notes whether a member has a guarantee; returns the member if that is to be told. One that draws nothing
+    /// keeps it: nothing is due.
+    pub(crate) fn promised(&mut self, app: AppId) -> Option<&Member> {
+        let member = self.get_mut(app)?;
+        let is_idle = matches!(member.statement.reason(), Some(Reason::NoFrames));
+        let promised = member.statement.is_guaranteed() || (is_idle && member.promised);
+        if std::mem::replace(&mut member.promised, promised) == promised {
+            return None;
+        }
+        Some(member)
     }
 
     /// Whether the contract of an app with these parameters will be covered beside the others: by the

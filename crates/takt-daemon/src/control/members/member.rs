@@ -52,6 +52,8 @@ pub(crate) struct Member {
     pub(crate) protected: bool,
     /// Whether its deadlines are guaranteed, or why not.
     pub(crate) statement: Statement,
+    /// Whether the audit says that it has a guarantee.
+    pub(crate) promised: bool,
     /// The priority that it asked for, if another app has that.
     pub(crate) wanted_priority: Option<u32>,
     /// The GPU that it draws on, if it said so.

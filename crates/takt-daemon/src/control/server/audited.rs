@@ -9,6 +9,7 @@ use crate::control::ask::{Answer, Ask};
 use crate::control::identity::Identity;
 use crate::control::members::Member;
 use crate::control::rights::{Domain, OWN, Rule};
+use crate::control::statement::Reason;
 use crate::control::user::Rank;
 use crate::observe::audit::{Audit, AuditSettings, News};
 use crate::observe::journal::Entry;
@@ -119,10 +120,35 @@ impl Audit {
         self.tell(Record { subject, reason, ..Record::new(0, event) }, rank(&member.domain));
     }
 
-    /// Records whether a member has a guarantee from now on.
+    /// Records that a member broke a rule.
+    pub(super) fn quarantined(&mut self, member: &Member, rule: &str, reason: &str) {
+        let (subject, reason, rule) = (subject(member), reason.to_owned(), rule.to_owned());
+        let record = Record { subject, reason, rule, ..Record::new(0, Event::Quarantined) };
+        self.tell(record, rank(&member.domain));
+    }
+
+    /// Records whether a member has a guarantee from now on, and why not.
     pub(super) fn guarantee(&mut self, member: &Member) {
-        let event = if member.protected { Event::Returned } else { Event::Withdrawn };
-        self.about(event, member, &member.admission());
+        let event = if member.promised { Event::Returned } else { Event::Withdrawn };
+        let rule = member.statement.reason().map(Reason::name).unwrap_or_default().to_owned();
+        let (subject, reason) = (subject(member), member.admission());
+        let record = Record { subject, reason, rule, ..Record::new(0, event) };
+        self.tell(record, rank(&member.domain));
+    }
+
+    /// Records what supervision noticed or did about a listed app; whose process it is may not be known any
+    /// more.
+    pub(super) fn supervised(
+        &mut self,
+        event: Event,
+        about: (&str, &str),
+        decision: Decision,
+        reason: String,
+    ) {
+        let (app, domain) = about;
+        let (app, domain) = (Some(app.to_owned()), Some(domain.to_owned()));
+        let subject = Subject { app, domain, listed: true, ..Subject::default() };
+        self.tell(Record { subject, decision, reason, ..Record::new(0, event) }, Rank::Listed);
     }
 }
 

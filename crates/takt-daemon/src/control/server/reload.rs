@@ -298,7 +298,6 @@ impl Server {
     /// Changes an app's terms everywhere, or says why not.
     pub(super) fn change(&mut self, app: AppId, terms: Terms) -> Result<(), String> {
         let settings = self.current();
-        let was_protected = self.members.get(app).is_some_and(|member| member.protected);
         let member = self.members.change(app, terms, &settings)?;
         let (params, max_slice, paced) = (member.params, member.max_slice, member.paced);
         let (own, uncut) = (member.standing().own, member.uncut);
@@ -309,9 +308,6 @@ impl Server {
         self.renew_limits();
         self.limit_cpu_latency();
         self.tell_changed(app);
-        if let Some(member) = self.members.get(app).filter(|member| member.protected != was_protected) {
-            self.audit.guarantee(member);
-        }
         Ok(())
     }
 
@@ -342,8 +338,7 @@ impl Server {
 
     /// Takes the core's verdict whether an app is protected.
     pub(super) fn judged(&mut self, app: AppId, protected: bool) {
-        if let Some(member) = self.members.judged(app, protected) {
-            self.audit.guarantee(member);
+        if self.members.judged(app, protected).is_some() {
             self.tell_changed(app);
         }
     }

@@ -108,6 +108,9 @@ impl Server {
         if guaranteed != before {
             self.order(Order::Guarantee { app, guaranteed });
         }
+        if let Some(member) = self.members.promised(app) {
+            self.audit.guarantee(member);
+        }
         differs
     }
 
