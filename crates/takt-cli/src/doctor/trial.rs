@@ -82,9 +82,9 @@ fn run(
 /// What the library noted while the program ran.
 fn judge(ended: &str, facts: &str, groups: usize, has_display: bool) -> Vec<Finding> {
     if facts.is_empty() {
-        let found = format!("no GL ES context was seen in the program; {ended}");
+        let found = format!("no context of GL or GL ES was seen in the program; {ended}");
         let remedy = if has_display {
-            "it may draw with desktop GL or GLX or Vulkan, or not at all; try --hook preload"
+            "it may draw with Vulkan or on the processor, or bring a libEGL of its own: try --hook preload for that"
         } else {
             "neither DISPLAY nor WAYLAND_DISPLAY is set; if it needs a window, put xvfb-run -a in front of takt"
         };
@@ -111,7 +111,11 @@ fn judge(ended: &str, facts: &str, groups: usize, has_display: bool) -> Vec<Find
             };
             Finding::ok("measuring", format!("by {by}{calls}"))
         }
-        _ => Finding::problem("measuring", "this driver has no EGL_KHR_fence_sync", "use a newer driver"),
+        _ => Finding::problem(
+            "measuring",
+            "this driver has no fences (EGL_KHR_fence_sync)",
+            "use a newer driver",
+        ),
     });
     findings
 }
