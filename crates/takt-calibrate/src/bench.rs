@@ -18,7 +18,7 @@ use crate::sys::evictions;
 use takt_gl_api::egl;
 use takt_gl_api::gl::{BLEND, DEPTH_TEST, FRAMEBUFFER};
 use takt_gl_driver::{Egl, Fences, Waited};
-use takt_gl_driver::{Gl, Timer};
+use takt_gl_driver::{Gl, Stamps, Timer};
 
 /// How often something is repeated until its time is believed.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -173,6 +173,11 @@ impl Bench {
     /// What measures.
     pub fn source(&self) -> TimeSource {
         self.source
+    }
+
+    /// Time stamps of the GPU, where its timer queries are right.
+    pub(crate) fn stamps(&self) -> Option<Stamps> {
+        matches!(self.source, TimeSource::Timer { .. }).then(|| Stamps::new(&self.gl)).flatten()
     }
 
     /// Whether the renderer works on the CPU, inside of calls.

@@ -353,3 +353,44 @@ impl Timer {
         elapsed_ns
     }
 }
+
+/// Time stamps that the GPU takes between commands, without a wait.
+#[derive(Debug)]
+pub struct Stamps {
+    spare: Vec<u32>,
+}
+
+/// A stamp that the GPU takes, or has taken.
+#[derive(Debug)]
+pub struct Stamp(u32);
+
+impl Stamps {
+    /// Stamps, if the driver has any.
+    pub fn new(gl: &Gl) -> Option<Self> {
+        let calls = [Id::glGenQueriesEXT, Id::glQueryCounterEXT, Id::glGetQueryObjectui64vEXT];
+        let offered = gl.string(gl::EXTENSIONS).split(' ').any(|name| name == "GL_EXT_disjoint_timer_query");
+        (offered && calls.into_iter().all(Id::is_there)).then_some(Self { spare: Vec::new() })
+    }
+
+    /// Has the GPU take one behind all commands so far.
+    pub fn put(&mut self) -> Stamp {
+        let query = self.spare.pop().unwrap_or_else(|| {
+            let mut query = 0_u32;
+            // SAFETY: one number is written.
+            unsafe { real::glGenQueriesEXT(1, (&raw mut query).cast()) };
+            query
+        });
+        // SAFETY: GL checks the number.
+        unsafe { real::glQueryCounterEXT(query, gl::TIMESTAMP_EXT) };
+        Stamp(query)
+    }
+
+    /// Nanoseconds of the GPU's clock; waits for them.
+    pub fn read(&mut self, stamp: Stamp) -> u64 {
+        let mut at_ns = 0_u64;
+        // SAFETY: one number of 64 bits is written; the call waits for it.
+        unsafe { real::glGetQueryObjectui64vEXT(stamp.0, gl::QUERY_RESULT_EXT, (&raw mut at_ns).cast()) };
+        self.spare.push(stamp.0);
+        at_ns
+    }
+}

@@ -16,7 +16,7 @@ mod vertices;
 
 pub use egl::{Egl, Fences, Waited};
 pub use feedback::Feedback;
-pub use gl::{Gl, Timer};
+pub use gl::{Gl, Stamp, Stamps, Timer};
 pub use inputs::{UNIT_2D, UNIT_CUBE};
 pub use library::{Library, Missing};
 pub use mesh::{Array, Mesh};

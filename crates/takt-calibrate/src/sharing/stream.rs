@@ -10,6 +10,7 @@ use super::analysis::{Draw, Window};
 use crate::Problem;
 use crate::bench::{Bench, Load};
 use crate::sys::now_ns;
+use takt_gl_driver::Stamps;
 
 /// When to draw, and how many draws are kept waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,8 +80,72 @@ const STUCK: Duration = Duration::from_secs(2);
 /// No more draws than this, however short they are.
 const DRAWS_MAX: usize = 200_000;
 
-/// Draws by plan: as many as it says wait at the GPU until its end, each with a fence.
+/// Draws that are handed over at once where the GPU takes time stamps: longer than its slices, as it may change
+/// contexts behind each fence.
+const BATCH: usize = 64;
+/// One batch stands for so many draws of a plan's depth.
+const PER_BATCH: usize = 12;
+/// How often the clocks are compared.
+const COMPARISONS: usize = 9;
+
+/// Draws by plan: as many as it says wait at the GPU until its end.
 pub(super) fn run(bench: &Bench, load: &Load, plan: Plan) -> Result<Vec<Draw>, Problem> {
+    match bench.stamps() {
+        Some(stamps) => stamped(bench, load, plan, stamps),
+        None => fenced(bench, load, plan),
+    }
+}
+
+/// The same with a time stamp behind each draw, and a fence behind each batch.
+fn stamped(bench: &Bench, load: &Load, plan: Plan, mut stamps: Stamps) -> Result<Vec<Draw>, Problem> {
+    let Window { from_ns, to_ns } = plan.window;
+    let ahead_ns = ahead_ns(bench, &mut stamps)?;
+    thread::sleep(Duration::from_nanos(from_ns.saturating_sub(now_ns())));
+    let depth = plan.depth.div_ceil(PER_BATCH).max(2);
+    let mut waiting = VecDeque::with_capacity(depth);
+    let mut draws: Vec<Draw> = Vec::new();
+    loop {
+        while waiting.len() < depth && draws.len() < DRAWS_MAX && now_ns() < to_ns {
+            let draw = |_| {
+                load.draw(&bench.gl);
+                stamps.put()
+            };
+            let batch: Vec<_> = (0..BATCH).map(draw).collect();
+            let fence = bench.submit("how processes share the GPU")?;
+            waiting.push_back((now_ns(), fence, batch));
+        }
+        let Some((submitted_ns, fence, batch)) = waiting.pop_front() else { return Ok(draws) };
+        if !bench.wait(fence, STUCK) {
+            return Err(Problem::Stuck(STUCK.as_secs()));
+        }
+        draws.extend(batch.into_iter().map(|stamp| {
+            let done_ns = stamps.read(stamp).wrapping_add(ahead_ns);
+            Draw { submitted_ns, done_ns }
+        }));
+    }
+}
+
+/// What is to be added to the GPU's clock, so that it is that of this machine: the least that a fence was seen after
+/// the stamp before it. Processes do that alike, so that their draws can be compared.
+fn ahead_ns(bench: &Bench, stamps: &mut Stamps) -> Result<u64, Problem> {
+    let mut least = None::<u64>;
+    for _ in 0..COMPARISONS {
+        let stamp = stamps.put();
+        let fence = bench.submit("what time it is on the GPU")?;
+        if !bench.wait(fence, STUCK) {
+            return Err(Problem::Stuck(STUCK.as_secs()));
+        }
+        let seen_ns = now_ns();
+        let ahead_ns = seen_ns.wrapping_sub(stamps.read(stamp));
+        // The GPU's clock may be ahead of this machine's, so differences are signed.
+        let is_less = |least: u64| ahead_ns.cast_signed() < least.cast_signed();
+        least = Some(least.filter(|least| !is_less(*least)).unwrap_or(ahead_ns));
+    }
+    Ok(least.unwrap_or(0))
+}
+
+/// The same with a fence behind each draw.
+fn fenced(bench: &Bench, load: &Load, plan: Plan) -> Result<Vec<Draw>, Problem> {
     let Window { from_ns, to_ns } = plan.window;
     thread::sleep(Duration::from_nanos(from_ns.saturating_sub(now_ns())));
     let mut waiting = VecDeque::with_capacity(plan.depth);

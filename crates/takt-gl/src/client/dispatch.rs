@@ -200,8 +200,23 @@ impl State {
             return None;
         };
         slice::cut(variant);
-        let slicer = Slicer::new(grid, known, CutPlan { slice, predicted, before });
+        let (least, software) = (self.least_of_dispatch(), self.shadow.software());
+        let slicer = Slicer::new(grid, known, CutPlan { slice, predicted, least, software, before });
         Some(CutDispatch { slicer, parts })
+    }
+
+    /// What an invocation of the program in use takes at least, if its source tells how often it loops and each does
+    /// the same: then no part of a dispatch takes less.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]
+    fn least_of_dispatch(&self) -> Span {
+        let effort = self.shadow.program.as_ref().and_then(|(_, program)| {
+            let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+            program
+                .compute()
+                .and_then(|compute| compute.effort)
+                .filter(|effort| effort.sure && effort.straight)
+        });
+        effort.map_or(Span::ZERO, |effort| Span::from_ns((effort.operations * OPERATION_NS) as u64))
     }
 
     /// Whether the source of the program in use shows that so many workgroups cannot take long.
@@ -254,6 +269,10 @@ impl State {
 /// What an invocation does, and how many a workgroup has, where neither can be known.
 const OPERATIONS_ASSUMED: f64 = 100.0;
 const GROUP_SIZE_ASSUMED: u32 = 64;
+
+/// What an operation of an invocation takes at least, where each waits for the one before: about four cycles of a
+/// GPU, of which half is counted because some do not wait.
+const OPERATION_NS: f64 = 1.0;
 
 /// Every GPU does this much within a tenth of a millisecond, and renderers on the CPU within one.
 const SHORT_OPERATIONS: f64 = 1e6;

@@ -85,7 +85,8 @@ impl State {
             return None;
         };
         slice::cut(program);
-        Some((Slicer::new(cut, known, CutPlan { slice, predicted, before }), scissor))
+        let (least, software) = (Span::ZERO, self.shadow.software());
+        Some((Slicer::new(cut, known, CutPlan { slice, predicted, least, software, before }), scissor))
     }
 
     /// Whether another draw may be tried out piece by piece in this frame, which costs it some waits. Once a

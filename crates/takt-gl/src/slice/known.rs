@@ -35,6 +35,31 @@ pub struct Figures {
     pub fixed_ns: f64,
     /// Pieces that were measured.
     pub pieces: u32,
+    /// The smallest of them, on a GPU, where the first counts as well.
+    pub smallest: Option<Smallest>,
+}
+
+/// The smallest piece that was measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Smallest {
+    /// Its share of the draw.
+    pub share: f64,
+    /// What it took.
+    pub ns: f64,
+}
+
+/// What a piece of a draw took.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Its share of the draw.
+    pub share: f64,
+    /// Its time.
+    pub cost_ns: u64,
+    /// Whether it ended together with the one before it, as far as could be seen: the other has part of
+    /// its time then.
+    pub together: bool,
+    /// Whether the renderer works on the CPU: it compiles within the time of the first piece.
+    pub software: bool,
 }
 
 impl Known {
@@ -43,13 +68,11 @@ impl Known {
         self.lock().0
     }
 
-    /// A piece with that share of the draw took so long. Where it ended together with the one
-    /// before it, as far as could be seen, `together` says so: the other has part of its time.
-    pub fn piece(&self, share: f64, cost_ns: u64, together: bool) {
+    /// A piece was measured.
+    pub fn piece(&self, sample: Sample) {
         let mut state = self.lock();
         let (figures, recent) = &mut *state;
-        let (share, cost_ns) = (share.max(SHARE_MIN), cost_ns as f64);
-        recent.add(figures, share, cost_ns, together);
+        recent.add(figures, &Sample { share: sample.share.max(SHARE_MIN), ..sample });
         self.news.notify_all();
     }
 
@@ -96,19 +119,21 @@ struct Recent {
 impl Recent {
     /// Adds a piece and says what follows from it.
     ///
-    /// The first one is left out of account: drivers finish their compilation with it. A piece can
+    /// The first one is left out of account on CPUs: drivers finish their compilation with it. A piece can
     /// take long because something else came between; so it counts for a few times what was
     /// expected, at most. A draw that really has become longer is known to be after a few pieces.
     ///
     /// A piece that ended together with the one before it says nothing: its time is in the other's.
-    fn add(&mut self, figures: &mut Figures, share: f64, cost_ns: f64, together: bool) {
-        if together {
+    fn add(&mut self, figures: &mut Figures, sample: &Sample) {
+        if sample.together {
             figures.pieces = figures.pieces.saturating_add(1);
             return;
         }
+        let (share, cost_ns) = (sample.share, sample.cost_ns as f64);
         let expected_ns = figures.fixed_ns + figures.whole_ns * share;
         let young = figures.pieces < YOUNG;
-        if young && (figures.pieces < 2 || cost_ns * FAR_OFF < expected_ns) {
+        let void = if sample.software { 2 } else { 1 };
+        if young && (figures.pieces < void || cost_ns * FAR_OFF < expected_ns) {
             *self = Self::default();
             figures.fixed_ns = 0.0;
         }
@@ -121,6 +146,16 @@ impl Recent {
         let own_ns = self.here.cost - self.here.weight * figures.fixed_ns;
         figures.whole_ns = own_ns.max(0.05 * self.here.cost) / self.here.share;
         figures.pieces = figures.pieces.saturating_add(1);
+        if !sample.software {
+            figures.smallest = Some(Smallest::of(figures.smallest, share, cost_ns));
+        }
+    }
+}
+
+impl Smallest {
+    /// With one more. A larger piece that took less says more than a smaller one that was disturbed.
+    fn of(before: Option<Self>, share: f64, ns: f64) -> Self {
+        before.filter(|before| before.share < share && before.ns <= ns).unwrap_or(Self { share, ns })
     }
 }
 
@@ -263,9 +298,16 @@ pub fn measured(program: Variant) {
 
 impl Figures {
     /// What a piece with that share will take.
+    ///
+    /// Few long invocations run all at once on a GPU, so that a part of them takes as long as all. Until
+    /// several pieces have told what they cost however small they are, none is believed to be shorter
+    /// than a larger one was.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded, not negative")]
     pub fn of_share(&self, share: f64) -> Span {
-        Span::from_ns((self.fixed_ns + self.whole_ns * share).round() as u64)
+        let by_share_ns = self.fixed_ns + self.whole_ns * share;
+        let unproven = |smallest: &Smallest| self.pieces < YOUNG && share < smallest.share;
+        let least_ns = self.smallest.filter(unproven).map_or(0.0, |smallest| smallest.ns);
+        Span::from_ns(by_share_ns.max(least_ns).round() as u64)
     }
 }
 
@@ -273,21 +315,56 @@ impl Figures {
 mod tests {
     use super::*;
 
+    fn on_cpu(share: f64, cost_ns: u64, together: bool) -> Sample {
+        Sample { share, cost_ns, together, software: true }
+    }
+
+    fn on_gpu(share: f64, cost_ns: u64) -> Sample {
+        Sample { share, cost_ns, together: false, software: false }
+    }
+
+    #[test]
+    fn no_piece_is_believed_to_be_shorter_than_a_larger_one_that_was_measured() {
+        let known = Known::default();
+        known.piece(on_gpu(1.0 / 256.0, 50_000_000));
+        assert_eq!(known.figures().of_share(1.0 / 1024.0), Span::from_ms(50), "all may run at once");
+        assert_eq!(known.figures().of_share(1.0 / 128.0), Span::from_ms(100));
+        known.piece(on_gpu(1.0 / 1024.0, 50_000_000));
+        assert!(known.figures().of_share(1.0 / 4096.0) >= Span::from_ms(50), "and so they do");
+        let known = Known::default();
+        known.piece(on_gpu(1.0 / 256.0, 8_000_000));
+        known.piece(on_gpu(1.0 / 1024.0, 2_000_000));
+        assert_eq!(known.figures().of_share(1.0 / 2048.0), Span::from_ms(2), "a quarter takes a quarter");
+        (0..YOUNG).for_each(|at| {
+            known.piece(on_gpu(f64::from(at % 2 + 1) / 2048.0, u64::from(at % 2 + 1) * 1_000_000))
+        });
+        assert!(known.figures().of_share(1.0 / 4096.0) < Span::from_us(600), "and is known to");
+    }
+
+    #[test]
+    fn a_larger_piece_that_took_less_corrects_a_smaller_one() {
+        let known = Known::default();
+        known.piece(on_gpu(1.0 / 256.0, 30_000_000));
+        known.piece(on_gpu(1.0 / 128.0, 800_000));
+        let smallest = Smallest { share: 1.0 / 128.0, ns: 800_000.0 };
+        assert_eq!(known.figures().smallest, Some(smallest), "the first was disturbed");
+    }
+
     #[test]
     fn pieces_tell_what_the_whole_costs() {
         let known = Known::default();
-        known.piece(0.01, 50_000_000, false);
-        known.piece(0.01, 1_000_000, false);
+        known.piece(on_cpu(0.01, 50_000_000, false));
+        known.piece(on_cpu(0.01, 1_000_000, false));
         assert_eq!(known.figures().whole_ns, 1e8, "the first piece counts for nothing");
-        known.piece(0.01, 100_000, false);
+        known.piece(on_cpu(0.01, 100_000, false));
         assert_eq!(known.figures().whole_ns, 1e7, "nor does a second one that was disturbed");
-        (0..50).for_each(|_| known.piece(0.1, 1_000_000, false));
+        (0..50).for_each(|_| known.piece(on_cpu(0.1, 1_000_000, false)));
         let before = known.figures().whole_ns;
         assert!((before - 1e7).abs() < 1e5, "{before}");
-        known.piece(0.1, 100_000_000, false);
+        known.piece(on_cpu(0.1, 100_000_000, false));
         let after = known.figures().whole_ns;
         assert!(after < before * 1.6, "a single piece says little: {after}");
-        (0..20).for_each(|_| known.piece(0.1, 10_000_000, false));
+        (0..20).for_each(|_| known.piece(on_cpu(0.1, 10_000_000, false)));
         let long = known.figures();
         assert!((0.9e8..1.1e8).contains(&long.whole_ns), "many say all: {long:?}");
         assert!(long.of_share(0.01) > Span::from_us(900));
@@ -298,7 +375,7 @@ mod tests {
         let known = Known::default();
         for at in 0..40 {
             let share = [0.01, 0.02, 0.005][at % 3];
-            known.piece(share, [160_000, 260_000, 110_000][at % 3], false);
+            known.piece(on_cpu(share, [160_000, 260_000, 110_000][at % 3], false));
         }
         let Figures { whole_ns, fixed_ns, .. } = known.figures();
         assert!((fixed_ns - 60_000.0).abs() < 1_000.0, "{fixed_ns}");
@@ -308,7 +385,7 @@ mod tests {
     #[test]
     fn groups_correct_what_is_drawn_whole() {
         let known = Known::default();
-        known.piece(1.0, 1000, false);
+        known.piece(on_cpu(1.0, 1000, false));
         known.group(500, false);
         assert_eq!(known.figures().whole_ns, 950.0);
         known.group(10_000, false);
@@ -335,10 +412,10 @@ mod tests {
     #[test]
     fn pieces_that_end_together_are_not_free() {
         let known = Known::default();
-        (0..50).for_each(|_| known.piece(0.01, 1_000_000, false));
+        (0..50).for_each(|_| known.piece(on_cpu(0.01, 1_000_000, false)));
         let before = known.figures().whole_ns;
-        known.piece(0.01, 5_000_000, false);
-        (0..4).for_each(|_| known.piece(0.01, 0, true));
+        known.piece(on_cpu(0.01, 5_000_000, false));
+        (0..4).for_each(|_| known.piece(on_cpu(0.01, 0, true)));
         assert!(known.figures().whole_ns >= before, "{:?}", known.figures());
     }
 
@@ -346,7 +423,7 @@ mod tests {
     fn a_wait_ends_when_the_piece_is_there() {
         let known = Arc::new(Known::default());
         let other = known.clone();
-        let thread = std::thread::Builder::new().spawn(move || other.piece(0.5, 10, false)).unwrap();
+        let thread = std::thread::Builder::new().spawn(move || other.piece(on_cpu(0.5, 10, false))).unwrap();
         assert_eq!(known.wait(1).pieces, 1);
         thread.join().unwrap();
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use super::known::{self, Known, Variant, YOUNG};
+use super::known::{self, Known, Sample, Variant, YOUNG};
 use super::stats;
 use takt_client::ends::Timing;
 
@@ -23,6 +23,8 @@ pub struct Part {
     pub last: bool,
     /// Whether it contains something else.
     pub mixed: bool,
+    /// Whether the renderer works on the CPU.
+    pub software: bool,
     /// How long it was to take at most.
     pub slice_ns: u64,
     /// What all pieces took.
@@ -70,7 +72,10 @@ impl Follow {
         stats::measured(cost_ns, part.slice_ns);
         match part.mixed {
             true => part.known.unmeasured(),
-            false => part.known.piece(part.share, cost_ns, timing.together),
+            false => {
+                let (share, together, software) = (part.share, timing.together, part.software);
+                part.known.piece(Sample { share, cost_ns, together, software });
+            }
         }
         let sum = part.sum.ns.fetch_add(cost_ns, Relaxed) + cost_ns;
         (part.last && !part.sum.incomplete.load(Relaxed)).then_some(sum)
@@ -91,9 +96,9 @@ mod tests {
 
     fn part(number: u32, last: bool, sum: &Arc<Sum>) -> Follow {
         let known = Arc::new(Known::default());
-        let (share, weight, mixed, slice_ns, sum) = (0.5, 0.5, false, 100, sum.clone());
+        let (share, weight, mixed, software, slice_ns, sum) = (0.5, 0.5, false, false, 100, sum.clone());
         Follow {
-            part: Some(Part { known, share, weight, number, last, mixed, slice_ns, sum }),
+            part: Some(Part { known, share, weight, number, last, mixed, software, slice_ns, sum }),
             ..Follow::default()
         }
     }

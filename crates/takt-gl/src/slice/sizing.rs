@@ -47,7 +47,7 @@ pub fn is_short(figures: &Figures, slice: Span) -> bool {
 
 /// Whether the figures say anything. Pieces can go unmeasured.
 pub(super) fn is_known(figures: &Figures) -> bool {
-    figures.pieces >= PROBES && figures.whole_ns > 0.0
+    (figures.pieces >= PROBES || figures.smallest.is_some()) && figures.whole_ns > 0.0
 }
 
 /// About how many pieces there will be.
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn figures(whole_ms: f64, pieces: u32) -> Figures {
-        Figures { whole_ns: whole_ms * 1e6, fixed_ns: 0.0, pieces }
+        Figures { whole_ns: whole_ms * 1e6, pieces, ..Figures::default() }
     }
 
     const SLICE: Span = Span::from_ms(1);

@@ -34,6 +34,10 @@ pub struct Slicer<C> {
     slice: Span,
     /// What models say about the draw.
     predicted: Span,
+    /// What its smallest part takes, as far as its source shows.
+    least: Span,
+    /// Whether the renderer works on the CPU.
+    software: bool,
     /// What they say about what is already in the group that the first piece belongs to.
     before: Option<Span>,
     /// What they said when the first piece was handed over, for when the last one is measured.
@@ -56,6 +60,10 @@ pub struct CutPlan {
     pub slice: Span,
     /// What models say about it.
     pub predicted: Span,
+    /// What its smallest part takes at least; zero if nothing shows that.
+    pub least: Span,
+    /// Whether the renderer works on the CPU.
+    pub software: bool,
     /// What they say about what is already in its group; none if that is empty.
     pub before: Option<Span>,
 }
@@ -63,13 +71,15 @@ pub struct CutPlan {
 impl<C: Cuttable> Slicer<C> {
     /// Begins.
     pub fn new(cut: C, known: Arc<Known>, plan: CutPlan) -> Self {
-        let CutPlan { slice, predicted, before } = plan;
+        let CutPlan { slice, predicted, least, software, before } = plan;
         stats::cut();
         Self {
             cut,
             known,
             slice,
             predicted,
+            least,
+            software,
             before,
             ticket: None,
             scheduled: true,
@@ -133,7 +143,7 @@ impl<C: Cuttable> Slicer<C> {
     fn of_share(&self, share: f64) -> Span {
         let figures = self.known.figures();
         match !sizing::is_known(&figures) {
-            true => scaled(self.predicted, share).min(self.slice),
+            true => scaled(self.predicted, share).min(self.slice).max(self.least),
             false => figures.of_share(share),
         }
     }
@@ -172,6 +182,7 @@ impl<C: Cuttable> Slicer<C> {
             number: self.number,
             last: self.cut.is_over(),
             mixed,
+            software: self.software,
             slice_ns,
             sum: self.sum.clone(),
         }

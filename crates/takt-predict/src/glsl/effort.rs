@@ -19,6 +19,8 @@ pub struct Effort {
     pub operations: f64,
     /// Whether the source tells how often each of its loops runs; `TRIPS_ASSUMED` stands in where not.
     pub sure: bool,
+    /// Whether each invocation does all of that: nothing chooses between ways, and nothing ends early.
+    pub straight: bool,
     /// Whether workgroups may wait for one another: a loop without a known end looks at what others write.
     /// GLSL promises to none of them that the others run.
     pub waits: bool,
@@ -39,7 +41,8 @@ pub fn effort(source: &str, extensions: &[&str]) -> Result<Effort> {
         matches!(unit.names.text(name), "coherent" | "volatile")
     });
     let waits = counter.unsure && (shared || counter.waits);
-    Ok(Effort { operations, sure: !counter.unsure, waits })
+    let straight = !unit.tokens.iter().any(|token| chooses(&unit.names, token.tok));
+    Ok(Effort { operations, sure: !counter.unsure, straight, waits })
 }
 
 struct Counter<'a> {
@@ -272,6 +275,15 @@ fn match_punct(punct: &str) -> &'static str {
     ["(", "{", "=", ";"].into_iter().find(|known| *known == punct).unwrap_or("")
 }
 
+/// Whether invocations may differ in what they do behind such a word.
+fn chooses(names: &Names, tok: Tok) -> bool {
+    match tok {
+        Tok::Word(name) => matches!(names.text(name), "if" | "switch" | "break" | "continue" | "return"),
+        Tok::Punct(punct) => matches!(punct, "?" | "&&" | "||"),
+        _ => false,
+    }
+}
+
 fn is_atomic(word: &str) -> bool {
     word.starts_with("atomic") || word.starts_with("imageAtomic")
 }
@@ -344,7 +356,7 @@ mod tests {
     #[test]
     fn loops_multiply_and_functions_count_where_they_are_called() {
         let once = of("void main() { float a = 1.0; a = a * a + 2.0; }");
-        assert_eq!(once, Effort { operations: 2.0, sure: true, waits: false });
+        assert_eq!(once, Effort { operations: 2.0, sure: true, straight: true, waits: false });
         let body = |header: &str| {
             of(&format!("void main() {{ float a = 1.0; for ({header}) {{ a = a * a + 2.0; }} }}"))
         };
@@ -356,6 +368,14 @@ mod tests {
         let called = of("float f(float x) { return sin(x) + sin(x); } \
              void main() { for (int i = 0; i < 10; i++) data[0] = f(1.0); }");
         assert_eq!(called.operations, 10.0 * (9.0 + 2.0 + 2.0));
+    }
+
+    #[test]
+    fn what_chooses_between_ways_is_not_straight() {
+        assert!(of("void main() { for (int i = 0; i < 8; i++) data[i] = sin(1.0); }").straight);
+        for body in ["if (data[0] > 0.0) data[1] = 1.0;", "data[0] = data[1] > 0.0 ? 1.0 : 2.0;", "return;"] {
+            assert!(!of(&format!("void main() {{ {body} }}")).straight, "{body}");
+        }
     }
 
     #[test]

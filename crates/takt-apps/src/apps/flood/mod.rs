@@ -14,7 +14,7 @@ use takt_gl_driver::Gl;
 use crate::load;
 use crate::options::{Options, Size};
 use crate::run::{self, App, Defaults, Frame};
-use computing::{Dispatches, Recorded, Vertices};
+use computing::{Dispatches, Recorded, Spread, Vertices};
 use copying::Copies;
 use shading::{Fragments, ManyDraws, ToTexture};
 
@@ -43,6 +43,10 @@ struct Args {
     /// Triangles per draw, side by side, instead of one large triangle
     #[arg(long, value_name = "N", conflicts_with = "long_shader", value_parser = primitives())]
     primitives: Option<u32>,
+    /// Few long invocations instead of many: no part of such work is shorter than all of it, so cutting
+    /// it does not help; for --kind vertex, compute and feedback
+    #[arg(long)]
+    narrow: bool,
     /// One triangle with a long shader per draw; this is the default
     #[arg(long)]
     long_shader: bool,
@@ -79,11 +83,14 @@ impl Kind {
             self == Self::Fragment || args.primitives.is_none(),
             "--primitives is for --kind fragment only"
         );
+        let computes = matches!(self, Self::Vertex | Self::Compute | Self::Feedback);
+        anyhow::ensure!(computes || !args.narrow, "--narrow is for --kind vertex, compute and feedback only");
+        let spread = if args.narrow { Spread::Narrow } else { Spread::Wide };
         Ok(match self {
             Self::Fragment => Box::new(Fragments::new(gl, args.primitives.unwrap_or(1))),
-            Self::Vertex => Box::new(Vertices::new()),
-            Self::Compute => Box::new(Dispatches::new(gl)?),
-            Self::Feedback => Box::new(Recorded::new(gl)?),
+            Self::Vertex => Box::new(Vertices::new(spread)),
+            Self::Compute => Box::new(Dispatches::new(gl, spread)?),
+            Self::Feedback => Box::new(Recorded::new(gl, spread)?),
             Self::ManyDraws => Box::new(ManyDraws::new(gl)?),
             Self::RenderToTexture => Box::new(ToTexture::new(gl, size)?),
             Self::Upload => Box::new(Copies::uploads(gl)),
@@ -123,6 +130,7 @@ struct Flood {
     load: Box<dyn Load>,
     kind: Kind,
     draws: u32,
+    narrow: bool,
     primitives: u32,
     iterations: u32,
     /// What the calibration measured for the chosen number of loops.
@@ -134,8 +142,8 @@ impl Flood {
         let (primitives, iterations) = (args.primitives.unwrap_or(1), args.iterations.unwrap_or(1));
         let mut load = args.kind.load(gl, args, size)?;
         load.prepare(gl, iterations)?;
-        let (kind, draws) = (args.kind, args.draws);
-        let mut flood = Self { load, kind, draws, primitives, iterations, measured_ms: None };
+        let (kind, draws, narrow) = (args.kind, args.draws, args.narrow);
+        let mut flood = Self { load, kind, draws, narrow, primitives, iterations, measured_ms: None };
         if args.iterations.is_none() {
             flood.calibrate(gl, args.draw_ms, size)?;
         }
@@ -181,6 +189,7 @@ impl App for Flood {
         let mut facts = vec![
             ("kind", self.kind.name().into()),
             ("draws", self.draws.into()),
+            ("narrow", self.narrow.into()),
             ("primitives", self.primitives.into()),
             ("iterations", self.iterations.into()),
         ];
