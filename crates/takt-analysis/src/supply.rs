@@ -1,7 +1,7 @@
 //! Reservations: how much GPU time do they supply at least, and take at most?
 //!
 //! * **Questions.** What is left for work inside a reservation in any window of a given length, and
-//!   how much can a reservation take from everybody else?
+//!   how much can a reservation take from all others?
 //! * **Supply** ([`supply`], [`time_to_supply`]). A reservation that gives its capacity C at some
 //!   time in each period T. Worst case: C at the very begin of one period and at the very end of
 //!   those that follow. Source: Shin, Lee 2003 (periodic resource model).
@@ -9,7 +9,7 @@
 //!   run to their end once begun. Posterior enforcement (PE) lets a group start while any budget is
 //!   left and so overdraws by one group less a tick; apriori enforcement (AE) waits until the
 //!   predicted cost is there, and is exact as long as no group costs more than predicted. In each
-//!   period C is added at most; what was saved up before the window is C, or one group if AE
+//!   period C is added at most; savings from before the window are C, or one group if AE
 //!   saves for a group longer than C. Source: Kato et al. 2011, section 5; the bounds are derived
 //!   here.
 //! * **Cost.** A few operations each.

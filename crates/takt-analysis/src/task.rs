@@ -103,7 +103,7 @@ pub struct Overheads {
 }
 
 impl Overheads {
-    /// What is added to the execution time of a job.
+    /// An addition to the execution time of a job.
     pub const fn per_job(&self) -> Ticks {
         self.switch.saturating_mul(2).saturating_add(self.submission)
     }

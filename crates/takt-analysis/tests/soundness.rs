@@ -1,4 +1,4 @@
-//! No simulated response is above its bound, and what is admitted misses nothing.
+//! No simulated response is above its bound, and admitted sets miss nothing.
 
 mod schedules;
 

@@ -1,6 +1,6 @@
 //! The audit of the daemon's decisions, without files, clocks and threads.
 //!
-//! * [`record`]: what happened, to which client, what was decided and by which rule.
+//! * [`record`]: what happened, to which client, the decision and its rule.
 //! * [`chain`]: records as lines, each with a hash over itself and all lines before it.
 //! * [`mod@verify`]: finds lines that were removed, changed or moved.
 //! * [`rules`]: raises alarms; live and afterwards by the same code.

@@ -124,7 +124,7 @@ impl Event {
     }
 }
 
-/// What was decided.
+/// The decision.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
@@ -133,7 +133,7 @@ pub enum Decision {
     Noted,
     /// Everything was granted.
     Granted,
-    /// Granted, but with less than what was asked for.
+    /// Granted, but less than the request.
     Limited,
     /// Refused.
     Refused,
@@ -187,10 +187,10 @@ pub struct Record {
     /// To which client.
     #[serde(flatten)]
     pub subject: Subject,
-    /// What was asked.
+    /// The request.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub asked: String,
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
     /// Why, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]

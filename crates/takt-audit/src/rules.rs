@@ -106,7 +106,7 @@ pub struct Alarm {
     pub severity: Severity,
     /// About whom, in words: `user 1000`.
     pub about: String,
-    /// What was counted, in words: `20 refused in 10 s`.
+    /// The count, in words: `20 refused in 10 s`.
     pub counted: String,
     /// The client of the record that completed it; empty if the rule counts all clients together.
     pub subject: Subject,

@@ -39,7 +39,7 @@ impl Effort {
 /// A time is stable once its median is known to this share of itself.
 const STABLE: f64 = 0.01;
 
-/// What was measured several times.
+/// Repeated measurements of one thing.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Sample {
     /// The median.
@@ -119,7 +119,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// If there is none, or its driver lacks what is needed.
+    /// If there is none, or its driver lacks fences or pbuffers.
     pub fn open(place: Place) -> Result<Self, Problem> {
         let egl = Egl::load()?;
         let (display, config, place) = place::open(egl, place)?;

@@ -6,7 +6,7 @@
 
 use takt_predict::profile::{Piecewise, VALUE_MAX};
 
-/// How well constants fit what was measured.
+/// How well constants fit the measurements.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Quality {
     /// Share of the variance that is explained, each point weighed as in the fit.
@@ -197,7 +197,7 @@ mod tests {
         assert!(close(fixed, 500.0) && close(slope, 3.0), "{fixed} {slope}");
         assert_eq!(quality.points, 9);
         assert_eq!(quality.outliers.len(), 1);
-        // What was expected there before the point was left out.
+        // The expected value there before the point was left out.
         assert!((3400.0..3800.0).contains(&quality.outliers[0][2]), "{quality:?}");
         assert!(quality.r_squared > 0.999_999);
     }

@@ -67,7 +67,7 @@ pub enum Problem {
     /// A draw of microseconds did not end.
     #[error("a short draw did not end within {0} s")]
     Stuck(u64),
-    /// What was measured says nothing.
+    /// The measurements allow no conclusion.
     #[error("{0}")]
     Unclear(String),
     /// Something else reported an error.

@@ -1,7 +1,7 @@
 //! Where profiles and models are kept: a folder per GPU and driver, in the user's data folder.
 //!
 //! Files are written beside their place and then put there in one step, so a reader sees
-//! the old or the new, whole. What is damaged nevertheless is named, never used.
+//! the old or the new, whole. A damaged file is named, never used.
 
 use std::env;
 use std::fs::{self, File};
@@ -201,7 +201,7 @@ impl Shelf {
         put(&self.rates_path(), &rates.to_text())
     }
 
-    /// Programs whose sources were noted, by name, and files that are not what was noted. These are
+    /// Programs whose sources were noted, by name, and files that do not match their checksum. These are
     /// removed, so that they can be noted again.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use crate::table::Table;
 /// One measurement, as `--json` prints it.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub(crate) struct Measurement {
-    /// What was measured.
+    /// Which hot path.
     pub(crate) name: String,
     /// How large: apps for decisions, grants and turns, events for simulations, tasks for analyses; for
     /// predictions vertices of a call, bytes of a shader, or triangles.

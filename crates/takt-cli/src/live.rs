@@ -236,7 +236,7 @@ pub(crate) fn outsiders(daemon: &Value) -> String {
 }
 
 /// GPU time of the frames of an app lately, in the median, if that is more than it reserved. Single
-/// frames say little: where a GPU serves processes in turn, others' turns are in what was measured.
+/// frames say little: where a GPU serves processes in turn, the measured time includes others' turns.
 pub(crate) fn over_reserved_ms(app: &Value, figures: &Value) -> Option<f64> {
     let reserved = app["etpf_ms"].as_f64().filter(|reserved| *reserved > 0.0)?;
     let usual = figures["frame_gpu_us"]["p50"].as_f64()? / 1000.0;

@@ -122,7 +122,7 @@ pub(crate) struct ProfileFindings {
     source: String,
     /// Where the profile is kept.
     path: String,
-    /// What was measured; nothing if only programs were.
+    /// The constants; null if only programs were measured.
     constants: Vec<ConstantFound>,
     /// Experiments that failed, with the reason; their constants have defaults.
     failed: Vec<String>,

@@ -75,7 +75,7 @@ pub(crate) struct ModelFound {
     r_squared: f64,
     /// The same for runs that it was not made from, by cross-validation.
     cross_r_squared: f64,
-    /// Mean of what was measured, in nanoseconds per vertex or fragment.
+    /// Mean of the measured times, in nanoseconds per vertex or fragment.
     mean_ns: f64,
     /// Mean error of unseen runs, in the same.
     cross_error_ns: f64,
@@ -150,7 +150,7 @@ fn plan(args: &TrainArgs) -> Plan {
     }
 }
 
-/// Opens what was measured before, and says what becomes of it.
+/// Opens earlier measurements, and says whether they are used.
 fn begin(args: &TrainArgs, shelf: &Shelf, bench: &Bench, plan: &Plan) -> anyhow::Result<Checkpoint> {
     let path = shelf.unfinished_path();
     if args.fresh && path.exists() {

@@ -20,7 +20,7 @@ use crate::client::ClientHandle;
 pub struct Pixels {
     /// The surface, for as long as the compositor runs.
     pub surface: u64,
-    /// Counts what was committed to it.
+    /// Counts commits to it.
     pub version: u64,
     /// Width and height in pixels.
     pub size: Size,

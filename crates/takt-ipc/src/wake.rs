@@ -34,7 +34,7 @@ impl Bell {
     /// the word if the other side sleeps on it.
     pub fn ring_with(&self, wake: impl FnOnce(&AtomicU32)) {
         self.rings.fetch_add(1, Ordering::Release);
-        // With the fence of the sleeper: either it sees what was published, or we see it sleep.
+        // With the fence of the sleeper: either it sees the published record, or we see it sleep.
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) != 0 {
             wake(&self.rings);

@@ -12,7 +12,7 @@
 //!   keeping the deadline would hand the budget out in less time than it belongs to.
 //! * **Preemption.** Where the GPU can give groups back, one is in flight at a time, and an earlier
 //!   deadline or the end of a budget takes it back. Elsewhere groups run to their end, budgets are
-//!   charged then, and what was used beyond a budget delays the next ones.
+//!   charged then, and use beyond a budget delays the next ones.
 //! * **Inheritance.** While a consumer waits, the apps that produce for it, directly or through others,
 //!   have its deadline if that is earlier than their own, go before it, and run on its budget. So
 //!   a chain of apps never takes more than the servers in it were promised.

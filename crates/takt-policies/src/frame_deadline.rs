@@ -174,7 +174,7 @@ fn hold_behind(lanes: &mut [Lane]) {
     }
 }
 
-/// Nothing is left for `lanes[index]` and everybody below it.
+/// Nothing is left for `lanes[index]` and all apps below it.
 fn hold_rest(lanes: &mut [Lane], index: usize) {
     let app = lanes[index.saturating_sub(1)].app;
     for lane in lanes[index..].iter_mut().filter(|lane| lane.head.is_some()) {

@@ -117,13 +117,13 @@ impl Profile {
     }
 
     /// Moves the target of an app that has not submitted its frame on by whole strides, as long as
-    /// not even an immediate start could finish in time what is reserved for it.
+    /// not even an immediate start could finish the reserved work in time.
     ///
     /// Without this the reservation of a silent app would follow the present and take time in
     /// every period, although the app is entitled to it in every stride only.
     /// Says when the next one becomes hopeless.
     pub(crate) fn give_up_hopeless_frames(&self, lane: &mut Lane, free_o: i64) -> Option<i64> {
-        // What is reserved includes the dispatch delay.
+        // The reservation includes the dispatch delay.
         let rest = lane.front.remaining(lane.etpf).as_signed_ns();
         // The end of a target that has passed counts as the start of the current period.
         let end = |target: Period| match target.0.checked_sub(self.current.0) {

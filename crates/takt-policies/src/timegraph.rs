@@ -1,6 +1,6 @@
 //! `timegraph`: fixed priorities, one app on the GPU at a time, and budgets that cap it.
 //!
-//! * **Turns.** While the GPU is busy, everybody waits; when it has become idle, the most
+//! * **Turns.** While the GPU is busy, all apps wait; when it has become idle, the most
 //!   important app that may run goes on (*predictable response time*, [`Turns::Single`]). An app
 //!   with [`Turns::Following`] (*high throughput*) may also follow its own groups on the busy GPU,
 //!   unless a more important app could run.

@@ -1,4 +1,4 @@
-//! The scheduler takes all its memory at construction, and so does what is believed of estimates.
+//! The scheduler takes all its memory at construction, and so does the belief in estimates.
 
 use takt_core::belief::{Belief, Uncut};
 use takt_core::limits::{IN_FLIGHT_MAX, QUEUE_MAX};

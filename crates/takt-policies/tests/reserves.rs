@@ -15,7 +15,7 @@ use takt_policies::TimeGraph;
 
 const UNTIL: Time = Time::from_us(3_000);
 
-/// An app and the groups that it submits: when, how long they run, and what was predicted.
+/// An app and the groups that it submits: when, how long they run, and their predictions.
 #[derive(Clone, Debug)]
 struct App {
     service: Service,

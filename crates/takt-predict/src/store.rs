@@ -69,7 +69,7 @@ pub fn unseal(text: &str) -> Result<&str, Damaged> {
     if seal == format!("{SEAL}{:016x}\n", fnv_1a(body.as_bytes())) { Ok(body) } else { Err(Damaged) }
 }
 
-/// A text that is not what was sealed.
+/// A text that does not match its checksum.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error, Debug)]
 #[error("the file is damaged: its last line is not the hash of the others")]
 pub struct Damaged;

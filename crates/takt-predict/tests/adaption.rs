@@ -35,7 +35,7 @@ fn learning_gains_what_the_document_says() {
     document::compare("adaption.md", &tables.join("\n"));
 }
 
-/// Mean of the absolute errors in percent of what was measured.
+/// Mean of the absolute errors in percent of the measured times.
 fn error<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> f64 {
     let errors: Vec<f64> =
         outcomes.into_iter().map(|one| (one.predicted / one.measured - 1.0).abs() * 100.0).collect();

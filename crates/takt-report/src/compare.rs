@@ -1,6 +1,6 @@
 //! How good were the predictions? Compare files in, figures and plots out.
 //!
-//! A compare file has one row per command group: what each model predicted and what was measured
+//! A compare file has one row per command group: the predictions of each model and the measured time
 //! (`docs/compare.md`). [`Comparison::parse`] reads it, [`figures`] condenses it, [`render`] draws
 //! it: cumulative errors and residuals, as the papers show them.
 

@@ -25,7 +25,7 @@ pub struct Page {
 pub struct Run {
     /// How it differs from the others.
     pub name: String,
-    /// What is judged and shown of it.
+    /// Its judged frames.
     pub window: Window,
     /// The programs, most important first; the same in all runs.
     pub apps: Vec<App>,
@@ -36,7 +36,7 @@ pub struct Run {
 pub struct App {
     /// How people call it.
     pub name: String,
-    /// Its importance, if that matters to anybody.
+    /// Its importance, if the page shows that.
     pub priority: u32,
     /// Frames per second it is to have; 0 if it takes what it gets.
     pub fps: f64,

@@ -1,4 +1,4 @@
-//! Lines over an axis: how a figure depends on what was varied.
+//! Lines over an axis: how a figure depends on a parameter.
 
 use crate::html::escape;
 use crate::svg::{Anchor, Frame, Sheet, Svg, number, sheet};

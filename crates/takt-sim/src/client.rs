@@ -219,7 +219,7 @@ impl<'a> Client<'a> {
         self.next_submission().map_or_else(|| self.rest(now), |at| at.max(now))
     }
 
-    /// `planned` was accepted at `now` as that group; says what is believed of its estimate.
+    /// `planned` was accepted at `now` as that group; says how far its estimate is believed.
     pub(crate) fn accepted(&mut self, now: Time, group: GroupId, planned: &Planned) -> Estimate {
         self.submitted.push_back((group, Some((planned.cost, planned.make))));
         self.planned += 1;

@@ -34,7 +34,7 @@ fn frame_rates(summary: &Summary, expected: impl IntoIterator<Item = (&'static s
 const NONE: &[&str] = &["scheduler.policy=fifo", "app.*.unpaced=true"];
 const APPS: [&str; 4] = ["speedometer", "tachometer", "menu", "spam"];
 
-/// FG-SDS, MTS-1: everybody has the rate they want, except the last one under HPF.
+/// FG-SDS, MTS-1: all apps have the rate they want, except the last one under HPF.
 #[test]
 fn enough_time_for_all() {
     let none = simulate("fgsds-mts1", NONE);

@@ -322,7 +322,7 @@ fn apps_whose_frames_end_without_groups_do_not_run_ahead_without_end() {
     assert!((38..=40).contains(&outcome.stats.completed), "the GPU is kept busy: {:?}", outcome.stats);
 }
 
-/// An instrument whose groups use up its reserved time by what is predicted, beside longer groups, on a
+/// An instrument whose groups use up its reserved time by their predictions, beside longer groups, on a
 /// GPU that serves processes in turn: work that comes while its group is on the GPU delays it.
 #[test]
 fn what_is_on_the_gpu_is_not_made_late_by_what_comes_later() {

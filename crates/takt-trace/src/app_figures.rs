@@ -1,4 +1,4 @@
-//! What is counted of one app.
+//! Counters of one app.
 
 use std::collections::VecDeque;
 

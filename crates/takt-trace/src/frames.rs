@@ -62,7 +62,7 @@ fn frame(line: &str) -> Option<Frame> {
     Some(Frame { number: ns(number)?, release: ns(release)?, begin: ns(begin)?, end: ns(end)? })
 }
 
-/// What is judged: from when, until when.
+/// The judged time: from when, until when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     /// From then on.

@@ -75,7 +75,7 @@ struct Scene {
     objects: u32,
     /// Loops of the marble shader.
     loops: Option<u32>,
-    /// What was measured for the chosen number of loops.
+    /// The measured time for the chosen number of loops.
     measured_ms: Option<f64>,
 }
 

@@ -21,7 +21,7 @@ const WIDE: f32 = 5.0;
 pub(super) struct Shape {
     mode: u32,
     width: f32,
-    /// What is enabled meanwhile.
+    /// Capabilities that are enabled meanwhile.
     capabilities: &'static [u32],
 }
 
@@ -94,7 +94,7 @@ impl<'a> Recording<'a> {
         Some(Self { gl, feedback, mesh: Mesh::new(gl, &[4, 4], &vertices(), &[]), program })
     }
 
-    /// What is recorded of lists of primitives that are drawn so.
+    /// The primitives that transform feedback records of such a draw.
     pub(super) fn values(&self, mode: u32, draw: impl FnOnce(&dyn Fn(Drawing))) -> Option<Vec<[f32; 4]>> {
         let range = |drawing: Drawing| {
             let count = usize::try_from(drawing.count).unwrap_or(0);

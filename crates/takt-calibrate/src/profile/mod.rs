@@ -105,7 +105,7 @@ const EXPERIMENTS: [Experiment; 12] = [
     ("loads", memory::loads),
 ];
 
-/// Measures all constants. `progress` hears what is measured next, and how much is done of all. An
+/// Measures all constants. `progress` hears which constant comes next, and how much is done of all. An
 /// experiment that fails leaves its constants at their defaults, and the others go on.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Generated shaders, measured one by one.
 //!
 //! A training is a list of numbered jobs. What a job is follows from its number and the
-//! [`Plan`] alone, so what was measured can be kept as numbers ([`Checkpoint`]), and a training
+//! [`Plan`] alone, so measurements can be kept as numbers ([`Checkpoint`]), and a training
 //! that was interrupted goes on where it stopped.
 
 mod checkpoint;
@@ -129,7 +129,7 @@ pub enum TrainProblem {
     /// The GPU failed.
     #[error(transparent)]
     Gpu(#[from] Problem),
-    /// What was measured could not be written.
+    /// The measurements could not be written.
     #[error("cannot keep what was measured")]
     Checkpoint(#[from] std::io::Error),
 }

@@ -71,5 +71,5 @@ pub(super) const STATEMENTS: [&[&str]; 7] = [
     ],
 ];
 
-/// A lookup that depends on what was computed before.
+/// A lookup that depends on earlier computations.
 pub(super) const LOOKUP: &str = "x += texture2D(picture, x.xy);";

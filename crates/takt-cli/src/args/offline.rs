@@ -204,7 +204,7 @@ pub(crate) struct ProveArgs {
     /// Stagger first deadlines, which admits larger sets.
     #[arg(long)]
     pub(crate) stagger: bool,
-    /// Let one app of each set fall silent at some time. That is outside of what is guaranteed: it
+    /// Let one app of each set fall silent at some time. That is outside of the guarantee: it
     /// shows how well the others are off.
     #[arg(long)]
     pub(crate) silent: bool,

@@ -21,7 +21,7 @@ pub(crate) struct RunArgs {
     /// docs/measuring.md).
     #[arg(long, value_name = "FILE")]
     pub(crate) measure: Option<PathBuf>,
-    /// The same with predictions of all models and of the history beside what was measured;
+    /// The same with predictions of all models and of the history beside the measured times;
     /// `takt report FILE` says how good they were.
     #[arg(long, value_name = "FILE", conflicts_with = "measure")]
     pub(crate) compare: Option<PathBuf>,
@@ -144,7 +144,7 @@ pub(crate) struct TermsArgs {
     /// How often it waits for its own work within a frame or job at most (glFinish, a read-back).
     #[arg(long, requires = "gap_ms")]
     gaps: Option<u32>,
-    /// How long each of these gaps lasts at most, in milliseconds; what is reserved includes them.
+    /// How long each of these gaps lasts at most, in milliseconds; the reservation includes them.
     #[arg(long, requires = "gaps")]
     gap_ms: Option<f64>,
     /// The app that consumes what this one produces: while it waits for that, this one has its deadline.

@@ -151,7 +151,7 @@ impl Bench {
         self.scheduler.handle_event(self.now, event);
     }
 
-    /// Fetches what was decided; says whose group was dispatched.
+    /// Fetches the decisions; says whose group was dispatched.
     fn drain(&mut self) -> Option<AppId> {
         let mut dispatched = None;
         while let Some(action) = self.scheduler.poll_action() {
@@ -185,7 +185,7 @@ impl Bench {
     fn verify(&self) -> anyhow::Result<()> {
         let waiting = self.scheduler.lanes().iter().filter(|lane| lane.head.is_some()).count();
         ensure!(waiting == self.scheduler.lanes().len(), "an app ran out of work");
-        // At the very end of a period there is no time left for everybody; that must stay rare.
+        // At the very end of a period there is no time left for any app; that must stay rare.
         let looked_at = self.scheduler.stats().runs * self.scheduler.lanes().len() as u64;
         ensure!(self.passed_over <= looked_at / 100, "apps were passed over {} times", self.passed_over);
         Ok(())

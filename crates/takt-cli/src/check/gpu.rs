@@ -53,7 +53,7 @@ fn span(us: f64) -> Option<Span> {
     (0.0..=FIGURE_US_MAX).contains(&us).then(|| Span::from_ns((us * 1000.0).round() as u64))
 }
 
-/// Puts the chosen GPU into the scenario; what was measured, if that was asked for.
+/// Puts the chosen GPU into the scenario; the measured one, on request.
 pub(super) fn choose(scenario: &mut Scenario, choice: Option<GpuChoice>) -> anyhow::Result<Option<Sharing>> {
     let mut measured = None;
     match choice {

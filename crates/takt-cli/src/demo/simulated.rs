@@ -16,7 +16,7 @@ use crate::table::{Table, percent};
 
 const SCENARIO: &str = include_str!("../../../../scenarios/thesis-mixed.toml");
 
-/// What is compared: what a driver does on its own, and what Takt does.
+/// The two sides: what a driver does on its own, and what Takt does.
 const POLICIES: [&str; 2] = ["fifo", "timeline"];
 
 pub(super) fn run(seconds: u32, out: &Path) -> anyhow::Result<Told<[Summary; 2]>> {

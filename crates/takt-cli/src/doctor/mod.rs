@@ -31,7 +31,7 @@ pub(crate) enum Status {
 /// One thing that was looked at.
 #[derive(Serialize, JsonSchema, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Finding {
-    /// What was looked at.
+    /// Which part of the system or program.
     pub(crate) topic: &'static str,
     /// How bad it is.
     pub(crate) status: Status,

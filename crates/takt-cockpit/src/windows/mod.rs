@@ -102,7 +102,7 @@ pub struct Note {
     pub window: String,
     /// Whether it was allowed; none if there was nothing to allow.
     pub allowed: Option<bool>,
-    /// What was asked.
+    /// The request.
     pub asked: String,
     /// Why, in words.
     pub reason: String,

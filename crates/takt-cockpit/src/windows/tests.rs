@@ -98,7 +98,7 @@ impl World {
         self.windows.scene(output).windows.iter().map(|placed| placed.id.0).collect()
     }
 
-    /// What was decided since, one line each.
+    /// Decisions since then, one line each.
     fn said(&mut self) -> Vec<String> {
         let mut said = Vec::new();
         while let Some(action) = self.windows.poll() {

@@ -71,7 +71,7 @@ impl State {
     /// A client committed a surface.
     pub(super) fn committed(&mut self, surface: &WlSurface) {
         self.protocols.popups.commit(surface);
-        // What is committed to it counts with the next commit of its parent.
+        // A commit to it counts with the next commit of its parent.
         if is_sync_subsurface(surface) {
             return;
         }
@@ -275,7 +275,7 @@ impl Content {
         of(&self.pixels) + of(&self.spare)
     }
 
-    /// Takes what was committed.
+    /// Takes the buffer and the scale of a commit.
     fn take(&mut self, attributes: &mut SurfaceAttributes) {
         match attributes.buffer.take() {
             Some(BufferAssignment::NewBuffer(buffer)) => {
@@ -311,7 +311,7 @@ impl Content {
     }
 }
 
-/// Takes what was committed to a surface and to those that go with it.
+/// Takes the commits to a surface and to those that go with it.
 fn take_buffers(surface: &WlSurface) {
     for_each_surface(surface, |_, states| {
         let mut attributes = states.cached_state.get::<SurfaceAttributes>();

@@ -13,7 +13,7 @@ use crate::client::Peer;
 
 /// Connections that are accepted in one turn.
 const ACCEPT_MAX: usize = 16;
-/// Who may open a socket at all: everyone where the kernel's word decides, else its owner.
+/// Who may open a socket at all: every user where the kernel's word decides, else its owner.
 const MODE_LISTED: u32 = 0o666;
 const MODE_OWN: u32 = 0o600;
 

@@ -111,7 +111,7 @@ impl Teller {
     }
 }
 
-/// Takes records of what was decided.
+/// Takes records of decisions.
 pub type Recorder = Box<dyn FnMut(&Entry) + Send>;
 
 /// A record, with what is known of its client.

@@ -141,7 +141,7 @@ fn surfaces_of_a_window_change_together() {
     let capture = world.capture(0);
     let at = |x, y| pixel(&capture, x, y);
     assert_eq!((at(30, 50), at(45, 57), at(46, 57), at(29, 50)), (0x00FF00, 0x00FF00, 0x0000FF, 0x0000FF));
-    // What is committed to a surface in step with its parent waits for the parent.
+    // A commit to a surface in step with its parent waits for the parent.
     client.paint(&child, (16, 8), 0xFFFF_FFFF);
     let (_, other) = client.commit(&child);
     client.roundtrip();

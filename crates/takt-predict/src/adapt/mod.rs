@@ -1,6 +1,6 @@
 //! Learning from measured times.
 //!
-//! Models are wrong in the same way frame after frame, so what was measured corrects what is
+//! Models are wrong in the same way frame after frame, so measurements correct what is
 //! predicted next. [`Adaption`] keeps a correction factor per kind of scene, as the thesis
 //! (section 3.6) does per program and group type, because one program may draw very different
 //! things; kinds that were never measured take that of all groups of their program. On top of the
@@ -184,7 +184,7 @@ impl Adaption {
         (scene.or(program).copied().unwrap_or_default(), scene.is_some() || !self.config.by_scene)
     }
 
-    /// Learns from a finished group: what the models had said, and what was measured.
+    /// Learns from a finished group: the models' predictions, and the measured time.
     pub fn learn(&mut self, key: &GroupKey, parts: &Parts, measured: Cost, disturbance: Disturbance) {
         let measured_ns = measured.span().as_ns() as f64;
         match disturbance {
@@ -220,7 +220,7 @@ impl Adaption {
             program.learn(parts, measured_ns, config);
             return;
         }
-        // Where models see next to nothing, what was measured is many times that: true of this scene,
+        // Where models see next to nothing, the measured time is many times that: true of this scene,
         // and absurd for others of the program, in which they see something.
         if parts.of_type_ns >= TELLING * config.threshold_ns {
             // Of a dispatch models know how many invocations it has, and hardly what one takes: so what one

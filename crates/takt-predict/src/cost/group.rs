@@ -35,7 +35,7 @@ pub struct GroupCost {
     pub copy: f64,
 }
 
-/// A group's cost, split into what is corrected and what is not.
+/// A group's cost, split into a corrected and an uncorrected part.
 #[derive(Copy, Clone, PartialEq, Default, Debug)]
 pub struct Parts {
     /// What the group's type stands for.

@@ -33,7 +33,7 @@ impl Buffers {
     }
 }
 
-/// What is cleared or resolved.
+/// The target of a clear or a resolve.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Target {
     /// The window's own target, of so many pixels, which the GPU may clear by marking it.

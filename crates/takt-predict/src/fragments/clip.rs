@@ -131,7 +131,7 @@ fn between(a: &Point, b: &Point, at: f64) -> Point {
 
 /// The smallest `w`, near, far and the four edges.
 const PLANES: usize = 7;
-/// Of what is clipped.
+/// Corners of a polygon before it is clipped.
 const CORNERS_MAX: usize = 4;
 /// Every plane can add a corner.
 pub(crate) const POINTS_MAX: usize = CORNERS_MAX + PLANES;

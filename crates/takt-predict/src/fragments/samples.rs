@@ -27,7 +27,7 @@ pub struct TriangleSamples {
     seed: u64,
     /// Fragments of the batch that are already counted.
     fragments: f64,
-    /// What was sampled of the stream beyond what it keeps.
+    /// Samples of the stream beyond those that it keeps.
     overflow: Overflow,
     scratch: Vec<[f32; 4]>,
 }

@@ -39,7 +39,7 @@ impl Fragments {
         Self { method, bounding_box, samples, ..Self::default() }
     }
 
-    /// Whether the next estimate is what was measured before, whatever the draws: it is then that
+    /// Whether the next estimate comes from earlier measurements, whatever the draws: it is then that
     /// of a whole group, and needs no positions.
     pub fn looks_back(&self) -> bool {
         matches!(self.method, Method::Ratio | Method::Sequence) && self.ratio.is_ready()
@@ -60,7 +60,7 @@ impl Fragments {
         self.ratio.record(draw, scene);
     }
 
-    /// Whether samples are needed in place of what was asked for. Sampling costs time, so it is
+    /// Whether samples are needed in place of the requested estimate. Sampling costs time, so it is
     /// left out where the first choice works; that is known before the batch ends.
     fn needs_samples(&mut self, scene: &Scene<'_>) -> bool {
         let needs = match self.method {

@@ -35,7 +35,7 @@ pub(super) struct LoopInfo {
     pub(super) carried: Vec<Carried>,
     /// Whether a lane runs on; also one of the carried values.
     pub(super) active: Option<Carried>,
-    /// Iterations, or what is assumed of them.
+    /// Iterations, or an assumed number of them.
     pub(super) trips: u32,
 }
 

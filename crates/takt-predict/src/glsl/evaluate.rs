@@ -87,7 +87,7 @@ impl PositionSlice {
     ///
     /// # Errors
     ///
-    /// If what is handed in does not fit the shader, or it would take too long.
+    /// If the inputs do not fit the shader, or it would take too long.
     pub fn evaluate(
         &self,
         draw: &Draw<'_>,

@@ -113,7 +113,7 @@ impl DispatchCall {
         groups * f64::from(self.group_size)
     }
 
-    /// What tells it from others, behind what was dispatched before it in the same group.
+    /// What tells it from others, behind the draws before it in the same group.
     pub(super) fn scene(&self, before: u64) -> u64 {
         let mut mixer = Mixer(before);
         (self.program, self.uniforms, self.groups).hash(&mut mixer);
@@ -153,7 +153,7 @@ pub enum Work {
     },
     /// `glCopyTexImage2D`, `glCopyTexSubImage2D`.
     Copy {
-        /// Size of what is copied.
+        /// Size of the copied area.
         bytes: u64,
     },
     /// `glBufferData` with data, `glBufferSubData`.

@@ -81,10 +81,10 @@ use judge::Judge;
 /// Which model says what shaders cost.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub enum ShaderModel {
-    /// What was measured of each program; trained models for those that were not.
+    /// Measured rates of programs; trained models for programs without.
     #[default]
     Profiled,
-    /// Trained models; what was measured for programs that could not be read.
+    /// Trained models; measured rates for programs that could not be read.
     Mars,
 }
 

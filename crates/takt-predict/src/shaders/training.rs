@@ -5,7 +5,7 @@ use super::features::{ProgramFeatures, Row, Submodel, texture_row};
 use crate::cost::{FragmentState, TextureSize};
 use crate::mars::{self, Model, Options, Samples, Summary, TrainError};
 
-/// What was measured of one generated program, per instance, without what is not its own: flush,
+/// Measurements of one generated program, per instance, without what is not its own: flush,
 /// draws, and for fragments the time of their vertices.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub enum Run {

@@ -12,11 +12,11 @@ pub struct Validation {
     pub rows: usize,
     /// Mean error, in nanoseconds per instance.
     pub mean_ns: f64,
-    /// Mean of what was measured, to compare that with.
+    /// Mean of the measured times, to compare that with.
     pub scale_ns: f64,
     /// Share of the variance that is predicted; below zero if the mean would do better.
     pub r_squared: f64,
-    /// Median of errors relative to what was measured, of runs that took any time.
+    /// Median of errors relative to the measured times, of runs that took any time.
     pub error_p50: f64,
     /// Their 95th percentile.
     pub error_p95: f64,

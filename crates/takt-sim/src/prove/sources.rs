@@ -1,6 +1,6 @@
 //! Apps that share a contract: sources of frames, apps on the server of another one, and producers.
 //!
-//! What is promised, and so what is drawn:
+//! The promises, and so what the sets draw:
 //!
 //! * **Frames.** All groups of a frame, whichever source has them, are there when the frame is released, and all of
 //!   them together take no more than the owner's `etpf`. Then the owner's frames, with all that is booked on them, are

@@ -37,7 +37,7 @@ pub struct Study {
     pub seed: u64,
     /// Runs of each point.
     pub repetitions: u64,
-    /// What is varied; the last axis varies fastest.
+    /// The varied parameters; the last axis varies fastest.
     pub axes: Vec<Axis>,
     /// How results are drawn.
     pub plots: Vec<Plot>,

@@ -7,7 +7,7 @@ use takt_gl_driver::{Blit, Gl};
 use super::Load;
 use crate::gfx;
 
-/// Length of each side of what is copied.
+/// Length of each side of the copied square.
 const SIDE: u32 = 1024;
 
 /// Which copy is made again and again.

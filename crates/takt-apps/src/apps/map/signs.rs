@@ -1,4 +1,4 @@
-//! What is blended over the map: names, places, the car, and the panel of the route.
+//! The pictures that are blended over the map: names, places, the car, and the panel of the route.
 
 use super::city::SignKind;
 use crate::font::{self, Style};

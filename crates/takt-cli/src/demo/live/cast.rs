@@ -1,7 +1,7 @@
 //! Who plays in an experiment with real programs, and what each of them needs.
 //!
 //! Loads depend on the machine, so every program is measured alone first: what a frame takes
-//! decides what is reserved for it, and what its frames are worth when shares are counted.
+//! decides how much is reserved for it, and what its frames are worth when shares are counted.
 
 use anyhow::{Context, bail};
 use serde::Serialize;
@@ -45,7 +45,7 @@ impl Role {
         (self.fps > 0.0).then(|| self.alone_ms[1] * 1.2 + 0.5)
     }
 
-    /// Whether its load is far from what was wanted: the machine has other things to do.
+    /// Whether its load is far from the wanted one: the machine has other things to do.
     pub(crate) fn is_off(&self) -> bool {
         self.wanted_ms.is_some_and(|wanted| (self.alone_ms[0] / wanted - 1.0).abs() > TOO_FAR)
     }
@@ -78,7 +78,7 @@ impl Cast {
         }
     }
 
-    /// Measures everybody alone. `step` is called before each.
+    /// Measures each program alone. `step` is called before each.
     pub(crate) fn measure(self, stage: &Stage, step: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Role>> {
         let mut roles = match self {
             Self::Car => {

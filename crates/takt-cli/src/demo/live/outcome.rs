@@ -14,7 +14,7 @@ use crate::table::{Table, ms, percent};
 /// All that was measured.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Figures {
-    /// What was played.
+    /// The played scene.
     title: &'static str,
     /// Version of Takt.
     version: &'static str,

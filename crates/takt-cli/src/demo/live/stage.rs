@@ -229,7 +229,7 @@ impl Stage {
     }
 }
 
-/// What is judged: from when all programs with a frame rate draw, until the first of them ends.
+/// The judged time: from when all programs with a frame rate draw, until the first of them ends.
 /// Floods may get no time at all.
 fn common_window(all: &[&[Frame]], length: Duration) -> Option<Window> {
     let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);

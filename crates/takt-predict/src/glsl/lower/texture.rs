@@ -40,7 +40,7 @@ impl Lowerer<'_> {
         Ok(Some(Value { ty: Type::vector(scalar, rows), ids }))
     }
 
-    /// A value that depends on something outside of what is modelled.
+    /// A value that depends on something outside of the model.
     pub(super) fn opaque(&mut self, ty: Type) -> Result<Value> {
         let count = self.size(0, ty)?;
         let ids = (0..count).map(|_| self.code.push(Op::Opaque, 0, 0, 0)).collect::<Result<_>>()?;

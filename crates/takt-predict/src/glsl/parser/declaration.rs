@@ -9,7 +9,7 @@ use crate::glsl::error::Result;
 use crate::glsl::token::{Name, Tok};
 use crate::glsl::types::Type;
 
-/// Words that qualify without changing what is computed.
+/// Words that qualify without changing the computation.
 const IDLE_QUALIFIERS: &[&str] = &["highp", "mediump", "lowp", "invariant", "centroid", "smooth"];
 const QUALIFIERS: &[&str] =
     &["const", "uniform", "attribute", "varying", "in", "out", "inout", "flat", "layout"];

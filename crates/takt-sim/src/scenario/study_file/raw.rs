@@ -29,7 +29,7 @@ section! {
         sets: Option<RawSets>,
         /// What to ask of the task sets.
         test: Option<RawTest>,
-        /// What is varied; every combination is a point. Default: nothing, a single point.
+        /// The varied parameters; every combination is a point. Default: nothing, a single point.
         axis: Option<Vec<RawAxis>>,
         /// How results are drawn. Default: the first measure over the first axis, a line for each
         /// choice of the second and a panel for each choice of the third.

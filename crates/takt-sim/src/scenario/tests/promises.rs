@@ -1,4 +1,4 @@
-//! Reserves, own clocks, GPU models and the focus: what is promised, and by whom.
+//! Reserves, own clocks, GPU models and the focus: which promises they make.
 
 use expect_test::{Expect, expect};
 use takt_core::service::{Enforcement, Gaps, Level, Reservation, Reserve, Turns};
