@@ -47,6 +47,10 @@ pub enum Event {
     Back,
     /// The unit of a supervised app was restarted, or could not be.
     Restarted,
+    /// The apps of a domain waited, and had less than its minimum share.
+    ShareMissed,
+    /// They have it again, or less work.
+    ShareKept,
     /// An app lost its guarantee.
     Withdrawn,
     /// An app has a guarantee that it did not have.
@@ -61,7 +65,7 @@ pub enum Event {
 
 impl Event {
     /// All kinds.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::Started,
         Self::Stopped,
         Self::Joined,
@@ -81,6 +85,8 @@ impl Event {
         Self::Silent,
         Self::Back,
         Self::Restarted,
+        Self::ShareMissed,
+        Self::ShareKept,
         Self::Withdrawn,
         Self::Returned,
         Self::Broken,
@@ -110,6 +116,8 @@ impl Event {
             Self::Silent => "silent",
             Self::Back => "back",
             Self::Restarted => "restarted",
+            Self::ShareMissed => "share-missed",
+            Self::ShareKept => "share-kept",
             Self::Withdrawn => "withdrawn",
             Self::Returned => "returned",
             Self::Broken => "broken",

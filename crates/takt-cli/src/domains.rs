@@ -32,7 +32,7 @@ pub(crate) fn yours(path: &Path) -> anyhow::Result<String> {
 }
 
 fn describe(answer: &Value) -> String {
-    let mut table = Table::new("<domain, <level, priority, etpf, share, apps, <may, <listed, <who");
+    let mut table = Table::new("<domain, <level, priority, etpf, share, least, apps, <may, <listed, <who");
     for domain in answer["domains"].as_array().into_iter().flatten() {
         let listed: Vec<&str> =
             domain["listed"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -42,6 +42,7 @@ fn describe(answer: &Value) -> String {
             format!("..{}", domain["priority_max"]),
             used(domain, "etpf_ms", " ms"),
             used(domain, "share", ""),
+            least(domain),
             used(domain, "apps", ""),
             rights(domain).join(" "),
             listed.join(" "),
@@ -79,6 +80,19 @@ fn used(domain: &Value, key: &str, unit: &str) -> String {
     }
 }
 
+/// Its minimum share and what its apps without a contract had, with a mark if they waited and had less.
+fn least(domain: &Value) -> String {
+    let Some(least) = domain["share_min"].as_f64() else {
+        return "-".to_owned();
+    };
+    let (had, missed) = (domain["share_had"].as_f64().unwrap_or_default(), &domain["share_missed"]);
+    let short = if domain["share_short"] == true { ", SHORT" } else { "" };
+    match missed.as_u64().unwrap_or_default() {
+        0 => format!("{had} of {least}{short}"),
+        times => format!("{had} of {least}{short}, {times} missed"),
+    }
+}
+
 /// The names of its rights over others.
 fn rights(domain: &Value) -> Vec<&'static str> {
     ["uncut", "see", "change", "set_state", "set_vsync"]
@@ -100,11 +114,13 @@ mod tests {
     fn limits_and_use_are_shown_side_by_side() {
         let ivi = json!({ "name": "ivi", "level": "standard", "priority_max": 50, "etpf_ms_max": 6.0,
             "share_max": null, "apps_max": 4, "uncut": false, "see": true, "change": false, "apps": 2,
-            "etpf_ms": 2.5, "share": 0.15, "listed": ["map"], "who": "user 1001" });
+            "etpf_ms": 2.5, "share": 0.15, "share_min": 0.3, "share_had": 0.21, "share_missed": 2,
+            "share_short": true, "listed": ["map"], "who": "user 1001" });
         let said = describe(&json!({ "yours": "ivi", "uid": 1001, "domains": [ivi] }));
         let row = said.lines().find(|line| line.contains("user 1001")).expect("a row");
         let words: Vec<&str> = row.split_whitespace().collect();
-        let expected = "ivi standard ..50 2.5 of 6 ms 0.15 2 of 4 see map user 1001";
+        let expected =
+            "ivi standard ..50 2.5 of 6 ms 0.15 0.21 of 0.3, SHORT, 2 missed 2 of 4 see map user 1001";
         assert_eq!(words.join(" "), expected, "{said}");
         assert!(said.ends_with("You are user 1001, of domain ivi.\n"), "{said}");
     }

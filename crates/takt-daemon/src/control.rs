@@ -12,6 +12,7 @@
 //! * `members`: the clients that are scheduled; `history`: those that left; `quarantine`: those that
 //!   broke a rule and may not come back yet; `evicted`: those that a tool sent away.
 //! * [`identity`]: who a client is, by the kernel's word; [`rights`]: what that client may ask for.
+//! * `shares`: whether domains have their minimum share of the GPU.
 //! * [`outsiders`]: which processes have the GPU open.
 //! * [`statement`]: whether an app is called guaranteed, or why not.
 //! * [`seal`]: configurations with a signature.
@@ -46,6 +47,7 @@ pub(crate) mod restarter;
 pub mod rights;
 pub mod seal;
 pub mod server;
+pub(crate) mod shares;
 pub mod socket_file;
 pub mod socket_path;
 pub mod statement;

@@ -20,6 +20,7 @@ use crate::observe::waits::Waits;
 mod domains;
 mod preview;
 
+pub(crate) use domains::Known;
 pub use domains::{DomainAnswer, DomainsAnswer, PolicyAnswer};
 pub use preview::{AppPreview, ContractPreview, PreviewAnswer};
 

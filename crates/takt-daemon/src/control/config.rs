@@ -34,6 +34,7 @@ mod displays;
 mod domains;
 mod file;
 mod review;
+mod shares;
 mod values;
 
 use std::path::Path;
@@ -45,7 +46,7 @@ use super::contract;
 use super::limits::Given;
 use super::mistake::{Mistake, mistake};
 use super::outsiders::OutsiderSettings;
-use super::rights::{Domain, Domains, Level, Reserved};
+use super::rights::{Domain, Domains, Level, Reserved, SHARES_MAX};
 use super::terms::Terms;
 use super::vsync::Vsync;
 use crate::observe::audit::AuditSettings;
@@ -200,6 +201,7 @@ impl ConfigFile {
             hash: Hash::of(b""),
         };
         apps::check_rights(&settings)?;
+        self.check_shares(&settings)?;
         Ok(settings)
     }
 
@@ -224,6 +226,7 @@ impl ConfigFile {
             singly: true,
             tuning: Tuning { blocking, stretch, ..defaults.tuning },
             completion_timeout: timeout.unwrap_or(defaults.completion_timeout),
+            apps_max: defaults.apps_max + SHARES_MAX,
             ..defaults
         })
     }

@@ -10,6 +10,7 @@
 mod decide;
 mod domains;
 mod rule;
+mod share;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ use super::identity::Identity;
 pub use decide::{Asked, Decision, Limit, Reserved, Used, decide};
 pub use domains::{Domains, OWN, UNLISTED};
 pub use rule::Rule;
+pub use share::{MinShare, SHARES_MAX, ShareServer};
 
 /// Numbers of priorities that each [band](Domain::band) has. A power of ten, so that people can read the
 /// priorities of the core in recordings.
@@ -69,6 +71,8 @@ pub struct Rights {
     pub etpf_max: Option<Span>,
     /// Largest share of the GPU that its apps may reserve, all together, in millionths, if there is a limit.
     pub share_max_ppm: Option<u64>,
+    /// Least GPU time of its apps without a contract, if there is one.
+    pub share_min: Option<MinShare>,
     /// Most apps at once, if there is a limit.
     pub apps_max: Option<usize>,
     /// Whether groups may be longer than `max_slice_ms`.
@@ -90,6 +94,7 @@ impl Default for Rights {
             priority_max: BAND - 1,
             etpf_max: None,
             share_max_ppm: None,
+            share_min: None,
             apps_max: None,
             uncut: false,
             see: false,

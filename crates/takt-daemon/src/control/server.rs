@@ -20,6 +20,7 @@ mod questions;
 mod reload;
 mod serving;
 mod session;
+mod shares;
 mod stalls;
 mod statements;
 mod steering;
@@ -45,6 +46,8 @@ use super::limits::Given;
 use super::members::Members;
 use super::quarantine::Quarantine;
 use super::restarter::Restarter;
+use super::rights::ShareServer;
+use super::shares::ShareAccounts;
 use super::socket_path::ControlSocket;
 use super::supervision::Supervisor;
 use super::vsync::Follower;
@@ -93,6 +96,9 @@ pub struct Server {
     evicted: Evicted,
     supervisor: Supervisor,
     restarter: Restarter,
+    /// The minimum shares that the core has servers for, and what their domains had.
+    share_servers: Vec<ShareServer>,
+    shares: ShareAccounts,
     scheduling: LoopHandle,
     recent: RecentRecords,
     journal: Journal,
@@ -141,14 +147,16 @@ impl Server {
         for (grid, display) in core.more_displays.iter_mut().zip(settings.displays.iter().skip(1)) {
             *grid = display.grid(now);
         }
-        let server = Self {
+        let mut server = Self {
             scheduling: LoopHandle::start(core, chosen, &settings)?,
-            members: Members::new(settings.core.apps_max as usize),
+            members: Members::new(settings.slots()),
             history: ClientHistory::default(),
             quarantine: Quarantine::default(),
             evicted: Evicted::default(),
             supervisor: supervised(&settings),
             restarter: Restarter::start("systemctl")?,
+            share_servers: Vec::new(),
+            shares: ShareAccounts::default(),
             policy: settings.policy.clone(),
             grid: core.refresh,
             adjustable: core.adjustable(),
@@ -179,6 +187,7 @@ impl Server {
             surroundings,
         };
         server.show_displays();
+        server.renew_shares();
         Ok(server)
     }
 
@@ -241,6 +250,7 @@ impl Server {
         self.state();
         self.look_after_audit();
         self.supervise();
+        self.look_at_shares();
         self.follow_display();
         self.publish();
         self.scheduling.orders.send();

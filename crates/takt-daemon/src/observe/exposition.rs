@@ -34,6 +34,20 @@ pub(crate) struct Counted {
     pub(crate) uncut: Vec<(AppId, Estimate)>,
     /// Of the audit.
     pub(crate) audit: AuditCounts,
+    /// Domains with a minimum share.
+    pub(crate) shares: Vec<ShareCounts>,
+}
+
+/// What a domain with a minimum share had.
+#[derive(Debug)]
+pub(crate) struct ShareCounts {
+    pub(crate) domain: String,
+    /// Of the GPU's time, in the last whole window.
+    pub(crate) had: f64,
+    /// What it is to have.
+    pub(crate) least: f64,
+    /// Windows in which it waited and had less.
+    pub(crate) violations: u64,
 }
 
 /// A page of metrics.
@@ -48,6 +62,7 @@ impl Counted {
         self.scheduled(&mut page);
         self.apps(&mut page);
         self.audit(&mut page);
+        self.shares(&mut page);
         page.0
     }
 
@@ -123,6 +138,34 @@ impl Counted {
             "Whether there may be others that the daemon cannot see.",
         );
         page.line("takt_outsiders_unseen", &[], &u8::from(self.outsiders.unseen.is_some()).to_string());
+    }
+
+    fn shares(&self, page: &mut Page) {
+        if self.shares.is_empty() {
+            return;
+        }
+        type Value = fn(&ShareCounts) -> String;
+        let metrics: [(&str, &str, &str, Value); 3] = [
+            ("takt_domain_share_min", "gauge", "Minimum share of a domain.", |share| share.least.to_string()),
+            (
+                "takt_domain_share",
+                "gauge",
+                "What its apps without a contract had in the last window.",
+                |share| share.had.to_string(),
+            ),
+            (
+                "takt_domain_share_missed_total",
+                "counter",
+                "Windows in which these waited and had less than the minimum.",
+                |share| share.violations.to_string(),
+            ),
+        ];
+        for (name, kind, help, value) in metrics {
+            page.head(name, kind, help);
+            for share in &self.shares {
+                page.line(name, &[("domain", &share.domain)], &value(share));
+            }
+        }
     }
 
     fn audit(&self, page: &mut Page) {
@@ -270,6 +313,7 @@ mod tests {
                 alarms: [("churn".to_owned(), (takt_audit::rules::Severity::Warning, 2))].into(),
                 ..AuditCounts::default()
             },
+            shares: vec![ShareCounts { domain: "ivi".to_owned(), had: 0.2, least: 0.3, violations: 5 }],
         };
         let text = counted.text();
         let samples = parse(&text);
@@ -282,6 +326,8 @@ mod tests {
         assert_eq!(samples["takt_control_stall_seconds_max"], 0.002);
         assert_eq!(samples["takt_uncut_seconds{app=\"\",slot=\"2\"}"], 0.096);
         assert_eq!(samples["takt_app_silent{app=\"dial\"}"], 1.0);
+        assert_eq!(samples["takt_domain_share{domain=\"ivi\"}"], 0.2);
+        assert_eq!(samples["takt_domain_share_missed_total{domain=\"ivi\"}"], 5.0);
         assert_eq!(samples["takt_outsider{process=\"x\",pid=\"7\",device=\"/dev/y\"}"], 1.0);
         assert_eq!(samples["takt_frames_total{app=\"a \\\"b\\\"\\\\\\n\"}"], 0.0);
         let bounds = samples.keys().filter(|name| name.starts_with("takt_blocking_seconds_bucket"));

@@ -154,6 +154,28 @@ pub enum Entry<'a> {
         /// For how long it did not.
         after_s: f64,
     },
+    /// A domain waited and had less than its minimum share.
+    ShareMissed {
+        /// Its name.
+        domain: &'a str,
+        /// What it had, of the GPU's time (0..1).
+        had: f64,
+        /// What it is to have.
+        share_min: f64,
+        /// The time over which that is looked at.
+        window_s: f64,
+    },
+    /// It has its share again, or less work.
+    ShareKept {
+        /// Its name.
+        domain: &'a str,
+        /// What it had, of the GPU's time (0..1).
+        had: f64,
+        /// What it is to have.
+        share_min: f64,
+        /// The time over which that is looked at.
+        window_s: f64,
+    },
     /// A unit was restarted, or not.
     Restarted {
         /// Which unit.

@@ -7,7 +7,9 @@
 use rtrb::{Consumer, Producer, PushError};
 use takt_core::belief::Stuck;
 use takt_core::policy::Policy;
-use takt_core::{Action, AppId, Clock, Config, Cost, Event, GroupId, LostBy, Refusal, Scheduler, Span, Time};
+use takt_core::{
+    Action, AppId, AppParams, Clock, Config, Cost, Event, GroupId, LostBy, Refusal, Scheduler, Span, Time,
+};
 use takt_ipc::Reply;
 use takt_ipc::beat::Heart;
 use takt_ipc::frame_page::FramePage;
@@ -216,6 +218,7 @@ impl Engine {
                 self.inform(now, app);
             }
             Order::Leave { app } => self.remove(now, app, None),
+            Order::Share { app, params } => self.share(now, app, params),
             Order::Focus(app) => self.tell_core(now, Event::Focus { app }),
             Order::Refresh { display, grid } => {
                 self.tell_core(now, Event::Refresh { display, refresh: grid });
@@ -232,6 +235,17 @@ impl Engine {
                 self.hand_over(Note::Turned(self.stats));
             }
             Order::Stop => self.stopped = true,
+        }
+    }
+
+    /// The server of a minimum share begins, changes or ends.
+    fn share(&mut self, now: Time, app: AppId, params: Option<AppParams>) {
+        let is_there = self.scheduler.lanes().iter().any(|lane| lane.app == app);
+        match params {
+            Some(params) if is_there => self.tell_core(now, Event::Change { app, params }),
+            Some(params) => self.tell_core(now, Event::Join { app, params, phase: 0 }),
+            None if is_there => self.tell_core(now, Event::Leave { app }),
+            None => {}
         }
     }
 

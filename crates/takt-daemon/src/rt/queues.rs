@@ -86,6 +86,13 @@ pub enum Order {
     Adjust(Adjustable),
     /// Where requests follow each other within this time, the loop polls instead of sleeping.
     Spin(Span),
+    /// The server of a minimum share, or none any more. It is an app of the core without a client.
+    Share {
+        /// Its slot, which no client has.
+        app: AppId,
+        /// All parameters; none if there is no such share any more.
+        params: Option<AppParams>,
+    },
     /// Report the counters.
     Count,
     /// The loop ends.

@@ -7,6 +7,7 @@ use crate::control::contract::ms;
 use crate::control::identity::Identity;
 use crate::control::members::Members;
 use crate::control::rights::{Domain, Level, Reserved};
+use crate::control::shares::ShareAccounts;
 
 /// The domains, and which one is the asker's.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -51,6 +52,16 @@ pub struct DomainAnswer {
     pub etpf_ms_max: Option<f64>,
     /// Largest share of the GPU that its apps may reserve (0..1), if there is a limit.
     pub share_max: Option<f64>,
+    /// Least share of the GPU that its apps without a contract have while they have work, if it has one (0..1).
+    pub share_min: Option<f64>,
+    /// The time over which that is looked at, in milliseconds.
+    pub share_window_ms: Option<f64>,
+    /// What these apps had in the last whole window (0..1).
+    pub share_had: Option<f64>,
+    /// Windows in which they waited and had less than the minimum.
+    pub share_missed: Option<u64>,
+    /// Whether the last one was such a window.
+    pub share_short: bool,
     /// Most apps at once, if there is a limit.
     pub apps_max: Option<usize>,
     /// Whether its groups may be longer than `max_slice_ms`.
@@ -75,20 +86,32 @@ pub struct DomainAnswer {
 
 impl DomainsAnswer {
     /// The domains, as `who` may see them.
-    pub(crate) fn new(who: &Identity, members: &Members, settings: &Settings, policy: PolicyAnswer) -> Self {
+    pub(crate) fn new(who: &Identity, known: &Known<'_>, policy: PolicyAnswer) -> Self {
+        let settings = known.settings;
         let yours = settings.domains.of(who);
         let is_seen = |domain: &Domain| yours.rights.see || domain.name == yours.name;
         let domains = settings.domains.iter().filter(|domain| is_seen(domain));
         Self {
             yours: yours.name.clone(),
             uid: who.uid,
-            domains: domains.map(|domain| answer(domain, members, settings)).collect(),
+            domains: domains.map(|domain| answer(domain, known)).collect(),
             policy,
         }
     }
 }
 
-fn answer(domain: &Domain, members: &Members, settings: &Settings) -> DomainAnswer {
+/// What is known about domains.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) members: &'a Members,
+    pub(crate) settings: &'a Settings,
+    pub(crate) shares: &'a ShareAccounts,
+}
+
+fn answer(domain: &Domain, known: &Known<'_>) -> DomainAnswer {
+    let Known { members, settings, shares } = *known;
+    let had = shares.of_domain(&domain.name);
+    let least = domain.rights.share_min;
     let (rights, mut reserved) = (&domain.rights, Reserved::default());
     for member in members.of_domain(domain) {
         reserved = reserved + member.reserved(&settings.core);
@@ -102,6 +125,11 @@ fn answer(domain: &Domain, members: &Members, settings: &Settings) -> DomainAnsw
         priority_max: rights.priority_max,
         etpf_ms_max: rights.etpf_max.map(ms),
         share_max: rights.share_max_ppm.map(share),
+        share_min: least.map(|least| share(least.ppm)),
+        share_window_ms: least.map(|least| ms(least.window)),
+        share_had: had.zip(least).map(|(had, least)| had.part_of(least.window)),
+        share_missed: had.map(|had| had.violations),
+        share_short: had.is_some_and(|had| had.short),
         apps_max: rights.apps_max,
         uncut: rights.uncut,
         see: rights.see,

@@ -9,7 +9,7 @@ use takt_ipc::name;
 use takt_os::users;
 
 use super::file::ConfigFile;
-use super::values;
+use super::{shares, values};
 use crate::control::mistake::{Mistake, mistake};
 use crate::control::rights::{BAND, Belonging, Domain, Domains, Level, OWN, Rights, UNLISTED};
 
@@ -42,6 +42,10 @@ pub(super) struct FileDomain {
     etpf_ms_max: Option<f64>,
     /// Largest share of the GPU that its apps may reserve, all together (0..1).
     share_max: Option<f64>,
+    /// Least share of the GPU that its apps without a contract have while they have work, all together (0..1).
+    share_min: Option<f64>,
+    /// The time over which that is looked at, in milliseconds. Default: 1000.
+    share_window_ms: Option<f64>,
     /// Most apps at once.
     apps_max: Option<usize>,
     /// Whether its groups may be longer than `max_slice_ms`.
@@ -96,6 +100,13 @@ impl ConfigFile {
             checked.map_err(|mistake| mistake.within("domain", index, &file.name))?;
         }
         Ok(domains)
+    }
+}
+
+impl ConfigFile {
+    /// Which section a domain of that name has.
+    pub(super) fn section_of(&self, name: &str) -> usize {
+        self.domain.iter().position(|file| file.name == name).unwrap_or_default()
     }
 }
 
@@ -180,6 +191,7 @@ impl FileDomain {
             priority_max: self.priority_max.unwrap_or(before.priority_max),
             etpf_max: etpf.or(before.etpf_max),
             share_max_ppm: share.or(before.share_max_ppm),
+            share_min: shares::share_min(self.share_min, self.share_window_ms)?,
             apps_max: self.apps_max.or(before.apps_max),
             uncut: self.uncut.unwrap_or(before.uncut),
             see: self.see.unwrap_or(before.see),

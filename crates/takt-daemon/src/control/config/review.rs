@@ -32,9 +32,11 @@ impl Settings {
         let mut listed: Vec<(&AppSettings, AppParams, u32)> =
             self.apps.iter().filter_map(|app| self.lowered(app)).collect();
         listed.sort_by_key(|(_, params, _)| std::cmp::Reverse(params.priority));
-        let promised = || listed.iter().map(|(_, params, _)| params).filter(|params| has_contract(params));
-        let covered = contract::covered(promised(), self);
-        let last = covered.checked_sub(1).and_then(|at| promised().nth(at)).map(|params| params.priority);
+        let mut promised = self.share_params();
+        promised.extend(listed.iter().map(|(_, params, _)| params).filter(|params| has_contract(params)));
+        promised.sort_by_key(|params| std::cmp::Reverse(params.priority));
+        let covered = contract::covered(promised.iter(), self);
+        let last = covered.checked_sub(1).and_then(|at| promised.get(at)).map(|params| params.priority);
         let is_covered = |params: &AppParams| last.is_some_and(|last| params.priority >= last);
         let review = |(app, params, fps_mhz): &(&AppSettings, AppParams, u32)| AppReview {
             name: app.name.clone(),

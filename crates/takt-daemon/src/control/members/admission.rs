@@ -12,7 +12,7 @@ use super::{Member, Members};
 use crate::control::config::{Admission, AppSettings, Client, Settings};
 use crate::control::contract;
 use crate::control::identity::Identity;
-use crate::control::rights::{Asked, Decision, Domain, Rule, Used, decide};
+use crate::control::rights::{Asked, BAND, Decision, Domain, Rule, Used, decide};
 use crate::control::statement::{Reason, Statement};
 use crate::control::terms::Terms;
 
@@ -229,6 +229,9 @@ impl Members {
         {
             return Err(format!("priority {} belongs to {}", other.priority(), other.name));
         }
+        if settings.share_params().iter().any(|share| share.priority == priority) {
+            return Err(format!("priority {} belongs to a minimum share", priority.0 % BAND));
+        }
         let (mut params, fps_mhz) = terms.lower(priority, settings)?;
         let waits_itself = terms.waits_itself(period(&params));
         let (feeds, shares) = (terms.feeds.unwrap_or_default(), terms.shares.unwrap_or_default());
@@ -300,8 +303,10 @@ impl Members {
     fn judge(&self, app: AppId, params: &AppParams, settings: &Settings) -> bool {
         let counts =
             |other: &&Member| other.app != app && other.params.priority > params.priority && !other.paused;
-        let above = self.staying().filter(counts);
-        let covered = || contract::is_covered(params, above.map(|other| &other.params), settings);
+        let mut shares = settings.share_params();
+        shares.retain(|share| share.priority > params.priority);
+        let above = self.staying().filter(counts).map(|other| &other.params);
+        let covered = || contract::is_covered(params, shares.iter().chain(above), settings);
         has_contract(params) && covered()
     }
 
@@ -315,7 +320,9 @@ impl Members {
     ) -> Option<u32> {
         let domain = client.domain;
         let absent = self.absent(settings).filter(|listed| !listed.is_for(client));
-        let kept: Vec<u32> = absent.filter_map(|listed| kept_priority(listed, settings)).collect();
+        let shares = settings.share_params().into_iter().map(|share| share.priority.0);
+        let listed = absent.filter_map(|listed| kept_priority(listed, settings));
+        let kept: Vec<u32> = listed.chain(shares).collect();
         let is_free = |priority: &u32| {
             let priority = domain.core_priority(*priority);
             !kept.contains(&priority) && !self.staying().any(|member| member.params.priority.0 == priority)

@@ -116,6 +116,7 @@ impl Member {
     pub(crate) fn contract(&self) -> String {
         let contract = contract::describe(&self.timing, &self.params, self.fps_mhz, self.paced);
         match (self.feeds.as_str(), self.shares.as_str()) {
+            ("", "") if self.takes_part() => format!("{contract}, in the share of {}", self.domain.name),
             ("", "") => contract,
             ("", owner) if self.takes_part() => format!("shares {owner}"),
             ("", owner) => format!("shares {owner}, which is not there"),

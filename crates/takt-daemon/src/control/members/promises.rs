@@ -9,7 +9,7 @@ use super::member::at_first;
 use super::{Member, Members};
 use crate::control::config::{Admission, AppSettings, Client, Settings};
 use crate::control::contract;
-use crate::control::rights::Rule;
+use crate::control::rights::{Rule, ShareServer};
 
 /// What an app can do whose contract does not fit.
 const LESS: &str = "lower its etpf, runtime or frame rate";
@@ -33,6 +33,11 @@ impl Promise {
     fn of(member: &Member) -> Self {
         let Member { name, params, listed, .. } = member;
         Self { name: name.clone(), params: *params, listed: *listed, absent: false }
+    }
+
+    fn share(server: ShareServer) -> Self {
+        let name = format!("the minimum share of {}", server.domain);
+        Self { name, params: server.params, listed: true, absent: true }
     }
 
     fn for_later(listed: &AppSettings, settings: &Settings) -> Option<Self> {
@@ -86,8 +91,9 @@ impl Members {
         let there = self.staying().filter(|other| other.app != candidate.app).map(Promise::of);
         let absent = self.absent(settings).filter(|listed| !listed.is_for(&candidate.client));
         let absent = absent.filter_map(|listed| Promise::for_later(listed, settings));
+        let shares = settings.share_servers().into_iter().map(Promise::share);
         let mut all: Vec<Promise> =
-            there.chain(absent).filter(|promise| has_contract(&promise.params)).collect();
+            there.chain(absent).chain(shares).filter(|promise| has_contract(&promise.params)).collect();
         all.sort_by_key(|promise| std::cmp::Reverse(promise.params.priority));
         all
     }

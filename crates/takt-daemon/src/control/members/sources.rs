@@ -1,5 +1,5 @@
-//! Clients that take part in the contract of another one. They name it; here it is found, whenever clients come,
-//! change and go.
+//! Clients that take part in the contract of another one, or in the minimum share of their domain. They name the
+//! other one; here it is found, whenever clients come, change and go.
 
 use takt_core::contract::has_contract;
 use takt_core::service::{Reservation, Service};
@@ -26,7 +26,7 @@ impl Members {
         settings: &Settings,
     ) -> (AppParams, Option<Span>) {
         let Some(owner) = self.owner(partner, &params, settings) else {
-            return (params, None);
+            return in_share(partner, params, settings);
         };
         let service = match partner.shares {
             "" => Service { feeds: Some(owner.app), ..params.service },
@@ -62,11 +62,7 @@ impl Members {
 
     /// Finds the contracts that clients take part in anew; returns the clients whose parameters changed with that.
     pub(crate) fn link(&mut self, settings: &Settings) -> Vec<AppId> {
-        let partners: Vec<AppId> = self
-            .staying()
-            .filter(|member| !member.feeds.is_empty() || !member.shares.is_empty())
-            .map(|member| member.app)
-            .collect();
+        let partners: Vec<AppId> = self.staying().map(|member| member.app).collect();
         let mut changed = Vec::new();
         for app in partners {
             let Some(member) = self.get(app) else { continue };
@@ -81,6 +77,21 @@ impl Members {
             }
         }
         changed
+    }
+}
+
+/// An app without a contract has its part in the minimum share of its domain, if there is one. Work that the GPU
+/// interrupts has none: it has a slot of its own beside all promises, which no server serves.
+fn in_share(partner: &Partner<'_>, params: AppParams, settings: &Settings) -> (AppParams, Option<Span>) {
+    let alone = params.service.reservation == Reservation::None && params.service.feeds.is_none();
+    let names_none = partner.shares.is_empty() && partner.feeds.is_empty();
+    let possible = names_none && alone && !has_contract(&params) && !params.service.divisible;
+    match settings.share_of(partner.client.domain).filter(|_| possible) {
+        None => (params, None),
+        Some(server) => {
+            let service = Service { reservation: Reservation::Shared(server.app), ..params.service };
+            (AppParams { service, ..params }, Some(server.share.period()))
+        }
     }
 }
 

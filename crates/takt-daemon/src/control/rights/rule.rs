@@ -23,6 +23,8 @@ pub enum Rule {
     EtpfMax,
     /// The apps of its domain would reserve a larger share of the GPU than they may.
     ShareMax,
+    /// The apps of a domain without a contract have a minimum share of the GPU.
+    ShareMin,
     /// Its domain has as many apps as it may have.
     AppsMax,
     /// Its groups may not be longer than those of others.
@@ -58,6 +60,7 @@ impl Rule {
             Self::PriorityMax => "priority-max",
             Self::EtpfMax => "etpf-max",
             Self::ShareMax => "share-max",
+            Self::ShareMin => "share-min",
             Self::AppsMax => "apps-max",
             Self::Uncut => "uncut",
             Self::KeptForListed => "kept-for-listed",

@@ -102,6 +102,16 @@ impl Server {
         self.audit.tell(record, rank(domain));
     }
 
+    /// Records what happened to a domain.
+    pub(super) fn audit_domain(&mut self, event: Event, decision: Decision, name: &str, reason: &str) {
+        let Some(domain) = self.settings.domains.named(name) else { return };
+        let subject =
+            Subject { domain: Some(name.to_owned()), listed: !domain.unlisted, ..Subject::default() };
+        let (reason, rule) = (reason.to_owned(), Rule::ShareMin.name().to_owned());
+        let record = Record { subject, decision, reason, rule, ..Record::new(0, event) };
+        self.audit.tell(record, rank(domain));
+    }
+
     /// Records an event of the daemon itself.
     pub(super) fn audit_own(&mut self, event: Event, decision: Decision, reason: &str) {
         let asked = match event {

@@ -23,5 +23,6 @@ impl Server {
                 self.order(Order::Change { app, params });
             }
         }
+        self.find_shares();
     }
 }

@@ -12,7 +12,7 @@ use takt_trace::{Deduced, Observer, Record};
 
 use super::Server;
 use super::session::Session;
-use crate::control::ask::{Answer, DaemonAnswer, DomainsAnswer, EvictedAnswer, Limits};
+use crate::control::ask::{Answer, DaemonAnswer, DomainsAnswer, EvictedAnswer, Known, Limits};
 use crate::control::closer::ClientSocket;
 use crate::observe::exporter::{Address, Exporter};
 use crate::observe::exposition::Counted;
@@ -63,6 +63,7 @@ impl Server {
     /// Sends news to the observers.
     pub(super) fn publish(&mut self) {
         self.streams.pump();
+        let shares = self.share_counts();
         let Some(monitor) = &mut self.monitor else {
             return;
         };
@@ -81,6 +82,7 @@ impl Server {
                 outsiders: self.surroundings.outsiders.clone(),
                 uncut: self.waits.all_stuck().collect(),
                 audit: self.audit.counts(),
+                shares,
             };
             // Writing the page takes long, so that is done where it is served.
             monitor.exporter.publish(move || counted.text());
@@ -163,7 +165,8 @@ impl Server {
     /// The domains, as a tool may see them.
     pub(super) fn domains(&mut self, index: usize) -> Answer {
         let who = self.identity(index);
-        Answer::Domains(DomainsAnswer::new(&who, &self.members, &self.settings, self.vehicle.answer()))
+        let known = Known { members: &self.members, settings: &self.settings, shares: &self.shares };
+        Answer::Domains(DomainsAnswer::new(&who, &known, self.vehicle.answer()))
     }
 
     /// A client takes a slot.
@@ -184,6 +187,7 @@ impl Server {
         self.waits.record(at, &record);
         self.surroundings.evidence.record(at, &record);
         self.audit.watch.record(at, &record);
+        self.shares.record(at, &record);
         match &record {
             Record::Out(Action::FrameDone(done)) => self.drew(at, done),
             Record::Out(Action::Broken(broken)) => self.broke(*broken),

@@ -77,7 +77,9 @@ impl Server {
         }
         self.keep_counters();
         self.supervisor.watch(&self.settings.apps);
+        self.renew_shares();
         self.renew_apps(&before, &mut changes);
+        self.link();
         self.audit.renew(&self.settings.audit.rules);
         if (AuditSettings { rules: Vec::new(), ..self.settings.audit.clone() })
             != (AuditSettings { rules: Vec::new(), ..before.audit.clone() })
