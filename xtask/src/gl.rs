@@ -172,71 +172,117 @@ fn declared(node: Node<'_, '_>) -> String {
         .collect()
 }
 
+/// Kinds of parameters, and the names of the registry for each.
+const KINDS: &[(&str, &[&str])] = &[
+    (
+        "u32",
+        &[
+            "GLenum",
+            "GLuint",
+            "GLbitfield",
+            "EGLBoolean",
+            "EGLenum",
+            "unsigned int",
+            "GLXVideoDeviceNV",
+            "GLhandleARB",
+        ],
+    ),
+    (
+        "i32",
+        &[
+            "GLint",
+            "GLsizei",
+            "GLfixed",
+            "GLclampx",
+            "EGLint",
+            "EGLNativeFileDescriptorKHR",
+            "Bool",
+            "Status",
+            "int",
+        ],
+    ),
+    ("u8", &["GLboolean", "GLubyte"]),
+    ("i8", &["GLbyte"]),
+    ("i16", &["GLshort"]),
+    ("u16", &["GLushort", "GLhalfNV"]),
+    ("f32", &["GLfloat", "GLclampf", "float"]),
+    ("f64", &["GLdouble", "GLclampd"]),
+    (
+        "isize",
+        &[
+            "GLintptr",
+            "GLsizeiptr",
+            "GLintptrARB",
+            "GLsizeiptrARB",
+            "EGLAttrib",
+            "EGLAttribKHR",
+            "EGLsizeiANDROID",
+            "GLvdpauSurfaceNV",
+        ],
+    ),
+    ("i64", &["GLint64", "GLint64EXT", "EGLnsecsANDROID", "int64_t"]),
+    (
+        "u64",
+        &["GLuint64", "GLuint64EXT", "EGLTime", "EGLTimeKHR", "EGLTimeNV", "EGLuint64KHR", "EGLuint64NV"],
+    ),
+    // Numbers of the X server, which Xlib passes as long ones.
+    (
+        "usize",
+        &[
+            "GLXDrawable",
+            "GLXWindow",
+            "GLXPbuffer",
+            "GLXPbufferSGIX",
+            "GLXPixmap",
+            "GLXContextID",
+            "GLXVideoCaptureDeviceNV",
+            "GLXVideoSourceSGIX",
+            "Window",
+            "Pixmap",
+            "Colormap",
+            "Font",
+            "unsigned long",
+            "VLServer",
+            "VLPath",
+            "VLNode",
+            "DMbuffer",
+        ],
+    ),
+    // Handles, native windows and functions.
+    (
+        "Ptr",
+        &[
+            "GLsync",
+            "GLeglImageOES",
+            "GLeglClientBufferEXT",
+            "GLDEBUGPROC",
+            "GLDEBUGPROCARB",
+            "GLDEBUGPROCAMD",
+            "GLDEBUGPROCKHR",
+            "GLVULKANPROCNV",
+            "GLXContext",
+            "GLXFBConfig",
+            "GLXFBConfigSGIX",
+            "__GLXextFuncPtr",
+        ],
+    ),
+];
+
 /// How a C type is passed; none for `void`.
 fn kind(declared: &str) -> Result<Option<&'static str>> {
     if declared.contains('*') {
         return Ok(Some("Ptr"));
     }
     let name = declared.trim().trim_start_matches("const ").trim_start_matches("struct ").trim();
-    Ok(Some(match name {
-        "void" => return Ok(None),
-        "GLenum" | "GLuint" | "GLbitfield" | "EGLBoolean" | "EGLenum" => "u32",
-        "unsigned int" | "GLXVideoDeviceNV" => "u32",
-        "GLint"
-        | "GLsizei"
-        | "GLfixed"
-        | "GLclampx"
-        | "EGLint"
-        | "EGLNativeFileDescriptorKHR"
-        | "Bool"
-        | "Status"
-        | "int" => "i32",
-        "GLboolean" | "GLubyte" => "u8",
-        "GLbyte" => "i8",
-        "GLshort" => "i16",
-        "GLushort" | "GLhalfNV" => "u16",
-        "GLfloat" | "GLclampf" | "float" => "f32",
-        "GLdouble" | "GLclampd" => "f64",
-        "GLintptr" | "GLsizeiptr" | "GLintptrARB" | "GLsizeiptrARB" | "EGLAttrib" | "EGLAttribKHR"
-        | "EGLsizeiANDROID" | "GLvdpauSurfaceNV" => "isize",
-        "GLint64" | "GLint64EXT" | "EGLnsecsANDROID" | "int64_t" => "i64",
-        "GLuint64" | "GLuint64EXT" | "EGLTime" | "EGLTimeKHR" | "EGLTimeNV" | "EGLuint64KHR"
-        | "EGLuint64NV" => "u64",
-        "GLhandleARB" => "u32",
-        // Numbers of the X server, which Xlib passes as long ones.
-        "GLXDrawable"
-        | "GLXWindow"
-        | "GLXPbuffer"
-        | "GLXPbufferSGIX"
-        | "GLXPixmap"
-        | "GLXContextID"
-        | "GLXVideoCaptureDeviceNV"
-        | "GLXVideoSourceSGIX"
-        | "Window"
-        | "Pixmap"
-        | "Colormap"
-        | "Font"
-        | "unsigned long"
-        | "VLServer"
-        | "VLPath"
-        | "VLNode"
-        | "DMbuffer" => "usize",
-        // Handles, native windows and functions.
-        "GLsync"
-        | "GLeglImageOES"
-        | "GLeglClientBufferEXT"
-        | "GLDEBUGPROC"
-        | "GLDEBUGPROCARB"
-        | "GLDEBUGPROCAMD"
-        | "GLDEBUGPROCKHR"
-        | "GLVULKANPROCNV"
-        | "GLXContext"
-        | "GLXFBConfig"
-        | "GLXFBConfigSGIX"
-        | "__GLXextFuncPtr" => "Ptr",
-        name if name.starts_with("EGL") || name.starts_with("__egl") => "Ptr",
-        _ => bail!("unknown type '{name}'"),
-    }))
+    if name == "void" {
+        return Ok(None);
+    }
+    if let Some((kind, _)) = KINDS.iter().find(|(_, names)| names.contains(&name)) {
+        return Ok(Some(kind));
+    }
+    // The others of EGL are handles and functions as well.
+    let is_handle = name.starts_with("EGL") || name.starts_with("__egl");
+    if is_handle { Ok(Some("Ptr")) } else { bail!("unknown type '{name}'") }
 }
 
 fn identifier(name: &str) -> String {

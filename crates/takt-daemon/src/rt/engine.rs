@@ -168,19 +168,8 @@ impl Engine {
     fn obey(&mut self, now: Time, order: Order, joined: &mut impl FnMut(&mut Endpoint)) {
         match order {
             Order::Join { mut endpoint, params, max_slice } => {
-                let app = endpoint.app;
-                let broken = self.scheduler.broken().is_some();
-                let vacant = self.endpoints.get_mut(app.index()).filter(|slot| slot.is_none() && !broken);
-                let Some(slot) = vacant else {
-                    return self.hand_over(Note::Gone { endpoint, fault: None });
-                };
-                joined(&mut endpoint);
-                let endpoint = slot.insert(endpoint);
-                endpoint.change(params.etpf);
                 endpoint.max_slice = max_slice;
-                self.publish_alone();
-                self.inform(now, app);
-                self.tell_core(now, Event::Join { app, params, phase: 0 });
+                self.join(now, endpoint, params, joined);
             }
             Order::Change { app, params } => {
                 let endpoint = self.endpoint_mut(app);
@@ -247,6 +236,27 @@ impl Engine {
             None if is_there => self.tell_core(now, Event::Leave { app }),
             None => {}
         }
+    }
+
+    /// An app comes, unless its slot is taken or nothing is scheduled any more.
+    fn join(
+        &mut self,
+        now: Time,
+        mut endpoint: Box<Endpoint>,
+        params: AppParams,
+        joined: &mut impl FnMut(&mut Endpoint),
+    ) {
+        let app = endpoint.app;
+        let broken = self.scheduler.broken().is_some();
+        let vacant = self.endpoints.get_mut(app.index()).filter(|slot| slot.is_none() && !broken);
+        let Some(slot) = vacant else {
+            return self.hand_over(Note::Gone { endpoint, fault: None });
+        };
+        joined(&mut endpoint);
+        slot.insert(endpoint).change(params.etpf);
+        self.publish_alone();
+        self.inform(now, app);
+        self.tell_core(now, Event::Join { app, params, phase: 0 });
     }
 
     /// Takes a client's requests.

@@ -44,6 +44,17 @@ impl From<String> for Refusal {
     }
 }
 
+/// What a client that joins gets.
+struct Granted {
+    /// The configuration lists it.
+    listed: bool,
+    decision: Decision,
+    terms: Terms,
+    asked_priority: u32,
+    /// Another one if that was taken.
+    priority: u32,
+}
+
 impl Members {
     /// Puts an app on the list, or says why not.
     pub(crate) fn admit(
@@ -55,22 +66,12 @@ impl Members {
     ) -> Result<&Member, Refusal> {
         check_name(&hello.name)?;
         self.check_quota(who.uid)?;
-        let Some(slot) = self.slots.iter().position(Option::is_none) else {
-            let reason = format!("all {} slots are taken", self.slots.len());
-            return Err(Refusal::for_now(Rule::Slots, reason));
-        };
+        let slot = self.vacant()?;
         let app = AppId(u32::try_from(slot).unwrap_or(u32::MAX));
         let (domain, asked) = (settings.domains.of(who), Terms::try_from(hello)?);
         let client = Client { name: &hello.name, domain, who };
-        self.check_kept_slots(&client, settings)?;
-        let section = settings.section(&client);
-        let wanted = asked.clone().under(section.map(|section| &section.terms)).complete(settings);
-        let request = Request { app: None, client, wanted };
-        let (decision, terms) = self.granted(&request, settings)?;
-        let default = PRIORITY_DEFAULT.min(domain.rights.priority_max);
-        let asked_priority = terms.priority.unwrap_or(default);
-        let priority = self.unused_priority(&client, asked_priority, settings);
-        let priority = priority.ok_or_else(|| all_taken(domain))?;
+        let Granted { listed, decision, terms, asked_priority, priority } =
+            self.granted_at_first(client, &asked, settings)?;
         let (mut params, fps_mhz) = terms.lower(Priority(domain.core_priority(priority)), settings)?;
         params.service.divisible = hello.divisible;
         let waits_itself = terms.waits_itself(period(&params));
@@ -84,7 +85,7 @@ impl Members {
             name: hello.name.clone(),
             identity: who.clone(),
             domain: domain.clone(),
-            listed: section.is_some(),
+            listed,
             rule: decision.rule(),
             limits: decision.text(),
             fps_mhz,
@@ -113,6 +114,32 @@ impl Members {
             leaving: false,
         };
         Ok(self.slots[slot].insert(member))
+    }
+
+    /// A slot that no app has.
+    fn vacant(&self) -> Result<usize, Refusal> {
+        let slot = self.slots.iter().position(Option::is_none);
+        let reason = || format!("all {} slots are taken", self.slots.len());
+        slot.ok_or_else(|| Refusal::for_now(Rule::Slots, reason()))
+    }
+
+    /// What a client that joins gets of the terms that it asks for.
+    fn granted_at_first(
+        &self,
+        client: Client<'_>,
+        asked: &Terms,
+        settings: &Settings,
+    ) -> Result<Granted, Refusal> {
+        self.check_kept_slots(&client, settings)?;
+        let section = settings.section(&client);
+        let wanted = asked.clone().under(section.map(|section| &section.terms)).complete(settings);
+        let request = Request { app: None, client, wanted };
+        let (decision, terms) = self.granted(&request, settings)?;
+        let default = PRIORITY_DEFAULT.min(client.domain.rights.priority_max);
+        let asked_priority = terms.priority.unwrap_or(default);
+        let priority = self.unused_priority(&client, asked_priority, settings);
+        let priority = priority.ok_or_else(|| all_taken(client.domain))?;
+        Ok(Granted { listed: section.is_some(), decision, terms, asked_priority, priority })
     }
 
     /// Which of the terms that an app wants it gets, by its rights.

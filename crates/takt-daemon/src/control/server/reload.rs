@@ -80,6 +80,14 @@ impl Server {
         self.renew_shares();
         self.renew_apps(&before, &mut changes);
         self.link();
+        self.renew_audit(&before, &mut changes);
+        self.journal.tell(&Entry::Reloaded { changes: &changes });
+        self.audit_own(Event::Reloaded, Decision::Granted, &changes.join("; "));
+        changes
+    }
+
+    /// Applies other rules of the audit; the rest of it holds after a restart.
+    fn renew_audit(&mut self, before: &Settings, changes: &mut Vec<String>) {
         self.audit.renew(&self.settings.audit.rules);
         if (AuditSettings { rules: Vec::new(), ..self.settings.audit.clone() })
             != (AuditSettings { rules: Vec::new(), ..before.audit.clone() })
@@ -88,9 +96,6 @@ impl Server {
         } else if self.settings.audit.rules != before.audit.rules {
             changes.push("audit rules".to_owned());
         }
-        self.journal.tell(&Entry::Reloaded { changes: &changes });
-        self.audit_own(Event::Reloaded, Decision::Granted, &changes.join("; "));
-        changes
     }
 
     /// Follows other displays, or the clock at other rates; if that fails, all displays stay.
