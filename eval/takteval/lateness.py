@@ -40,7 +40,7 @@ def causes(folder, limit_ns):
     app = next((app for app, facts in live.apps.items() if facts["name"] == "hero"), None)
     drawn = [group for group in live.by_app.get(app, []) if "came" in group and group["kind"] != "swap"]
     floods = sorted((group for group in live.finished() if group["app"] != app and group["kind"] != "swap"),
-                    key=lambda group: group["let_go"])
+                    key=lambda group: group["granted"])
     asked, released = [group["asked"] for group in drawn], sorted(live.released[app])
     with open(folder / "hero.csv") as file:
         frames = [(int(frame["begin_ns"]), int(frame["end_ns"])) for frame in csv.DictReader(file)]
@@ -55,12 +55,12 @@ def causes(folder, limit_ns):
 
 def cause(group, release, floods):
     """Why a group of the app, whose frame was released then, ended late."""
-    if group["asked"] - release > THREAD_NS or group["came"] - group["let_go"] > THREAD_NS:
+    if group["asked"] - release > THREAD_NS or group["came"] - group["granted"] > THREAD_NS:
         # Floods that were let in meanwhile would not have been.
         return ITS_THREAD
-    before = bisect_left(floods, group["let_go"], key=lambda flood: flood["let_go"])
+    before = bisect_left(floods, group["granted"], key=lambda flood: flood["granted"])
     beside = [flood for flood in floods[:before] if flood["ended"] > group["came"] + SEEN_NS]
-    if any(flood["came"] - flood["let_go"] > FLOOD_NS for flood in beside):
+    if any(flood["came"] - flood["granted"] > FLOOD_NS for flood in beside):
         return A_FLOOD
     return FLOODS if beside else NOTHING
 
@@ -82,7 +82,7 @@ def blame(group, follows, deadline, live):
     """Why a group was not done by its deadline. Its app asks for its swap when it has seen its end itself."""
     if follows["kind"] == "swap" and follows["asked"] < group["ended"] - APART_NS:
         return SEEN_LATE
-    if group["came"] - group["let_go"] > THREAD_NS:
+    if group["came"] - group["granted"] > THREAD_NS:
         return ITS_THREAD
     beside = [other for other in live.finished() if other["app"] != group["app"] and other["kind"] != "swap"
               and other["came"] < deadline and other["ended"] > deadline - APART_NS]

@@ -120,8 +120,8 @@ class Compared:
     def latencies(self):
         """Rows about ways to and from the daemon, of all groups."""
         inside = self.live.inside()
-        ways = {"asked for to granted": [group["let_go"] - group["asked"] for group in inside],
-                "granted to with the driver": [group["came"] - group["let_go"] for group in inside],
+        ways = {"asked for to granted": [group["granted"] - group["asked"] for group in inside],
+                "granted to with the driver": [group["came"] - group["granted"] for group in inside],
                 "finished to heard of by the daemon": [group["heard"] - group["ended"] for group in inside]}
         margins = self.live.config["margins"]
         assumed = {"granted to with the driver": margins["dispatch_upper_ns"],

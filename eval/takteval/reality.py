@@ -75,7 +75,7 @@ class Live:
     def on_end_frame(self, record):
         """A swap that shows nothing, and was no group: the simulator makes the same of one that takes no time."""
         at = record["at_ns"]
-        self.by_app[record["app"]].append({"app": record["app"], "kind": "swap", "asked": at, "predicted": 0, "let_go": at,
+        self.by_app[record["app"]].append({"app": record["app"], "kind": "swap", "asked": at, "predicted": 0, "granted": at,
                                            "came": at, "ended": at, "heard": at, "cost": 0})
 
     def on_revise(self, record):
@@ -84,7 +84,7 @@ class Live:
         self.revised += 1
 
     def on_dispatch(self, record):
-        self.groups[record["group"]]["let_go"] = record["at_ns"]
+        self.groups[record["group"]]["granted"] = record["at_ns"]
 
     def on_gpu_queued(self, record):
         """A simulator knows when a group came to the GPU."""
@@ -114,8 +114,8 @@ class Live:
         """
         groups = sorted(self.finished(), key=lambda each: each["ended"])
         for group in groups:
-            told = group["told"] if group["told"] is not None else group["ended"] - group["let_go"]
-            group["came"] = max(group["let_go"], group["ended"] - told)
+            told = group["told"] if group["told"] is not None else group["ended"] - group["granted"]
+            group["came"] = max(group["granted"], group["ended"] - told)
         one_by_one(groups)
         for groups in self.by_app.values():
             self.making(groups)
@@ -126,7 +126,7 @@ class Live:
         others."""
         alone, hidden, before = defaultdict(list), [], 0
         for group in filter(lambda each: "came" in each, groups):
-            group["make"] = group["came"] - group["let_go"]
+            group["make"] = group["came"] - group["granted"]
             if group["came"] > before:
                 alone[group["kind"]].append(group["make"])
             else:
@@ -174,10 +174,10 @@ class Live:
 
     def granted(self):
         """The same from when groups were granted: with the time in which apps make commands."""
-        return self.covered((group["let_go"], group["ended"]) for group in self.finished())
+        return self.covered((group["granted"], group["ended"]) for group in self.finished())
 
     def finished(self):
-        return [group for group in self.groups.values() if "ended" in group and "let_go" in group]
+        return [group for group in self.groups.values() if "ended" in group and "granted" in group]
 
     def covered(self, spans):
         """Share of the window that lies in at least one of these spans."""
@@ -256,7 +256,7 @@ def recording(groups, releases, start, end, finishes):
         predicted = "" if group["predicted"] is None else us(group["predicted"])
         frame.append(f"{us(max(0, group['asked'] - began))},{kind},{us(group['cost'])},{predicted},{us(group['make'])}")
         # What the simulator hears of an end, it tells the app as well.
-        began = group["heard"] if waits else group["let_go"]
+        began = group["heard"] if waits else group["granted"]
         if group["kind"] == "swap":
             if start <= group["asked"] < end:
                 rows += frame

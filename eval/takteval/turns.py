@@ -67,7 +67,7 @@ def whole_frames(groups):
     frame, whole = [], True
     for group in groups:
         frame.append(group)
-        whole &= "ended" in group and "let_go" in group
+        whole &= "ended" in group and "granted" in group
         if group["kind"] == "swap":
             if whole:
                 yield frame

@@ -79,7 +79,9 @@ fn without_code(text: &str) -> String {
 /// Where a word occurs by itself or as a part of an identifier, in any case: `no_one` and `NoOne`
 /// both have the parts `no` and `one`.
 fn find(text: &str, word: &str) -> Vec<usize> {
+    // A phrase is one in an identifier as well.
     let lower = text.to_ascii_lowercase();
+    let lower = if word.contains(' ') { lower.replace('_', " ") } else { lower };
     let bytes = text.as_bytes();
     let begins = |at: usize| {
         let before = text[..at].chars().next_back().unwrap_or(' ');
@@ -110,6 +112,7 @@ mod tests {
     fn words_are_found_in_prose_and_identifiers() {
         assert_eq!(find("a seating, seat.", "seat"), [11]);
         assert_eq!(find("a line feed, a feed", "feed"), [15]);
+        assert_eq!(find("fn is_let_go() let good", "let go"), [6]);
         assert_eq!(find("my_seat SeatBelt ASeat SEAT beSeat", "seat"), [3, 8, 23, 30]);
         let text = format!("// {WORD}\nlet a = \"{WORD}\";\n");
         let page = format!("`{WORD}`\n```\n{WORD}\n```\n{WORD}");

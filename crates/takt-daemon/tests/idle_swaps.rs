@@ -92,7 +92,7 @@ fn fault(notes: &[Note]) -> Option<Fault> {
 }
 
 #[test]
-fn a_swap_that_shows_nothing_has_leave_at_once_and_is_no_group() {
+fn a_swap_that_shows_nothing_is_granted_at_once_and_is_no_group() {
     for gpu in [Gpu::InOrder, Gpu::TURNS] {
         let mut rig = Rig::new(gpu);
         let (mut other, mut app) = (rig.join(0), rig.join(1));
@@ -119,7 +119,7 @@ fn a_swap_that_shows_nothing_has_leave_at_once_and_is_no_group() {
 }
 
 #[test]
-fn a_client_that_ends_frames_without_end_is_let_go() {
+fn a_client_that_ends_frames_without_end_is_evicted() {
     let mut rig = Rig::new(Gpu::TURNS);
     let (mut app, others) = (rig.join(0), rig.join(1));
     (0..=FRAME_ENDS_MAX as u64).for_each(|group| app.submit(group, GroupKind::Swap, 0));

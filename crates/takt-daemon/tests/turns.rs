@@ -305,7 +305,7 @@ fn every_lie_costs_the_liar_alone() {
 /// A client that completes the group of another, or one that was not granted, is evicted and gains
 /// nothing; the other keeps its grant, and the clients that wait for it wait on.
 #[test]
-fn leave_cannot_be_stolen() {
+fn grants_cannot_be_stolen() {
     type Theft = (&'static str, fn(&mut App, Time), u64);
     let thefts: [Theft; 4] = [
         ("another's group", |thief, now| thief.complete(7, now), 7),
@@ -361,7 +361,7 @@ fn leave_cannot_be_stolen() {
 
 /// A group that ends twice would release a slot that another group has by then.
 #[test]
-fn leave_is_used_once() {
+fn grants_are_used_once() {
     let mut rig = Rig::new(1);
     let (mut thief, mut other, mut next) = (rig.join(0, 9), rig.join(1, 5), rig.join(2, 1));
     thief.submit(0, 100, GroupKind::Draw);
@@ -402,7 +402,7 @@ fn rubbish_in_the_ring_is_named() {
 }
 
 #[test]
-fn one_that_never_listens_is_let_go() {
+fn one_that_never_listens_is_evicted() {
     let mut rig = Rig::new(1);
     let mut deaf = rig.join(0, 1);
     for group in 0..u64::from(CAPACITY) {
