@@ -186,6 +186,14 @@ fn numbers(table: &Path, name: &str) -> Vec<f64> {
     cells.iter().map(|cell| cell.parse().unwrap_or_else(|_| panic!("{name}: '{cell}'"))).collect()
 }
 
+/// Neither a program that does not link alone nor one that is damaged keeps others from being measured.
+fn add_unusable_programs(noted: &Path) {
+    let half = takt_predict::programs::Sources { vertex: "void".to_owned(), fragment: "main".to_owned() };
+    let half_file = noted.join(takt_predict::store::sources_file(half.id()));
+    fs::write(&half_file, half.to_text()).expect("our own file");
+    fs::write(noted.join("0123456789abcdef.glsl"), "takt-program 1\n").expect("our own file");
+}
+
 #[test]
 fn programs_are_noted_measured_and_predicted_one_by_one() {
     let store = store("programs");
@@ -218,11 +226,7 @@ fn programs_are_noted_measured_and_predicted_one_by_one() {
         fs::read_dir(&noted).expect("noted").map(|entry| entry.expect("a file").path()).collect();
     assert!(!sources.is_empty());
 
-    // Neither a program that does not link alone nor one that is damaged keeps others from it.
-    let half = takt_predict::programs::Sources { vertex: "void".to_owned(), fragment: "main".to_owned() };
-    let half_file = noted.join(takt_predict::store::sources_file(half.id()));
-    fs::write(&half_file, half.to_text()).expect("our own file");
-    fs::write(noted.join("0123456789abcdef.glsl"), "takt-program 1\n").expect("our own file");
+    add_unusable_programs(&noted);
     let output = done(command("profile", &store).args(["--programs", "--quick", "--json", "-"]));
     let said = text(&output.stderr);
     assert!(

@@ -277,15 +277,7 @@ fn play(call: &Call) {
             call!(glUniformMatrix4fv(location, count, 1, list));
             call!(glUniform4fv(location, count * 4, list));
         }
-        Call::Texture { target, name, sides: [width, height] } => {
-            call!(glActiveTexture(gl::TEXTURE0 + name));
-            call!(glBindTexture(target, name));
-            call!(glTexImage2D(target, 0, 0, width, height, 0, gl::RGBA, gl::UNSIGNED_BYTE, null_mut()));
-            call!(glGenerateMipmap(target));
-            call!(glCopyTexSubImage2D(target, 0, 0, 0, 0, 0, width, height));
-            call!(glBindRenderbuffer(gl::RENDERBUFFER, name));
-            call!(glRenderbufferStorageMultisample(gl::RENDERBUFFER, width, 0x8814, height, width));
-        }
+        Call::Texture { target, name, sides } => texture(target, name, sides),
         Call::Framebuffer { target, name, texture } => {
             call!(glBindFramebuffer(target, name));
             call!(glFramebufferTexture2D(target, gl::COLOR_ATTACHMENT0, gl::TEXTURE_2D, texture, 0));
@@ -298,11 +290,7 @@ fn play(call: &Call) {
         Call::Draw { mode, first, count, instances } => {
             call!(glDrawArraysInstanced(mode, first, count, instances))
         }
-        Call::Elements { mode, count, kind, pointer } => {
-            call!(glDrawElements(mode, count, kind, handle(pointer)));
-            call!(glDrawRangeElementsBaseVertexEXT(mode, 0, 9, count, kind, handle(pointer), count));
-            call!(glMultiDrawElementsIndirectEXT(mode, kind, handle(pointer), count, count));
-        }
+        Call::Elements { mode, count, kind, pointer } => elements(mode, count, kind, handle(pointer)),
         Call::Clear { mask } => call!(glClear(mask)),
         Call::Compute { name, source } => link(name, &[(gl::COMPUTE_SHADER, COMPUTE[source])]),
         Call::Dispatch { groups: [x, y, z], indirect } => {
@@ -310,6 +298,22 @@ fn play(call: &Call) {
             call!(glDispatchComputeIndirect(indirect));
         }
     }
+}
+
+fn texture(target: u32, name: u32, [width, height]: [i32; 2]) {
+    call!(glActiveTexture(gl::TEXTURE0 + name));
+    call!(glBindTexture(target, name));
+    call!(glTexImage2D(target, 0, 0, width, height, 0, gl::RGBA, gl::UNSIGNED_BYTE, null_mut()));
+    call!(glGenerateMipmap(target));
+    call!(glCopyTexSubImage2D(target, 0, 0, 0, 0, 0, width, height));
+    call!(glBindRenderbuffer(gl::RENDERBUFFER, name));
+    call!(glRenderbufferStorageMultisample(gl::RENDERBUFFER, width, 0x8814, height, width));
+}
+
+fn elements(mode: u32, count: i32, kind: u32, pointer: Ptr) {
+    call!(glDrawElements(mode, count, kind, pointer));
+    call!(glDrawRangeElementsBaseVertexEXT(mode, 0, 9, count, kind, pointer, count));
+    call!(glMultiDrawElementsIndirectEXT(mode, kind, pointer, count, count));
 }
 
 fn swap() {

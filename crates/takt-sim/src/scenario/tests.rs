@@ -418,6 +418,10 @@ fn lives_go_forward() {
               help: make the phases of an app follow one another
         "#]],
     );
+}
+
+#[test]
+fn runs_have_a_length() {
     check_edit(
         "duration_s = 10",
         "duration_s = 10\nwarm_up_s = 10",
@@ -620,6 +624,11 @@ fn recordings_are_read() {
               help: write delay_us,kind,cost_us,predicted_us
         "#]],
     );
+}
+
+#[test]
+fn a_recording_that_is_not_there_is_named() {
+    let text = BASE.replacen("swap_us = 100", "recording = \"r.csv\"", 1);
     expect![[r#"
         x.toml:7:13: app.a.recording = "r.csv": cannot load the recording: no such file: r.csv
           help: give the path of a CSV file, relative to the scenario

@@ -141,12 +141,10 @@ mod tests {
     }
 
     /// The first line of each kind pins names and units.
-    #[test]
-    fn names_are_stable() {
-        let (app, group) = (AppId(2), GroupId(9));
-        let mut records = run(Pick::Oldest, 3);
+    /// A record of each kind that no ordinary run has.
+    fn rare_records(app: AppId, group: GroupId) -> [Record; 21] {
         let broken = Broken { what: Invariant::InFlight, app: Some(app), at: Time::ZERO };
-        let rare = [
+        [
             Record::In(Event::Leave { app }),
             Record::In(Event::Refresh { display: takt_core::DisplayId(1), refresh: Refresh::HZ_60 }),
             Record::In(Event::Adjust(Config::default().adjustable())),
@@ -172,8 +170,14 @@ mod tests {
             Record::Turn,
             Record::Policy("fifo"),
             Record::Gap { records: 3 },
-        ];
-        records.extend(rare.map(|record| (Time::from_us(1), record)));
+        ]
+    }
+
+    #[test]
+    fn names_are_stable() {
+        let (app, group) = (AppId(2), GroupId(9));
+        let mut records = run(Pick::Oldest, 3);
+        records.extend(rare_records(app, group).map(|record| (Time::from_us(1), record)));
         let firsts = first_of_each_kind(&export(&records));
         expect![[r#"
             {"record":"run","version":1,"scenario":"three made-up apps","policy":"test","refresh_mhz":60000,"origin_ns":0,"apps":[{"app":0,"name":"navi, \"beta\" <b>&co","priority":20,"fps_mhz":30000},{"app":1,"name":"cluster","priority":30,"fps_mhz":60000},{"app":2,"name":"game","priority":10,"fps_mhz":60000}]}
@@ -237,12 +241,9 @@ mod tests {
     }
 
     /// Everything that can be written is read again as it was.
-    #[test]
-    fn nothing_is_lost_on_the_way() {
-        let (app, group, at) = (AppId(2), GroupId(9), Time::from_us(9));
-        let mut records = run(Pick::Oldest, 3);
-        let end = records.last().map_or(Time::ZERO, |(at, _)| *at);
-        let params = AppParams {
+    /// Parameters that are all unlike the default.
+    fn unusual_params() -> AppParams {
+        AppParams {
             priority: takt_core::Priority(4),
             stride: takt_core::Stride::ONE,
             etpf: Span::from_us(7),
@@ -259,7 +260,15 @@ mod tests {
                 gaps: takt_core::service::Gaps { count: 2, length: Span::from_us(5) },
                 ..Service::default()
             },
-        };
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_on_the_way() {
+        let (app, group, at) = (AppId(2), GroupId(9), Time::from_us(9));
+        let mut records = run(Pick::Oldest, 3);
+        let end = records.last().map_or(Time::ZERO, |(at, _)| *at);
+        let params = unusual_params();
         let taken = Refusal::PriorityTaken { by: app, priority: params.priority };
         let refused = |reason| Record::Out(Action::Refused { app, group: None, reason });
         let held = |reason| Record::Out(Action::Hold { app, reason });
