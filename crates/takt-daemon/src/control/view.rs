@@ -45,6 +45,14 @@ impl View {
         }
     }
 
+    /// Whether it sees all apps of that domain.
+    pub(crate) fn sees_domain(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Own { domain, uid } => domain == name && uid.is_none(),
+        }
+    }
+
     /// The members, with those that it does not see under a name that says nothing.
     pub(crate) fn masked(&self, mut members: Members) -> Members {
         members.rename(|member| !self.sees(member), HIDDEN);

@@ -45,6 +45,7 @@ mod tests {
     use super::*;
     use crate::control::ask::Answer;
     use crate::control::config::Settings;
+    use crate::control::view::View;
     use crate::observe::journal::{Format, Journal};
     use crate::rt::queues::Order;
 
@@ -143,7 +144,7 @@ mod tests {
         let why = reason(join(&mut server, &path, "late").expect_err("no client is admitted"));
         assert!(why.contains("run unscheduled") && why.contains("'choice'"), "{why}");
         assert!(!why.contains("guaranteed"));
-        let Answer::Daemon(answer) = server.daemon_answer() else { panic!("another answer") };
+        let Answer::Daemon(answer) = server.daemon_answer(&View::All, 0) else { panic!("another answer") };
         assert!(answer.broken.is_some_and(|broken| broken.contains("'choice'")));
         let lines = |event: &str| {
             let text = told.text();

@@ -14,6 +14,8 @@ use super::Server;
 use super::session::Session;
 use crate::control::ask::{Answer, DaemonAnswer, DomainsAnswer, EvictedAnswer, Known, Limits};
 use crate::control::closer::ClientSocket;
+use crate::control::statement::Outsiders;
+use crate::control::view::View;
 use crate::observe::exporter::{Address, Exporter};
 use crate::observe::exposition::Counted;
 use crate::observe::recent::{join, meta_of};
@@ -134,7 +136,8 @@ impl Server {
     }
 
     /// Counters and state of the daemon itself.
-    pub(super) fn daemon_answer(&self) -> Answer {
+    /// Without the right to see others, a tool hears of those of its own domain or user alone.
+    pub(super) fn daemon_answer(&self, view: &View, uid: u32) -> Answer {
         let us = |span: Span| span.as_ns() as f64 / 1000.0;
         let (stats, turns) = (&self.scheduling.stats, &self.scheduling.loop_stats);
         Answer::Daemon(DaemonAnswer {
@@ -147,17 +150,34 @@ impl Server {
             turn_us_max: us(turns.longest),
             untold: turns.dropped,
             control_stall_ms_max: us(self.stalls.length()) / 1000.0,
-            silent: self.supervisor.silent(),
+            silent: self.silent_for_view(view),
             broken: self.broken.map(|broken| broken.to_string()),
             limits: Limits::from(&self.adjustable),
-            evicted: self.evicted_answer(),
-            outsiders: self.outsiders().clone(),
+            evicted: self.evicted_answer(view, uid),
+            outsiders: self.outsiders_answer(view, uid),
         })
     }
 
-    fn evicted_answer(&self) -> Vec<EvictedAnswer> {
+    /// The supervised apps that do not draw, as far as a tool sees their domains.
+    fn silent_for_view(&self, view: &View) -> Vec<String> {
+        let mut names = self.supervisor.silent();
+        let is_seen = |name: &String| {
+            let app = self.settings.apps.iter().find(|app| app.name == *name);
+            app.is_some_and(|app| view.sees_domain(&app.domain))
+        };
+        names.retain(is_seen);
+        names
+    }
+
+    fn outsiders_answer(&self, view: &View, uid: u32) -> Outsiders {
+        let mut outsiders = self.outsiders().clone();
+        outsiders.found.retain(|one| *view == View::All || one.uid == uid);
+        outsiders
+    }
+
+    fn evicted_answer(&self, view: &View, uid: u32) -> Vec<EvictedAnswer> {
         let seconds = |span: Span| span.as_ns() as f64 / 1e9;
-        let all = self.evicted.all(clock::now());
+        let all = self.evicted.all(clock::now()).filter(|(_, of, _)| *view == View::All || *of == uid);
         all.map(|(name, uid, left)| EvictedAnswer { name: name.to_owned(), uid, for_s: seconds(left) })
             .collect()
     }
@@ -195,5 +215,40 @@ impl Server {
         }
         self.monitor.iter_mut().for_each(|monitor| monitor.totals.record(at, &record));
         self.recent.add(at, record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::config::{Client, Settings};
+    use crate::control::identity::Identity;
+    use crate::control::quarantine::Origin;
+    use crate::control::statement::Outsider;
+
+    #[test]
+    fn without_the_right_to_see_others_the_daemons_state_names_none() {
+        let path = std::env::temp_dir().join(format!("takt-state-{}", std::process::id()));
+        let text = "[[app]]\nname = 'dial'\nsilence_ms_max = 100";
+        let mut server = Server::start(path, Settings::parse(text).expect("settings")).expect("a daemon");
+        let (own, now) = (Arc::clone(&server.settings.domains.own), clock::now());
+        let dial = Client { name: "dial", domain: &own, who: &Identity::default() };
+        server.supervisor.joined(Time::from_ns(1), &dial);
+        assert_eq!(server.supervisor.check(now).len(), 1, "it is silent");
+        let origin = Origin { uid: 7, executable: None };
+        server.evicted.add("game", origin, now, now + Span::from_ms(60_000));
+        let (name, device) = ("miner".to_owned(), "/dev/dri/card0".to_owned());
+        server.surroundings.outsiders.found.push(Outsider { pid: 1, uid: 8, name, device });
+        let told = |view: &View, uid| {
+            let Answer::Daemon(answer) = server.daemon_answer(view, uid) else { panic!("another answer") };
+            (answer.silent.len(), answer.evicted.len(), answer.outsiders.found.len())
+        };
+        let unlisted = |uid| View::Own { domain: "unlisted".to_owned(), uid: Some(uid) };
+        assert_eq!(told(&View::All, 0), (1, 1, 1));
+        assert_eq!(told(&unlisted(7), 7), (0, 1, 0), "its own app");
+        assert_eq!(told(&unlisted(8), 8), (0, 0, 1), "its own program");
+        assert_eq!(told(&unlisted(9), 9), (0, 0, 0));
+        let colleague = View::Own { domain: own.name.clone(), uid: None };
+        assert_eq!(told(&colleague, 9), (1, 0, 0), "the apps of its domain");
     }
 }

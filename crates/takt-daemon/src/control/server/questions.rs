@@ -214,7 +214,10 @@ impl Server {
         match ask {
             Ask::Apps => self.apps(index),
             Ask::Domains => self.domains(index),
-            Ask::Daemon => self.daemon_answer(),
+            Ask::Daemon => {
+                let (view, uid) = (self.view(index), self.sessions[index].peer.uid);
+                self.daemon_answer(&view, uid)
+            }
             Ask::Set { app, terms } => self.set(index, &app, &terms),
             Ask::Preview { order } => self.preview(index, &order),
             ask @ (Ask::Pause { .. } | Ask::Resume { .. } | Ask::Evict { .. } | Ask::Readmit { .. }) => {
