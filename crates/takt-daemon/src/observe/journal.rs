@@ -196,6 +196,9 @@ pub enum Entry<'a> {
         rule: Rule,
         /// Why.
         reason: &'a str,
+        /// Whether the configuration lists its domain.
+        #[serde(skip)]
+        listed: bool,
     },
     /// A configuration was read.
     Configured {
@@ -230,6 +233,9 @@ pub enum Entry<'a> {
         rule: Rule,
         /// What it did not get, and what to do about it.
         reason: &'a str,
+        /// Whether the configuration lists its domain.
+        #[serde(skip)]
+        listed: bool,
     },
     /// Deadlines missed in the last second.
     Missed {
@@ -372,8 +378,8 @@ impl Entry<'_> {
             Self::Fault { who, .. } => Some(("fault", who.uid, who.listed)),
             Self::Alarm { uid: Some(uid), listed, .. } => Some(("alarm", *uid, *listed)),
             Self::Missed { who, .. } => Some(("missed", who.uid, who.listed)),
-            Self::Refused { uid, .. } => Some(("refused", *uid, false)),
-            Self::Reduced { uid, .. } => Some(("reduced", *uid, false)),
+            Self::Refused { uid, listed, .. } => Some(("refused", *uid, *listed)),
+            Self::Reduced { uid, listed, .. } => Some(("reduced", *uid, *listed)),
             _ => None,
         }
     }
@@ -409,16 +415,15 @@ impl Journal {
     fn tell_at(&mut self, now: Duration, entry: &Entry<'_>) {
         self.begin(now);
         let about = entry.about();
-        let admitted = about.is_none_or(|(kind, uid, listed)| {
-            let rank = match uid {
-                uid if uid == 0 || uid == self.own_uid => Rank::Own,
-                _ if listed => Rank::Listed,
-                _ => Rank::Other,
-            };
-            self.folds.admit(uid, rank, kind)
+        let rank = about.map_or(Rank::Own, |(_, uid, listed)| match uid {
+            uid if uid == 0 || uid == self.own_uid => Rank::Own,
+            _ if listed => Rank::Listed,
+            _ => Rank::Other,
         });
-        if admitted {
-            self.write(now, entry, about.is_none());
+        if about.is_none_or(|(kind, uid, _)| self.folds.admit(uid, rank, kind)) {
+            // A client of the daemon's own user has not the places of the daemon itself.
+            let place = if about.is_some() { rank.max(Rank::Listed) } else { rank };
+            self.write(now, entry, place);
         }
     }
 
@@ -430,21 +435,21 @@ impl Journal {
         self.second = now.as_secs();
         for fold in self.folds.take() {
             let entry = Entry::Repeated { kind: &fold.kind, uid: fold.uid, times: fold.times() };
-            self.write(now, &entry, false);
+            self.write(now, &entry, fold.rank.max(Rank::Listed));
         }
     }
 
-    fn write(&mut self, now: Duration, entry: &Entry<'_>, is_own: bool) {
+    fn write(&mut self, now: Duration, entry: &Entry<'_>, place: Rank) {
         let Some(writer) = &self.writer else {
             return;
         };
         if self.omitted > 0 {
             let omitted = Entry::Omitted { lines: self.omitted };
-            if writer.put(line(now, &omitted, self.format), is_own) {
+            if writer.put(line(now, &omitted, self.format), place) {
                 self.omitted = 0;
             }
         }
-        if self.omitted > 0 || !writer.put(line(now, entry, self.format), is_own) {
+        if self.omitted > 0 || !writer.put(line(now, entry, self.format), place) {
             self.omitted += 1;
         }
     }
@@ -561,7 +566,7 @@ mod tests {
     }
 
     fn refused(uid: u32) -> Entry<'static> {
-        Entry::Refused { pid: 1, uid, domain: "unlisted", rule: Rule::Malformed, reason: "no" }
+        Entry::Refused { pid: 1, uid, domain: "unlisted", rule: Rule::Malformed, reason: "no", listed: false }
     }
 
     #[test]
@@ -626,6 +631,20 @@ mod tests {
         for second in 0..10_000 {
             let refused = refused(second);
             journal.tell_at(Duration::from_secs(second.into()), &refused);
+        }
+        assert!(journal.omitted > 0);
+        let of_listed = |uid| Entry::Refused {
+            pid: 1,
+            uid,
+            domain: "ivi",
+            rule: Rule::Admission,
+            reason: "no",
+            listed: true,
+        };
+        journal.tell_at(Duration::ZERO, &of_listed(77));
+        assert_eq!(journal.omitted, 0, "lines about listed clients find room, however many users there are");
+        for second in 0..10_000 {
+            journal.tell_at(Duration::from_secs(second.into()), &of_listed(second));
         }
         assert!(journal.omitted > 0);
         journal.tell_at(Duration::ZERO, &Entry::Stopping { reason: "over" });

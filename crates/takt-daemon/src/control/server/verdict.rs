@@ -42,15 +42,16 @@ impl Server {
     pub(super) fn decided(&mut self, verdict: &Verdict<'_>) {
         self.audit_verdict(verdict);
         let Verdict { who, asked, outcome, rule, reason, .. } = *verdict;
-        let domain = self.settings.domains.of(who).name.as_str();
+        let domain = self.settings.domains.of(who);
+        let (domain, listed) = (domain.name.as_str(), !domain.unlisted);
         let Identity { pid, uid, .. } = *who;
         match outcome {
             // Joins and changes have lines of their own.
             Outcome::Granted => {}
             Outcome::Reduced => {
-                self.journal.tell(&Entry::Reduced { pid, uid, domain, asked, rule, reason });
+                self.journal.tell(&Entry::Reduced { pid, uid, domain, asked, rule, reason, listed });
             }
-            Outcome::Refused => self.journal.tell(&Entry::Refused { pid, uid, domain, rule, reason }),
+            Outcome::Refused => self.journal.tell(&Entry::Refused { pid, uid, domain, rule, reason, listed }),
         }
     }
 }

@@ -6,10 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use crate::control::user::Rank;
+
 /// Most lines that wait to be written.
 const LINES_MAX: usize = 1024;
 /// Of these, places that only the daemon's own lines get: no client can push them out.
 const OWN: usize = LINES_MAX / 4;
+/// Places that lines about clients of listed domains and of the daemon's user get besides: no other user can
+/// push them out.
+const LISTED: usize = LINES_MAX / 4;
 /// How long the end waits for what is still to be written.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -41,8 +46,12 @@ impl Writer {
     }
 
     /// Has a line written; says whether there was room.
-    pub(super) fn put(&self, line: String, is_own: bool) -> bool {
-        let most = if is_own { LINES_MAX } else { LINES_MAX - OWN };
+    pub(super) fn put(&self, line: String, place: Rank) -> bool {
+        let most = match place {
+            Rank::Own => LINES_MAX,
+            Rank::Listed => LINES_MAX - OWN,
+            Rank::Other => LINES_MAX - OWN - LISTED,
+        };
         if self.waiting.fetch_add(1, Ordering::Relaxed) < most
             && self.queue.as_ref().is_some_and(|queue| queue.try_send(line).is_ok())
         {
