@@ -1,5 +1,6 @@
 //! Many connections, many slots, many names, and descriptors that do not close.
 
+use std::collections::VecDeque;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,6 +14,8 @@ use crate::arena::{Arena, as_user, is_root, say, scale, withstand, withstand_wit
 use crate::support::{PATIENCE, hello};
 
 const MALLORY: u32 = 41_000;
+/// The first of many users, none of which is listed.
+const CROWD: u32 = 50_000;
 
 #[test]
 fn many_connections() {
@@ -133,6 +136,33 @@ fn invented_names() {
         };
         while !counted(&arena.scrape()) {
             assert!(std::time::Instant::now() < until, "real apps are counted by name: {}", arena.scrape());
+        }
+    });
+}
+
+/// As user namespaces give one person many users: each connects, is silent, and asks for everything.
+#[test]
+fn many_users() {
+    if !is_root() {
+        say("users: SKIPPED, only root can be several users");
+        return;
+    }
+    withstand("users", |arena| {
+        let greedy = Hello { fps_mhz: Some(60_000), etpf_ns: Some(16_000_000), ..hello("greedy", u32::MAX) };
+        let mut held = VecDeque::new();
+        for (count, uid) in (CROWD..).enumerate() {
+            if count >= scale(300, 3_000) && !arena.goes_on() {
+                break;
+            }
+            held.push_back(as_user(uid, || {
+                let silent: Vec<_> =
+                    (0..4).filter_map(|_| Connection::connect_at_once(arena.path()).ok()).collect();
+                // Some get a slot, and the others are to come back later.
+                (silent, join(arena.path(), &greedy, PATIENCE).ok())
+            }));
+            if held.len() > 100 {
+                held.pop_front();
+            }
         }
     });
 }
