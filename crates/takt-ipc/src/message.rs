@@ -113,6 +113,8 @@ pub enum Pacing {
 
 /// Marks a steady period in the number that stands for a pacing.
 const STEADY: u64 = 1 << 63;
+/// The shortest period of a program: smaller numbers stand for something else.
+const PERIOD_NS_MIN: u64 = 3;
 
 impl Pacing {
     /// Whether a program that is paced so keeps to that period by itself, but for a quarter: it need not be
@@ -131,7 +133,7 @@ impl Pacing {
             Self::Display => 1,
             Self::Free => 2,
             Self::Own { period, steady } => {
-                let period_ns = period.as_ns().clamp(3, STEADY - 1);
+                let period_ns = period.as_ns().clamp(PERIOD_NS_MIN, STEADY - 1);
                 if steady { period_ns | STEADY } else { period_ns }
             }
         }
@@ -142,7 +144,10 @@ impl Pacing {
             0 => Self::Unknown,
             1 => Self::Display,
             2 => Self::Free,
-            _ => Self::Own { period: Span::from_ns(number & !STEADY), steady: number & STEADY != 0 },
+            _ => {
+                let period_ns = (number & !STEADY).max(PERIOD_NS_MIN);
+                Self::Own { period: Span::from_ns(period_ns), steady: number & STEADY != 0 }
+            }
         }
     }
 }
