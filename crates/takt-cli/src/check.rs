@@ -295,6 +295,9 @@ fn judge_apps(
         let needs = shared_frame_demand(app, &sources, config);
         let lack = match coverage.verdicts[index] {
             contracts::Verdict::Uncovered(reason) => Some(Lack::new(reason, claim, largest)),
+            contracts::Verdict::Covered if contract::has_shared_gaps(params, !sources.is_empty()) => {
+                Some(Lack { why: Why::SharedGaps, missing: None })
+            }
             contracts::Verdict::Covered => Lack::of_frames(claim, needs),
         };
         AppVerdict {
@@ -344,6 +347,8 @@ enum Why {
     Contract(Reason),
     /// The contract holds, but frames may need more than it, or have no bound.
     Frames,
+    /// The contract holds, but its frames have both gaps and sources.
+    SharedGaps,
 }
 
 impl Lack {

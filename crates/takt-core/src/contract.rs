@@ -47,6 +47,12 @@ pub fn has_contract(params: &AppParams) -> bool {
     params.etpf > Span::ZERO || params.server().is_some()
 }
 
+/// Whether frames of an app with these parameters have gaps and are `shared` with other apps: for those nothing is
+/// promised, even where the contract fits.
+pub fn has_shared_gaps(params: &AppParams, shared: bool) -> bool {
+    shared && params.framed().etpf > Span::ZERO && params.service.gaps.count > 0
+}
+
 /// Whether groups of an app with these parameters are divisible work: the app says that the GPU interrupts
 /// them, the configuration has such work, and no contract pays for them, its own or that of another app.
 pub fn is_divisible(params: &AppParams, config: &Config) -> bool {

@@ -157,6 +157,13 @@ fn a_preview_says_whose_contract_would_break_and_changes_nothing() {
     assert_eq!((&evicted["loses"], &evicted["apps"][0]["after"]), (&json!(["dial"]), &Value::Null));
     assert!(evicted["notes"][0].as_str().is_some_and(|note| note.contains("unscheduled")), "{evicted}");
 
+    daemon.ask(r#"{"ask": "set", "app": "dial", "gaps": 1, "gap_ms": 0.5}"#);
+    let shared = preview(&daemon, &json!({ "ask": "set", "app": "rest", "shares": "dial" }));
+    assert_eq!(shared["loses"], json!(["dial"]), "{shared}");
+    let why = shared["apps"][0]["after"]["why_not"].as_str().unwrap_or_default();
+    assert!(why.contains("both gaps and sources"), "{shared}");
+    daemon.ask(r#"{"ask": "set", "app": "dial", "gaps": 0, "gap_ms": 0.0}"#);
+
     let taken = preview(&daemon, &json!({ "ask": "set", "app": "dial", "priority": 5 }));
     assert_eq!(taken["refused"], "priority 5 belongs to map");
     let odd = preview(&daemon, &json!({ "ask": "set", "app": "dial", "fps": 59.0 }));

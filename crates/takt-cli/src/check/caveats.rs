@@ -33,6 +33,9 @@ fn of_apps(scenario: &Scenario, out: &mut Vec<String>) {
     if let Some(names) = names(scenario, |app| has_contract(app) && has_more_gaps(app)) {
         out.push(format!("frames or jobs have more or longer gaps than gaps and gap_us declare: {names}"));
     }
+    if let Some(names) = names(scenario, |app| has_shared_gaps(scenario, app)) {
+        out.push(format!("frames have both gaps and sources, of which nothing is proven: {names}"));
+    }
     let reserve = |app: &AppSpec| match app.params.service.reservation {
         Reservation::Own(reserve) => Some(reserve),
         _ => None,
@@ -55,6 +58,16 @@ fn of_apps(scenario: &Scenario, out: &mut Vec<String>) {
 fn has_more_gaps(app: &AppSpec) -> bool {
     let (has, declared) = (gaps(app), app.params.service.gaps);
     has.count > declared.count || has.count > 0 && has.length > declared.length
+}
+
+/// Whether the frames of an app have gaps, and other apps share them.
+fn has_shared_gaps(scenario: &Scenario, owner: &AppSpec) -> bool {
+    let index = scenario.apps.iter().position(|app| app.name == owner.name);
+    let shares = |app: &AppSpec| match app.params.service.reservation {
+        Reservation::Shared(shared) => Some(shared.index()) == index,
+        _ => false,
+    };
+    contract::has_shared_gaps(&owner.params, scenario.apps.iter().any(shares))
 }
 
 fn of_delays(scenario: &Scenario, measured: Option<Sharing>, out: &mut Vec<String>) {

@@ -63,10 +63,10 @@ fn problem(app: &AppSettings) -> Option<String> {
 fn describe(verdict: &ConfigVerdict) -> String {
     let mut table = Table::new("<app, <domain, <level, priority, <contract, <holds");
     for app in &verdict.apps {
-        let holds = match app.covered {
-            Some(true) => "yes",
-            Some(false) => "NO: it and the more important listed apps reserve more than the GPU has",
-            None => "-",
+        let holds = match (app.covered, &app.why_not) {
+            (Some(false), Some(why)) => format!("NO: {why}"),
+            (Some(covered), _) => if covered { "yes" } else { "NO" }.to_owned(),
+            (None, _) => "-".to_owned(),
         };
         table.row(vec![
             app.name.clone(),
@@ -74,7 +74,7 @@ fn describe(verdict: &ConfigVerdict) -> String {
             app.level.name().to_owned(),
             app.priority.to_string(),
             app.contract.clone(),
-            holds.to_owned(),
+            holds,
         ]);
     }
     let problems: String = verdict.problems.iter().map(|problem| format!("PROBLEM {problem}\n")).collect();

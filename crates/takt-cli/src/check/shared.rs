@@ -7,20 +7,21 @@ use takt_sim::model::AppSpec;
 
 use super::{AppVerdict, RunsOn, Together, us};
 
-/// The app whose contract one with these parameters runs on: frames or a server that it shares, or the server of the
-/// first app that it feeds, be it through others.
+/// The app whose contract one with these parameters runs on, as the core has it: frames or a server that it shares, or
+/// the server of the first app that it feeds, be it through others.
 fn host<'a>(
     scenario: &'a Scenario,
     apps: &Together<'_>,
     params: &AppParams,
 ) -> Option<(&'a AppSpec, AppParams)> {
-    if params.etpf > Span::ZERO {
+    if params.framed().etpf > Span::ZERO {
         return None;
     }
+    // Jobs of a server with gaps are frames: producers do not run on their account.
     let there = |app: AppId| {
         let spec = scenario.apps.get(app.index())?;
         let (_, params) = apps.iter().find(|(other, _)| other.name == spec.name)?;
-        Some((spec, *params))
+        Some((spec, params.framed()))
     };
     if let Reservation::Shared(owner) = params.service.reservation {
         return there(owner).filter(|(_, params)| takt_core::contract::has_contract(params));

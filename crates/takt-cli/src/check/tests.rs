@@ -159,6 +159,36 @@ fn frames_need_what_all_their_sources_submit() {
             [[app]]\nname = \"map\"\npriority = 3\nfps = 60\netpf_us = 5000\nswap_us = 1000\n
             [[app]]\nname = \"hud\"\npriority = 2\nfps = 60\nswap_us = 2000\nstarts_with = \"map\"\n\
             service = {{ shared_with = \"map\" }}\n"
+/// Jobs of a server with gaps are frames: a sharer is a source of these, and a producer runs on nothing.
+#[test]
+fn nothing_is_said_of_gaps_together_with_sources() {
+    let file = |gaps: &str| {
+        format!(
+            "name = \"both\"\nduration_s = 1\n
+            [[app]]\nname = \"map\"\npriority = 6\nfps = 60\netpf_us = 5000\nswap_us = 100\n{gaps}\n
+            [[app]]\nname = \"hud\"\npriority = 5\nfps = 60\nswap_us = 100\nstarts_with = \"map\"\n\
+            service = {{ shared_with = \"map\" }}\n
+            [[app]]\nname = \"job\"\npriority = 4\nfps = 60\nswap_us = 100\n{gaps}\n\
+            service = {{ reserve_us = 5000, period_us = 20000 }}\n
+            [[app]]\nname = \"sharer\"\npriority = 3\nfps = 60\nswap_us = 100\n\
+            service = {{ shared_with = \"job\" }}\n
+            [[app]]\nname = \"feeder\"\npriority = 2\nfps = 60\nswap_us = 100\n\
+            service = {{ feeds = \"job\" }}\n"
+        )
+    };
+    let judged = |gaps| judge(&load::parse("both", &file(gaps), &[], None).expect("it is right"), None);
+    let plain = judged("");
+    assert!(plain.apps.iter().all(|app| app.covered), "{:?}", plain.apps);
+    let gaps = judged("gaps = 1\ngap_us = 300");
+    assert!(gaps.apps.iter().all(|app| !app.covered), "{:?}", gaps.apps);
+    let reasons: Vec<&str> = (0..5).map(|app| why(&gaps, app)).collect();
+    let both = "its frames have both gaps and sources, for which nothing is promised yet";
+    let of = |host: &str| format!("runs on the contract of {host}, which is not covered");
+    assert_eq!(reasons, [both, &of("map"), both, &of("job"), "claims nothing: best effort"]);
+    assert!(gaps.apps[4].runs_on.is_none());
+    assert_eq!(gaps.caveats, ["frames have both gaps and sources, of which nothing is proven: map, job"]);
+}
+
         )
     };
     let judged = |model: &str| {

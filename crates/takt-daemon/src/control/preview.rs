@@ -7,7 +7,7 @@ use takt_core::contract::has_contract;
 
 use super::ask::{AppPreview, ContractPreview, PreviewAnswer};
 use super::config::Settings;
-use super::coverage;
+use super::coverage::{self, Contract, Lack};
 use super::members::{Member, Members};
 use super::view::HIDDEN;
 
@@ -50,9 +50,16 @@ impl World<'_> {
         all.sort_by_key(|member| std::cmp::Reverse(member.params.priority));
         let counts = |member: &&&Member| has_contract(&member.params) && !member.paused;
         let promised: Vec<&Member> = all.iter().filter(counts).copied().collect();
-        let claims: Vec<_> = promised.iter().map(|member| (member.name.as_str(), member.params)).collect();
+        let claims: Vec<_> = promised
+            .iter()
+            .map(|member| Contract {
+                name: &member.name,
+                params: member.params,
+                shared: members.has_sources(member.app),
+            })
+            .collect();
         let lacks = coverage::lacks(&claims, &settings.core);
-        let mut lacks: BTreeMap<AppId, Option<String>> =
+        let mut lacks: BTreeMap<AppId, Option<Lack>> =
             promised.iter().map(|member| member.app).zip(lacks).collect();
         let keeps = takt_policies::keeps_contracts(&settings.policy);
         let contract = |member: &Member| {
@@ -60,7 +67,7 @@ impl World<'_> {
                 _ if !has_contract(&member.params) => (None, None),
                 None => (Some(false), Some("it is paused".to_owned())),
                 Some(_) if !keeps => (Some(false), Some(format!("policy {} keeps none", settings.policy))),
-                Some(lack) => (Some(lack.is_none()), lack),
+                Some(lack) => (Some(lack.is_none()), lack.map(|lack| lack.why)),
             };
             let (priority, contract, paused) = (member.priority(), member.contract(), member.paused);
             ContractPreview { priority, contract, covered, why_not, guaranteed: None, paused }

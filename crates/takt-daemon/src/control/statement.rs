@@ -10,6 +10,8 @@ use std::fmt;
 use serde::Serialize;
 use takt_core::Span;
 
+use super::coverage::SHARED_GAPS;
+
 /// How far the model of the GPU (slice and switch) can be relied on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum GpuModel {
@@ -99,6 +101,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) paused: bool,
     /// The policy in force, if it keeps no contracts.
     pub(crate) lax_policy: Option<&'a str>,
+    /// Its frames have gaps, and other apps share them.
+    pub(crate) shared_gaps: bool,
     /// Names of other apps whose work runs even if it cannot be cut and fits nowhere.
     pub(crate) uncut: &'a [String],
     pub(crate) seen: Seen,
@@ -115,6 +119,8 @@ pub(crate) enum Reason {
     Policy(String),
     /// The contracts do not fit together.
     NotCovered,
+    /// Its frames have both gaps and sources.
+    SharedGaps,
     /// Its renderer works on the CPU, whose time depends on other processes.
     OnCpu,
     /// The GPU was not measured, or not this one.
@@ -146,6 +152,7 @@ impl Reason {
             Self::Paused => "paused",
             Self::Policy(_) => "policy",
             Self::NotCovered => "not-covered",
+            Self::SharedGaps => "shared-gaps",
             Self::OnCpu => "cpu-renderer",
             Self::NoModel(_) => "gpu-unmeasured",
             Self::Outsiders(_) => "outsiders",
@@ -169,6 +176,7 @@ impl fmt::Display for Reason {
                 "it and the more important apps reserve more than the GPU has; lower an etpf, a runtime or a frame \
                  rate",
             ),
+            Self::SharedGaps => f.write_str(SHARED_GAPS),
             Self::OnCpu => {
                 f.write_str("its renderer works on the CPU, where every other process can delay it")
             }
@@ -260,6 +268,8 @@ fn against(facts: &Facts<'_>) -> Option<Reason> {
         Some(Reason::Policy(policy.to_owned()))
     } else if !covered {
         Some(Reason::NotCovered)
+    } else if facts.shared_gaps {
+        Some(Reason::SharedGaps)
     } else if on_cpu {
         Some(Reason::OnCpu)
     } else if let Some(why) = without_model(facts) {
@@ -328,6 +338,7 @@ mod tests {
             outsiders: &FOUND,
             paused: false,
             lax_policy: None,
+            shared_gaps: false,
             uncut: &[],
             seen: Seen { frames: 100, usual: Span::from_ms(3), missed: 0 },
         }
@@ -378,6 +389,11 @@ mod tests {
                 "protected, not guaranteed: policy fifo keeps no contracts",
             ),
             (Facts { covered: false, ..good() }, "not-covered", "not protected: it and the more important"),
+            (
+                Facts { shared_gaps: true, ..good() },
+                "shared-gaps",
+                &format!("{but} its frames have both gaps and sources"),
+            ),
             (
                 Facts { seen: none, ..good() },
                 "no-frames",

@@ -166,9 +166,10 @@ impl Member {
     }
 }
 
-/// What an app with these parameters was promised.
+/// What an app with these parameters was promised. Jobs of a server with gaps are frames.
 fn promise(params: &AppParams) -> Promise {
-    match has_contract(params) {
+    let params = params.framed();
+    match has_contract(&params) {
         false => Promise::Nothing,
         true if params.etpf == Span::ZERO => Promise::Server,
         true => Promise::Frames,
@@ -180,13 +181,14 @@ pub(super) fn at_first(params: &AppParams, covered: bool) -> Statement {
     statement::decide(&Facts {
         promise: promise(params),
         covered,
-        etpf: params.etpf,
+        etpf: params.framed().etpf,
         on_cpu: false,
         gpu: None,
         model: &GpuModel::Given,
         outsiders: &Outsiders::default(),
         paused: false,
         lax_policy: None,
+        shared_gaps: false,
         uncut: &[],
         seen: Seen::default(),
     })

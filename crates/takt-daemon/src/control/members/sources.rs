@@ -32,7 +32,7 @@ impl Members {
             "" => Service { feeds: Some(owner.app), ..params.service },
             _ => Service { reservation: Reservation::Shared(owner.app), ..params.service },
         };
-        let period = owner.params.server().map(|server| server.period).or(owner.served);
+        let period = owner.params.framed().server().map(|server| server.period).or(owner.served);
         (AppParams { service, ..params }, period)
     }
 
@@ -52,6 +52,11 @@ impl Members {
         };
         let named = self.of_domain(client.domain).filter(|member| member.name == name && member.app != app);
         named.filter(may).filter(fits).max_by_key(|member| member.params.priority)
+    }
+
+    /// Whether clients share the contract of the member in that slot.
+    pub(in crate::control) fn has_sources(&self, owner: AppId) -> bool {
+        self.staying().any(|member| member.params.service.reservation == Reservation::Shared(owner))
     }
 
     /// Whether a member produces for the client in that slot, be it through others.

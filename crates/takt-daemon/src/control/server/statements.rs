@@ -2,6 +2,7 @@
 //! something changes that the statement depends on.
 
 use takt_core::belief::Uncut;
+use takt_core::contract::has_shared_gaps;
 use takt_core::{AppId, Clock, Span, Time};
 use takt_os::clock;
 
@@ -122,13 +123,14 @@ impl Server {
         statement::decide(&Facts {
             promise: member.promise(),
             covered: member.protected,
-            etpf: member.params.etpf,
+            etpf: member.params.framed().etpf,
             on_cpu: member.on_cpu,
             gpu: member.gpu.as_deref(),
             model,
             outsiders,
             paused: member.paused,
             lax_policy: (!takt_policies::keeps_contracts(&self.policy)).then_some(self.policy.as_str()),
+            shared_gaps: has_shared_gaps(&member.params, self.members.has_sources(member.app)),
             uncut: &uncut,
             seen: evidence.of(member.app, clock::now(), patience),
         })
@@ -136,13 +138,14 @@ impl Server {
 
     /// The time between two frames or jobs of an app.
     fn period(&self, member: &Member) -> Span {
-        let server = member.params.server().map(|reserve| reserve.period);
-        match (server.or(member.served), member.params.clock) {
+        let params = member.params.framed();
+        let server = params.server().map(|reserve| reserve.period);
+        match (server.or(member.served), params.clock) {
             (Some(period), _) => period,
             (None, Clock::Own { period, .. }) => period,
             (None, Clock::Display(display)) => {
                 let refresh = self.settings.core.display(display);
-                refresh.period_span().times(member.params.stride.periods())
+                refresh.period_span().times(params.stride.periods())
             }
         }
     }
