@@ -4,10 +4,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use takt_core::analysis::contracts::{Claim, Kind};
 use takt_core::analysis::frames::{self, Demand};
-use takt_core::{AppParams, Config, DisplayId, Span, contract};
+use takt_core::{AppParams, Config, DisplayId, Divisible, Span, contract};
 use takt_sim::Scenario;
 
 use super::{AppVerdict, ContractKind, Together, judge_apps, us};
+
+/// The longest slice that is suggested, in microseconds: what Takt sets for apps with a contract.
+const OWN_SLICE_US_MAX: u64 = 20_000;
 
 /// A change, and what it would do.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -36,6 +39,8 @@ pub(crate) enum Change {
     GroupMax,
     /// Whether work of other apps may be divisible.
     Divisible,
+    /// How long apps with a contract keep the GPU while divisible work waits.
+    OwnSlice,
 }
 
 /// The phases that leave most slack.
@@ -87,6 +92,7 @@ pub(super) fn all(judged: &Judged<'_>, stagger: &Stagger) -> Vec<Suggestion> {
         out.extend(staggered(judged.verdicts, stagger));
         out.extend(group_max(judged));
     }
+    out.extend(own_slice(judged));
     out.extend(undivided(judged));
     out
 }
@@ -165,6 +171,35 @@ fn group_max(judged: &Judged<'_>) -> Option<Suggestion> {
         value_us: Some(us(longest)),
         covered: covered_with(scenario, &shorter, apps),
         text: format!("groups of at most {} us (group_max): all contracts hold", longest.as_us()),
+    })
+}
+
+/// The shortest slices of apps with a contract with which most are covered beside divisible work, if that is more.
+fn own_slice(judged: &Judged<'_>) -> Option<Suggestion> {
+    let Judged { scenario, config, apps, verdicts, .. } = *judged;
+    let divisible = config.divisible?;
+    let with = |us| {
+        let divisible = Some(Divisible { own_slice: Span::from_us(us), ..divisible });
+        covered_with(scenario, &Config { divisible, ..*config }, apps)
+    };
+    let (now, then) = (covered(verdicts), with(OWN_SLICE_US_MAX));
+    let (mut too_short, mut enough) = (divisible.own_slice.as_us(), OWN_SLICE_US_MAX);
+    if then <= now || too_short >= enough {
+        return None;
+    }
+    while enough - too_short > 1 {
+        let us = too_short + (enough - too_short) / 2;
+        *if with(us) < then { &mut too_short } else { &mut enough } = us;
+    }
+    Some(Suggestion {
+        change: Change::OwnSlice,
+        app: None,
+        value_us: Some(us(Span::from_us(enough))),
+        covered: then,
+        text: format!(
+            "slices of {enough} us for apps with a contract (gpu.own_slice_us of the daemon, timeslice_us of a \
+             scenario): {then} apps are covered in place of {now}"
+        ),
     })
 }
 

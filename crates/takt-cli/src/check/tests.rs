@@ -93,6 +93,14 @@ fn frames_need_turns_of_divisible_work_as_well() {
     assert_eq!(why(&verdict, 0), "its frames may need 150 us more than etpf");
     let found = lines(&verdict);
     assert!(found.contains(&"without divisible work 1 apps are covered in place of 0"), "{found:?}");
+    // One turn in place of two is 300 less: one slice must hold the whole frame.
+    let slice = "slices of 8000 us for apps with a contract (gpu.own_slice_us of the daemon, timeslice_us of a \
+                 scenario): 1 apps are covered in place of 0";
+    assert!(found.contains(&slice), "{found:?}");
+    scenario.config.divisible =
+        Some(Divisible { own_slice: Span::from_us(8000), ..scenario.config.divisible.unwrap() });
+    assert_eq!(why(&judge(&scenario, None), 0), "covered");
+    scenario.config.divisible = Some(Divisible { own_slice, ..scenario.config.divisible.unwrap() });
     scenario.apps[0].params.etpf = Span::from_us(8600);
     let verdict = judge(&scenario, None);
     assert_eq!(why(&verdict, 0), "covered");
@@ -151,14 +159,6 @@ fn undeclared_gaps_are_outside_the_guarantee_and_shared_contracts_are_not() {
     assert_eq!(feeder.runs_on.as_ref().map(|on| on.app.as_str()), Some("job"));
 }
 
-#[test]
-fn frames_need_what_all_their_sources_submit() {
-    let file = |model: &str| {
-        format!(
-            "name = \"sources\"\nduration_s = 1\n[gpu]\n{model}\n
-            [[app]]\nname = \"map\"\npriority = 3\nfps = 60\netpf_us = 5000\nswap_us = 1000\n
-            [[app]]\nname = \"hud\"\npriority = 2\nfps = 60\nswap_us = 2000\nstarts_with = \"map\"\n\
-            service = {{ shared_with = \"map\" }}\n"
 /// Jobs of a server with gaps are frames: a sharer is a source of these, and a producer runs on nothing.
 #[test]
 fn nothing_is_said_of_gaps_together_with_sources() {
@@ -189,6 +189,14 @@ fn nothing_is_said_of_gaps_together_with_sources() {
     assert_eq!(gaps.caveats, ["frames have both gaps and sources, of which nothing is proven: map, job"]);
 }
 
+#[test]
+fn frames_need_what_all_their_sources_submit() {
+    let file = |model: &str| {
+        format!(
+            "name = \"sources\"\nduration_s = 1\n[gpu]\n{model}\n
+            [[app]]\nname = \"map\"\npriority = 3\nfps = 60\netpf_us = 5000\nswap_us = 1000\n
+            [[app]]\nname = \"hud\"\npriority = 2\nfps = 60\nswap_us = 2000\nstarts_with = \"map\"\n\
+            service = {{ shared_with = \"map\" }}\n"
         )
     };
     let judged = |model: &str| {
