@@ -88,6 +88,8 @@ test-long: test slow-tests sanitizers studies
 	"$(TAKT)" prove --sets 100000
 	"$(TAKT)" prove --sets 100000 --gpu time-shared
 	"$(TAKT)" prove --sets 100000 --mixed
+	"$(TAKT)" prove --sets 100000 --mixed --gpu time-shared
+	"$(TAKT)" prove --sets 100000 --divisible
 	@echo "make test-long: passed in $$(( $$(date +%s) - $(START) )) s"
 
 bench: setup-all
