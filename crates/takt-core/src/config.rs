@@ -107,7 +107,9 @@ pub struct Config {
     pub margins: Margins,
     /// Slots for apps, `1..=`[`APPS_MAX`]. All memory is taken at construction.
     pub apps_max: u32,
-    /// A group is given up this long after its conservative end: its completion was lost.
+    /// A group is given up this long after its conservative end: its completion was lost. Where groups end in any
+    /// order, that end moves on with each one that others reach before it, but no further than until it is late and
+    /// has had time for its prediction once more beside each of `mpcg` others.
     pub completion_timeout: Span,
     /// What the GPU can do with groups that were dispatched.
     pub gpu: Gpu,
@@ -150,9 +152,16 @@ pub struct Tuning {
     /// An app with a clock of its own that begins no frame for so many of its periods is suspended: no time
     /// is kept free for it, and its first frame on return is not protected (`timeline`).
     pub suspend_after: u32,
-    /// Where groups end in any order, one is late, and keeps no place any more, when it has taken twice its
-    /// conservative prediction and this much more: enough for a delay that predictions know nothing of.
+    /// How many frames of an app that submits none are given up in one decision at most, because not even an
+    /// immediate start could finish them. Where more would be, no frame ever fits, and the decision after a silence
+    /// must not take longer than others (`timeline`).
+    pub given_up_max: u32,
+    /// Where groups end in any order, one is late, and keeps no place any more, this long after it should have been
+    /// over, and [`Tuning::late_permille`] of its prediction: enough for a delay that predictions know nothing of.
     pub late_after: Span,
+    /// So many parts in a thousand of its conservative prediction must a group have taken beyond that to be late:
+    /// with 1000 of them it took twice as long as predicted.
+    pub late_permille: u32,
     /// A group of unknown length counts as this long where an end is needed: when it is late, and, with
     /// [`Config::completion_timeout`] on top, when it is given up.
     pub unknown_runs_max: Span,
@@ -186,7 +195,9 @@ impl Default for Tuning {
             relief_every: 16,
             relief_periods: 2,
             suspend_after: 4,
+            given_up_max: 16,
             late_after: Span::from_ms(2),
+            late_permille: 1000,
             unknown_runs_max: Span::from_ms(10_000),
             join_delay_max: Span::from_ms(1_000),
             clear_parts: 32,

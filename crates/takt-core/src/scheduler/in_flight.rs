@@ -79,6 +79,8 @@ pub(super) struct InFlight {
     switch: Span,
     /// See [`Tuning::late_after`](crate::Tuning::late_after).
     late_after: Span,
+    /// See [`Tuning::late_permille`](crate::Tuning::late_permille).
+    late_permille: u32,
     /// See [`Tuning::unknown_runs_max`](crate::Tuning::unknown_runs_max).
     unknown_runs_max: Span,
 }
@@ -101,6 +103,7 @@ impl InFlight {
             any_order: config.gpu.is_time_shared(),
             switch: config.gpu.switch(),
             late_after: config.tuning.late_after,
+            late_permille: config.tuning.late_permille,
             unknown_runs_max: config.tuning.unknown_runs_max,
         }
     }
@@ -168,9 +171,14 @@ impl InFlight {
         extend(&mut self.conservative, self.idle_since, flying.conservative, count);
         extend(&mut self.optimistic, self.idle_since, flying.optimistic, count);
         let due = self.conservative.last;
-        flying.late_from = due + flying.conservative.runs.min(self.unknown_runs_max) + self.late_after;
+        flying.late_from = due + self.runs(&flying).scaled(self.late_permille, 1000) + self.late_after;
         self.groups.push_back(flying);
         due
+    }
+
+    /// How long a group runs at most, as far as that is known.
+    fn runs(&self, flying: &Flying) -> Span {
+        flying.conservative.runs.min(self.unknown_runs_max)
     }
 
     /// How many groups keep a place: all that are not late.
@@ -318,15 +326,21 @@ impl InFlight {
     }
 
     /// When to stop waiting for the first group, or for the divisible one.
-    pub(super) fn next_overdue(&self, timeout: Span) -> Option<Time> {
-        self.overdue_at(timeout).into_iter().chain(self.divisible_overdue_at(timeout)).min()
+    pub(super) fn next_overdue(&self, config: &Config) -> Option<Time> {
+        let divisible = self.divisible_overdue_at(config.completion_timeout);
+        self.overdue_at(config).into_iter().chain(divisible).min()
     }
 
     /// When to stop waiting for the first group.
-    pub(super) fn overdue_at(&self, timeout: Span) -> Option<Time> {
+    ///
+    /// In any order, each end of another group may mean that this one has only begun. But it takes turns with no more
+    /// than `mpcg` others at a time, so it is over when each of them could have had as much of the GPU as it needs.
+    pub(super) fn overdue_at(&self, config: &Config) -> Option<Time> {
         let first = self.groups.front()?;
-        let runs = first.conservative.runs.min(self.unknown_runs_max);
-        Some(self.idle_since.max(first.conservative.arrives) + runs + timeout)
+        let (runs, timeout) = (self.runs(first), config.completion_timeout);
+        let at = self.idle_since.max(first.conservative.arrives) + runs + timeout;
+        let at_last = first.late_from + runs.times(config.mpcg.into()) + timeout;
+        Some(if self.any_order { at.min(at_last) } else { at })
     }
 }
 

@@ -249,7 +249,7 @@ impl Scheduler {
         if self.broken.is_some() {
             return None;
         }
-        let overdue = self.in_flight.next_overdue(self.config.completion_timeout);
+        let overdue = self.in_flight.next_overdue(&self.config);
         let vsync = (!self.lanes.is_empty()).then_some(self.next_vsync.min(self.next_judgement));
         // One that is over was served already, unless the decision is still to come.
         let ahead = |at: &Time| self.has_work() && (*at > self.now || self.undecided);
@@ -337,7 +337,7 @@ impl Scheduler {
         }
         due |= self.has_work() && self.policy.timeout().is_some_and(|at| at <= self.now);
         due |= waited && (self.has_place() || self.has_spare_place());
-        let overdue = |this: &Self| this.in_flight.overdue_at(this.config.completion_timeout);
+        let overdue = |this: &Self| this.in_flight.overdue_at(&this.config);
         while overdue(self).is_some_and(|at| at <= self.now) {
             self.lose(LostBy::Timeout, self.now);
             due = true;

@@ -22,7 +22,7 @@
 //! A 9 turns following       may follow itself on the GPU
 //! mpcg 2                    settings: mpcg, delay UPPER, lower LOWER, min ET_MIN, fixed MARGIN, until TIME,
 //!                           tick SPAN, limit PERMILLE, background C/T, blocking SPAN, stretch SPAN,
-//!                           clear-parts N, unstretched-parts N,
+//!                           clear-parts N, unstretched-parts N, late-after SPAN, late-permille N, given-up-max N,
 //!                           group-max SPAN, period SPAN of the display, timeout SPAN after which completions are lost
 //! preemptive                the GPU gives groups back
 //! gpu in-order              the GPU runs each group to its end, in the order of dispatch (default)

@@ -235,6 +235,8 @@ mod tests {
         config.tuning.late_after = Span::from_us(71);
         config.tuning.unknown_runs_max = Span::from_us(72);
         config.tuning.join_delay_max = Span::from_us(73);
+        config.tuning.late_permille = 78;
+        config.tuning.given_up_max = 79;
         config.tuning.clear_parts = 74;
         config.tuning.unstretched_parts = 75;
         config
@@ -325,7 +327,8 @@ mod tests {
         let mut head: serde_json::Value = serde_json::from_slice(&lines).unwrap();
         let tuning = head["config"]["tuning"].as_object_mut().unwrap();
         let durations = ["late_after_ns", "unknown_runs_max_ns", "join_delay_max_ns"];
-        for name in durations.into_iter().chain(["clear_parts", "unstretched_parts"]) {
+        let numbers = ["late_permille", "given_up_max", "clear_parts", "unstretched_parts"];
+        for name in durations.into_iter().chain(numbers) {
             assert!(tuning.remove(name).is_some(), "{name}");
         }
         let reader = Reader::new(head.to_string().as_bytes()).unwrap().config().unwrap().tuning;
@@ -333,6 +336,7 @@ mod tests {
         assert_eq!(reader.unknown_runs_max, Span::from_ms(10_000));
         assert_eq!(reader.join_delay_max, Span::from_ms(1_000));
         assert_eq!((reader.clear_parts, reader.unstretched_parts), (32, 4));
+        assert_eq!((reader.late_permille, reader.given_up_max), (1000, 16));
     }
 
     #[test]

@@ -10,9 +10,6 @@ use crate::policy::bandwidth::Server;
 use crate::scheduler::{Head, Lane};
 use crate::time::Span;
 
-/// Frames of a silent app that are given up in one decision. Where more would be, no frame ever fits.
-const GIVEN_UP_MAX: u64 = 16;
-
 /// What decides whether a group is part of a promise.
 #[derive(Copy, Clone, Default, Debug)]
 pub(super) struct Sizes {
@@ -26,6 +23,8 @@ pub(super) struct Sizes {
     pub(super) dispatch: i64,
     /// Groups that are dispatched later may delay those before.
     pub(super) any_order: bool,
+    /// See [`crate::Tuning::given_up_max`].
+    pub(super) given_up_max: u64,
 }
 
 impl Sizes {
@@ -41,6 +40,7 @@ impl Sizes {
             completion: config.margins.completion_upper.as_signed_ns(),
             dispatch: config.margins.dispatch_upper.as_signed_ns(),
             any_order,
+            given_up_max: config.tuning.given_up_max.into(),
         }
     }
 }
@@ -99,7 +99,7 @@ impl Timeline {
     /// although the app is entitled to it in every stride only.
     fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready, pause: &Pausing) {
         let rest = owed(lane, false, pause).min(pause.time_left(self.board.due_of(lane, lane.target)));
-        let frames = (0..GIVEN_UP_MAX).map(|frame| lane.target + frame * lane.stride.periods());
+        let frames = (0..self.sizes.given_up_max).map(|frame| lane.target + frame * lane.stride.periods());
         let hopeful = frames.into_iter().find(|target| self.board.due_of(lane, *target) >= ready.free + rest);
         lane.target = hopeful.unwrap_or(lane.target);
         lane.target = lane.target.max(self.board.period_at(lane, ready.optimistic));

@@ -135,6 +135,10 @@ struct TuningLine {
     unknown_runs_max_ns: u64,
     #[serde(default = "join_delay_max_ns")]
     join_delay_max_ns: u64,
+    #[serde(default = "late_permille")]
+    late_permille: u32,
+    #[serde(default = "given_up_max")]
+    given_up_max: u32,
     #[serde(default = "clear_parts")]
     clear_parts: u32,
     #[serde(default = "unstretched_parts")]
@@ -163,6 +167,14 @@ fn unknown_runs_max_ns() -> u64 {
 
 fn join_delay_max_ns() -> u64 {
     1_000_000_000
+}
+
+fn late_permille() -> u32 {
+    1000
+}
+
+fn given_up_max() -> u32 {
+    16
 }
 
 fn clear_parts() -> u32 {
@@ -327,6 +339,8 @@ impl ConfigLine {
                 late_after_ns: tuning.late_after.as_ns(),
                 unknown_runs_max_ns: tuning.unknown_runs_max.as_ns(),
                 join_delay_max_ns: tuning.join_delay_max.as_ns(),
+                late_permille: tuning.late_permille,
+                given_up_max: tuning.given_up_max,
                 clear_parts: tuning.clear_parts,
                 unstretched_parts: tuning.unstretched_parts,
             },
@@ -375,6 +389,8 @@ impl ConfigLine {
                 late_after: Span::from_ns(tuning.late_after_ns),
                 unknown_runs_max: Span::from_ns(tuning.unknown_runs_max_ns),
                 join_delay_max: Span::from_ns(tuning.join_delay_max_ns),
+                late_permille: tuning.late_permille,
+                given_up_max: tuning.given_up_max,
                 clear_parts: tuning.clear_parts,
                 unstretched_parts: tuning.unstretched_parts,
             },

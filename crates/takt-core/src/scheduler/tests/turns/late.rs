@@ -184,3 +184,61 @@ fn relief_does_not_depend_on_the_gpu() {
     let expected: Vec<u64> = [0].into_iter().chain(but_two_of_sixteen(2)).collect();
     assert_eq!(periods_with_a_grant("gpu in-order", 1, 0), expected);
 }
+
+#[test]
+fn a_group_that_never_ends_is_given_up_however_many_others_end() {
+    // A's group should be over at 100 and is late from 250 on; beside two others it could take 200 more.
+    // Each end of B's would put that off by another 600.
+    check(
+        "gpu time-shared
+         mpcg 2
+         late-after 50
+         timeout 500
+         until 1200
+         A 2
+         B 1
+         @0 A 100s?
+         @200 B 100s
+         @400 B 100s
+         @600 B 100s
+         @800 B 100s",
+        expect![[r#"
+            0 grant A 100s for 0
+            200 grant B 100s for 0
+            300 end B 100s
+            300 B frame 0 met 0
+            400 grant B 100s for 1
+            500 end B 100s
+            500 B frame 1 met 1
+            600 grant B 100s for 2
+            700 end B 100s
+            700 B frame 2 met 2
+            800 grant B 100s for 3
+            900 end B 100s
+            900 B frame 3 met 3
+            950 lost a group of A (Timeout)
+            950 A frame 0 late 0
+        "#]],
+    );
+}
+
+#[test]
+fn how_long_a_group_must_take_to_be_late_is_tuned() {
+    // A's group should be over at 100. With half of its prediction in place of all of it, it is late from 160 on, and
+    // C need not wait until 210.
+    for (permille, granted) in [(1000, "210 grant B"), (500, "160 grant B")] {
+        let script = std::format!(
+            "gpu time-shared
+             mpcg 1
+             late-after 10
+             late-permille {permille}
+             until 400
+             A 2
+             B 1
+             @0 A 100/1000s
+             @20 B 10s"
+        );
+        let timeline = play(&script);
+        assert!(timeline.contains(granted), "{permille}: {timeline}");
+    }
+}
