@@ -25,6 +25,7 @@ mod layers;
 mod lexer;
 mod loaded;
 mod map;
+mod policies;
 mod purity;
 mod rust_files;
 mod tidy;

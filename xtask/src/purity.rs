@@ -158,7 +158,7 @@ const TEST_ITEM: &str = "#[cfg(test)]";
 const TEST_FILE: &str = "#![cfg(test)]";
 
 /// Code with its test items blanked, and the names of test modules that have their own file.
-fn without_tests(code: &str) -> (String, Vec<String>) {
+pub(crate) fn without_tests(code: &str) -> (String, Vec<String>) {
     if code.contains(TEST_FILE) {
         return (String::new(), Vec::new());
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::tree::Tree;
 use crate::workspace::Workspace;
-use crate::{documents, generated, hashes, layers, loaded, map, purity, rust_files, words};
+use crate::{documents, generated, hashes, layers, loaded, map, policies, purity, rust_files, words};
 
 /// Something that is not as it should be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -58,6 +58,7 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(layers::check(workspace, tree));
     findings.extend(rust_files::check(workspace, tree));
+    findings.extend(policies::check(tree));
     findings.extend(purity::check(workspace, tree));
     findings.extend(documents::check(workspace, tree));
     findings.extend(generated::check(tree));

@@ -205,9 +205,11 @@ pub struct FrameDone {
 /// Why a waiting group is not dispatched.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Hold {
-    /// It could make `app`, which is more important, miss a deadline (rule A).
+    /// It could break a promise of `app` (rule A): make it miss a deadline, or take the time that is kept free for it.
     Protects {
-        /// The more important app with the nearest reservation.
+        /// Whose promise is the first that would be broken. Mostly the app is more important; but a group that is
+        /// promised something waits for all promises that are due before its own (`timeline`), and one that is
+        /// promised nothing for those of every app with a contract, its own included.
         app: AppId,
     },
     /// `app` was preferred: it has the earlier target, or the same and more importance (rule B).
@@ -246,6 +248,26 @@ pub enum Hold {
         /// The more important app that is expected first.
         app: AppId,
     },
+    /// Promises reach further than the policy looks ahead, so nothing is known of what it would break.
+    LookAhead,
+}
+
+impl Hold {
+    /// The app whose promise or reservation it names, if it names one.
+    pub fn promised(self) -> Option<AppId> {
+        match self {
+            Self::Protects { app } | Self::Exhausted { app } | Self::Clears { app } => Some(app),
+            _ => None,
+        }
+    }
+
+    /// The app that it names, if it names one.
+    pub fn names(self) -> Option<AppId> {
+        match self {
+            Self::Behind { app } | Self::Turn { app } => Some(app),
+            _ => self.promised(),
+        }
+    }
 }
 
 /// Why an event was refused. What is new comes last here as well.

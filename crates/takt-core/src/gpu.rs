@@ -75,6 +75,12 @@ impl Gpu {
         matches!(self, Self::TimeShared { .. })
     }
 
+    /// Whether it has an order of its own, in which all contexts with work take turns: then a scheduler that wants just
+    /// that needs only to keep them filled.
+    pub const fn serves_all_in_turn(self) -> bool {
+        self.is_time_shared()
+    }
+
     /// Whether a group that is dispatched later can delay one that was dispatched before.
     pub const fn later_work_delays(self) -> bool {
         self.is_time_shared()

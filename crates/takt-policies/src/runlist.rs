@@ -134,7 +134,7 @@ impl Policy for Runlist {
 
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
         // A GPU that takes turns has the list itself; it only needs to be kept filled.
-        let takes_turns = context.config.gpu.is_time_shared();
+        let takes_turns = context.config.gpu.serves_all_in_turn();
         let chosen = if takes_turns { fill(context, lanes) } else { self.next(context, lanes) };
         for lane in lanes.iter_mut().filter(|lane| lane.head.is_some()) {
             lane.hold = match self.turn {

@@ -2,11 +2,12 @@
 //! a few periods decides exactly as looking at all of them.
 
 use proptest::prelude::*;
+use takt_core::contract::has_contract;
 use takt_core::policy::{Context, Policy, Timeline};
 use takt_core::service::{Enforcement, Reservation, Reserve, Turns};
 use takt_core::{
     Action, Adjustable, AppId, AppParams, Clock, Config, Cost, DisplayId, Divisible, Estimate, Event, Gpu,
-    GroupId, GroupKind, Lane, Margins, Priority, Refresh, Scheduler, Service, Span, Stride, Time,
+    GroupId, GroupKind, Hold, Lane, Margins, Priority, Refresh, Scheduler, Service, Span, Stride, Time,
 };
 
 const APPS: u32 = 6;
@@ -278,7 +279,41 @@ impl Driver {
         }
         self.scheduler.check_invariants();
         assert_eq!(self.in_flight.len(), self.scheduler.in_flight(), "we know what is in flight");
+        if self.scheduler.policy_name() == "timeline" {
+            self.check_holds();
+        }
         actions
+    }
+}
+
+/// Reasons are true when they are told, and as long as they are not told anew.
+impl Driver {
+    fn check_holds(&self) {
+        let lanes = self.scheduler.lanes();
+        for lane in lanes.iter().filter(|lane| lane.waiting > 0) {
+            let Some(hold) = lane.hold else { panic!("{} waits for no reason", lane.app.0) };
+            let named = hold.names().map(|app| lanes.iter().find(|other| other.app == app));
+            let named = named.map(|named| named.unwrap_or_else(|| panic!("{hold:?}: it is not there")));
+            if let Some(named) = named.filter(|_| hold.promised().is_some()) {
+                // Work of apps without a contract has time kept free as long as it waits.
+                let promised = has_contract(&named.params()) || named.head.is_some();
+                assert!(promised, "{hold:?} names an app without a promise: {named:?}");
+                let clears = matches!(hold, Hold::Clears { .. });
+                assert!(!clears || named.has_budget(), "{hold:?} names {named:?}");
+            }
+            self.check_place(lane, hold);
+        }
+    }
+
+    /// A group waits for a place only where there is none, for it.
+    fn check_place(&self, lane: &Lane, hold: Hold) {
+        let config = self.scheduler.config();
+        let counts = config.gpu == Gpu::InOrder && !lane.divisible && hold == Hold::NoSlot;
+        let places = config.mpcg as usize;
+        assert!(
+            !counts || self.scheduler.in_flight() >= places,
+            "{lane:?} waits for a place, and there is one"
+        );
     }
 }
 

@@ -337,6 +337,7 @@ fn why(reason: Hold, run: &Run) -> String {
         Hold::Clears { app } => format!("{} is expected", run.meta.name(app)),
         Hold::Behind { app } => format!("{} goes first", run.meta.name(app)),
         Hold::Exhausted { app } => format!("no time left after {}", run.meta.name(app)),
+        Hold::LookAhead => "promises reach further than the scheduler looks ahead".to_owned(),
         Hold::NoSlot => "as many groups as allowed are in flight".to_owned(),
         Hold::Unbounded => "nothing is known about its length".to_owned(),
         Hold::NoBudget { .. } => "its reserve is used up".to_owned(),

@@ -337,6 +337,7 @@ impl Blame {
             Some(Hold::Tick { .. }) => (CauseKind::WaitedForTick, None),
             Some(Hold::Unbounded) => (CauseKind::Unbounded, None),
             Some(Hold::Batch) => (CauseKind::SubmittedLate, None),
+            Some(Hold::LookAhead) => (CauseKind::BeyondLookAhead, None),
             Some(Hold::NoSlot) | None => (CauseKind::GpuStall, None),
         };
         consider(kind, shares.idle, culprit.map(|culprit| (culprit, shares.idle)));

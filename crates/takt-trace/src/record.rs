@@ -181,6 +181,7 @@ pub fn why_held(reason: Hold, name: impl Fn(AppId) -> String) -> String {
         Hold::Clears { app } => format!("clears the way for {}", name(app)),
         Hold::Behind { app } => format!("behind {}", name(app)),
         Hold::Exhausted { app } => format!("no time left down to {}", name(app)),
+        Hold::LookAhead => "promises beyond the look-ahead".to_owned(),
         Hold::NoSlot => "no slot".to_owned(),
         Hold::Unbounded => "unbounded estimate".to_owned(),
         Hold::NoBudget { .. } => "no budget".to_owned(),

@@ -208,7 +208,7 @@ pub struct Promise {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeldBy {
-    /// Rule A: it could make a more important app miss a deadline.
+    /// Rule A: it could break a promise of another app, mostly of a more important one.
     Protects,
     /// It could delay a more important app with a reservation for longer than allowed.
     Clears,
@@ -228,6 +228,8 @@ pub enum HeldBy {
     Tick,
     /// The rest of its batch has not come yet.
     Batch,
+    /// Promises reach further than the policy looks ahead.
+    LookAhead,
 }
 
 impl From<Hold> for HeldBy {
@@ -237,6 +239,7 @@ impl From<Hold> for HeldBy {
             Hold::Clears { .. } => Self::Clears,
             Hold::Behind { .. } => Self::Behind,
             Hold::Exhausted { .. } => Self::Exhausted,
+            Hold::LookAhead => Self::LookAhead,
             Hold::NoSlot => Self::NoSlot,
             Hold::Unbounded => Self::Unbounded,
             Hold::NoBudget { .. } => Self::NoBudget,
@@ -261,7 +264,7 @@ pub enum CauseKind {
     Blocking,
     /// More important apps used the time.
     HigherPriority,
-    /// Held back, lest a more important app miss its deadline (rule A).
+    /// Held back for a promise of another app, mostly a more important one (rule A).
     HeldForHigherPriority,
     /// Its next group was predicted without a bound, so it fits nowhere.
     Unbounded,
@@ -275,4 +278,6 @@ pub enum CauseKind {
     GpuStall,
     /// A completion was lost.
     LostCompletion,
+    /// Promises reached further than the policy looks ahead, so its next group waited.
+    BeyondLookAhead,
 }

@@ -80,6 +80,7 @@ fn for_each_app(record: &mut Record, mut change: impl FnMut(&mut AppId)) {
                     | Hold::Turn { app }
                     | Hold::Clears { app } => change(app),
                     Hold::NoSlot
+                    | Hold::LookAhead
                     | Hold::Unbounded
                     | Hold::NoBudget { .. }
                     | Hold::Tick { .. }

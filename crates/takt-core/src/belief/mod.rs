@@ -255,7 +255,14 @@ impl Belief {
 /// Whether a shorter estimate could end the hold. Waiting for a place, for a turn or for a more
 /// important app has nothing to do with length.
 fn is_for_length(reason: Hold) -> bool {
-    matches!(reason, Hold::Protects { .. } | Hold::Clears { .. } | Hold::Unbounded | Hold::NoBudget { .. })
+    matches!(
+        reason,
+        Hold::Protects { .. }
+            | Hold::Clears { .. }
+            | Hold::Unbounded
+            | Hold::NoBudget { .. }
+            | Hold::LookAhead
+    )
 }
 
 /// What an app reserves per frame, and what is left of it.

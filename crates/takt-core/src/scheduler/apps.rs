@@ -8,7 +8,8 @@ use super::lane::Lane;
 
 use crate::app::{AppId, AppParams, GroupId};
 use crate::clock::Clock;
-use crate::event::{Action, Refusal};
+use crate::contract;
+use crate::event::{Action, Hold, Refusal};
 use crate::limits::{DISPLAYS_MAX, LOOKAHEAD_MAX, OWN_PERIODS};
 use crate::refresh::lcm;
 use crate::service::Reservation;
@@ -60,6 +61,7 @@ impl Scheduler {
         let slot = &mut self.slots[app.index()];
         let before = lane.stride;
         let mut asleep = false;
+        let breaks = contract::has_contract(&lane.params()) && !contract::has_contract(&params);
         slot.priority = params.priority;
         slot.told = params.priority;
         lane.stride = params.stride;
@@ -77,10 +79,21 @@ impl Scheduler {
             slot.frames.stride_changed(lane, before, lane.period_at(self.now));
             asleep = slot.queue.is_empty();
         }
+        if breaks {
+            self.forget_holds(|hold| hold.promised() == Some(app));
+        }
         self.rank();
         if let (Some(index), true) = (self.lane_of(app), asleep) {
             // It may sleep towards the old deadline.
             self.release(index);
+        }
+    }
+
+    /// Groups that were held for these reasons are not any more. If no decision finds others, they wait for a place.
+    fn forget_holds(&mut self, wrong: impl Fn(Hold) -> bool) {
+        for lane in self.lanes.iter_mut().filter(|lane| lane.hold.is_some_and(&wrong)) {
+            lane.hold = None;
+            self.untold = true;
         }
     }
 
@@ -112,6 +125,7 @@ impl Scheduler {
         slot.generation = slot.generation.wrapping_add(1);
         self.lanes.remove(index);
         self.turns.forget(app);
+        self.forget_holds(|hold| hold.names() == Some(app));
         self.rank();
         self.actions.push(Action::Left { app, dropped });
     }

@@ -7,6 +7,7 @@ use super::lane::{Head, Lane};
 use super::queue::Waiting;
 
 use crate::app::{AppId, GroupId, GroupKind};
+use crate::contract;
 use crate::event::{Action, Hold, Refusal};
 use crate::invariant::Invariant;
 use crate::limits::IN_FLIGHT_MAX;
@@ -144,6 +145,7 @@ impl Scheduler {
         let choice = self.policy.choose_divisible(&context, &mut self.lanes);
         if let Some(index) = choice.filter(|index| self.guard_choice(*index)) {
             self.dispatch(index, &context);
+            self.untold = true;
         }
     }
 
@@ -237,7 +239,21 @@ impl Scheduler {
             }
             self.stats.dispatched += 1;
         }
+        self.settle_holds(index);
         self.guard_places(app);
+    }
+
+    /// Time was kept free for the group of the lane at `index` that was dispatched. If its app has no contract and
+    /// nothing waits any more, groups that were held for that are behind it now.
+    fn settle_holds(&mut self, index: usize) {
+        let lane = &self.lanes[index];
+        if lane.head.is_some() || contract::has_contract(&lane.params()) {
+            return;
+        }
+        let app = lane.app;
+        for lane in self.lanes.iter_mut().filter(|lane| lane.hold == Some(Hold::Protects { app })) {
+            lane.hold = Some(Hold::Behind { app });
+        }
     }
 
     /// Looks anew for what is due first on the GPU for that app.

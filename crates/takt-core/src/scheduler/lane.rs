@@ -250,6 +250,8 @@ pub struct Pause {
 pub struct Turn {
     /// Another protected app has groups in flight; these come first.
     pub waits_for: Option<AppId>,
+    /// That one has left since it dispatched them.
+    pub gone: bool,
     /// What it costs that what this app displaces goes on, unless the frame has paid for it.
     pub disturbs: Span,
     /// What the way back of this app itself costs.

@@ -32,6 +32,8 @@ struct Occupied {
     /// An app that has groups in flight as a protected one, and whether there is another one.
     protected: Option<AppId>,
     several: bool,
+    /// That app has left since.
+    gone: bool,
     /// Something that is not the holder's.
     foreign: bool,
     /// What of the way back from that is still to come when the next group reaches the GPU.
@@ -178,6 +180,7 @@ impl Scheduler {
             if flying.alone {
                 occupied.several |= occupied.protected.is_some_and(|app| app != flying.app);
                 occupied.protected = Some(flying.app);
+                occupied.gone = self.slots[flying.app.index()].generation != flying.generation;
             }
         }
         occupied
@@ -196,7 +199,7 @@ impl Scheduler {
         let holds = self.turns.holder == Some(app);
         let disturbs = if holds { Span::ZERO } else { switch + gap };
         let begun = lane.has_budget() && lane.front.dispatched > Span::ZERO;
-        let turn = Turn { waits_for, disturbs, ..Turn::default() };
+        let turn = Turn { waits_for, gone: occupied.gone, disturbs, ..Turn::default() };
         match lane.head {
             // Each group has paid for its own way.
             _ if several => {

@@ -134,6 +134,7 @@ fn an_app_that_leaves_ends_its_turn() {
             0 hold A: no slot
             0 hold B: turn of A
             20 A left, 1 dropped
+            20 hold B: no slot
             120..130 B 10s for 0
             130 B frame 0 met 0
         "#]],

@@ -44,6 +44,9 @@ fn cause(verdict: &Verdict, culprit: Option<&(String, Span)>) -> String {
         CauseKind::HeldBehindOthers => format!("held back for {took} behind {who}"),
         CauseKind::NoBudget => format!("its reserve was used up, so it waited for {took}"),
         CauseKind::WaitedForTick => format!("the GPU idled for {took} until the next tick"),
+        CauseKind::BeyondLookAhead => {
+            format!("promises reached further than the scheduler looks ahead, so it waited for {took}")
+        }
         CauseKind::GpuStall => format!("the GPU stalled or idled for {took}"),
         CauseKind::LostCompletion => "a completion did not come in time".to_owned(),
     }

@@ -292,6 +292,7 @@ mod tests {
         rare.extend([Refusal::Exited, Refusal::TooManyFrames].map(refused));
         rare.extend([Hold::Tick { at }, Hold::NoBudget { until: at }, Hold::Turn { app }].map(held));
         rare.extend([Hold::Batch, Hold::Unbounded, Hold::Exhausted { app }, Hold::Clears { app }].map(held));
+        rare.push(held(Hold::LookAhead));
         let broken = |what| Record::Out(Action::Broken(Broken { what, app: None, at }));
         rare.extend(Invariant::ALL.map(broken));
         rare.extend(takt_policies::NAMES.iter().map(|name| Record::Policy(name)));
@@ -335,8 +336,8 @@ mod tests {
         assert_eq!(reader.late_after, Span::from_ms(2));
         assert_eq!(reader.unknown_runs_max, Span::from_ms(10_000));
         assert_eq!(reader.join_delay_max, Span::from_ms(1_000));
-        assert_eq!((reader.clear_parts, reader.unstretched_parts), (32, 4));
         assert_eq!((reader.late_permille, reader.given_up_max), (1000, 16));
+        assert_eq!((reader.clear_parts, reader.unstretched_parts), (32, 4));
     }
 
     #[test]

@@ -106,6 +106,7 @@ fn leaving_frees_reservations_and_drops_waiting_groups() {
             0 hold A: no slot
             0 hold B: behind A
             50 A left, 1 dropped
+            50 hold B: no slot
             60 refused A: no app is attached there
             100..1050 B 950s for 1
             1000 B missed frame 0 for 0 ×1

@@ -250,16 +250,17 @@ fn apps_change_in_gaps_of_time_shared_gpus() {
          @460 A 100s",
         expect![[r#"
             0 grant A 150 for 0
-            0 hold C: behind A
+            0 hold C: turn of A
             150 end A 150
             150 grant C 100 for 1
             150 grant C 100 for 1
             150 hold C: no slot
             260 end C 100
-            260 hold A: behind C
+            260 hold A: turn of C
             260 hold C: behind A
             360 end C 100
             360 grant A 100 for 0
+            360 hold C: turn of A
             460 grant A 100s for 0
             470 end A 100
             570 end A 100s
@@ -295,7 +296,7 @@ fn what_interrupts_a_frame_pays_for_the_way_back() {
             124000 hold L: no slot
             129600 end A 5000
             129600 hold A: protects L
-            129600 hold L: behind A
+            129600 hold L: turn of A
             134600 end A 5000
             134600 grant A 5000 for 0
             139600 end A 5000

@@ -104,9 +104,7 @@ fn a_shorter_group_does_not_pass_one_that_is_held_on_the_same_server() {
             1000 B missed frame 0 for 0 ×1
             1050..1590 F 540s for 1
             1000 hold A: behind F
-            1000 hold S: behind F
             1590..2040 A 450s for 2
-            1050 hold S: behind A
             1590 F frame 1 met 1
             2040..2080 S 40s for 2
             2000 B missed frame 0 for 1 ×1
@@ -165,18 +163,18 @@ fn where_changes_cost_something_apps_on_one_server_have_the_gpu_one_at_a_time() 
          @10 P 40s",
         expect![[r#"
             0 grant F 100s for 0
-            10 hold A: behind F
-            10 hold S: behind F
-            10 hold P: behind F
+            10 hold A: turn of F
+            10 hold S: turn of F
+            10 hold P: turn of F
             100 end F 100s
             100 F frame 0 met 0
             100 grant P 40s for 0
-            100 hold A: behind P
-            100 hold S: behind P
+            100 hold A: turn of P
+            100 hold S: turn of P
             142 end P 40s
             142 P frame 0 met 0
             142 grant A 40s for 0
-            142 hold S: behind A
+            142 hold S: turn of A
             184 end A 40s
             184 A frame 0 met 0
             184 grant S 40s for 0

@@ -373,15 +373,15 @@ fn sources_have_the_gpu_one_at_a_time_where_a_change_costs() {
          @0 O 50s",
         expect![[r#"
             0 grant S 100 for 0
-            0 hold O: behind S
-            0 hold S: behind S
+            0 hold O: turn of S
+            0 hold S: turn of S
             100 end S 100
             100 grant O 50 for 0
-            100 hold O: behind O
-            100 hold S: behind O
+            100 hold O: turn of O
+            100 hold S: turn of O
             160 end O 50
             160 grant S 80 for 0
-            160 hold O: behind S
+            160 hold O: turn of S
             250 end S 80
             250 grant O 50s for 0
             310 end O 50s
@@ -415,6 +415,34 @@ fn what_a_producer_has_on_the_gpu_is_kept_from_being_late() {
             700 P missed frame 0 for 0 ×1
             750 end B 300
             1000 B missed frame 0 for 0 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn no_frame_waits_for_what_its_own_source_has_behind_it() {
+    // O is not covered beside F. The second group of S does not fit into the frame of O, and S is more important.
+    check(
+        "until 2100
+         O 2 etpf 500
+         S 8 shares 0
+         F 9 etpf 600
+         @0 F 600s
+         @10 S 100 900
+         @20 O 100s",
+        expect![[r#"
+            0..600 F 600s for 0
+            10 hold S: no slot
+            600 F frame 0 met 0
+            600..700 S 100 for 0
+            700..800 O 100s for 0
+            700 hold S: protects F
+            800 O frame 0 met 0
+            1000 S missed frame 0 for 0 ×1
+            1401..2301 S 900 for 2
+            2000 F missed frame 1 for 1 ×1
+            2000 S missed frame 0 for 1 ×1
+            2000 O missed frame 1 for 1 ×1
         "#]],
     );
 }

@@ -193,6 +193,7 @@ pub(super) enum Reason {
     Turn,
     Tick,
     Batch,
+    LookAhead,
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -107,6 +107,7 @@ fn hold_line(app: u32, reason: Hold) -> Line {
         Hold::Clears { app } => (Reason::Clears, Some(app), None),
         Hold::Behind { app } => (Reason::Behind, Some(app), None),
         Hold::Exhausted { app } => (Reason::Exhausted, Some(app), None),
+        Hold::LookAhead => (Reason::LookAhead, None, None),
         Hold::NoSlot => (Reason::NoSlot, None, None),
         Hold::Unbounded => (Reason::Unbounded, None, None),
         Hold::NoBudget { until } => (Reason::NoBudget, None, Some(until)),

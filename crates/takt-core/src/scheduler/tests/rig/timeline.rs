@@ -63,6 +63,7 @@ impl Rig {
                     Hold::Clears { app } => format!("clears {}", name(*app)),
                     Hold::Behind { app } => format!("behind {}", name(*app)),
                     Hold::Exhausted { app } => format!("exhausted by {}", name(*app)),
+                    Hold::LookAhead => "look-ahead".to_owned(),
                     Hold::NoSlot => "no slot".to_owned(),
                     Hold::Unbounded => "unbounded".to_owned(),
                     Hold::NoBudget { until } => format!("no budget until {}", until.as_ns()),
