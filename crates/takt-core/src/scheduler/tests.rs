@@ -9,7 +9,7 @@
 //! @0 A 100y                 a group that ends a batch, but not a frame
 //! @0 A 100?                 a group whose completion is not reported; also 100s?
 //! @5 A ends frame           the frame of A ends without a group
-//! @5 A reports 2            the completion of group 2, counted from 0, is reported now
+//! @5 A reports 2            the completion of group 2, counted from 0, is reported now; or: reports 2 ended 3
 //! @5 decisions              tell how many decisions were taken so far
 //! @5 set mpcg 2 delay 30    settings change: mpcg, delay, lower, min, fixed, heard, blocking, stretch
 //! @5 A revises 2 50         group 2, counted from 0, is predicted to take 50 now

@@ -156,3 +156,190 @@ fn apps_that_share_a_server_have_one_budget() {
         "#]],
     );
 }
+
+/// Counterexample to a test without blocking: L would have to begin before H comes, and to wait for it.
+#[test]
+fn a_sporadic_frame_is_kept_from_a_group_that_is_due_later() {
+    // H can come at any time and is due 150 later; L has 160 for 100. Both are not covered together.
+    check(
+        "period 9_000_000
+         until 3_000_000
+         H 9 etpf 50_000 clock 150_000/150_000
+         L 8 etpf 100_000 clock 200_000/160_000
+         @2_240_000 L 100_000s
+         @2_285_000 H 50_000s
+         @2_440_000 L 100_000s
+         @2_500_000 H 50_000s",
+        expect![[r#"
+            2240000..2340000 L 100000s for 11
+            2285000 hold H: no slot
+            2340000 L frame 0 met 11
+            2340000..2390000 H 50000s for 15
+            2390000 H frame 0 met 15
+            2440000 hold L: protects H
+            2500000..2550000 H 50000s for 16
+            2550000 H frame 1 met 16
+            2550000..2650000 L 100000s for 12
+            2600000 L missed frame 1 for 12 ×1
+            2650000 L frame 1 late 12
+        "#]],
+    );
+    // If L is more important, H is the one that is not covered.
+    check(
+        "period 9_000_000
+         until 3_000_000
+         H 8 etpf 50_000 clock 150_000/150_000
+         L 9 etpf 100_000 clock 200_000/160_000
+         @2_240_000 L 100_000s
+         @2_285_000 H 50_000s
+         @2_440_000 L 100_000s
+         @2_500_000 H 50_000s",
+        expect![[r#"
+            2240000..2340000 L 100000s for 11
+            2285000 hold H: no slot
+            2340000 L frame 0 met 11
+            2340000..2390000 H 50000s for 15
+            2390000 H frame 0 met 15
+            2440000..2540000 L 100000s for 12
+            2500000 hold H: no slot
+            2540000 L frame 1 met 12
+            2540000..2590000 H 50000s for 16
+            2590000 H frame 1 met 16
+        "#]],
+    );
+}
+
+/// Counterexample to a test that counts the budget of a server in steps: 80 in 200 beside a frame of 100 in 120.
+#[test]
+fn a_server_is_promised_no_more_than_its_share_beside_a_frame() {
+    // The frame is covered, the server is not: its groups go one at a time, as long as the frame fits behind them.
+    let script = |frame, server| {
+        std::format!(
+            "period 9_000_000
+             group-max 10_000
+             until 300_000
+             F {frame} etpf 100_000 clock 1_000_000/120_000
+             S {server} posterior 80_000/200_000
+             @0 S 10_000 10_000 10_000 10_000 10_000 10_000 10_000 10_000s
+             @0 S 10_000 10_000 10_000 10_000 10_000 10_000 10_000 10_000s
+             @85_000 F 10_000 10_000 10_000 10_000 10_000 10_000 10_000 10_000 10_000 10_000s"
+        )
+    };
+    check(
+        &script(9, 8),
+        expect![[r#"
+        0..10000 S 10000 for 0
+        0 hold S: no slot
+        10000..20000 S 10000 for 0
+        20000..30000 S 10000 for 0
+        30000..40000 S 10000 for 0
+        40000..50000 S 10000 for 0
+        50000..60000 S 10000 for 0
+        60000..70000 S 10000 for 0
+        70000..80000 S 10000s for 0
+        80000 S frame 0 met 0
+        80000..90000 S 10000 for 1
+        85000 hold F: no slot
+        90000..100000 F 10000 for 0
+        90000 hold S: behind F
+        100000..110000 F 10000 for 0
+        110000..120000 F 10000 for 0
+        120000..130000 F 10000 for 0
+        130000..140000 F 10000 for 0
+        140000..150000 F 10000 for 0
+        150000..160000 F 10000 for 0
+        160000..170000 F 10000 for 0
+        170000..180000 F 10000 for 0
+        180000..190000 F 10000s for 0
+        190000 F frame 0 met 0
+        190000..200000 S 10000 for 1
+        190000 hold S: no slot
+        200000..210000 S 10000 for 1
+        210000..220000 S 10000 for 1
+        220000..230000 S 10000 for 1
+        230000..240000 S 10000 for 1
+        240000..250000 S 10000 for 1
+        250000..260000 S 10000s for 1
+        260000 S frame 1 met 1
+    "#]],
+    );
+    // If the server is more important, the frame is the one that is not covered.
+    check(
+        &script(8, 9),
+        expect![[r#"
+        0..10000 S 10000 for 0
+        0 hold S: no slot
+        10000..20000 S 10000 for 0
+        20000..30000 S 10000 for 0
+        30000..40000 S 10000 for 0
+        40000..50000 S 10000 for 0
+        50000..60000 S 10000 for 0
+        60000..70000 S 10000 for 0
+        70000..80000 S 10000s for 0
+        80000 S frame 0 met 0
+        80000..90000 S 10000 for 1
+        85000 hold F: no slot
+        90000..100000 F 10000 for 0
+        90000 hold S: behind F
+        100000..110000 F 10000 for 0
+        110000..120000 F 10000 for 0
+        120000..130000 F 10000 for 0
+        130000..140000 F 10000 for 0
+        140000..150000 F 10000 for 0
+        150000..160000 F 10000 for 0
+        160000..170000 F 10000 for 0
+        170000..180000 F 10000 for 0
+        180000..190000 F 10000s for 0
+        190000 F frame 0 met 0
+        190000..200000 S 10000 for 1
+        190000 hold S: no slot
+        200000..210000 S 10000 for 1
+        210000..220000 S 10000 for 1
+        220000..230000 S 10000 for 1
+        230000..240000 S 10000 for 1
+        240000..250000 S 10000 for 1
+        250000..260000 S 10000s for 1
+        260000 S frame 1 met 1
+    "#]],
+    );
+}
+
+/// Counterexample to deadlines of servers that are shorter than their periods: with 40 in 200, due after 80, work of 70
+/// would be due within 130.
+#[test]
+fn a_server_may_not_want_its_budget_before_the_end_of_its_period() {
+    // By the usual rule, S's second job would be due at 130, and F at 130 as well.
+    check(
+        "period 9_000_000
+         group-max 10_000
+         until 400_000
+         S 9 posterior 40_000/200_000/80_000
+         F 8 etpf 80_000 clock 1_000_000/130_000
+         @0 S 10_000 10_000 10_000s
+         @0 F 10_000 10_000 10_000 10_000 10_000 10_000 10_000 10_000s
+         @50_000 S 10_000 10_000 10_000 10_000s",
+        expect![[r#"
+            0..10000 F 10000 for 0
+            0 hold S: behind F
+            0 hold F: no slot
+            10000..20000 F 10000 for 0
+            20000..30000 F 10000 for 0
+            30000..40000 F 10000 for 0
+            40000..50000 F 10000 for 0
+            50000..60000 F 10000 for 0
+            60000..70000 F 10000 for 0
+            70000..80000 F 10000s for 0
+            80000 F frame 0 met 0
+            80000..90000 S 10000 for 0
+            80000 hold S: no slot
+            90000..100000 S 10000 for 0
+            100000..110000 S 10000s for 0
+            110000 S frame 0 met 0
+            110000..120000 S 10000 for 1
+            120000..130000 S 10000 for 1
+            130000..140000 S 10000 for 1
+            140000..150000 S 10000s for 1
+            150000 S frame 1 met 1
+        "#]],
+    );
+}

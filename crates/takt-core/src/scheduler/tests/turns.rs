@@ -3,6 +3,7 @@
 //!
 //! In these scripts A, B and C reserve nothing, and R has reserved 240 of each period of 1000.
 
+mod apart;
 mod deadlines;
 mod late;
 mod promised;

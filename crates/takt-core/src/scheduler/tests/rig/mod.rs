@@ -154,6 +154,11 @@ impl Rig {
                 let cost = Span::from_ns(self.group(group).cost);
                 self.complete(now, Ended { group, at: now, cost });
             }
+            ["reports", group, "ended", at] => {
+                let (group, at) = (GroupId(number(group)), Time::from_ns(number(at)));
+                let cost = Span::from_ns(self.group(group).cost);
+                self.complete(now, Ended { group, at, cost });
+            }
             ["ends", "frame"] => self.scheduler.handle_event(now, Event::EndFrame { app }),
             ["leaves"] => self.scheduler.handle_event(now, Event::Leave { app }),
             ["exits"] => self.submit(now, app, "0", GroupKind::Exit),
