@@ -18,7 +18,7 @@ use takt_ipc::message::Hello;
 use takt_os::clock;
 
 use crate::ends::{self, Ends, Handed};
-use crate::gate::{Credit, Gate};
+use crate::gate::{CREDIT_MAX_NS, Credit, Gate};
 use crate::guard;
 use crate::predict::Entry;
 use crate::predict::times::Company;
@@ -65,6 +65,12 @@ pub struct Client {
     /// When to look for the daemon again.
     away_until_ns: AtomicU64,
     open: AtomicBool,
+}
+
+/// What a thread that is inside took with it: the group that its work belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pass {
+    epoch: u64,
 }
 
 /// The client of the process.
@@ -141,24 +147,36 @@ impl Client {
     /// Takes credit for work that goes into a stream, and waits for it if there is none. The thread is inside
     /// afterwards, until [`Self::leave`].
     #[inline]
-    pub fn admit(&'static self, need_ns: u64, stream: &Stream) {
+    pub fn admit(&'static self, need_ns: u64, stream: &Stream) -> Pass {
+        let need_ns = need_ns.min(CREDIT_MAX_NS);
         if !self.gate.enter(need_ns) {
             self.admit_slowly(need_ns);
         }
-        self.touch(stream);
+        self.touch(stream)
     }
 
     /// The work is with the driver.
     #[inline]
-    pub fn leave(&self) {
+    pub fn leave(&'static self, pass: Pass, stream: &Stream) {
+        if self.epoch.load(Ordering::Acquire) != pass.epoch {
+            self.leave_late(pass, stream);
+        }
         self.gate.leave();
     }
 
+    /// The group was closed while this thread was inside of the driver: it ends after this work, too.
+    #[cold]
+    fn leave_late(&'static self, pass: Pass, stream: &Stream) {
+        ends::late(self, pass.epoch, stream);
+    }
+
     #[inline]
-    fn touch(&self, stream: &Stream) {
-        if !stream.is_touched(self.epoch.load(Ordering::Acquire)) {
+    fn touch(&self, stream: &Stream) -> Pass {
+        let pass = Pass { epoch: self.epoch.load(Ordering::Acquire) };
+        if !stream.is_touched(pass.epoch) {
             self.touch_slowly(stream);
         }
+        pass
     }
 
     #[cold]
@@ -193,10 +211,9 @@ impl Client {
     /// Takes credit for work of unknown length, which is a group of its own unless this is the only client. Says
     /// whether it is; then [`Self::leave_alone`] ends it.
     #[cold]
-    pub fn admit_alone(&'static self, entry: Option<&'static Entry>, stream: &Stream) -> bool {
+    pub fn admit_alone(&'static self, entry: Option<&'static Entry>, stream: &Stream) -> (Pass, bool) {
         if self.gate.credit() == Credit::Open || self.session.is_alone() {
-            self.admit(group::NOMINAL_NS, stream);
-            return false;
+            return (self.admit(group::NOMINAL_NS, stream), false);
         }
         let asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         self.close();
@@ -206,11 +223,9 @@ impl Client {
         let entered = self.gate.enter(self.left_ns());
         drop(asking);
         if !entered {
-            self.admit(group::NOMINAL_NS, stream);
-            return false;
+            return (self.admit(group::NOMINAL_NS, stream), false);
         }
-        self.touch(stream);
-        true
+        (self.touch(stream), true)
     }
 
     fn left_ns(&self) -> u64 {
@@ -221,8 +236,8 @@ impl Client {
     }
 
     /// Work of unknown length is with the driver: its group ends.
-    pub fn leave_alone(&'static self) {
-        self.leave();
+    pub fn leave_alone(&'static self, pass: Pass, stream: &Stream) {
+        self.leave(pass, stream);
         self.hand_over();
     }
 
@@ -236,11 +251,11 @@ impl Client {
             None => Span::from_ns(self.jobs.wanted_ns(need_ns, most.as_ns())),
         };
         let grant = self.session.ask_to_fill(need, need.max(estimate));
-        self.begin(grant, single);
+        self.begin(grant, need_ns, single);
         ends::wake();
     }
 
-    fn begin(&self, grant: Option<Grant>, single: Option<Option<&'static Entry>>) {
+    fn begin(&self, grant: Option<Grant>, need_ns: u64, single: Option<Option<&'static Entry>>) {
         let now_ns = clock::now().as_ns();
         let mut group = self.group();
         *group = Group::new(grant, now_ns, single.is_some(), single.flatten());
@@ -250,9 +265,8 @@ impl Client {
         match grant {
             Some(grant) => {
                 self.open.store(true, Ordering::Release);
-                let given = grant.credit.min(GROUP_MAX.max(Span::from_ns(1))).as_ns();
-                group.given_ns =
-                    if single.is_some() { given } else { grant.credit.as_ns().min(given.max(1)) };
+                // Its first command goes in whatever it needs: it would be asked for again and again.
+                group.given_ns = grant.credit.min(GROUP_MAX).as_ns().max(need_ns).max(1);
                 self.gate.fill(group.given_ns);
             }
             None => {
@@ -293,13 +307,14 @@ impl Client {
             return;
         }
         let left_ns = self.left_ns();
-        self.gate.shut(INSIDE_MAX);
-        self.epoch.fetch_add(1, Ordering::AcqRel);
+        let have_left = self.gate.shut(INSIDE_MAX);
+        let epoch = self.epoch.fetch_add(1, Ordering::AcqRel);
+        let late = if have_left { 0 } else { self.gate.inside() };
         let group = std::mem::take(&mut *self.group());
         let used_ns = group.given_ns.saturating_sub(left_ns);
         self.jobs.contains(used_ns, group.grant);
         let grant = group.grant.and_then(|grant| self.session.hand_over(grant));
-        if group.touched.is_empty() {
+        if group.touched.is_empty() && late == 0 {
             // It was never used.
             if let Some(grant) = grant {
                 self.session.complete(grant, clock::now(), Span::ZERO);
@@ -308,7 +323,8 @@ impl Client {
         }
         let predicted_ns = if group.alone { group.given_ns } else { used_ns };
         let single = group.single.filter(|entry| entry.is_launched());
-        let handed = Handed { client: self, grant, began_ns: group.began_ns, predicted_ns, single };
+        let began_ns = group.began_ns;
+        let handed = Handed { client: self, grant, epoch, late, began_ns, predicted_ns, single };
         ends::follow(handed, &group.touched);
     }
 
@@ -348,7 +364,8 @@ impl Client {
         let idle = now_ns.saturating_sub(self.touched_ns.load(Ordering::Relaxed)) > IDLE_NS;
         let old = now_ns.saturating_sub(began_ns) > OLD_NS;
         let crowded = alone && self.session.has_company();
-        if (idle && self.gate.is_empty()) || old || crowded || left_ns == 0 {
+        // A thread that is inside ends it when it leaves; to wait for it here would keep ends from being seen.
+        if old || (self.gate.is_empty() && (idle || crowded || left_ns == 0)) {
             self.hand_over();
         }
         self.open.load(Ordering::Acquire)
@@ -358,4 +375,45 @@ impl Client {
 /// How long a group may be that begins with so much: a slice, or what is longer alone.
 fn longest(need: Span, slice: Span) -> Span {
     if need > slice { need } else { slice }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client() -> &'static Client {
+        Box::leak(Box::new(Client::new(Hello::default())))
+    }
+
+    fn grant(credit: Span) -> Grant {
+        Grant { number: 0, life: 0, fills: true, credit, frames: 0, alone: false }
+    }
+
+    #[test]
+    fn work_that_is_longer_than_any_group_goes_in_with_its_grant() {
+        let client = client();
+        let need_ns = 268_000_000;
+        client.begin(Some(grant(Span::from_ns(need_ns))), need_ns, None);
+        assert!(client.gate.enter(need_ns), "it would be asked for for ever");
+        assert_eq!(client.gate.credit(), Credit::Left(0));
+    }
+
+    #[test]
+    fn no_group_is_longer_than_the_session_holds_it() {
+        let client = client();
+        client.begin(Some(grant(Span::from_ms(500))), 1_000, None);
+        assert_eq!(client.gate.credit(), Credit::Left(GROUP_MAX.as_ns()));
+    }
+
+    #[test]
+    fn a_group_is_not_over_before_a_thread_that_was_inside_has_left() {
+        let (client, stream) = (client(), Stream::of(0x5000, false));
+        client.begin(Some(grant(Span::from_ms(1))), 1_000, None);
+        let pass = client.admit(1_000, &stream);
+        client.close();
+        assert!(ends::look(), "its work has no event behind it yet");
+        client.leave(pass, &stream);
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(!ends::look(), "the predicted time is over, and no driver is here to ask");
+    }
 }

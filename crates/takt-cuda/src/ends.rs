@@ -31,6 +31,8 @@ const SAMPLES_MAX: usize = 64;
 /// How long a group may be under way before it counts as over: a kernel that never ends must not keep others waiting
 /// for ever. The daemon gives up on it earlier.
 const PATIENCE_NS: u64 = 60_000_000_000;
+/// How long a group waits for a thread that is inside of the driver, beyond what it was predicted to take.
+const LATE_MAX_NS: u64 = 1_000_000_000;
 
 /// A group that is with the GPU.
 #[derive(Debug)]
@@ -45,6 +47,10 @@ pub struct Flight {
     pub predicted_ns: u64,
     /// What it is, if it is a single command that was launched before.
     pub single: Option<&'static Entry>,
+    /// Which group of the client it is.
+    epoch: u64,
+    /// How many threads were inside of the driver when it was closed, and still are.
+    late: u32,
     /// Whether others could have turns meanwhile.
     pub company: Company,
     marks: Marks,
@@ -78,6 +84,10 @@ pub struct Handed {
     pub client: &'static Client,
     /// Its grant.
     pub grant: Option<Grant>,
+    /// Which group of the client it is.
+    pub epoch: u64,
+    /// How many threads are still inside of the driver with its work: each says so by [`late`] when it leaves.
+    pub late: u32,
     /// When it began.
     pub began_ns: u64,
     /// What it was predicted to take.
@@ -88,10 +98,10 @@ pub struct Handed {
 
 /// Follows a group to its end: records events behind it, in the streams that it touched.
 pub fn follow(handed: Handed, touched: &[Touched]) {
-    let Handed { client, grant, began_ns, predicted_ns, single } = handed;
+    let Handed { client, grant, epoch, late, began_ns, predicted_ns, single } = handed;
     let marks = Marks::behind(touched, began_ns + predicted_ns);
     let company = client.company();
-    let flight = Flight { client, grant, began_ns, predicted_ns, single, company, marks };
+    let flight = Flight { client, grant, began_ns, predicted_ns, single, epoch, late, company, marks };
     let mut under = under_way();
     under.flights.push_back(flight);
     let oldest = if under.flights.len() > FLIGHTS_MAX { under.flights.pop_front() } else { None };
@@ -99,6 +109,23 @@ pub fn follow(handed: Handed, touched: &[Touched]) {
     if let Some(flight) = oldest {
         flight.complete(Seen::at(now_ns()));
     }
+    wake();
+}
+
+/// A thread has left the driver whose group was closed meanwhile: the group is over behind its work.
+pub fn late(client: &'static Client, epoch: u64, stream: &Stream) {
+    let touched = Touched { stream: *stream, context: stream.find_context() };
+    let marks = Marks::behind(&[touched], now_ns());
+    let mut under = under_way();
+    let is_it = |flight: &&mut Flight| flight.epoch == epoch && std::ptr::eq(flight.client, client);
+    match under.flights.iter_mut().find(is_it) {
+        Some(flight) => {
+            flight.late = flight.late.saturating_sub(1);
+            flight.marks.add(marks);
+        }
+        None => marks.give_back(),
+    }
+    drop(under);
     wake();
 }
 
@@ -204,7 +231,9 @@ impl Sample {
 
 impl Flight {
     fn is_over(&mut self, now_ns: u64) -> bool {
-        self.marks.are_over(now_ns) || now_ns.saturating_sub(self.began_ns) > PATIENCE_NS
+        let age_ns = now_ns.saturating_sub(self.began_ns);
+        let is_late = self.late > 0 && age_ns < self.predicted_ns.saturating_add(LATE_MAX_NS);
+        (!is_late && self.marks.are_over(now_ns)) || age_ns > PATIENCE_NS
     }
 
     /// It is over: tells the daemon, and keeps in mind how long it took.

@@ -99,6 +99,11 @@ impl Gate {
         true
     }
 
+    /// How many threads are inside.
+    pub fn inside(&self) -> u32 {
+        u32::try_from(self.0.load(Ordering::Acquire) >> CREDIT_BITS).unwrap_or(u32::MAX)
+    }
+
     /// Whether no thread is inside.
     pub fn is_empty(&self) -> bool {
         self.0.load(Ordering::Acquire) < INSIDE
@@ -131,6 +136,7 @@ mod tests {
         assert!((0..1000).all(|_| gate.enter(u64::MAX >> 1)));
         assert_eq!(gate.credit(), Credit::Open);
         assert!(!gate.shut(Duration::ZERO), "a thousand are inside");
+        assert_eq!(gate.inside(), 1000);
         assert!(!gate.enter(1));
         (0..1000).for_each(|_| gate.leave());
         assert!(gate.shut(Duration::ZERO));

@@ -10,7 +10,7 @@ use takt_cuda_api::types::{DeviceLaunch, LaunchConfig};
 use takt_cuda_api::{Id, Ptr, result};
 
 use crate::class::{Capture, Class, Kind, Size, Target, Thing, Whole, Work, is_thread};
-use crate::client::{Boundary, Client, client, known};
+use crate::client::{Boundary, Client, Pass, client, known};
 use crate::ends::{self, Mark};
 use crate::facts::Count;
 use crate::predict::moved::{self, Moved};
@@ -168,15 +168,12 @@ impl<F: Fn() -> i32> Call<'_, F> {
         // SAFETY: up to the caller.
         let (entry, need, scale) = unsafe { self.need(work) };
         let samples = entry.is_some_and(Entry::launches);
-        let alone = match need {
-            Need::Known(ns) => {
-                client.admit(ns, &stream);
-                false
-            }
+        let (pass, alone) = match need {
+            Need::Known(ns) => (client.admit(ns, &stream), false),
             Need::Unknown => client.admit_alone(entry, &stream),
         };
         let sample = (samples && !alone).then(|| ends::begin_sample(&stream)).flatten();
-        Some(Begun { client, stream, alone, sample: sample.zip(entry), scale })
+        Some(Begun { client, stream, pass, alone, sample: sample.zip(entry), scale })
     }
 
     unsafe fn stream(&self, target: Target) -> usize {
@@ -229,37 +226,41 @@ impl<F: Fn() -> i32> Call<'_, F> {
         if !is_scheduled() {
             return self.pass();
         }
-        let granted = guard::shielded(|| {
-            let client = client();
-            // SAFETY: up to the caller.
-            let down = kind == Kind::Down || unsafe { moved::is_down(size, self.pointer(0)) };
-            if down || kind == Kind::Any {
-                client.reaches(Boundary::Wait);
-            } else {
-                client.commands();
-            }
-            client.hand_over();
-            // SAFETY: up to the caller.
-            let need_ns = Moved::new(kind, unsafe { moved::bytes(size, self.words) }).need_ns();
-            if client.is_small(need_ns) {
-                return false;
-            }
-            let stream = Stream::of(0, self.is_thread);
-            if capture::is_captured(&stream) {
-                return false;
-            }
-            client.admit(need_ns, &stream);
-            client.leave();
-            true
-        });
+        // SAFETY: up to the caller.
+        let begun = guard::shielded(|| unsafe { self.begin_move(kind, size) }).flatten();
         let answer = self.pass();
         guard::shielded(|| {
-            if granted == Some(true) {
+            if let Some(begun) = begun {
+                begun.end();
                 client().hand_over();
             }
             self.waited(client());
         });
         answer
+    }
+
+    /// Credit for bytes that are moved while the thread is inside of the driver; none where they need none.
+    unsafe fn begin_move(&self, kind: Kind, size: Size) -> Option<Begun> {
+        let client = client();
+        // SAFETY: up to the caller.
+        let down = kind == Kind::Down || unsafe { moved::is_down(size, self.pointer(0)) };
+        if down || kind == Kind::Any {
+            client.reaches(Boundary::Wait);
+        } else {
+            client.commands();
+        }
+        client.hand_over();
+        // SAFETY: up to the caller.
+        let need_ns = Moved::new(kind, unsafe { moved::bytes(size, self.words) }).need_ns();
+        if client.is_small(need_ns) {
+            return None;
+        }
+        let stream = Stream::of(0, self.is_thread);
+        if capture::is_captured(&stream) {
+            return None;
+        }
+        let pass = client.admit(need_ns, &stream);
+        Some(Begun { client, stream, pass, alone: false, sample: None, scale: None })
     }
 
     /// The program waits.
@@ -441,6 +442,7 @@ impl<F: Fn() -> i32> Call<'_, F> {
 struct Begun {
     client: &'static Client,
     stream: Stream,
+    pass: Pass,
     alone: bool,
     sample: Option<(Mark, &'static Entry)>,
     scale: Option<(u64, u64)>,
@@ -453,6 +455,10 @@ impl Begun {
         if let Some((mark, entry)) = self.sample {
             ends::end_sample(self.client, entry, mark, &self.stream, self.scale);
         }
-        if self.alone { self.client.leave_alone() } else { self.client.leave() }
+        if self.alone {
+            self.client.leave_alone(self.pass, &self.stream);
+        } else {
+            self.client.leave(self.pass, &self.stream);
+        }
     }
 }

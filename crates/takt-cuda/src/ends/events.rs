@@ -74,8 +74,9 @@ enum Place {
 }
 
 impl Mark {
-    /// Records one that says when.
+    /// Records one that says when. No stream begins to be captured meanwhile.
     pub fn timed(stream: &Stream) -> Option<Self> {
+        let _alone = capture::none_begins();
         if capture::is_any() {
             return None;
         }
@@ -191,6 +192,13 @@ impl Marks {
             }
         }
         marks
+    }
+
+    /// All of both.
+    pub fn add(&mut self, other: Self) {
+        self.marks.extend(other.marks);
+        self.until_ns = self.until_ns.max(other.until_ns);
+        self.unseen |= other.unseen;
     }
 
     /// Whether all happened.
