@@ -39,6 +39,15 @@ takt_cuda_api::for_each_hook!(export);
 #[unsafe(link_section = ".init_array")]
 static BEGIN: extern "C" fn() = begin;
 
+/// What the loader calls when the program ends. The driver may be gone by then.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = end;
+
+extern "C" fn end() {
+    takt_cuda::guard::attempted(takt_cuda::facts::write_last);
+}
+
 extern "C" fn begin() {
     driver::begin(begin as *const () as Ptr);
     entry::begin(ours().leak());

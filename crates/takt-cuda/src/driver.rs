@@ -34,10 +34,14 @@ pub fn is_there() -> bool {
 
 /// The version that the driver has, if it tells.
 pub fn version() -> Option<i32> {
+    static VERSION: OnceLock<i32> = OnceLock::new();
     let mut version = 0_i32;
+    if let Some(known) = VERSION.get() {
+        return Some(*known);
+    }
     // SAFETY: there is room for the number.
     let told = unsafe { real::cuDriverGetVersion((&raw mut version).cast()) };
-    (told == result::SUCCESS).then_some(version)
+    (told == result::SUCCESS).then(|| *VERSION.get_or_init(|| version))
 }
 
 /// Says if the driver is newer than what is known.

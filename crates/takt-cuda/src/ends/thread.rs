@@ -59,7 +59,7 @@ fn run() {
         relaxed = relaxed || copies::inside_driver(relax);
         let more = copies::inside_driver(super::look);
         let open = copies::inside_driver(|| client::tend_all(!relaxed));
-        facts::write();
+        facts::write_now_and_then();
         let until = super::until_next_ns().map(Duration::from_nanos);
         match (more, open) {
             (true, _) => nap(until.unwrap_or(NAP_MIN).clamp(NAP_MIN, NAP_MAX)),

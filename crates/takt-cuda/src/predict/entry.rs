@@ -53,6 +53,17 @@ impl Entry {
         entry
     }
 
+    /// From now on it is for other work, of which so much is known.
+    pub fn replace(&self, other: Self) {
+        let Self { predicted_ns, launches, learned, spread, times } = other;
+        self.launches.store(launches.into_inner(), Ordering::Relaxed);
+        self.learned.store(learned.into_inner(), Ordering::Relaxed);
+        self.spread.store(spread.into_inner(), Ordering::Relaxed);
+        *self.times.lock().unwrap_or_else(PoisonError::into_inner) =
+            times.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.predicted_ns.store(predicted_ns.into_inner(), Ordering::Relaxed);
+    }
+
     /// What it will need.
     #[inline]
     pub fn need(&self) -> Need {

@@ -1,6 +1,6 @@
 //! Finds entries, without a lock where they were found before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,6 +13,9 @@ const PLACES: usize = 1 << 13;
 const ENTRIES_MAX: usize = 1 << 15;
 const ALIASES_MAX: u64 = 1 << 16;
 
+/// Entries without work are kept until there are so many, because what was measured last may still be on its way.
+const SPARE: usize = 512;
+
 /// A key that a call has, and the entry behind it. Entries and keys live as long as the process.
 #[derive(Debug)]
 struct Alias {
@@ -20,12 +23,41 @@ struct Alias {
     entry: &'static Entry,
 }
 
+/// All entries, by what does not change about their work.
+#[derive(Default, Debug)]
+struct Entries {
+    of: HashMap<u64, &'static Entry>,
+    /// Those whose work is gone, the oldest first.
+    spare: VecDeque<&'static Entry>,
+}
+
+impl Entries {
+    fn find(&mut self, identity: u64, make: impl FnOnce() -> Entry) -> Option<&'static Entry> {
+        if let Some(entry) = self.of.get(&identity) {
+            return Some(entry);
+        }
+        if self.of.len() >= ENTRIES_MAX {
+            return None;
+        }
+        let entry = match self.spare.len() > SPARE {
+            true => self.spare.pop_front().inspect(|entry| entry.replace(make()))?,
+            false => Box::leak(Box::new(make())),
+        };
+        self.of.insert(identity, entry);
+        Some(entry)
+    }
+
+    fn forget(&mut self, identity: u64) {
+        self.spare.extend(self.of.remove(&identity));
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Table {
     places: [AtomicPtr<Alias>; PLACES],
     aliases: AtomicU64,
-    entries: Mutex<Option<HashMap<u64, &'static Entry>>>,
+    entries: Mutex<Option<Entries>>,
     /// Changes when handles of code may mean other code.
     generation: AtomicU64,
 }
@@ -78,16 +110,7 @@ impl Table {
     #[cold]
     fn look(&self, key: u64, identity: u64, make: impl FnOnce() -> Entry) -> Option<&'static Entry> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let entries = entries.get_or_insert_with(HashMap::new);
-        let entry = match entries.get(&identity) {
-            Some(entry) => *entry,
-            None if entries.len() >= ENTRIES_MAX => return None,
-            None => {
-                let entry: &'static Entry = Box::leak(Box::new(make()));
-                entries.insert(identity, entry);
-                entry
-            }
-        };
+        let entry = entries.get_or_insert_default().find(identity, make)?;
         if self.aliases.fetch_add(1, Ordering::Relaxed) < ALIASES_MAX {
             // Others may look at the one that was there, so it is never given back.
             let alias: &'static mut Alias = Box::leak(Box::new(Alias { key, entry }));
@@ -105,7 +128,9 @@ impl Table {
             at.store(std::ptr::null_mut(), Ordering::Release);
         }
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.as_mut().map(|entries| entries.remove(&key));
+        if let Some(entries) = entries.as_mut() {
+            entries.forget(key);
+        }
     }
 }
 
@@ -152,6 +177,20 @@ mod tests {
         let found = |n: u64| TABLE.find(mixed(&[n]), || n, Entry::default).is_some();
         assert!((0..ENTRIES_MAX as u64).all(found));
         assert!(!found(u64::MAX) && found(5));
+    }
+
+    #[test]
+    fn work_that_is_gone_leaves_room() {
+        static TABLE: Table = Table::new();
+        let mut seen = std::collections::BTreeSet::new();
+        for n in 0..20_000_u64 {
+            let key = mixed(&[n, 7]);
+            let entry = TABLE.find(key, || key, || Entry::guessed(n)).unwrap();
+            assert_eq!(entry.need(), Need::Known(n), "nothing of the work before it");
+            seen.insert(std::ptr::from_ref(entry).addr());
+            TABLE.forget(key);
+        }
+        assert!(seen.len() <= SPARE + 1, "{}", seen.len());
     }
 
     #[test]
