@@ -3,7 +3,8 @@
 //! Both processes keep draws waiting at the GPU all the time, one of them more than the other. Then
 //!
 //! * if both together do more than one GPU's work, there is no unit that they share;
-//! * if draws are never overtaken by later ones of the other process, the GPU works in order;
+//! * if draws are never overtaken by later ones of the other process, and the one with more of them waiting
+//!   gets more done, the GPU works in order;
 //! * otherwise processes take turns: completions of one between those of the other are a turn, and
 //!   time in which neither worked is what changes cost.
 
@@ -104,6 +105,8 @@ const SHARE_MIN: f64 = 0.05;
 const WORK_MAX: f64 = 1.2;
 /// From this share of overtaken draws on, the order of submission is not that of execution.
 const OVERTAKEN_MIN: f64 = 0.25;
+/// In order, the process with more draws waiting does at least so many times the work of the other.
+const FAVOURED_MIN: f64 = 2.0;
 /// A turn that is shorter than this share of a typical one comes from late clocks.
 const TURN_MIN: f64 = 0.25;
 /// So many changes are looked at together.
@@ -153,7 +156,9 @@ pub fn verdict(
     if work > WORK_MAX {
         return Ok(beside);
     }
-    let in_order = overtaken(together, window) < OVERTAKEN_MIN;
+    // A driver may hand draws over no sooner than the GPU takes them; then none is seen to be overtaken.
+    let favoured = works[0] >= FAVOURED_MIN * works[1];
+    let in_order = favoured && overtaken(together, window) < OVERTAKEN_MIN;
     // In order, a single draw between many of the other process is a turn as well.
     let shortest = if in_order { 0.0 } else { TURN_MIN };
     let turns = turns(paces_ns, together, window, shortest);

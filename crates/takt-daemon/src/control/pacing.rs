@@ -21,8 +21,8 @@ pub enum Pace {
     Auto,
 }
 
-/// A period that was found is taken for so many parts of 64: a contract that is a little shorter than the
-/// clock never falls behind it.
+/// A period that an app keeps by itself is taken for so many parts of 64. A frame that begins late moves the
+/// releases of a contract, not those of the app's clock; a contract with a shorter period catches up.
 const FOUND_PARTS: u32 = 63;
 
 impl Terms {
@@ -39,11 +39,12 @@ impl Terms {
             None => None,
             Some(_) if !self.is_auto() => None,
             Some(Pacing::Unknown | Pacing::Display) => asked.filter(|_| !divides),
-            Some(Pacing::Own { period, steady: true }) if reserves => {
-                let found = period.scaled(FOUND_PARTS, 64).min(OWN_PERIOD_MAX);
+            Some(pacing @ Pacing::Own { period, steady: true }) if reserves => Some(match asked {
+                Some(asked) if pacing.keeps(asked) => asked.scaled(FOUND_PARTS, 64),
+                Some(asked) => asked,
                 // What a client finds never reserves more than a display would.
-                Some(asked.unwrap_or_else(|| found.max(refresh.period_span())))
-            }
+                None => period.scaled(FOUND_PARTS, 64).min(OWN_PERIOD_MAX).max(refresh.period_span()),
+            }),
             Some(_) if reserves => Some(asked.unwrap_or_else(|| refresh.period_span())),
             Some(_) => asked,
         };
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(found(Some(Pacing::Unknown)), None, "a display, until something else is found");
         assert_eq!(found(Some(Pacing::Display)), None);
         assert_eq!(found(Some(Pacing::Free)), Some((33_333, false)), "held back after each frame");
-        assert_eq!(found(clock(33, true)), Some((33_333, true)));
+        assert_eq!(found(clock(33, true)), Some((32_812, true)), "it catches up with its clock");
         assert_eq!(found(clock(100, false)), Some((33_333, true)), "it draws when something happens");
         assert_eq!(found(clock(16, true)), Some((33_333, false)), "it would be too fast by itself");
         assert_eq!(own(&terms(Some(30), 0, clock(33, true))), Some((33_333, true)), "nothing reserved");
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(own(&terms(Some(50), 3, None)), None, "a client that does not look is told");
         assert_eq!(own(&terms(Some(50), 3, Some(Pacing::Unknown))), Some((20_000, false)));
         assert_eq!(own(&terms(Some(50), 3, Some(Pacing::Display))), Some((20_000, false)));
-        assert_eq!(own(&terms(Some(50), 3, clock(20, true))), Some((20_000, true)));
+        assert_eq!(own(&terms(Some(50), 3, clock(20, true))), Some((19_687, true)));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub struct Figures {
     pub fixed_ns: f64,
     /// Pieces that were measured.
     pub pieces: u32,
-    /// The smallest of them, on a GPU, where the first counts as well.
+    /// The smallest of them, on a GPU, without the first.
     pub smallest: Option<Smallest>,
 }
 
@@ -46,6 +46,8 @@ pub struct Smallest {
     pub share: f64,
     /// What it took.
     pub ns: f64,
+    /// Whether that was hardly less than what a piece of twice its size took, or a larger one.
+    pub as_long: bool,
 }
 
 /// What a piece of a draw took.
@@ -58,7 +60,7 @@ pub struct Sample {
     /// Whether it ended together with the one before it, as far as could be seen: the other has part of
     /// its time then.
     pub together: bool,
-    /// Whether the renderer works on the CPU: it compiles within the time of the first piece.
+    /// Whether the renderer works on the CPU: processors run no long invocations all at once.
     pub software: bool,
 }
 
@@ -119,7 +121,7 @@ struct Recent {
 impl Recent {
     /// Adds a piece and says what follows from it.
     ///
-    /// The first one is left out of account on CPUs: drivers finish their compilation with it. A piece can
+    /// The first one is left out of account: drivers finish their compilation with it. A piece can
     /// take long because something else came between; so it counts for a few times what was
     /// expected, at most. A draw that really has become longer is known to be after a few pieces.
     ///
@@ -132,8 +134,7 @@ impl Recent {
         let (share, cost_ns) = (sample.share, sample.cost_ns as f64);
         let expected_ns = figures.fixed_ns + figures.whole_ns * share;
         let young = figures.pieces < YOUNG;
-        let void = if sample.software { 2 } else { 1 };
-        if young && (figures.pieces < void || cost_ns * FAR_OFF < expected_ns) {
+        if young && (figures.pieces < 2 || cost_ns * FAR_OFF < expected_ns) {
             *self = Self::default();
             figures.fixed_ns = 0.0;
         }
@@ -146,7 +147,7 @@ impl Recent {
         let own_ns = self.here.cost - self.here.weight * figures.fixed_ns;
         figures.whole_ns = own_ns.max(0.05 * self.here.cost) / self.here.share;
         figures.pieces = figures.pieces.saturating_add(1);
-        if !sample.software {
+        if !sample.software && figures.pieces > 1 {
             figures.smallest = Some(Smallest::of(figures.smallest, share, cost_ns));
         }
     }
@@ -155,7 +156,13 @@ impl Recent {
 impl Smallest {
     /// With one more. A larger piece that took less says more than a smaller one that was disturbed.
     fn of(before: Option<Self>, share: f64, ns: f64) -> Self {
-        before.filter(|before| before.share < share && before.ns <= ns).unwrap_or(Self { share, ns })
+        let alone = Self { share, ns, as_long: false };
+        let Some(before) = before else { return alone };
+        if share > before.share {
+            return if ns < before.ns { alone } else { before };
+        }
+        let halved = share * 2.0 <= before.share;
+        Self { as_long: (halved || before.as_long) && ns >= before.ns * AS_LONG, ..alone }
     }
 }
 
@@ -190,6 +197,9 @@ impl Line {
         Some(((self.cost - slope * self.share) / self.weight).clamp(0.0, self.cost / self.weight))
     }
 }
+
+/// A smaller piece that took this part of a larger one's time takes as long.
+const AS_LONG: f64 = 0.7;
 
 /// The least variance of shares, relative to their mean, that tells anything.
 const SPREAD_MIN: f64 = 0.02;
@@ -299,13 +309,13 @@ pub fn measured(program: Variant) {
 impl Figures {
     /// What a piece with that share will take.
     ///
-    /// Few long invocations run all at once on a GPU, so that a part of them takes as long as all. Until
-    /// several pieces have told what they cost however small they are, none is believed to be shorter
-    /// than a larger one was.
+    /// Few long invocations run all at once on a GPU, so that a part of them takes as long as all. Once a
+    /// smaller piece took as long as a larger one, none is believed to be shorter, until several have told
+    /// what a piece costs however small it is.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded, not negative")]
     pub fn of_share(&self, share: f64) -> Span {
         let by_share_ns = self.fixed_ns + self.whole_ns * share;
-        let unproven = |smallest: &Smallest| self.pieces < YOUNG && share < smallest.share;
+        let unproven = |least: &Smallest| least.as_long && self.pieces < YOUNG && share < least.share;
         let least_ns = self.smallest.filter(unproven).map_or(0.0, |smallest| smallest.ns);
         Span::from_ns(by_share_ns.max(least_ns).round() as u64)
     }
@@ -324,30 +334,30 @@ mod tests {
     }
 
     #[test]
-    fn no_piece_is_believed_to_be_shorter_than_a_larger_one_that_was_measured() {
+    fn no_piece_is_believed_to_be_shorter_than_those_that_took_alike() {
         let known = Known::default();
-        known.piece(on_gpu(1.0 / 256.0, 50_000_000));
-        assert_eq!(known.figures().of_share(1.0 / 1024.0), Span::from_ms(50), "all may run at once");
-        assert_eq!(known.figures().of_share(1.0 / 128.0), Span::from_ms(100));
+        known.piece(on_gpu(1.0 / 256.0, 600_000_000));
+        known.piece(on_gpu(1.0 / 64.0, 50_000_000));
+        let smaller = known.figures().of_share(1.0 / 1024.0);
+        assert!(smaller < Span::from_ms(4), "a sixteenth may take a sixteenth: {smaller:?}");
         known.piece(on_gpu(1.0 / 1024.0, 50_000_000));
-        assert!(known.figures().of_share(1.0 / 4096.0) >= Span::from_ms(50), "and so they do");
+        assert!(known.figures().of_share(1.0 / 4096.0) >= Span::from_ms(50), "it does not");
         let known = Known::default();
-        known.piece(on_gpu(1.0 / 256.0, 8_000_000));
-        known.piece(on_gpu(1.0 / 1024.0, 2_000_000));
-        assert_eq!(known.figures().of_share(1.0 / 2048.0), Span::from_ms(2), "a quarter takes a quarter");
-        (0..YOUNG).for_each(|at| {
-            known.piece(on_gpu(f64::from(at % 2 + 1) / 2048.0, u64::from(at % 2 + 1) * 1_000_000))
-        });
-        assert!(known.figures().of_share(1.0 / 4096.0) < Span::from_us(600), "and is known to");
+        known.piece(on_gpu(1.0 / 256.0, 600_000_000));
+        known.piece(on_gpu(1.0 / 64.0, 50_000_000));
+        known.piece(on_gpu(1.0 / 1024.0, 3_000_000));
+        assert!(known.figures().of_share(1.0 / 2048.0) < Span::from_ms(3), "here it does");
     }
 
     #[test]
     fn a_larger_piece_that_took_less_corrects_a_smaller_one() {
         let known = Known::default();
-        known.piece(on_gpu(1.0 / 256.0, 30_000_000));
-        known.piece(on_gpu(1.0 / 128.0, 800_000));
-        let smallest = Smallest { share: 1.0 / 128.0, ns: 800_000.0 };
-        assert_eq!(known.figures().smallest, Some(smallest), "the first was disturbed");
+        known.piece(on_gpu(1.0 / 256.0, 600_000_000));
+        known.piece(on_gpu(1.0 / 64.0, 50_000_000));
+        known.piece(on_gpu(1.0 / 1024.0, 50_000_000));
+        known.piece(on_gpu(1.0 / 512.0, 800_000));
+        let smallest = Smallest { share: 1.0 / 512.0, ns: 800_000.0, as_long: false };
+        assert_eq!(known.figures().smallest, Some(smallest), "the others were disturbed");
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub fn is_short(figures: &Figures, slice: Span) -> bool {
 
 /// Whether the figures say anything. Pieces can go unmeasured.
 pub(super) fn is_known(figures: &Figures) -> bool {
-    (figures.pieces >= PROBES || figures.smallest.is_some()) && figures.whole_ns > 0.0
+    figures.pieces >= PROBES && figures.whole_ns > 0.0
 }
 
 /// About how many pieces there will be.
