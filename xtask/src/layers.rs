@@ -202,7 +202,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "takt-client",
         job: "what every interposed API needs to be scheduled",
-        uses: Uses::Only(&["takt-core", "takt-ipc", "takt-os"]),
+        uses: Uses::Only(&["takt-core", "takt-ipc", "takt-os", "takt-slices"]),
         pure: false,
         alone: false,
     },

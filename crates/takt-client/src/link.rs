@@ -3,6 +3,7 @@
 mod grants;
 mod listener;
 mod pacing;
+mod slices;
 mod suspicion;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -429,7 +430,7 @@ impl Link {
             release: None,
             between_frames: false,
             slice: None,
-            telling: Telling::new(self.hello.pacing),
+            telling: Telling::new(&self.hello),
         });
         self.say_welcome();
     }

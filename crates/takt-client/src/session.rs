@@ -14,13 +14,14 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use takt_core::{GroupKind, Span, Time};
-use takt_ipc::message::{Hello, Pacing, Welcome};
+use takt_ipc::message::{Hello, Pacing, TimeSlices, Welcome};
 use takt_ipc::region::Region;
 use takt_os::clock;
+use takt_slices::{Keeper, Report, Slices};
 
 use crate::Patience;
 use crate::link::{Link, Waiting};
@@ -75,6 +76,8 @@ pub struct Session {
     patience: Patience,
     /// Replies came.
     news: Condvar,
+    /// Time slices of the program's own contexts, from the first group on: the program has loaded its libraries then.
+    slices: OnceLock<Keeper>,
 }
 
 /// What threads read without the lock. It is written whenever the lock is released.
@@ -88,7 +91,9 @@ struct View {
     waited_for: AtomicBool,
     /// Frames begin by a clock of the program's own.
     own_clock: AtomicBool,
-    /// The daemon is to hear what decides when frames begin, or has not answered yet.
+    /// How long a turn of its contexts is to last, in microseconds; 0 for the driver's own.
+    turn_us: AtomicU64,
+    /// The daemon is to hear what was found out, or has not answered yet.
     untold: AtomicBool,
 }
 
@@ -104,6 +109,7 @@ impl View {
         self.slice_ns.store(link.slice().as_ns(), Ordering::Relaxed);
         self.waited_for.store(link.is_waited_for(), Ordering::Relaxed);
         self.own_clock.store(link.has_own_clock(), Ordering::Relaxed);
+        self.turn_us.store(link.turn_us(), Ordering::Relaxed);
         self.untold.store(link.is_untold(), Ordering::Relaxed);
         self.epoch.store(link.epoch(), Ordering::Release);
     }
@@ -135,11 +141,13 @@ impl Session {
                 slice_ns: AtomicU64::new(u64::MAX),
                 waited_for: AtomicBool::new(false),
                 own_clock: AtomicBool::new(false),
+                turn_us: AtomicU64::new(0),
                 untold: AtomicBool::new(false),
             },
             renewing: Mutex::new(()),
             patience,
             news: Condvar::new(),
+            slices: OnceLock::new(),
         }
     }
 
@@ -204,6 +212,7 @@ impl Session {
     /// A grant that was asked for ahead is taken if it is enough to begin with.
     pub fn ask_to_fill(&self, need: Span, estimate: Span) -> Option<Grant> {
         let claimed = self.locked(|link| link.claim(need));
+        self.keep_slices();
         if let Some((number, life, estimate)) = claimed {
             return self.await_grant(number, life, estimate, true);
         }
@@ -220,7 +229,9 @@ impl Session {
         if !self.wanted {
             return None;
         }
-        let (number, life) = self.locked(|link| link.submit(kind, estimate))?;
+        let submitted = self.locked(|link| link.submit(kind, estimate));
+        self.keep_slices();
+        let (number, life) = submitted?;
         self.await_grant(number, life, estimate, fills)
     }
 
@@ -351,6 +362,23 @@ impl Session {
         }
     }
 
+    /// Sets the time slices that the program is to have as long as it is scheduled, if something changed. Where the
+    /// library for that is not loaded, and that is everywhere but on NVIDIA GPUs, nothing ever happens.
+    fn keep_slices(&self) {
+        let keeper = self.slices.get_or_init(|| Keeper::new(Slices::find()));
+        if !keeper.is_able() {
+            return;
+        }
+        let turn_us = self.view.turn_us.load(Ordering::Relaxed);
+        keeper.want((turn_us > 0).then_some(turn_us));
+        if let Some(report) = keeper.keep() {
+            if let Some(slices) = told(&report) {
+                self.locked(|link| link.has_slices(slices));
+            }
+        }
+        self.keep_told();
+    }
+
     /// Before the first command of a frame, of a program with a clock of its own: sleeps if the frame comes
     /// before its time. Takes no lock for other programs.
     pub fn begin_frame(&self) {
@@ -438,5 +466,30 @@ impl Session {
                 }
             }
         }
+    }
+}
+
+/// What the daemon hears of time slices; nothing if there are none yet.
+fn told(report: &Report) -> Option<TimeSlices> {
+    let us = |us: u64| u32::try_from(us).unwrap_or(u32::MAX);
+    let known = TimeSlices { shortest_us: us(report.shortest_us), longest_us: us(report.longest_us) };
+    let is_known = report.status == takt_slices::abi::OK;
+    (report.groups > 0).then_some(if is_known { known } else { TimeSlices::UNKNOWN })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_slices_that_were_all_read_are_told() {
+        let report = Report { groups: 2, kept: 1, shortest_us: 300, longest_us: 2_048, ..Report::default() };
+        assert_eq!(told(&report), Some(TimeSlices { shortest_us: 300, longest_us: 2_048 }));
+        assert_eq!(
+            told(&Report { status: 27, ..report }),
+            Some(TimeSlices::UNKNOWN),
+            "one could not be read"
+        );
+        assert_eq!(told(&Report::default()), None, "it has no contexts");
     }
 }

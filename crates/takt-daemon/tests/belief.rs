@@ -13,7 +13,7 @@ use takt_daemon::rt::endpoint::Endpoint;
 use takt_daemon::rt::engine::Engine;
 use takt_daemon::rt::queues::{LoopQueues, Note, Order};
 use takt_ipc::client::{Receiver, Sender};
-use takt_ipc::{Reply, Request, client};
+use takt_ipc::{Reply, Request, Standing, client};
 use takt_trace::Record;
 use takt_trace::replay::Replay;
 
@@ -109,8 +109,8 @@ impl World {
     /// The user lets uncut work of an app run.
     fn let_run(&mut self, app: usize) {
         let app = AppId(u32::try_from(app).expect("small"));
-        let (max_slice, paced, own, uncut) = (Span::from_ms(1), false, false, Uncut::Run);
-        self.queues.orders.push(Order::Limit { app, max_slice, paced, own, uncut }).expect("room");
+        let (max_slice, standing, uncut) = (Span::from_ms(1), Standing::default(), Uncut::Run);
+        self.queues.orders.push(Order::Limit { app, max_slice, standing, uncut }).expect("room");
     }
 
     fn run(&mut self, seconds: u64) {

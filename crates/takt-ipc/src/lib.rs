@@ -46,4 +46,4 @@ pub use record::{Malformed, Reply, Request, Standing};
 pub use ring::{Corrupt, Full};
 
 /// Version of everything in this crate that both sides must agree on.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;

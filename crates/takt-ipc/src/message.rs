@@ -91,6 +91,31 @@ pub struct Hello {
     pub by_display: bool,
     /// What decides when it begins its frames, as far as the client has found out; none if it does not look.
     pub pacing: Option<Pacing>,
+    /// The time slices of its contexts on the GPU, as the driver says.
+    pub slices: Option<TimeSlices>,
+}
+
+/// Time slices of the contexts of a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeSlices {
+    /// The shortest, in microseconds.
+    pub shortest_us: u32,
+    /// The longest, in microseconds.
+    pub longest_us: u32,
+}
+
+impl TimeSlices {
+    /// Not all of them could be read.
+    pub const UNKNOWN: Self = Self { shortest_us: 0, longest_us: 0 };
+
+    fn encode(self) -> [u8; 8] {
+        (u64::from(self.shortest_us) | u64::from(self.longest_us) << 32).to_le_bytes()
+    }
+
+    fn decode([s0, s1, s2, s3, l0, l1, l2, l3]: [u8; 8]) -> Self {
+        let (shortest_us, longest_us) = ([s0, s1, s2, s3], [l0, l1, l2, l3]);
+        Self { shortest_us: u32::from_le_bytes(shortest_us), longest_us: u32::from_le_bytes(longest_us) }
+    }
 }
 
 /// What decides when a program begins its frames.
@@ -224,7 +249,9 @@ mod field {
     pub(super) const SHARES: u16 = 25;
     pub(super) const BY_DISPLAY: u16 = 26;
     pub(super) const PACING: u16 = 27;
-    pub(super) const COUNT: usize = 28;
+    pub(super) const CONTRACT: u16 = 28;
+    pub(super) const SLICES: u16 = 29;
+    pub(super) const COUNT: usize = 30;
 }
 
 impl Message {
@@ -240,6 +267,7 @@ impl Message {
                     .optional(field::PROTECTED, welcome.standing.protected.then_some([]))
                     .optional(field::GUARANTEED, welcome.standing.guaranteed.then_some([]))
                     .optional(field::OWN, welcome.standing.own.then_some([]))
+                    .optional(field::CONTRACT, welcome.standing.contract.then_some([]))
                     .optional(field::SPIN, Some(welcome.spin_us.to_le_bytes()))
                     .bytes
             }
@@ -288,6 +316,7 @@ impl Message {
                     protected: fields.optional::<0>(field::PROTECTED)?.is_some(),
                     guaranteed: fields.optional::<0>(field::GUARANTEED)?.is_some(),
                     own: fields.optional::<0>(field::OWN)?.is_some(),
+                    contract: fields.optional::<0>(field::CONTRACT)?.is_some(),
                 },
                 spin_us: fields.optional(field::SPIN)?.map_or(0, u32::from_le_bytes),
             })),
@@ -322,7 +351,8 @@ impl Hello {
             .optional(field::ON_CPU, self.on_cpu.then_some([]))
             .optional(field::DIVISIBLE, self.divisible.then_some([]))
             .optional(field::BY_DISPLAY, self.by_display.then_some([]))
-            .optional(field::PACING, self.pacing.map(|pacing| pacing.encode().to_le_bytes()));
+            .optional(field::PACING, self.pacing.map(|pacing| pacing.encode().to_le_bytes()))
+            .optional(field::SLICES, self.slices.map(TimeSlices::encode));
         let names = [
             (field::DISPLAY, &self.display),
             (field::GPU, &self.gpu),
@@ -354,6 +384,7 @@ impl Hello {
             shares: fields.text_field(field::SHARES, NAME_MAX)?,
             by_display: fields.optional::<0>(field::BY_DISPLAY)?.is_some(),
             pacing: long(field::PACING)?.map(Pacing::decode),
+            slices: fields.optional(field::SLICES)?.map(TimeSlices::decode),
         })
     }
 }
@@ -483,11 +514,12 @@ mod tests {
                     2 => Pacing::Free,
                     kind => Pacing::Own { period: Span::from_ns(word.into()), steady: kind == 3 },
                 }),
+                slices: word.map(|word| TimeSlices { shortest_us: word / 11, longest_us: word }),
             })
         });
-        let welcome = (".*", any::<u32>(), any::<[bool; 4]>()).prop_map(|(admission, app, standing)| {
-            let [paced, own, protected, guaranteed] = standing;
-            let standing = Standing { paced, own, protected, guaranteed };
+        let welcome = (".*", any::<u32>(), any::<[bool; 5]>()).prop_map(|(admission, app, standing)| {
+            let [paced, own, contract, protected, guaranteed] = standing;
+            let standing = Standing { paced, own, contract, protected, guaranteed };
             Message::Welcome(Welcome { app, admission, standing, spin_us: app / 3 })
         });
         prop_oneof![

@@ -82,6 +82,8 @@ pub struct Standing {
     /// Whether it waits for itself, by a clock of its own: it is held back before the first command of a frame
     /// that would come too soon, and never after a swap.
     pub own: bool,
+    /// Whether it has a contract, covered or not.
+    pub contract: bool,
     /// Whether its contract is covered beside those of more important apps.
     pub protected: bool,
     /// Whether its deadlines are guaranteed: it is protected, and all else holds that this takes.
@@ -128,6 +130,7 @@ const PACED: u64 = 1;
 const PROTECTED: u64 = 2;
 const GUARANTEED: u64 = 4;
 const OWN: u64 = 8;
+const CONTRACT: u64 = 16;
 
 /// Stands for a span without bound.
 const UNBOUNDED: u64 = u64::MAX;
@@ -201,19 +204,21 @@ fn record(used: [u64; 4]) -> Words {
 }
 
 fn encode_standing(standing: Standing) -> u64 {
-    let Standing { paced, own, protected, guaranteed } = standing;
-    let bits = [(paced, PACED), (protected, PROTECTED), (guaranteed, GUARANTEED), (own, OWN)];
+    let Standing { paced, own, contract, protected, guaranteed } = standing;
+    let bits =
+        [(paced, PACED), (protected, PROTECTED), (guaranteed, GUARANTEED), (own, OWN), (contract, CONTRACT)];
     bits.into_iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| bit).sum()
 }
 
 fn decode_standing(bits: u64) -> Result<Standing, Malformed> {
-    if bits & !(PACED | PROTECTED | GUARANTEED | OWN) != 0 {
+    if bits & !(PACED | PROTECTED | GUARANTEED | OWN | CONTRACT) != 0 {
         return Err(Malformed::Standing(bits));
     }
     let is_set = |bit| bits & bit != 0;
     Ok(Standing {
         paced: is_set(PACED),
         own: is_set(OWN),
+        contract: is_set(CONTRACT),
         protected: is_set(PROTECTED),
         guaranteed: is_set(GUARANTEED),
     })
@@ -305,7 +310,7 @@ mod tests {
         assert_eq!(decode(COMPLETE, 0, u64::MAX, 0, 0), Err(Malformed::Time(u64::MAX)));
         assert_eq!(decode(SUBMIT, 0, 0, 0, 1), Err(Malformed::Excess));
         assert_eq!(decode(COMPLETE, 0, 0, 0, 33), Err(Malformed::Frames(33)));
-        assert_eq!(Reply::decode(&[STANDING, 16, 0, 0, 0, 0, 0, 0]), Err(Malformed::Standing(16)));
+        assert_eq!(Reply::decode(&[STANDING, 32, 0, 0, 0, 0, 0, 0]), Err(Malformed::Standing(32)));
         assert_eq!(Reply::decode(&[RELEASE, 0, 1, 0, 0, 0, 0, 0]), Err(Malformed::Excess));
     }
 }

@@ -1,11 +1,12 @@
-//! Tells the daemon what decides when the program begins its frames, without waiting for it.
+//! Tells the daemon what the client finds out, without waiting for it: what decides when the program begins its frames,
+//! and which time slices it has.
 
 use std::time::Duration;
 
 use takt_core::{Span, Time};
 
 use super::{Link, On};
-use takt_ipc::message::{Hello, Message, Pacing};
+use takt_ipc::message::{Hello, Message, Pacing, TimeSlices};
 use takt_os::clock;
 
 /// Time between two tellings.
@@ -13,15 +14,29 @@ const BETWEEN: Span = Span::from_ms(500);
 
 /// What a daemon was told on this connection.
 pub(super) struct Telling {
-    told: Option<Pacing>,
+    told: Told,
     /// It has not answered yet.
     awaited: bool,
     next: Time,
 }
 
+/// What the client finds out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Told {
+    pacing: Option<Pacing>,
+    slices: Option<TimeSlices>,
+}
+
+impl Told {
+    fn of(hello: &Hello) -> Self {
+        Self { pacing: hello.pacing, slices: hello.slices }
+    }
+}
+
 impl Telling {
     /// It heard that when the program joined.
-    pub(super) fn new(told: Option<Pacing>) -> Self {
+    pub(super) fn new(hello: &Hello) -> Self {
+        let told = Told::of(hello);
         Self { told, awaited: false, next: Time::ZERO }
     }
 }
@@ -33,15 +48,21 @@ impl Link {
         self.keep_told();
     }
 
+    /// The program's contexts have those time slices.
+    pub(crate) fn has_slices(&mut self, slices: TimeSlices) {
+        self.hello.slices = Some(slices);
+        self.keep_told();
+    }
+
     /// Whether there is something to tell, or an answer to come.
     pub(crate) fn is_untold(&self) -> bool {
-        let wanted = self.hello.pacing;
+        let wanted = Told::of(&self.hello);
         self.on.as_ref().is_some_and(|on| on.telling.awaited || on.telling.told != wanted)
     }
 
     /// Tells the daemon if it is time, and takes its answer if that is there.
     pub(crate) fn keep_told(&mut self) {
-        let wanted = self.hello.pacing;
+        let wanted = Told::of(&self.hello);
         let name = &self.hello.name;
         let Some(on) = &mut self.on else { return };
         if !on.hear_answer(Duration::ZERO) {
@@ -52,7 +73,8 @@ impl Link {
             return;
         }
         // What it does not name stays as it is.
-        let hello = Hello { name: name.clone(), pacing: wanted, ..Hello::default() };
+        let Told { pacing, slices } = wanted;
+        let hello = Hello { name: name.clone(), pacing, slices, ..Hello::default() };
         let sent = on.connection.send(&Message::Hello(hello), &[]).is_ok();
         (on.telling.told, on.telling.awaited, on.telling.next) = (wanted, sent, now + BETWEEN);
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use takt_core::{Adjustable, Span, Time};
+use takt_ipc::message::TimeSlices;
 use takt_trace::Summary;
 use takt_trace::summary::Miss;
 
@@ -451,8 +452,25 @@ pub struct AppAnswer {
     pub reason: Option<&'static str>,
     /// All of it in words.
     pub admission: String,
+    /// The time slices of its contexts on the GPU, if its client has told them.
+    pub slices: Option<SlicesAnswer>,
     /// Why its next group waits, if it does.
     pub held: Option<HeldAnswer>,
+}
+
+/// Time slices of the contexts of an app, in microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct SlicesAnswer {
+    /// The shortest.
+    pub shortest_us: u32,
+    /// The longest.
+    pub longest_us: u32,
+}
+
+impl From<TimeSlices> for SlicesAnswer {
+    fn from(slices: TimeSlices) -> Self {
+        Self { shortest_us: slices.shortest_us, longest_us: slices.longest_us }
+    }
 }
 
 /// Why an app waits for a grant.
@@ -505,6 +523,7 @@ impl Answer {
                 guaranteed: member.statement.is_guaranteed(),
                 reason: member.statement.reason().map(Reason::name),
                 admission: member.admission(),
+                slices: member.slices.filter(|known| *known != TimeSlices::UNKNOWN).map(SlicesAnswer::from),
                 held: waits.held(member.app, now, members),
             })
             .collect();

@@ -64,6 +64,15 @@ const SLICE_US: f64 = 1000.0;
 const COMPUTE_SLICE_US: f64 = 2048.0;
 const GRAPHICS_SLICE_US: f64 = 1024.0;
 
+/// Which time slices a file says.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct GivenSlices {
+    /// Those of apps whose work the GPU interrupts.
+    pub divisible: bool,
+    /// Those of all others.
+    pub own: bool,
+}
+
 /// A checked configuration; `docs/daemon.md` describes the keys.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
@@ -73,6 +82,8 @@ pub struct Settings {
     pub gpu_is_given: bool,
     /// How the GPU interrupts work, while an app is there whose work it interrupts.
     pub divisible: Divisible,
+    /// Which of its slices the file says; the others follow from what clients say.
+    pub given_slices: GivenSlices,
     /// Which processes count as users of the GPU outside of Takt.
     pub outsiders: OutsiderSettings,
     /// The displays; apps that name none draw for the first.
@@ -182,6 +193,10 @@ impl ConfigFile {
             core: self.core(&displays, max_slice)?,
             gpu_is_given: self.gpu.slice_us.is_some() || self.gpu.switch_us.is_some(),
             divisible: self.gpu.divisible()?,
+            given_slices: GivenSlices {
+                divisible: self.gpu.divisible_slice_us.is_some(),
+                own: self.gpu.own_slice_us.is_some(),
+            },
             outsiders: self.gpu.outsiders()?,
             apps: self.apps(&displays, &domains)?,
             displays,

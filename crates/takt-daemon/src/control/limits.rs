@@ -5,7 +5,8 @@
 //! * **Stretch.** Between releases, pieces of long draws may be as long as a quarter of the shortest period, and
 //!   `STRETCH_MAX` at most: each fence costs the GPU time.
 //! * **Slice.** The draws of the only app with a contract are cut for no other: its groups may be as long as a frame
-//!   of it.
+//!   of it. Work that the GPU interrupts delays contracts by a turn, however long it is: `DIVISIBLE` is how long
+//!   one such app keeps others of its kind waiting.
 //!
 //! Without a contract no app has to be on time, and all of them get short groups.
 
@@ -21,6 +22,9 @@ const BLOCKING_MIN: Span = Span::from_us(300);
 const STRETCH_MAX: Span = Span::from_ms(4);
 /// The part of a period that a stretched group may take.
 const STRETCH_PARTS: u64 = 4;
+
+/// Longest group of an app without a contract whose work the GPU interrupts.
+const DIVISIBLE: Span = Span::from_ms(10);
 
 /// Which limits are set by the configuration, or by a tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,6 +62,9 @@ pub(crate) fn beside<'a>(
 /// How long groups of an app may be: as its terms say, and as long as what it reserves if these say nothing special and
 /// it is the only one that reserves something.
 pub(crate) fn slice(member: &Member, others: &[&Member], config: &Config, usual: Span) -> Span {
+    if member.is_divisible() && member.max_slice == usual {
+        return usual.max(DIVISIBLE);
+    }
     let reserves = |member: &Member| period(member, config).is_some();
     let alone = others.iter().all(|other| other.app == member.app || !reserves(other));
     if member.max_slice != usual || !reserves(member) || !alone {

@@ -11,10 +11,11 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
-use takt_core::{AppId, FrameDone, Span, Time};
+use takt_core::{AppId, Divisible, FrameDone, Span, Time};
+use takt_ipc::message::TimeSlices;
 use takt_ipc::name;
 
-use super::config::{AppSettings, Client, Settings};
+use super::config::{AppSettings, Client, GivenSlices, Settings};
 use super::rights::{Domain, Rule};
 pub(crate) use admission::{Refusal, kept_priority};
 pub(crate) use member::Member;
@@ -103,9 +104,38 @@ impl Members {
         }
     }
 
-    /// Whether an app is there whose work the GPU interrupts.
+    /// Whether an app without a contract is there whose work the GPU interrupts.
     pub(crate) fn divide(&self) -> bool {
-        self.staying().any(|member| member.params.service.divisible)
+        self.staying().any(Member::is_divisible)
+    }
+
+    /// A client says which time slices its contexts have.
+    pub(crate) fn has_slices(&mut self, app: AppId, slices: TimeSlices) {
+        if let Some(member) = self.get_mut(app) {
+            member.slices = Some(slices);
+        }
+    }
+
+    /// How the GPU interrupts work, by what clients say of their time slices; an app that says nothing has those that
+    /// drivers give. `comes` if another app is about to come that has said nothing yet.
+    pub(crate) fn turns(&self, drivers: Divisible, given: GivenSlices, comes: bool) -> Divisible {
+        let span = |us: u32| Some(Span::from_us(u64::from(us))).filter(|span| *span > Span::ZERO);
+        let (mut longest, mut shortest) = (comes.then_some(drivers.slice), None);
+        for member in self.staying() {
+            if member.is_divisible() {
+                let slice = member.slices.and_then(|slices| span(slices.longest_us));
+                longest = longest.max(Some(slice.unwrap_or(drivers.slice)));
+            } else {
+                let slice = member.slices.and_then(|slices| span(slices.shortest_us));
+                let slice = slice.unwrap_or(drivers.own_slice);
+                shortest = Some(shortest.map_or(slice, |shortest: Span| shortest.min(slice)));
+            }
+        }
+        Divisible {
+            slice: longest.filter(|_| !given.divisible).unwrap_or(drivers.slice),
+            own_slice: shortest.filter(|_| !given.own).unwrap_or(drivers.own_slice),
+            ..drivers
+        }
     }
 
     /// Gives a member another length of groups; none if it has that already.

@@ -369,7 +369,6 @@ impl Server {
             self.hang_up(index, reason, pause);
         }
         self.limit_cpu_latency();
-        self.divide(false);
         self.link();
         self.renew_limits();
     }

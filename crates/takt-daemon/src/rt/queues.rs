@@ -4,6 +4,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use takt_core::belief::Uncut;
 use takt_core::policy::Policy;
 use takt_core::{Adjustable, AppId, AppParams, DisplayId, Estimate, Refresh, Span, Stats, Time};
+use takt_ipc::Standing;
 use takt_trace::Record;
 
 use super::endpoint::{Endpoint, Fault};
@@ -40,10 +41,8 @@ pub enum Order {
         app: AppId,
         /// Longest group it may form.
         max_slice: Span,
-        /// Whether it waits for its release after a swap.
-        paced: bool,
-        /// Whether its frames begin by a clock of its own.
-        own: bool,
+        /// How it stands, but for what the core and the statements say: whether it is protected, and guaranteed.
+        standing: Standing,
         /// What becomes of its work that cannot be cut and fits nowhere.
         uncut: Uncut,
     },

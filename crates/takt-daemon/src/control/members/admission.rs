@@ -94,6 +94,7 @@ impl Members {
             timing: terms.timing.unwrap_or_default(),
             pace: terms.pace.unwrap_or_default(),
             pacing: terms.pacing,
+            slices: hello.slices,
             max_slice: terms.max_slice.unwrap_or(settings.max_slice),
             slice_now: None,
             uncut: terms.uncut.unwrap_or_default(),

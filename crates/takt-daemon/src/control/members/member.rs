@@ -7,7 +7,7 @@ use takt_core::contract::has_contract;
 use takt_core::service::Reservation;
 use takt_core::{AppId, AppParams, Span, Time};
 use takt_ipc::Standing;
-use takt_ipc::message::Pacing;
+use takt_ipc::message::{Pacing, TimeSlices};
 
 use crate::control::config::Client;
 use crate::control::contract::{self, Timing};
@@ -42,6 +42,8 @@ pub(crate) struct Member {
     pub(crate) pacing: Option<Pacing>,
     /// Whether it waits for itself, if it has a clock of its own: it is not held back after each frame.
     pub(crate) waits_itself: bool,
+    /// Time slices of its contexts on the GPU, as its client says.
+    pub(crate) slices: Option<TimeSlices>,
     /// Longest group it may form, by its terms.
     pub(crate) max_slice: Span,
     /// Longest group it may form now; none if it was not told anything else than its terms.
@@ -131,6 +133,16 @@ impl Member {
         service.feeds.is_some() || matches!(service.reservation, Reservation::Shared(_))
     }
 
+    /// Whether it has a contract, of its own or with another app.
+    fn is_promised(&self) -> bool {
+        has_contract(&self.params) || self.takes_part()
+    }
+
+    /// Whether it has work that the GPU interrupts for others: it has no contract.
+    pub(crate) fn is_divisible(&self) -> bool {
+        self.params.service.divisible && !self.is_promised()
+    }
+
     /// Whether its deadlines mean anything: those of its own frame rate, or of its server's jobs.
     pub(crate) fn is_judged(&self) -> bool {
         let has_clock = self.paced || self.params.clock.is_own();
@@ -140,7 +152,8 @@ impl Member {
     pub(crate) fn standing(&self) -> Standing {
         let guaranteed = self.statement.is_guaranteed();
         let own = self.params.clock.is_own() && self.waits_itself;
-        Standing { paced: self.paced, own, protected: self.protected, guaranteed }
+        let contract = self.is_promised();
+        Standing { paced: self.paced, own, contract, protected: self.protected, guaranteed }
     }
 
     /// Whether its deadlines are guaranteed, or why not, in words; with what it did not get.

@@ -1,8 +1,8 @@
 use takt_core::{AppId, Span, Time};
-use takt_ipc::message::Hello;
+use takt_ipc::message::{Hello, TimeSlices};
 
 use super::*;
-use crate::control::config::{Admission, Settings};
+use crate::control::config::{Admission, GivenSlices, Settings};
 use crate::control::identity::Identity;
 use crate::control::rights::{Level, Rule};
 use crate::control::terms::Terms;
@@ -293,4 +293,36 @@ fn other_domains_of_a_file_move_apps() {
     let terms = members.renewed(&member, &settings).expect("within rights");
     assert_eq!(terms.etpf, Some(Span::from_ms(3)), "what it asked for");
     assert!(members.change(AppId(0), terms, &settings).expect("changed").protected);
+}
+
+#[test]
+fn work_is_charged_by_the_slices_that_clients_have() {
+    let (settings, mut members) = (Settings::default(), Members::new(4));
+    let drivers = settings.divisible;
+    let add = |hello: Hello, slices: Option<(u32, u32)>, members: &mut Members| {
+        let slices = slices.map(|(shortest_us, longest_us)| TimeSlices { shortest_us, longest_us });
+        let hello = Hello { slices, ..hello };
+        members.admit(Time::ZERO, &hello, &peer(1), &settings).expect("admitted").app
+    };
+    let compute = |name| Hello { name: String::from(name), divisible: true, ..Hello::default() };
+    let turns = |members: &Members, given| {
+        let turns = members.turns(drivers, given, false);
+        [turns.slice, turns.own_slice].map(|span| span.as_ns() / 1_000)
+    };
+    let all = GivenSlices::default();
+    let hero = add(Hello { divisible: true, ..hello("hero", Some(9), 3_000) }, None, &mut members);
+    assert!(!members.divide(), "it has a contract, so nothing is charged for it");
+    add(compute("flood"), Some((300, 300)), &mut members);
+    assert!(members.divide());
+    assert_eq!(turns(&members, all), [300, 1_024], "what drivers give counts for one that says nothing");
+    members.has_slices(hero, TimeSlices { shortest_us: 20_000, longest_us: 20_000 });
+    assert_eq!(turns(&members, all), [300, 20_000]);
+    assert_eq!(members.turns(drivers, all, true).slice, drivers.slice, "another one is about to come");
+    let other = add(compute("other"), None, &mut members);
+    assert_eq!(turns(&members, all), [2_048, 20_000]);
+    members.has_slices(other, TimeSlices { shortest_us: 300, longest_us: 5_000 });
+    assert_eq!(turns(&members, all), [5_000, 20_000], "the longest of all");
+    members.has_slices(hero, TimeSlices::UNKNOWN);
+    assert_eq!(turns(&members, all), [5_000, 1_024]);
+    assert_eq!(turns(&members, GivenSlices { divisible: true, own: true }), [2_048, 1_024], "the file's");
 }

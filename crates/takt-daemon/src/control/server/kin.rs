@@ -2,6 +2,7 @@
 //! the GPU interrupts while an app with such work is there.
 
 use takt_core::{Adjustable, AppId};
+use takt_ipc::message::TimeSlices;
 
 use super::Server;
 use crate::rt::queues::Order;
@@ -9,19 +10,29 @@ use crate::rt::queues::Order;
 impl Server {
     /// An app comes whose work the GPU interrupts, or may have gone: charges all others for it, or no more.
     pub(super) fn divide(&mut self, comes: bool) {
-        let divisible = (comes || self.members.divide()).then_some(self.settings.divisible);
+        let (drivers, given) = (self.settings.divisible, self.settings.given_slices);
+        let turns = || self.members.turns(drivers, given, comes);
+        let divisible = (comes || self.members.divide()).then(turns);
         if divisible != self.adjustable.divisible {
             self.adjust(Adjustable { divisible, ..self.adjustable });
         }
+    }
+
+    /// A client says which time slices its contexts have: all are charged by that.
+    pub(super) fn has_slices(&mut self, app: AppId, slices: TimeSlices) {
+        self.members.has_slices(app, slices);
+        self.renew_limits();
     }
 
     /// Apps came, went, or changed: those that take part in contracts of others have the ones that are there now.
     pub(super) fn link(&mut self) {
         let linked: Vec<AppId> = self.members.link(&self.current());
         for app in linked {
-            if let Some(params) = self.members.get(app).map(|member| member.params) {
-                self.order(Order::Change { app, params });
-            }
+            let Some(member) = self.members.get(app) else { continue };
+            let (params, standing, uncut) = (member.params, member.standing(), member.uncut);
+            let max_slice = member.slice_now.unwrap_or(member.max_slice);
+            self.order(Order::Change { app, params });
+            self.order(Order::Limit { app, max_slice, standing, uncut });
         }
         self.find_shares();
     }

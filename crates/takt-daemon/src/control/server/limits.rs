@@ -10,14 +10,15 @@ impl Server {
     /// Apps came, went or have other terms: gives the core the limits that follow, and apps the length of groups that
     /// they may form.
     pub(super) fn renew_limits(&mut self) {
+        self.divide(false);
         let given = self.settings.given.or(self.given);
         let core = self.settings.core.adjusted(self.adjustable);
         let (slice, now) = (self.settings.max_slice, self.adjustable);
         self.adjust(limits::beside(self.members.staying(), &core, slice, now, given));
         for (app, slice) in self.slices() {
             let Some(member) = self.members.set_slice(app, slice) else { continue };
-            let (paced, own, uncut) = (member.paced, member.standing().own, member.uncut);
-            self.order(Order::Limit { app, max_slice: slice, paced, own, uncut });
+            let (standing, uncut) = (member.standing(), member.uncut);
+            self.order(Order::Limit { app, max_slice: slice, standing, uncut });
         }
     }
 

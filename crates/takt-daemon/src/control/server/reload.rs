@@ -175,7 +175,7 @@ impl Server {
             margins: if new.margins == old.margins { now.margins } else { new.margins },
             blocking: if new.blocking == old.blocking { now.blocking } else { new.blocking },
             stretch: if new.stretch == old.stretch { now.stretch } else { new.stretch },
-            divisible: now.divisible.map(|_| self.settings.divisible),
+            divisible: now.divisible,
         });
         // What the file says now counts, not what a tool said before.
         self.given.blocking &= self.settings.given == before.given;
@@ -261,7 +261,15 @@ impl Server {
         let too_soon = last.is_some_and(|last| now.since(last) < RENEWAL_PAUSE);
         let asked = if too_soon { Err(TOO_SOON.to_owned()) } else { Terms::try_from(hello) };
         let who = self.identity(index);
-        let changed = asked.map_err(Refusal::from).and_then(|asked| self.renew_terms(app, &who, asked));
+        if let Some(slices) = hello.slices.filter(|_| !too_soon) {
+            self.has_slices(app, slices);
+        }
+        let changed = match asked {
+            // It only says which slices it has.
+            Ok(asked) if hello.slices.is_some() && asked == Terms::default() => Ok(()),
+            Ok(asked) => self.renew_terms(app, &who, asked),
+            Err(reason) => Err(Refusal::from(reason)),
+        };
         let message = match changed {
             Err(refusal) => {
                 let Refusal { rule, reason, .. } = refusal;
@@ -306,12 +314,12 @@ impl Server {
     pub(super) fn change(&mut self, app: AppId, terms: Terms) -> Result<(), String> {
         let settings = self.current();
         let member = self.members.change(app, terms, &settings)?;
-        let (params, max_slice, paced) = (member.params, member.max_slice, member.paced);
-        let (own, uncut) = (member.standing().own, member.uncut);
+        let (params, max_slice) = (member.params, member.max_slice);
+        let (standing, uncut) = (member.standing(), member.uncut);
         // Those that it may delay are told before it runs.
         self.state_now();
         self.order(Order::Change { app, params });
-        self.order(Order::Limit { app, max_slice, paced, own, uncut });
+        self.order(Order::Limit { app, max_slice, standing, uncut });
         self.renew_limits();
         self.limit_cpu_latency();
         self.tell_changed(app);
