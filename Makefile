@@ -9,6 +9,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 TAKT := $(TARGET)/release/takt
 # Versions are those of Cargo.lock, everywhere.
 CARGO_FLAGS := --locked
+# The command, and the libraries that it puts under programs.
+PROGRAMS := takt-cli takt-hook takt-hook-glx takt-cuda-hook takt-slices-hook
 # `takt --version` and logs tell which build it was.
 ifeq ($(origin TAKT_COMMIT),undefined)
 TAKT_COMMIT := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
@@ -63,13 +65,13 @@ setup-all:
 	@scripts/setup.sh
 
 build: setup-build
-	cargo build $(CARGO_FLAGS) --release --package takt-cli --package takt-hook --package takt-hook-glx
+	cargo build $(CARGO_FLAGS) --release $(PROGRAMS:%=--package %)
 
 apps: setup-build
 	cargo build $(CARGO_FLAGS) --release --package takt-apps
 
 eval-bundle: setup-build
-	cargo build $(CARGO_FLAGS) --release --package takt-cli --package takt-hook --package takt-hook-glx --package takt-apps
+	cargo build $(CARGO_FLAGS) --release $(PROGRAMS:%=--package %) --package takt-apps
 	eval/bundle.sh out/eval-bundle
 
 capi: setup-build

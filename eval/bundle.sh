@@ -19,7 +19,7 @@ at_home='^(linux-vdso|ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libresolv
 rm -rf "$folder"
 mkdir -p "$folder"/{bin,lib,native,share,scenarios,vendor/nvidia,vendor/mesa}
 
-for program in takt takt-speedometer takt-tachometer takt-map takt-menu takt-scene takt-flood libEGL_takt.so libGLX_takt.so; do
+for program in takt takt-speedometer takt-tachometer takt-map takt-menu takt-scene takt-flood libEGL_takt.so libGLX_takt.so libcuda_takt.so libtakt_ioctl.so; do
     [ -e "$binaries/$program" ] || { echo "eval/bundle.sh: $binaries/$program is not built" >&2; exit 1; }
     strip -o "$folder/bin/$program" "$binaries/$program"
 done
@@ -29,6 +29,7 @@ done
 cp -r /usr/share/glmark2 "$folder/share/"
 gcc -O2 -Wall -Wextra -shared -fPIC -o "$folder/native/libEGL.so" eval/native/pbuffer.c -Wl,--no-as-needed -lEGL
 gcc -O2 -Wall -Wextra -pthread -o "$folder/native/awake" eval/native/awake.c
+gcc -O2 -Wall -Wextra -o "$folder/native/compute" eval/native/compute.c -ldl
 
 # Programs that print what they compute, which cut work must not change.
 for trap in compute slices samples; do
@@ -38,7 +39,7 @@ done
 
 # Libraries that programs name, or load by name while they run.
 libraries() {
-    ldd "$folder"/bin/* "$folder/native/libEGL.so" | awk '$2 == "=>" { print $3 }'
+    ldd "$folder"/bin/* "$folder/native/libEGL.so" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
     for name in libEGL.so.1 libGLESv2.so.2 libGLdispatch.so.0; do
         ldconfig -p | awk -v name=$name '$1 == name && /x86-64/ { print $NF; exit }'
     done

@@ -32,8 +32,10 @@ export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/n
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# What `takt run` puts under programs.
+libraries=(libEGL_takt.so libGLX_takt.so libcuda_takt.so libtakt_ioctl.so)
 apps=(takt-speedometer takt-tachometer takt-map takt-menu takt-scene takt-flood)
-for file in takt libEGL_takt.so libGLX_takt.so libtakt.so libtakt.a "${apps[@]}"; do
+for file in takt "${libraries[@]}" libtakt.so libtakt.a "${apps[@]}"; do
 	if [[ ! -f $from/$file ]]; then
 		echo "build-deb.sh: $from/$file is missing; make deb builds it" >&2
 		exit 2
@@ -101,8 +103,9 @@ package() {
 # takt: the command, the library that programs load, the daemon's surroundings, apps to show it.
 root=$work/takt
 put_stripped 755 "$from/takt" /usr/bin/takt
-put_stripped 644 "$from/libEGL_takt.so" /usr/lib/takt/libEGL_takt.so
-put_stripped 644 "$from/libGLX_takt.so" /usr/lib/takt/libGLX_takt.so
+for library in "${libraries[@]}"; do
+	put_stripped 644 "$from/$library" "/usr/lib/takt/$library"
+done
 for app in "${apps[@]}"; do
 	put_stripped 755 "$from/$app" "/usr/lib/takt/$app"
 done

@@ -115,7 +115,7 @@ fn terms(args: &ScheduleArgs) -> anyhow::Result<Option<Vec<(&'static str, OsStri
     if !args.schedule && given == WrittenTerms::default() {
         return Ok(None);
     }
-    let terms = given.checked().map_err(anyhow::Error::msg)?;
+    let terms = possible(given).checked().map_err(anyhow::Error::msg)?;
     let socket = args.socket.path();
     if !args.no_daemon && !args.socket.is_given() {
         // Without one the program runs all the same.
@@ -128,6 +128,19 @@ fn terms(args: &ScheduleArgs) -> anyhow::Result<Option<Vec<(&'static str, OsStri
         variables.extend(value.map(|value| (name, OsString::from(value))));
     }
     Ok(Some(variables))
+}
+
+/// The terms without a server that could never be. The program is not to blame, so it runs.
+fn possible(given: WrittenTerms) -> WrittenTerms {
+    match (given.runtime_ms, given.period_ms) {
+        (Some(runtime), Some(period)) if runtime > period => {
+            crate::output::warn(&format!(
+                "takt: --runtime-ms {runtime} is longer than --period-ms {period}: the program runs without a contract"
+            ));
+            WrittenTerms { runtime_ms: None, period_ms: None, deadline_ms: None, hard: None, ..given }
+        }
+        _ => given,
+    }
 }
 
 /// Terms as variables.

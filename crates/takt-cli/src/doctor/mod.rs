@@ -75,6 +75,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Answer> {
     let mut findings = vec![system::loader(&libraries)];
     findings.extend(system::drivers(&libraries));
     findings.push(system::devices());
+    findings.push(system::cuda());
     let hooking = Hooking::prepare(args.hook);
     match &hooking {
         Ok(hooking) => findings.push(Finding::ok("hooking", hooking.to_string())),

@@ -8,6 +8,7 @@ use takt_daemon::rt::realtime;
 
 use super::Finding;
 use crate::domains;
+use crate::hook::cuda;
 use crate::hook::libraries::{self, Libraries};
 use crate::hook::vendors;
 
@@ -58,6 +59,15 @@ pub(super) fn drivers(libraries: &Libraries) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// Whether there is a CUDA driver.
+pub(super) fn cuda() -> Finding {
+    match cuda::driver() {
+        Ok(Some(path)) => Finding::ok("cuda", format!("{} is the driver", path.display())),
+        Ok(None) => Finding::note("cuda", "no libcuda.so.1: programs cannot use CUDA here"),
+        Err(error) => Finding::note("cuda", format!("{error:#}")),
+    }
 }
 
 /// Devices that drivers use.

@@ -32,7 +32,12 @@ pub(super) fn findings(
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let groups = read(&table).lines().count().saturating_sub(1);
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
-    let found = outcome.map(|ended| judge(&ended, &read(&facts), groups, has_display));
+    let cuda = compute(&read(&facts.with_extension("cuda")));
+    let found = outcome.map(|ended| match cuda {
+        // A program that only computes has no context of GL.
+        Some(cuda) if !facts.exists() => vec![cuda, Finding::ok("trial", ended)],
+        cuda => judge(&ended, &read(&facts), groups, has_display).into_iter().chain(cuda).collect(),
+    });
     // A folder of ours in the user's temporary files; it stays only if it cannot go.
     let _left = fs::remove_dir_all(&folder);
     found
@@ -82,7 +87,7 @@ fn run(
 /// What the library noted while the program ran.
 fn judge(ended: &str, facts: &str, groups: usize, has_display: bool) -> Vec<Finding> {
     if facts.is_empty() {
-        let found = format!("no context of GL or GL ES was seen in the program; {ended}");
+        let found = format!("neither a context of GL or GL ES nor CUDA was seen in the program; {ended}");
         let remedy = if has_display {
             "it may draw with Vulkan or on the processor, or bring a libEGL of its own: try --hook preload for that"
         } else {
@@ -120,6 +125,26 @@ fn judge(ended: &str, facts: &str, groups: usize, has_display: bool) -> Vec<Find
     findings
 }
 
+/// What was seen of CUDA, if the program used it.
+fn compute(facts: &str) -> Option<Finding> {
+    let fact = |name: &str| {
+        let line = facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        line.and_then(|number| number.parse::<u64>().ok())
+    };
+    let version = fact("cuda.version")?;
+    let [kernels, graphs, moved, unknown] =
+        ["cuda.kernels", "cuda.graphs", "cuda.moved", "cuda.unknown"].map(|name| fact(name).unwrap_or(0));
+    let found = format!(
+        "a driver of version {}.{}: {kernels} kernels, {graphs} graphs, and {moved} copies or memsets were seen",
+        version / 1000,
+        version % 1000 / 10
+    );
+    Some(match unknown {
+        0 => Finding::ok("cuda", found),
+        _ => Finding::note("cuda", format!("{found}; {unknown} functions of the driver pass unscheduled")),
+    })
+}
+
 /// How many extensions the driver has, and whether the one that Takt uses is among them.
 fn extensions(all: &str) -> Finding {
     const TIMERS: &str = "GL_EXT_disjoint_timer_query";
@@ -144,6 +169,16 @@ mod tests {
         assert_ne!(first, second);
         assert!(second.symlink_metadata().expect("there").is_dir());
         fs::remove_dir_all(&among).expect("removed");
+    }
+
+    #[test]
+    fn programs_that_compute_are_seen() {
+        let facts = "cuda.version=13000\ncuda.kernels=7\ncuda.graphs=1\ncuda.moved=2\ncuda.unknown=0\n";
+        let found = compute(facts).expect("it used CUDA");
+        assert_eq!(found.status, Status::Ok);
+        assert!(found.found.contains("version 13.0: 7 kernels, 1 graphs, and 2 copies"), "{}", found.found);
+        assert_eq!(compute(&facts.replace("unknown=0", "unknown=3")).expect("it did").status, Status::Note);
+        assert!(compute("").is_none());
     }
 
     #[test]

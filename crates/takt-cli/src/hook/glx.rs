@@ -5,12 +5,12 @@
 //! a sandbox for example, gets the driver that the X server names.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use takt_gl::vendor::{INNER_FILE, Note};
 
+use super::environment::Environment;
 use super::folder;
 use super::libraries::Libraries;
 
@@ -22,8 +22,6 @@ const LOADED: &str = "libGLX_takt.so.0";
 
 /// Says which driver libGLX takes, instead of the one that the X server names.
 const NAME: &str = "__GLX_VENDOR_LIBRARY_NAME";
-
-const PATH: &str = "LD_LIBRARY_PATH";
 
 /// Drivers that draw nothing themselves, and ours.
 const OTHERS: [&str; 3] = ["indirect", "system", "takt"];
@@ -45,8 +43,8 @@ fn installed(names: Vec<String>) -> Vec<String> {
     names.into_iter().filter(is_driver).collect()
 }
 
-/// Writes what is missing or stale; returns the variables that lead libGLX to it.
-pub(super) fn write(library: &Path, drivers: &[String]) -> anyhow::Result<Vec<(&'static str, OsString)>> {
+/// Writes what is missing or stale; adds what leads libGLX to it.
+pub(super) fn write(library: &Path, drivers: &[String], environment: &mut Environment) -> anyhow::Result<()> {
     let vendor = |name: &String| name.trim_start_matches("libGLX_").trim_end_matches(".so.0").to_owned();
     let vendors: Vec<String> = drivers.iter().map(vendor).collect();
     let folder = folder::root()?.join(format!("glx-{}", vendors.join("-")));
@@ -54,20 +52,9 @@ pub(super) fn write(library: &Path, drivers: &[String]) -> anyhow::Result<Vec<(&
     let written = folder::library(library, &folder.join(LOADED));
     let written = written.and_then(|()| folder::put(&folder.join(INNER_FILE), &note.to_string()));
     written.with_context(|| folder::remedy(&folder))?;
-    Ok(vec![(NAME, "takt".into()), (PATH, search_path(&folder, env::var_os(PATH).as_deref()))])
-}
-
-/// Ours comes first, others stay. An empty part would mean the folder that the program is in.
-fn search_path(folder: &Path, others: Option<&OsStr>) -> OsString {
-    let mut path = folder.as_os_str().to_owned();
-    if let Some(others) = others.filter(|others| !others.is_empty()) {
-        let rest = env::split_paths(others).filter(|part| part != folder);
-        for part in rest {
-            path.push(":");
-            path.push(part);
-        }
-    }
-    path
+    environment.variables.push((NAME, "takt".into()));
+    environment.path.push(folder);
+    Ok(())
 }
 
 /// The library beside ours, where it is built or installed.
@@ -83,14 +70,5 @@ mod tests {
     fn only_drivers_count() {
         let names = ["libGLX_indirect.so.0", "libGLX_mesa.so.0", "libGLX_takt.so.0", "libGLX_x.so.1"];
         assert_eq!(installed(names.map(str::to_owned).to_vec()), ["libGLX_mesa.so.0"]);
-    }
-
-    #[test]
-    fn our_folder_comes_first_and_once() {
-        let ours = Path::new("/cache/glx");
-        assert_eq!(search_path(ours, None), "/cache/glx");
-        assert_eq!(search_path(ours, Some(OsStr::new(""))), "/cache/glx");
-        assert_eq!(search_path(ours, Some(OsStr::new("/a:/cache/glx:/b"))), "/cache/glx:/a:/b");
-        assert_eq!(search_path(ours, Some(OsStr::new("/a:"))), "/cache/glx:/a:", "the program's own wish");
     }
 }

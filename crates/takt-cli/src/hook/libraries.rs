@@ -42,6 +42,12 @@ impl Libraries {
         Self { list, ..Self::named() }
     }
 
+    /// Those that do not lie there.
+    pub(crate) fn outside(mut self, root: &Path) -> Self {
+        self.folders.retain(|folder| !folder.starts_with(root));
+        self
+    }
+
     /// Whether the system's list is known.
     pub(crate) fn has_list(&self) -> bool {
         self.list.is_some()
@@ -123,6 +129,8 @@ mod tests {
         assert!(!is_glvnd(&own));
         assert_eq!(libraries.find("libEGL_none.so.0"), None);
         assert_eq!(libraries.find("/no/such/file.so"), None);
+        let libraries = libraries.outside(&folder);
+        assert_eq!(libraries.find(EGL), Some(listed_file), "only folders that are named are left out");
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -2,12 +2,16 @@
 //!
 //! [`mod@vendors`] finds the EGL drivers of the system and [`glx`] those of GLX, [`folder`] makes what
 //! stands in front of them, and [`Hooking`] says what the program's environment must be. [`libraries`]
-//! tells which libEGL there is, [`program`] whether a program listens to its environment at all.
+//! tells which libEGL there is, [`program`] whether a program listens to its environment at all. [`cuda`] stands in
+//! front of CUDA's driver, and [`slices`] lets programs set their own time slices.
 
+pub(crate) mod cuda;
+mod environment;
 mod folder;
 pub(crate) mod glx;
 pub(crate) mod libraries;
 pub(crate) mod program;
+mod slices;
 mod vendors;
 
 use std::ffi::OsString;
@@ -16,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use cuda::Cuda;
+use environment::Environment;
 use libraries::Libraries;
 pub(crate) use vendors::{Vendor, vendors};
 
@@ -51,6 +57,8 @@ pub(crate) struct Hooking {
     pub(crate) vendors: Vec<Vendor>,
     /// Those of GLX, if programs that use it are hooked.
     pub(crate) glx: Vec<String>,
+    /// CUDA's driver, if programs that use it are hooked.
+    pub(crate) cuda: Option<Cuda>,
     /// Variables to set for the program.
     pub(crate) variables: Vec<(&'static str, OsString)>,
 }
@@ -68,29 +76,43 @@ impl Hooking {
             Way::Auto => Way::Vendor,
             way => way,
         };
-        let glx_library = glx::beside(&library).filter(|_| way == Way::Vendor);
-        let glx = glx_library.as_ref().map(|_| glx::drivers(&Libraries::all())).unwrap_or_default();
-        let mut variables = match way {
-            Way::Preload => vec![("LD_PRELOAD", preload(&library))],
-            _ if vendors.is_empty() => bail!(
+        if way == Way::Vendor && vendors.is_empty() {
+            bail!(
                 "no EGL driver is known to libglvnd: install one (for example Debian's libegl-mesa0), \
                  or preload with --hook preload"
-            ),
-            _ => vec![(FILENAMES, folder::write(&library, &vendors)?)],
-        };
-        if let Some(library) = glx_library.filter(|_| !glx.is_empty()) {
-            variables.extend(glx::write(&library, &glx)?);
+            );
         }
-        Ok(Self { way, library, vendors, glx, variables })
+        let mut environment = Environment::default();
+        let cuda = Cuda::prepare(&library)?;
+        environment.preload.extend(slices::library(&library, cuda.as_ref())?);
+        environment.path.extend(cuda.iter().map(|cuda| cuda.folder.clone()));
+        let mut glx = Vec::new();
+        if way == Way::Preload {
+            environment.preload.extend(cuda.as_ref().map(Cuda::library));
+            environment.preload.push(library.clone());
+        } else {
+            environment.variables.push((FILENAMES, folder::write(&library, &vendors)?));
+            if let Some(library) = glx::beside(&library) {
+                glx = glx::drivers(&Libraries::all());
+                if !glx.is_empty() {
+                    glx::write(&library, &glx, &mut environment)?;
+                }
+            }
+        }
+        Ok(Self { way, library, vendors, glx, cuda, variables: environment.variables() })
     }
 }
 
 impl fmt::Display for Hooking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let drivers = self.vendors.iter().map(|vendor| &vendor.library).chain(&self.glx);
-        let drivers: Vec<&str> = drivers.map(String::as_str).collect();
+        let cuda = self.cuda.as_ref().map(|cuda| cuda.driver.display().to_string());
+        let drivers: Vec<&str> = drivers.chain(&cuda).map(String::as_str).collect();
         match self.way {
-            Way::Preload => write!(f, "{} is preloaded", self.library.display()),
+            Way::Preload => {
+                write!(f, "{} is preloaded", self.library.display())?;
+                cuda.iter().try_for_each(|driver| write!(f, ", and CUDA is seen in front of {driver}"))
+            }
             _ => write!(f, "{} stands in front of {}", self.library.display(), drivers.join(" and ")),
         }
     }
@@ -99,16 +121,6 @@ impl fmt::Display for Hooking {
 /// Whether programs are led past libglvnd, to a libEGL that loads no drivers.
 fn has_other_egl() -> bool {
     Libraries::named().find(libraries::EGL).is_some_and(|path| !libraries::is_glvnd(&path))
-}
-
-/// Ours goes first, others stay.
-fn preload(library: &Path) -> OsString {
-    let mut list = library.as_os_str().to_owned();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        list.push(":");
-        list.push(others);
-    }
-    list
 }
 
 /// The library: named, beside the command, or installed.

@@ -26,6 +26,8 @@ pub(crate) fn takt_command(name: &str) -> Command {
     BUILT.get_or_init(|| {
         build("takt-hook");
         build("takt-hook-glx");
+        build("takt-cuda-hook");
+        build("takt-slices-hook");
         build("takt-apps");
     });
     let mut command = Command::new(env!("CARGO_BIN_EXE_takt"));
@@ -40,6 +42,12 @@ pub(crate) fn app(name: &str) -> PathBuf {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| build("takt-apps"));
     Path::new(env!("CARGO_BIN_EXE_takt")).with_file_name(name)
+}
+
+/// Builds a CUDA driver without a GPU beside the command.
+pub(crate) fn fake_cuda() {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| build("takt-cuda-fake"));
 }
 
 /// Builds a package beside the command.

@@ -12,7 +12,8 @@ static void whose(const char *name, const char *symbol) {
         Dl_info info = {0};
         int found = dladdr(both[i], &info);
         const char *end = found && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
-        names[i] = !end ? "another" : !strcmp(end, "/libcuda.so.1") ? "ours" : "the driver's";
+        int ours = end && (!strcmp(end, "/libcuda.so.1") || !strcmp(end, "/libcuda.so"));
+        names[i] = !end ? "another" : ours ? "ours" : "the driver's";
     }
     printf("%s: %s by name, %s by address\n", name, names[0], names[1]);
 }
