@@ -371,10 +371,8 @@ impl Session {
         }
         let turn_us = self.view.turn_us.load(Ordering::Relaxed);
         keeper.want((turn_us > 0).then_some(turn_us));
-        if let Some(report) = keeper.keep() {
-            if let Some(slices) = told(&report) {
-                self.locked(|link| link.has_slices(slices));
-            }
+        if let Some(slices) = keeper.keep().as_ref().and_then(told) {
+            self.locked(|link| link.has_slices(slices));
         }
         self.keep_told();
     }

@@ -85,8 +85,8 @@ mod tests {
         };
         let blocked = move || [libc::SIGTERM, libc::SIGCHLD, libc::SIGUSR1].map(is_blocked);
         let caused = move || OWN.map(is_blocked);
-        let started = without_signals(|| std::thread::spawn(move || (blocked(), caused())));
-        assert_eq!(started.join().expect("it ends"), ([true; 3], [false; 6]));
+        let started = without_signals(|| std::thread::Builder::new().spawn(move || (blocked(), caused())));
+        assert_eq!(started.expect("it starts").join().expect("it ends"), ([true; 3], [false; 6]));
         assert_eq!(blocked(), [false; 3], "this thread has its mask back");
     }
 }

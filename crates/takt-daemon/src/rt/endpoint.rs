@@ -312,6 +312,13 @@ impl Endpoint {
         self.belief.held(reason);
     }
 
+    /// How long its groups may be, and what it may know of its terms. Whether deadlines hold is told by the core.
+    pub fn limit(&mut self, max_slice: Span, standing: Standing) {
+        self.max_slice = max_slice;
+        let Standing { protected, guaranteed, .. } = self.standing;
+        self.standing = Standing { protected, guaranteed, ..standing };
+    }
+
     /// What becomes of its work that cannot be cut and fits nowhere, from now on.
     pub fn set_uncut(&mut self, uncut: Uncut) {
         self.belief.set_uncut(uncut);

@@ -10,9 +10,9 @@ use takt_core::policy::Policy;
 use takt_core::{
     Action, AppId, AppParams, Clock, Config, Cost, Event, GroupId, LostBy, Refusal, Scheduler, Span, Time,
 };
+use takt_ipc::Reply;
 use takt_ipc::beat::Heart;
 use takt_ipc::frame_page::FramePage;
-use takt_ipc::{Reply, Standing};
 use takt_trace::Record;
 
 use super::endpoint::{Endpoint, Fault, REQUESTS_PER_TURN, local};
@@ -194,13 +194,8 @@ impl Engine {
             }
             Order::Limit { app, max_slice, standing, uncut } => {
                 if let Some(endpoint) = self.endpoint_mut(app) {
-                    endpoint.max_slice = max_slice;
+                    endpoint.limit(max_slice, standing);
                     endpoint.set_uncut(uncut);
-                    endpoint.standing = Standing {
-                        protected: endpoint.standing.protected,
-                        guaranteed: endpoint.standing.guaranteed,
-                        ..standing
-                    };
                 }
                 self.inform(now, app);
             }
