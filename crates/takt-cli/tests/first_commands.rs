@@ -128,7 +128,7 @@ fn the_readmes_own_program_is_scheduled() {
     let said = passed(&output);
     assert!(said.contains("command groups were seen"), "{said}");
     let row = said.lines().find(|line| line.starts_with("dial ")).expect("a row of takt list");
-    assert!(row.contains("own clock 16.7 ms, 3.0 ms") || row.contains("60 fps, 3.0 ms"), "{row}");
+    assert!(row.contains("own clock 16.4 ms, 3.0 ms") || row.contains("60 fps, 3.0 ms"), "{row}");
     let told = text(&output.stderr);
     assert!(told.contains("scheduled as dial: protected"), "{told}");
 }
