@@ -268,6 +268,11 @@ impl Config {
         length + self.added(length, charge)
     }
 
+    /// What a group of that estimate takes of the budget of its server.
+    pub fn per_job(&self, estimate: Estimate) -> Span {
+        self.conservative(estimate, Charge::Enters) + self.per_arrival()
+    }
+
     /// What the GPU adds to a group of that length at most: the switches that it pays for, and the turns of divisible
     /// work.
     pub fn added(&self, length: Span, charge: Charge) -> Span {

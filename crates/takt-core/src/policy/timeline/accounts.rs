@@ -165,6 +165,21 @@ impl Accounts {
         })
     }
 
+    /// By when the first group of the lane at `index` is to run and how much it needs, if a server pays for it and
+    /// promises it nothing, because it is longer than what the server promises.
+    pub(super) fn beyond(&self, context: &Context, lanes: &[Lane], index: usize) -> Option<(Time, Span)> {
+        let lane = &lanes[index];
+        let head = lane.head.filter(|_| !lane.has_budget() && !lane.divisible)?;
+        let need = charge(&head, &context.config);
+        let Claim::Deadline { at, payer, .. } = self.servers.claim(context.now, lanes, index, need) else {
+            return None;
+        };
+        let contract = self.servers.lane(payer).unwrap_or(index);
+        let is_promised =
+            lanes[contract].protected && is_promised(self.servers.get(payer)?, &head, &context.config);
+        (!is_promised && need < Span::FOREVER).then_some((at, need))
+    }
+
     /// The first waiting group of the lane at `index` is dispatched; says when it is due, if a server says so.
     pub(super) fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Paid> {
         let lane = &lanes[index];

@@ -39,7 +39,7 @@ impl Pausing {
         let begun = lane.front.dispatched > Span::ZERO;
         let none = Self { from: begun.then_some(ready.free), ..Self::NONE };
         // Where later work delays what is in flight, the way of a group may begin when others are off the GPU.
-        let on_the_way = |way: i64| if sizes.any_order { 0 } else { way };
+        let on_the_way = |way: i64| if sizes.later_work_delays { 0 } else { way };
         if let Some(head) = lane.head {
             let over = head.gap.as_signed_ns() + on_the_way(head.way.as_signed_ns());
             return Self { over, ..none };
@@ -52,7 +52,7 @@ impl Pausing {
         }
         let reserved = length + on_the_way(sizes.per_frame.as_signed_ns());
         // What goes beside its groups may end before them: then none of the gap is over by its end.
-        let delayed = sizes.any_order && lane.is_on_gpu();
+        let delayed = sizes.later_work_delays && lane.is_on_gpu();
         let left = if delayed { reserved } else { ns_until_next(lane, ready, sizes) - ready.conservative };
         Self { now: true, over: reserved - left.clamp(0, reserved), lapses, ..none }
     }

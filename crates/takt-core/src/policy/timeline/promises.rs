@@ -22,7 +22,7 @@ pub(super) struct Sizes {
     pub(super) completion: i64,
     pub(super) dispatch: i64,
     /// Groups that are dispatched later may delay those before.
-    pub(super) any_order: bool,
+    pub(super) later_work_delays: bool,
     /// See [`crate::Tuning::given_up_max`].
     pub(super) given_up_max: u64,
 }
@@ -31,15 +31,15 @@ impl Sizes {
     pub(super) fn of(config: &Config) -> Self {
         let per_group = config.per_group();
         let changes = config.margins.turnaround() + config.gpu.switch().times(2);
-        let any_order = config.gpu.later_work_delays();
+        let later_work_delays = config.gpu.later_work_delays();
         Self {
             per_group,
             group_max: config.tuning.group_max,
-            under_way: if any_order { changes } else { per_group },
+            under_way: if later_work_delays { changes } else { per_group },
             per_frame: config.per_frame(),
             completion: config.margins.completion_upper.as_signed_ns(),
             dispatch: config.margins.dispatch_upper.as_signed_ns(),
-            any_order,
+            later_work_delays,
             given_up_max: config.tuning.given_up_max.into(),
         }
     }
@@ -151,13 +151,27 @@ impl Timeline {
         if let Some(due) = lane.on_gpu_due.filter(|due| lane.on_gpu_promised != Some(*due)) {
             self.board.promise_end(ns(due), owner);
         }
-        if !lane.has_budget() || lane.front.enqueued <= lane.etpf {
+        if !lane.has_budget() {
+            return self.keep_free_for_server(lanes, owner, pass);
+        }
+        if lane.front.enqueued <= lane.etpf {
             return;
         }
         let beyond = lane.front.remaining(lane.etpf).as_signed_ns() - self.frames[owner].owed;
         if beyond > 0 && !lane.clock.is_own() {
             self.board.promise_frames(lane, owner, Owes { rest: beyond, etpf: 0, pauses: false });
         }
+    }
+
+    /// Keeps time free for a group that is longer than what its server promises. Without this, shorter work of less
+    /// important apps would fit into the slack again and again, and the group never.
+    fn keep_free_for_server(&mut self, lanes: &[Lane], owner: usize, pass: &Pass<'_>) {
+        let Some((due, span)) = self.accounts.beyond(pass.context, lanes, owner) else {
+            return;
+        };
+        let (due, span) = (ns(due), span.as_signed_ns());
+        let share = Share::default();
+        self.board.promise(Promise { release: i64::MIN, due, span, owner, absent: false, share });
     }
 
     /// Frames by the app's own clock: the next one is released now at the earliest. So is what waits behind

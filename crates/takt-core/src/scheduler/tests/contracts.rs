@@ -78,6 +78,60 @@ fn a_server_goes_by_the_deadline_of_the_budget_that_covers_its_group() {
     );
 }
 
+/// S is promised 400 in each 1000 and submits a group of 420, which needs slack. C always has a shorter one to offer.
+#[test]
+fn a_group_longer_than_its_budget_is_not_passed_by_less_important_work_for_ever() {
+    check(
+        "mpcg 3
+         until 3000
+         S 2 posterior 400/1000
+         C 1
+         @0 C 100 100 100 100 100 100 100 100 100 100 100 100 100 100 100 100
+         @0 C 100 100 100 100 100 100 100 100 100 100 100 100 100 100 100 100
+         @10 S 420s",
+        expect![[r#"
+            0..100 C 100 for 0
+            100..200 C 100 for 0
+            200..300 C 100 for 0
+            0 hold C: no slot
+            10 hold S: no slot
+            300..400 C 100 for 0
+            100 hold S: behind C
+            400..500 C 100 for 0
+            500..600 C 100 for 0
+            600..700 C 100 for 0
+            700..800 C 100 for 0
+            800..900 C 100 for 0
+            900..1000 C 100 for 1
+            1000..1100 C 100 for 1
+            1100..1200 C 100 for 1
+            1000 C missed frame 0 for 0 ×1
+            1200..1620 S 420s for 1
+            1000 hold C: protects S
+            1010 S missed frame 0 for 0 ×1
+            1620..1720 C 100 for 1
+            1620 S frame 0 late 0
+            1720..1820 C 100 for 1
+            1820..1920 C 100 for 1
+            1620 hold C: no slot
+            1920..2020 C 100 for 2
+            2020..2120 C 100 for 2
+            2120..2220 C 100 for 2
+            2000 C missed frame 0 for 1 ×1
+            2220..2320 C 100 for 2
+            2320..2420 C 100 for 2
+            2420..2520 C 100 for 2
+            2520..2620 C 100 for 2
+            2620..2720 C 100 for 2
+            2720..2820 C 100 for 2
+            2820..2920 C 100 for 2
+            2920..3020 C 100 for 3
+            3020..3120 C 100 for 3
+            3120..3220 C 100 for 3
+        "#]],
+    );
+}
+
 #[test]
 fn a_hard_server_waits_for_its_next_budget() {
     check(
