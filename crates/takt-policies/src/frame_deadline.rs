@@ -67,60 +67,115 @@ impl FrameDeadline {
         lanes: &mut [Lane],
         window: usize,
     ) -> Result<Option<usize>, TooNarrow> {
-        let profile = &mut self.profile;
-        profile.clear(&context.config.refresh, context.current, self.horizon, window);
-        let ready_c = profile.offset(context.ready_c);
-        let ready_o = profile.offset(context.ready_o);
-        let free_o = profile.offset(context.free_o);
-        let ready_period = profile.period_at(ready_o);
+        self.profile.clear(&context.config.refresh, context.current, self.horizon, window);
         self.lapse = i64::MAX;
-        let mut best: Option<Best> = None;
-        let mut nearest: Option<(Period, AppId)> = None;
-        // Reservations only grow in this loop, so what was available is an upper bound of what is.
-        let mut at_most = i64::MAX;
-
+        let ready = Ready::new(&self.profile, context);
+        let mut pass = Pass::default();
         for index in 0..lanes.len() {
-            let lane = &mut lanes[index];
-            if lane.head.is_none()
-                && let Some(lapse) = profile.give_up_hopeless_frames(lane, free_o)
-            {
-                self.lapse = self.lapse.min(lapse);
-            }
-            lane.target = lane.target.max(ready_period);
-            if let Some(head) = lane.head {
-                let earliest = profile.period_at(ready_o + head.optimistic.as_signed_ns());
-                lane.target = lane.target.max(earliest);
-                if head.conservative >= Span::FOREVER {
-                    lane.hold = Some(Hold::Unbounded);
-                } else if let Some(best) = best.filter(|best| best.target <= lane.target) {
-                    // Rule B has decided already; whether it would fit does not matter.
-                    lane.hold = Some(Hold::Behind { app: best.app });
-                } else if head.conservative.as_signed_ns() >= at_most {
-                    lane.hold = nearest.map(|(_, app)| Hold::Protects { app });
-                } else {
-                    let available = profile.available()? - ready_c;
-                    at_most = available;
-                    if head.conservative.as_signed_ns() < available {
-                        best = Some(Best { index, target: lane.target, app: lane.app });
-                        lane.hold = None;
-                        hold_behind(&mut lanes[..=index]);
-                    } else if available < 0 {
-                        hold_rest(lanes, index);
-                        break;
-                    } else {
-                        // Something is reserved, or everything would fit.
-                        lane.hold = nearest.map(|(_, app)| Hold::Protects { app });
-                    }
-                }
+            self.aim(&ready, &mut lanes[index]);
+            if self.consider(&ready, &mut pass, lanes, index)? == Left::Nothing {
+                break;
             }
             let lane = &lanes[index];
-            profile.reserve(lane);
-            if lane.reserves() && nearest.is_none_or(|(target, _)| lane.target < target) {
-                nearest = Some((lane.target, lane.app));
+            self.profile.reserve(lane);
+            if lane.reserves() && pass.nearest.is_none_or(|(target, _)| lane.target < target) {
+                pass.nearest = Some((lane.target, lane.app));
             }
         }
-        Ok(best.map(|best| best.index))
+        Ok(pass.best.map(|best| best.index))
     }
+
+    /// Moves the target of a frame on that cannot meet it any more.
+    fn aim(&mut self, ready: &Ready, lane: &mut Lane) {
+        if lane.head.is_none()
+            && let Some(lapse) = self.profile.give_up_hopeless_frames(lane, ready.free)
+        {
+            self.lapse = self.lapse.min(lapse);
+        }
+        lane.target = lane.target.max(self.profile.period_at(ready.optimistic));
+        if let Some(head) = lane.head {
+            let earliest = ready.optimistic + head.optimistic.as_signed_ns();
+            lane.target = lane.target.max(self.profile.period_at(earliest));
+        }
+    }
+
+    /// Prefers the first group of a lane to those seen so far, or says what it waits for.
+    fn consider(
+        &mut self,
+        ready: &Ready,
+        pass: &mut Pass,
+        lanes: &mut [Lane],
+        index: usize,
+    ) -> Result<Left, TooNarrow> {
+        let lane = &mut lanes[index];
+        let Some(head) = lane.head else {
+            return Ok(Left::Some);
+        };
+        let protects = pass.nearest.map(|(_, app)| Hold::Protects { app });
+        let length = head.conservative.as_signed_ns();
+        if head.conservative >= Span::FOREVER {
+            lane.hold = Some(Hold::Unbounded);
+        } else if let Some(best) = pass.best.filter(|best| best.target <= lane.target) {
+            // Rule B has decided already; whether it would fit does not matter.
+            lane.hold = Some(Hold::Behind { app: best.app });
+        } else if length >= pass.at_most {
+            lane.hold = protects;
+        } else {
+            pass.at_most = self.profile.available()? - ready.conservative;
+            if pass.at_most < 0 {
+                hold_rest(lanes, index);
+                return Ok(Left::Nothing);
+            }
+            if length < pass.at_most {
+                pass.best = Some(Best { index, target: lane.target, app: lane.app });
+                lane.hold = None;
+                hold_behind(&mut lanes[..=index]);
+            } else {
+                // Something is reserved, or everything would fit.
+                lane.hold = protects;
+            }
+        }
+        Ok(Left::Some)
+    }
+}
+
+/// When the GPU is free for a group that is picked now, as offsets in the profile.
+struct Ready {
+    conservative: i64,
+    optimistic: i64,
+    free: i64,
+}
+
+impl Ready {
+    fn new(profile: &Profile, context: &Context) -> Self {
+        Self {
+            conservative: profile.offset(context.ready_c),
+            optimistic: profile.offset(context.ready_o),
+            free: profile.offset(context.free_o),
+        }
+    }
+}
+
+/// What a pass over the lanes has found out so far.
+struct Pass {
+    best: Option<Best>,
+    /// The earliest target that time is reserved for.
+    nearest: Option<(Period, AppId)>,
+    /// Reservations only grow in a pass, so what was available is an upper bound of what is.
+    at_most: i64,
+}
+
+impl Default for Pass {
+    fn default() -> Self {
+        Self { best: None, nearest: None, at_most: i64::MAX }
+    }
+}
+
+/// What is left of the GPU's time for less important apps.
+#[derive(PartialEq, Eq)]
+enum Left {
+    Some,
+    Nothing,
 }
 
 /// The lane to choose, unless one with an earlier target comes.

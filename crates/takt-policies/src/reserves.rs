@@ -54,6 +54,22 @@ impl Reserves {
         for (slot, account) in self.accounts[..background].iter_mut().enumerate() {
             *account = account.filter(|_| self.served_from[slot] == Some(slot));
         }
+        self.admit(now, lanes);
+        for lane in lanes {
+            let owner = match lane.service.reservation {
+                Reservation::None => None,
+                Reservation::Own(_) => Some(lane.app.index()),
+                Reservation::Shared(owner) => Some(owner.index()),
+                Reservation::Background => Some(background),
+            };
+            let has_account = |slot: usize| self.accounts.get(slot).is_some_and(Option::is_some);
+            let account = owner.map(|slot| if has_account(slot) { slot } else { background });
+            self.served_from[lane.app.index()] = account;
+        }
+    }
+
+    /// Opens the accounts of those that are admitted: first those that were before, then the most important.
+    fn admit(&mut self, now: Time, lanes: &[Lane]) {
         let mut admitted = 0;
         for keep in [true, false] {
             for lane in lanes {
@@ -73,17 +89,6 @@ impl Reserves {
                     None => self.accounts[slot] = Some(Account::open(terms, now)),
                 }
             }
-        }
-        for lane in lanes {
-            let owner = match lane.service.reservation {
-                Reservation::None => None,
-                Reservation::Own(_) => Some(lane.app.index()),
-                Reservation::Shared(owner) => Some(owner.index()),
-                Reservation::Background => Some(background),
-            };
-            let has_account = |slot: usize| self.accounts.get(slot).is_some_and(Option::is_some);
-            let account = owner.map(|slot| if has_account(slot) { slot } else { background });
-            self.served_from[lane.app.index()] = account;
         }
     }
 
