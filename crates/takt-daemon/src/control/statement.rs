@@ -8,7 +8,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use takt_core::Span;
+use takt_core::{Estimate, Span};
 
 use super::coverage::SHARED_GAPS;
 
@@ -72,6 +72,8 @@ pub(crate) struct Seen {
     pub(crate) frames: usize,
     /// GPU time of these frames, in the median.
     pub(crate) usual: Span,
+    /// The longest prediction of the groups that came in that time.
+    pub(crate) longest: Estimate,
     /// Deadlines missed in the last [`MISSED_WITHIN`], those of its start left out.
     pub(crate) missed: u64,
 }
@@ -83,6 +85,15 @@ pub(crate) const MISSED_WITHIN: Span = Span::from_ms(60_000);
 /// Quantiles of measured times have three digits, and a frame may use all that it reserved.
 const ROUNDING_PERMILLE: u32 = 1_002;
 
+/// What a group takes of the budget of its server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Job {
+    /// What the longest group needs at most, with what the GPU adds.
+    pub(crate) needs: Span,
+    /// The budget of each period.
+    pub(crate) budget: Span,
+}
+
 /// Everything that the statement about an app depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts<'a> {
@@ -91,6 +102,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) covered: bool,
     /// GPU time that it reserved per frame.
     pub(crate) etpf: Span,
+    /// What its longest group takes of the budget of its server, and that budget.
+    pub(crate) job: Option<Job>,
     /// Its renderer works on the CPU.
     pub(crate) on_cpu: bool,
     /// The GPU that it draws on, if it said so.
@@ -140,6 +153,8 @@ pub(crate) enum Reason {
         /// What it reserved.
         etpf: Span,
     },
+    /// A group is longer than its runtime: it needs slack, and no promise covers it.
+    OverRuntime(Job),
     /// It missed deadlines lately.
     Missed(u64),
 }
@@ -160,6 +175,7 @@ impl Reason {
             Self::Uncut(_) => "uncut",
             Self::NoFrames => "no-frames",
             Self::OverReserved { .. } => "over-reserved",
+            Self::OverRuntime(_) => "over-runtime",
             Self::Missed(_) => "missed",
         }
     }
@@ -190,6 +206,13 @@ impl fmt::Display for Reason {
             Self::OverReserved { usual, etpf } => {
                 let (usual, etpf) = (ms(usual), ms(etpf));
                 write!(f, "half of its frames took {usual:.2} ms or more, and it reserved {etpf}")
+            }
+            Self::OverRuntime(Job { needs, budget }) if *needs >= Span::FOREVER => {
+                write!(f, "a group of unknown length came; its runtime is {:.2} ms", ms(budget))
+            }
+            Self::OverRuntime(Job { needs, budget }) => {
+                let (needs, budget) = (ms(needs), ms(budget));
+                write!(f, "a group takes up to {needs:.2} ms with what the GPU adds; its runtime is {budget:.2} ms")
             }
             Self::Missed(count) => {
                 let deadlines = if *count == 1 { "deadline" } else { "deadlines" };
@@ -284,6 +307,8 @@ fn against(facts: &Facts<'_>) -> Option<Reason> {
         Some(Reason::NoFrames)
     } else if etpf > Span::ZERO && seen.usual > limit {
         Some(Reason::OverReserved { usual: seen.usual, etpf })
+    } else if let Some(job) = facts.job.filter(|job| job.needs > job.budget) {
+        Some(Reason::OverRuntime(job))
     } else if seen.missed > 0 {
         Some(Reason::Missed(seen.missed))
     } else {
@@ -332,6 +357,7 @@ mod tests {
             promise: Promise::Frames,
             covered: true,
             etpf: Span::from_ms(3),
+            job: None,
             on_cpu: false,
             gpu: None,
             model: &GpuModel::Given,
@@ -340,7 +366,7 @@ mod tests {
             lax_policy: None,
             shared_gaps: false,
             uncut: &[],
-            seen: Seen { frames: 100, usual: Span::from_ms(3), missed: 0 },
+            seen: Seen { frames: 100, usual: Span::from_ms(3), ..Seen::default() },
         }
     }
 
@@ -408,6 +434,31 @@ mod tests {
                 Facts { seen: missed, ..good() },
                 "missed",
                 &format!("{but} it missed 3 deadlines in the last 60 s"),
+            ),
+        ]);
+    }
+
+    #[test]
+    fn a_group_longer_than_the_runtime_withdraws_it() {
+        let budget = Span::from_us(6_740);
+        let server = |needs| Facts {
+            promise: Promise::Server,
+            etpf: Span::ZERO,
+            job: Some(Job { needs, budget }),
+            ..good()
+        };
+        assert!(decide(&server(budget)).is_guaranteed());
+        let but = "protected, not guaranteed:";
+        check(&[
+            (
+                server(Span::from_us(7_300)),
+                "over-runtime",
+                &format!("{but} a group takes up to 7.30 ms with what the GPU adds; its runtime is 6.74 ms"),
+            ),
+            (
+                server(Span::FOREVER),
+                "over-runtime",
+                &format!("{but} a group of unknown length came; its runtime is 6.74 ms"),
             ),
         ]);
     }

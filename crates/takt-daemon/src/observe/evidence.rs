@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use takt_core::{Action, AppId, Event, Span, Time};
+use takt_core::{Action, AppId, Estimate, Event, Span, Time};
 use takt_trace::{Observer, Record};
 
 use crate::control::statement::{MISSED_WITHIN, SEEN_WITHIN, Seen};
@@ -11,6 +11,8 @@ use crate::rt::endpoint::owner;
 
 /// Most frames of an app that are kept; more than any display shows in [`SEEN_WITHIN`].
 const FRAMES_MAX: usize = 1024;
+/// Most seconds of which the longest group is kept; the statement looks at two, or at two periods of an app.
+const SECONDS_MAX: usize = 64;
 /// Misses are counted by the second.
 const SECOND: Span = Span::from_ms(1_000);
 
@@ -24,6 +26,8 @@ pub(crate) struct Evidence {
 struct Lately {
     /// When frames ended, and what they took.
     frames: VecDeque<(Time, Span)>,
+    /// The longest predictions of groups that came, by the second that began then.
+    longest: VecDeque<(Time, Estimate)>,
     /// GPU time since the last frame.
     used: Span,
     /// Frames to come that share a group, and the share of each.
@@ -48,6 +52,7 @@ impl Evidence {
         Seen {
             frames: taken.len(),
             usual: taken.get(taken.len() / 2).copied().unwrap_or_default(),
+            longest: lately.longest(since),
             missed: missed.map(|(_, count)| count).sum(),
         }
     }
@@ -58,6 +63,21 @@ impl Evidence {
 }
 
 impl Lately {
+    fn submit(&mut self, at: Time, estimate: Estimate) {
+        match self.longest.back_mut() {
+            Some((began, longest)) if at < *began + SECOND => *longest = estimate.max(*longest),
+            _ => self.longest.push_back((at, estimate)),
+        }
+        if self.longest.len() > SECONDS_MAX {
+            self.longest.pop_front();
+        }
+    }
+
+    fn longest(&self, since: Time) -> Estimate {
+        let lately = self.longest.iter().filter(|(began, _)| *began + SECOND >= since);
+        lately.map(|(_, longest)| *longest).max().unwrap_or_default()
+    }
+
     fn complete(&mut self, cost: Span, frames: u32) {
         self.used += cost;
         if frames > 1 {
@@ -100,6 +120,7 @@ impl Observer for Evidence {
         match *record {
             Record::In(Event::Join { app, .. }) => drop(self.apps.insert(app, Lately::default())),
             Record::In(Event::Leave { app }) => drop(self.apps.remove(&app)),
+            Record::In(Event::Submit { app, estimate, .. }) => self.lately(app).submit(at, estimate),
             Record::In(Event::Complete { group, cost, frames, .. }) => {
                 self.lately(owner(group)).complete(cost.span(), frames);
             }
@@ -113,7 +134,7 @@ impl Observer for Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use takt_core::{Cost, FrameDone, GroupId, Period};
+    use takt_core::{Cost, FrameDone, GroupId, GroupKind, Period};
 
     const APP: AppId = AppId(0);
 
@@ -142,7 +163,7 @@ mod tests {
     }
 
     fn seen(evidence: &Evidence, now: u64) -> (usize, u64, u64) {
-        let Seen { frames, usual, missed } = evidence.of(APP, Time::from_ms(now), Span::ZERO);
+        let Seen { frames, usual, missed, .. } = evidence.of(APP, Time::from_ms(now), Span::ZERO);
         (frames, usual.as_ns() / 1000, missed)
     }
 
@@ -157,6 +178,22 @@ mod tests {
         assert_eq!(seen(&found, 2_100), (0, 0, 0));
         let patient = found.of(APP, Time::from_ms(2_100), Span::from_ms(4_000));
         assert_eq!(patient.frames, 3, "frames of a slow clock are waited for");
+    }
+
+    #[test]
+    fn the_longest_group_counts_for_two_seconds() {
+        let submit = |at: u64, us: u64| {
+            let (group, estimate) = (GroupId(1), Estimate::new(Span::from_us(us)));
+            (
+                Time::from_ms(at),
+                Record::In(Event::Submit { app: APP, group, kind: GroupKind::Draw, estimate }),
+            )
+        };
+        let found = evidence([submit(0, 700), submit(100, 900), submit(1_500, 300), submit(4_000, 100)]);
+        let longest = |now: u64| found.of(APP, Time::from_ms(now), Span::ZERO).longest.span().as_us();
+        assert_eq!([longest(1_600), longest(3_000), longest(3_100), longest(4_600)], [900, 900, 300, 100]);
+        let patient = found.of(APP, Time::from_ms(4_600), Span::from_ms(4_000));
+        assert_eq!(patient.longest.span(), Span::from_us(900), "jobs of a slow server are looked for longer");
     }
 
     #[test]

@@ -195,6 +195,7 @@ pub(super) fn at_first(params: &AppParams, covered: bool) -> Statement {
         promise: promise(params),
         covered,
         etpf: params.framed().etpf,
+        job: None,
         on_cpu: false,
         gpu: None,
         model: &GpuModel::Given,

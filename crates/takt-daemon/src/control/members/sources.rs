@@ -59,6 +59,13 @@ impl Members {
         self.staying().any(|member| member.params.service.reservation == Reservation::Shared(owner))
     }
 
+    /// Members whose groups the server of the client in that slot may pay for: itself, those that share it, and those
+    /// that produce for it.
+    pub(in crate::control) fn paid_by(&self, owner: AppId) -> impl Iterator<Item = &Member> {
+        let shares = move |member: &Member| member.params.service.reservation == Reservation::Shared(owner);
+        self.iter().filter(move |member| self.feeds(member, owner) || shares(member))
+    }
+
     /// Whether a member produces for the client in that slot, be it through others.
     fn feeds(&self, member: &Member, app: AppId) -> bool {
         let next = |member: &&Member| member.params.service.feeds.and_then(|app| self.get(app));

@@ -10,7 +10,7 @@ use super::Server;
 use crate::control::config::Settings;
 use crate::control::members::Member;
 use crate::control::outsiders::{OutsiderSettings, OutsiderWatch};
-use crate::control::statement::{self, Facts, GpuModel, Outsider, Outsiders, Statement};
+use crate::control::statement::{self, Facts, GpuModel, Job, Outsider, Outsiders, Statement};
 use crate::observe::evidence::Evidence;
 use crate::observe::journal::{Entry, Who};
 use crate::rt::queues::Order;
@@ -120,10 +120,18 @@ impl Server {
         let patience = self.period(member).times(2);
         let runs = |other: &&Member| other.uncut == Uncut::Run && other.app != member.app;
         let uncut: Vec<String> = self.members.iter().filter(runs).map(|other| other.name.clone()).collect();
+        let now = clock::now();
+        let seen = |app: AppId| evidence.of(app, now, patience);
+        let job = member.params.framed().server().map(|reserve| {
+            let users = self.members.paid_by(member.app);
+            let longest = users.map(|user| seen(user.app).longest).max().unwrap_or_default();
+            Job { needs: self.settings.core.per_job(longest), budget: reserve.budget }
+        });
         statement::decide(&Facts {
             promise: member.promise(),
             covered: member.protected,
             etpf: member.params.framed().etpf,
+            job,
             on_cpu: member.on_cpu,
             gpu: member.gpu.as_deref(),
             model,
@@ -132,7 +140,7 @@ impl Server {
             lax_policy: (!takt_policies::keeps_contracts(&self.policy)).then_some(self.policy.as_str()),
             shared_gaps: has_shared_gaps(&member.params, self.members.has_sources(member.app)),
             uncut: &uncut,
-            seen: evidence.of(member.app, clock::now(), patience),
+            seen: seen(member.app),
         })
     }
 
