@@ -179,6 +179,13 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: false,
     },
     Layer {
+        name: "takt-nvml",
+        job: "which processes use NVIDIA GPUs, as their driver tells",
+        uses: Uses::Only(&[]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
         name: "takt-ipc",
         job: "what crosses a process boundary",
         uses: Uses::Only(&["takt-core", "takt-os"]),
@@ -229,6 +236,7 @@ pub(crate) const LAYERS: &[Layer] = &[
             "takt-config",
             "takt-core",
             "takt-ipc",
+            "takt-nvml",
             "takt-os",
             "takt-policies",
             "takt-trace",

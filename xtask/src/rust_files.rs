@@ -43,6 +43,7 @@ const TALKS_TO_OTHERS: &[&str] = &[
     "takt-hook",
     "takt-hook-glx",
     "takt-ipc",
+    "takt-nvml",
     "takt-os",
     "takt-slices",
     "takt-slices-hook",

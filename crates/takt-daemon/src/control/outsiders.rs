@@ -4,6 +4,11 @@
 //! give it work at any time. It neither blocks the scheduling loop nor the control thread, and it costs
 //! one look at each open file of each process that the system shows. Who of those it finds is a client is
 //! the control thread's to say.
+//!
+//! The open files tell most: they show a process before it has any work, and on GPUs of every make. Only where the
+//! daemon may not look into some processes it asks NVIDIA's driver as well, which names those of all users. That is
+//! not done elsewhere, as each question takes locks of the driver. Nor is it in a container, where process numbers
+//! of the driver are others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,6 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
+use takt_nvml::Nvml;
+
 use super::statement::{Outsider, Outsiders};
 use crate::rt::realtime;
 
@@ -21,6 +28,8 @@ use crate::rt::realtime;
 const PERIOD: Duration = Duration::from_millis(350);
 /// Most processes that are kept; more are as good a reason.
 const FOUND_MAX: usize = 64;
+/// What a process uses that the driver names, and whose open files are hidden.
+const NVIDIA: &str = "an NVIDIA GPU";
 /// The namespace of processes that all others are in.
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
@@ -71,7 +80,7 @@ impl OutsiderWatch {
     pub(crate) fn start(settings: OutsiderSettings) -> std::io::Result<Self> {
         let (tell, news) = sync_channel(8);
         let (wanted, asked) = sync_channel(1);
-        let look = Look { settings, proc: PathBuf::from("/proc") };
+        let mut look = Look::new(settings);
         std::thread::Builder::new().name("takt-outsiders".to_owned()).spawn(move || {
             realtime::ordinary();
             let (mut before, mut told) = (BTreeSet::new(), None);
@@ -115,26 +124,58 @@ struct Look {
     settings: OutsiderSettings,
     /// Where processes are.
     proc: PathBuf,
+    driver: Driver,
+}
+
+/// NVIDIA's list of processes.
+enum Driver {
+    /// It was not needed yet.
+    Unasked,
+    Loaded(Nvml),
+    /// There is none.
+    Missing,
+}
+
+impl Driver {
+    /// Processes that it names.
+    fn processes(&mut self) -> BTreeSet<u32> {
+        if matches!(self, Self::Unasked) {
+            *self = Nvml::load(Path::new(takt_nvml::LIBRARY)).map_or(Self::Missing, Self::Loaded);
+        }
+        match self {
+            Self::Loaded(nvml) => nvml.processes(),
+            Self::Unasked | Self::Missing => BTreeSet::new(),
+        }
+    }
 }
 
 impl Look {
-    fn scan(&self) -> Outsiders {
+    fn new(settings: OutsiderSettings) -> Self {
+        Self { settings, proc: PathBuf::from("/proc"), driver: Driver::Unasked }
+    }
+
+    fn scan(&mut self) -> Outsiders {
         let devices = self.devices();
         if devices.is_empty() {
             // Without a GPU there is none to share.
             return Outsiders::default();
         }
-        let (mut found, mut hidden) = (Vec::new(), 0);
+        let (mut found, mut hidden) = (Vec::new(), Vec::new());
         for pid in self.processes() {
             match self.open_device(pid, &devices) {
                 Ok(Some(device)) if found.len() < FOUND_MAX => found.extend(self.outsider(pid, device)),
-                Err(ErrorKind::PermissionDenied) if self.is_program(pid) => hidden += 1,
+                Err(ErrorKind::PermissionDenied) if self.is_program(pid) => hidden.push(pid),
                 // It has none open, or it ended meanwhile.
                 Ok(_) | Err(_) => {}
             }
         }
+        if !hidden.is_empty() && !self.is_in_container() {
+            let named = self.driver.processes();
+            found.extend(self.named(&hidden, &named, FOUND_MAX - found.len()));
+        }
         found.sort_unstable();
-        Outsiders { found, unseen: self.unseen(hidden) }
+        // Those that the driver does not name may use another GPU.
+        Outsiders { found, unseen: self.unseen(hidden.len()) }
     }
 
     /// The device files that are there.
@@ -177,15 +218,25 @@ impl Look {
         (!allowed).then(|| Outsider { pid, uid, name, device: device.to_string_lossy().into_owned() })
     }
 
+    /// Those of the hidden processes that the driver names.
+    fn named(&self, hidden: &[u32], named: &BTreeSet<u32>, most: usize) -> Vec<Outsider> {
+        let using = hidden.iter().filter(|pid| named.contains(pid)).take(most);
+        using.filter_map(|pid| self.outsider(*pid, PathBuf::from(NVIDIA))).collect()
+    }
+
     /// Whether this is no thread of the kernel, which has no command line.
     fn is_program(&self, pid: u32) -> bool {
         fs::read(self.of(pid).join("cmdline")).is_ok_and(|line| !line.is_empty())
     }
 
+    fn is_in_container(&self) -> bool {
+        let namespace = fs::read_link(self.proc.join("self/ns/pid")).unwrap_or_default();
+        namespace != Path::new(FIRST_NAMESPACE)
+    }
+
     /// Why there may be others, in one clause.
     fn unseen(&self, hidden: usize) -> Option<String> {
-        let namespace = fs::read_link(self.proc.join("self/ns/pid")).unwrap_or_default();
-        let why = if namespace != Path::new(FIRST_NAMESPACE) {
+        let why = if self.is_in_container() {
             "the daemon runs in a container and cannot see processes outside of it".to_owned()
         } else if !self.of(1).exists() {
             "the system hides processes of other users from the daemon".to_owned()
@@ -282,7 +333,7 @@ mod tests {
         let mut user = device.user();
         let found = |beside: &str| {
             let settings = OutsiderSettings { beside: vec![beside.to_owned()], ..device.settings() };
-            Look { settings, proc: PathBuf::from("/proc") }.scan().found
+            Look::new(settings).scan().found
         };
         // It is another program until it has begun.
         until(|| (found("none").first()?.name == "cat").then_some(()));
@@ -309,7 +360,7 @@ mod tests {
         let unseen = |name: &str, namespace: &str, others: &[u32], unseen: Unseen| {
             let proc = proc_with(name, namespace, others);
             let settings = OutsiderSettings { unseen, ..device.settings() };
-            let found = Look { settings, proc: proc.clone() }.scan().unseen;
+            let found = Look { proc: proc.clone(), ..Look::new(settings) }.scan().unseen;
             fs::remove_dir_all(proc).expect("it was there");
             found.unwrap_or_default()
         };
@@ -319,16 +370,33 @@ mod tests {
         assert!(hiding.contains("hides processes"), "{hiding}");
         assert_eq!(unseen("open", FIRST_NAMESPACE, &[1], Unseen::Suspect), "");
         assert_eq!(unseen("ignored", "pid:[1]", &[1], Unseen::Ignore), "");
-        let look = Look { settings: device.settings(), proc: PathBuf::from("/proc") };
-        let denied = Look { settings: OutsiderSettings { unseen: Unseen::Suspect, ..look.settings }, ..look };
+        let denied = Look::new(OutsiderSettings { unseen: Unseen::Suspect, ..device.settings() });
         assert!(denied.unseen(3).is_some(), "hidden ones, or a container");
+    }
+
+    /// Its list of open files may not be read, and its driver's list names it.
+    #[test]
+    fn the_driver_names_processes_that_may_not_be_looked_into() {
+        let device = Device::new("driver");
+        let root = proc_with("driver", FIRST_NAMESPACE, &[1, 4_000_001, 4_000_002]);
+        for (pid, name) in [(1, "init"), (4_000_001, "game"), (4_000_002, "shell")] {
+            fs::write(root.join(pid.to_string()).join("comm"), name).expect("written");
+        }
+        let named = BTreeSet::from([4_000_001, 4_000_003]);
+        let settings = OutsiderSettings { unseen: Unseen::Suspect, ..device.settings() };
+        let look = Look { proc: root.clone(), ..Look::new(settings) };
+        let found = look.named(&[4_000_001, 4_000_002], &named, FOUND_MAX);
+        fs::remove_dir_all(root).expect("it was there");
+        let found: Vec<_> =
+            found.iter().map(|one| (one.pid, one.name.as_str(), one.device.as_str())).collect();
+        assert_eq!(found, [(4_000_001, "game", NVIDIA)]);
     }
 
     #[test]
     fn without_a_gpu_there_is_nothing_to_look_for() {
         let settings =
             OutsiderSettings { devices: vec!["/nowhere/gpu*".to_owned()], ..OutsiderSettings::default() };
-        assert_eq!(Look { settings, proc: PathBuf::from("/proc") }.scan(), Outsiders::default());
+        assert_eq!(Look::new(settings).scan(), Outsiders::default());
     }
 
     #[test]
