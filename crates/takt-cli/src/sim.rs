@@ -104,7 +104,7 @@ fn describe(scenario: &Scenario, summary: &Summary, misses: usize) -> String {
             app.name.clone(),
             format!("{:.1}", app.fps_target),
             format!("{:.2}", app.fps),
-            percent(met(missed, deadlines)),
+            if deadlines == 0 { "-".to_owned() } else { percent(met(missed, deadlines)) },
             missed.to_string(),
             ms(response.p50),
             ms(response.p99),
