@@ -106,6 +106,40 @@ fn the_name_of_a_listed_app_is_no_right() {
 }
 
 #[test]
+fn an_impostor_that_comes_first_captures_no_order_for_a_listed_app() {
+    let listed = "[[domain]]\nname = 'cluster'\nuser = 64002\n[[app]]\nname = 'dial'\ndomain = 'cluster'";
+    let Some(daemon) = daemon("captured", listed) else { return };
+    let impostor = join_as(&daemon, STRANGER, &hello("dial", 5)).expect("best effort");
+    let dial = join_as(&daemon, CLUSTER, &hello("dial", 5)).expect("listed");
+    let state = || {
+        let apps = daemon.ask(r#"{"ask": "apps"}"#);
+        [0, 1].map(|at| {
+            let app = &apps["is"][at];
+            (app["domain"].as_str().unwrap_or_default().to_owned(), app["paused"] == true)
+        })
+    };
+    let both = |dial, impostor| [("cluster".to_owned(), dial), ("unlisted".to_owned(), impostor)];
+    daemon.ask(r#"{"ask": "pause", "app": "dial"}"#);
+    assert_eq!(state(), both(true, false));
+    daemon.ask(r#"{"ask": "resume", "app": "dial"}"#);
+    daemon.ask(r#"{"ask": "pause", "app": "dial@64001"}"#);
+    assert_eq!(state(), both(false, true));
+    // The impostor's user means its own app, and may not touch the other one.
+    let resumed = ask_as(&daemon, STRANGER, r#"{"ask": "resume", "app": "dial"}"#);
+    assert_eq!((resumed["answer"].as_str(), state()), (Some("apps"), both(false, false)), "{resumed}");
+    let refused = ask_as(&daemon, STRANGER, r#"{"ask": "evict", "app": "dial@64002"}"#);
+    assert!(refused["is"].as_str().is_some_and(|reason| reason.contains("rule change")), "{refused}");
+    // Where neither is listed, the tool hears how to name each.
+    let others =
+        [STRANGER, CLUSTER + 9].map(|user| join_as(&daemon, user, &hello("game", 1)).expect("joined"));
+    let refused = daemon.ask(r#"{"ask": "evict", "app": "game"}"#);
+    let reason = refused["is"].as_str().unwrap_or_default();
+    assert!(reason.contains("user 64001") && reason.contains("pid:PROCESS or NAME@USER"), "{refused}");
+    assert_eq!(daemon.ask(r#"{"ask": "evict", "app": "game@64011"}"#)["answer"], "apps");
+    drop((impostor, dial, others));
+}
+
+#[test]
 fn groups_are_those_of_the_kernel() {
     let Some(daemon) = daemon("groups", "[[domain]]\nname = 'players'\ngroup = 64003") else { return };
     let player = join_as(&daemon, STRANGER, &hello("player", 5)).expect("scheduled");

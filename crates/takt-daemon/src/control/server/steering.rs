@@ -13,6 +13,7 @@ use crate::control::members::{Members, Refusal};
 use crate::control::preview::{World, compare};
 use crate::control::rights::Rule;
 use crate::control::terms::Terms;
+use crate::control::view::View;
 use crate::observe::journal::{Entry, Who};
 use crate::rt::queues::Order;
 
@@ -46,11 +47,12 @@ impl Server {
         if reason.is_empty() { self.apps(index) } else { Answer::refused(reason) }
     }
 
-    /// The app that a tool means, if it sees it.
-    fn meant(&mut self, index: usize, who: &str) -> Result<AppId, String> {
-        let view = self.view(index);
-        let found = self.members.find(who).filter(|member| view.sees(member)).map(|member| member.app);
-        found.ok_or_else(|| format!("no app {who}; takt list shows them"))
+    /// The app that a tool means, of those that it may change.
+    pub(super) fn meant(&mut self, index: usize, who: &str) -> Result<AppId, String> {
+        let tool = self.identity(index);
+        let domain = self.settings.domains.of(&tool);
+        let view = if domain.rights.change { View::of(&tool, domain) } else { View::own(&tool, domain) };
+        Ok(self.members.find(who, &view).map(|member| member.app)?)
     }
 
     fn pause(&mut self, index: usize, who: &str) -> Result<(), String> {
@@ -95,10 +97,7 @@ impl Server {
     fn readmit(&mut self, index: usize, who: &str) -> Result<(), String> {
         let tool = self.identity(index);
         let others = self.settings.domains.of(&tool).rights.change;
-        match self.evicted.readmit(who, (!others).then_some(tool.uid), clock::now()) {
-            true => Ok(()),
-            false => Err(format!("no tool evicted {who}")),
-        }
+        self.evicted.readmit(who, (!others).then_some(tool.uid), clock::now())
     }
 
     /// Tells people and apps of an order that is carried out.
