@@ -1,16 +1,21 @@
 //! Clients of several users, as the kernel tells them apart.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use takt_core::GroupKind;
 use takt_daemon::control::config::Settings;
 use takt_daemon::control::seal::{self, Provenance};
+use takt_daemon::observe::exporter::Address;
 use takt_ipc::client::{Joined, Joining, NotScheduled, Progress, join};
 use takt_ipc::message::Hello;
 
 mod support;
-use support::{Daemon, PATIENCE, hello};
+use support::{Daemon, PATIENCE, await_reply, complete, granted, hello, submit};
 
 /// A user that no system has.
 const STRANGER: u32 = 64_001;
@@ -137,6 +142,54 @@ fn an_impostor_that_comes_first_captures_no_order_for_a_listed_app() {
     assert!(reason.contains("user 64001") && reason.contains("pid:PROCESS or NAME@USER"), "{refused}");
     assert_eq!(daemon.ask(r#"{"ask": "evict", "app": "game@64011"}"#)["answer"], "apps");
     drop((impostor, dial, others));
+}
+
+#[test]
+fn counters_of_a_listed_app_have_nothing_of_an_impostor() {
+    let listed = "[[domain]]\nname = 'cluster'\nuser = 64002\n[[app]]\nname = 'dial'\ndomain = 'cluster'";
+    let Some(daemon) = daemon("counted", listed) else { return };
+    let address = daemon.with(|server| {
+        server.serve_metrics("127.0.0.1:0".parse().expect("an address")).expect("a port");
+        server.metrics_address().cloned()
+    });
+    let Some(Address::Loopback(address)) = address else { panic!("it listens at a port") };
+    let mut impostor = join_as(&daemon, STRANGER, &hello("dial", 5)).expect("best effort");
+    let mut dial = join_as(&daemon, CLUSTER, &hello("dial", 5)).expect("listed");
+    for (app, groups) in [(&mut impostor, 5), (&mut dial, 2)] {
+        for group in 0..groups {
+            submit(app, group, GroupKind::Draw);
+            assert_eq!(await_reply(app, granted), group);
+            complete(app, group);
+        }
+    }
+    let counted = |domain: &str, listed: bool, groups: u32| {
+        let line =
+            format!("takt_groups_total{{app=\"dial\",domain=\"{domain}\",listed=\"{listed}\"}} {groups}\n");
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let mut server = TcpStream::connect(address).expect("it answers");
+            server.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("sent");
+            let mut page = String::new();
+            server.read_to_string(&mut page).expect("a page");
+            if page.contains(&line) {
+                return;
+            }
+            assert!(Instant::now() < until, "{line}{page}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    counted("cluster", true, 2);
+    counted("unlisted", false, 5);
+    // Another file lists the other one.
+    daemon.with(|server| {
+        let text = "[[domain]]\nname = 'cluster'\nuser = 64001\n[[app]]\nname = 'dial'\ndomain = 'cluster'";
+        server.apply(Settings::parse(&format!("{}{text}", support::BEARS)).expect("settings"));
+    });
+    submit(&mut impostor, 5, GroupKind::Draw);
+    assert_eq!(await_reply(&mut impostor, granted), 5);
+    complete(&mut impostor, 5);
+    counted("cluster", true, 3);
+    drop((impostor, dial));
 }
 
 #[test]

@@ -114,9 +114,9 @@ impl Supervisor {
         self.apps.iter_mut().filter_map(|watched| watched.check(now)).collect()
     }
 
-    /// The names of apps that do not draw.
-    pub(crate) fn silent(&self) -> Vec<String> {
-        self.apps.iter().filter(|watched| watched.silent).map(|watched| watched.app.name.clone()).collect()
+    /// The apps that do not draw.
+    pub(crate) fn silent(&self) -> impl Iterator<Item = &AppSettings> {
+        self.apps.iter().filter(|watched| watched.silent).map(|watched| &watched.app)
     }
 
     fn find(&mut self, client: &Client<'_>) -> Option<&mut Watched> {
@@ -171,6 +171,10 @@ mod tests {
         Client { name: "dial", domain, who }
     }
 
+    fn names(supervisor: &Supervisor) -> Vec<String> {
+        supervisor.silent().map(|app| app.name.clone()).collect()
+    }
+
     fn silent(silence_ms: u64, restart: Option<&str>, gave_up: bool) -> Finding {
         let (app, domain) = ("dial".to_owned(), "cluster".to_owned());
         let restart = restart.map(str::to_owned);
@@ -195,16 +199,16 @@ mod tests {
         );
         assert_eq!(supervisor.check(ms(20_500)), [silent(800, None, false)]);
         assert_eq!(supervisor.check(ms(30_000)), [], "it is said once");
-        assert_eq!(supervisor.silent(), ["dial"]);
+        assert_eq!(names(&supervisor), ["dial"]);
         supervisor.joined(ms(30_000), &dial(&cluster, &Identity::default()));
-        assert_eq!(supervisor.silent(), ["dial"], "it draws nothing yet");
+        assert_eq!(names(&supervisor), ["dial"], "it draws nothing yet");
         let back = Finding::Back {
             app: "dial".to_owned(),
             domain: "cluster".to_owned(),
             silence: Span::from_ms(11_300),
         };
         assert_eq!(supervisor.drew(ms(31_000), &dial(&cluster, &Identity::default())), Some(back));
-        assert_eq!((supervisor.check(ms(31_100)), supervisor.silent()), (vec![], vec![]));
+        assert_eq!((supervisor.check(ms(31_100)), names(&supervisor)), (vec![], vec![]));
     }
 
     #[test]
@@ -229,6 +233,6 @@ mod tests {
         supervisor.watch(&settings("restart").apps);
         assert_eq!(supervisor.check(Time::from_ms(1_600)), [silent(600, Some(UNIT), false)]);
         supervisor.watch(&[]);
-        assert_eq!(supervisor.silent(), Vec::<String>::new());
+        assert_eq!(names(&supervisor), Vec::<String>::new());
     }
 }
