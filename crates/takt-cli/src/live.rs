@@ -177,7 +177,10 @@ fn silent(path: &Path) -> String {
 fn alarm(daemon: &Value) -> String {
     let silent = daemon["silent"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let silent: String = silent.map(|app| format!("NOT DRAWING: {app}\n")).collect();
-    silent + &broken(daemon)
+    let degraded = daemon["degraded"].as_str().map_or_else(String::new, |app| {
+        format!("DEGRADED: apps that matter less stand still until {app} draws again\n")
+    });
+    silent + &degraded + &broken(daemon)
 }
 
 fn broken(daemon: &Value) -> String {

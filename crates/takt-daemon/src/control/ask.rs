@@ -389,6 +389,8 @@ pub struct DaemonAnswer {
     pub control_stall_ms_max: f64,
     /// The names of supervised apps that stopped drawing.
     pub silent: Vec<String>,
+    /// The supervised app that does not draw while apps that matter less stand still for it, if there is one.
+    pub degraded: Option<String>,
     /// The invariant of the core that broke, if one did; then nothing is scheduled any more.
     pub broken: Option<String>,
     /// The limits of all apps.
@@ -448,6 +450,8 @@ pub struct AppAnswer {
     pub terms: WrittenTerms,
     /// Whether a tool paused it.
     pub paused: bool,
+    /// Whether it stands still until a supervised app draws again.
+    pub set_aside: bool,
     /// Whether its contract is covered beside those of more important apps.
     pub protected: bool,
     /// Whether its deadlines are guaranteed.
@@ -525,6 +529,7 @@ impl Answer {
                 max_slice_ms: (member.max_slice < Span::FOREVER).then(|| ms(member.max_slice)),
                 terms: WrittenTerms::from(&member.terms()),
                 paused: member.paused,
+                set_aside: member.set_aside,
                 protected: member.protected,
                 guaranteed: member.statement.is_guaranteed(),
                 reason: member.statement.reason().map(Reason::name),

@@ -20,8 +20,24 @@ pub enum Reaction {
     /// Say so.
     #[default]
     Tell,
-    /// Say so, and restart the systemd unit of its domain.
+    /// Say so, and restart its systemd unit.
     Restart,
+    /// Say so, and let apps that matter less stand still until it draws again.
+    Degrade,
+    /// All of that.
+    RestartAndDegrade,
+}
+
+impl Reaction {
+    /// Whether its unit is restarted.
+    pub fn restarts(self) -> bool {
+        matches!(self, Self::Restart | Self::RestartAndDegrade)
+    }
+
+    /// Whether others stand still meanwhile.
+    pub fn degrades(self) -> bool {
+        matches!(self, Self::Degrade | Self::RestartAndDegrade)
+    }
 }
 
 /// How an app is supervised.
@@ -114,6 +130,12 @@ impl Supervisor {
         self.apps.iter_mut().filter_map(|watched| watched.check(now)).collect()
     }
 
+    /// The first app that does not draw and for which others stand still meanwhile.
+    pub(crate) fn degraded(&self) -> Option<&AppSettings> {
+        let degrades = |watched: &&Watched| watched.silent && watched.supervision.reaction.degrades();
+        self.apps.iter().find(degrades).map(|watched| &watched.app)
+    }
+
     /// The apps that do not draw.
     pub(crate) fn silent(&self) -> impl Iterator<Item = &AppSettings> {
         self.apps.iter().filter(|watched| watched.silent).map(|watched| &watched.app)
@@ -132,7 +154,7 @@ impl Watched {
         }
         self.silent = true;
         self.restarts.retain(|then| now.since(*then) < WINDOW);
-        let may_restart = self.supervision.reaction == Reaction::Restart;
+        let may_restart = self.supervision.reaction.restarts();
         let gave_up = may_restart && self.restarts.len() >= RESTARTS_MAX;
         let restart = self.supervision.unit.clone().filter(|_| may_restart && !gave_up);
         if restart.is_some() {
@@ -224,6 +246,30 @@ mod tests {
         }
         assert_eq!(fail(30), [silent(600, None, true)]);
         assert_eq!(fail(630), [silent(600, Some(UNIT), false)], "the others are long ago");
+    }
+
+    #[test]
+    fn others_stand_still_until_it_draws_again_or_the_file_says_otherwise() {
+        let ms = Time::from_ms;
+        for (reaction, degrades, restarts) in [
+            ("tell", false, false),
+            ("restart", false, true),
+            ("degrade", true, false),
+            ("restart-and-degrade", true, true),
+        ] {
+            let settings = settings(reaction);
+            let (mut supervisor, cluster) = supervisor(&settings);
+            let is_degraded = |supervisor: &Supervisor| supervisor.degraded().is_some();
+            supervisor.drew(ms(1_000), &dial(&cluster, &Identity::default()));
+            assert!(!is_degraded(&supervisor));
+            assert_eq!(supervisor.check(ms(2_000)), [silent(1_000, restarts.then_some(UNIT), false)]);
+            assert_eq!(is_degraded(&supervisor), degrades, "{reaction}");
+            supervisor.drew(ms(3_000), &dial(&cluster, &Identity::default()));
+            assert!(!is_degraded(&supervisor));
+            supervisor.check(ms(4_000));
+            supervisor.watch(&[]);
+            assert!(!is_degraded(&supervisor), "another file");
+        }
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub(crate) struct Counted {
     pub(crate) control_stall: Span,
     /// The names and domains of supervised apps that stopped drawing.
     pub(crate) silent: Vec<(String, String)>,
+    /// Apps that matter less stand still for one of these.
+    pub(crate) degraded: bool,
     /// An invariant of the core broke, and nothing is scheduled.
     pub(crate) broken: bool,
     /// Who uses the GPU without being scheduled.
@@ -89,6 +91,9 @@ impl Counted {
         let help = "The longest time for which the control thread did not look at its connections.";
         page.head("takt_control_stall_seconds_max", "gauge", help);
         page.line("takt_control_stall_seconds_max", &[], &seconds(self.control_stall));
+        let help = "Whether apps that matter less stand still until a supervised app draws again.";
+        page.head("takt_degraded", "gauge", help);
+        page.line("takt_degraded", &[], &u8::from(self.degraded).to_string());
         page.head("takt_app_silent", "gauge", "Supervised apps that stopped drawing.");
         for (app, domain) in &self.silent {
             page.line("takt_app_silent", &[("app", app), ("domain", domain)], "1");
@@ -317,6 +322,7 @@ mod tests {
             loop_stats,
             control_stall: Span::from_ms(2),
             silent: vec![("dial".to_owned(), "cluster".to_owned())],
+            degraded: true,
             broken: true,
             outsiders: Outsiders { found: vec![one], unseen: None },
             uncut: vec![(AppId(2), Estimate::new(Span::from_ms(96)))],
@@ -332,7 +338,7 @@ mod tests {
         assert_eq!(samples["takt_turn_seconds_sum"], 6e-6);
         assert_eq!(samples["takt_turn_seconds_count"], 4.0);
         assert_eq!(samples["takt_untold_total"], 1.0);
-        assert_eq!(samples["takt_broken"], 1.0);
+        assert_eq!([samples["takt_broken"], samples["takt_degraded"]], [1.0, 1.0]);
         assert_eq!(samples["takt_audit_records_total"], 7.0);
         assert_eq!(samples["takt_alarms_total{rule=\"churn\",severity=\"warning\"}"], 2.0);
         assert_eq!(samples["takt_control_stall_seconds_max"], 0.002);

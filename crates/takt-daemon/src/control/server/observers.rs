@@ -17,7 +17,7 @@ use crate::control::closer::ClientSocket;
 use crate::control::config::AppSettings;
 use crate::control::members::Member;
 use crate::control::statement::Outsiders;
-use crate::control::view::View;
+use crate::control::view::{HIDDEN, View};
 use crate::observe::counted_as::CountedAs;
 use crate::observe::exporter::{Address, Exporter};
 use crate::observe::exposition::Counted;
@@ -98,6 +98,7 @@ impl Server {
                 loop_stats: self.scheduling.loop_stats,
                 control_stall: self.stalls.length(),
                 silent: self.supervisor.silent().map(|app| (app.name.clone(), app.domain.clone())).collect(),
+                degraded: self.degraded.is_some(),
                 broken: self.broken.is_some(),
                 outsiders: self.surroundings.outsiders.clone(),
                 uncut: self.waits.all_stuck().collect(),
@@ -169,6 +170,7 @@ impl Server {
             untold: turns.dropped,
             control_stall_ms_max: us(self.stalls.length()) / 1000.0,
             silent: self.silent_for_view(view),
+            degraded: self.degraded_for_view(view),
             broken: self.broken.map(|broken| broken.to_string()),
             limits: Limits::from(&self.adjustable),
             evicted: self.evicted_answer(view, uid),
@@ -180,6 +182,12 @@ impl Server {
     fn silent_for_view(&self, view: &View) -> Vec<String> {
         let seen = self.supervisor.silent().filter(|app| view.sees_domain(&app.domain));
         seen.map(|app| app.name.clone()).collect()
+    }
+
+    /// The app for which others stand still; its name for those who see its domain alone.
+    fn degraded_for_view(&self, view: &View) -> Option<String> {
+        let (name, domain) = self.degraded.as_ref()?;
+        Some(if view.sees_domain(domain) { name.clone() } else { HIDDEN.to_owned() })
     }
 
     fn outsiders_answer(&self, view: &View, uid: u32) -> Outsiders {

@@ -58,6 +58,7 @@ impl Server {
         let timeout = |settings: &Settings| settings.core.completion_timeout;
         for (differs, what) in [
             (self.settings.processor != before.processor, "processor"),
+            (self.settings.systemctl != before.systemctl, "systemctl"),
             (timeout(&self.settings) != timeout(&before), "completion_timeout_ms"),
         ] {
             if differs {

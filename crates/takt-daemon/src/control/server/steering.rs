@@ -60,22 +60,52 @@ impl Server {
         if !self.members.set_paused(app, true, &self.current()) {
             return Err(format!("{who} is paused already"));
         }
-        self.order(Order::Pause { app });
+        if self.members.get(app).is_some_and(|member| !member.set_aside) {
+            self.order(Order::Pause { app });
+        }
         self.steered(app, "paused");
         Ok(())
     }
 
     fn resume(&mut self, index: usize, who: &str) -> Result<(), String> {
-        let app = self.meant(index, who)?;
-        if !self.members.set_paused(app, false, &self.current()) {
+        let (app, settings) = (self.meant(index, who)?, self.current());
+        let was_paused = self.members.set_paused(app, false, &settings);
+        let is_aside = self.members.get(app).is_some_and(|member| member.set_aside);
+        if is_aside {
+            self.excuse(index, app, was_paused, &settings)?;
+        } else if !was_paused {
             return Err(format!("{who} is not paused"));
-        }
-        if let Some(member) = self.members.get(app) {
+        } else if let Some(member) = self.members.get(app) {
             let params = member.params;
             self.order(Order::Resume { app, params });
         }
         self.steered(app, "resumed");
         Ok(())
+    }
+
+    /// Lets an app go on that stands still for a supervised one. Without the right to change others' apps, a tool
+    /// can only take back its own pause.
+    fn excuse(
+        &mut self,
+        index: usize,
+        app: AppId,
+        was_paused: bool,
+        settings: &Settings,
+    ) -> Result<(), String> {
+        let tool = self.identity(index);
+        if self.settings.domains.of(&tool).rights.change {
+            self.members.excuse(app);
+            self.set_aside(app, false, settings);
+            return Ok(());
+        }
+        match was_paused {
+            true => Ok(()),
+            false => Err(
+                "it stands still until a supervised app draws again (degraded mode); a tool with the right \
+                          to change others' apps can let it go on"
+                    .to_owned(),
+            ),
+        }
     }
 
     fn evict(&mut self, index: usize, who: &str, for_s: u32) -> Result<(), String> {
