@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use takt_daemon::control::ask::Ask;
 use takt_ipc::message::Message;
+use takt_ipc::name::{self, Wanted};
 use takt_ipc::socket::Connection;
 
 use crate::Answer;
@@ -37,25 +38,25 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Answer> {
 }
 
 pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Answer> {
-    let path = args.socket.path();
-    let known = ask(&path, &Ask::Why { app: args.app.clone(), frame: args.frame })?;
+    let (path, app) = (args.socket.path(), numbered(&args.app));
+    let known = ask(&path, &Ask::Why { app: app.clone(), frame: args.frame })?;
     let all = known["misses"].as_array().context(OTHER_BUILD)?;
     let misses = if args.all || args.frame.is_some() { all } else { after_start(all, &known["first_met"]) };
     output::json(args.json.as_deref(), &all)?;
     if !output::is_stdout(args.json.as_deref()) {
         let mut said: String = misses.iter().map(|miss| format!("{}\n", text(miss, "sentence"))).collect();
         if misses.len() < all.len() {
-            said.push_str(&left_out(&args.app, all.len() - misses.len()));
+            said.push_str(&left_out(&app, all.len() - misses.len()));
         }
         match known["left_s"].as_f64() {
-            Some(left_s) => said.push_str(&left(&args.app, left_s, misses.len())),
+            Some(left_s) => said.push_str(&left(&app, left_s, misses.len())),
             None => {
                 let apps = ask(&path, &Ask::Apps)?;
                 if misses.is_empty() {
-                    said = none_missed(&apps, &args.app);
+                    said = none_missed(&apps, &app);
                 }
-                said.push_str(&held(&apps, &args.app));
-                said.push_str(&not_guaranteed(&apps, &args.app));
+                said.push_str(&held(&apps, &app));
+                said.push_str(&not_guaranteed(&apps, &app));
             }
         }
         output::print(&said)?;
@@ -176,7 +177,10 @@ fn silent(path: &Path) -> String {
 fn alarm(daemon: &Value) -> String {
     let silent = daemon["silent"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let silent: String = silent.map(|app| format!("NOT DRAWING: {app}\n")).collect();
-    silent + &broken(daemon)
+    let degraded = daemon["degraded"].as_str().map_or_else(String::new, |app| {
+        format!("DEGRADED: apps that matter less stand still until {app} draws again\n")
+    });
+    silent + &degraded + &broken(daemon)
 }
 
 fn broken(daemon: &Value) -> String {
@@ -255,14 +259,22 @@ pub(crate) fn figures<'a>(summary: &'a Value, app: &Value) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
-/// The app that is meant: a number means a slot, everything else a name.
-pub(crate) fn of<'a>(list: &'a Value, wanted: &str) -> Option<&'a Value> {
-    let slot = takt_ipc::name::slot(wanted);
-    let is_meant = |item: &&Value| match slot {
-        Some(slot) => item["app"] == slot,
-        None => item["name"] == wanted,
+/// The app that the daemon takes it for. The list is by falling priority, and so by falling importance of domains.
+pub(crate) fn of<'a>(list: &'a Value, app: &str) -> Option<&'a Value> {
+    let wanted = name::wanted(app);
+    let is_meant = |item: &&Value| match wanted {
+        Wanted::Slot(slot) => item["app"] == slot,
+        Wanted::Process(pid) => item["pid"] == pid,
+        Wanted::Name(name, user) => item["name"] == name && user.is_none_or(|user| item["uid"] == user),
     };
-    list.as_array()?.iter().find(is_meant)
+    let found: Vec<&Value> = list.as_array()?.iter().filter(is_meant).collect();
+    found.iter().find(|item| item["listed"] == true).or_else(|| found.first()).copied()
+}
+
+/// The app as the daemon reads it: users by number.
+pub(crate) fn numbered(app: &str) -> String {
+    let numbered = |(name, user): (&str, &str)| takt_os::users::user(user).map(|uid| format!("{name}@{uid}"));
+    app.rsplit_once('@').and_then(numbered).unwrap_or_else(|| app.to_owned())
 }
 
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -273,6 +285,28 @@ pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_app_that_the_daemon_means_is_shown() {
+        // By falling priority: the second one is listed for a less important domain.
+        let apps = json!([
+            { "app": 2, "name": "dial", "pid": 20, "uid": 5, "listed": false },
+            { "app": 0, "name": "dial", "pid": 21, "uid": 6, "listed": true },
+            { "app": 1, "name": "game", "pid": 22, "uid": 5, "listed": false },
+            { "app": 3, "name": "game", "pid": 23, "uid": 7, "listed": false },
+        ]);
+        let slot = |app: &str| of(&apps, app).and_then(|found| found["app"].as_u64());
+        assert_eq!(
+            [slot("dial"), slot("dial@5"), slot("pid:20"), slot("2")],
+            [Some(0), Some(2), Some(2), Some(2)]
+        );
+        assert_eq!([slot("game"), slot("game@7"), slot("pid:7"), slot("x")], [Some(1), Some(3), None, None]);
+        assert_eq!(numbered("dial@root"), "dial@0");
+        assert_eq!(
+            [numbered("dial"), numbered("dial@7"), numbered("dial@no-one-here")],
+            ["dial", "dial@7", "dial@no-one-here"]
+        );
+    }
 
     #[test]
     fn what_was_late_while_an_app_started_is_left_out_unless_nothing_else_was() {

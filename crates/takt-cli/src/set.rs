@@ -5,7 +5,7 @@ use serde_json::Value;
 use takt_daemon::control::ask::{Ask, Limits, WrittenTerms};
 
 use crate::args::SetArgs;
-use crate::live::{ask, of, text};
+use crate::live::{ask, numbered, of, text};
 use crate::{Answer, output};
 
 pub(crate) fn run(args: &SetArgs) -> anyhow::Result<Answer> {
@@ -34,12 +34,13 @@ fn orders(args: &SetArgs) -> anyhow::Result<Vec<Ask>> {
         orders.push(Ask::Adjust(limits));
     }
     let for_all = !orders.is_empty();
-    let steering = args.app.as_deref().and_then(|app| args.steering.order(app));
+    let app = args.app.as_deref().map(numbered);
+    let steering = app.as_deref().and_then(|app| args.steering.order(app));
     let has_terms = terms != WrittenTerms::default();
-    match &args.app {
+    match app {
         None if has_terms => bail!("say which app: takt list shows them"),
         Some(_) if for_all => bail!("that is for all apps: name none"),
-        Some(app) if has_terms => orders.push(Ask::Set { app: app.clone(), terms }),
+        Some(app) if has_terms => orders.push(Ask::Set { app, terms }),
         _ => {}
     }
     orders.extend(steering);

@@ -102,7 +102,8 @@ fn live_programs_come_go_and_change_and_all_of_it_happens_again() {
     assert!(picture["timeline"]["span_ms"] == 500.0, "{picture}");
     let counted = |app: &str, wanted: u64| {
         await_that(&format!("frames of the {app} are counted"), || {
-            let (page, frames) = (counters("apps"), format!("takt_frames_total{{app=\"{app}\"}} "));
+            let labels = format!("app=\"{app}\",domain=\"own\",listed=\"false\"");
+            let (page, frames) = (counters("apps"), format!("takt_frames_total{{{labels}}} "));
             let count = page.lines().find_map(|line| line.strip_prefix(&frames)?.parse().ok());
             count.is_some_and(|count: u64| count >= wanted)
         });

@@ -9,10 +9,11 @@
 //! * [`recent`]: the records of the last seconds, judged as a simulation is.
 //! * `trace_stream`: every record, line by line, for a file and for tools.
 //! * `waits`: which app waits for a grant, since when, and why.
-//! * `exposition`, [`exporter`]: counters for monitoring tools.
+//! * `counted_as`, `exposition`, [`exporter`]: counters for monitoring tools.
 //! * [`notify`]: messages to the service manager.
 
 pub mod audit;
+pub(crate) mod counted_as;
 pub(crate) mod evidence;
 pub mod exporter;
 pub(crate) mod exposition;

@@ -1,16 +1,21 @@
 //! Clients of several users, as the kernel tells them apart.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use takt_core::GroupKind;
 use takt_daemon::control::config::Settings;
 use takt_daemon::control::seal::{self, Provenance};
+use takt_daemon::observe::exporter::Address;
 use takt_ipc::client::{Joined, Joining, NotScheduled, Progress, join};
 use takt_ipc::message::Hello;
 
 mod support;
-use support::{Daemon, PATIENCE, hello};
+use support::{Daemon, PATIENCE, await_reply, complete, granted, hello, submit};
 
 /// A user that no system has.
 const STRANGER: u32 = 64_001;
@@ -103,6 +108,88 @@ fn the_name_of_a_listed_app_is_no_right() {
     assert!(dial.welcome.standing.protected, "{}", dial.welcome.admission);
     let first = &daemon.ask(r#"{"ask": "apps"}"#)["is"][0];
     assert_eq!((&first["domain"], &first["priority"]), (&"cluster".into(), &80.into()), "{first}");
+}
+
+#[test]
+fn an_impostor_that_comes_first_captures_no_order_for_a_listed_app() {
+    let listed = "[[domain]]\nname = 'cluster'\nuser = 64002\n[[app]]\nname = 'dial'\ndomain = 'cluster'";
+    let Some(daemon) = daemon("captured", listed) else { return };
+    let impostor = join_as(&daemon, STRANGER, &hello("dial", 5)).expect("best effort");
+    let dial = join_as(&daemon, CLUSTER, &hello("dial", 5)).expect("listed");
+    let state = || {
+        let apps = daemon.ask(r#"{"ask": "apps"}"#);
+        [0, 1].map(|at| {
+            let app = &apps["is"][at];
+            (app["domain"].as_str().unwrap_or_default().to_owned(), app["paused"] == true)
+        })
+    };
+    let both = |dial, impostor| [("cluster".to_owned(), dial), ("unlisted".to_owned(), impostor)];
+    daemon.ask(r#"{"ask": "pause", "app": "dial"}"#);
+    assert_eq!(state(), both(true, false));
+    daemon.ask(r#"{"ask": "resume", "app": "dial"}"#);
+    daemon.ask(r#"{"ask": "pause", "app": "dial@64001"}"#);
+    assert_eq!(state(), both(false, true));
+    // The impostor's user means its own app, and may not touch the other one.
+    let resumed = ask_as(&daemon, STRANGER, r#"{"ask": "resume", "app": "dial"}"#);
+    assert_eq!((resumed["answer"].as_str(), state()), (Some("apps"), both(false, false)), "{resumed}");
+    let refused = ask_as(&daemon, STRANGER, r#"{"ask": "evict", "app": "dial@64002"}"#);
+    assert!(refused["is"].as_str().is_some_and(|reason| reason.contains("rule change")), "{refused}");
+    // Where neither is listed, the tool hears how to name each.
+    let others =
+        [STRANGER, CLUSTER + 9].map(|user| join_as(&daemon, user, &hello("game", 1)).expect("joined"));
+    let refused = daemon.ask(r#"{"ask": "evict", "app": "game"}"#);
+    let reason = refused["is"].as_str().unwrap_or_default();
+    assert!(reason.contains("user 64001") && reason.contains("pid:PROCESS or NAME@USER"), "{refused}");
+    assert_eq!(daemon.ask(r#"{"ask": "evict", "app": "game@64011"}"#)["answer"], "apps");
+    drop((impostor, dial, others));
+}
+
+#[test]
+fn counters_of_a_listed_app_have_nothing_of_an_impostor() {
+    let listed = "[[domain]]\nname = 'cluster'\nuser = 64002\n[[app]]\nname = 'dial'\ndomain = 'cluster'";
+    let Some(daemon) = daemon("counted", listed) else { return };
+    let address = daemon.with(|server| {
+        server.serve_metrics("127.0.0.1:0".parse().expect("an address")).expect("a port");
+        server.metrics_address().cloned()
+    });
+    let Some(Address::Loopback(address)) = address else { panic!("it listens at a port") };
+    let mut impostor = join_as(&daemon, STRANGER, &hello("dial", 5)).expect("best effort");
+    let mut dial = join_as(&daemon, CLUSTER, &hello("dial", 5)).expect("listed");
+    for (app, groups) in [(&mut impostor, 5), (&mut dial, 2)] {
+        for group in 0..groups {
+            submit(app, group, GroupKind::Draw);
+            assert_eq!(await_reply(app, granted), group);
+            complete(app, group);
+        }
+    }
+    let counted = |domain: &str, listed: bool, groups: u32| {
+        let line =
+            format!("takt_groups_total{{app=\"dial\",domain=\"{domain}\",listed=\"{listed}\"}} {groups}\n");
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let mut server = TcpStream::connect(address).expect("it answers");
+            server.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("sent");
+            let mut page = String::new();
+            server.read_to_string(&mut page).expect("a page");
+            if page.contains(&line) {
+                return;
+            }
+            assert!(Instant::now() < until, "{line}{page}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    counted("cluster", true, 2);
+    counted("unlisted", false, 5);
+    // Another file lists the other one.
+    daemon.with(|server| {
+        let text = "[[domain]]\nname = 'cluster'\nuser = 64001\n[[app]]\nname = 'dial'\ndomain = 'cluster'";
+        server.apply(Settings::parse(&format!("{}{text}", support::BEARS)).expect("settings"));
+    });
+    submit(&mut impostor, 5, GroupKind::Draw);
+    assert_eq!(await_reply(&mut impostor, granted), 5);
+    complete(&mut impostor, 5);
+    counted("cluster", true, 3);
+    drop((impostor, dial));
 }
 
 #[test]

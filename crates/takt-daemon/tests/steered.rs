@@ -125,7 +125,7 @@ fn an_evicted_app_runs_on_and_stays_away_until_it_is_readmitted() {
     assert_eq!((&away[0]["name"], away[1].is_null()), (&json!("game"), true), "{away}");
     assert!(away[0]["for_s"].as_f64().is_some_and(|left| left > 100.0), "{away}");
     let unknown = daemon.ask(r#"{"ask": "readmit", "app": "map"}"#);
-    assert_eq!(unknown["is"], "no tool evicted map");
+    assert_eq!(unknown["is"], "no tool evicted map; takt list --json - names those that one did");
     daemon.ask(r#"{"ask": "readmit", "app": "game"}"#);
     drop(daemon.join("game", 3));
     let long = daemon.ask(r#"{"ask": "evict", "app": "game", "for_s": 100000}"#);

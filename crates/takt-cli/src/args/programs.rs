@@ -296,7 +296,8 @@ pub(crate) struct ListArgs {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct SetArgs {
-    /// Name or slot of the app.
+    /// The app: its name, NAME@USER, pid:PROCESS, or its slot. A name alone means the app that the
+    /// configuration lists.
     #[arg(required_unless_present_any = ["policy", "state", "mpcg", "max_blocking_ms", "max_stretch_ms"])]
     pub(crate) app: Option<String>,
     #[command(flatten)]
@@ -378,7 +379,7 @@ impl CommonArgs {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct WhyArgs {
-    /// Name of the app.
+    /// The app: its name, NAME@USER, pid:PROCESS, or its slot.
     pub(crate) app: String,
     /// Only this frame, counted from 0 since it joined.
     #[arg(long)]

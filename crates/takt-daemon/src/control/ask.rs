@@ -38,7 +38,7 @@ pub enum Ask {
     },
     /// Which deadlines did an app miss lately, and why?
     Why {
-        /// Its name or slot.
+        /// Which one, as [`name::wanted`](takt_ipc::name::wanted) reads it.
         app: String,
         /// Only this frame.
         frame: Option<u64>,
@@ -54,7 +54,7 @@ pub enum Ask {
     Watch,
     /// Change the terms of an app.
     Set {
-        /// Its name or slot.
+        /// Which one, as [`name::wanted`](takt_ipc::name::wanted) reads it.
         app: String,
         /// The terms to change.
         #[serde(flatten)]
@@ -67,17 +67,17 @@ pub enum Ask {
     },
     /// Grant an app nothing until it is resumed: it stands still in its next GPU command.
     Pause {
-        /// Its name or slot.
+        /// Which one, as [`name::wanted`](takt_ipc::name::wanted) reads it.
         app: String,
     },
     /// Let a paused app go on.
     Resume {
-        /// Its name or slot.
+        /// Which one, as [`name::wanted`](takt_ipc::name::wanted) reads it.
         app: String,
     },
     /// End the scheduling of an app: it runs on, and may not come back for a while.
     Evict {
-        /// Its name or slot.
+        /// Which one, as [`name::wanted`](takt_ipc::name::wanted) reads it.
         app: String,
         /// For how many seconds it may not come back; 60 if that is not said.
         #[serde(default)]
@@ -97,7 +97,7 @@ pub enum Ask {
     Adjust(Limits),
     /// Move the focus.
     Focus {
-        /// Name or slot of the app that has it.
+        /// The app that has it, as [`name::wanted`](takt_ipc::name::wanted) reads it.
         app: Option<String>,
     },
     /// The vehicle is in another state.
@@ -389,6 +389,8 @@ pub struct DaemonAnswer {
     pub control_stall_ms_max: f64,
     /// The names of supervised apps that stopped drawing.
     pub silent: Vec<String>,
+    /// The supervised app that does not draw while apps that matter less stand still for it, if there is one.
+    pub degraded: Option<String>,
     /// The invariant of the core that broke, if one did; then nothing is scheduled any more.
     pub broken: Option<String>,
     /// The limits of all apps.
@@ -420,8 +422,12 @@ pub struct AppAnswer {
     pub name: String,
     /// Its process.
     pub pid: u32,
+    /// Its user.
+    pub uid: u32,
     /// The name of its domain.
     pub domain: String,
+    /// Whether the configuration lists it.
+    pub listed: bool,
     /// The rule that decided about its terms.
     pub rule: Rule,
     /// Importance within the level of its domain.
@@ -444,6 +450,8 @@ pub struct AppAnswer {
     pub terms: WrittenTerms,
     /// Whether a tool paused it.
     pub paused: bool,
+    /// Whether it stands still until a supervised app draws again.
+    pub set_aside: bool,
     /// Whether its contract is covered beside those of more important apps.
     pub protected: bool,
     /// Whether its deadlines are guaranteed.
@@ -507,6 +515,8 @@ impl Answer {
                 app: member.app.0,
                 name: member.name.clone(),
                 pid: member.identity.pid,
+                uid: member.identity.uid,
+                listed: member.listed,
                 domain: member.domain.name.clone(),
                 rule: member.rule,
                 priority: member.priority(),
@@ -519,6 +529,7 @@ impl Answer {
                 max_slice_ms: (member.max_slice < Span::FOREVER).then(|| ms(member.max_slice)),
                 terms: WrittenTerms::from(&member.terms()),
                 paused: member.paused,
+                set_aside: member.set_aside,
                 protected: member.protected,
                 guaranteed: member.statement.is_guaranteed(),
                 reason: member.statement.reason().map(Reason::name),

@@ -37,7 +37,7 @@ mod review;
 mod shares;
 mod values;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use takt_audit::Hash;
 use takt_core::{Config, Divisible, Gpu, Margins, Priority, Span, Tuning};
@@ -109,6 +109,8 @@ pub struct Settings {
     pub admission: Admission,
     /// How `timegraph` treats apps.
     pub timegraph: Timegraph,
+    /// The program that restarts units.
+    pub systemctl: PathBuf,
     /// When another version is in force.
     pub effective: Effective,
     /// Who may ask for what.
@@ -175,6 +177,15 @@ impl Default for Settings {
 }
 
 impl ConfigFile {
+    /// The program that restarts units.
+    fn systemctl(&self) -> Result<PathBuf, Mistake> {
+        match &self.systemctl {
+            None => Ok(PathBuf::from("systemctl")),
+            Some(path) if path.is_absolute() => Ok(path.clone()),
+            Some(path) => Err(mistake("systemctl", path.display(), "use an absolute path")),
+        }
+    }
+
     fn check(&self) -> Result<Settings, Mistake> {
         let policy = self.policy.clone().unwrap_or_else(|| takt_policies::NAMES[0].to_owned());
         if !takt_policies::NAMES.contains(&policy.as_str()) {
@@ -211,6 +222,7 @@ impl ConfigFile {
             wake_us: values::wake(self.wake_us.unwrap_or(0.0))?,
             admission: self.admission,
             timegraph: self.timegraph,
+            systemctl: self.systemctl()?,
             effective: self.effective.clone(),
             audit: self.audit.check()?,
             hash: Hash::of(b""),
@@ -350,6 +362,7 @@ mod tests {
         assert_eq!(overdue, "line 1: completion_timeout_ms = 1000000: use 0 to 60000 ms");
         assert_eq!(problem("spin_us = 1001"), "line 1: spin_us = 1001: use 0 to 1000");
         assert_eq!(problem("processor = 5000"), "line 1: processor = 5000: use 0 to 1023");
+        assert_eq!(problem("systemctl = 'x'"), "line 1: systemctl = x: use an absolute path");
         assert_eq!(problem("wake_us = -1"), "line 1: wake_us = -1: use 0 to 10000, or inf");
         assert_eq!(problem("max_slice_ms = -1"), "line 1: max_slice_ms = -1: use 0 to 60000 ms");
         assert_eq!(problem("refresh_hz = nan"), "line 1: refresh_hz = NaN: use a rate from 0.001 to 1000");

@@ -1,6 +1,7 @@
 //! The clients that a tool evicted: they may not come back for a while, unless a tool readmits them.
 
 use takt_core::{Span, Time};
+use takt_ipc::name::{Wanted, wanted};
 
 use super::quarantine::Origin;
 
@@ -43,14 +44,32 @@ impl Evicted {
         Some(client.until.since(now)).filter(|left| *left > Span::ZERO).map(|left| left.min(ASK_AGAIN))
     }
 
-    /// Clients of that name may come back, of that user alone if one is given; returns whether there were any.
-    pub(crate) fn readmit(&mut self, name: &str, uid: Option<u32>, now: Time) -> bool {
+    /// Clients that are meant by name may come back, of user `own` alone if that is given; or says why not.
+    pub(crate) fn readmit(&mut self, who: &str, own: Option<u32>, now: Time) -> Result<(), String> {
         self.forget(now);
-        let before = self.clients.len();
-        let is_meant =
-            |client: &Client| client.name == name && uid.is_none_or(|uid| client.origin.uid == uid);
-        self.clients.retain(|client| !is_meant(client));
-        self.clients.len() < before
+        let is_meant = |client: &Client| {
+            let (name, uid) = (&client.name, client.origin.uid);
+            let named = match wanted(who) {
+                Wanted::Name(wanted, user) => name == wanted && user.is_none_or(|user| user == uid),
+                _ => false,
+            };
+            named && own.is_none_or(|own| own == uid)
+        };
+        let mut users: Vec<u32> =
+            self.clients.iter().filter(|client| is_meant(client)).map(|client| client.origin.uid).collect();
+        users.sort_unstable();
+        users.dedup();
+        match users[..] {
+            [] => Err(format!("no tool evicted {who}; takt list --json - names those that one did")),
+            [_] => {
+                self.clients.retain(|client| !is_meant(client));
+                Ok(())
+            }
+            _ => {
+                let all: Vec<String> = users.iter().map(|user| format!("{who}@{user}")).collect();
+                Err(format!("{who} was evicted for several users: say {}", all.join(" or ")))
+            }
+        }
     }
 
     /// Names, users, and for how long they may not come back.
@@ -88,10 +107,22 @@ mod tests {
         evicted.add("game", origin(7), s(20), s(900));
         assert_eq!(evicted.pause("game", &origin(7), s(20)), Some(ASK_AGAIN), "it may be readmitted before");
         assert_eq!(evicted.all(s(20)).collect::<Vec<_>>(), [("game", 7, Span::from_ms(880_000))]);
-        assert!(!evicted.readmit("game", Some(8), s(21)), "not of that user");
-        assert!(evicted.readmit("game", Some(7), s(21)));
+        assert!(evicted.readmit("game", Some(8), s(21)).is_err(), "not of that user");
+        assert_eq!(evicted.readmit("game", Some(7), s(21)), Ok(()));
         assert_eq!(evicted.pause("game", &origin(7), s(21)), None);
-        assert!(!evicted.readmit("game", None, s(21)), "there is none");
+        assert!(evicted.readmit("game", None, s(21)).is_err(), "there is none");
+    }
+
+    #[test]
+    fn a_name_of_several_users_readmits_none_of_them() {
+        let mut evicted = Evicted::default();
+        evicted.add("dial", origin(7), s(10), s(900));
+        evicted.add("dial", origin(8), s(10), s(900));
+        let refused = evicted.readmit("dial", None, s(11));
+        assert_eq!(refused, Err("dial was evicted for several users: say dial@7 or dial@8".to_owned()));
+        assert_eq!(evicted.readmit("dial@8", None, s(11)), Ok(()));
+        assert!(evicted.pause("dial", &origin(7), s(11)).is_some());
+        assert_eq!(evicted.pause("dial", &origin(8), s(11)), None);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The clients that are scheduled.
 //!
-//! * `member`: one of them.
+//! * `member`: one of them; `finding`: which one a tool means.
 //! * `admission`: on which terms a client becomes or stays one; `promises`: whether its contract can be
 //!   kept; `sources`: whose contract it takes part in.
 
 mod admission;
+mod finding;
 mod member;
 mod promises;
 mod sources;
@@ -13,11 +14,12 @@ mod tests;
 
 use takt_core::{AppId, Divisible, FrameDone, Span, Time};
 use takt_ipc::message::TimeSlices;
-use takt_ipc::name;
 
 use super::config::{AppSettings, Client, GivenSlices, Settings};
 use super::rights::{Domain, Rule};
 pub(crate) use admission::{Refusal, kept_priority};
+pub(crate) use finding::Unfound;
+pub(in crate::control) use finding::meant;
 pub(crate) use member::Member;
 
 /// The clients that are scheduled, by slot.
@@ -57,15 +59,6 @@ impl Members {
 
     fn get_mut(&mut self, app: AppId) -> Option<&mut Member> {
         self.slots.get_mut(app.index())?.as_mut()
-    }
-
-    /// The member at that slot if `who` is a number, else the member of that name.
-    pub(crate) fn find(&self, who: &str) -> Option<&Member> {
-        if let Some(slot) = name::slot(who) {
-            return self.get(AppId(slot));
-        }
-        let has_name = |member: &&Member| member.name == who;
-        self.staying().find(has_name).or_else(|| self.iter().find(has_name))
     }
 
     /// A user may have three times as many slots as it leaves free, so that no user takes the last one from

@@ -48,7 +48,7 @@ impl World<'_> {
         let Self { members, settings } = self;
         let mut all: Vec<&Member> = members.iter().filter(|member| !member.leaving).collect();
         all.sort_by_key(|member| std::cmp::Reverse(member.params.priority));
-        let counts = |member: &&&Member| has_contract(&member.params) && !member.paused;
+        let counts = |member: &&&Member| has_contract(&member.params) && !member.stands_still();
         let promised: Vec<&Member> = all.iter().filter(counts).copied().collect();
         let claims: Vec<_> = promised
             .iter()

@@ -96,6 +96,8 @@ pub struct Server {
     evicted: Evicted,
     supervisor: Supervisor,
     restarter: Restarter,
+    /// The name and domain of the app that does not draw while others stand still for it.
+    degraded: Option<(String, String)>,
     /// The minimum shares that the core has servers for, and what their domains had.
     share_servers: Vec<ShareServer>,
     shares: ShareAccounts,
@@ -154,7 +156,8 @@ impl Server {
             quarantine: Quarantine::default(),
             evicted: Evicted::default(),
             supervisor: supervised(&settings),
-            restarter: Restarter::start("systemctl")?,
+            restarter: Restarter::start(settings.systemctl.clone())?,
+            degraded: None,
             share_servers: Vec::new(),
             shares: ShareAccounts::default(),
             policy: settings.policy.clone(),

@@ -20,8 +20,24 @@ pub enum Reaction {
     /// Say so.
     #[default]
     Tell,
-    /// Say so, and restart the systemd unit of its domain.
+    /// Say so, and restart its systemd unit.
     Restart,
+    /// Say so, and let apps that matter less stand still until it draws again.
+    Degrade,
+    /// All of that.
+    RestartAndDegrade,
+}
+
+impl Reaction {
+    /// Whether its unit is restarted.
+    pub fn restarts(self) -> bool {
+        matches!(self, Self::Restart | Self::RestartAndDegrade)
+    }
+
+    /// Whether others stand still meanwhile.
+    pub fn degrades(self) -> bool {
+        matches!(self, Self::Degrade | Self::RestartAndDegrade)
+    }
 }
 
 /// How an app is supervised.
@@ -114,9 +130,15 @@ impl Supervisor {
         self.apps.iter_mut().filter_map(|watched| watched.check(now)).collect()
     }
 
-    /// The names of apps that do not draw.
-    pub(crate) fn silent(&self) -> Vec<String> {
-        self.apps.iter().filter(|watched| watched.silent).map(|watched| watched.app.name.clone()).collect()
+    /// The first app that does not draw and for which others stand still meanwhile.
+    pub(crate) fn degraded(&self) -> Option<&AppSettings> {
+        let degrades = |watched: &&Watched| watched.silent && watched.supervision.reaction.degrades();
+        self.apps.iter().find(degrades).map(|watched| &watched.app)
+    }
+
+    /// The apps that do not draw.
+    pub(crate) fn silent(&self) -> impl Iterator<Item = &AppSettings> {
+        self.apps.iter().filter(|watched| watched.silent).map(|watched| &watched.app)
     }
 
     fn find(&mut self, client: &Client<'_>) -> Option<&mut Watched> {
@@ -132,7 +154,7 @@ impl Watched {
         }
         self.silent = true;
         self.restarts.retain(|then| now.since(*then) < WINDOW);
-        let may_restart = self.supervision.reaction == Reaction::Restart;
+        let may_restart = self.supervision.reaction.restarts();
         let gave_up = may_restart && self.restarts.len() >= RESTARTS_MAX;
         let restart = self.supervision.unit.clone().filter(|_| may_restart && !gave_up);
         if restart.is_some() {
@@ -171,6 +193,10 @@ mod tests {
         Client { name: "dial", domain, who }
     }
 
+    fn names(supervisor: &Supervisor) -> Vec<String> {
+        supervisor.silent().map(|app| app.name.clone()).collect()
+    }
+
     fn silent(silence_ms: u64, restart: Option<&str>, gave_up: bool) -> Finding {
         let (app, domain) = ("dial".to_owned(), "cluster".to_owned());
         let restart = restart.map(str::to_owned);
@@ -195,16 +221,16 @@ mod tests {
         );
         assert_eq!(supervisor.check(ms(20_500)), [silent(800, None, false)]);
         assert_eq!(supervisor.check(ms(30_000)), [], "it is said once");
-        assert_eq!(supervisor.silent(), ["dial"]);
+        assert_eq!(names(&supervisor), ["dial"]);
         supervisor.joined(ms(30_000), &dial(&cluster, &Identity::default()));
-        assert_eq!(supervisor.silent(), ["dial"], "it draws nothing yet");
+        assert_eq!(names(&supervisor), ["dial"], "it draws nothing yet");
         let back = Finding::Back {
             app: "dial".to_owned(),
             domain: "cluster".to_owned(),
             silence: Span::from_ms(11_300),
         };
         assert_eq!(supervisor.drew(ms(31_000), &dial(&cluster, &Identity::default())), Some(back));
-        assert_eq!((supervisor.check(ms(31_100)), supervisor.silent()), (vec![], vec![]));
+        assert_eq!((supervisor.check(ms(31_100)), names(&supervisor)), (vec![], vec![]));
     }
 
     #[test]
@@ -223,12 +249,36 @@ mod tests {
     }
 
     #[test]
+    fn others_stand_still_until_it_draws_again_or_the_file_says_otherwise() {
+        let ms = Time::from_ms;
+        for (reaction, degrades, restarts) in [
+            ("tell", false, false),
+            ("restart", false, true),
+            ("degrade", true, false),
+            ("restart-and-degrade", true, true),
+        ] {
+            let settings = settings(reaction);
+            let (mut supervisor, cluster) = supervisor(&settings);
+            let is_degraded = |supervisor: &Supervisor| supervisor.degraded().is_some();
+            supervisor.drew(ms(1_000), &dial(&cluster, &Identity::default()));
+            assert!(!is_degraded(&supervisor));
+            assert_eq!(supervisor.check(ms(2_000)), [silent(1_000, restarts.then_some(UNIT), false)]);
+            assert_eq!(is_degraded(&supervisor), degrades, "{reaction}");
+            supervisor.drew(ms(3_000), &dial(&cluster, &Identity::default()));
+            assert!(!is_degraded(&supervisor));
+            supervisor.check(ms(4_000));
+            supervisor.watch(&[]);
+            assert!(!is_degraded(&supervisor), "another file");
+        }
+    }
+
+    #[test]
     fn another_configuration_keeps_what_is_known() {
         let (mut supervisor, cluster) = supervisor(&settings("tell"));
         supervisor.drew(Time::from_ms(1_000), &dial(&cluster, &Identity::default()));
         supervisor.watch(&settings("restart").apps);
         assert_eq!(supervisor.check(Time::from_ms(1_600)), [silent(600, Some(UNIT), false)]);
         supervisor.watch(&[]);
-        assert_eq!(supervisor.silent(), Vec::<String>::new());
+        assert_eq!(names(&supervisor), Vec::<String>::new());
     }
 }

@@ -5,15 +5,16 @@ use std::fmt::Write;
 use takt_core::{AppId, Estimate, Span, Stats};
 use takt_trace::totals::{AppTotals, BUCKETS_US, Buckets};
 
-use crate::control::members::Members;
+use crate::control::members::{Member, Members};
 use crate::control::statement::{Outsiders, Reason};
 use crate::observe::audit::AuditCounts;
+use crate::observe::counted_as::CountedAs;
 use crate::rt::queues::LoopStats;
 
 /// All counters.
 #[derive(Debug)]
 pub(crate) struct Counted {
-    /// By app.
+    /// By [what an app is counted as](CountedAs).
     pub(crate) apps: Vec<(String, AppTotals)>,
     /// Records that are missing in these.
     pub(crate) uncounted: u64,
@@ -24,8 +25,10 @@ pub(crate) struct Counted {
     pub(crate) loop_stats: LoopStats,
     /// The longest time for which the control thread did not wait for connections.
     pub(crate) control_stall: Span,
-    /// The names of supervised apps that stopped drawing.
-    pub(crate) silent: Vec<String>,
+    /// The names and domains of supervised apps that stopped drawing.
+    pub(crate) silent: Vec<(String, String)>,
+    /// Apps that matter less stand still for one of these.
+    pub(crate) degraded: bool,
     /// An invariant of the core broke, and nothing is scheduled.
     pub(crate) broken: bool,
     /// Who uses the GPU without being scheduled.
@@ -88,9 +91,12 @@ impl Counted {
         let help = "The longest time for which the control thread did not look at its connections.";
         page.head("takt_control_stall_seconds_max", "gauge", help);
         page.line("takt_control_stall_seconds_max", &[], &seconds(self.control_stall));
+        let help = "Whether apps that matter less stand still until a supervised app draws again.";
+        page.head("takt_degraded", "gauge", help);
+        page.line("takt_degraded", &[], &u8::from(self.degraded).to_string());
         page.head("takt_app_silent", "gauge", "Supervised apps that stopped drawing.");
-        for app in &self.silent {
-            page.line("takt_app_silent", &[("app", app)], "1");
+        for (app, domain) in &self.silent {
+            page.line("takt_app_silent", &[("app", app), ("domain", domain)], "1");
         }
     }
 
@@ -103,8 +109,8 @@ impl Counted {
         page.head("takt_app_protected", "gauge", "Whether the contract of an app is covered.");
         for member in self.members.iter() {
             let (slot, priority) = (member.app.0.to_string(), member.priority().to_string());
-            let (name, domain) = (member.name.as_str(), member.domain.name.as_str());
-            let labels = [("app", name), ("slot", &slot), ("priority", &priority), ("domain", domain)];
+            let [app, domain, listed] = of_app(member);
+            let labels = [app, ("slot", &slot), ("priority", &priority), domain, listed];
             page.line("takt_app_protected", &labels, &u8::from(member.protected).to_string());
         }
         page.head(
@@ -115,7 +121,8 @@ impl Counted {
         for member in self.members.iter() {
             let slot = member.app.0.to_string();
             let reason = member.statement.reason().map_or("", Reason::name);
-            let labels = [("app", member.name.as_str()), ("slot", &slot), ("reason", reason)];
+            let [app, domain, listed] = of_app(member);
+            let labels = [app, ("slot", &slot), ("reason", reason), domain, listed];
             let value = u8::from(member.statement.is_guaranteed()).to_string();
             page.line("takt_app_guaranteed", &labels, &value);
         }
@@ -199,7 +206,7 @@ impl Counted {
         for (name, help, count) in counters {
             page.head(name, "counter", help);
             for (app, totals) in &self.apps {
-                page.line(name, &[("app", app)], &count(totals));
+                page.line(name, &labels(CountedAs::of(app)), &count(totals));
             }
         }
         type Of = fn(&AppTotals) -> &Buckets;
@@ -213,7 +220,7 @@ impl Counted {
         for (name, help, of) in histograms {
             page.head(name, "histogram", help);
             for (app, totals) in &self.apps {
-                page.histogram(name, app, of(totals));
+                page.histogram(name, labels(CountedAs::of(app)), of(totals));
             }
         }
     }
@@ -234,23 +241,33 @@ impl Page {
         self.write(format_args!("{close} {value}\n"));
     }
 
-    fn histogram(&mut self, name: &str, app: &str, buckets: &Buckets) {
+    fn histogram(&mut self, name: &str, of: [(&str, &str); 3], buckets: &Buckets) {
+        let [app, domain, listed] = of;
         let bucket = format!("{name}_bucket");
         let mut below = 0;
         for (us, count) in BUCKETS_US.iter().zip(buckets.counts) {
             below += count;
             let bound = seconds(Span::from_us(*us));
-            self.line(&bucket, &[("app", app), ("le", &bound)], &below.to_string());
+            self.line(&bucket, &[app, domain, listed, ("le", &bound)], &below.to_string());
         }
-        self.line(&bucket, &[("app", app), ("le", "+Inf")], &buckets.count.to_string());
-        self.line(&format!("{name}_sum"), &[("app", app)], &seconds(buckets.sum));
-        self.line(&format!("{name}_count"), &[("app", app)], &buckets.count.to_string());
+        self.line(&bucket, &[app, domain, listed, ("le", "+Inf")], &buckets.count.to_string());
+        self.line(&format!("{name}_sum"), &of, &seconds(buckets.sum));
+        self.line(&format!("{name}_count"), &of, &buckets.count.to_string());
     }
 
     fn write(&mut self, text: std::fmt::Arguments<'_>) {
         // Formatting into a string cannot fail.
         self.0.write_fmt(text).unwrap_or_default();
     }
+}
+
+/// The labels of an app.
+fn labels(app: CountedAs<'_>) -> [(&'static str, &str); 3] {
+    [("app", app.name), ("domain", app.domain), ("listed", if app.listed { "true" } else { "false" })]
+}
+
+fn of_app(member: &Member) -> [(&'static str, &str); 3] {
+    labels(CountedAs { name: &member.name, domain: &member.domain.name, listed: member.listed })
 }
 
 /// Seconds, exact to the nanosecond.
@@ -293,7 +310,7 @@ mod tests {
 
     #[test]
     fn the_page_can_be_read() {
-        let name = "a \"b\"\\\n".to_owned();
+        let name = "a \"b\"\\\n@ivi!".to_owned();
         let loop_stats =
             LoopStats { turns: 4, busy: Span::from_us(6), longest: Span::from_us(3), dropped: 1 };
         let one = Outsider { pid: 7, uid: 1, name: "x".to_owned(), device: "/dev/y".to_owned() };
@@ -304,7 +321,8 @@ mod tests {
             stats: Stats::default(),
             loop_stats,
             control_stall: Span::from_ms(2),
-            silent: vec!["dial".to_owned()],
+            silent: vec![("dial".to_owned(), "cluster".to_owned())],
+            degraded: true,
             broken: true,
             outsiders: Outsiders { found: vec![one], unseen: None },
             uncut: vec![(AppId(2), Estimate::new(Span::from_ms(96)))],
@@ -320,16 +338,19 @@ mod tests {
         assert_eq!(samples["takt_turn_seconds_sum"], 6e-6);
         assert_eq!(samples["takt_turn_seconds_count"], 4.0);
         assert_eq!(samples["takt_untold_total"], 1.0);
-        assert_eq!(samples["takt_broken"], 1.0);
+        assert_eq!([samples["takt_broken"], samples["takt_degraded"]], [1.0, 1.0]);
         assert_eq!(samples["takt_audit_records_total"], 7.0);
         assert_eq!(samples["takt_alarms_total{rule=\"churn\",severity=\"warning\"}"], 2.0);
         assert_eq!(samples["takt_control_stall_seconds_max"], 0.002);
         assert_eq!(samples["takt_uncut_seconds{app=\"\",slot=\"2\"}"], 0.096);
-        assert_eq!(samples["takt_app_silent{app=\"dial\"}"], 1.0);
+        assert_eq!(samples["takt_app_silent{app=\"dial\",domain=\"cluster\"}"], 1.0);
         assert_eq!(samples["takt_domain_share{domain=\"ivi\"}"], 0.2);
         assert_eq!(samples["takt_domain_share_missed_total{domain=\"ivi\"}"], 5.0);
         assert_eq!(samples["takt_outsider{process=\"x\",pid=\"7\",device=\"/dev/y\"}"], 1.0);
-        assert_eq!(samples["takt_frames_total{app=\"a \\\"b\\\"\\\\\\n\"}"], 0.0);
+        assert_eq!(
+            samples["takt_frames_total{app=\"a \\\"b\\\"\\\\\\n\",domain=\"ivi\",listed=\"true\"}"],
+            0.0
+        );
         let bounds = samples.keys().filter(|name| name.starts_with("takt_blocking_seconds_bucket"));
         assert_eq!(bounds.count(), BUCKETS_US.len() + 1);
     }
@@ -339,12 +360,13 @@ mod tests {
         let mut page = Page::default();
         let mut buckets = Buckets::default();
         (buckets.counts[0], buckets.counts[3], buckets.count) = (2, 5, 9);
-        page.histogram("takt_x_seconds", "a", &buckets);
+        let a = CountedAs { name: "a", domain: "b", listed: true };
+        page.histogram("takt_x_seconds", labels(a), &buckets);
         for line in [
-            "takt_x_seconds_bucket{app=\"a\",le=\"0.00001\"} 2",
-            "takt_x_seconds_bucket{app=\"a\",le=\"0.00025\"} 7",
-            "takt_x_seconds_bucket{app=\"a\",le=\"0.1\"} 7",
-            "takt_x_seconds_bucket{app=\"a\",le=\"+Inf\"} 9",
+            "takt_x_seconds_bucket{app=\"a\",domain=\"b\",listed=\"true\",le=\"0.00001\"} 2",
+            "takt_x_seconds_bucket{app=\"a\",domain=\"b\",listed=\"true\",le=\"0.00025\"} 7",
+            "takt_x_seconds_bucket{app=\"a\",domain=\"b\",listed=\"true\",le=\"0.1\"} 7",
+            "takt_x_seconds_bucket{app=\"a\",domain=\"b\",listed=\"true\",le=\"+Inf\"} 9",
         ] {
             assert!(page.0.lines().any(|found| found == line), "{line}: {}", page.0);
         }

@@ -154,6 +154,20 @@ pub enum Entry<'a> {
         /// For how long it did not.
         after_s: f64,
     },
+    /// A supervised app does not draw, and apps that matter less stand still until it does.
+    Degraded {
+        /// Its name.
+        app: &'a str,
+        /// The name of its domain.
+        domain: &'a str,
+        /// How many stand still; those that come later do, too.
+        set_aside: usize,
+    },
+    /// They go on.
+    Restored {
+        /// How many.
+        go_on: usize,
+    },
     /// A domain waited and had less than its minimum share.
     ShareMissed {
         /// Its name.

@@ -132,7 +132,7 @@ fn invented_names() {
         let counted = |page: &str| {
             ["victim", "listed"]
                 .iter()
-                .all(|name| page.contains(&format!("takt_frames_total{{app=\"{name}\"}}")))
+                .all(|name| page.contains(&format!("takt_frames_total{{app=\"{name}\",")))
         };
         while !counted(&arena.scrape()) {
             assert!(std::time::Instant::now() < until, "real apps are counted by name: {}", arena.scrape());

@@ -73,6 +73,8 @@ pub(super) struct FileApp {
     silence_ms_max: Option<f64>,
     /// What to do when it finishes no frame for longer. Default: tell.
     on_silence: Option<Reaction>,
+    /// The systemd unit to restart then. Default: that of its domain.
+    restart_unit: Option<String>,
 }
 
 /// A client that wants the terms of an app.
@@ -178,9 +180,10 @@ impl FileApp {
     /// How it is supervised.
     fn supervision(&self, domains: &Domains) -> Result<Option<Supervision>, Mistake> {
         let Some(ms) = self.silence_ms_max else {
-            return match self.on_silence {
-                None => Ok(None),
-                Some(_) => Err(mistake("on_silence", "given", "say after how long: add silence_ms_max")),
+            return match (self.on_silence, &self.restart_unit) {
+                (None, None) => Ok(None),
+                (Some(_), _) => Err(mistake("on_silence", "given", "say after how long: add silence_ms_max")),
+                (None, Some(unit)) => Err(mistake("restart_unit", unit, "say when: add silence_ms_max")),
             };
         };
         let silence_max = values::ms("silence_ms_max", ms)?;
@@ -189,10 +192,16 @@ impl FileApp {
         }
         let reaction = self.on_silence.unwrap_or_default();
         let domain = domains.named(self.domain.as_deref().unwrap_or(OWN));
-        let unit = domain.and_then(|domain| domain.belonging.unit.clone());
-        if reaction == Reaction::Restart && unit.is_none() {
-            let remedy = "its domain has no unit to restart: give one, or use \"tell\"";
+        let of_domain = || domain.and_then(|domain| domain.belonging.unit.clone());
+        let unit = self.restart_unit.clone().or_else(of_domain);
+        if reaction.restarts() && unit.is_none() {
+            let remedy =
+                "its domain has no unit to restart: add restart_unit, or use \"tell\" or \"degrade\"";
             return Err(mistake("on_silence", "\"restart\"", remedy));
+        }
+        if let Some(unit) = self.restart_unit.as_ref().filter(|_| !reaction.restarts()) {
+            let remedy = "nothing restarts it: add on_silence = \"restart\" or \"restart-and-degrade\"";
+            return Err(mistake("restart_unit", unit, remedy));
         }
         Ok(Some(Supervision { silence_max, reaction, unit }))
     }

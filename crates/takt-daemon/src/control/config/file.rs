@@ -1,5 +1,7 @@
 //! The keys of a configuration file, as serde reads them. Every key is optional.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use takt_core::service::{Enforcement, Turns};
 
@@ -53,6 +55,8 @@ pub(super) struct ConfigFile {
     pub(super) gpu: FileGpu,
     /// How `timegraph` treats apps.
     pub(super) timegraph: Timegraph,
+    /// The program that restarts units of supervised apps, called as systemctl is. Default: systemctl.
+    pub(super) systemctl: Option<PathBuf>,
     /// When another version of this file is in force: at once, or in a state of the vehicle.
     pub(super) effective: Effective,
     /// Who may ask for what.

@@ -111,6 +111,8 @@ impl Members {
             asked,
             since: now,
             paused: false,
+            set_aside: false,
+            excused: false,
             first_met: None,
             leaving: false,
         };
@@ -286,15 +288,38 @@ impl Members {
 
     /// Pauses a member, or lets it go on; returns whether that is a change.
     pub(crate) fn set_paused(&mut self, app: AppId, paused: bool, settings: &Settings) -> bool {
-        let Some(params) = self.get(app).filter(|member| member.paused != paused).map(|member| member.params)
-        else {
+        self.stand(app, settings, |member| std::mem::replace(&mut member.paused, paused) != paused)
+    }
+
+    /// Sets a member aside until a supervised app draws again, or lets it go on; returns whether that is a change.
+    pub(crate) fn set_aside(&mut self, app: AppId, aside: bool, settings: &Settings) -> bool {
+        self.stand(app, settings, |member| std::mem::replace(&mut member.set_aside, aside) != aside)
+    }
+
+    /// Changes why a member stands still; what stands still is not protected. Returns whether it was a change.
+    fn stand(&mut self, app: AppId, settings: &Settings, change: impl FnOnce(&mut Member) -> bool) -> bool {
+        let Some(member) = self.get_mut(app) else { return false };
+        if !change(member) {
             return false;
-        };
-        let protected = !paused && self.judge(app, &params, settings);
+        }
+        let (stands, params) = (member.stands_still(), member.params);
+        let protected = !stands && self.judge(app, &params, settings);
         if let Some(member) = self.get_mut(app) {
-            (member.paused, member.protected) = (paused, protected);
+            member.protected = protected;
         }
         true
+    }
+
+    /// A tool lets a member go on although a supervised app does not draw, until that draws again.
+    pub(crate) fn excuse(&mut self, app: AppId) {
+        if let Some(member) = self.get_mut(app) {
+            member.excused = true;
+        }
+    }
+
+    /// The supervised apps draw again: what tools said is over.
+    pub(crate) fn all_draw(&mut self) {
+        self.slots.iter_mut().flatten().for_each(|member| member.excused = false);
     }
 
     /// Takes the core's verdict whether a member is protected; returns the member if that differs.
@@ -329,8 +354,9 @@ impl Members {
     /// Whether the contract of an app with these parameters will be covered beside the others: by the
     /// core's own test, to answer before the core has judged.
     fn judge(&self, app: AppId, params: &AppParams, settings: &Settings) -> bool {
-        let counts =
-            |other: &&Member| other.app != app && other.params.priority > params.priority && !other.paused;
+        let counts = |other: &&Member| {
+            other.app != app && other.params.priority > params.priority && !other.stands_still()
+        };
         let mut shares = settings.share_params();
         shares.retain(|share| share.priority > params.priority);
         let above = self.staying().filter(counts).map(|other| &other.params);

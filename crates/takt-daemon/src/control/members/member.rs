@@ -75,6 +75,10 @@ pub(crate) struct Member {
     pub(crate) since: Time,
     /// A tool paused it.
     pub(crate) paused: bool,
+    /// It stands still until a supervised app draws again.
+    pub(crate) set_aside: bool,
+    /// It need not, for a tool said so.
+    pub(crate) excused: bool,
     /// Its first frame that met its deadline: misses before that are those of its start.
     pub(crate) first_met: Option<u64>,
     /// It is about to leave: the scheduling loop removes it before another client gets its slot.
@@ -165,7 +169,15 @@ impl Member {
         if !self.limits.is_empty() {
             said = format!("{said}; {}", self.limits);
         }
+        if self.set_aside {
+            said += "; it stands still until a supervised app draws again";
+        }
         said
+    }
+
+    /// Whether it is granted nothing.
+    pub(crate) fn stands_still(&self) -> bool {
+        self.paused || self.set_aside
     }
 
     /// What it was promised.

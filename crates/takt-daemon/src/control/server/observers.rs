@@ -8,14 +8,17 @@ use takt_core::{Action, Span, Time};
 use takt_os::clock;
 use takt_trace::export::json;
 use takt_trace::totals::Totals;
-use takt_trace::{Deduced, Observer, Record};
+use takt_trace::{AppMeta, Deduced, Observer, Record};
 
 use super::Server;
 use super::session::Session;
 use crate::control::ask::{Answer, DaemonAnswer, DomainsAnswer, EvictedAnswer, Known, Limits};
 use crate::control::closer::ClientSocket;
+use crate::control::config::AppSettings;
+use crate::control::members::Member;
 use crate::control::statement::Outsiders;
-use crate::control::view::View;
+use crate::control::view::{HIDDEN, View};
+use crate::observe::counted_as::CountedAs;
 use crate::observe::exporter::{Address, Exporter};
 use crate::observe::exposition::Counted;
 use crate::observe::recent::{join, meta_of};
@@ -23,6 +26,12 @@ use crate::observe::trace_stream::{Crowded, Watcher};
 
 /// How often the page of counters is renewed.
 const PAGE: Duration = Duration::from_secs(1);
+
+/// An app by what it is counted as.
+fn counted_as(member: &Member) -> AppMeta {
+    let (name, domain, listed) = (&member.name, &member.domain.name, member.listed);
+    AppMeta { name: CountedAs { name, domain, listed }.text(), ..meta_of(member) }
+}
 
 /// Counters, and the server of their page.
 #[derive(Debug)]
@@ -57,8 +66,17 @@ impl Server {
     /// Counters of listed apps stay, whatever other names come and go.
     pub(super) fn keep_counters(&mut self) {
         if let Some(monitor) = &mut self.monitor {
-            let names = self.settings.apps.iter().map(|app| app.name.clone());
-            monitor.totals.observer_mut().keep(names);
+            let own =
+                |app: &AppSettings| CountedAs { name: &app.name, domain: &app.domain, listed: true }.text();
+            monitor.totals.observer_mut().keep(self.settings.apps.iter().map(own));
+        }
+    }
+
+    /// Has apps counted as what they are from now on: others may be listed, and domains may have others.
+    pub(super) fn count_again(&mut self) {
+        let (now, Some(monitor)) = (self.streams.last(), &mut self.monitor) else { return };
+        for member in self.members.iter() {
+            monitor.totals.meet(now, member.app, &counted_as(member));
         }
     }
 
@@ -79,7 +97,8 @@ impl Server {
                 stats: self.scheduling.stats,
                 loop_stats: self.scheduling.loop_stats,
                 control_stall: self.stalls.length(),
-                silent: self.supervisor.silent(),
+                silent: self.supervisor.silent().map(|app| (app.name.clone(), app.domain.clone())).collect(),
+                degraded: self.degraded.is_some(),
                 broken: self.broken.is_some(),
                 outsiders: self.surroundings.outsiders.clone(),
                 uncut: self.waits.all_stuck().collect(),
@@ -151,6 +170,7 @@ impl Server {
             untold: turns.dropped,
             control_stall_ms_max: us(self.stalls.length()) / 1000.0,
             silent: self.silent_for_view(view),
+            degraded: self.degraded_for_view(view),
             broken: self.broken.map(|broken| broken.to_string()),
             limits: Limits::from(&self.adjustable),
             evicted: self.evicted_answer(view, uid),
@@ -160,13 +180,14 @@ impl Server {
 
     /// The supervised apps that do not draw, as far as a tool sees their domains.
     fn silent_for_view(&self, view: &View) -> Vec<String> {
-        let mut names = self.supervisor.silent();
-        let is_seen = |name: &String| {
-            let app = self.settings.apps.iter().find(|app| app.name == *name);
-            app.is_some_and(|app| view.sees_domain(&app.domain))
-        };
-        names.retain(is_seen);
-        names
+        let seen = self.supervisor.silent().filter(|app| view.sees_domain(&app.domain));
+        seen.map(|app| app.name.clone()).collect()
+    }
+
+    /// The app for which others stand still; its name for those who see its domain alone.
+    fn degraded_for_view(&self, view: &View) -> Option<String> {
+        let (name, domain) = self.degraded.as_ref()?;
+        Some(if view.sees_domain(domain) { name.clone() } else { HIDDEN.to_owned() })
     }
 
     fn outsiders_answer(&self, view: &View, uid: u32) -> Outsiders {
@@ -197,7 +218,8 @@ impl Server {
             self.supervisor.joined(clock::now(), &member.client());
             let process = Some(member.identity.pid);
             self.scheduling.frames.set_app(app, process, &member.name);
-            self.monitor.iter_mut().for_each(|monitor| monitor.totals.meet(now, app, &meta));
+            let counted = counted_as(member);
+            self.monitor.iter_mut().for_each(|monitor| monitor.totals.meet(now, app, &counted));
         }
     }
 

@@ -17,7 +17,7 @@ use super::steering::Allowed;
 use super::verdict::{Outcome, Verdict};
 use crate::control::ask::{Answer, Ask, MissesAnswer, WrittenTerms};
 use crate::control::contract::knows_budgets;
-use crate::control::members::Refusal;
+use crate::control::members::{Refusal, Unfound};
 use crate::control::rights::Rule;
 use crate::control::terms::Terms;
 use crate::control::view::{HIDDEN, View};
@@ -73,7 +73,7 @@ impl Server {
         let who = self.identity(index);
         let domain = self.settings.domains.of(&who);
         let own = View::own(&who, domain);
-        let is_own = |app: &str| self.members.find(app).is_some_and(|member| own.sees(member));
+        let is_own = |app: &str| !matches!(self.members.find(app, &own), Err(Unfound::Unknown(_)));
         let (rule, what) = match ask {
             Ask::State { .. } if domain.rights.set_state => return None,
             Ask::State { .. } => (Rule::SetState, "tell the state of the vehicle"),
@@ -234,16 +234,13 @@ impl Server {
                     Answer::Done
                 }
             },
-            Ask::Focus { app } => {
-                let focus = app.as_deref().map(|app| self.members.find(app).map(|member| member.app));
-                match focus {
-                    Some(None) => Answer::refused("no such app; takt list shows them"),
-                    focus => {
-                        self.order(Order::Focus(focus.flatten()));
-                        Answer::Done
-                    }
+            Ask::Focus { app } => match app.as_deref().map(|app| self.meant(index, app)).transpose() {
+                Err(reason) => Answer::refused(reason),
+                Ok(focus) => {
+                    self.order(Order::Focus(focus));
+                    Answer::Done
                 }
-            }
+            },
             Ask::State { name } => self.set_state(&name),
             Ask::Display { name, refresh_mhz, vsync_ns } => {
                 self.set_display(&name, refresh_mhz, Time::from_ns(vsync_ns))
@@ -266,13 +263,17 @@ impl Server {
 
     fn why(&self, who: &str, frame: Option<u64>, view: &View) -> Work {
         let now = clock::now();
-        let present = self.members.find(who).map(|member| (now, member));
-        let found = present.or_else(|| self.history.find(who)).filter(|(_, member)| view.sees(member));
-        let Some((until, member)) = found else {
-            let answer = Answer::refused(format!("no app {who}; takt list shows them"));
-            return Box::new(|| answer);
+        let (until, member, has_left) = match self.members.find(who, view) {
+            Ok(present) => match self.history.find_above(who, view, present, now) {
+                Some((left, member)) => (left, member, true),
+                None => (now, present, false),
+            },
+            Err(unfound) => match self.history.find(who, view) {
+                Some((left, member)) if matches!(unfound, Unfound::Unknown(_)) => (left, member, true),
+                _ => return Box::new(|| Answer::refused(unfound)),
+            },
         };
-        let left_s = present.is_none().then(|| now.since(until).as_ns() as f64 / 1e9);
+        let left_s = has_left.then(|| now.since(until).as_ns() as f64 / 1e9);
         let members = view.masked(self.history.as_of(until, &self.members));
         let scene = Scene { members, ..self.scene() };
         let (app, first_met, snapshot) = (member.app, member.first_met, self.recent.snapshot());

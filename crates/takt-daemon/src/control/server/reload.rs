@@ -58,6 +58,7 @@ impl Server {
         let timeout = |settings: &Settings| settings.core.completion_timeout;
         for (differs, what) in [
             (self.settings.processor != before.processor, "processor"),
+            (self.settings.systemctl != before.systemctl, "systemctl"),
             (timeout(&self.settings) != timeout(&before), "completion_timeout_ms"),
         ] {
             if differs {
@@ -197,6 +198,7 @@ impl Server {
             changes.push(format!("max_slice_ms = {}", if_bounded(self.settings.max_slice, "0")));
         }
         let moved = self.members.regroup(&self.settings);
+        self.count_again();
         let new = |member: &Member| Some((member.app, self.renewed(member, before, &moved)?));
         let mut open: Vec<(AppId, Terms)> = self.members.iter().filter_map(new).collect();
         // Apps that swap priorities block each other: a change that fails at first may work when

@@ -136,7 +136,7 @@ impl Server {
             gpu: member.gpu.as_deref(),
             model,
             outsiders,
-            paused: member.paused,
+            paused: member.stands_still(),
             lax_policy: (!takt_policies::keeps_contracts(&self.policy)).then_some(self.policy.as_str()),
             shared_gaps: has_shared_gaps(&member.params, self.members.has_sources(member.app)),
             uncut: &uncut,

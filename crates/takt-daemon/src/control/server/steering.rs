@@ -13,6 +13,7 @@ use crate::control::members::{Members, Refusal};
 use crate::control::preview::{World, compare};
 use crate::control::rights::Rule;
 use crate::control::terms::Terms;
+use crate::control::view::View;
 use crate::observe::journal::{Entry, Who};
 use crate::rt::queues::Order;
 
@@ -46,11 +47,12 @@ impl Server {
         if reason.is_empty() { self.apps(index) } else { Answer::refused(reason) }
     }
 
-    /// The app that a tool means, if it sees it.
-    fn meant(&mut self, index: usize, who: &str) -> Result<AppId, String> {
-        let view = self.view(index);
-        let found = self.members.find(who).filter(|member| view.sees(member)).map(|member| member.app);
-        found.ok_or_else(|| format!("no app {who}; takt list shows them"))
+    /// The app that a tool means, of those that it may change.
+    pub(super) fn meant(&mut self, index: usize, who: &str) -> Result<AppId, String> {
+        let tool = self.identity(index);
+        let domain = self.settings.domains.of(&tool);
+        let view = if domain.rights.change { View::of(&tool, domain) } else { View::own(&tool, domain) };
+        Ok(self.members.find(who, &view).map(|member| member.app)?)
     }
 
     fn pause(&mut self, index: usize, who: &str) -> Result<(), String> {
@@ -58,22 +60,52 @@ impl Server {
         if !self.members.set_paused(app, true, &self.current()) {
             return Err(format!("{who} is paused already"));
         }
-        self.order(Order::Pause { app });
+        if self.members.get(app).is_some_and(|member| !member.set_aside) {
+            self.order(Order::Pause { app });
+        }
         self.steered(app, "paused");
         Ok(())
     }
 
     fn resume(&mut self, index: usize, who: &str) -> Result<(), String> {
-        let app = self.meant(index, who)?;
-        if !self.members.set_paused(app, false, &self.current()) {
+        let (app, settings) = (self.meant(index, who)?, self.current());
+        let was_paused = self.members.set_paused(app, false, &settings);
+        let is_aside = self.members.get(app).is_some_and(|member| member.set_aside);
+        if is_aside {
+            self.excuse(index, app, was_paused, &settings)?;
+        } else if !was_paused {
             return Err(format!("{who} is not paused"));
-        }
-        if let Some(member) = self.members.get(app) {
+        } else if let Some(member) = self.members.get(app) {
             let params = member.params;
             self.order(Order::Resume { app, params });
         }
         self.steered(app, "resumed");
         Ok(())
+    }
+
+    /// Lets an app go on that stands still for a supervised one. Without the right to change others' apps, a tool
+    /// can only take back its own pause.
+    fn excuse(
+        &mut self,
+        index: usize,
+        app: AppId,
+        was_paused: bool,
+        settings: &Settings,
+    ) -> Result<(), String> {
+        let tool = self.identity(index);
+        if self.settings.domains.of(&tool).rights.change {
+            self.members.excuse(app);
+            self.set_aside(app, false, settings);
+            return Ok(());
+        }
+        match was_paused {
+            true => Ok(()),
+            false => Err(
+                "it stands still until a supervised app draws again (degraded mode); a tool with the right \
+                          to change others' apps can let it go on"
+                    .to_owned(),
+            ),
+        }
     }
 
     fn evict(&mut self, index: usize, who: &str, for_s: u32) -> Result<(), String> {
@@ -95,10 +127,7 @@ impl Server {
     fn readmit(&mut self, index: usize, who: &str) -> Result<(), String> {
         let tool = self.identity(index);
         let others = self.settings.domains.of(&tool).rights.change;
-        match self.evicted.readmit(who, (!others).then_some(tool.uid), clock::now()) {
-            true => Ok(()),
-            false => Err(format!("no tool evicted {who}")),
-        }
+        self.evicted.readmit(who, (!others).then_some(tool.uid), clock::now())
     }
 
     /// Tells people and apps of an order that is carried out.

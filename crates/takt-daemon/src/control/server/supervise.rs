@@ -1,13 +1,18 @@
-//! Supervises listed apps: says when one stops drawing, and has its unit restarted.
+//! Supervises listed apps: says when one stops drawing, has its unit restarted, and has apps that matter less stand
+//! still until it draws again.
 
 use takt_audit::{Decision, Event};
-use takt_core::{FrameDone, Time};
+use takt_core::{AppId, FrameDone, Time};
 use takt_os::clock;
 
 use super::Server;
+use crate::control::config::Settings;
+use crate::control::members::Member;
 use crate::control::restarter::Restarted;
+use crate::control::rights::Level;
 use crate::control::supervision::Finding;
 use crate::observe::journal::Entry;
+use crate::rt::queues::Order;
 
 impl Server {
     /// An app finished a frame.
@@ -24,16 +29,68 @@ impl Server {
     /// Looks whether a supervised app stopped, and what became of restarts.
     pub(super) fn supervise(&mut self) {
         let now = clock::now();
-        // A paused app is silent because a tool wants that.
-        for member in self.members.iter().filter(|member| member.paused) {
+        // An app that stands still is silent because it must be.
+        for member in self.members.iter().filter(|member| member.stands_still()) {
             self.supervisor.joined(now, &member.client());
         }
         for finding in self.supervisor.check(now) {
             self.react(&finding);
         }
+        self.degrade();
         while let Some(Restarted { unit, error }) = self.restarter.result() {
             self.restarted(&unit, error.as_deref());
         }
+    }
+
+    /// Sets apps that matter less aside while a supervised app does not draw for which they are to make room, and
+    /// lets them go on afterwards. Looked at in each turn, since apps come, and files change, meanwhile.
+    fn degrade(&mut self) {
+        let silent = self.supervisor.degraded().map(|app| (app.name.clone(), app.domain.clone()));
+        let is_new = silent.is_some() != self.degraded.is_some();
+        if silent.is_none() && !is_new {
+            return;
+        }
+        let changes: Vec<(AppId, bool)> = self
+            .members
+            .iter()
+            .map(|member| (member, silent.is_some() && !member.excused && self.matters_less(member)))
+            .filter(|(member, aside)| member.set_aside != *aside)
+            .map(|(member, aside)| (member.app, aside))
+            .collect();
+        let settings = (!changes.is_empty()).then(|| self.current());
+        for (app, aside) in &changes {
+            settings.iter().for_each(|settings| self.set_aside(*app, *aside, settings));
+        }
+        match (&silent, self.degraded.take()) {
+            (Some((app, domain)), None) => {
+                self.journal.tell(&Entry::Degraded { app, domain, set_aside: changes.len() });
+            }
+            (None, Some(_)) => {
+                self.members.all_draw();
+                self.journal.tell(&Entry::Restored { go_on: changes.len() });
+            }
+            _ => {}
+        }
+        self.degraded = silent;
+    }
+
+    /// Whether an app makes room for a supervised one: it is best effort, or no domain of the file is its. One that
+    /// is supervised itself does not, since it may be the one to wait for.
+    fn matters_less(&self, member: &Member) -> bool {
+        let is_supervised =
+            || self.settings.section(&member.client()).is_some_and(|listed| listed.supervision.is_some());
+        member.domain.level == Level::BestEffort && !is_supervised()
+    }
+
+    /// Sets an app aside, or lets it go on, unless a tool wants it to stand still.
+    pub(super) fn set_aside(&mut self, app: AppId, aside: bool, settings: &Settings) {
+        if !self.members.set_aside(app, aside, settings) {
+            return;
+        }
+        let Some(member) = self.members.get(app).filter(|member| !member.paused) else { return };
+        let params = member.params;
+        self.order(if aside { Order::Pause { app } } else { Order::Resume { app, params } });
+        self.state_now();
     }
 
     /// A unit was restarted, or not.
@@ -56,7 +113,11 @@ impl Server {
                     (None, true) => ", it was restarted too often lately".to_owned(),
                     (None, false) => String::new(),
                 };
-                let reason = format!("no frame for {for_s:.3} s{then}");
+                let reaction = self.settings.apps.iter().find(|listed| listed.name == *app);
+                let supervision = reaction.and_then(|listed| listed.supervision.as_ref());
+                let degrades = supervision.is_some_and(|supervision| supervision.reaction.degrades());
+                let others = if degrades { ", apps that matter less stand still" } else { "" };
+                let reason = format!("no frame for {for_s:.3} s{then}{others}");
                 self.audit.supervised(Event::Silent, (app, domain), Decision::Noted, reason);
                 if let Some(unit) = unit.filter(|unit| !self.restarter.order(unit)) {
                     self.restarted(unit, Some("too many units wait to be restarted"));
