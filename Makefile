@@ -46,7 +46,7 @@ help:
 	@echo 'make test       everything that must hold before a change goes in'
 	@echo 'make test-long  the same, then slow tests and a long search for counterexamples'
 	@echo 'make sanitizers run trap programs and tests under sanitizers, valgrind and Miri, as far as installed'
-	@echo 'make fuzz       fuzz what clients can send, a minute per target; needs cargo-fuzz and a nightly compiler'
+	@echo 'make fuzz       fuzz what clients can send, MINUTES (1) per target; better with a nightly compiler'
 	@echo 'make studies    run all studies, and compare their plots with those of the documents'
 	@echo 'make bench      measure: time and instructions per decision, simulation speed'
 	@echo 'make docs       build the documents as a book in $(TARGET)/book; installs mdbook if it is missing (minutes)'
@@ -124,8 +124,10 @@ slow-tests: setup-build
 sanitizers: setup-all build
 	TAKT="$(TAKT)" CARGO_TARGET_DIR="$(TARGET)" scripts/sanitizers.sh
 
+# Minutes per target.
+MINUTES ?= 1
 fuzz:
-	CARGO_TARGET_DIR="$(TARGET)/fuzz" scripts/fuzz.sh
+	CARGO_TARGET_DIR="$(TARGET)/fuzz" scripts/fuzz.sh $(MINUTES)
 
 rustdoc: setup-build
 	RUSTDOCFLAGS='-D warnings' cargo doc $(CARGO_FLAGS) --workspace --no-deps

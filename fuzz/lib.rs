@@ -2,9 +2,10 @@
 //! `crates/takt-daemon/tests/fuzzed.rs`, `crates/takt-audit/tests/fuzzed.rs`.
 //!
 //! ```sh
-//! cargo install cargo-fuzz && rustup toolchain install nightly
-//! make fuzz                         # every target for a minute; scripts/fuzz.sh 600 for longer
-//! cargo +nightly fuzz run ring      # one target until stopped
+//! make fuzz                      # every target for a minute
+//! make fuzz MINUTES=60           # for an hour each
+//! scripts/fuzz.sh 10 ring        # one target for ten minutes
+//! scripts/fuzz.sh --keep ring    # puts inputs of its corpus that reach more into fuzz/seeds
 //! ```
 
 #[path = "bodies/audit.rs"]

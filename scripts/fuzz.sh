@@ -1,22 +1,68 @@
 #!/bin/bash
-# Fuzzes what clients can send, for so many seconds per target (60 unless told otherwise). Needs
-# cargo-fuzz and a nightly compiler; what is found lies in fuzz/artifacts, with the command that
-# plays it again.
+# Fuzzes what clients, configurations and audits can contain:
+#
+#   scripts/fuzz.sh [MINUTES] [TARGET...]   for so many minutes per target (1), all targets of fuzz/targets
+#   scripts/fuzz.sh --keep [TARGET...]      makes fuzz/seeds as few inputs of its own and of fuzz/corpus as
+#                                           reach the same code
+#
+# A nightly compiler adds checks of memory; without one, the usual compiler does without them. cargo-fuzz is
+# installed beside the build folder if it is missing (minutes). What is found lies in fuzz/artifacts, with the
+# command that plays it again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1:-60}
+target_dir=$(realpath -m "${CARGO_TARGET_DIR:-target/fuzz}")
+tools=$(dirname "$target_dir")/tools
+# Inputs that are kept are short enough for people to read.
+kept_bytes_max=1024
 
-if ! cargo fuzz --version > /dev/null 2>&1; then
-    echo 'make fuzz: cargo-fuzz is missing; install it with: cargo install cargo-fuzz' >&2
-    exit 1
+minutes=1
+keep=
+if [ "${1:-}" = --keep ]; then
+    keep=yes
+    shift
+elif [[ "${1:-}" =~ ^[0-9]+$ ]]; then
+    minutes=$1
+    shift
 fi
-if ! cargo +nightly --version > /dev/null 2>&1; then
-    echo 'make fuzz: a nightly compiler is missing; install it with: rustup toolchain install nightly' >&2
-    exit 1
+
+PATH=$PATH:$tools/bin
+if ! command -v cargo-fuzz > /dev/null; then
+    cargo install --locked --root "$tools" cargo-fuzz@0.13.2
 fi
-for target in fuzz/targets/*.rs; do
-    name=$(basename "$target" .rs)
-    echo "make fuzz: $name for $seconds s"
-    mkdir -p "fuzz/corpus/$name"
-    cargo +nightly fuzz run "$name" "fuzz/corpus/$name" "fuzz/seeds/$name" -- -max_total_time="$seconds" -print_final_stats=1
+compiler=() sanitizer=(--sanitizer none)
+if cargo +nightly --version > /dev/null 2>&1; then
+    compiler=(+nightly) sanitizer=()
+else
+    export RUSTC_BOOTSTRAP=1
+    echo 'fuzz: no nightly compiler (rustup toolchain install nightly), so memory is not checked' >&2
+fi
+
+fuzz() {
+    local name=$1
+    shift
+    CARGO_TARGET_DIR=$target_dir cargo "${compiler[@]}" fuzz run "${sanitizer[@]}" "$name" "$@"
+}
+
+if [ $# = 0 ]; then
+    for target in fuzz/targets/*.rs; do
+        set -- "$@" "$(basename "$target" .rs)"
+    done
+fi
+for name; do
+    corpus=fuzz/corpus/$name seeds=fuzz/seeds/$name
+    mkdir -p "$corpus"
+    if [ -z "$keep" ]; then
+        echo "fuzz: $name for $minutes min"
+        fuzz "$name" "$corpus" "$seeds" -- -max_total_time="$((minutes * 60))" -print_final_stats=1
+        continue
+    fi
+    # Inputs with a name of their own were written by people, and stay.
+    fewest=$(mktemp -d)
+    fuzz "$name" "$fewest" "$seeds" "$corpus" -- -merge=1 -use_counters=0 -max_len="$kept_bytes_max"
+    find "$seeds" -type f -regextype posix-egrep -regex '.*/[0-9a-f]{12}' -delete
+    for input in "$fewest"/*; do
+        cp "$input" "$seeds/$(sha256sum < "$input" | cut -c1-12)"
+    done
+    rm -r "$fewest"
+    echo "fuzz: $seeds has $(find "$seeds" -type f | wc -l) inputs"
 done

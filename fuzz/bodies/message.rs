@@ -3,7 +3,21 @@
 use takt_daemon::control::ask::Ask;
 use takt_ipc::message::Message;
 
+/// Where a message has its version.
+const VERSION_AT: usize = 4;
+
 pub fn message(bytes: &[u8]) {
+    read(bytes);
+    // The same in the current version, which may be another one than when it was kept.
+    let mut current = bytes.to_vec();
+    let version = takt_ipc::VERSION.to_le_bytes();
+    current.iter_mut().skip(VERSION_AT).zip(version).for_each(|(byte, new)| *byte = new);
+    if current != bytes {
+        read(&current);
+    }
+}
+
+fn read(bytes: &[u8]) {
     let Ok(message) = Message::decode(bytes) else {
         return;
     };

@@ -16,6 +16,7 @@
 )]
 
 mod bare;
+mod claims;
 mod cuda;
 mod documents;
 mod generated;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::tree::Tree;
 use crate::workspace::Workspace;
-use crate::{documents, generated, hashes, layers, loaded, map, policies, purity, rust_files, words};
+use crate::{claims, documents, generated, hashes, layers, loaded, map, policies, purity, rust_files, words};
 
 /// Something that is not as it should be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -61,6 +61,7 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     findings.extend(policies::check(tree));
     findings.extend(purity::check(workspace, tree));
     findings.extend(documents::check(workspace, tree));
+    findings.extend(claims::check(tree));
     findings.extend(generated::check(tree));
     findings.extend(loaded::check(workspace, tree));
     findings.extend(map::check(tree));
@@ -81,6 +82,7 @@ mod tests {
         let tree = Tree::of(&[
             ("ARCHITECTURE.md", "no table\n"),
             ("README.md", "[gone](gone.md)\n"),
+            ("SECURITY.md", "`lost_test`\n"),
             ("crates/takt-core/src/lib.rs", "use std::fs;\t\n"),
         ]);
         let packages = vec![Package {
@@ -91,7 +93,9 @@ mod tests {
         }];
         let found = check(&Workspace { packages }, &tree);
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-        for part in ["markers", "gone.md", "std::fs", "forbid(unsafe_code)", "README.md is missing"] {
+        for part in
+            ["markers", "gone.md", "lost_test", "std::fs", "forbid(unsafe_code)", "README.md is missing"]
+        {
             assert!(found.iter().any(|line| line.contains(part)), "{part}: {found:#?}");
         }
     }

@@ -41,13 +41,7 @@ fn kept_rings_pass() {
 
 #[test]
 fn kept_messages_pass() {
-    replay("message", |bytes| {
-        message::message(bytes);
-        // The same in the current version, which may be another one than when it was found.
-        let mut current = bytes.to_vec();
-        current.iter_mut().skip(4).zip(takt_ipc::VERSION.to_le_bytes()).for_each(|(byte, new)| *byte = new);
-        message::message(&current);
-    });
+    replay("message", message::message);
 }
 
 #[test]

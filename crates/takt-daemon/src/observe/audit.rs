@@ -166,6 +166,9 @@ impl Audit {
                 | Event::Left
                 | Event::Quarantined
                 | Event::Denied
+                | Event::Set
+                | Event::Policy
+                | Event::Adjusted
         );
         let user = record.subject.user.filter(|_| is_asked);
         if user.is_none_or(|user| self.folds.admit(user, rank, record.event.name())) {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use takt_audit::Event;
 use takt_core::{Span, Time};
 use takt_daemon::control::server::Server;
 use takt_daemon::observe::exporter::Address;
@@ -17,11 +18,15 @@ use takt_ipc::message::Hello;
 use takt_os::clock;
 
 use crate::canary::Canaries;
-use crate::support::{BEARS, Daemon, PATIENCE};
+use crate::evidence::Evidence;
+use crate::player::Player;
+use crate::setting::{Folder, GAME, LISTED, PLAYER, Setting};
+use crate::support::{Daemon, PATIENCE};
 use crate::victim::{Frames, Victim};
 
-/// Frames that the victim draws at least in each attack.
-const FRAMES: u64 = 90;
+/// Frames that the victim draws at least in each attack, and where there is time.
+const FRAMES: usize = 90;
+const FRAMES_LONG: usize = 600;
 /// Longest stall of the control thread, and longest join of the listed app, less the time for which the
 /// machine stood still.
 const STALL_MAX: Span = Span::from_ms(50);
@@ -32,30 +37,6 @@ const PROBE_NICE: i32 = -15;
 const STARVED_SHARE: u64 = 10;
 /// Time between two joins of the listed app.
 const JOIN_PAUSE: Duration = Duration::from_millis(40);
-/// The user of the listed app.
-const LISTED: u32 = 42_000;
-
-const CONFIG: &str = r#"
-[[domain]]
-name = "cluster"
-user = 42000
-level = "safety-critical"
-
-[[app]]
-name = "victim"
-domain = "cluster"
-priority = 90
-fps = 60
-etpf_ms = 2
-
-[[app]]
-name = "listed"
-domain = "cluster"
-priority = 80
-fps = 60
-etpf_ms = 1
-"#;
-
 /// So much of an attack, or all of it where there is time.
 pub(crate) fn scale(few: usize, all: usize) -> usize {
     if std::env::var_os("TAKT_SLOW_TESTS").is_some() { all } else { few }
@@ -112,20 +93,25 @@ pub(crate) struct Arena {
     pub(crate) log: Log,
     metrics: SocketAddr,
     victim: Victim,
+    player: Player,
+    /// Of the audit.
+    folder: Folder,
     canaries: Arc<Canaries>,
     joins: AtomicU64,
 }
 
 impl Arena {
-    fn start(name: &str, more: &str, prepare: impl FnOnce(&mut Server)) -> Self {
-        let log = Log::default();
+    fn start(name: &str, setting: Setting) -> Self {
+        let (log, folder) = (Log::default(), Folder::new(name));
         let mut metrics = None;
-        let daemon = Daemon::prepared(name, &format!("{BEARS}{more}{CONFIG}"), |server| {
+        let daemon = Daemon::prepared(name, &setting.config(&folder.0), |server| {
             let journal = Journal::new(Box::new(log.clone()), Format::Text).expect("a thread");
             let mut server = server.with_journal(journal);
             server.serve_metrics("127.0.0.1:0".parse().expect("an address")).expect("a port");
             metrics = server.metrics_address().cloned();
-            prepare(&mut server);
+            if let Some(prepare) = setting.prepare {
+                prepare(&mut server);
+            }
             server
         });
         // The daemon locks the memory of its process, which the attackers share here and may not lock.
@@ -136,8 +122,11 @@ impl Arena {
         assert!(joined.welcome.standing.protected || !is_root(), "{:?}", joined.welcome);
         let canaries = Arc::new(Canaries::start());
         let victim = Victim::start(joined, Arc::clone(&canaries));
+        let player = as_user(PLAYER, || join(&daemon.path, &hello(GAME), PATIENCE)).expect("joined");
+        let player = Player::start(player);
         let Some(Address::Loopback(metrics)) = metrics else { panic!("it listens at a port") };
-        let arena = Self { daemon, log, metrics, victim, canaries, joins: AtomicU64::new(0) };
+        let joins = AtomicU64::new(0);
+        let arena = Self { daemon, log, metrics, victim, player, folder, canaries, joins };
         // Attacks begin when it draws.
         while arena.victim.drawn() == 0 && !arena.victim.is_over() {
             std::thread::yield_now();
@@ -151,7 +140,8 @@ impl Arena {
 
     /// Whether the attack is to go on: until the victim has drawn enough, and the listed app has joined.
     pub(crate) fn goes_on(&self) -> bool {
-        let enough = self.victim.drawn() >= FRAMES && self.joins.load(Ordering::Relaxed) > 0;
+        let enough = self.victim.drawn() >= scale(FRAMES, FRAMES_LONG) as u64
+            && self.joins.load(Ordering::Relaxed) > 0;
         !enough && !self.victim.is_over()
     }
 
@@ -163,6 +153,13 @@ impl Arena {
         let mut page = String::new();
         server.read_to_string(&mut page).expect("a page");
         page
+    }
+
+    /// Whether that text is in the audit by now.
+    pub(crate) fn has_recorded(&self, text: &str) -> bool {
+        let files = std::fs::read_dir(&self.folder.0).into_iter().flatten();
+        let mut texts = files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok());
+        texts.any(|file| file.contains(text))
     }
 
     pub(crate) fn metrics(&self) -> SocketAddr {
@@ -229,21 +226,94 @@ fn hello(name: &str) -> Hello {
     Hello { name: name.to_owned(), ..Hello::default() }
 }
 
-/// Plays an attack, and checks that the apps that matter do not notice.
-pub(crate) fn withstand(name: &str, attack: impl FnOnce(&Arena)) {
-    withstand_with(name, "", |_| {}, attack);
+/// How the apps that matter fared.
+struct Outcome {
+    frames: Frames,
+    stall: Waited,
+    joins: u64,
+    join: Waited,
+    /// Apps that are supervised, and did not draw for too long.
+    silent: serde_json::Value,
+    /// Windows in which the game had less than its share.
+    shares_missed: u64,
+    evidence: Evidence,
 }
 
-/// The same with more in the configuration, and a server that `prepare` changes.
-pub(crate) fn withstand_with(
-    name: &str,
-    more: &str,
-    prepare: impl FnOnce(&mut Server),
-    attack: impl FnOnce(&Arena),
-) {
+impl Outcome {
+    /// Ends the arena.
+    fn of(mut arena: Arena, joins: &[(Time, Time)]) -> Self {
+        let stall = arena.daemon.with(|server| server.longest_stall());
+        let silent = arena.daemon.ask(r#"{"ask": "daemon"}"#)["is"]["silent"].take();
+        let domains = arena.daemon.ask(r#"{"ask": "domains"}"#);
+        let domains = domains["is"]["domains"].as_array().expect("a list");
+        let game = domains.iter().find(|domain| domain["name"] == GAME).expect("it is configured");
+        let shares_missed = game["share_missed"].as_u64().expect("it is counted");
+        let (stall, join) = (arena.longest(stall.as_slice()), arena.longest(joins));
+        let frames = arena.victim.finish();
+        arena.player.finish();
+        let Arena { daemon, folder, .. } = arena;
+        // The rest of the audit is written, as at the end of `takt serve`.
+        daemon.with(Server::finish).expect("no recording");
+        drop(daemon);
+        let evidence = Evidence::read(&folder.0);
+        Self { frames, stall, joins: joins.len() as u64, join, silent, shares_missed, evidence }
+    }
+
+    fn tell(&self, name: &str, took: Duration) {
+        let Self { frames, stall, joins, join, shares_missed, evidence, .. } = self;
+        say(&format!(
+            "{name}: {} frames, {} lost, {} late while the machine stood still, longest wait {:.1} ms; \
+             longest stall {stall}; {joins} joins, {join} at most; {shares_missed} windows below the share; \
+             audit {} + {} KiB; {:.1} s",
+            frames.drawn,
+            frames.lost,
+            frames.starved,
+            ms(frames.wait_max),
+            evidence.main.bytes >> 10,
+            evidence.unlisted.bytes >> 10,
+            took.as_secs_f64(),
+        ));
+    }
+
+    /// The apps that matter did not notice.
+    fn judge(&self, name: &str) {
+        let Self { frames, stall, join, .. } = self;
+        if frames.is_urgent {
+            assert_eq!(frames.lost, 0, "{name}: {frames:?}");
+            let most = frames.drawn / STARVED_SHARE;
+            assert!(frames.starved <= most, "{name}: the machine stands still too often: {frames:?}");
+            assert_eq!(self.shares_missed, 0, "{name}: the game had less than its share");
+        } else {
+            say(&format!("{name}: deadlines are not asserted without a real-time priority"));
+        }
+        assert_eq!(self.silent, serde_json::json!([]), "{name}: supervised apps draw");
+        assert!(stall.own() < STALL_MAX, "{name}: the control thread did not look for {stall}");
+        assert!(join.own() < JOIN_MAX, "{name}: the listed app waited for {join}");
+        self.judge_audit(name);
+    }
+
+    /// Everything about listed clients was recorded, whatever the attackers caused.
+    fn judge_audit(&self, name: &str) {
+        let main = &self.evidence.main;
+        assert!(main.about(Event::Joined, "victim").is_some(), "{name}: the first joins are recorded");
+        let lost = main.records.iter().find(|record| record.event == Event::Lost);
+        assert!(lost.is_none(), "{name}: {lost:?}");
+        if is_root() {
+            assert_eq!(main.times(Event::Joined, LISTED), 1 + self.joins, "{name}: all joins are recorded");
+        }
+    }
+}
+
+/// Plays an attack, and checks that the apps that matter do not notice.
+pub(crate) fn withstand(name: &str, attack: impl FnOnce(&Arena)) -> Evidence {
+    withstand_with(name, Setting::default(), attack)
+}
+
+/// The same with another setting.
+pub(crate) fn withstand_with(name: &str, setting: Setting, attack: impl FnOnce(&Arena)) -> Evidence {
     let _alone = one_at_a_time();
     let began = Instant::now();
-    let mut arena = Arena::start(&format!("attack-{name}"), more, prepare);
+    let arena = Arena::start(&format!("attack-{name}"), setting);
     let over = AtomicBool::new(false);
     let joins = std::thread::scope(|scope| {
         let probe = scope.spawn(|| {
@@ -260,33 +330,10 @@ pub(crate) fn withstand_with(
         drop(end);
         probe.join().expect("the listed app always gets in")
     });
-    let stall = arena.daemon.with(|server| server.longest_stall());
-    let (stall, join) = (arena.longest(stall.as_slice()), arena.longest(&joins));
-    let frames = arena.victim.finish();
-    say(&format!(
-        "{name}: {} frames, {} lost, {} late while the machine stood still, longest wait {:.1} ms; longest \
-         stall {stall}; {} joins, {join} at most; {:.1} s",
-        frames.drawn,
-        frames.lost,
-        frames.starved,
-        ms(frames.wait_max),
-        joins.len(),
-        began.elapsed().as_secs_f64(),
-    ));
-    judge(name, frames, stall, join);
-}
-
-/// The apps that matter did not notice.
-fn judge(name: &str, frames: Frames, stall: Waited, join: Waited) {
-    if frames.is_urgent {
-        assert_eq!(frames.lost, 0, "{name}: {frames:?}");
-        let most = frames.drawn / STARVED_SHARE;
-        assert!(frames.starved <= most, "{name}: the machine stands still too often: {frames:?}");
-    } else {
-        say(&format!("{name}: deadlines are not asserted without a real-time priority"));
-    }
-    assert!(stall.own() < STALL_MAX, "{name}: the control thread did not look for {stall}");
-    assert!(join.own() < JOIN_MAX, "{name}: the listed app waited for {join}");
+    let outcome = Outcome::of(arena, &joins);
+    outcome.tell(name, began.elapsed());
+    outcome.judge(name);
+    outcome.evidence
 }
 
 struct EndsProbe<'a>(&'a AtomicBool);

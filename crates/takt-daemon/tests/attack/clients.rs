@@ -29,7 +29,7 @@ fn try_join(arena: &Arena, name: &str) -> Option<Joined> {
 }
 
 /// Its descriptors: region, doorbell, beat page.
-fn join_by_hand(arena: &Arena) -> Option<(Connection, Vec<OwnedFd>)> {
+pub(crate) fn join_by_hand(arena: &Arena) -> Option<(Connection, Vec<OwnedFd>)> {
     let connection = Connection::connect(arena.path(), PATIENCE).expect("connect");
     connection.send(&Message::Hello(hello("mallory", 95)), &[]).expect("sent");
     let received = connection.receive().expect("whole").expect("there");
@@ -41,84 +41,94 @@ fn submit(app: &mut Joined, group: u64, estimate: Span) -> bool {
     app.sender.send(&Request::Submit { group: GroupId(group), kind: GroupKind::Draw, estimate }).is_ok()
 }
 
-#[test]
-fn rings_of_rubbish_and_storms_on_doorbells() {
-    withstand("rings", |arena| {
-        as_user(MALLORY, || {
-            let mut rng = Rng::new(26, 1);
-            while arena.goes_on() {
-                let Some((connection, fds)) = join_by_hand(arena) else {
-                    std::thread::sleep(Duration::from_millis(20));
-                    continue;
-                };
-                while arena.goes_on() && !connection.is_hung_up() {
-                    let (offset, value) = (rng.between(0, 33_000), rng.next_u64());
-                    rustix::io::pwrite(&fds[0], &value.to_le_bytes(), offset).expect("it is shared");
-                    for _ in 0..rng.between(0, 50) {
-                        rustix::io::write(&fds[1], &1u64.to_ne_bytes()).expect("rung");
-                    }
+/// Writes anything anywhere in its shared memory, and rings without end.
+pub(crate) fn scribble(arena: &Arena, user: u32) {
+    as_user(user, || {
+        let mut rng = Rng::new(26, 1);
+        while arena.goes_on() {
+            let Some((connection, fds)) = join_by_hand(arena) else {
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            };
+            while arena.goes_on() && !connection.is_hung_up() {
+                let (offset, value) = (rng.between(0, 33_000), rng.next_u64());
+                rustix::io::pwrite(&fds[0], &value.to_le_bytes(), offset).expect("it is shared");
+                for _ in 0..rng.between(0, 50) {
+                    rustix::io::write(&fds[1], &1u64.to_ne_bytes()).expect("rung");
                 }
             }
-        });
+        }
+    });
+}
+
+#[test]
+fn rings_of_rubbish_and_storms_on_doorbells() {
+    withstand("rings", |arena| scribble(arena, MALLORY));
+}
+
+/// Asks for more groups than may wait.
+pub(crate) fn flood_groups(arena: &Arena, user: u32) {
+    as_user(user, || {
+        while arena.goes_on() {
+            let Some(mut app) = try_join(arena, "flood") else { continue };
+            let mut group = 0;
+            while arena.goes_on() && !app.connection.is_hung_up() {
+                group += u64::from(submit(&mut app, group, Span::from_us(100)));
+            }
+        }
     });
 }
 
 #[test]
 fn floods_of_groups() {
-    withstand("groups", |arena| {
-        as_user(MALLORY, || {
-            while arena.goes_on() {
-                let Some(mut app) = try_join(arena, "flood") else { continue };
-                let mut group = 0;
-                while arena.goes_on() && !app.connection.is_hung_up() {
-                    group += u64::from(submit(&mut app, group, Span::from_us(100)));
-                }
-            }
-        });
-    });
+    withstand("groups", |arena| flood_groups(arena, MALLORY));
 }
 
 /// It is granted groups and never says that they end.
-#[test]
-fn groups_that_never_end() {
-    withstand("hogs", |arena| {
-        as_user(MALLORY, || {
-            let mut apps: Vec<(Joined, u64)> = Vec::new();
-            while arena.goes_on() {
-                if apps.len() < 8 {
-                    apps.extend(try_join(arena, "hog").map(|app| (app, 0)));
-                }
-                for (app, group) in &mut apps {
-                    *group += u64::from(*group < 4 && submit(app, *group, Span::from_ms(10_000)));
-                }
-                std::thread::sleep(Duration::from_millis(1));
+pub(crate) fn hog(arena: &Arena, user: u32) {
+    as_user(user, || {
+        let mut apps: Vec<(Joined, u64)> = Vec::new();
+        while arena.goes_on() {
+            if apps.len() < 8 {
+                apps.extend(try_join(arena, "hog").map(|app| (app, 0)));
             }
-        });
+            for (app, group) in &mut apps {
+                *group += u64::from(*group < 4 && submit(app, *group, Span::from_ms(10_000)));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     });
 }
 
+#[test]
+fn groups_that_never_end() {
+    withstand("hogs", |arena| hog(arena, MALLORY));
+}
+
 /// Ends that come at once, in the past or in the future, with any cost.
+pub(crate) fn lie(arena: &Arena, user: u32) {
+    as_user(user, || {
+        let mut rng = Rng::new(26, 2);
+        while arena.goes_on() {
+            let Some(mut app) = try_join(arena, "liar") else { continue };
+            let mut group = 0;
+            while arena.goes_on() && !app.connection.is_hung_up() {
+                group += u64::from(submit(&mut app, group, Span::from_us(rng.between(0, 20_000))));
+                while let Some(reply) = app.receiver.next_reply().expect("an honest daemon") {
+                    let Reply::Grant { group, .. } = reply else { continue };
+                    let finished = *rng
+                        .pick(&[Time::ZERO, clock::now(), Time::from_ns(u64::MAX / 4)])
+                        .expect("there are some");
+                    let cost = Span::from_ns(rng.between(0, 1 << 40));
+                    let _gone = app.sender.send(&Request::Complete { group, finished, cost, frames: 0 });
+                }
+                app.receiver.sleep(Duration::from_millis(1));
+            }
+        }
+    });
+}
+
 #[test]
 fn lies_about_ends() {
-    withstand("lies", |arena| {
-        as_user(MALLORY, || {
-            let mut rng = Rng::new(26, 2);
-            while arena.goes_on() {
-                let Some(mut app) = try_join(arena, "liar") else { continue };
-                let mut group = 0;
-                while arena.goes_on() && !app.connection.is_hung_up() {
-                    group += u64::from(submit(&mut app, group, Span::from_us(rng.between(0, 20_000))));
-                    while let Some(reply) = app.receiver.next_reply().expect("an honest daemon") {
-                        let Reply::Grant { group, .. } = reply else { continue };
-                        let finished = *rng
-                            .pick(&[Time::ZERO, clock::now(), Time::from_ns(u64::MAX / 4)])
-                            .expect("there are some");
-                        let cost = Span::from_ns(rng.between(0, 1 << 40));
-                        let _gone = app.sender.send(&Request::Complete { group, finished, cost, frames: 0 });
-                    }
-                    app.receiver.sleep(Duration::from_millis(1));
-                }
-            }
-        });
-    });
+    withstand("lies", |arena| lie(arena, MALLORY));
 }

@@ -1,10 +1,12 @@
 //! The attack suite: everything that other users of a machine were found to try.
 //!
-//! In each attack a protected app draws at 60 frames per second over the real rings, and a listed app joins
-//! again and again. The first must lose no deadline, the second must always get in within 100 ms, and the
-//! control thread must look at its connections at least every 50 ms. Only time for which the machine itself
-//! stood still is excused, and printed. `make test` plays a bounded part of each, `make test-long`
-//! (`TAKT_SLOW_TESTS`) all of it. Each attack prints its figures:
+//! The daemon is set up as for apps that matter: with domains, supervision, a minimum share and an audit. In
+//! each attack a protected app draws at 60 frames per second over the real rings, an app of another domain
+//! keeps the GPU busy with its share, and a listed app joins again and again. The first must lose no deadline,
+//! the second must have its share, the third must always get in within 100 ms, and the control thread must
+//! look at its connections at least every 50 ms. In the end the audit must be intact and have all that was
+//! about them. Only time for which the machine itself stood still is excused, and printed. `make test` plays
+//! a bounded part of each, `make test-long` (`TAKT_SLOW_TESTS`) all of it. Each attack prints its figures:
 //!
 //! ```sh
 //! TAKT_SLOW_TESTS=1 cargo test -p takt-daemon --test attack -- --nocapture --test-threads 1
@@ -17,8 +19,15 @@ mod arena;
 mod canary;
 mod clients;
 mod crowds;
+mod descriptors;
+mod evidence;
+mod impostors;
 mod messages;
+mod player;
+mod records;
+mod setting;
 #[path = "../support/mod.rs"]
 mod support;
+mod together;
 mod tools;
 mod victim;

@@ -66,61 +66,76 @@ fn connect(arena: &Arena) -> Connection {
     Connection::connect(arena.path(), PATIENCE).expect("connect")
 }
 
+/// Sends mutated messages, `count` at least.
+pub(crate) fn mutate(arena: &Arena, user: u32, count: usize) {
+    as_user(user, || {
+        let (mut rng, messages) = (Rng::new(26, 0), messages());
+        let mut sent = 0;
+        while sent < count || arena.goes_on() {
+            let connection = connect(arena);
+            for _ in 0..rng.between(1, 4) {
+                send(&connection, &mutated(&mut rng, &messages));
+                sent += 1;
+            }
+        }
+    });
+}
+
 #[test]
 fn mutated_messages() {
     withstand("mutated-messages", |arena| {
-        as_user(MALLORY, || {
-            let (mut rng, messages) = (Rng::new(26, 0), messages());
-            let mut sent = 0;
-            while sent < scale(3_000, 100_000) || arena.goes_on() {
-                let connection = connect(arena);
-                for _ in 0..rng.between(1, 4) {
-                    send(&connection, &mutated(&mut rng, &messages));
-                    sent += 1;
-                }
-            }
-        });
+        mutate(arena, MALLORY, scale(3_000, 100_000));
         let policy = &arena.daemon.ask(r#"{"ask": "daemon"}"#)["is"]["policy"];
         assert_eq!(policy, "timeline", "another user changes nothing");
     });
 }
 
-#[test]
-fn names_that_steer_terminals() {
+/// Asks for slots with names that terminals obey.
+pub(crate) fn steer_terminals(arena: &Arena, user: u32) {
     let bad =
         ["", "a\nb", "\u{1b}[2J", "a\u{9b}1m", "a\u{202e}b", "a b", "\u{2066}x", "é", "(others)", "a/b"];
+    as_user(user, || {
+        let mut refused = 0;
+        while refused < bad.len() || arena.goes_on() {
+            let name = bad[refused % bad.len()];
+            let connection = connect(arena);
+            connection.send(&Message::Hello(hello(name, 5)), &[]).expect("sent");
+            let answer = connection.receive().expect("whole").expect("an answer").message;
+            let Message::Refused { reason, .. } = answer else { panic!("{name:?}: {answer:?}") };
+            assert!(!reason.contains(is_hidden), "{reason:?}");
+            refused += 1;
+        }
+    });
+}
+
+#[test]
+fn names_that_steer_terminals() {
     withstand("names", |arena| {
-        as_user(MALLORY, || {
-            let mut refused = 0;
-            while refused < bad.len() || arena.goes_on() {
-                let name = bad[refused % bad.len()];
-                let connection = connect(arena);
-                connection.send(&Message::Hello(hello(name, 5)), &[]).expect("sent");
-                let answer = connection.receive().expect("whole").expect("an answer").message;
-                let Message::Refused { reason, .. } = answer else { panic!("{name:?}: {answer:?}") };
-                assert!(!reason.contains(is_hidden), "{reason:?}");
-                refused += 1;
-            }
-        });
+        steer_terminals(arena, MALLORY);
         let log = arena.log.text();
         assert!(!log.replace('\n', "").contains(is_hidden), "{log:?}");
         assert!(!arena.scrape().replace(['\n', '\r'], "").contains(is_hidden));
     });
 }
 
+/// Causes lines in the log, `count` at least.
+pub(crate) fn flood_log(arena: &Arena, user: u32, count: usize) {
+    as_user(user, || {
+        let mut sent = 0;
+        while sent < count || arena.goes_on() {
+            let connection = connect(arena);
+            for _ in 0..20 {
+                send(&connection, b"rubbish");
+                sent += 1;
+            }
+        }
+    });
+}
+
 #[test]
 fn floods_of_log_lines() {
     withstand("log-flood", |arena| {
-        as_user(MALLORY, || {
-            let mut sent = 0;
-            while sent < scale(5_000, 200_000) || arena.goes_on() {
-                let connection = connect(arena);
-                for _ in 0..20 {
-                    send(&connection, b"rubbish");
-                    sent += 1;
-                }
-            }
-        });
+        flood_log(arena, MALLORY, scale(5_000, 200_000));
         let joined = |log: &str| log.lines().any(|line| line.contains(" joined ") && line.contains("listed"));
         let until = std::time::Instant::now() + PATIENCE;
         while !joined(&arena.log.text()) {

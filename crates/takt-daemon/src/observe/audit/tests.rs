@@ -199,6 +199,18 @@ fn unlisted_users_fill_neither_the_queue_nor_the_files_of_others() {
 }
 
 #[test]
+fn every_kind_of_request_is_folded() {
+    use Event::{Adjusted, Changed, Denied, Joined, Left, OverCapacity, Policy, Quarantined, Refused, Set};
+    for event in [Joined, Refused, OverCapacity, Changed, Left, Quarantined, Denied, Set, Policy, Adjusted] {
+        let mut audit = Audit::default();
+        let subject = Subject { user: Some(9), ..Subject::default() };
+        let record = Record { subject, ..Record::new(0, event) };
+        (0..1_000).for_each(|_| audit.tell_at(Duration::from_secs(5), record.clone(), Rank::Other));
+        assert_eq!(audit.counts().records, 16, "{event:?}");
+    }
+}
+
+#[test]
 fn floods_are_folded_and_still_raise_alarms() {
     let rules = crate::control::config::Settings::default().audit.rules;
     let mut audit = Audit { engine: Engine::new(rules), ..Audit::default() };
