@@ -10,7 +10,8 @@ use anyhow::{Context, Result};
 use crate::tidy::Finding;
 use crate::tree::Tree;
 
-const CHECKSUM: &str = "// checksum ";
+/// How the first line of a generated file begins.
+pub(crate) const CHECKSUM: &str = "// checksum ";
 
 /// All generated files, and the command that writes each.
 pub(crate) const FILES: &[(&str, &str)] = &[

@@ -1,7 +1,8 @@
-//! The map of source files in `ARCHITECTURE.md`: each file of a live system, with the first sentence of its head.
+//! The map of source files in `ARCHITECTURE.md`: each file of each crate, with the first sentence of its head.
 //!
 //! The sentence is written once, in the file, so the map cannot say something else.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -10,17 +11,17 @@ use anyhow::{Context, Result};
 use crate::tidy::Finding;
 use crate::tree::{File, Tree};
 
-/// The crates on the way of a draw, in the order of that way.
-const CRATES: &[&str] = &[
-    "takt-cli",
-    "takt-gl",
-    "takt-cuda",
-    "takt-capi",
-    "takt-client",
-    "takt-ipc",
-    "takt-daemon",
-    "takt-core",
-    "takt-os",
+/// The crates on the way of a draw, in the order of that way; the map shows all others after them, by name.
+const ON_THE_WAY: &[&str] = &[
+    "crates/takt-cli",
+    "crates/takt-gl",
+    "crates/takt-cuda",
+    "crates/takt-capi",
+    "crates/takt-client",
+    "crates/takt-ipc",
+    "crates/takt-daemon",
+    "crates/takt-core",
+    "crates/takt-os",
 ];
 
 /// The page that prints the map.
@@ -31,15 +32,29 @@ const END: &str = "<!-- files:end -->";
 /// The map as Markdown.
 pub(crate) fn render(tree: &Tree) -> String {
     let mut map = String::new();
-    for name in CRATES {
-        let folder = format!("crates/{name}/src/");
-        map += &format!("\n### `{name}/src`\n\n| file | what it does |\n| --- | --- |\n");
+    for folder in folders(tree) {
+        let name = folder.strip_prefix("crates/").unwrap_or(&folder).trim_end_matches('/');
+        map += &format!("\n### `{name}`\n\n| file | what it does |\n| --- | --- |\n");
         for file in tree.files().iter().filter(|file| is_listed(file, &folder)) {
             let below = file.path.strip_prefix(&folder).unwrap_or(&file.path);
             map += &format!("| `{below}` | {} |\n", sentence(&file.text).replace('|', "\\|"));
         }
     }
     map + "\n"
+}
+
+/// The folders of sources of all crates, in the order of the map.
+fn folders(tree: &Tree) -> Vec<String> {
+    let roots = tree.files().iter().filter_map(|file| file.path.split_once("/src/")).map(|(root, _)| root);
+    let is_crate = |root: &&str| *root == "xtask" || root.strip_prefix("crates/").is_some_and(is_name);
+    let present: BTreeSet<&str> = roots.filter(is_crate).collect();
+    let first = ON_THE_WAY.iter().copied().filter(|root| present.contains(root));
+    let others = present.iter().copied().filter(|root| !ON_THE_WAY.contains(root));
+    first.chain(others).map(|root| format!("{root}/src/")).collect()
+}
+
+fn is_name(path: &str) -> bool {
+    !path.contains('/')
 }
 
 /// Puts the map between the markers of the page.
@@ -54,7 +69,8 @@ pub(crate) fn write(root: &Path) -> Result<()> {
 
 /// Compares the page with the files.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = CRATES.iter().flat_map(|name| check_heads(tree, name)).collect();
+    let mut findings: Vec<Finding> =
+        folders(tree).iter().flat_map(|folder| check_heads(tree, folder)).collect();
     let page = tree.file(PAGE).map_or("", |file| &file.text);
     let Some((before, map, _)) = split(page) else {
         findings.push(Finding::error(PAGE, 1, format!("the map's markers are missing: {BEGIN} and {END}")));
@@ -68,9 +84,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Each listed file says in its head what it does.
-fn check_heads(tree: &Tree, name: &str) -> Vec<Finding> {
-    let folder = format!("crates/{name}/src/");
-    let silent = |file: &&File| is_listed(file, &folder) && sentence(&file.text).is_empty();
+fn check_heads(tree: &Tree, folder: &str) -> Vec<Finding> {
+    let silent = |file: &&File| is_listed(file, folder) && sentence(&file.text).is_empty();
     let message = "say in a first line with `//!` what the file does; the map shows it";
     tree.files().iter().filter(silent).map(|file| Finding::error(&file.path, 1, message)).collect()
 }
@@ -85,7 +100,9 @@ fn is_listed(file: &File, folder: &str) -> bool {
 
 /// The first sentence of a file's head, without its links.
 fn sentence(text: &str) -> String {
-    let head = text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
+    // Generated files begin with their checksum.
+    let own = text.lines().skip_while(|line| line.starts_with(crate::generated::CHECKSUM));
+    let head = own.map_while(|line| line.strip_prefix("//!")).map(str::trim);
     let paragraph = head.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     let end = paragraph.match_indices(['.', '?']).map(|(at, _)| at + 1);
     let first = end.into_iter().find(|at| paragraph[*at..].starts_with(' ')).unwrap_or(paragraph.len());
@@ -123,7 +140,23 @@ mod tests {
         assert_eq!(sentence("//! One, or `a.b`,\n//! more. Two.\n//!\n//! Three.\n"), "One, or `a.b`, more");
         assert_eq!(sentence("//! Which one?\n"), "Which one?");
         assert_eq!(sentence("//! A [`x::Y`] of [text](../a.md) [z]:\n"), "A `Y` of text z");
+        assert_eq!(sentence("// checksum 12ab\n//! Every name.\n"), "Every name");
         assert_eq!(sentence("use a;\n"), "");
+    }
+
+    #[test]
+    fn every_crate_is_on_the_map_and_the_way_of_a_draw_comes_first() {
+        let files = [
+            "crates/takt-core/src/a.rs",
+            "crates/takt-anew/src/b/c.rs",
+            "xtask/src/d.rs",
+            "fuzz/src/e.rs",
+            "crates/takt-anew/tests/fixture/src/f.rs",
+        ];
+        let map = render(&Tree::of(&files.map(|path| (path, "//! Does it.\n"))));
+        let titles: Vec<&str> = map.lines().filter(|line| line.starts_with("###")).collect();
+        assert_eq!(titles, ["### `takt-core/src`", "### `takt-anew/src`", "### `xtask/src`"]);
+        assert!(map.contains("| `b/c.rs` | Does it |\n") && !map.contains("f.rs"), "{map}");
     }
 
     #[test]
