@@ -179,6 +179,7 @@ sed "s/@VERSION@/$version/; s/@MULTIARCH@/$multiarch/" $here/takt.pc.in >"$work/
 put 644 "$work/takt.pc" "/usr/lib/$multiarch/pkgconfig/takt.pc"
 put_doc libtakt-dev
 put 644 examples/c/frames.c /usr/share/doc/libtakt-dev/examples/frames.c
+put 644 examples/c/jobs.c /usr/share/doc/libtakt-dev/examples/jobs.c
 put 644 examples/c/compose.c /usr/share/doc/libtakt-dev/examples/compose.c
 package libtakt-dev libdevel "Depends: libtakt0 (= $version)
 Multi-Arch: same" \

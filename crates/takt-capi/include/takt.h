@@ -6,8 +6,8 @@
  * TAKT_UNSCHEDULED at once, the program runs on, and the daemon is looked for again now and then.
  *
  * Threads: all functions may be called from any thread, also at the same time, except that
- * takt_leave must be the last call with its app, and takt_close_display with its display. Neither survives
- * fork() in the child.
+ * takt_leave must be the last call with its app, takt_job_end with its job, and takt_close_display with its
+ * display. None of them survives fork() in the child.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
@@ -21,6 +21,9 @@
 
 // Makes `params` ask for nothing, in the version of takt_params that this header has. NULL is ignored.
 #define takt_params_init(params) takt_params_init_sized((params), sizeof(struct takt_params))
+
+// The same for takt_job_params.
+#define takt_job_params_init(params) takt_job_params_init_sized((params), sizeof(struct takt_job_params))
 
 // How a call ended. Negative: nothing was done, as the caller made a mistake, or libtakt did
 // (TAKT_INTERNAL).
@@ -37,6 +40,8 @@ typedef enum takt_status {
   TAKT_SIZE = -3,
   // A mistake in libtakt, not of the caller; the app should be left.
   TAKT_INTERNAL = -4,
+  // There are as many as there can be: end some first.
+  TAKT_BUSY = -5,
 } takt_status;
 
 // A registered app.
@@ -44,6 +49,9 @@ typedef struct takt_app takt_app;
 
 // A display.
 typedef struct takt_display takt_display;
+
+// A job that has begun.
+typedef struct takt_job takt_job;
 
 // What an app asks for. Initialise it with takt_params_init, then set what is wanted.
 typedef struct takt_params {
@@ -122,6 +130,43 @@ typedef struct takt_window {
   char name[65];
 } takt_window;
 
+// What a job asks for. Initialise it with takt_job_params_init, then set what is wanted.
+typedef struct takt_job_params {
+  // Size of this structure, set by takt_job_params_init.
+  size_t size;
+  // How people call jobs of this kind: letters, digits, '-', '_' and '.'; NULL: the app's name and "-job".
+  const char *name;
+  // How long after takt_job_begin all of its work is due, in milliseconds; 0: the period.
+  double deadline_ms;
+  // GPU time of all of its batches together, in milliseconds. Must be set.
+  double budget_ms;
+  // Time between two jobs of this kind at least, in milliseconds; 0: the deadline.
+  double period_ms;
+  // A job whose budget is used up waits for the next period, even if the GPU is idle. Only where the
+  // deadline is the period.
+  bool hard;
+  // The app or job that consumes what this one produces; while it waits for that, this job has its deadline.
+  // NULL: none.
+  const char *feeds;
+  // Importance, higher wins; negative: the app's. Give the jobs of the shortest deadlines the most: what is promised
+  // to more important ones comes first.
+  int64_t priority;
+} takt_job_params;
+
+// What came of a job. Set `size` to sizeof(takt_job_result) before asking.
+typedef struct takt_job_result {
+  // Size of this structure.
+  size_t size;
+  // From takt_job_begin to takt_job_end, in milliseconds.
+  double response_ms;
+  // Whether it ended before it was due.
+  bool met;
+  // Whether a daemon scheduled it, up to its end.
+  bool scheduled;
+  // Whether its deadline is guaranteed now.
+  bool guaranteed;
+} takt_job_result;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -161,6 +206,7 @@ enum takt_status takt_query(const struct takt_app *app, struct takt_state *state
 size_t takt_message(const struct takt_app *app, char *buffer, size_t size);
 
 // Leaves: the daemon releases what the app reserved at once, and `app` must not be used any more. NULL is ignored.
+// Jobs that are open stay so; each leaves when it ends.
 //
 // `app` is NULL or registered, and no other call with it is under way.
 void takt_leave(struct takt_app *app);
@@ -221,6 +267,52 @@ enum takt_status takt_wait_vsync(struct takt_display *display,
 //
 // `display` is NULL or was opened, and no other call with it is under way.
 void takt_close_display(struct takt_display *display);
+
+// Makes `params`, of `size` bytes, ask for nothing. NULL is ignored. Use takt_job_params_init, which knows
+// the size that the program was compiled with.
+//
+// `params` is NULL or has room for `size` bytes.
+void takt_job_params_init_sized(struct takt_job_params *params,
+                                size_t size);
+
+// Begins a job and stores it in `*job`; up to 32 of an app may be open at once, with any terms. It is due
+// `deadline_ms` from now. Where the deadline is shorter than the period, this waits if the job comes less than a
+// period after the one before it. TAKT_UNSCHEDULED also stores a job.
+//
+// The first job of a kind asks the daemon for admission. The app reserves its budget from then on, also between jobs,
+// until it leaves.
+//
+// `app` is NULL or registered; other pointers are NULL or valid; texts end with a zero byte.
+enum takt_status takt_job_begin(struct takt_app *app,
+                                const struct takt_job_params *params,
+                                struct takt_job **job);
+
+// As takt_begin_batch, for work of a job.
+//
+// `job` is NULL or has begun; `batch` is NULL or points to a takt_batch.
+enum takt_status takt_job_begin_batch(struct takt_job *job,
+                                      double predicted_ms,
+                                      struct takt_batch *batch);
+
+// As takt_end_batch, for work of a job. All batches of a job end before the job does.
+//
+// `job` is NULL or has begun; `batch` is NULL or was filled by takt_job_begin_batch.
+enum takt_status takt_job_end_batch(struct takt_job *job,
+                                    const struct takt_batch *batch,
+                                    double measured_ms);
+
+// The work of the job is over, and `job` must not be used any more. Says in `*result` what came of it, unless
+// that is NULL. Does not wait. With any mistake but a `job` that is NULL the job ends all the same.
+//
+// `job` is NULL or has begun, and no other call with it is under way; `result` is NULL or points to a
+// takt_job_result.
+enum takt_status takt_job_end(struct takt_job *job,
+                              struct takt_job_result *result);
+
+// As takt_message, for the connection of a job.
+//
+// `job` is NULL or has begun; `buffer` is NULL or has room for `size` bytes.
+size_t takt_job_message(const struct takt_job *job, char *buffer, size_t size);
 
 // What a status means, in English. Never NULL; the text lives forever.
 const char *takt_strerror(int32_t status);

@@ -4,18 +4,23 @@ use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use takt_client::{Patience, Session};
 use takt_core::{Span, Time};
 use takt_ipc::message::{Hello, NAME_MAX};
 
+use crate::job::Lines;
 use crate::{Status, ms, shielded, sized, span};
 
 /// A registered app.
 pub struct App {
     pub(crate) session: Session,
     frames: Mutex<Frames>,
+    /// Where the daemon is.
+    pub(crate) socket: PathBuf,
+    /// For its jobs.
+    pub(crate) lines: Arc<Lines>,
 }
 
 /// What is known about frames.
@@ -103,6 +108,11 @@ impl App {
     pub(crate) fn frames(&self) -> MutexGuard<'_, Frames> {
         self.frames.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// What it asks for.
+    pub(crate) fn hello(&self) -> Hello {
+        self.frames().hello.clone()
+    }
 }
 
 impl Frames {
@@ -183,11 +193,12 @@ pub unsafe extern "C" fn takt_register(params: *const Params, app: *mut *mut App
             params.fps,
             params.etpf_ms,
         )?;
-        let session = Session::new(socket, hello.clone(), |_| {}, Patience::of_environment());
+        let session = Session::new(socket.clone(), hello.clone(), |_| {}, Patience::of_environment());
         session.join();
         let status = standing(&session);
         let frames = Frames { hello, released: None, ended: 0, last_met: None };
-        let app = Box::new(App { session, frames: Mutex::new(frames) });
+        let app = App { session, frames: Mutex::new(frames), socket, lines: Arc::default() };
+        let app = Box::new(app);
         // SAFETY: there is room for a pointer, by this function's contract.
         unsafe { out.write(Box::into_raw(app)) };
         Ok(status)
@@ -260,19 +271,30 @@ pub unsafe extern "C" fn takt_message(app: *const App, buffer: *mut c_char, size
         // SAFETY: this function's contract.
         let said = unsafe { known(app) }?.session.said();
         length = said.len();
-        if buffer.is_null() || size == 0 {
-            return Ok(Status::TAKT_OK);
-        }
-        let part = &said.as_bytes()[..said.floor_char_boundary(size - 1)];
-        let ended: Vec<u8> = part.iter().copied().chain([0]).collect();
-        // SAFETY: there is room for `size` bytes, and these are not more.
-        unsafe { std::ptr::copy_nonoverlapping(ended.as_ptr().cast(), buffer, ended.len()) };
+        // SAFETY: this function's contract.
+        unsafe { put(&said, buffer, size) };
         Ok(Status::TAKT_OK)
     });
     length
 }
 
+/// Writes as much of a text as there is room for, and a zero byte.
+///
+/// # Safety
+///
+/// `buffer` is null or has room for `size` bytes.
+pub(crate) unsafe fn put(text: &str, buffer: *mut c_char, size: usize) {
+    if buffer.is_null() || size == 0 {
+        return;
+    }
+    let part = &text.as_bytes()[..text.floor_char_boundary(size - 1)];
+    let ended: Vec<u8> = part.iter().copied().chain([0]).collect();
+    // SAFETY: there is room for `size` bytes, and these are not more.
+    unsafe { std::ptr::copy_nonoverlapping(ended.as_ptr().cast(), buffer, ended.len()) };
+}
+
 /// Leaves: the daemon releases what the app reserved at once, and `app` must not be used any more. NULL is ignored.
+/// Jobs that are open stay so; each leaves when it ends.
 ///
 /// # Safety
 ///

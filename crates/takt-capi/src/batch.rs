@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use takt_client::Grant;
+use takt_client::{Grant, Session};
 use takt_core::{GroupKind, Span, Time};
 use takt_os::clock;
 
@@ -36,21 +36,35 @@ pub unsafe extern "C" fn takt_begin_batch(app: *mut App, predicted_ms: f64, batc
     shielded(|| {
         // SAFETY: this function's contract.
         let app = unsafe { known(app) }?;
-        let out = NonNull::new(batch).ok_or(Status::TAKT_NULL)?;
-        let estimate = span(predicted_ms, BATCH_MAX_MS)?;
-        let grant = app.session.ask(GroupKind::Draw, estimate);
-        let granted_at_ns = clock::now().as_ns();
-        let batch = match grant {
-            Some(Grant { number, life, credit, .. }) => {
-                let granted_ms = if credit < Span::FOREVER { ms(credit) } else { f64::INFINITY };
-                Batch { granted_ms, granted_at_ns, number, life }
-            }
-            None => Batch { granted_ms: f64::INFINITY, granted_at_ns, number: 0, life: NO_LIFE },
-        };
-        // SAFETY: there is room for one, by this function's contract.
-        unsafe { out.write(batch) };
-        Ok(if grant.is_some() { Status::TAKT_OK } else { Status::TAKT_UNSCHEDULED })
+        // SAFETY: this function's contract.
+        unsafe { begin(&app.session, predicted_ms, batch) }
     })
+}
+
+/// Asks for a grant for a batch, and fills it.
+///
+/// # Safety
+///
+/// `batch` is null or points to a takt_batch.
+pub(crate) unsafe fn begin(
+    session: &Session,
+    predicted_ms: f64,
+    batch: *mut Batch,
+) -> Result<Status, Status> {
+    let out = NonNull::new(batch).ok_or(Status::TAKT_NULL)?;
+    let estimate = span(predicted_ms, BATCH_MAX_MS)?;
+    let grant = session.ask(GroupKind::Draw, estimate);
+    let granted_at_ns = clock::now().as_ns();
+    let batch = match grant {
+        Some(Grant { number, life, credit, .. }) => {
+            let granted_ms = if credit < Span::FOREVER { ms(credit) } else { f64::INFINITY };
+            Batch { granted_ms, granted_at_ns, number, life }
+        }
+        None => Batch { granted_ms: f64::INFINITY, granted_at_ns, number: 0, life: NO_LIFE },
+    };
+    // SAFETY: there is room for one, by this function's contract.
+    unsafe { out.write(batch) };
+    Ok(if grant.is_some() { Status::TAKT_OK } else { Status::TAKT_UNSCHEDULED })
 }
 
 /// The GPU has finished the batch; it took `measured_ms`, or, if that is negative, as long as it is
@@ -65,27 +79,31 @@ pub unsafe extern "C" fn takt_end_batch(app: *mut App, batch: *const Batch, meas
         // SAFETY: this function's contract.
         let app = unsafe { known(app) }?;
         // SAFETY: this function's contract.
-        let batch = unsafe { batch.as_ref() }.ok_or(Status::TAKT_NULL)?;
-        let now = clock::now();
-        let cost = if measured_ms < 0.0 {
-            now.since(Time::from_ns(batch.granted_at_ns))
-        } else {
-            span(measured_ms, BATCH_MAX_MS)?
-        };
-        if batch.life == NO_LIFE {
-            return Ok(Status::TAKT_UNSCHEDULED);
-        }
-        let grant = Grant {
-            number: batch.number,
-            life: batch.life,
-            fills: false,
-            credit: Span::ZERO,
-            frames: 0,
-            alone: false,
-        };
-        app.session.complete(grant, now, cost);
-        Ok(crate::app::standing(&app.session))
+        unsafe { end(&app.session, batch, measured_ms) }
     })
+}
+
+/// Reports the end of a batch.
+///
+/// # Safety
+///
+/// `batch` is null or was filled by [`begin`].
+pub(crate) unsafe fn end(session: &Session, batch: *const Batch, measured_ms: f64) -> Result<Status, Status> {
+    // SAFETY: this function's contract.
+    let batch = unsafe { batch.as_ref() }.ok_or(Status::TAKT_NULL)?;
+    let now = clock::now();
+    let cost = if measured_ms < 0.0 {
+        now.since(Time::from_ns(batch.granted_at_ns))
+    } else {
+        span(measured_ms, BATCH_MAX_MS)?
+    };
+    if batch.life == NO_LIFE {
+        return Ok(Status::TAKT_UNSCHEDULED);
+    }
+    let Batch { number, life, .. } = *batch;
+    let grant = Grant { number, life, fills: false, credit: Span::ZERO, frames: 0, alone: false };
+    session.complete(grant, now, cost);
+    Ok(crate::app::standing(session))
 }
 
 /// The frame is complete. If the app has a frame target, waits until the next frame may begin.

@@ -6,6 +6,7 @@
 //!
 //! * [`app`]: registering, frame targets, leaving, its state.
 //! * [`batch`]: batches and frames.
+//! * [`job`]: work with a deadline of its own, several at once.
 //! * [`display`]: waiting for a refresh, for compositors.
 //! * [`status`]: how calls end; `sized`: structures of other versions.
 //!
@@ -16,6 +17,7 @@
 pub mod app;
 pub mod batch;
 pub mod display;
+pub mod job;
 mod sized;
 pub mod status;
 

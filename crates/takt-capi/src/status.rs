@@ -19,6 +19,8 @@ pub enum Status {
     TAKT_SIZE = -3,
     /// A mistake in libtakt, not of the caller; the app should be left.
     TAKT_INTERNAL = -4,
+    /// There are as many as there can be: end some first.
+    TAKT_BUSY = -5,
 }
 
 impl Status {
@@ -31,6 +33,7 @@ impl Status {
             Self::TAKT_SIZE => {
                 c"initialise the structure first; if that was done, the library is older than the program"
             }
+            Self::TAKT_BUSY => c"there are as many as there can be: end some first",
             Self::TAKT_INTERNAL => c"a mistake in libtakt, please report it",
         }
     }
@@ -46,6 +49,7 @@ pub extern "C" fn takt_strerror(status: i32) -> *const c_char {
         Status::TAKT_INVALID,
         Status::TAKT_SIZE,
         Status::TAKT_INTERNAL,
+        Status::TAKT_BUSY,
     ];
     // A number from a program becomes an enum only after it is known to be one.
     let known = all.into_iter().find(|known| *known as i32 == status);

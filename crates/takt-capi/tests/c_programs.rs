@@ -116,6 +116,22 @@ fn without_a_daemon_the_example_runs_on() {
 }
 
 #[test]
+fn jobs_of_one_program_have_deadlines_of_their_own() {
+    let program = compile(&root().join("examples/c/jobs.c"), "jobs", &["-ltakt", "-lpthread"]);
+    let daemon = Daemon::start("capi-jobs");
+    let output = run(&program, &daemon.socket, &["8"]);
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    for name in ["brake", "map"] {
+        let said = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{text}"));
+        assert!(said.contains(": 8 jobs, 8 scheduled, "), "{said}");
+        assert!(said.contains(&format!("scheduled as {name}: protected")), "{said}");
+    }
+    let alone = said(&run(&program, Path::new("/nonexistent/socket"), &["2"]));
+    assert!(alone.contains("brake: 2 jobs, 0 scheduled, "), "{alone}");
+}
+
+#[test]
 fn a_compositor_sees_the_frames_of_others() {
     let app = compile(&root().join("examples/c/frames.c"), "frames-composed", &["-ltakt"]);
     let compositor = compile(&root().join("examples/c/compose.c"), "compose", &["-ltakt"]);

@@ -26,6 +26,71 @@ static void *draw(void *app)
 	return NULL;
 }
 
+static takt_status begin(takt_app *app, double deadline_ms, double budget_ms, double period_ms, takt_job **job)
+{
+	takt_job_params params;
+
+	takt_job_params_init(&params);
+	params.deadline_ms = deadline_ms;
+	params.budget_ms = budget_ms;
+	params.period_ms = period_ms;
+	return takt_job_begin(app, &params, job);
+}
+
+static void check_jobs(takt_app *app)
+{
+	takt_job_params params;
+	takt_job_result result = { .size = sizeof result };
+	takt_job *jobs[33], *job = (takt_job *)&job;
+	takt_batch batch;
+	char text[8];
+
+	/* NULL everywhere. */
+	takt_job_params_init(NULL);
+	takt_job_params_init(&params);
+	CHECK(takt_job_begin(NULL, &params, &job) == TAKT_NULL && job == NULL);
+	CHECK(takt_job_begin(app, NULL, &job) == TAKT_NULL);
+	CHECK(takt_job_begin(app, &params, NULL) == TAKT_NULL);
+	CHECK(takt_job_begin_batch(NULL, 1, &batch) == TAKT_NULL);
+	CHECK(takt_job_end_batch(NULL, &batch, 1) == TAKT_NULL);
+	CHECK(takt_job_end(NULL, &result) == TAKT_NULL);
+	CHECK(takt_job_message(NULL, text, sizeof text) == 0);
+
+	/* Terms that could never be. */
+	CHECK(takt_job_begin(app, &params, &job) == TAKT_INVALID && job == NULL);
+	CHECK(begin(app, 4, 5, 40, &job) == TAKT_INVALID);
+	CHECK(begin(app, 50, 5, 40, &job) == TAKT_INVALID);
+	CHECK(begin(app, NAN, 5, 40, &job) == TAKT_INVALID);
+	params.budget_ms = 1;
+	params.period_ms = 1000;
+	params.name = "two words";
+	CHECK(takt_job_begin(app, &params, &job) == TAKT_INVALID);
+	params.name = NULL;
+	params.size = 8;
+	CHECK(takt_job_begin(app, &params, &job) == TAKT_SIZE);
+
+	/* A job without batches, one with several, and results of no known size. */
+	CHECK(begin(app, 0, 1, 1000, &job) == TAKT_OK);
+	CHECK(takt_job_message(job, text, sizeof text) > sizeof text);
+	CHECK(takt_job_end(job, &result) == TAKT_OK && result.scheduled && result.met);
+	CHECK(begin(app, 0, 1, 1000, &job) == TAKT_OK);
+	for (int i = 0; i < 3; i++) {
+		CHECK(takt_job_begin_batch(job, 0.1, &batch) == TAKT_OK);
+		CHECK(takt_job_begin_batch(job, -1, &batch) == TAKT_INVALID);
+		CHECK(takt_job_end_batch(job, &batch, 0.1) == TAKT_OK);
+	}
+	result.size = 1;
+	CHECK(takt_job_end(job, &result) == TAKT_SIZE);
+
+	/* More than there can be. */
+	for (int i = 0; i < 32; i++)
+		CHECK(begin(app, 0, 0.01, 1000, &jobs[i]) >= 0);
+	CHECK(begin(app, 0, 0.01, 1000, &job) == TAKT_BUSY && job == NULL);
+	for (int i = 0; i < 32; i++)
+		CHECK(takt_job_end(jobs[i], NULL) >= 0);
+	CHECK(begin(app, 0, 0.01, 1000, &job) >= 0 && takt_job_end(job, NULL) >= 0);
+}
+
 int main(void)
 {
 	static char long_name[1000];
@@ -120,6 +185,8 @@ int main(void)
 		CHECK(pthread_join(threads[i], NULL) == 0);
 	CHECK(takt_end_frame(app) >= 0);
 	CHECK(takt_query(app, &state) >= 0 && state.frames == 1);
+
+	check_jobs(app);
 
 	/* A batch that is ended twice ends the conversation, not the program. */
 	CHECK(takt_begin_batch(app, 1, &batch) >= 0);
