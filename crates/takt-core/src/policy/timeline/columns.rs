@@ -234,11 +234,11 @@ impl Columns {
         }
     }
 
-    /// Whether the frame for the target of `lane` may have begun. Before its origin a display is in its first
-    /// period, which has not begun.
+    /// Whether the frame for the target of `lane` should have begun before now; one that begins at this moment may
+    /// still come. Before its origin a display is in its first period, which has not begun.
     fn is_released(&self, lane: &Lane) -> bool {
         let begins = Period(lane.target.0.saturating_sub(lane.stride.lead()));
-        begins < self.current || begins == self.current && self.starts[0] <= ns(self.now)
+        begins < self.current || begins == self.current && self.starts[0] < ns(self.now)
     }
 
     /// Columns to look at, all settled.

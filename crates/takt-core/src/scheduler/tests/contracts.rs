@@ -132,6 +132,33 @@ fn a_group_longer_than_its_budget_is_not_passed_by_less_important_work_for_ever(
     );
 }
 
+/// A decision may come between the begin of a period and what F submits at that moment, which is a tick later here: the
+/// last group of S would make F late. `prove --mixed`, seed 1, case 54784.
+#[test]
+fn a_frame_that_is_released_at_this_moment_binds_before_it_is_there() {
+    check(
+        "mpcg 3
+         group-max 500
+         until 2000
+         S 3 posterior 800/3000
+         F 2 etpf 400
+         @0 F 400s
+         @1000 S 100 400 100s
+         @1001 F 400s",
+        expect![[r#"
+            0..400 F 400s for 0
+            400 F frame 0 met 0
+            1000..1100 S 100 for 1
+            1100..1500 S 400 for 1
+            1000 hold S: protects F
+            1500..1900 F 400s for 1
+            1001 hold S: behind F
+            1900..2000 S 100s for 2
+            1900 F frame 1 met 1
+        "#]],
+    );
+}
+
 #[test]
 fn a_hard_server_waits_for_its_next_budget() {
     check(
