@@ -315,6 +315,16 @@ mod tests {
         }
     }
 
+    /// In case 54784 a frame began at the moment of a decision, and after it, and did not count. In the others the
+    /// queue of an app was full, so that the rest of a frame or job came later than its begin.
+    #[test]
+    fn mixed_sets_that_broke_in_order_hold() {
+        for index in [41724, 47682, 54784, 63459, 94084] {
+            let options = Options { mixed: true, ..Options::default() };
+            assert_eq!(first_miss(&draw(&options, index)), None, "case {index}");
+        }
+    }
+
     /// Frames that use their whole `etpf` without the one-time dispatch delay break the guarantee:
     /// the assumption is needed.
     #[test]

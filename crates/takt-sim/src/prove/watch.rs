@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use takt_core::limits::QUEUE_MAX;
 use takt_core::service::{Reservation, Reserve};
 use takt_core::{Action, AppId, AppParams, Clock, Event, FrameDone, GroupId, Service, Span, Time};
 use takt_trace::{Observer, Record};
@@ -14,6 +15,8 @@ pub(super) struct Watch<'a> {
     miss: Option<(AppId, Time)>,
     apps: Vec<Watched>,
     booked: Booked,
+    /// Whose groups wait.
+    waiting: BTreeMap<GroupId, AppId>,
 }
 
 /// What an app did that was promised something.
@@ -28,6 +31,11 @@ struct Watched {
     due: VecDeque<Time>,
     /// Frames that have come to their end.
     ended: u64,
+    /// Groups that wait.
+    waiting: usize,
+    /// Its queue was full, or that of an app that shares its contract: then the rest of a frame or job came later than
+    /// its begin, and nothing is promised to those any more.
+    full: bool,
 }
 
 /// Groups of sources, which are part of frames of other apps.
@@ -59,7 +67,7 @@ impl Booked {
 impl<'a> Watch<'a> {
     pub(super) fn new(case: &'a Case) -> Self {
         let apps = vec![Watched::default(); case.scenario.apps.len()];
-        Self { case, miss: None, apps, booked: Booked::default() }
+        Self { case, miss: None, apps, booked: Booked::default(), waiting: BTreeMap::new() }
     }
 
     /// The first deadline that was missed in a run until `end`.
@@ -75,7 +83,35 @@ impl<'a> Watch<'a> {
     /// Whether the app was promised something, by its own contract or by one that it shares.
     fn counts(&self, app: AppId) -> bool {
         let own = app.index() < self.case.protected && self.case.silent != Some(app.index());
-        own || self.served_by(app).is_some()
+        (own || self.served_by(app).is_some()) && !self.apps[self.contract_of(app).index()].full
+    }
+
+    /// Whose contract covers what the app submits: its own one, or that of the app that it shares or feeds.
+    fn contract_of(&self, app: AppId) -> AppId {
+        let Service { reservation, feeds, .. } = self.params(app).service;
+        let owner = match reservation {
+            Reservation::Shared(owner) => Some(owner),
+            _ => feeds,
+        };
+        owner.filter(|owner| owner.index() < self.case.protected).unwrap_or(app)
+    }
+
+    /// A group waits.
+    fn waits(&mut self, app: AppId, group: GroupId) {
+        self.waiting.insert(group, app);
+        let watched = &mut self.apps[app.index()];
+        watched.waiting += 1;
+        if watched.waiting == QUEUE_MAX {
+            let contract = self.contract_of(app);
+            self.apps[contract.index()].full = true;
+        }
+    }
+
+    /// A group waits no more.
+    fn goes(&mut self, group: GroupId) {
+        if let Some(app) = self.waiting.remove(&group) {
+            self.apps[app.index()].waiting -= 1;
+        }
     }
 
     fn params(&self, app: AppId) -> &AppParams {
@@ -84,13 +120,9 @@ impl<'a> Watch<'a> {
 
     /// The server of another app that it shares, or that it feeds.
     fn served_by(&self, app: AppId) -> Option<Reserve> {
-        let Service { reservation, feeds, .. } = self.params(app).service;
-        let owner = match reservation {
-            Reservation::Shared(owner) => Some(owner),
-            _ => feeds,
-        };
-        let owner = owner.filter(|owner| owner.index() < self.case.protected)?;
-        mixed::server(self.params(owner))
+        Some(self.contract_of(app))
+            .filter(|owner| *owner != app)
+            .and_then(|owner| mixed::server(self.params(owner)))
     }
 
     /// The app whose frames it shares.
@@ -149,9 +181,8 @@ impl<'a> Watch<'a> {
         if let Some(due) = due.filter(|due| done.finished >= *due) {
             self.miss.get_or_insert((done.app, due));
         }
-        if let Some(missed) = self.booked.was_due((done.app, done.frame), done.deadline) {
-            self.miss.get_or_insert(missed);
-        }
+        let missed = self.booked.was_due((done.app, done.frame), done.deadline);
+        self.miss = self.miss.or(missed);
     }
 
     /// An app that is promised nothing by itself submits a group.
@@ -171,8 +202,10 @@ impl Observer for Watch<'_> {
             Record::Out(Action::Missed { app, deadline, .. }) if self.counts(*app) => {
                 self.miss.get_or_insert((*app, *deadline));
             }
+            Record::Out(Action::Dispatch { group, .. }) => self.goes(*group),
             Record::Out(Action::FrameDone(done)) if self.counts(done.app) => self.done(done),
             Record::In(Event::Submit { app, group, kind, estimate }) => {
+                self.waits(*app, *group);
                 if self.counts(*app) {
                     self.submitted(at, *app, kind.ends_frame());
                 } else {
@@ -181,9 +214,8 @@ impl Observer for Watch<'_> {
             }
             Record::In(Event::EndFrame { app }) if self.counts(*app) => self.submitted(at, *app, true),
             Record::In(Event::Complete { group, finished, .. }) => {
-                if let Some(missed) = self.booked.ended(*group, *finished) {
-                    self.miss.get_or_insert(missed);
-                }
+                let missed = self.booked.ended(*group, *finished).filter(|(owner, _)| self.counts(*owner));
+                self.miss = self.miss.or(missed);
             }
             _ => {}
         }
