@@ -122,6 +122,10 @@ impl Timeline {
             self.promise_own_clock(lane, owner, pass);
         } else if rest > 0 || etpf > 0 {
             let pauses = self.frames[owner].pauses;
+            if lane.head.is_none() && ns(lane.release_of(lane.target)) == pass.ready.now {
+                // It may come at this very moment, and is absent from the next one on.
+                self.lapse = self.lapse.min(pass.ready.now + 1);
+            }
             self.board.promise_frames(lane, owner, Owes { rest, etpf, pauses });
         }
     }
