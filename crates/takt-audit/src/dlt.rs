@@ -46,9 +46,8 @@ impl Level {
             (Event::Broken, _) => Self::Fatal,
             (Event::Withdrawn | Event::Stalled | Event::Silent, _) => Self::Error,
             (Event::Alarm, _) if record.asked == "critical" => Self::Error,
-            (Event::Alarm | Event::Lost | Event::Late | Event::Quarantined | Event::ShareMissed, _) => {
-                Self::Warn
-            }
+            (Event::Alarm | Event::Lost | Event::Late, _) => Self::Warn,
+            (Event::Quarantined | Event::ShareMissed | Event::EarlyEnds, _) => Self::Warn,
             (_, Decision::Refused | Decision::Limited) => Self::Warn,
             _ => Self::Info,
         }

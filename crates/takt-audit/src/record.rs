@@ -47,6 +47,8 @@ pub enum Event {
     Back,
     /// The unit of a supervised app was restarted, or could not be.
     Restarted,
+    /// The ends of groups that an app says contradict those of others.
+    EarlyEnds,
     /// The apps of a domain waited, and had less than its minimum share.
     ShareMissed,
     /// They have it again, or less work.
@@ -65,7 +67,7 @@ pub enum Event {
 
 impl Event {
     /// All kinds.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Started,
         Self::Stopped,
         Self::Joined,
@@ -85,6 +87,7 @@ impl Event {
         Self::Silent,
         Self::Back,
         Self::Restarted,
+        Self::EarlyEnds,
         Self::ShareMissed,
         Self::ShareKept,
         Self::Withdrawn,
@@ -116,6 +119,7 @@ impl Event {
             Self::Silent => "silent",
             Self::Back => "back",
             Self::Restarted => "restarted",
+            Self::EarlyEnds => "early-ends",
             Self::ShareMissed => "share-missed",
             Self::ShareKept => "share-kept",
             Self::Withdrawn => "withdrawn",

@@ -18,6 +18,7 @@
 //! * [`seal`]: configurations with a signature.
 //! * `view`: which apps a tool sees.
 //! * [`supervision`]: which listed apps stopped drawing; `restarter`: starts their units again.
+//! * `early_ends`: which apps say too early when their groups end.
 //! * [`terms`]: the terms of an app and how they become parameters; [`contract`]: what they promise;
 //!   [`coverage`]: which promises hold together; `preview`: what an order would do to them.
 //! * [`config`]: the configuration file; [`config_watch`]: when it changed; [`mistake`]: what is wrong
@@ -34,6 +35,7 @@ pub mod config_watch;
 pub mod contract;
 pub mod coverage;
 pub mod cpu_latency;
+pub(crate) mod early_ends;
 pub(crate) mod evicted;
 pub(crate) mod history;
 pub mod identity;

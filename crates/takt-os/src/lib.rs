@@ -5,6 +5,7 @@
 //! * [`vblank`]: when displays refresh.
 //! * [`descriptors`]: which open files started programs inherit.
 //! * [`fork`]: what happens around it; [`signals`]: which a library must neither receive nor cause.
+//! * [`interrupt`]: how waits inside the kernel are ended.
 //! * [`files`]: which files only the superuser can replace.
 //! * [`users`]: the numbers of users and groups.
 
@@ -14,6 +15,7 @@ pub mod clock;
 pub mod descriptors;
 pub mod files;
 pub mod fork;
+pub mod interrupt;
 pub mod process;
 pub mod signals;
 pub mod users;

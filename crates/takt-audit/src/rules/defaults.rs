@@ -44,6 +44,14 @@ per = "app"
 window_s = 1
 when = [{ events = ["silent"] }]
 
+# An app seems to say too early when its groups end.
+[[rule]]
+name = "early-ends"
+severity = "warning"
+per = "app"
+window_s = 1
+when = [{ events = ["early-ends"] }]
+
 # Deadlines are missed while clients are refused or evicted: an attack that has an effect.
 [[rule]]
 name = "attack-with-effect"

@@ -450,7 +450,7 @@ pub struct AppAnswer {
     pub terms: WrittenTerms,
     /// Whether a tool paused it.
     pub paused: bool,
-    /// Whether it stands still until a supervised app draws again.
+    /// Whether it stands still: until a supervised app draws again, or since its ends contradict those of others.
     pub set_aside: bool,
     /// Whether its contract is covered beside those of more important apps.
     pub protected: bool,

@@ -5,15 +5,18 @@
 //! thread that serves clients never receives such a message and never closes such a connection. A
 //! [`ClientSocket`] looks at what it still has when it is dropped, and hands itself over if descriptors
 //! are among it. Connections of clients that pass none are closed at once, so clients that do keep
-//! threads of this module busy and delay each other alone.
+//! threads of this module busy and delay each other alone. Waits of these threads are interrupted soon,
+//! so no user keeps others out by connections that wait to be closed.
 
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use takt_ipc::socket::Connection;
+use takt_os::interrupt::Interrupter;
 
 /// Most connections that wait to be closed.
 const WAITING_MAX: usize = 512;
@@ -21,6 +24,8 @@ const WAITING_MAX: usize = 512;
 const CROWDED: usize = WAITING_MAX / 2;
 /// Threads that close.
 const THREADS: usize = 4;
+/// How long closing one descriptor may wait. The kernel goes on closing without us then.
+const WAIT_MAX: Duration = Duration::from_millis(2);
 
 /// Takes connections that may take long to close.
 #[derive(Clone, Debug)]
@@ -43,8 +48,13 @@ impl Closer {
         for _ in 0..THREADS {
             let (received, waiting) = (Arc::clone(&received), Arc::clone(&waiting));
             let close = move || {
+                // Where that is denied, they wait as long as they like.
+                let interrupter = Interrupter::of_this_thread().ok();
                 while let Some(socket) = next(&received) {
-                    drop::<OwnedFd>(socket);
+                    match &interrupter {
+                        Some(interrupter) => interrupter.interrupting(WAIT_MAX, || drop::<OwnedFd>(socket)),
+                        None => drop(socket),
+                    }
                     waiting.fetch_sub(1, Ordering::Relaxed);
                 }
             };
@@ -116,7 +126,6 @@ mod tests {
     use super::*;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
-    use std::time::Duration;
     use takt_ipc::message::{Hello, Message};
     use takt_ipc::socket::Listener;
 
@@ -150,11 +159,11 @@ mod tests {
             drop(ClientSocket::new(accepted, closer.clone()));
             assert!(client.is_hung_up(), "the client knows at once");
         }
-        assert_eq!(closer.0.waiting.load(Ordering::Relaxed), THREADS * 2);
-        drop(deaf);
+        // They are closed although the other end reads nothing of what they still have to send.
         while closer.0.waiting.load(Ordering::Relaxed) > 0 {
             std::thread::yield_now();
         }
+        drop(deaf);
         std::fs::remove_file(path).expect("removed");
     }
 }

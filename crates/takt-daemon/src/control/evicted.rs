@@ -25,17 +25,21 @@ struct Client {
     name: String,
     origin: Origin,
     until: Time,
+    /// A tool that may change others' apps said so.
+    by_operator: bool,
 }
 
 impl Evicted {
-    /// A client of that name and origin may not come back before `until`.
-    pub(crate) fn add(&mut self, name: &str, origin: Origin, now: Time, until: Time) {
+    /// A client of that name and origin may not come back before `until`. What users say of their own apps makes
+    /// room before what those say who run the machine.
+    pub(crate) fn add(&mut self, now: Time, (name, origin): (&str, Origin), until: Time, by_operator: bool) {
         self.forget(now);
         self.clients.retain(|client| (client.name.as_str(), &client.origin) != (name, &origin));
         if self.clients.len() == EVICTED_MAX {
-            self.clients.remove(0);
+            let own = self.clients.iter().position(|client| !client.by_operator);
+            self.clients.remove(own.unwrap_or(0));
         }
-        self.clients.push(Client { name: name.to_owned(), origin, until });
+        self.clients.push(Client { name: name.to_owned(), origin, until, by_operator });
     }
 
     /// In what time such a client may ask again, if it may not be scheduled now.
@@ -93,18 +97,18 @@ mod tests {
     }
 
     fn origin(uid: u32) -> Origin {
-        Origin { uid, executable: Some("/bin/game".into()) }
+        Origin { uid, domain: "unlisted".to_owned(), executable: Some("/bin/game".into()) }
     }
 
     #[test]
     fn evicted_clients_stay_away_until_their_time_or_a_tool() {
         let mut evicted = Evicted::default();
-        evicted.add("game", origin(7), s(10), s(13));
+        evicted.add(s(10), ("game", origin(7)), s(13), true);
         assert_eq!(evicted.pause("game", &origin(7), s(10)), Some(Span::from_ms(3_000)));
         assert_eq!(evicted.pause("map", &origin(7), s(10)), None, "another app of the same program");
         assert_eq!(evicted.pause("game", &origin(8), s(10)), None, "another user");
         assert_eq!(evicted.pause("game", &origin(7), s(13)), None, "over");
-        evicted.add("game", origin(7), s(20), s(900));
+        evicted.add(s(20), ("game", origin(7)), s(900), true);
         assert_eq!(evicted.pause("game", &origin(7), s(20)), Some(ASK_AGAIN), "it may be readmitted before");
         assert_eq!(evicted.all(s(20)).collect::<Vec<_>>(), [("game", 7, Span::from_ms(880_000))]);
         assert!(evicted.readmit("game", Some(8), s(21)).is_err(), "not of that user");
@@ -116,8 +120,8 @@ mod tests {
     #[test]
     fn a_name_of_several_users_readmits_none_of_them() {
         let mut evicted = Evicted::default();
-        evicted.add("dial", origin(7), s(10), s(900));
-        evicted.add("dial", origin(8), s(10), s(900));
+        evicted.add(s(10), ("dial", origin(7)), s(900), true);
+        evicted.add(s(10), ("dial", origin(8)), s(900), true);
         let refused = evicted.readmit("dial", None, s(11));
         assert_eq!(refused, Err("dial was evicted for several users: say dial@7 or dial@8".to_owned()));
         assert_eq!(evicted.readmit("dial@8", None, s(11)), Ok(()));
@@ -128,7 +132,15 @@ mod tests {
     #[test]
     fn only_so_many_are_remembered() {
         let mut evicted = Evicted::default();
-        (0..1_000).for_each(|uid| evicted.add("game", origin(uid), s(1), s(99)));
+        evicted.add(s(1), ("miner", origin(7)), s(99), true);
+        // A user that evicts apps of its own does not end what an operator said of another one.
+        for number in 0..1_000 {
+            evicted.add(s(1), (&format!("x{number}"), origin(7)), s(99), false);
+        }
+        assert_eq!(evicted.clients.len(), EVICTED_MAX);
+        assert!(evicted.pause("miner", &origin(7), s(1)).is_some());
+        assert!(evicted.pause("x999", &origin(7), s(1)).is_some());
+        (0..1_000).for_each(|uid| evicted.add(s(1), ("game", origin(uid)), s(99), true));
         assert_eq!(evicted.clients.len(), EVICTED_MAX);
         assert!(evicted.pause("game", &origin(999), s(1)).is_some());
     }

@@ -62,9 +62,14 @@ impl Members {
     }
 
     /// A user may have three times as many slots as it leaves free, so that no user takes the last one from
-    /// another. The daemon's own user and root may have all.
-    fn check_quota(&self, uid: u32) -> Result<(), Refusal> {
-        let held = self.iter().filter(|member| member.identity.uid == uid).count();
+    /// another. The daemon's own user and root may have all. Apps that the configuration lists are not counted, so
+    /// what else their user runs keeps none of them out.
+    fn check_quota(&self, client: &Client<'_>, settings: &Settings) -> Result<(), Refusal> {
+        let uid = client.who.uid;
+        if settings.section(client).is_some() {
+            return Ok(());
+        }
+        let held = self.iter().filter(|member| member.identity.uid == uid && !member.listed).count();
         let (taken, all) = (self.iter().count(), self.slots.len());
         let free = all - taken;
         if free == 0 || uid == 0 || uid == self.own_uid || held < free * 3 {

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use takt_core::{Span, Time};
 
 use super::identity::Identity;
+use super::rights::Domain;
 
 /// The first pause.
 const FIRST: Span = Span::from_ms(1_000);
@@ -25,18 +26,21 @@ const OFFENDERS_MAX: usize = 256;
 /// Faults of different programs of one user after which all its programs wait.
 const PROGRAMS_MAX: u32 = 4;
 
-/// The user and the executable of a client, as the kernel knows them: a fork has the same.
+/// The user and the executable of a client, as the kernel knows them: a fork has the same. Its domain as well, so
+/// that what a user does outside of a listed domain keeps no app of that domain out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Origin {
     pub(crate) uid: u32,
+    /// The name of its domain.
+    pub(crate) domain: String,
     /// None where the system does not tell; then all such clients of a user count as one.
     pub(crate) executable: Option<PathBuf>,
 }
 
 impl Origin {
-    pub(crate) fn of(who: &Identity) -> Self {
+    pub(crate) fn of(who: &Identity, domain: &Domain) -> Self {
         let executable = who.executable.as_ref().map(|executable| executable.path.clone());
-        Self { uid: who.uid, executable }
+        Self { uid: who.uid, domain: domain.name.clone(), executable }
     }
 }
 
@@ -61,6 +65,8 @@ pub(crate) struct Quarantine {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct UserOffender {
     uid: u32,
+    /// In that domain.
+    domain: String,
     /// Programs of it that were evicted for the first time.
     programs: u32,
     until: Time,
@@ -77,30 +83,37 @@ impl Quarantine {
         if self.offenders.len() == OFFENDERS_MAX {
             self.offenders.remove(0);
         }
-        let of_user = self.blame_user(origin.uid, before.is_none(), now);
+        let of_user = self.blame_user(&origin, before.is_none(), now);
         self.offenders.push(Offender { origin, faults: faults.saturating_add(1), until: now + own });
         own.max(of_user)
     }
 
     /// Returns how long clients of that user may not come back, whatever their executable.
-    fn blame_user(&mut self, uid: u32, is_new: bool, now: Time) -> Span {
-        let before = self.users.iter().position(|user| user.uid == uid);
+    fn blame_user(&mut self, origin: &Origin, is_new: bool, now: Time) -> Span {
+        let before = self.users.iter().position(|user| user.is_of(origin));
         let programs = before.map_or(0, |at| self.users.remove(at).programs);
         let programs = programs.saturating_add(u32::from(is_new));
         let pause = programs.checked_sub(PROGRAMS_MAX).map_or(Span::ZERO, pause_after);
         if self.users.len() == OFFENDERS_MAX {
             self.users.remove(0);
         }
-        self.users.push(UserOffender { uid, programs, until: now + pause });
+        let Origin { uid, domain, .. } = origin.clone();
+        self.users.push(UserOffender { uid, domain, programs, until: now + pause });
         pause
     }
 
     /// How long clients of that origin may not come back.
     pub(crate) fn pause(&self, origin: &Origin, now: Time) -> Option<Span> {
         let program = self.offenders.iter().find(|offender| offender.origin == *origin);
-        let user = self.users.iter().find(|user| user.uid == origin.uid);
+        let user = self.users.iter().find(|user| user.is_of(origin));
         let until = program.map(|offender| offender.until).max(user.map(|user| user.until))?;
         Some(until.since(now)).filter(|pause| *pause > Span::ZERO)
+    }
+}
+
+impl UserOffender {
+    fn is_of(&self, origin: &Origin) -> bool {
+        (self.uid, &self.domain) == (origin.uid, &origin.domain)
     }
 }
 
@@ -113,19 +126,21 @@ fn pause_after(faults: u32) -> Span {
 mod tests {
     use super::*;
     use crate::control::identity::Executable;
+    use crate::control::rights::Domains;
 
     fn s(seconds: u64) -> Time {
         Time::from_us(seconds * 1_000_000)
     }
 
     fn program(number: u32) -> Origin {
-        Origin { uid: 1000, executable: Some(PathBuf::from(format!("/bin/{number}"))) }
+        let executable = Some(PathBuf::from(format!("/bin/{number}")));
+        Origin { uid: 1000, domain: "unlisted".to_owned(), executable }
     }
 
     #[test]
     fn clients_are_told_apart_by_user_and_executable() {
         let mut quarantine = Quarantine::default();
-        let hidden = |uid| Origin { uid, executable: None };
+        let hidden = |uid| Origin { uid, executable: None, ..program(0) };
         quarantine.blame(hidden(1), s(1));
         assert!(quarantine.pause(&hidden(1), s(1)).is_some());
         assert_eq!(quarantine.pause(&hidden(2), s(1)), None);
@@ -133,7 +148,20 @@ mod tests {
         assert_eq!(quarantine.pause(&Origin { uid: 2, ..program(7) }, s(1)), None, "another user");
         let executable = Some(Executable { path: "/bin/7".into(), trusted: false });
         let who = Identity { uid: 1000, executable, ..Identity::default() };
-        assert_eq!(Origin::of(&who), program(7));
+        assert_eq!(Origin::of(&who, &Domains::default().unlisted), program(7));
+    }
+
+    #[test]
+    fn what_a_user_does_outside_of_a_domain_keeps_no_app_of_it_out() {
+        let mut quarantine = Quarantine::default();
+        for number in 1..10 {
+            quarantine.blame(program(number), s(1));
+        }
+        assert!(quarantine.pause(&program(100), s(1)).is_some(), "all of its other programs");
+        for number in [1, 100] {
+            let of_cluster = Origin { domain: "cluster".to_owned(), ..program(number) };
+            assert_eq!(quarantine.pause(&of_cluster, s(1)), None, "the same executable too");
+        }
     }
 
     #[test]
@@ -176,9 +204,9 @@ mod tests {
         }
         assert_eq!(quarantine.offenders.len(), OFFENDERS_MAX);
         for uid in 0..10_000 {
-            quarantine.blame(Origin { uid, executable: None }, s(1));
+            quarantine.blame(Origin { uid, executable: None, ..program(0) }, s(1));
         }
         assert_eq!(quarantine.users.len(), OFFENDERS_MAX);
-        assert!(quarantine.pause(&Origin { uid: 9_999, executable: None }, s(1)).is_some());
+        assert!(quarantine.pause(&Origin { uid: 9_999, executable: None, ..program(0) }, s(1)).is_some());
     }
 }

@@ -8,6 +8,7 @@ mod analysts;
 mod audited;
 mod broken;
 mod displays;
+mod distrust;
 mod fair;
 mod hashes;
 mod joining;
@@ -40,6 +41,7 @@ use takt_os::clock;
 use super::closer::Closer;
 use super::config::Settings;
 use super::cpu_latency::CpuLatency;
+use super::early_ends::EarlyEnds;
 use super::evicted::Evicted;
 use super::history::ClientHistory;
 use super::limits::Given;
@@ -96,6 +98,11 @@ pub struct Server {
     evicted: Evicted,
     supervisor: Supervisor,
     restarter: Restarter,
+    early_ends: EarlyEnds,
+    /// Contradictions since the start.
+    early_ends_found: u64,
+    /// Origins of apps whose ends are not believed.
+    distrusted: Quarantine,
     /// The name and domain of the app that does not draw while others stand still for it.
     degraded: Option<(String, String)>,
     /// The minimum shares that the core has servers for, and what their domains had.
@@ -157,6 +164,9 @@ impl Server {
             evicted: Evicted::default(),
             supervisor: supervised(&settings),
             restarter: Restarter::start(settings.systemctl.clone())?,
+            early_ends: EarlyEnds::default(),
+            early_ends_found: 0,
+            distrusted: Quarantine::default(),
             degraded: None,
             share_servers: Vec::new(),
             shares: ShareAccounts::default(),

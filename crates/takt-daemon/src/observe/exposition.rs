@@ -27,6 +27,8 @@ pub(crate) struct Counted {
     pub(crate) control_stall: Span,
     /// The names and domains of supervised apps that stopped drawing.
     pub(crate) silent: Vec<(String, String)>,
+    /// How often ends of an app contradicted those of another one.
+    pub(crate) early_ends: u64,
     /// Apps that matter less stand still for one of these.
     pub(crate) degraded: bool,
     /// An invariant of the core broke, and nothing is scheduled.
@@ -77,6 +79,11 @@ impl Counted {
             ("takt_completed_total", "Command groups whose end was reported.", stats.completed),
             ("takt_lost_total", "Command groups whose end was never reported.", stats.lost),
             ("takt_refused_total", "Requests that were refused.", stats.refused),
+            (
+                "takt_early_ends_total",
+                "Contradictions between ends of groups that apps said.",
+                self.early_ends,
+            ),
             ("takt_untold_total", "Records dropped because the queue was full.", turns.dropped),
             ("takt_uncounted_total", "Records missing in the counters below.", self.uncounted),
         ] {
@@ -322,6 +329,7 @@ mod tests {
             loop_stats,
             control_stall: Span::from_ms(2),
             silent: vec![("dial".to_owned(), "cluster".to_owned())],
+            early_ends: 3,
             degraded: true,
             broken: true,
             outsiders: Outsiders { found: vec![one], unseen: None },
@@ -337,7 +345,7 @@ mod tests {
         let samples = parse(&text);
         assert_eq!(samples["takt_turn_seconds_sum"], 6e-6);
         assert_eq!(samples["takt_turn_seconds_count"], 4.0);
-        assert_eq!(samples["takt_untold_total"], 1.0);
+        assert_eq!([samples["takt_untold_total"], samples["takt_early_ends_total"]], [1.0, 3.0]);
         assert_eq!([samples["takt_broken"], samples["takt_degraded"]], [1.0, 1.0]);
         assert_eq!(samples["takt_audit_records_total"], 7.0);
         assert_eq!(samples["takt_alarms_total{rule=\"churn\",severity=\"warning\"}"], 2.0);

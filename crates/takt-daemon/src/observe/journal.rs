@@ -122,6 +122,19 @@ pub enum Entry<'a> {
         /// How long it may not come back.
         pause_s: u64,
     },
+    /// Groups behind those of an app take longer than others: it seems to say too early when they ended.
+    EarlyEnds {
+        /// Which app.
+        #[serde(flatten)]
+        who: Who<'a>,
+        /// The app whose groups they are.
+        witness: &'a str,
+        /// By how much they take longer at least.
+        later_ms: f64,
+        /// For how long it stands still, if it does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pause_s: Option<u64>,
+    },
     /// A tool paused, resumed or evicted an app.
     Steered {
         /// Which app.
@@ -387,6 +400,7 @@ impl Entry<'_> {
             Self::Guarantee { who, .. } => Some(("guarantee", who.uid, who.listed)),
             Self::Outsider { uid, .. } => Some(("outsider", *uid, false)),
             Self::Uncut { who, .. } => Some(("uncut", who.uid, who.listed)),
+            Self::EarlyEnds { who, .. } => Some(("early-ends", who.uid, who.listed)),
             Self::Steered { who, .. } => Some(("steered", who.uid, who.listed)),
             Self::Left { who } => Some(("left", who.uid, who.listed)),
             Self::Fault { who, .. } => Some(("fault", who.uid, who.listed)),

@@ -17,7 +17,7 @@ use super::pause::{Kept, Pause};
 use super::wakeup::WakeupSet;
 
 /// Bits of a client's own group numbers.
-const GROUP_BITS: u32 = 40;
+pub(crate) const GROUP_BITS: u32 = 40;
 
 /// Requests taken from one client per turn: a client that floods its ring does not stop the others.
 pub const REQUESTS_PER_TURN: usize = 2 * QUEUE_MAX;

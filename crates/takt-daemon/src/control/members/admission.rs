@@ -65,11 +65,12 @@ impl Members {
         settings: &Settings,
     ) -> Result<&Member, Refusal> {
         check_name(&hello.name)?;
-        self.check_quota(who.uid)?;
+        let domain = settings.domains.of(who);
+        let client = Client { name: &hello.name, domain, who };
+        self.check_quota(&client, settings)?;
         let slot = self.vacant()?;
         let app = AppId(u32::try_from(slot).unwrap_or(u32::MAX));
-        let (domain, asked) = (settings.domains.of(who), Terms::try_from(hello)?);
-        let client = Client { name: &hello.name, domain, who };
+        let asked = Terms::try_from(hello)?;
         let Granted { listed, decision, terms, asked_priority, priority } =
             self.granted_at_first(client, &asked, settings)?;
         let (mut params, fps_mhz) = terms.lower(Priority(domain.core_priority(priority)), settings)?;
@@ -113,6 +114,7 @@ impl Members {
             paused: false,
             set_aside: false,
             excused: false,
+            distrusted: None,
             first_met: None,
             leaving: false,
         };
@@ -310,10 +312,25 @@ impl Members {
         true
     }
 
-    /// A tool lets a member go on although a supervised app does not draw, until that draws again.
+    /// A tool lets a member go on although a supervised app does not draw, until that draws again, or although its
+    /// ends contradict others.
     pub(crate) fn excuse(&mut self, app: AppId) {
         if let Some(member) = self.get_mut(app) {
-            member.excused = true;
+            (member.excused, member.distrusted) = (true, None);
+        }
+    }
+
+    /// The ends of a member are not believed until then.
+    pub(crate) fn distrust(&mut self, app: AppId, until: Time) {
+        if let Some(member) = self.get_mut(app) {
+            member.distrusted = member.distrusted.max(Some(until));
+        }
+    }
+
+    /// Forgets what is over.
+    pub(crate) fn believe(&mut self, now: Time) {
+        for member in self.slots.iter_mut().flatten() {
+            member.distrusted = member.distrusted.filter(|until| *until > now);
         }
     }
 

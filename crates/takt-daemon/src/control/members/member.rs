@@ -75,10 +75,12 @@ pub(crate) struct Member {
     pub(crate) since: Time,
     /// A tool paused it.
     pub(crate) paused: bool,
-    /// It stands still until a supervised app draws again.
+    /// It stands still: until a supervised app draws again, or since its ends are not believed.
     pub(crate) set_aside: bool,
     /// It need not, for a tool said so.
     pub(crate) excused: bool,
+    /// It stands still until then: its ends contradict those of a more important app.
+    pub(crate) distrusted: Option<Time>,
     /// Its first frame that met its deadline: misses before that are those of its start.
     pub(crate) first_met: Option<u64>,
     /// It is about to leave: the scheduling loop removes it before another client gets its slot.
@@ -169,8 +171,10 @@ impl Member {
         if !self.limits.is_empty() {
             said = format!("{said}; {}", self.limits);
         }
-        if self.set_aside {
-            said += "; it stands still until a supervised app draws again";
+        match self.distrusted {
+            Some(_) if self.set_aside => said += "; it stands still, for its groups end later than it says",
+            None if self.set_aside => said += "; it stands still until a supervised app draws again",
+            _ => {}
         }
         said
     }
@@ -185,9 +189,9 @@ impl Member {
         promise(&self.params)
     }
 
-    /// Its user and executable.
+    /// Its user, domain and executable.
     pub(crate) fn origin(&self) -> Origin {
-        Origin::of(&self.identity)
+        Origin::of(&self.identity, &self.domain)
     }
 }
 

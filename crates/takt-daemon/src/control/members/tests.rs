@@ -172,6 +172,20 @@ fn listed_apps_find_a_slot() {
 }
 
 #[test]
+fn a_listed_app_has_its_slot_whatever_else_its_user_runs() {
+    let listed = "[[domain]]\nname='cluster'\nunit='cluster.service'\n[[app]]\nname='dial'\ndomain='cluster'";
+    let (mut members, settings) = (Members::new(64), Settings::parse(listed).expect("settings"));
+    let other = Identity { uid: settings.domains.own_uid + 1, ..Identity::default() };
+    let cluster = Identity { cgroup: Some("/system.slice/cluster.service".to_owned()), ..other.clone() };
+    let mut join = |name: &str, who: &Identity| {
+        members.admit(Time::ZERO, &hello(name, None, 0), who, &settings).map(|member| member.listed)
+    };
+    let taken = std::iter::from_fn(|| join("x", &other).ok()).count();
+    assert_eq!((taken, join("x", &other).is_err()), (48, true), "it has its share");
+    assert_eq!(join("dial", &cluster), Ok(true));
+}
+
+#[test]
 fn numbers_are_slots_whatever_apps_are_called() {
     let (mut members, settings) = (Members::new(8), Settings::default());
     for name in ["dial", "0", "7"] {

@@ -10,6 +10,7 @@ use takt_os::clock;
 use super::Server;
 use super::session::Session;
 use crate::control::closer::ClientSocket;
+use crate::control::user::{Rank, User};
 
 /// Most connections at once.
 const SESSIONS_MAX: usize = 256;
@@ -81,20 +82,25 @@ impl Server {
     }
 
     /// If there are too many connections, closes the quietest one of the users that have most, so that no
-    /// user keeps another one out. Connections of apps stay: there are fewer slots than connections.
+    /// user keeps another one out. A user of listed apps counts apart from what else that user runs, and where
+    /// users have as many, those that are not listed go first: one person may have many of these. Connections of
+    /// apps stay: there are fewer slots than connections.
     fn make_room(&mut self) {
         if self.sessions.len() < SESSIONS_MAX {
             return;
         }
-        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
-        let others = || self.sessions.iter().enumerate().filter(|(_, session)| session.app.is_none());
-        for (_, session) in others() {
-            *counts.entry(session.peer.uid).or_default() += 1;
+        let others = (0..self.sessions.len()).filter(|index| self.sessions[*index].app.is_none());
+        let others: Vec<(usize, User)> = others.map(|index| (index, self.user(index))).collect();
+        let mut counts: BTreeMap<(u32, Rank), usize> = BTreeMap::new();
+        for (_, User { uid, rank }) in &others {
+            *counts.entry((*uid, *rank)).or_default() += 1;
         }
-        let count = |session: &Session| counts.get(&session.peer.uid).copied().unwrap_or_default();
-        let idle = others().min_by_key(|(_, session)| (Reverse(count(session)), session.heard));
+        let idle = others.iter().min_by_key(|(index, User { uid, rank })| {
+            let count = counts.get(&(*uid, *rank)).copied().unwrap_or_default();
+            (Reverse(count), Reverse(*rank), self.sessions[*index].heard)
+        });
         if let Some((idle, _)) = idle {
-            self.sessions.remove(idle);
+            self.sessions.remove(*idle);
         }
     }
 }
@@ -107,7 +113,6 @@ mod tests {
 
     use super::*;
     use crate::control::config::Settings;
-    use crate::control::user::Rank;
 
     /// Long enough for any machine.
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -146,5 +151,31 @@ mod tests {
         let other = Settings::parse(&format!("[[domain]]\nname = 'cluster'\nuser = {}", USER + 1));
         server.apply(other.expect("settings"));
         assert_eq!(ranks(&server), [Rank::Other, Rank::Listed, Rank::Own], "another configuration");
+    }
+
+    #[test]
+    #[expect(clippy::print_stdout, reason = "what was skipped")]
+    fn many_users_with_a_connection_each_keep_no_listed_one_out() {
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED: only root can be several users");
+            return;
+        }
+        let path = std::env::temp_dir().join(format!("takt-many-{}", std::process::id()));
+        let listed = Settings::parse(&format!("[[domain]]\nname = 'cluster'\nuser = {USER}"));
+        let mut server = Server::start(path, listed.expect("settings")).expect("a daemon");
+        let anyone = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        std::fs::set_permissions(server.socket.path(), anyone).expect("our own socket");
+        let quiet = connect(&server, USER);
+        let mut others = Vec::new();
+        for number in 1..=u32::try_from(SESSIONS_MAX).expect("few") + 20 {
+            others.push(connect(&server, USER + number));
+            while server.accepted <= u64::from(number) {
+                server.turn().expect("served");
+            }
+        }
+        assert_eq!(server.sessions.len(), SESSIONS_MAX);
+        let ranks: Vec<Rank> = (0..server.sessions.len()).map(|index| server.user(index).rank).collect();
+        assert!(ranks.contains(&Rank::Listed), "it is the quietest one, and stays");
+        assert!(!quiet.is_hung_up());
     }
 }

@@ -32,7 +32,12 @@ impl Server {
             return self.hang_up(index, reason, Some(UNSCHEDULED_PAUSE));
         }
         let who = self.identity(index);
-        if let Some(pause) = self.quarantine.pause(&Origin::of(&who), clock::now()) {
+        let who = match self.vouched(&who, &hello.name) {
+            Ok(who) => who,
+            Err(refusal) => return self.refuse_join(index, hello, refusal),
+        };
+        let origin = Origin::of(&who, self.settings.domains.of(&who));
+        if let Some(pause) = self.quarantine.pause(&origin, clock::now()) {
             let reason = "it was evicted for a fault; it may come back later".to_owned();
             let (asked, outcome, rule) = (asked(hello), Outcome::Refused, Rule::Quarantine);
             let (app, event) = (None, Event::Joined);
@@ -48,14 +53,10 @@ impl Server {
             });
             return self.hang_up(index, reason, Some(pause));
         }
-        if let Some(pause) = self.evicted.pause(&hello.name, &Origin::of(&who), clock::now()) {
+        if let Some(pause) = self.evicted.pause(&hello.name, &origin, clock::now()) {
             // The order that evicted it is recorded.
             return self.hang_up(index, EVICTED.to_owned(), Some(pause));
         }
-        let who = match self.vouched(&who, &hello.name) {
-            Ok(who) => who,
-            Err(refusal) => return self.refuse_join(index, hello, refusal),
-        };
         self.divide(hello.divisible);
         let settings = self.current();
         let app = match self.members.admit(clock::now(), hello, &who, &settings) {
@@ -78,6 +79,7 @@ impl Server {
         }
         session.app = Some(app);
         self.join(app, endpoint);
+        self.distrust_again(app);
         self.link();
         self.renew_limits();
         self.joined(app, &who, &asked(hello));

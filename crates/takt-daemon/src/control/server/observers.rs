@@ -98,6 +98,7 @@ impl Server {
                 loop_stats: self.scheduling.loop_stats,
                 control_stall: self.stalls.length(),
                 silent: self.supervisor.silent().map(|app| (app.name.clone(), app.domain.clone())).collect(),
+                early_ends: self.early_ends_found,
                 degraded: self.degraded.is_some(),
                 broken: self.broken.is_some(),
                 outsiders: self.surroundings.outsiders.clone(),
@@ -230,6 +231,9 @@ impl Server {
         self.surroundings.evidence.record(at, &record);
         self.audit.watch.record(at, &record);
         self.shares.record(at, &record);
+        if let Some(found) = self.early_ends.record(at, &record) {
+            self.contradicted(found);
+        }
         match &record {
             Record::Out(Action::FrameDone(done)) => self.drew(at, done),
             Record::Out(Action::Broken(broken)) => self.broke(*broken),
@@ -257,8 +261,8 @@ mod tests {
         let dial = Client { name: "dial", domain: &own, who: &Identity::default() };
         server.supervisor.joined(Time::from_ns(1), &dial);
         assert_eq!(server.supervisor.check(now).len(), 1, "it is silent");
-        let origin = Origin { uid: 7, executable: None };
-        server.evicted.add("game", origin, now, now + Span::from_ms(60_000));
+        let origin = Origin { uid: 7, domain: "unlisted".to_owned(), executable: None };
+        server.evicted.add(now, ("game", origin), now + Span::from_ms(60_000), true);
         let (name, device) = ("miner".to_owned(), "/dev/dri/card0".to_owned());
         server.surroundings.outsiders.found.push(Outsider { pid: 1, uid: 8, name, device });
         let told = |view: &View, uid| {

@@ -20,6 +20,7 @@ use crate::control::contract::knows_budgets;
 use crate::control::members::{Refusal, Unfound};
 use crate::control::rights::Rule;
 use crate::control::terms::Terms;
+use crate::control::user::{Rank, User};
 use crate::control::view::{HIDDEN, View};
 use crate::observe::journal::Entry;
 use crate::observe::recent::{KEPT, Scene};
@@ -195,16 +196,23 @@ impl Server {
 
     /// Of the user with most unread answers, the session that has not read for longest makes room.
     fn make_room_for(&mut self, length: usize) {
-        let mut unread: BTreeMap<u32, usize> = BTreeMap::new();
-        for session in self.sessions.iter().filter(|session| session.unread() > 0) {
-            *unread.entry(session.peer.uid).or_default() += session.unread();
+        let mut unread: BTreeMap<(u32, Rank), usize> = BTreeMap::new();
+        let behind = (0..self.sessions.len()).filter(|index| self.sessions[*index].unread() > 0);
+        let mut behind: Vec<(usize, (u32, Rank))> = behind
+            .map(|index| (index, self.user(index)))
+            .map(|(index, User { uid, rank })| (index, (uid, rank)))
+            .collect();
+        for (index, user) in &behind {
+            *unread.entry(*user).or_default() += self.sessions[*index].unread();
         }
         while unread.values().sum::<usize>() + length > UNREAD_MAX
-            && let Some(most) = unread.iter().max_by_key(|(_, unread)| **unread).map(|(uid, _)| *uid)
+            && let Some(most) = unread.iter().max_by_key(|(_, unread)| **unread).map(|(user, _)| *user)
         {
-            let theirs = self.sessions.iter_mut().filter(|session| session.peer.uid == most);
-            let slowest = theirs.filter(|session| session.unread() > 0).min_by_key(|session| session.asked());
-            let Some(session) = slowest else { return };
+            let theirs = behind.iter().enumerate().filter(|(_, (_, user))| *user == most);
+            let slowest = theirs.min_by_key(|(_, (index, _))| self.sessions[*index].asked());
+            let Some((at, index)) = slowest.map(|(at, (index, _))| (at, *index)) else { return };
+            behind.remove(at);
+            let session = &mut self.sessions[index];
             *unread.entry(most).or_default() -= session.unread();
             session.give_up();
         }

@@ -100,11 +100,11 @@ impl Server {
         }
         match was_paused {
             true => Ok(()),
-            false => Err(
-                "it stands still until a supervised app draws again (degraded mode); a tool with the right \
-                          to change others' apps can let it go on"
-                    .to_owned(),
-            ),
+            false => {
+                Err("it stands still for other apps (takt list says why); a tool with the right to change \
+                          others' apps can let it go on"
+                    .to_owned())
+            }
         }
     }
 
@@ -115,8 +115,10 @@ impl Server {
         }
         let now = clock::now();
         let until = now + Span::from_ms(u64::from(for_s) * 1000);
+        let tool = self.identity(index);
+        let by_operator = self.settings.domains.of(&tool).rights.change;
         if let Some(member) = self.members.get(app) {
-            self.evicted.add(&member.name, member.origin(), now, until);
+            self.evicted.add(now, (&member.name, member.origin()), until, by_operator);
         }
         self.steered(app, "evicted");
         self.members.leaves(app);

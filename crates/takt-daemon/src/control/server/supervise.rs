@@ -36,24 +36,26 @@ impl Server {
         for finding in self.supervisor.check(now) {
             self.react(&finding);
         }
-        self.degrade();
+        self.degrade(now);
         while let Some(Restarted { unit, error }) = self.restarter.result() {
             self.restarted(&unit, error.as_deref());
         }
     }
 
     /// Sets apps that matter less aside while a supervised app does not draw for which they are to make room, and
-    /// lets them go on afterwards. Looked at in each turn, since apps come, and files change, meanwhile.
-    fn degrade(&mut self) {
+    /// lets them go on afterwards; and those whose ends are not believed. Looked at in each turn, since apps come, and
+    /// files change, meanwhile.
+    fn degrade(&mut self, now: Time) {
         let silent = self.supervisor.degraded().map(|app| (app.name.clone(), app.domain.clone()));
-        let is_new = silent.is_some() != self.degraded.is_some();
-        if silent.is_none() && !is_new {
-            return;
+        self.members.believe(now);
+        if silent.is_none() {
+            self.members.all_draw();
         }
+        let yields = |member: &Member| silent.is_some() && !member.excused && self.matters_less(member);
         let changes: Vec<(AppId, bool)> = self
             .members
             .iter()
-            .map(|member| (member, silent.is_some() && !member.excused && self.matters_less(member)))
+            .map(|member| (member, member.distrusted.is_some() || yields(member)))
             .filter(|(member, aside)| member.set_aside != *aside)
             .map(|(member, aside)| (member.app, aside))
             .collect();
@@ -66,7 +68,6 @@ impl Server {
                 self.journal.tell(&Entry::Degraded { app, domain, set_aside: changes.len() });
             }
             (None, Some(_)) => {
-                self.members.all_draw();
                 self.journal.tell(&Entry::Restored { go_on: changes.len() });
             }
             _ => {}
