@@ -11,10 +11,9 @@ use support::{products, takt, text};
 
 /// The folder in which programs find the driver.
 fn driver() -> PathBuf {
-    support::fake_cuda();
     let folder = products().join("cuda-driver");
     std::fs::create_dir_all(&folder).expect("our own folder");
-    let target = Path::new(env!("CARGO_BIN_EXE_takt")).with_file_name("libtakt_cuda_fake.so");
+    let target = support::app("libtakt_cuda_fake.so");
     // Tests make it at the same time.
     let beside = folder.join(format!("driver-{}", std::process::id()));
     symlink(target, &beside).expect("our own folder");

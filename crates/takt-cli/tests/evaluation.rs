@@ -25,14 +25,9 @@ fn scripts_judge_and_plan_as_they_say() {
 
 #[test]
 fn a_bundle_runs_by_itself() {
-    // Builds the library; the apps come beside it.
+    // Builds the libraries and the apps beside it.
     good(&takt_command("help").output().expect("takt starts"));
     let binaries = Path::new(env!("CARGO_BIN_EXE_takt")).parent().expect("a folder");
-    let apps = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--locked", "--package", "takt-apps", "--target-dir"])
-        .arg(binaries.parent().expect("a target folder"))
-        .output();
-    good(&apps.expect("cargo starts"));
     let bundle = products().join("eval-bundle");
     let made = Command::new(repository().join("eval/bundle.sh"))
         .arg("--binaries")

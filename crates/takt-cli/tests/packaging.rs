@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 mod support;
-use support::{products, takt_command, text};
+use support::{built, products, takt_command, text};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -23,18 +23,15 @@ fn is_there(program: &str) -> bool {
 
 /// Builds the packages of what tests build, and unpacks them into an empty root.
 fn unpacked() -> PathBuf {
-    // This builds the library and the apps.
+    // This builds the libraries and the apps.
     drop(takt_command("help"));
-    let built = Path::new(env!("CARGO_BIN_EXE_takt")).parent().expect("a folder");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--locked", "--package", "takt-capi", "--target-dir"]);
-    done(cargo.arg(built.parent().expect("a target folder")));
+    let built = built::packages(&["takt-capi"]);
     let (packages, target) = (products().join("deb"), products().join("deb-root"));
     for folder in [&packages, &target] {
         std::fs::remove_dir_all(folder).unwrap_or_default();
     }
     let mut build = Command::new(root().join("packaging/build-deb.sh"));
-    done(build.arg(built).arg(&packages).env("DEB_COMPRESSION", "none"));
+    done(build.arg(&built).arg(&packages).env("DEB_COMPRESSION", "none"));
     let found: Vec<PathBuf> =
         std::fs::read_dir(&packages).expect("packages").flatten().map(|entry| entry.path()).collect();
     assert_eq!(found.len(), 3, "{found:?}");
