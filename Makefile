@@ -30,7 +30,10 @@ HAVE_NEXTEST = command -v cargo-nextest >/dev/null
 HAVE_DENY = command -v cargo-deny >/dev/null
 # The installed one, or the one that `make docs` installs.
 MDBOOK = $(or $(shell command -v mdbook),$(wildcard $(TARGET)/tools/bin/mdbook))
-RUN_TESTS = if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace $(NEXTEST_FLAGS); \
+# Tests load libraries and start programs of other packages. Built here with everything else, they share all crates;
+# each test program would build them with the features of these packages alone, which compiles most crates once more.
+RUN_TESTS = cargo build $(CARGO_FLAGS) --workspace --all-targets; export TAKT_BUILT=1; \
+	if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace $(NEXTEST_FLAGS); \
 	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
 
 .PHONY: help setup build apps capi deb eval-bundle demo test test-long sanitizers fuzz studies bench lint clean

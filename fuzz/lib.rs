@@ -1,5 +1,5 @@
 //! What fuzzers drive. `make test` runs the same bodies with random bytes, as ordinary tests:
-//! `crates/takt-daemon/tests/fuzzed.rs`, `crates/takt-audit/tests/fuzzed.rs`.
+//! `crates/takt-daemon/tests/it/fuzzed.rs`, `crates/takt-audit/tests/fuzzed.rs`.
 //!
 //! ```sh
 //! make fuzz                      # every target for a minute

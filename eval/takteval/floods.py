@@ -78,7 +78,7 @@ class Experiment:
                 *(["--primitives", PRIMITIVES] if make == RANGES else [])]
 
     def alone_point(self, length_ms, make=None, rank=LATER):
-        """How much one flood gets done without anybody else: all of the GPU."""
+        """How much one flood gets done without other programs: all of the GPU."""
         def measure(folder, seconds):
             with Crew(folder) as crew:
                 crew.start("flood-1", self.flood_command(length_ms, make, folder / "flood-1.csv"),

@@ -5,7 +5,7 @@
 //! the configuration. Names behind a file and a colon are tests of that file:
 //!
 //! ```text
-//! `takt-daemon/tests/rights.rs`: `one_test`, `another_test`; `a_test_of_any_file`; fuzz target `ring`
+//! `takt-daemon/tests/it/rights.rs`: `one_test`, `another_test`; `a_test_of_any_file`; fuzz target `ring`
 //! ```
 
 use std::collections::BTreeSet;

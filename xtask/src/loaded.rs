@@ -1,4 +1,4 @@
-//! What is loaded into other people's programs stays small.
+//! Libraries that are loaded into other people's programs stay small.
 //!
 //! Everything that [`HOOKS`] are built from runs in programs that never asked for it. So each crate
 //! in there is listed, and a new one is a decision.

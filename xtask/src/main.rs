@@ -29,8 +29,10 @@ mod map;
 mod policies;
 mod purity;
 mod rust_files;
+mod test_programs;
 mod tidy;
 mod tree;
+mod types;
 mod words;
 mod workspace;
 

@@ -4,7 +4,10 @@ use std::fmt;
 
 use crate::tree::Tree;
 use crate::workspace::Workspace;
-use crate::{claims, documents, generated, hashes, layers, loaded, map, policies, purity, rust_files, words};
+use crate::{
+    claims, documents, generated, hashes, layers, loaded, map, policies, purity, rust_files, test_programs,
+    types, words,
+};
 
 /// Something that is not as it should be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -65,6 +68,8 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     findings.extend(generated::check(tree));
     findings.extend(loaded::check(workspace, tree));
     findings.extend(map::check(tree));
+    findings.extend(test_programs::check(tree));
+    findings.extend(types::check(tree));
     findings.extend(words::check(tree));
     findings.extend(hashes::check(tree));
     findings.sort();

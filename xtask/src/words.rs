@@ -11,6 +11,12 @@ use crate::tree::{File, Tree};
 const BANNED: &[(&str, &str, &str)] = &[
     ("nobody", "names no subject", "name who does not act: `no app`, `no thread`"),
     ("somebody", "names no subject", "name who acts: `another app`, `a client`"),
+    ("no one", "names no subject", "name who does not act: `no app`, `no client`"),
+    ("everybody", "names no subject", "name who acts: `all apps`, `every client`"),
+    ("everyone", "names no subject", "name who acts: `all apps`, `every user`"),
+    ("anybody", "names no subject", "name who acts: `any app`, `other clients`"),
+    ("anyone", "names no subject", "name who acts: `any user`, `any program`"),
+    ("someone", "names no subject", "name who acts: `another app`, `a client`"),
     ("whoever", "names no subject", "name who acts: `the app that`"),
     ("let go", "means dispatch and evict", "say `dispatch`, `evict` or `release`"),
     ("lets go", "means dispatch and evict", "say `dispatches`, `evicts` or `releases`"),

@@ -1,4 +1,4 @@
-//! What every app can be told.
+//! Options that every app has.
 
 use std::path::PathBuf;
 use std::str::FromStr;

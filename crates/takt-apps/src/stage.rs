@@ -23,14 +23,14 @@ pub(crate) struct Display {
 pub(crate) enum Connection {
     /// Nothing is shown.
     OffScreen,
-    X11(x11::Connection),
-    Wayland(wayland::Connection),
+    X11(x11::X11Connection),
+    Wayland(wayland::WaylandConnection),
 }
 
 enum Window {
     OffScreen,
-    X11(x11::Window),
-    Wayland(wayland::Window),
+    X11(x11::X11Window),
+    Wayland(wayland::WaylandWindow),
 }
 
 /// Opens the display that the options ask for.
@@ -38,13 +38,13 @@ pub(crate) fn open(options: &Options) -> anyhow::Result<(Display, Connection)> {
     let egl = Egl::load()?;
     match choose(options.platform) {
         Platform::X11 => {
-            let connection = x11::Connection::open()?;
+            let connection = x11::X11Connection::open()?;
             let display = egl.platform_display(egl::PLATFORM_X11_KHR, connection.native());
             let display = Display::start(egl, display, "x11", egl::WINDOW_BIT, options)?;
             Ok((display, Connection::X11(connection)))
         }
         Platform::Wayland => {
-            let connection = wayland::Connection::open()?;
+            let connection = wayland::WaylandConnection::open()?;
             let display = egl.platform_display(egl::PLATFORM_WAYLAND_KHR, connection.native());
             let display = Display::start(egl, display, "wayland", egl::WINDOW_BIT, options)?;
             Ok((display, Connection::Wayland(connection)))

@@ -1,4 +1,4 @@
-//! What is said about the frames of a run.
+//! Figures about the frames of a run, as they are printed.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;

@@ -62,7 +62,7 @@ pub fn measure(
     let effort = if quick { Effort::QUICK } else { Effort::THOROUGH };
     let target = if bench.is_software() { SOFTWARE_TARGET } else { TARGET };
     bench.resize(target[0], target[1])?;
-    let stand = Stand::new(bench, target, effort);
+    let stand = Setup::new(bench, target, effort);
     let mut all = Vec::with_capacity(programs.len());
     for sources in programs {
         progress(all.len());
@@ -77,7 +77,7 @@ pub fn measure(
 }
 
 /// What all programs are drawn with.
-struct Stand {
+struct Setup {
     /// Vertices that are all in one place.
     place: Vertices,
     /// A triangle that covers half a target.
@@ -87,7 +87,7 @@ struct Stand {
     effort: Effort,
 }
 
-impl Stand {
+impl Setup {
     fn new(bench: &Bench, target: [u32; 2], effort: Effort) -> Self {
         let gl = &bench.gl;
         let corners = [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]];
@@ -201,7 +201,7 @@ fn textures(gl: &Gl) -> [u32; 2] {
         texture
     };
     let cube = new(UNIT_CUBE, TEXTURE_CUBE_MAP, CUBE_FACES);
-    // Everyone else expects the first unit.
+    // All other code expects the first unit.
     [new(UNIT_2D, TEXTURE_2D, TEXTURE_2D..=TEXTURE_2D), cube]
 }
 

@@ -1,4 +1,4 @@
-//! What the operating system counts.
+//! Counts of the operating system.
 #![expect(unsafe_code, reason = "the C library's functions cannot be checked by the compiler")]
 
 /// How often threads of this process had to make room for others since it began.

@@ -14,9 +14,9 @@ use crate::app::{socket_of, text};
 use crate::{Status, shielded, sized};
 
 /// A display.
-pub struct Display(Mutex<State>);
+pub struct Display(Mutex<Opened>);
 
-struct State {
+struct Opened {
     display: display::Display,
     /// Windows that there was no room for, each app once.
     waiting: VecDeque<AppFrames>,
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn takt_open_display(
         let name = name.filter(|name| name.len() <= NAME_MAX).ok_or(Status::TAKT_INVALID)?.to_owned();
         let socket = socket_of(socket);
         let followed = display::Display::followed(socket.clone(), &name, Refresh::HZ_60);
-        let state = State { display: followed, waiting: VecDeque::new(), name, socket };
+        let state = Opened { display: followed, waiting: VecDeque::new(), name, socket };
         let display = Box::new(Display(Mutex::new(state)));
         // SAFETY: there is room for a pointer, by this function's contract.
         unsafe { out.write(Box::into_raw(display)) };
@@ -206,7 +206,7 @@ impl Window {
 /// # Safety
 ///
 /// A pointer that is not null came from [`takt_open_display`] and was not closed.
-unsafe fn known<'a>(display: *const Display) -> Result<std::sync::MutexGuard<'a, State>, Status> {
+unsafe fn known<'a>(display: *const Display) -> Result<std::sync::MutexGuard<'a, Opened>, Status> {
     // SAFETY: the caller's contract.
     let display = unsafe { display.as_ref() }.ok_or(Status::TAKT_NULL)?;
     Ok(display.0.lock().unwrap_or_else(PoisonError::into_inner))

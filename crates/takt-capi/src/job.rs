@@ -104,17 +104,17 @@ struct Line {
 
 /// The connections for jobs of an app.
 #[derive(Default)]
-pub(crate) struct Lines(Mutex<State>);
+pub(crate) struct Lines(Mutex<OpenLines>);
 
 #[derive(Default)]
-struct State {
+struct OpenLines {
     open: usize,
     /// Those without a job; the one that was used last comes last.
     idle: Vec<Line>,
 }
 
 impl Lines {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OpenLines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

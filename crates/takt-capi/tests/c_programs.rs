@@ -9,15 +9,14 @@ use std::thread::JoinHandle;
 use takt_daemon::control::config::Settings;
 use takt_daemon::control::server::Server;
 
+#[path = "../../takt-cli/tests/support/built.rs"]
+mod built;
+
 /// Folder of the built libraries.
 fn libraries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a target folder");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--locked", "--package", "takt-capi", "--target-dir"]).arg(target);
-        assert!(cargo.status().expect("cargo starts").success());
-        let folder = target.join("debug");
+        let folder = built::packages(&["takt-capi"]);
         // Programs look for the name that the library says it has.
         let named = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libtakt.so.0");
         std::fs::remove_file(&named).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What can be typed. The doc comments are the manual.
+//! Arguments of all commands. The doc comments are the manual.
 
 mod audit;
 mod live;
@@ -190,7 +190,7 @@ pub(crate) fn schema(of: Schema) -> String {
         Schema::Check => of_type::<crate::check::Verdict>(),
         Schema::Analyze => of_type::<crate::analyze::Answers>(),
         Schema::Prove => of_type::<crate::prove::Findings>(),
-        Schema::Sweep => of_type::<crate::sweep::Outcome>(),
+        Schema::Sweep => of_type::<crate::sweep::SweepOutcome>(),
         Schema::Top => of_type::<crate::top::Picture>(),
         Schema::Replay => of_type::<crate::replay::Outcome>(),
         Schema::Bench => of_type::<Vec<crate::bench::Measurement>>(),

@@ -216,7 +216,7 @@ fn ends(app: &AppSpec) -> Option<Time> {
     }
 }
 
-/// Who is there at `at`, most important first.
+/// The apps that are there at `at`, most important first.
 fn together(scenario: &Scenario, at: Time) -> Together<'_> {
     let there = |app: &&AppSpec| app.join <= at && ends(app).is_none_or(|end| at < end);
     let params = |app: &AppSpec| {

@@ -28,7 +28,7 @@ pub struct Display {
     grid: Refresh,
     /// Whether the caller owns the display, so that its grid is right whatever the daemon says.
     owned: bool,
-    link: Link,
+    link: Reach,
     /// Frames of each app that earlier calls returned, by its slot.
     returned: BTreeMap<u32, u64>,
     /// The refresh that was returned last.
@@ -40,7 +40,7 @@ pub struct Display {
 
 /// How far the connection has come.
 #[derive(Debug)]
-enum Link {
+enum Reach {
     /// There is none, and none is looked for before that time.
     Absent(Time),
     /// The daemon was asked for its page.
@@ -80,7 +80,7 @@ impl Display {
 
     fn new(socket: PathBuf, name: &str, grid: Refresh, owned: bool) -> Self {
         let (name, returned) = (name.to_owned(), BTreeMap::new());
-        let (link, said) = (Link::Absent(Time::ZERO), String::new());
+        let (link, said) = (Reach::Absent(Time::ZERO), String::new());
         Self { name, socket, grid, owned, link, returned, last: None, unanswered: 0, said }
     }
 
@@ -133,7 +133,7 @@ impl Display {
         let skipped = before.map_or(0, |before| period.0.saturating_sub(before.0 + 1));
         self.last = Some(at);
         let windows = self.finished_before(at);
-        let known = matches!(self.link, Link::Open(..));
+        let known = matches!(self.link, Reach::Open(..));
         Vsync { period, at, next: self.grid.end(period), skipped, known, windows }
     }
 
@@ -150,7 +150,7 @@ impl Display {
 
     /// Apps with frames that were finished before `at` and are new.
     fn finished_before(&mut self, at: Time) -> Vec<AppFrames> {
-        let Link::Open(_, page) = &self.link else {
+        let Reach::Open(_, page) = &self.link else {
             return Vec::new();
         };
         let apps = page.apps(at);
@@ -164,37 +164,37 @@ impl Display {
 
     /// Looks after the connection, without waiting for anything.
     fn look(&mut self) {
-        self.link = match std::mem::replace(&mut self.link, Link::Absent(Time::ZERO)) {
-            Link::Absent(until) if clock::now() < until => Link::Absent(until),
-            Link::Absent(_) => self.connect(),
-            Link::Asked(connection) => self.receive(connection),
-            Link::Open(connection, page) if connection.is_hung_up() => {
+        self.link = match std::mem::replace(&mut self.link, Reach::Absent(Time::ZERO)) {
+            Reach::Absent(until) if clock::now() < until => Reach::Absent(until),
+            Reach::Absent(_) => self.connect(),
+            Reach::Asked(connection) => self.receive(connection),
+            Reach::Open(connection, page) if connection.is_hung_up() => {
                 drop((connection, page));
                 // Another daemon counts anew.
                 self.returned.clear();
                 self.unanswered = 0;
                 later()
             }
-            Link::Open(connection, page) => {
+            Reach::Open(connection, page) => {
                 self.follow(&page);
                 self.hear(&connection);
-                Link::Open(connection, page)
+                Reach::Open(connection, page)
             }
         };
     }
 
-    fn connect(&mut self) -> Link {
+    fn connect(&mut self) -> Reach {
         let Ok(connection) = Connection::connect_at_once(&self.socket) else {
             return later();
         };
         let asked = Message::Ask { text: "{\"ask\":\"frames\"}".to_owned() };
         match connection.send(&asked, &[]) {
-            Ok(()) => Link::Asked(connection),
+            Ok(()) => Reach::Asked(connection),
             Err(_) => later(),
         }
     }
 
-    fn receive(&mut self, connection: Connection) -> Link {
+    fn receive(&mut self, connection: Connection) -> Reach {
         match connection.receive() {
             Ok(Some(Received { message, fds })) => {
                 let page = fds.first().and_then(|fd| FrameReader::open(std::os::fd::AsFd::as_fd(fd)).ok());
@@ -202,19 +202,19 @@ impl Display {
                     self.said = text_of(message);
                     return later();
                 };
-                let link = Link::Open(connection, page);
+                let link = Reach::Open(connection, page);
                 self.link = link;
                 self.report();
                 std::mem::replace(&mut self.link, later())
             }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Link::Asked(connection),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Reach::Asked(connection),
             Ok(None) | Err(_) => later(),
         }
     }
 
     /// Tells the daemon when an owned display refreshes.
     fn report(&mut self) {
-        let Link::Open(connection, page) = &self.link else {
+        let Reach::Open(connection, page) = &self.link else {
             return;
         };
         if !self.owned {
@@ -256,8 +256,8 @@ impl Display {
     }
 }
 
-fn later() -> Link {
-    Link::Absent(clock::now() + RETRY)
+fn later() -> Reach {
+    Reach::Absent(clock::now() + RETRY)
 }
 
 fn text_of(message: Message) -> String {

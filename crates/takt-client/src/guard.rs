@@ -1,4 +1,4 @@
-//! Nothing that goes wrong here may reach the program.
+//! Catches panics and switches Takt off, so that no mistake of Takt reaches the program.
 //!
 //! Hooks run their own part inside [`shielded`]: a panic ends there, is said once on standard
 //! error, and switches all looking off; from then on calls only pass. So they do in a process that

@@ -68,7 +68,7 @@ impl Cockpit {
         let bell = Arc::new(Bell::default());
         let (sender, mailbox) = mailbox(MESSAGES_MAX)?;
         let start = |(index, settings): (usize, &takt_cockpit::config::Output)| {
-            Output::start(output::Beginning {
+            Output::start(output::OutputParts {
                 settings: settings.clone(),
                 daemon: daemon.clone(),
                 device,
@@ -84,7 +84,7 @@ impl Cockpit {
                 .map_err(|error| NoCockpit::Socket(folder.clone(), error))?,
             None => Listening::default(),
         };
-        let beginning = manager::Beginning {
+        let beginning = manager::ManagerParts {
             config: Arc::clone(&config),
             outputs,
             listening,

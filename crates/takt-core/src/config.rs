@@ -156,7 +156,7 @@ pub struct Tuning {
     /// immediate start could finish them. Where more would be, no frame ever fits, and the decision after a silence
     /// must not take longer than others (`timeline`).
     pub given_up_max: u32,
-    /// Where groups end in any order, one is late, and keeps no place any more, this long after it should have been
+    /// Where groups end in any order, one is late, and keeps no slot any more, this long after it should have been
     /// over, and [`Tuning::late_permille`] of its prediction: enough for a delay that predictions know nothing of.
     pub late_after: Span,
     /// So many parts in a thousand of its conservative prediction must a group have taken beyond that to be late:

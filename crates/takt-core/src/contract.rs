@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use crate::analysis::contracts::{self, Claim, Coverage, Gpu, Kind, Order, Workspace};
+use crate::analysis::contracts::{self, Claim, Coverage, GpuCharges, Kind, Order, Workspace};
 use crate::app::AppParams;
 use crate::clock::{Clock, DisplayId};
 use crate::config::Config;
@@ -113,9 +113,9 @@ fn largest(most: Span, mut fits: impl FnMut(Span) -> bool) -> Option<Span> {
 /// The GPU for claims that include what it adds. Neither turns nor divisible work need a charge of their own: all
 /// that is paid from `etpf` has both in it ([`Config::conservative`]). Only a group that goes on after its app was
 /// displaced has one switch on top.
-pub fn gpu(config: &Config) -> Gpu {
+pub fn gpu(config: &Config) -> GpuCharges {
     let lead = config.margins.turnaround() + config.gpu.switch();
-    Gpu { order: Order::InOrder { per_group: Span::ZERO, per_frame: Span::ZERO }, lead, foreign: None }
+    GpuCharges { order: Order::InOrder { per_group: Span::ZERO, per_frame: Span::ZERO }, lead, foreign: None }
 }
 
 /// The answer for frames of one display, which takes two sums ([`crate::analysis::frames`]); `None` if there is

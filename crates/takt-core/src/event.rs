@@ -80,7 +80,7 @@ pub enum Event {
         estimate: Estimate,
     },
     /// Parameters of the scheduler change, with effect at once: groups that wait keep the lengths
-    /// that they were believed to have, and groups in flight their places.
+    /// that they were believed to have, and groups in flight their slots.
     Adjust(Adjustable),
     /// The open frame of an app ends here, and no group has to: all that comes later belongs to the next
     /// frame. It is done when all groups of the app that came before are, which may be so already.
@@ -233,7 +233,7 @@ pub enum Hold {
     },
     /// It is not its turn: `app` is on the GPU and the policy does not let another app follow it yet.
     Turn {
-        /// Who is on the GPU.
+        /// The app on the GPU.
         app: AppId,
     },
     /// The policy decides only at its ticks.

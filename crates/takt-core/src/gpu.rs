@@ -130,7 +130,7 @@ impl Gpu {
 }
 
 /// Which changes of contexts a group pays for. Why that is enough is said in
-/// [`analysis::contracts`](crate::analysis::contracts::Gpu).
+/// [`analysis::contracts`](crate::analysis::contracts::GpuCharges).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Charge {
     /// It follows a group of its own app, of the same protected frame.

@@ -28,8 +28,8 @@ pub enum Invariant {
     Judged,
     /// No frame aims at a deadline before the one in question.
     Target,
-    /// No more groups keep a place than may.
-    Places,
+    /// No more groups keep a slot than may.
+    Slots,
     /// The groups of an app that are in flight are counted.
     InFlight,
     /// Of the groups on the GPU, the first deadline is known.
@@ -53,7 +53,7 @@ impl Invariant {
         Self::Ledger,
         Self::Judged,
         Self::Target,
-        Self::Places,
+        Self::Slots,
         Self::InFlight,
         Self::OnGpu,
         Self::Balance,
@@ -73,7 +73,7 @@ impl Invariant {
             Self::Ledger => "ledger",
             Self::Judged => "judged",
             Self::Target => "target",
-            Self::Places => "places",
+            Self::Slots => "slots",
             Self::InFlight => "in-flight",
             Self::OnGpu => "on-gpu",
             Self::Balance => "balance",
@@ -100,7 +100,7 @@ impl fmt::Display for Invariant {
             Self::Ledger => "the ledger of a lane is that of its first frame",
             Self::Judged => "deadlines are judged in order",
             Self::Target => "no frame aims at a deadline before the one in question",
-            Self::Places => "no more groups keep a place than may",
+            Self::Slots => "no more groups keep a slot than may",
             Self::InFlight => "groups in flight are counted for their app",
             Self::OnGpu => "the first deadline of groups on the GPU is known",
             Self::Balance => "groups in flight are those dispatched and not ended",

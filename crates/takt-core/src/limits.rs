@@ -19,7 +19,7 @@ pub const APPS_MAX: usize = 4096;
 /// Command groups of one app that may wait for dispatch (the thesis uses the same depth).
 pub const QUEUE_MAX: usize = 64;
 
-/// Command groups that may be dispatched and incomplete, whether they keep a place (`mpcg`) or not.
+/// Command groups that may be dispatched and incomplete, whether they keep a slot (`mpcg`) or not.
 pub const IN_FLIGHT_MAX: usize = 64;
 
 /// Periods a reservation profile can span: `lcm(strides) + 2` must not exceed it.

@@ -1,4 +1,4 @@
-//! Contexts: which one a thread has, and what becomes of one that goes.
+//! Contexts: one is current in a thread, and its end ends what belongs to it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};

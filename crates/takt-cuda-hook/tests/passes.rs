@@ -6,24 +6,17 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[path = "../../takt-cli/tests/support/built.rs"]
+mod built;
+
 fn products() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Builds the library under test and the driver, once; `cargo test` alone does not.
+/// The folder of the library under test and of the driver.
 fn libraries() -> &'static PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let target = products().parent().expect("a target folder").to_owned();
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--locked", "-p", "takt-cuda-hook", "-p", "takt-cuda-fake"])
-            .arg("--target-dir")
-            .arg(&target)
-            .status()
-            .expect("cargo starts");
-        assert!(status.success());
-        target.join("debug")
-    })
+    BUILT.get_or_init(|| built::packages(&["takt-cuda-hook", "takt-cuda-fake"]))
 }
 
 /// A folder that goes with the test.

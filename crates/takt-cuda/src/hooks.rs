@@ -180,7 +180,7 @@ impl<F: Fn() -> i32> Call<'_, F> {
         match target {
             Target::Argument(at) => self.handle_at(at),
             Target::Default => 0,
-            // SAFETY: up to the caller; both structures are told apart by who asks.
+            // SAFETY: up to the caller; the hooked function says which of both structures it is.
             Target::AsSaid => unsafe { self.pointer(0).cast::<LaunchConfig>().as_ref() }
                 .map_or(0, |config| config.stream.addr()),
         }

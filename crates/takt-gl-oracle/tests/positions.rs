@@ -10,8 +10,8 @@ mod shaders;
 
 use takt_gl_oracle::{Attribute, Driver, Run, Uniform, Value, corpus};
 use takt_predict::glsl::{
-    AttributeArray, AttributeData, Base, Draw, NotEvaluable, Options, PositionSlice, Scalar, Scratch, Shader,
-    Stage, UniformData, UniformValues, VertexIds, analyse,
+    AttributeArray, AttributeData, Base, NotEvaluable, Options, PositionSlice, Scalar, Scratch, Shader,
+    Stage, UniformData, UniformValues, VertexIds, VertexInputs, analyse,
 };
 use takt_rng::Rng;
 
@@ -91,7 +91,7 @@ fn compare(driver: &Driver, name: &str, text: &str, seed: u64, tolerance: f32) -
             components: usize::from(attribute.components),
         })
         .collect();
-    let draw = Draw { uniforms: &values, attributes: &arrays, ids: VertexIds::From(0), instance: 0 };
+    let draw = VertexInputs { uniforms: &values, attributes: &arrays, ids: VertexIds::From(0), instance: 0 };
     let mut ours = vec![[0.0; 4]; VERTICES];
     slice.evaluate(&draw, &mut Scratch::default(), &mut ours).unwrap();
     drop(arrays);

@@ -7,7 +7,7 @@
 
 use std::ffi::c_char;
 
-use takt_gl::vendor::egl::{self, Exports, Imports};
+use takt_gl::vendor::egl::{self, EglImports, Exports};
 use takt_gl::{guard, preload};
 use takt_gl_api::entry::{Id, Ptr};
 
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn __egl_Main(
     version: u32,
     exports: *const Exports,
     vendor: Ptr,
-    imports: *mut Imports,
+    imports: *mut EglImports,
 ) -> u32 {
     // SAFETY: handed on as they came.
     guard::shielded(|| unsafe { egl::main(version, exports, vendor, imports) }).unwrap_or(0)

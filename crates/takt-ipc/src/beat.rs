@@ -14,26 +14,26 @@ use crate::region::{Mapping, Shareable, sealed};
 
 #[repr(C)]
 #[derive(Debug)]
-struct Page {
+struct BeatPage {
     beat: AtomicU64,
     /// The thread that beats, as the system numbers it; zero if it is not known.
     thread: AtomicU64,
 }
 
 // SAFETY: one atomic.
-unsafe impl Shareable for Page {}
+unsafe impl Shareable for BeatPage {}
 
 /// The daemon's view.
 #[derive(Debug)]
 pub struct Heart {
-    page: Mapping<Page>,
+    page: Mapping<BeatPage>,
     fd: OwnedFd,
 }
 
 impl Heart {
     /// A page that has not beaten yet.
     pub fn new() -> std::io::Result<Self> {
-        let fd = sealed("takt-beat", size_of::<Page>())?;
+        let fd = sealed("takt-beat", size_of::<BeatPage>())?;
         let page = Mapping::new(fd.as_fd(), ProtFlags::READ | ProtFlags::WRITE)?;
         // From here on it cannot be mapped for writing.
         fcntl_add_seals(&fd, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
@@ -60,7 +60,7 @@ impl AsFd for Heart {
 
 /// A client's view.
 #[derive(Debug)]
-pub struct Pulse(Mapping<Page>);
+pub struct Pulse(Mapping<BeatPage>);
 
 impl Pulse {
     /// The page behind a descriptor that was received.
@@ -100,7 +100,7 @@ mod tests {
         let here = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         assert_eq!((pulse.thread(), pulse.last()), (Some(here), Time::from_us(10)));
         let writable = ProtFlags::READ | ProtFlags::WRITE;
-        assert!(Mapping::<Page>::new(heart.as_fd(), writable).is_err(), "sealed");
+        assert!(Mapping::<BeatPage>::new(heart.as_fd(), writable).is_err(), "sealed");
         assert!(rustix::io::write(heart.as_fd(), &[0; 8]).is_err(), "sealed");
     }
 }

@@ -6,8 +6,11 @@
 //! fields that it does not know. A field that comes twice, is cut off or has the wrong length makes the message
 //! [`Invalid`].
 
+mod fields;
+
 use takt_core::Span;
 
+use self::fields::{Encoder, Fields, HEAD, MAGIC, field, kind};
 use crate::{Standing, VERSION};
 
 /// Longest message.
@@ -16,9 +19,6 @@ pub const MESSAGE_MAX: usize = 64 * 1024;
 pub const TEXT_MAX: usize = 60 * 1024;
 /// Longest name of an app.
 pub const NAME_MAX: usize = 64;
-
-const MAGIC: [u8; 4] = *b"takt";
-const HEAD: usize = 8;
 
 /// From a client, or from the daemon to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -213,47 +213,6 @@ pub enum Invalid {
     TooLong,
 }
 
-mod kind {
-    pub(super) const HELLO: u16 = 1;
-    pub(super) const WELCOME: u16 = 2;
-    pub(super) const REFUSED: u16 = 3;
-    pub(super) const ASK: u16 = 4;
-    pub(super) const ANSWER: u16 = 5;
-}
-
-mod field {
-    pub(super) const TEXT: u16 = 1;
-    pub(super) const PRIORITY: u16 = 2;
-    pub(super) const FPS: u16 = 3;
-    pub(super) const ETPF: u16 = 4;
-    pub(super) const MAX_SLICE: u16 = 5;
-    pub(super) const APP: u16 = 6;
-    pub(super) const MORE: u16 = 7;
-    pub(super) const PACED: u16 = 8;
-    pub(super) const AGAIN: u16 = 9;
-    pub(super) const SPIN: u16 = 10;
-    pub(super) const PROTECTED: u16 = 11;
-    pub(super) const DISPLAY: u16 = 12;
-    pub(super) const PERIOD: u16 = 13;
-    pub(super) const DEADLINE: u16 = 14;
-    pub(super) const RUNTIME: u16 = 15;
-    pub(super) const HARD: u16 = 16;
-    pub(super) const GPU: u16 = 17;
-    pub(super) const ON_CPU: u16 = 18;
-    pub(super) const GUARANTEED: u16 = 19;
-    pub(super) const OWN: u16 = 20;
-    pub(super) const GAPS: u16 = 21;
-    pub(super) const GAP: u16 = 22;
-    pub(super) const DIVISIBLE: u16 = 23;
-    pub(super) const FEEDS: u16 = 24;
-    pub(super) const SHARES: u16 = 25;
-    pub(super) const BY_DISPLAY: u16 = 26;
-    pub(super) const PACING: u16 = 27;
-    pub(super) const CONTRACT: u16 = 28;
-    pub(super) const SLICES: u16 = 29;
-    pub(super) const COUNT: usize = 30;
-}
-
 impl Message {
     /// The bytes to send. Texts that are too long are cut at a character.
     pub fn encode(&self) -> Vec<u8> {
@@ -386,96 +345,6 @@ impl Hello {
             pacing: long(field::PACING)?.map(Pacing::decode),
             slices: fields.optional(field::SLICES)?.map(TimeSlices::decode),
         })
-    }
-}
-
-struct Encoder {
-    bytes: Vec<u8>,
-}
-
-impl Encoder {
-    fn new(kind: u16) -> Self {
-        let mut bytes = Vec::with_capacity(HEAD);
-        bytes.extend(MAGIC);
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.extend(kind.to_le_bytes());
-        Self { bytes }
-    }
-
-    fn field(mut self, number: u16, value: &[u8]) -> Self {
-        let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
-        self.bytes.extend(number.to_le_bytes());
-        self.bytes.extend(length.to_le_bytes());
-        self.bytes.extend(&value[..length.into()]);
-        self
-    }
-
-    fn optional<const N: usize>(self, number: u16, value: Option<[u8; N]>) -> Self {
-        match value {
-            Some(value) => self.field(number, &value),
-            None => self,
-        }
-    }
-
-    fn name(self, number: u16, name: Option<&str>) -> Self {
-        match name {
-            Some(name) => self.text_field(number, name, NAME_MAX),
-            None => self,
-        }
-    }
-
-    fn text(self, text: &str, most: usize) -> Self {
-        self.text_field(field::TEXT, text, most)
-    }
-
-    fn text_field(self, number: u16, text: &str, most: usize) -> Self {
-        let text = &text[..text.floor_char_boundary(most)];
-        self.field(number, text.as_bytes())
-    }
-}
-
-/// The fields of a message by number.
-struct Fields<'a>([Option<&'a [u8]>; field::COUNT]);
-
-impl<'a> Fields<'a> {
-    fn read(mut bytes: &'a [u8]) -> Result<Self, Invalid> {
-        let mut fields = [None; field::COUNT];
-        while !bytes.is_empty() {
-            let Some((&[n0, n1, l0, l1], rest)) = bytes.split_first_chunk::<4>() else {
-                return Err(Invalid::Field(0));
-            };
-            let number = u16::from_le_bytes([n0, n1]);
-            let length = u16::from_le_bytes([l0, l1]).into();
-            let (value, rest) = rest.split_at_checked(length).ok_or(Invalid::Field(number))?;
-            if let Some(slot) = fields.get_mut(usize::from(number))
-                && slot.replace(value).is_some()
-            {
-                return Err(Invalid::Field(number));
-            }
-            bytes = rest;
-        }
-        Ok(Self(fields))
-    }
-
-    fn get(&self, number: u16) -> Option<&'a [u8]> {
-        self.0.get(usize::from(number)).copied().flatten()
-    }
-
-    fn optional<const N: usize>(&self, number: u16) -> Result<Option<[u8; N]>, Invalid> {
-        let damaged = |_| Invalid::Field(number);
-        self.get(number).map(<[u8; N]>::try_from).transpose().map_err(damaged)
-    }
-
-    fn text(&self, most: usize) -> Result<String, Invalid> {
-        self.text_field(field::TEXT, most)?.ok_or(Invalid::Missing(field::TEXT))
-    }
-
-    fn text_field(&self, number: u16, most: usize) -> Result<Option<String>, Invalid> {
-        match self.get(number).map(str::from_utf8) {
-            None => Ok(None),
-            Some(Ok(text)) if text.len() <= most => Ok(Some(text.to_owned())),
-            Some(_) => Err(Invalid::Field(number)),
-        }
     }
 }
 

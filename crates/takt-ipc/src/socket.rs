@@ -29,7 +29,7 @@ const UNREAD_MAX: usize = 4096;
 /// Whether descriptors may be passed to a socket; the number is that of most architectures.
 const SO_PASSRIGHTS: libc::c_int = 83;
 
-/// Who is on the other side, as the kernel knows it.
+/// The process on the other side, as the kernel knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peer {
     /// Its process when it connected, or when it began to listen; 0 if that is in a namespace that we

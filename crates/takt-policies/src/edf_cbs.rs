@@ -19,7 +19,7 @@
 //! * **Assumptions.** Servers are admitted: Σ Q/min(D, P) at most one (`takt_analysis::cbs`; a
 //!   deadline D shorter than the period P lets a server use its budget in every D). Then, with
 //!   preemption at no cost, a job that stays within its server's budget ends by its deadline,
-//!   whatever the others do. Without preemption it can be late by one group of each place in
+//!   whatever the others do. Without preemption it can be late by one group of each slot in
 //!   flight, with a cost by what the switches take.
 //! * **Source.** HERCULES D5.2 (2018), section 2.2; Abeni, Buttazzo 1998 (the server); Lipari,
 //!   Lamastra, Abeni 2004 (who pays while a deadline is inherited).

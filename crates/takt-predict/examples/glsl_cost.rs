@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use takt_predict::glsl::{
-    AttributeArray, AttributeData, Draw, Options, Scratch, Stage, UniformData, UniformValues, VertexIds,
-    analyse,
+    AttributeArray, AttributeData, Options, Scratch, Stage, UniformData, UniformValues, VertexIds,
+    VertexInputs, analyse,
 };
 
 const HEADER: &str = "#define HIGHP_OR_DEFAULT highp\n#define MEDIUMP_OR_DEFAULT mediump\n";
@@ -59,7 +59,8 @@ fn slice_cost(body: &str) -> f64 {
     }
     let data: Vec<f32> = (0..30_000_u16).map(|n| f32::from(n) * 0.001).collect();
     let attributes = [AttributeArray { data: AttributeData::Floats(&data), stride: 3, components: 3 }];
-    let draw = Draw { uniforms: &uniforms, attributes: &attributes, ids: VertexIds::From(0), instance: 0 };
+    let draw =
+        VertexInputs { uniforms: &uniforms, attributes: &attributes, ids: VertexIds::From(0), instance: 0 };
     let (mut scratch, mut positions) = (Scratch::default(), vec![[0.0; 4]; 10_000]);
     best(50, || {
         let outcome = slice.evaluate(black_box(&draw), &mut scratch, black_box(&mut positions));

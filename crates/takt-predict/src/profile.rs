@@ -219,7 +219,7 @@ impl Profile {
         }
         let mut profile = Self::default();
         let mut seen = 0u64;
-        let mut sharing = sharing::Lines::default();
+        let mut sharing = sharing::SharingLines::default();
         for (number, line) in lines {
             profile.read_line(line, &mut seen, &mut sharing).map_err(|problem| fail(number, problem))?;
         }
@@ -231,7 +231,12 @@ impl Profile {
         }
     }
 
-    fn read_line(&mut self, line: &str, seen: &mut u64, sharing: &mut sharing::Lines) -> Result<(), Problem> {
+    fn read_line(
+        &mut self,
+        line: &str,
+        seen: &mut u64,
+        sharing: &mut sharing::SharingLines,
+    ) -> Result<(), Problem> {
         let (key, value) = line.split_once('=').ok_or(Problem::NoValue)?;
         let (key, value) = (key.trim(), value.trim());
         if let Some(name) = self.name(key) {

@@ -42,7 +42,7 @@ impl<K: Copy + Eq + Hash, V: Clone> Table<K, V> {
 
     /// The value of a key, and whether it was there. If it was not, the value is whatever its
     /// place held before, for the caller to overwrite: values may own memory worth keeping.
-    pub(crate) fn entry(&mut self, key: &K) -> (&mut V, Found) {
+    pub(crate) fn entry(&mut self, key: &K) -> (&mut V, Lookup) {
         let start = self.set(key);
         self.clock += 1;
         let ways = &mut self.entries[start..start + WAYS];
@@ -52,7 +52,7 @@ impl<K: Copy + Eq + Hash, V: Clone> Table<K, V> {
         let entry = &mut ways[at];
         entry.key = Some(*key);
         entry.used = self.clock;
-        (&mut entry.value, if hit.is_some() { Found::Hit } else { Found::Miss })
+        (&mut entry.value, if hit.is_some() { Lookup::Hit } else { Lookup::Miss })
     }
 
     fn set(&self, key: &K) -> usize {
@@ -65,7 +65,7 @@ impl<K: Copy + Eq + Hash, V: Clone> Table<K, V> {
 
 /// Whether a key was in the table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum Lookup {
     Hit,
     Miss,
 }
@@ -114,11 +114,11 @@ mod tests {
         let mut table = Table::new(WAYS, &0u32);
         for key in 0..8u64 {
             let (value, found) = table.entry(&key);
-            assert_eq!(found, Found::Miss);
+            assert_eq!(found, Lookup::Miss);
             *value = 1;
         }
-        assert_eq!(table.entry(&0).1, Found::Hit);
-        assert_eq!(table.entry(&100).1, Found::Miss);
+        assert_eq!(table.entry(&0).1, Lookup::Hit);
+        assert_eq!(table.entry(&100).1, Lookup::Miss);
         assert!(table.peek(&0).is_some());
         assert!(table.peek(&1).is_none());
     }

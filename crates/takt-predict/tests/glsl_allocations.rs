@@ -1,7 +1,7 @@
 //! Evaluating a position slice takes no memory once its scratch has grown to fit.
 
 use takt_predict::glsl::{
-    AttributeArray, AttributeData, Draw, Options, Scratch, Stage, UniformValues, VertexIds, analyse,
+    AttributeArray, AttributeData, Options, Scratch, Stage, UniformValues, VertexIds, VertexInputs, analyse,
 };
 
 fn allocations(body: &str) -> u64 {
@@ -13,7 +13,8 @@ fn allocations(body: &str) -> u64 {
     let uniforms = UniformValues::new(&shader.interface);
     let data = vec![0.5; 3 * 500];
     let attributes = [AttributeArray { data: AttributeData::Floats(&data), stride: 3, components: 3 }];
-    let draw = Draw { uniforms: &uniforms, attributes: &attributes, ids: VertexIds::From(0), instance: 0 };
+    let draw =
+        VertexInputs { uniforms: &uniforms, attributes: &attributes, ids: VertexIds::From(0), instance: 0 };
     let (mut scratch, mut positions) = (Scratch::default(), vec![[0.0; 4]; 500]);
     let mut call = || slice.evaluate(&draw, &mut scratch, &mut positions);
     assert_eq!(call(), Ok(()));

@@ -5,8 +5,8 @@
 
 use proptest::prelude::*;
 use takt_predict::glsl::{
-    AttributeArray, AttributeData, Draw, ErrorKind, GlslError, Options, Scratch, Shader, Stage,
-    UniformValues, VertexIds, analyse, effort, limits, with_base,
+    AttributeArray, AttributeData, ErrorKind, GlslError, Options, Scratch, Shader, Stage, UniformValues,
+    VertexIds, VertexInputs, analyse, effort, limits, with_base,
 };
 
 fn vertex(source: &str) -> Result<Shader, GlslError> {
@@ -24,7 +24,8 @@ fn survive(source: &str) {
     let data = [0.5; 4];
     let array = AttributeArray { data: AttributeData::Floats(&data), stride: 0, components: 4 };
     let attributes = vec![array; slice.attributes().len()];
-    let draw = Draw { uniforms: &uniforms, attributes: &attributes, ids: VertexIds::From(0), instance: 0 };
+    let draw =
+        VertexInputs { uniforms: &uniforms, attributes: &attributes, ids: VertexIds::From(0), instance: 0 };
     let outcome = slice.evaluate(&draw, &mut Scratch::default(), &mut [[0.0; 4]; 3]);
     assert!(outcome.is_ok() || outcome.is_err());
 }

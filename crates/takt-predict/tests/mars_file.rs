@@ -1,10 +1,10 @@
 //! Models as bytes: what is written is read back, and nothing else is believed.
 
 use proptest::prelude::*;
-use takt_predict::mars::{BYTES_MAX, Factor, FileError, Model, ModelError, Shape, decode, encode};
+use takt_predict::mars::{BYTES_MAX, Factor, FileError, HingeShape, Model, ModelError, decode, encode};
 
 fn factor(variables: usize) -> impl Strategy<Value = Factor> {
-    let shape = prop::sample::select(vec![Shape::Linear, Shape::Above, Shape::Below]);
+    let shape = prop::sample::select(vec![HingeShape::Linear, HingeShape::Above, HingeShape::Below]);
     let knot = prop::num::f64::NORMAL | prop::num::f64::ZERO | prop::num::f64::SUBNORMAL;
     (0..variables, knot, shape).prop_map(|(variable, knot, shape)| Factor { variable, knot, shape })
 }
@@ -33,10 +33,10 @@ fn sealed(body: &str) -> String {
 #[test]
 fn the_format_is_what_it_was() {
     let mut model = Model::new(2, 5.0).unwrap();
-    model.push(2.0, &[Factor { variable: 0, knot: 30.0, shape: Shape::Above }]).unwrap();
+    model.push(2.0, &[Factor { variable: 0, knot: 30.0, shape: HingeShape::Above }]).unwrap();
     let product = [
-        Factor { variable: 0, knot: 30.0, shape: Shape::Below },
-        Factor { variable: 1, knot: -0.5, shape: Shape::Linear },
+        Factor { variable: 0, knot: 30.0, shape: HingeShape::Below },
+        Factor { variable: 1, knot: -0.5, shape: HingeShape::Linear },
     ];
     model.push(-0.25, &product).unwrap();
     let body = "takt-mars 1\nvariables 2\nintercept 5\nterm 2 >0@30\nterm -0.25 <0@30 =1@-0.5\n";

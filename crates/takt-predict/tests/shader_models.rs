@@ -8,8 +8,8 @@ use imagined::{app, cost, training_set};
 use proptest::prelude::*;
 use takt_predict::cost::{FragmentState, ProgramId, ShaderContext, ShaderCost, TextureSize};
 use takt_predict::shaders::{
-    FileError, MarsShaders, ProgramFeatures, ShaderModels, Submodel, TrainingSet, cross_validate, decode,
-    encode, train,
+    MarsShaders, ProgramFeatures, ShaderFileError, ShaderModels, Submodel, TrainingSet, cross_validate,
+    decode, encode, train,
 };
 use takt_rng::Rng;
 
@@ -112,7 +112,10 @@ fn what_is_wrong_with_a_file_is_named() {
         "{}",
         error(&damaged)
     );
-    assert!(matches!(decode((text + "more\n").as_bytes()), Err(FileError::Line { expected: "the end", .. })));
+    assert!(matches!(
+        decode((text + "more\n").as_bytes()),
+        Err(ShaderFileError::Line { expected: "the end", .. })
+    ));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::timeline;
 
 /// A page about runs of the same programs.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub struct FramesPage {
     /// What it is about.
     pub title: String,
     /// Where, how long, with what.
@@ -51,7 +51,7 @@ pub struct App {
 }
 
 /// The page as HTML.
-pub fn render(page: &Page) -> String {
+pub fn render(page: &FramesPage) -> String {
     let findings: Vec<String> =
         page.findings.iter().map(|finding| format!("<li>{}</li>", escape(finding))).collect();
     let mut body = format!(
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn both_runs_are_shown_and_nothing_escapes() {
-        let page = Page {
+        let page = FramesPage {
             title: "live".into(),
             subtitle: "here".into(),
             findings: vec!["all <b>".into()],

@@ -33,7 +33,7 @@ struct Data {
     apps: Vec<Lane>,
     kinds: Vec<&'static str>,
     vsync: Vec<i64>,
-    groups: Columns,
+    groups: GroupColumns,
     reasons: Vec<String>,
     /// (time, app, index into `reasons`)
     holds: Vec<(i64, usize, usize)>,
@@ -57,7 +57,7 @@ struct Lane {
 
 /// One entry per group in each column.
 #[derive(Serialize, Default)]
-struct Columns {
+struct GroupColumns {
     app: Vec<usize>,
     group: Vec<u64>,
     kind: Vec<usize>,

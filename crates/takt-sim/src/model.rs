@@ -30,7 +30,7 @@ pub struct Scenario {
     pub gpu: GpuSpec,
     /// The apps; the index is the slot number.
     pub apps: Vec<AppSpec>,
-    /// Who has the input focus, by time.
+    /// The app with the input focus, by time.
     pub focus: Vec<FocusChange>,
 }
 

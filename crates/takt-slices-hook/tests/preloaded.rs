@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+#[path = "../../takt-cli/tests/support/built.rs"]
+mod built;
+
 fn products() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
@@ -25,20 +28,10 @@ fn compile(source: &str, product: &str, flags: &[&str]) -> PathBuf {
     product
 }
 
-/// Builds the library under test, once; `cargo test` alone does not.
+/// The library under test.
 fn library() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let build = || {
-        let target = products().parent().expect("a target folder").to_owned();
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--locked", "--package", "takt-slices-hook", "--target-dir"])
-            .arg(&target)
-            .status()
-            .expect("cargo starts");
-        assert!(status.success());
-        target.join("debug/libtakt_ioctl.so")
-    };
-    BUILT.get_or_init(build).clone()
+    BUILT.get_or_init(|| built::packages(&["takt-slices-hook"])).join("libtakt_ioctl.so")
 }
 
 fn run(mood: &str) -> String {

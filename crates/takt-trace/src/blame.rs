@@ -1,4 +1,4 @@
-//! Why was this frame late? One cause for every missed deadline.
+//! Finds the cause of every missed deadline.
 //!
 //! When a deadline passes, the time from the frame's release to the deadline is divided up: the
 //! app had submitted nothing; its own groups ran; others' groups ran while it was ready; the GPU
@@ -255,7 +255,7 @@ impl Blame {
             Verdict::new(CauseKind::GpuStall, shares.stalled)
         } else if account.submitted <= frame && account.released <= release {
             let time = deadline.since(release);
-            // Who waits for the GPU with most of its frame submits the rest late.
+            // An app that waits for the GPU with most of its frame submits the rest late.
             if shares.own.times(2) > time {
                 Verdict::new(CauseKind::OwnCost, shares.own)
             } else {

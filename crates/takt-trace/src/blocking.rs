@@ -65,7 +65,7 @@ impl Blocking {
         })
     }
 
-    /// Everybody more important who was ready while this group ran was blocked by it.
+    /// This group blocked every more important app that was ready while it ran.
     fn ran(&mut self, app: AppId, started: Time, ended: Time, roster: &Roster) {
         let rank = roster.rank(app);
         let began = started.max(self.from);

@@ -1,4 +1,4 @@
-//! What the GPU did, deduced from completions.
+//! Deduces from completions when the GPU ran which group.
 //!
 //! In a live run only the ends of command groups are reported, some time after the fact. A
 //! completion tells when its group ended and how long it ran, so it ran before that; [`Deduced`]
@@ -16,7 +16,7 @@ const HELD_MAX: usize = 1 << 16;
 /// Ends of groups that are remembered.
 const ENDS_MAX: usize = 64;
 
-/// An observer who is shown the GPU's records, too.
+/// Shows an observer the GPU's records, too.
 #[derive(Clone, Debug)]
 pub struct Deduced<O> {
     observer: O,
@@ -39,7 +39,7 @@ impl<O: Observer> Deduced<O> {
         Self { observer, held: VecDeque::new(), flying: BTreeMap::new(), ends: VecDeque::new() }
     }
 
-    /// Who is shown everything.
+    /// The observer.
     pub fn observer(&self) -> &O {
         &self.observer
     }

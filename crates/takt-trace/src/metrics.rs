@@ -66,7 +66,7 @@ impl Metrics {
     }
 
     /// Lists every deadline that this app missed, and none of others, instead of the first ones of
-    /// everybody.
+    /// all apps.
     #[must_use]
     pub fn listing_all_of(mut self, app: AppId) -> Self {
         self.blame.list_all_of(app);

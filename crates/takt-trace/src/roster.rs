@@ -1,4 +1,4 @@
-//! Who is attached, with which parameters, and whose groups wait to run.
+//! The attached apps, their parameters and their waiting groups, while records pass.
 
 use std::collections::VecDeque;
 

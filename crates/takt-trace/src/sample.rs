@@ -19,12 +19,12 @@ pub(crate) enum Pick {
 }
 
 /// A made-up app: name, priority, periods per frame, groups per frame, cost of each.
-struct App(&'static str, u32, u32, u64, u64);
+struct SampleApp(&'static str, u32, u32, u64, u64);
 
-const APPS: [App; 3] = [
-    App("navi, \"beta\" <b>&co", 20, 2, 3, 1_400),
-    App("cluster", 30, 1, 4, 900),
-    App("game", 10, 1, 2, 4_000),
+const APPS: [SampleApp; 3] = [
+    SampleApp("navi, \"beta\" <b>&co", 20, 2, 3, 1_400),
+    SampleApp("cluster", 30, 1, 4, 900),
+    SampleApp("game", 10, 1, 2, 4_000),
 ];
 
 /// A group on its way.
@@ -44,7 +44,7 @@ struct Job {
 
 /// What the numbers of the run stand for.
 pub(crate) fn meta(policy: &str) -> Meta {
-    let app = |App(name, priority, stride, ..): &App| AppMeta {
+    let app = |SampleApp(name, priority, stride, ..): &SampleApp| AppMeta {
         name: (*name).to_owned(),
         priority: Priority(*priority),
         fps_mhz: 60_000 / stride,
@@ -65,7 +65,7 @@ pub(crate) fn run(pick: Pick, periods: u64) -> Vec<(Time, Record)> {
     for period in 0..periods {
         story.tell(us(grid.start(Period(period))), Record::Vsync(Period(period)));
     }
-    for (app, App(_, priority, stride, ..)) in APPS.iter().enumerate() {
+    for (app, SampleApp(_, priority, stride, ..)) in APPS.iter().enumerate() {
         let params = AppParams {
             priority: Priority(*priority),
             stride: Stride::new(*stride).unwrap(),
@@ -182,7 +182,7 @@ impl Story {
 
 fn jobs(periods: u64, grid: &Refresh) -> Vec<Job> {
     let mut jobs = Vec::new();
-    for (app, App(_, _, stride, groups, cost)) in APPS.iter().enumerate() {
+    for (app, SampleApp(_, _, stride, groups, cost)) in APPS.iter().enumerate() {
         let stride = u64::from(*stride);
         for frame in 0..periods / stride {
             let last = Period(frame * stride + stride - 1);

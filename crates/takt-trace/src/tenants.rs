@@ -1,4 +1,4 @@
-//! Everybody who ever had a slot, told apart.
+//! Tells apart the apps that had the same slot one after the other.
 //!
 //! A daemon gives the slot of an app that has left to the next one that comes. Sums over apps
 //! would otherwise be sums over slots.
@@ -14,19 +14,19 @@ use crate::record::{AppMeta, GpuRecord, Observer, Record};
 #[derive(Clone, Debug)]
 pub struct Tenants<O> {
     observer: O,
-    /// Who has a slot now.
+    /// The number of the app that has a slot now.
     slots: BTreeMap<AppId, AppId>,
-    /// The number of the next one who comes.
+    /// The number of the next app that comes.
     next: u32,
 }
 
 impl<O: Observer> Tenants<O> {
-    /// Shows everything to `observer`, who knows so many apps beforehand.
+    /// Shows everything to `observer`, which knows so many apps beforehand.
     pub fn new(observer: O, known: usize) -> Self {
         Self { observer, slots: BTreeMap::new(), next: u32::try_from(known).unwrap_or(u32::MAX) }
     }
 
-    /// Who is shown everything.
+    /// The observer.
     pub fn finish(self) -> O {
         self.observer
     }

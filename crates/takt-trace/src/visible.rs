@@ -1,4 +1,4 @@
-//! Text that shows what it is, on terminals, in logs and in pages.
+//! Escapes characters that hide or reorder text on terminals, in logs and in pages.
 //!
 //! Control characters steer terminals, and marks that turn the direction of writing or take no space
 //! make one name look like another. None of them is ever printed; an escape stands in their place.

@@ -28,7 +28,7 @@ use crate::shape::{Point, Shape, minus, plus, times};
 /// the app's memory.
 #[derive(Debug, Parser)]
 #[command(name = "takt-map", version)]
-struct Args {
+struct MapArgs {
     /// Which city; the same number gives the same one
     #[arg(long, value_name = "N", default_value_t = 7)]
     seed: u32,
@@ -39,7 +39,7 @@ struct Args {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = MapArgs::parse();
     let defaults = Defaults { name: "map", size: Size(1280, 480), fps: 30.0 };
     run::run(&defaults, &args.options, &|gl, _| Ok(Box::new(Map::new(gl, args.seed)?)))
 }

@@ -23,7 +23,7 @@ use crate::run::{self, App, Defaults, Frame};
 /// over the one before; the entry in the middle is lit.
 #[derive(Debug, Parser)]
 #[command(name = "takt-menu", version)]
-struct Args {
+struct MenuArgs {
     /// Seconds that an entry stays
     #[arg(long, value_name = "S", default_value_t = 1.5, value_parser = seconds)]
     dwell: f64,
@@ -39,7 +39,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = MenuArgs::parse();
     let defaults = Defaults { name: "menu", size: Size(800, 300), fps: 60.0 };
     run::run(&defaults, &args.options, &|gl, _| Ok(Box::new(Menu::new(gl, args.dwell)?)))
 }

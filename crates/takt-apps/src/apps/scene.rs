@@ -28,7 +28,7 @@ use crate::shape::Shape;
 /// the work per fragment with --shader and --loops, memory traffic with --texture.
 #[derive(Debug, Parser)]
 #[command(name = "takt-scene", version)]
-struct Args {
+struct SceneArgs {
     /// What turns
     #[arg(long, value_enum, default_value_t = Model::Knot)]
     model: Model,
@@ -60,7 +60,7 @@ struct Args {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = SceneArgs::parse();
     let defaults = Defaults { name: "scene", size: Size(800, 600), fps: 0.0 };
     run::run(&defaults, &args.options, &|gl, size| Ok(Box::new(Scene::new(gl, &args, size)?)))
 }
@@ -87,7 +87,7 @@ fn loops() -> Range<u32> {
 }
 
 impl Scene {
-    fn new(gl: &Gl, args: &Args, size: (u32, u32)) -> anyhow::Result<Self> {
+    fn new(gl: &Gl, args: &SceneArgs, size: (u32, u32)) -> anyhow::Result<Self> {
         let shader = if args.frame_ms.is_some() { Shader::Marble } else { args.shader };
         let (vertices, indices) = bodies::build(args.model, args.detail);
         let length = gfx::texture_length(gl, args.texture);

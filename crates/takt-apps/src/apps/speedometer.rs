@@ -15,7 +15,7 @@ use crate::run::{self, Defaults};
 /// program and blending; nothing else. A minute's drive repeats for ever.
 #[derive(Debug, Parser)]
 #[command(name = "takt-speedometer", version)]
-struct Args {
+struct SpeedometerArgs {
     /// Pixels along the face's texture; 0 takes twice the size on screen
     #[arg(long, value_name = "N", default_value_t = 0)]
     texture: u32,
@@ -38,7 +38,7 @@ const FACE: Face = Face {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = SpeedometerArgs::parse();
     let defaults = Defaults { name: "speedometer", size: Size(456, 456), fps: 60.0 };
     run::run(&defaults, &args.options, &|gl, size| Ok(Box::new(Dial::new(gl, FACE, size, args.texture)?)))
 }

@@ -12,7 +12,7 @@ use crate::run::{self, Defaults};
 /// A tachometer: the speedometer's twin, with the engine of the same drive
 #[derive(Debug, Parser)]
 #[command(name = "takt-tachometer", version)]
-struct Args {
+struct TachometerArgs {
     /// Pixels along the face's texture; 0 takes twice the size on screen
     #[arg(long, value_name = "N", default_value_t = 0)]
     texture: u32,
@@ -35,7 +35,7 @@ const FACE: Face = Face {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = TachometerArgs::parse();
     let defaults = Defaults { name: "tachometer", size: Size(456, 456), fps: 60.0 };
     run::run(&defaults, &args.options, &|gl, size| Ok(Box::new(Dial::new(gl, FACE, size, args.texture)?)))
 }

@@ -110,7 +110,7 @@ struct State {
 }
 
 /// A connection to a compositor.
-pub(crate) struct Connection {
+pub(crate) struct WaylandConnection {
     state: Box<State>,
     display: Proxy,
     shell: XdgShell,
@@ -119,7 +119,7 @@ pub(crate) struct Connection {
     surface_interface: *const Interface,
 }
 
-impl Connection {
+impl WaylandConnection {
     /// Connects to the compositor that `WAYLAND_DISPLAY` names.
     pub(crate) fn open() -> Result<Self, WaylandError> {
         let library = Library::open("libwayland-client.so.0", "libwayland-client0")?;
@@ -162,7 +162,7 @@ impl Connection {
     }
 
     /// Opens a window.
-    pub(crate) fn window(self, title: &str, size: (u32, u32)) -> Result<Window, WaylandError> {
+    pub(crate) fn window(self, title: &str, size: (u32, u32)) -> Result<WaylandWindow, WaylandError> {
         let library = Library::open("libwayland-egl.so.1", "libwayland-egl1")?;
         let maker = WindowMaker::find(library)?;
         let state = &self.state;
@@ -193,7 +193,7 @@ impl Connection {
         let size = chosen(state.wanted.get(), size);
         // SAFETY: the surface is a live object of this connection.
         let native = unsafe { (maker.create)(surface, int(size.0), int(size.1)) };
-        Ok(Window { connection: self, maker, native, size })
+        Ok(WaylandWindow { connection: self, maker, native, size })
     }
 
     fn bind(&self, name: u32, interface: *const Interface) -> Proxy {
@@ -263,7 +263,7 @@ impl Connection {
 /// How often the first configuration is waited for.
 const CONFIGURE_ROUNDS_MAX: usize = 100;
 
-impl Drop for Connection {
+impl Drop for WaylandConnection {
     fn drop(&mut self) {
         // SAFETY: the connection is open; its objects go with it, and the state goes after it.
         unsafe { (self.state.client.disconnect)(self.display) };
@@ -324,14 +324,14 @@ unsafe extern "C" fn dispatch(
 }
 
 /// A window.
-pub(crate) struct Window {
-    connection: Connection,
+pub(crate) struct WaylandWindow {
+    connection: WaylandConnection,
     maker: WindowMaker,
     native: *mut c_void,
     size: (u32, u32),
 }
 
-impl Window {
+impl WaylandWindow {
     /// The window, for EGL.
     pub(crate) const fn native(&self) -> *const c_void {
         self.native
@@ -350,7 +350,7 @@ impl Window {
     }
 }
 
-impl Drop for Window {
+impl Drop for WaylandWindow {
     fn drop(&mut self) {
         // SAFETY: the window lives, and its surface of EGL is gone by the contract of `new_window`.
         unsafe { (self.maker.destroy)(self.native) };

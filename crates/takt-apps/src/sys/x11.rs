@@ -91,12 +91,12 @@ pub(crate) enum X11Error {
 }
 
 /// A connection to an X server.
-pub(crate) struct Connection {
+pub(crate) struct X11Connection {
     x: Xlib,
     display: XDisplay,
 }
 
-impl Connection {
+impl X11Connection {
     /// Connects to the server that `DISPLAY` names.
     pub(crate) fn open() -> Result<Self, X11Error> {
         let library = Library::open("libX11.so.6", "libx11-6")?;
@@ -115,7 +115,7 @@ impl Connection {
     }
 
     /// Opens a window with the visual that the driver's configuration wants.
-    pub(crate) fn window(self, title: &str, size: (u32, u32), visual: i32) -> Result<Window, X11Error> {
+    pub(crate) fn window(self, title: &str, size: (u32, u32), visual: i32) -> Result<X11Window, X11Error> {
         let visual_id = c_ulong::try_from(visual).unwrap_or(0);
         let info = self.visual(visual_id).ok_or(X11Error::NoVisual(visual_id))?;
         let (x, display) = (&self.x, self.display);
@@ -158,7 +158,7 @@ impl Connection {
         };
         let delete = self.show(window, title);
         let window = usize::try_from(window).unwrap_or(0);
-        Ok(Window { connection: self, window, delete, size, closed: false })
+        Ok(X11Window { connection: self, window, delete, size, closed: false })
     }
 
     /// Shows a window under a title; the message that asks to close it.
@@ -204,7 +204,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for X11Connection {
     fn drop(&mut self) {
         // SAFETY: the connection is open, and is not used from here on.
         unsafe { (self.x.close_display)(self.display) };
@@ -212,8 +212,8 @@ impl Drop for Connection {
 }
 
 /// A window.
-pub(crate) struct Window {
-    connection: Connection,
+pub(crate) struct X11Window {
+    connection: X11Connection,
     /// As wide as a pointer, as EGL wants it.
     window: usize,
     delete: c_ulong,
@@ -221,7 +221,7 @@ pub(crate) struct Window {
     closed: bool,
 }
 
-impl Window {
+impl X11Window {
     /// The window, for EGL.
     pub(crate) const fn native(&self) -> *const c_void {
         ptr::without_provenance(self.window)
@@ -229,7 +229,7 @@ impl Window {
 
     /// Takes what the server has sent; the current size, or nothing once the window is closed.
     pub(crate) fn poll(&mut self) -> Option<(u32, u32)> {
-        let Connection { x, display } = &self.connection;
+        let X11Connection { x, display } = &self.connection;
         // SAFETY: the connection is open.
         while unsafe { (x.pending)(*display) } > 0 {
             let mut event: Event = [0; 24];
@@ -250,7 +250,7 @@ impl Window {
     }
 }
 
-impl Drop for Window {
+impl Drop for X11Window {
     fn drop(&mut self) {
         // SAFETY: the window is of this connection, which closes after this.
         unsafe { (self.connection.x.destroy_window)(self.connection.display, self.window as c_ulong) };

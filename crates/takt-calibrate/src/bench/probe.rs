@@ -1,4 +1,4 @@
-//! What measures: some drivers' timer queries tell the truth, others' do not.
+//! Finds out which clock is right: some drivers' timer queries tell the truth, others' do not.
 
 use takt_gl::measure::{TimeSource, TimerProblem};
 

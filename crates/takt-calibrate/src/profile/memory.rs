@@ -4,7 +4,7 @@ use takt_predict::profile::Piecewise;
 
 use super::Lab;
 use super::pictures::Pictures;
-use super::targets::Target;
+use super::targets::Offscreen;
 use crate::Problem;
 use crate::bench::Bench;
 use crate::fit::{self, Point};
@@ -89,7 +89,7 @@ pub(super) fn copies(lab: &mut Lab<'_>) -> Result<(), Problem> {
     let side = lab.sides().last().copied().unwrap_or(1);
     let pictures = Pictures::new(lab.bench)?;
     let noise = lab.noise();
-    let source = Target::texture(lab.bench, side)?;
+    let source = Offscreen::texture(lab.bench, side)?;
     let mut fill = |gl: &Gl, side: u32| gl.upload(side, side, Some(&noise));
     let copies = lab.texture_points(&pictures, &mut fill, &mut Gl::copy_to_texture);
     source.delete(lab.bench);
@@ -128,7 +128,7 @@ pub(super) fn loads(lab: &mut Lab<'_>) -> Result<(), Problem> {
     let pictures = Pictures::new(lab.bench)?;
     let mut points = Vec::new();
     for &side in lab.sides() {
-        let target = Target::texture(lab.bench, side)?;
+        let target = Offscreen::texture(lab.bench, side)?;
         let (bench, gl) = (&*lab.bench, &lab.bench.gl);
         pictures.use_plain(gl);
         pictures.fill(gl);

@@ -58,7 +58,7 @@ const PIXEL_BYTES: f64 = 6.0;
 pub(super) fn off_screen_clears(lab: &mut Lab<'_>) -> Result<(), Problem> {
     let mut points = Vec::new();
     for &side in lab.sides() {
-        let target = Target::texture(lab.bench, side)?;
+        let target = Offscreen::texture(lab.bench, side)?;
         let mask = COLOR_BUFFER_BIT | DEPTH_BUFFER_BIT;
         let sample = lab.bench.time(lab.effort, &mut || lab.bench.gl.clear(mask));
         points.push([pixels(side) * PIXEL_BYTES, sample.ns]);
@@ -136,9 +136,9 @@ fn fill_rate(lab: &Lab<'_>, pictures: &Pictures, samples: u32) -> Result<Option<
     let mut points = Vec::new();
     for &side in lab.sides() {
         let target = if samples == 0 {
-            Target::texture(lab.bench, side)?
+            Offscreen::texture(lab.bench, side)?
         } else {
-            let Some(target) = Target::samples(lab.bench, side, samples) else { return Ok(None) };
+            let Some(target) = Offscreen::samples(lab.bench, side, samples) else { return Ok(None) };
             target
         };
         pictures.use_plain(&lab.bench.gl);
@@ -186,13 +186,13 @@ pub(super) fn swaps(lab: &mut Lab<'_>) -> Result<(), Problem> {
 }
 
 /// Something off-screen that is drawn to, until it is deleted.
-pub(super) struct Target {
+pub(super) struct Offscreen {
     framebuffer: u32,
     texture: u32,
     renderbuffer: u32,
 }
 
-impl Target {
+impl Offscreen {
     /// A texture with depth.
     pub(super) fn texture(bench: &Bench, side: u32) -> Result<Self, Problem> {
         let gl = &bench.gl;

@@ -18,13 +18,13 @@ use crate::bench::{Bench, Load, Place};
 use analysis::{Spread, Unclear, Verdict, pace_ns, verdict};
 use peer::Peer;
 pub use peer::serve;
-use stream::Plan;
+use stream::DrawPlan;
 
 /// All of it ends within this time, whatever the second process does.
 const TOTAL: Duration = Duration::from_secs(9);
 /// What is left of it for queues to run empty, and for answers.
 const SPARE: Duration = Duration::from_secs(1);
-/// Draws that this process and the second one keep waiting. They differ, so that a GPU that works
+/// DrawPlan that this process and the second one keep waiting. They differ, so that a GPU that works
 /// in order shares itself by them, and one that takes turns does not.
 const DEPTHS: [usize; 2] = [96, 24];
 
@@ -128,15 +128,15 @@ fn beside_another(
 /// Both alone, then together.
 fn beside(bench: &Bench, load: &Load, peer: &mut Peer, lengths: &Lengths) -> Result<Finding, Problem> {
     let unclear = |unclear: Unclear| Problem::Unclear(unclear.to_string());
-    let plan = Plan::soon(lengths.alone, DEPTHS[0]);
+    let plan = DrawPlan::soon(lengths.alone, DEPTHS[0]);
     let own_ns = pace_ns(&stream::run(bench, load, plan)?, plan.steady()).map_err(unclear)?;
     let delay_us = delay_us(bench, load, own_ns);
-    let plan = Plan::soon(lengths.alone, DEPTHS[1]);
+    let plan = DrawPlan::soon(lengths.alone, DEPTHS[1]);
     peer.ask(plan)?;
     let peer_ns = pace_ns(&peer.draws()?, plan.steady()).map_err(unclear)?;
-    let plan = Plan::soon(lengths.together, DEPTHS[1]);
+    let plan = DrawPlan::soon(lengths.together, DEPTHS[1]);
     peer.ask(plan)?;
-    let own = stream::run(bench, load, Plan { depth: DEPTHS[0], ..plan })?;
+    let own = stream::run(bench, load, DrawPlan { depth: DEPTHS[0], ..plan })?;
     let others = peer.draws()?;
     bench.check("how processes share the GPU")?;
     let software = bench.is_software();
@@ -158,9 +158,9 @@ const SUBMITTING: Duration = Duration::from_millis(60);
 /// Loops of the first draw that is tried, and of the last.
 const LOOPS_MIN: u32 = 8;
 const LOOPS_MAX: u32 = 1 << 15;
-/// Draws whose mean is taken to choose how long one is.
+/// DrawPlan whose mean is taken to choose how long one is.
 const SAMPLE: u32 = 32;
-/// Draws, one by one, whose way to the GPU and back is measured.
+/// DrawPlan, one by one, whose way to the GPU and back is measured.
 const ROUND_TRIPS: usize = 51;
 
 /// A surface for short draws.
@@ -175,7 +175,7 @@ fn chosen(bench: &mut Bench) -> Result<(Load, u32), Problem> {
     bench.gl.viewport(0, 0, 1, 1);
     let mut loops = LOOPS_MIN;
     let load = Load::new(&bench.gl, loops)?;
-    let submits = stream::run(bench, &load, Plan::soon(SUBMITTING, DEPTHS[1]))?.len();
+    let submits = stream::run(bench, &load, DrawPlan::soon(SUBMITTING, DEPTHS[1]))?.len();
     load.delete(&bench.gl);
     prepare(bench)?;
     let submit_ns = SUBMITTING.as_nanos() as f64 / submits.max(1) as f64;

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::analysis::Draw;
-use super::stream::{self, Plan};
+use super::stream::{self, DrawPlan};
 use crate::Problem;
 use crate::bench::{Bench, Load, Place};
 
@@ -31,7 +31,7 @@ pub fn serve(place: Place, loops: u32, plans: &mut dyn BufRead, out: &mut dyn Wr
     };
     answer(out, READY)?;
     for line in plans.lines() {
-        let draws = line?.parse::<Plan>().and_then(|plan| stream::run(&bench, &load, plan));
+        let draws = line?.parse::<DrawPlan>().and_then(|plan| stream::run(&bench, &load, plan));
         match draws {
             Ok(draws) => answer(out, &stream::to_line(&draws))?,
             Err(problem) => return answer(out, &format!("{FAILED}{problem}")),
@@ -85,7 +85,7 @@ impl Peer {
     }
 
     /// Has it draw by a plan.
-    pub(super) fn ask(&mut self, plan: Plan) -> Result<(), Problem> {
+    pub(super) fn ask(&mut self, plan: DrawPlan) -> Result<(), Problem> {
         let told = writeln!(self.plans, "{plan}").and_then(|()| self.plans.flush());
         told.map_err(|error| Problem::Peer(format!("does not listen: {error}")))
     }
@@ -146,7 +146,7 @@ mod tests {
         let until = Instant::now() + Duration::from_millis(300);
         let asked = Peer::start(command, until).and_then(|mut peer| {
             peer.ready()?;
-            peer.ask(Plan::soon(Duration::ZERO, 1))?;
+            peer.ask(DrawPlan::soon(Duration::ZERO, 1))?;
             peer.draws()
         });
         asked.map_or_else(|problem| problem.to_string(), |draws| format!("{} draws", draws.len()))

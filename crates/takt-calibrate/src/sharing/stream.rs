@@ -14,12 +14,12 @@ use takt_gl_driver::Stamps;
 
 /// When to draw, and how many draws are kept waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Plan {
+pub(super) struct DrawPlan {
     pub(super) window: Window,
     pub(super) depth: usize,
 }
 
-impl Plan {
+impl DrawPlan {
     /// From soon on.
     pub(super) fn soon(length: Duration, depth: usize) -> Self {
         let from_ns = now_ns() + u64::try_from(SOON.as_nanos()).unwrap_or(0);
@@ -37,13 +37,13 @@ impl Plan {
 /// Long enough for a line to reach another process.
 const SOON: Duration = Duration::from_millis(10);
 
-impl fmt::Display for Plan {
+impl fmt::Display for DrawPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.window.from_ns, self.window.to_ns, self.depth)
     }
 }
 
-impl FromStr for Plan {
+impl FromStr for DrawPlan {
     type Err = Problem;
 
     fn from_str(line: &str) -> Result<Self, Problem> {
@@ -58,14 +58,14 @@ impl FromStr for Plan {
     }
 }
 
-/// Draws as a line of text.
+/// DrawPlan as a line of text.
 pub(super) fn to_line(draws: &[Draw]) -> String {
     let words: Vec<String> =
         draws.iter().map(|draw| format!("{} {}", draw.submitted_ns, draw.done_ns)).collect();
     words.join(" ")
 }
 
-/// Draws from a line of text, if it is one.
+/// DrawPlan from a line of text, if it is one.
 pub(super) fn from_line(line: &str) -> Option<Vec<Draw>> {
     let numbers: Result<Vec<u64>, _> = line.split_ascii_whitespace().map(str::parse).collect();
     let numbers = numbers.ok()?;
@@ -80,7 +80,7 @@ const STUCK: Duration = Duration::from_secs(2);
 /// No more draws than this, however short they are.
 const DRAWS_MAX: usize = 200_000;
 
-/// Draws that are handed over at once where the GPU takes time stamps: longer than its slices, as it may change
+/// DrawPlan that are handed over at once where the GPU takes time stamps: longer than its slices, as it may change
 /// contexts behind each fence.
 const BATCH: usize = 64;
 /// One batch stands for so many draws of a plan's depth.
@@ -88,8 +88,8 @@ const PER_BATCH: usize = 12;
 /// How often the clocks are compared.
 const COMPARISONS: usize = 9;
 
-/// Draws by plan: as many as it says wait at the GPU until its end.
-pub(super) fn run(bench: &Bench, load: &Load, plan: Plan) -> Result<Vec<Draw>, Problem> {
+/// DrawPlan by plan: as many as it says wait at the GPU until its end.
+pub(super) fn run(bench: &Bench, load: &Load, plan: DrawPlan) -> Result<Vec<Draw>, Problem> {
     match bench.stamps() {
         Some(stamps) => stamped(bench, load, plan, stamps),
         None => fenced(bench, load, plan),
@@ -97,7 +97,7 @@ pub(super) fn run(bench: &Bench, load: &Load, plan: Plan) -> Result<Vec<Draw>, P
 }
 
 /// The same with a time stamp behind each draw, and a fence behind each batch.
-fn stamped(bench: &Bench, load: &Load, plan: Plan, mut stamps: Stamps) -> Result<Vec<Draw>, Problem> {
+fn stamped(bench: &Bench, load: &Load, plan: DrawPlan, mut stamps: Stamps) -> Result<Vec<Draw>, Problem> {
     let Window { from_ns, to_ns } = plan.window;
     let ahead_ns = ahead_ns(bench, &mut stamps)?;
     thread::sleep(Duration::from_nanos(from_ns.saturating_sub(now_ns())));
@@ -145,7 +145,7 @@ fn ahead_ns(bench: &Bench, stamps: &mut Stamps) -> Result<u64, Problem> {
 }
 
 /// The same with a fence behind each draw.
-fn fenced(bench: &Bench, load: &Load, plan: Plan) -> Result<Vec<Draw>, Problem> {
+fn fenced(bench: &Bench, load: &Load, plan: DrawPlan) -> Result<Vec<Draw>, Problem> {
     let Window { from_ns, to_ns } = plan.window;
     thread::sleep(Duration::from_nanos(from_ns.saturating_sub(now_ns())));
     let mut waiting = VecDeque::with_capacity(plan.depth);
@@ -170,10 +170,10 @@ mod tests {
 
     #[test]
     fn plans_and_draws_survive_the_way() {
-        let plan = Plan { window: Window { from_ns: 5, to_ns: 9 }, depth: 24 };
+        let plan = DrawPlan { window: Window { from_ns: 5, to_ns: 9 }, depth: 24 };
         assert_eq!(plan.to_string().parse(), Ok(plan));
         for bad in ["", "1 2", "9 5 24", "5 9 0", "5 9 2000", "5 9 24 1"] {
-            assert!(bad.parse::<Plan>().is_err(), "{bad}");
+            assert!(bad.parse::<DrawPlan>().is_err(), "{bad}");
         }
         let draws = [1, 2].map(|at| Draw { submitted_ns: at, done_ns: at + 10 });
         assert_eq!(from_line(&to_line(&draws)), Some(draws.to_vec()));

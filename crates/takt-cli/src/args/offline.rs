@@ -260,8 +260,7 @@ pub(crate) struct SweepArgs {
     /// Compute only part I of N, for a job runner that spreads the parts over machines.
     #[arg(long, value_name = "I/N", conflicts_with = "merge")]
     pub(crate) shard: Option<Shard>,
-    /// Compute nothing: put the parts together whose journals are in these folders. Default: in
-    /// --out.
+    /// Compute nothing: put parts together, from the journals in these folders. Default: in --out.
     #[arg(long, value_name = "DIR", num_args = 0..)]
     pub(crate) merge: Option<Vec<PathBuf>>,
     /// Only tell what would be done.

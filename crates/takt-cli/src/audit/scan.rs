@@ -15,7 +15,7 @@ use crate::{Answer, load as input, output, serve};
 
 /// An alarm, as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Found {
+struct FoundAlarm {
     #[serde(flatten)]
     alarm: Alarm,
     /// Whether the daemon raised it as well.
@@ -43,25 +43,25 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<Answer> {
     Ok(if found.is_empty() { Answer::Yes } else { Answer::No })
 }
 
-fn scan(engine: &mut Engine, records: &[Record]) -> Vec<Found> {
+fn scan(engine: &mut Engine, records: &[Record]) -> Vec<FoundAlarm> {
     let mut found = Vec::new();
     for record in records.iter().filter(|record| record.event != Event::Alarm) {
         found.extend(engine.observe(record).into_iter().map(|alarm| {
             // Both have the time of the record that completed it.
             let is_it = |other: &&Record| other.event == Event::Alarm && other.rule == alarm.rule;
             let raised = records.iter().filter(is_it).any(|other| other.at_us == alarm.at_us);
-            Found { alarm, raised }
+            FoundAlarm { alarm, raised }
         }));
     }
     found
 }
 
-fn words(found: &[Found], records: usize) -> String {
+fn words(found: &[FoundAlarm], records: usize) -> String {
     if found.is_empty() {
         return format!("no alarms in {records} records\n");
     }
     let mut table = Table::new("<time, <severity, <rule, <about, <counted, <raised by the daemon");
-    for Found { alarm, raised } in found {
+    for FoundAlarm { alarm, raised } in found {
         table.row(vec![
             utc(Duration::from_micros(alarm.at_us)),
             alarm.severity.name().to_owned(),

@@ -77,8 +77,12 @@ fn position_slice() -> anyhow::Result<Measurement> {
     }
     let data: Vec<f32> = (0..3 * VERTICES).map(|n| f32::from(n) * 0.001).collect();
     let attributes = [AttributeArray { data: AttributeData::Floats(&data), stride: 3, components: 3 }];
-    let draw =
-        glsl::Draw { uniforms: &uniforms, attributes: &attributes, ids: VertexIds::From(0), instance: 0 };
+    let draw = glsl::VertexInputs {
+        uniforms: &uniforms,
+        attributes: &attributes,
+        ids: VertexIds::From(0),
+        instance: 0,
+    };
     let mut scratch = Scratch::default();
     let mut positions = vec![[0.0; 4]; usize::from(VERTICES)];
     let mut measured = measure("position-slice", u64::from(VERTICES), 2_000, || {

@@ -24,7 +24,7 @@ use crate::args::SweepArgs;
 use crate::load;
 use crate::output;
 use journal::JournalFile;
-pub(crate) use results::Outcome;
+pub(crate) use results::SweepOutcome;
 
 /// Finished jobs and their cells.
 type Done = BTreeMap<u64, Vec<Cell>>;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &SweepArgs) -> anyhow::Result<Answer> {
         Some(folders) => merge(&study, folders)?,
         None => compute(&study, &out, shard, args.threads)?,
     };
-    let mut outcome = Outcome::new(&study, shard, reused);
+    let mut outcome = SweepOutcome::new(&study, shard, reused);
     if shard == Shard::WHOLE {
         let rows = done.into_iter().map(|(job, cells)| study.row(job, cells)).collect();
         let table = Table { columns: study.columns(), rows };

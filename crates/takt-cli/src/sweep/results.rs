@@ -15,7 +15,7 @@ use crate::table::Table;
 
 /// What was done and what came out, as `--json` prints it.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-pub(crate) struct Outcome {
+pub(crate) struct SweepOutcome {
     /// Name of the study.
     study: String,
     /// Hash over the study file and the files it names.
@@ -37,7 +37,7 @@ pub(crate) struct Outcome {
 /// Rows that are printed; the rest is in the files.
 const ROWS_SHOWN: usize = 40;
 
-impl Outcome {
+impl SweepOutcome {
     pub(super) fn new(study: &Study, shard: Shard, reused: u64) -> Self {
         Self {
             study: study.name.clone(),

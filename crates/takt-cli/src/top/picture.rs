@@ -15,7 +15,7 @@ pub(crate) struct Picture {
     pub(crate) daemon: Daemon,
     /// Share of the last two seconds in which the GPU worked (0..1).
     pub(crate) gpu: f64,
-    /// Who is scheduled, most important first.
+    /// The scheduled apps, most important first.
     pub(crate) apps: Vec<Row>,
     /// What the GPU did a moment ago.
     pub(crate) timeline: Timeline,

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub(crate) mod built;
 pub(crate) mod daemon;
 pub(crate) mod server;
 
@@ -15,21 +16,24 @@ pub(crate) fn products() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Builds the library and the apps beside the command, once; `cargo test` alone does not.
+/// What the command puts under programs, the apps, and a CUDA driver without a GPU.
+const BESIDE: [&str; 6] =
+    ["takt-hook", "takt-hook-glx", "takt-cuda-hook", "takt-slices-hook", "takt-apps", "takt-cuda-fake"];
+
+/// Builds what lies beside the command, once.
+fn build() {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built::packages(&BESIDE));
+}
+
+/// `takt run`, with everything beside it.
 pub(crate) fn takt() -> Command {
     takt_command("run")
 }
 
 /// The same for any of its commands.
 pub(crate) fn takt_command(name: &str) -> Command {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        build("takt-hook");
-        build("takt-hook-glx");
-        build("takt-cuda-hook");
-        build("takt-slices-hook");
-        build("takt-apps");
-    });
+    build();
     let mut command = Command::new(env!("CARGO_BIN_EXE_takt"));
     command.arg(name).env("XDG_CACHE_HOME", products().join("cache"));
     // What is noted about traps is of no use to the user that runs the tests.
@@ -37,28 +41,10 @@ pub(crate) fn takt_command(name: &str) -> Command {
     command
 }
 
-/// One of the apps of ours, by its name.
+/// What is built beside the command, by the name of its file: an app of ours, or a library.
 pub(crate) fn app(name: &str) -> PathBuf {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| build("takt-apps"));
+    build();
     Path::new(env!("CARGO_BIN_EXE_takt")).with_file_name(name)
-}
-
-/// Builds a CUDA driver without a GPU beside the command.
-pub(crate) fn fake_cuda() {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| build("takt-cuda-fake"));
-}
-
-/// Builds a package beside the command.
-fn build(package: &str) {
-    let beside = Path::new(env!("CARGO_BIN_EXE_takt")).parent().and_then(Path::parent);
-    let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--locked", "--package", package, "--target-dir"])
-        .arg(beside.expect("a target folder"))
-        .status()
-        .expect("cargo starts");
-    assert!(status.success());
 }
 
 /// Whether tests that take minutes are wanted.

@@ -1,4 +1,4 @@
-//! What controllers want: other programs than the clients themselves, with the right to.
+//! Orders of controllers: programs that may arrange the windows of others.
 
 use takt_core::Time;
 

@@ -1,4 +1,4 @@
-//! What happens when a client commits.
+//! Commits of clients: their pixels are copied, and their surfaces arranged.
 //!
 //! Pixels are copied once at most for each picture that an output takes, and once more ahead; of what a
 //! client commits beyond that, the newest is copied when an output took the one before. The client has its

@@ -1,4 +1,4 @@
-//! What the library asks of us for each protocol.
+//! Callbacks of smithay, for each protocol.
 
 use smithay::desktop::PopupKind;
 use smithay::input::pointer::CursorImageStatus;

@@ -120,7 +120,7 @@ impl Visibility {
 
 /// What a client's thread needs to begin.
 #[derive(Debug)]
-pub struct Beginning {
+pub struct ClientParts {
     /// The client.
     pub client: Arc<ClientHandle>,
     /// Its connection.

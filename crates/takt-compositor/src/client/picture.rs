@@ -18,7 +18,7 @@ use super::commits::{Content, content};
 use crate::picture::{Layer, Picture};
 
 /// A surface at its place.
-struct Part {
+struct Placed {
     layer: Layer,
     input: Vec<Rectangle<i32, Logical>>,
 }
@@ -52,7 +52,7 @@ pub(super) fn of(root: &WlSurface, number: u64, area: Option<Size>) -> Option<(P
 }
 
 /// Adds a surface and all below it, from back to front.
-fn add_tree(root: &WlSurface, at: Point<i32, Logical>, parts: &mut Vec<Part>) {
+fn add_tree(root: &WlSurface, at: Point<i32, Logical>, parts: &mut Vec<Placed>) {
     with_surface_tree_upward(
         root,
         at,
@@ -87,7 +87,7 @@ fn buffer_size(content: &Content) -> Option<LogicalSize<i32, Logical>> {
     Some(size.to_logical(content.scale, content.transform))
 }
 
-fn part(states: &SurfaceData, at: Point<i32, Logical>) -> Option<Part> {
+fn part(states: &SurfaceData, at: Point<i32, Logical>) -> Option<Placed> {
     let (at, buffer) = place(states, at)?;
     if !ensure_viewport_valid(states, buffer) {
         return None;
@@ -105,7 +105,7 @@ fn part(states: &SurfaceData, at: Point<i32, Logical>) -> Option<Part> {
         at: rect(whole),
         transform: content.transform,
     };
-    Some(Part { layer, input: region(input, whole) })
+    Some(Placed { layer, input: region(input, whole) })
 }
 
 /// The rectangles of a region of a surface; a surface without a region is one.

@@ -15,7 +15,7 @@ use super::shm::Counts;
 use super::state::{Data, State};
 use super::valve::Valve;
 use super::windows::HIDDEN_EVERY;
-use super::{Beginning, ToClient};
+use super::{ClientParts, ToClient};
 use crate::mailbox::Mailbox;
 
 /// Most objects of a client.
@@ -28,7 +28,7 @@ const STRAY_DESCRIPTORS_MAX: u64 = 256;
 const SLEEP_MAX: Span = Span::from_ms(1_000);
 
 /// Serves a client until its connection ends.
-pub fn run(beginning: Beginning) {
+pub fn run(beginning: ClientParts) {
     let manager = beginning.manager.clone();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| serve(beginning)));
     let reason = match caught {
@@ -52,8 +52,8 @@ struct Served {
     counted: Time,
 }
 
-fn serve(beginning: Beginning) -> std::io::Result<String> {
-    let Beginning { client, stream, mailbox, domain, outputs, manager, bell } = beginning;
+fn serve(beginning: ClientParts) -> std::io::Result<String> {
+    let ClientParts { client, stream, mailbox, domain, outputs, manager, bell } = beginning;
     let now = clock::now();
     let mut display: Display<State> = Display::new().map_err(std::io::Error::other)?;
     let mut handle = display.handle();

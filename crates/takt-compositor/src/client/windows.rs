@@ -1,4 +1,4 @@
-//! Windows of a client: what the manager says of them, and who waits for their frames.
+//! Windows of a client: what the manager says of them, and which callbacks wait for their frames.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ impl Manager {
         let id = ClientId(self.next_client);
         let (handle, mailbox) = ClientHandle::new(id, domain, peer, &stream)?;
         let handle = Arc::new(handle);
-        let beginning = client::Beginning {
+        let beginning = client::ClientParts {
             client: Arc::clone(&handle),
             stream,
             mailbox,

@@ -164,7 +164,7 @@ pub struct Manager {
 }
 
 /// What the manager needs to begin.
-pub struct Beginning {
+pub struct ManagerParts {
     /// The rules.
     pub config: Arc<Config>,
     /// Outputs, in the order of the rules.
@@ -183,8 +183,8 @@ pub struct Beginning {
 
 impl Manager {
     /// A manager without clients.
-    pub fn new(beginning: Beginning) -> Self {
-        let Beginning { config, outputs, listening, mailbox, sender, recorder, bell } = beginning;
+    pub fn new(beginning: ManagerParts) -> Self {
+        let ManagerParts { config, outputs, listening, mailbox, sender, recorder, bell } = beginning;
         let now = clock::now();
         Self {
             windows: Windows::new(Arc::clone(&config), now),

@@ -1,4 +1,4 @@
-//! What tools want of the manager.
+//! Answers questions and orders of tools.
 
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;

@@ -100,7 +100,7 @@ pub(crate) struct Shared {
 }
 
 /// What an output needs to begin.
-pub struct Beginning {
+pub struct OutputParts {
     /// What the configuration says.
     pub settings: Settings,
     /// The daemon's socket.
@@ -115,8 +115,8 @@ pub struct Beginning {
 
 impl Output {
     /// Starts the thread of an output; fails if there is no GL.
-    pub fn start(beginning: Beginning) -> Result<Self, NoGl> {
-        let Beginning { settings, daemon, device, bell, seen } = beginning;
+    pub fn start(beginning: OutputParts) -> Result<Self, NoGl> {
+        let OutputParts { settings, daemon, device, bell, seen } = beginning;
         let shared = Arc::new(Shared {
             scene: Mutex::default(),
             wishes: Mutex::default(),

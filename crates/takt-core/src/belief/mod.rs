@@ -9,11 +9,11 @@
 //!   groups that end earlier, or plan a swap for the next period and release the app a period late.
 //! * **Work that cannot be cut.** A group that is held for its length waits as long as that is so, with the
 //!   estimate that it has: if that is right, running it would break a promise, and only running it could
-//!   tell. After [`Tuning::patience`] the app is [stuck](Belief::stuck), which is told once for each
+//!   tell. After [`BeliefTuning::patience`] the app is [stuck](Belief::stuck), which is told once for each
 //!   group. Where the user lets such work of the app run ([`Uncut::Run`]), it is then believed to take
 //!   next to nothing, and runs.
 //!
-//! [`Tuning`] has the numbers. ADR 0057 has the reasons.
+//! [`BeliefTuning`] has the numbers. ADR 0057 has the reasons.
 //!
 //! # Protocol
 //!
@@ -40,13 +40,13 @@ use crate::event::Hold;
 use crate::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
 use crate::time::{Estimate, Span, Time};
 
-pub use tuning::Tuning;
+pub use tuning::BeliefTuning;
 
 /// What is believed of the estimates of one app.
 #[derive(Clone, Debug)]
 pub struct Belief {
-    tuning: Tuning,
-    reservation: Reservation,
+    tuning: BeliefTuning,
+    reservation: FrameReserve,
     /// Submitted and not granted, in order of submission. The first one may be revised.
     waiting: VecDeque<Group>,
     /// Granted and not measured.
@@ -98,16 +98,16 @@ struct Group {
 
 impl Default for Belief {
     fn default() -> Self {
-        Self::new(Tuning::default())
+        Self::new(BeliefTuning::default())
     }
 }
 
 impl Belief {
     /// For an app that has reserved nothing and submitted nothing. Takes all memory it will need.
-    pub fn new(tuning: Tuning) -> Self {
+    pub fn new(tuning: BeliefTuning) -> Self {
         Self {
             tuning,
-            reservation: Reservation::default(),
+            reservation: FrameReserve::default(),
             // Preempted groups come back in addition to those that wait.
             waiting: VecDeque::with_capacity(QUEUE_MAX + IN_FLIGHT_MAX),
             in_flight: VecDeque::with_capacity(IN_FLIGHT_MAX),
@@ -252,7 +252,7 @@ impl Belief {
     }
 }
 
-/// Whether a shorter estimate could end the hold. Waiting for a place, for a turn or for a more
+/// Whether a shorter estimate could end the hold. Waiting for a slot, for a turn or for a more
 /// important app has nothing to do with length.
 fn is_for_length(reason: Hold) -> bool {
     matches!(
@@ -267,15 +267,15 @@ fn is_for_length(reason: Hold) -> bool {
 
 /// What an app reserves per frame, and what is left of it.
 #[derive(Copy, Clone, Default, Debug)]
-struct Reservation {
+struct FrameReserve {
     per_frame: Option<Span>,
     /// How much of it the current frame has used so far, as believed.
     used: Span,
 }
 
-impl Reservation {
+impl FrameReserve {
     /// What is believed of the next group.
-    fn capped(&mut self, estimate: Estimate, kind: GroupKind, tuning: &Tuning) -> Estimate {
+    fn capped(&mut self, estimate: Estimate, kind: GroupKind, tuning: &BeliefTuning) -> Estimate {
         let Some(per_frame) = self.per_frame else {
             return estimate;
         };

@@ -5,7 +5,7 @@ use crate::time::Span;
 /// How long work that cannot be cut waits, and what is believed of it if it may run. ADR 0057 has the
 /// reasons.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Tuning {
+pub struct BeliefTuning {
     /// How long the first waiting group is held for its length before its app is told, and before it
     /// runs if it may ([`super::Uncut::Run`]). Default: 2 s.
     pub patience: Span,
@@ -17,7 +17,7 @@ pub struct Tuning {
     pub group_share_permille: u32,
 }
 
-impl Default for Tuning {
+impl Default for BeliefTuning {
     fn default() -> Self {
         Self { patience: Span::from_ms(2_000), estimate_min: Span::from_ms(1), group_share_permille: 125 }
     }

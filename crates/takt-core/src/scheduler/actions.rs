@@ -8,7 +8,7 @@ use crate::limits::{DISPATCHES_PER_EVENT_MAX, FRAME_ENDS_MAX, FRAMES_PER_GROUP_M
 /// A queue of actions whose memory is taken at construction.
 ///
 /// Actions that must be obeyed always have room: between two calls of a caller that fetches
-/// everything there are, for each place in flight, at most a lost group, a dispatch, a release, a
+/// everything there are, for each slot in flight, at most a lost group, a dispatch, a release, a
 /// preemption and the frames that one group can end, with a release for each that waited for it; for
 /// each app, those that end without a group and their releases; and for each that joins or leaves a
 /// release, a departure and a changed reason. Reports (refusals, misses and ranks) come with every

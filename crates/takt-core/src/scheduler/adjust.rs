@@ -10,7 +10,7 @@ use crate::time::Estimate;
 impl Scheduler {
     /// Other parameters from now on.
     pub(super) fn adjust(&mut self, adjustable: Adjustable) {
-        self.surplus = self.places();
+        self.surplus = self.slots();
         let recharges = self.config.divisible != adjustable.divisible;
         self.config = self.config.adjusted(adjustable);
         // Sums over waiting groups contain what each of them is delayed by.
@@ -23,7 +23,7 @@ impl Scheduler {
         self.judge();
     }
 
-    /// A waiting group takes another time, as far as anybody knows.
+    /// A waiting group takes another time, as far as is known.
     pub(super) fn revise(&mut self, app: AppId, group: GroupId, estimate: Estimate) {
         let Some(index) = self.lane_of(app) else {
             return self.refuse(app, Some(group), Refusal::UnknownApp);

@@ -89,7 +89,7 @@ impl Scheduler {
         }
     }
 
-    /// Groups that were held for these reasons are not any more. If no decision finds others, they wait for a place.
+    /// Groups that were held for these reasons are not any more. If no decision finds others, they wait for a slot.
     fn forget_holds(&mut self, wrong: impl Fn(Hold) -> bool) {
         for lane in self.lanes.iter_mut().filter(|lane| lane.hold.is_some_and(&wrong)) {
             lane.hold = None;

@@ -66,9 +66,9 @@ impl FrameEnds {
         self.waiting.iter().filter(|end| end.open).count()
     }
 
-    /// Order of the group that the end at that place is behind, if its frame is not closed.
-    pub(super) fn open_at(&self, place: usize) -> Option<u64> {
-        self.waiting.get(place).filter(|end| end.open).map(|end| end.behind)
+    /// Order of the group that the end at that index is behind, if its frame is not closed.
+    pub(super) fn open_at(&self, index: usize) -> Option<u64> {
+        self.waiting.get(index).filter(|end| end.open).map(|end| end.behind)
     }
 
     /// The same of the first one that is not closed.
@@ -81,22 +81,22 @@ impl FrameEnds {
         self.waiting.back().filter(|end| end.open).map(|end| end.behind)
     }
 
-    /// The end at that place is behind the group of that order now.
-    pub(super) fn put_behind(&mut self, place: usize, order: u64) {
-        if let Some(end) = self.waiting.get_mut(place) {
+    /// The end at that index is behind the group of that order now.
+    pub(super) fn put_behind(&mut self, index: usize, order: u64) {
+        if let Some(end) = self.waiting.get_mut(index) {
             end.behind = order;
         }
     }
 
-    /// The frame of the end at that place is closed now; the next one began at `next`, if it has.
+    /// The frame of the end at that index is closed now; the next one began at `next`, if it has.
     pub(super) fn close_at(
         &mut self,
-        place: usize,
+        index: usize,
         frames: &mut Frames,
         lane: &mut Lane,
         (now, next): (Time, Option<Time>),
     ) {
-        if let Some(end) = self.waiting.get_mut(place) {
+        if let Some(end) = self.waiting.get_mut(index) {
             (end.due, end.open) = (lane.due_of(lane.target), false);
             frames.closed(lane, now, next);
         }

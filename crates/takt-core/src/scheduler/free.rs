@@ -3,7 +3,7 @@
 //! A scheduler that has contradicted itself cannot say any more which app should wait. So none waits: each
 //! group goes to the GPU in the order of submissions, as if there were no scheduler. Nothing is judged,
 //! nothing is promised, and nothing is known of groups once they went, so that no table can be full.
-//! All that is still believed is who is attached and what waits in each queue; the rest may be wrong.
+//! Only the list of attached apps and their queues are still believed; the rest may be wrong.
 
 use super::Scheduler;
 use super::frames::Frames;

@@ -111,23 +111,23 @@ impl Scheduler {
             self.preempt();
         }
         self.look_at_ends(|_| false);
-        while self.waiting > 0 && (self.has_place() || self.has_spare_place()) {
+        while self.waiting > 0 && (self.has_slot() || self.has_spare_slot()) {
             self.untold = true;
             self.stats.runs += 1;
             self.tell_turns();
             let context = self.context();
             match self.policy.choose(&context, &mut self.lanes) {
                 Some(index) if !self.guard_choice(index) => break,
-                // Divisible work has a place of its own.
+                // Divisible work has a slot of its own.
                 Some(index) if self.lanes[index].divisible => break,
-                Some(index) if self.has_place() || self.lanes[index].has_budget() => {
+                Some(index) if self.has_slot() || self.lanes[index].has_budget() => {
                     self.dispatch(index, &context);
                     self.surplus = 0;
                 }
                 Some(_) | None => break,
             }
         }
-        self.fill_divisible_place();
+        self.fill_divisible_slot();
         if self.untold {
             self.untold = false;
             self.tell_holds();
@@ -135,10 +135,10 @@ impl Scheduler {
     }
 
     /// Lets a divisible group in beside whatever is in flight, if none is there.
-    fn fill_divisible_place(&mut self) {
+    fn fill_divisible_slot(&mut self) {
         let waits = |lane: &Lane| lane.divisible && lane.head.is_some();
         let wanted = self.config.divisible.is_some() && self.lanes.iter().any(waits);
-        if !wanted || !self.in_flight.has_divisible_place() {
+        if !wanted || !self.in_flight.has_divisible_slot() {
             return;
         }
         let context = self.context();
@@ -157,28 +157,28 @@ impl Scheduler {
 
     /// Whether one more group may be in flight.
     ///
-    /// Where groups end in any order, one that is late keeps no place: its app may do something else
+    /// Where groups end in any order, one that is late keeps no slot: its app may do something else
     /// altogether, compile a shader say, and the others need not wait for that.
-    pub(super) fn has_place(&self) -> bool {
-        self.in_flight.len() < IN_FLIGHT_MAX && self.places() < self.config.mpcg as usize
+    pub(super) fn has_slot(&self) -> bool {
+        self.in_flight.len() < IN_FLIGHT_MAX && self.slots() < self.config.mpcg as usize
     }
 
-    /// Whether an app with reserved time waits that may have one place more than there are, if it is
+    /// Whether an app with reserved time waits that may have one slot more than there are, if it is
     /// its turn.
     ///
     /// A GPU that serves processes in turn begins with its group at once, and nothing is won by
     /// letting it wait for one of the others to end.
-    pub(super) fn has_spare_place(&self) -> bool {
+    pub(super) fn has_spare_slot(&self) -> bool {
         self.serves_in_turn()
             && self.in_flight.len() < IN_FLIGHT_MAX
-            && self.places() == self.config.mpcg as usize
+            && self.slots() == self.config.mpcg as usize
             && self.lanes.iter().any(|lane| lane.head.is_some() && lane.has_budget())
     }
 
-    /// How many groups in flight keep a place.
-    pub(super) fn places(&self) -> usize {
+    /// How many groups in flight keep a slot.
+    pub(super) fn slots(&self) -> usize {
         if self.config.gpu.is_time_shared() {
-            self.in_flight.places(self.now)
+            self.in_flight.slots(self.now)
         } else {
             self.in_flight.chained()
         }
@@ -240,7 +240,7 @@ impl Scheduler {
             self.stats.dispatched += 1;
         }
         self.settle_holds(index);
-        self.guard_places(app);
+        self.guard_slots(app);
     }
 
     /// Time was kept free for the group of the lane at `index` that was dispatched. If its app has no contract and

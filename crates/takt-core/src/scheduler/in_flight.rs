@@ -12,7 +12,7 @@
 //! has been done by then. Where that end is over and groups are not, it was wrong, and what is
 //! left counts as a chain again.
 //!
-//! Divisible work is beside the chain: nothing waits for its end. It has one place, so that a context of such work
+//! Divisible work is beside the chain: nothing waits for its end. It has one slot, so that a context of such work
 //! has drained, and the GPU has begun with whatever waited, before another one comes.
 
 use alloc::collections::VecDeque;
@@ -137,14 +137,14 @@ impl InFlight {
         self.groups.iter().chain(&self.divisible)
     }
 
-    /// Whether the place for divisible work is empty.
-    pub(super) fn has_divisible_place(&self) -> bool {
+    /// Whether the slot for divisible work is empty.
+    pub(super) fn has_divisible_slot(&self) -> bool {
         self.divisible.is_none() && self.len() < IN_FLIGHT_MAX
     }
 
-    /// A divisible group takes its place.
+    /// A divisible group takes its slot.
     pub(super) fn push_divisible(&mut self, flying: Flying) {
-        assert!(self.has_divisible_place(), "there is one place");
+        assert!(self.has_divisible_slot(), "there is one slot");
         self.divisible = Some(flying);
     }
 
@@ -166,7 +166,7 @@ impl InFlight {
 
     /// A group goes to the GPU; says by when it is over, unless later ones delay it.
     pub(super) fn push(&mut self, mut flying: Flying) -> Time {
-        assert!(self.groups.len() < IN_FLIGHT_MAX, "places bound what is in flight");
+        assert!(self.groups.len() < IN_FLIGHT_MAX, "slots bound what is in flight");
         let count = self.groups.len() + 1;
         extend(&mut self.conservative, self.idle_since, flying.conservative, count);
         extend(&mut self.optimistic, self.idle_since, flying.optimistic, count);
@@ -181,8 +181,8 @@ impl InFlight {
         flying.conservative.runs.min(self.unknown_runs_max)
     }
 
-    /// How many groups keep a place: all that are not late.
-    pub(super) fn places(&self, now: Time) -> usize {
+    /// How many groups keep a slot: all that are not late.
+    pub(super) fn slots(&self, now: Time) -> usize {
         self.groups.iter().filter(|flying| flying.late_from > now).count()
     }
 

@@ -75,11 +75,11 @@ impl Scheduler {
         }
     }
 
-    /// Looks at the places, one of which was taken. The lane that took it is looked at when the group ends.
+    /// Looks at the slots, one of which was taken. The lane that took it is looked at when the group ends.
     #[inline]
-    pub(super) fn guard_places(&mut self, app: AppId) {
-        if self.places() > self.places_most() {
-            self.break_off(Invariant::Places, Some(app));
+    pub(super) fn guard_slots(&mut self, app: AppId) {
+        if self.slots() > self.slots_most() {
+            self.break_off(Invariant::Slots, Some(app));
         }
     }
 
@@ -123,8 +123,8 @@ impl Scheduler {
         if waiting != self.waiting {
             return Some((Invariant::Waiting, None));
         }
-        if self.places() > self.places_most() {
-            return Some((Invariant::Places, None));
+        if self.slots() > self.slots_most() {
+            return Some((Invariant::Slots, None));
         }
         self.fault_of_sums().map(|what| (what, None))
     }
@@ -142,7 +142,7 @@ impl Scheduler {
         } else if self.now >= self.next_vsync {
             Some(Invariant::Period)
         } else if flying > IN_FLIGHT_MAX {
-            Some(Invariant::Places)
+            Some(Invariant::Slots)
         } else if went != ended + flying as u64 {
             Some(Invariant::Balance)
         } else if self.waiting > self.lanes.len() {
@@ -214,9 +214,9 @@ impl Scheduler {
         differs.then_some(Invariant::Ledger)
     }
 
-    /// How many groups may keep a place: those of `mpcg`, one more with reserved time where groups end in
+    /// How many groups may keep a slot: those of `mpcg`, one more with reserved time where groups end in
     /// any order, and as many as there were when that was changed.
-    fn places_most(&self) -> usize {
+    fn slots_most(&self) -> usize {
         let spare = usize::from(self.serves_in_turn());
         self.surplus.max(self.config.mpcg as usize + spare)
     }

@@ -165,7 +165,7 @@ impl Slot {
     }
 }
 
-/// Who is served by which server.
+/// Which apps have jobs, and of which server.
 impl Scheduler {
     /// Finds out anew which apps have jobs, after any change of apps.
     pub(super) fn find_jobs(&mut self) {

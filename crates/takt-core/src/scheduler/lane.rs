@@ -34,7 +34,7 @@ pub struct Lane {
     pub protected: bool,
     /// Whether its groups may run on the protected server of another app, which it shares or produces for.
     pub hosted: bool,
-    /// Whether its groups are divisible work, which has a place of its own on the GPU. Changes only when it has
+    /// Whether its groups are divisible work, which has a slot of its own on the GPU. Changes only when it has
     /// nothing there.
     pub divisible: bool,
     /// The frame with which it returned after it was suspended, or that waited behind work beyond its

@@ -32,7 +32,7 @@ use in_flight::InFlight;
 use jobs::Jobs;
 use queue::Queue;
 use sources::Kin;
-use turns::Turns;
+use turns::LastTurn;
 
 use crate::analysis::contracts::{Claim, Workspace};
 use crate::app::{AppId, Priority};
@@ -74,7 +74,7 @@ pub struct Scheduler {
     /// Everything else about an app, by slot number.
     slots: Vec<Slot>,
     in_flight: InFlight,
-    turns: Turns,
+    turns: LastTurn,
     /// What apps claim, while it is looked at.
     claims: Vec<Claim>,
     workspace: Workspace,
@@ -176,7 +176,7 @@ impl Scheduler {
             focus: None,
             slots: (0..config.apps_max).map(|_| slot()).collect(),
             in_flight: InFlight::new(&config),
-            turns: Turns::default(),
+            turns: LastTurn::default(),
             claims: Vec::with_capacity(config.apps_max as usize),
             workspace: Workspace::for_claims(config.apps_max as usize),
             surplus: 0,
@@ -254,7 +254,7 @@ impl Scheduler {
         // One that is over was served already, unless the decision is still to come.
         let ahead = |at: &Time| self.has_work() && (*at > self.now || self.undecided);
         let policy = self.policy.timeout().filter(ahead);
-        let late = self.in_flight.next_late(self.now).filter(|_| self.waits_for_a_place());
+        let late = self.in_flight.next_late(self.now).filter(|_| self.waits_for_a_slot());
         overdue.into_iter().chain(vsync).chain(policy).chain(late).chain(self.all_late()).min()
     }
 
@@ -267,7 +267,7 @@ impl Scheduler {
         self.divide();
         self.find_sources();
         (0..self.lanes.len()).for_each(|index| self.charge_again(index));
-        self.surplus = self.places();
+        self.surplus = self.slots();
         self.undecided = true;
         before
     }
@@ -302,7 +302,7 @@ impl Scheduler {
         self.in_flight.len()
     }
 
-    /// Free places in the queue of `app`.
+    /// Room in the queue of `app`.
     pub fn queue_room(&self, app: AppId) -> usize {
         self.slots
             .get(app.index())
@@ -324,7 +324,7 @@ impl Scheduler {
 impl Scheduler {
     /// Moves the clock and does what became due; says whether anything did.
     fn advance(&mut self, now: Time) -> bool {
-        let waited = self.waits_for_a_place();
+        let waited = self.waits_for_a_slot();
         let all_late = self.all_late();
         self.now = self.now.max(now);
         let mut due = all_late.is_some_and(|at| at <= self.now);
@@ -336,7 +336,7 @@ impl Scheduler {
             self.judge();
         }
         due |= self.has_work() && self.policy.timeout().is_some_and(|at| at <= self.now);
-        due |= waited && (self.has_place() || self.has_spare_place());
+        due |= waited && (self.has_slot() || self.has_spare_slot());
         let overdue = |this: &Self| this.in_flight.overdue_at(&this.config);
         while overdue(self).is_some_and(|at| at <= self.now) {
             self.lose(LostBy::Timeout, self.now);
@@ -347,9 +347,9 @@ impl Scheduler {
     }
 
     /// Whether groups wait that could go as soon as one in flight is late.
-    fn waits_for_a_place(&self) -> bool {
+    fn waits_for_a_slot(&self) -> bool {
         let in_turn = self.config.gpu.is_time_shared();
-        in_turn && self.waiting > 0 && self.places() >= self.config.mpcg as usize
+        in_turn && self.waiting > 0 && self.slots() >= self.config.mpcg as usize
     }
 
     /// From when on no protected app waits for another one that has groups in flight, if that is to come.

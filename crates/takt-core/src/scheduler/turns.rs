@@ -13,13 +13,13 @@ use crate::time::{Span, Time};
 
 /// Which protected app had the GPU last.
 #[derive(Copy, Clone, Default, Debug)]
-pub(super) struct Turns {
+pub(super) struct LastTurn {
     holder: Option<AppId>,
     /// Something of another app was in flight when the holder dispatched last, or was dispatched since.
     disturbed: bool,
 }
 
-impl Turns {
+impl LastTurn {
     /// That app left; another one may have its slot.
     pub(super) fn forget(&mut self, app: AppId) {
         self.holder = self.holder.filter(|holder| *holder != app);
@@ -254,7 +254,7 @@ impl Scheduler {
         let app = flying.app;
         if flying.alone {
             let disturbed = self.in_flight.iter().any(|other| other.app != app);
-            self.turns = Turns { holder: Some(app), disturbed };
+            self.turns = LastTurn { holder: Some(app), disturbed };
         } else {
             self.turns.disturbed = true;
         }

@@ -76,7 +76,7 @@ impl Gpu {
     }
 
     /// Best effort takes no places from those with a promise.
-    pub(crate) fn has_place(&self, promised: bool) -> bool {
+    pub(crate) fn has_slot(&self, promised: bool) -> bool {
         let counts = |group: &&Running| !promised || group.owner.is_some();
         (self.groups.iter().filter(counts).count() as u64) < self.delays.in_flight
     }

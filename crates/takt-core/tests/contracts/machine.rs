@@ -97,13 +97,13 @@ impl Machine {
         let ready =
             ready.filter_map(|(index, state)| state.ready(now, &costs).map(|(due, c)| (due, index, c)));
         if let Some((due, index, length)) = ready.min()
-            && self.gpu.has_place(true)
+            && self.gpu.has_slot(true)
             && self.passes(now, length, Some(due))
         {
             self.dispatch(index, due, length, now, rng);
             return true;
         }
-        if !self.gpu.has_place(false) || !rng.percent(self.best_effort) {
+        if !self.gpu.has_slot(false) || !rng.percent(self.best_effort) {
             return false;
         }
         let wanted = rng.between(1, self.longest);

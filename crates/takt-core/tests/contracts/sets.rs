@@ -1,6 +1,6 @@
 //! Random claims, just at the limit of the test.
 
-use takt_core::analysis::contracts::{self, Claim, Gpu, Kind, Order};
+use takt_core::analysis::contracts::{self, Claim, GpuCharges, Kind, Order};
 use takt_core::{Span, Stride};
 
 use crate::Rng;
@@ -64,14 +64,14 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// What the constructors of [`Gpu`] charge.
+    /// What the constructors of [`GpuCharges`] charge.
     pub(crate) fn usual(delays: &Delays) -> Self {
         let (lead, per_group) = (delays.turnaround(), delays.per_group());
         Self { per_group, per_frame: lead - per_group, lead }
     }
 }
 
-pub(crate) fn gpu(delays: &Delays, charge: &Charge, in_order: bool) -> Gpu {
+pub(crate) fn gpu(delays: &Delays, charge: &Charge, in_order: bool) -> GpuCharges {
     let (per_group, per_frame) = (ticks(charge.per_group), ticks(charge.per_frame));
     let order = if in_order {
         Order::InOrder { per_group, per_frame }
@@ -79,10 +79,10 @@ pub(crate) fn gpu(delays: &Delays, charge: &Charge, in_order: bool) -> Gpu {
         let (slice, switch) = (ticks(delays.slice), ticks(delays.switch));
         Order::TimeShared { per_group, per_frame, slice, switch }
     };
-    Gpu { order, lead: ticks(charge.lead), foreign: None }
+    GpuCharges { order, lead: ticks(charge.lead), foreign: None }
 }
 
-pub(crate) fn covered(apps: &[App], gpu: &Gpu) -> bool {
+pub(crate) fn covered(apps: &[App], gpu: &GpuCharges) -> bool {
     let claims: Vec<Claim> = apps.iter().map(App::claim).collect();
     contracts::test(&claims, gpu).is_ok()
 }
@@ -122,7 +122,7 @@ fn app(rng: &mut Rng, displays: &[u64], group_min: u64, traits: Traits) -> App {
 }
 
 /// One to six apps that are covered, nearly none of which could have more.
-pub(crate) fn set(rng: &mut Rng, gpu: &Gpu, group_min: u64, traits: Traits) -> Option<Vec<App>> {
+pub(crate) fn set(rng: &mut Rng, gpu: &GpuCharges, group_min: u64, traits: Traits) -> Option<Vec<App>> {
     let displays = [rng.between(16, 40), rng.between(16, 60), rng.between(20, 40)];
     let displays = &displays[..1 + rng.index(3)];
     let mut apps: Vec<App> = Vec::new();
@@ -140,7 +140,7 @@ pub(crate) fn set(rng: &mut Rng, gpu: &Gpu, group_min: u64, traits: Traits) -> O
 }
 
 /// Lets groups grow as long as the set stays covered.
-fn grow(rng: &mut Rng, apps: &mut [App], gpu: &Gpu) {
+fn grow(rng: &mut Rng, apps: &mut [App], gpu: &GpuCharges) {
     let mut refused = 0;
     while refused < 12 {
         let index = rng.index(apps.len());

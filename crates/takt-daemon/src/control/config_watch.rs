@@ -12,7 +12,7 @@ const EVERY: Duration = Duration::from_millis(250);
 
 /// What differs between two versions of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Stamp {
+struct ConfigStamp {
     inode: u64,
     size: u64,
     modified: (i64, i64),
@@ -22,8 +22,8 @@ struct Stamp {
 #[derive(Debug)]
 pub struct ConfigWatch {
     path: PathBuf,
-    known: Option<Stamp>,
-    seen: Option<Stamp>,
+    known: Option<ConfigStamp>,
+    seen: Option<ConfigStamp>,
     next: Instant,
 }
 
@@ -58,9 +58,13 @@ impl ConfigWatch {
         true
     }
 
-    fn stamp(&self) -> Option<Stamp> {
+    fn stamp(&self) -> Option<ConfigStamp> {
         let file = std::fs::metadata(&self.path).ok()?;
-        Some(Stamp { inode: file.ino(), size: file.size(), modified: (file.mtime(), file.mtime_nsec()) })
+        Some(ConfigStamp {
+            inode: file.ino(),
+            size: file.size(),
+            modified: (file.mtime(), file.mtime_nsec()),
+        })
     }
 }
 

@@ -17,11 +17,11 @@ const EVICTED_MAX: usize = 64;
 /// The clients that a tool evicted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evicted {
-    clients: Vec<Client>,
+    clients: Vec<EvictedClient>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Client {
+struct EvictedClient {
     name: String,
     origin: Origin,
     until: Time,
@@ -39,7 +39,7 @@ impl Evicted {
             let own = self.clients.iter().position(|client| !client.by_operator);
             self.clients.remove(own.unwrap_or(0));
         }
-        self.clients.push(Client { name: name.to_owned(), origin, until, by_operator });
+        self.clients.push(EvictedClient { name: name.to_owned(), origin, until, by_operator });
     }
 
     /// In what time such a client may ask again, if it may not be scheduled now.
@@ -51,7 +51,7 @@ impl Evicted {
     /// Clients that are meant by name may come back, of user `own` alone if that is given; or says why not.
     pub(crate) fn readmit(&mut self, who: &str, own: Option<u32>, now: Time) -> Result<(), String> {
         self.forget(now);
-        let is_meant = |client: &Client| {
+        let is_meant = |client: &EvictedClient| {
             let (name, uid) = (&client.name, client.origin.uid);
             let named = match wanted(who) {
                 Wanted::Name(wanted, user) => name == wanted && user.is_none_or(|user| user == uid),
@@ -78,7 +78,7 @@ impl Evicted {
 
     /// Names, users, and for how long they may not come back.
     pub(crate) fn all(&self, now: Time) -> impl Iterator<Item = (&str, u32, Span)> {
-        let left = move |client: &Client| client.until.since(now);
+        let left = move |client: &EvictedClient| client.until.since(now);
         let there = self.clients.iter().filter(move |client| left(client) > Span::ZERO);
         there.map(move |client| (client.name.as_str(), client.origin.uid, left(client)))
     }

@@ -42,7 +42,7 @@ impl Had {
 
 /// A domain has less than its share from now on, or not any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Finding {
+pub(crate) struct ShareFinding {
     pub(crate) domain: String,
     pub(crate) share: MinShare,
     pub(crate) had: Had,
@@ -51,27 +51,27 @@ pub(crate) struct Finding {
 /// All domains with a minimum share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShareAccounts {
-    accounts: Vec<Account>,
+    accounts: Vec<ShareAccount>,
     /// The account of each app that runs on a share.
     of: BTreeMap<AppId, usize>,
-    work: BTreeMap<AppId, Work>,
+    work: BTreeMap<AppId, AppWork>,
     /// The last time of which something is known.
     now: Time,
-    findings: Vec<Finding>,
+    findings: Vec<ShareFinding>,
 }
 
 /// Groups of an app.
 #[derive(Clone, Copy, Debug, Default)]
-struct Work {
+struct AppWork {
     waiting: u32,
     in_flight: u32,
 }
 
 #[derive(Clone, Debug)]
-struct Account {
+struct ShareAccount {
     server: ShareServer,
     /// Groups of all its apps.
-    work: Work,
+    work: AppWork,
     window: Window,
     had: Had,
 }
@@ -96,7 +96,7 @@ impl ShareAccounts {
             let old = before.iter().find(|old| old.server.domain == server.domain);
             let had = old.map(|old| old.had).unwrap_or_default();
             let window = Window { began: self.now, void: true, ..Window::default() };
-            Account { server: server.clone(), work: Work::default(), window, had }
+            ShareAccount { server: server.clone(), work: AppWork::default(), window, had }
         };
         self.accounts = servers.iter().map(account).collect();
         self.belong(&BTreeMap::new());
@@ -110,16 +110,16 @@ impl ShareAccounts {
             return;
         }
         self.of = of;
-        self.accounts.iter_mut().for_each(|account| account.work = Work::default());
+        self.accounts.iter_mut().for_each(|account| account.work = AppWork::default());
         for (app, account) in &self.of {
             let (all, own) =
                 (&mut self.accounts[*account].work, self.work.get(app).copied().unwrap_or_default());
-            *all = Work { waiting: all.waiting + own.waiting, in_flight: all.in_flight + own.in_flight };
+            *all = AppWork { waiting: all.waiting + own.waiting, in_flight: all.in_flight + own.in_flight };
         }
     }
 
     /// What is new at `now`: records up to a moment before were seen.
-    pub(crate) fn look(&mut self, now: Time) -> Vec<Finding> {
+    pub(crate) fn look(&mut self, now: Time) -> Vec<ShareFinding> {
         self.advance(now - LATE_MAX);
         std::mem::take(&mut self.findings)
     }
@@ -143,7 +143,7 @@ impl ShareAccounts {
     }
 
     /// Groups of an app wait, go or end.
-    fn change(&mut self, app: AppId, change: impl Fn(&mut Work)) {
+    fn change(&mut self, app: AppId, change: impl Fn(&mut AppWork)) {
         change(self.work.entry(app).or_default());
         if let Some(account) = self.of.get(&app) {
             change(&mut self.accounts[*account].work);
@@ -158,7 +158,7 @@ impl ShareAccounts {
     }
 
     fn left(&mut self, app: AppId) {
-        let Work { waiting, in_flight } = self.work.remove(&app).unwrap_or_default();
+        let AppWork { waiting, in_flight } = self.work.remove(&app).unwrap_or_default();
         if let Some(account) = self.of.remove(&app) {
             let all = &mut self.accounts[account].work;
             all.waiting = all.waiting.saturating_sub(waiting);
@@ -170,14 +170,14 @@ impl ShareAccounts {
     fn lost_track(&mut self) {
         self.work.clear();
         for account in &mut self.accounts {
-            (account.work, account.window.void) = (Work::default(), true);
+            (account.work, account.window.void) = (AppWork::default(), true);
         }
     }
 }
 
-impl Account {
+impl ShareAccount {
     /// Counts the time from one moment to the next; says what changed with the windows that end meanwhile.
-    fn advance(&mut self, mut from: Time, to: Time) -> Option<Finding> {
+    fn advance(&mut self, mut from: Time, to: Time) -> Option<ShareFinding> {
         let mut changed = false;
         loop {
             let end = self.window.began + self.server.share.window;
@@ -192,7 +192,7 @@ impl Account {
             self.window = Window { began: from, ..Window::default() };
         }
         let Self { server: ShareServer { domain, share, .. }, had, .. } = self;
-        changed.then(|| Finding { domain: domain.clone(), share: *share, had: *had })
+        changed.then(|| ShareFinding { domain: domain.clone(), share: *share, had: *had })
     }
 
     /// Judges a window that is over; returns whether that differs from before.
@@ -212,7 +212,7 @@ impl Account {
 }
 
 impl Window {
-    fn count(&mut self, work: Work, span: Span) {
+    fn count(&mut self, work: AppWork, span: Span) {
         if work.waiting > 0 {
             self.waited += span;
         }

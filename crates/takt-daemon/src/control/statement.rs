@@ -87,7 +87,7 @@ const ROUNDING_PERMILLE: u32 = 1_002;
 
 /// What a group takes of the budget of its server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Job {
+pub(crate) struct BudgetedGroup {
     /// What the longest group needs at most, with what the GPU adds.
     pub(crate) needs: Span,
     /// The budget of each period.
@@ -103,7 +103,7 @@ pub(crate) struct Facts<'a> {
     /// GPU time that it reserved per frame.
     pub(crate) etpf: Span,
     /// What its longest group takes of the budget of its server, and that budget.
-    pub(crate) job: Option<Job>,
+    pub(crate) job: Option<BudgetedGroup>,
     /// Its renderer works on the CPU.
     pub(crate) on_cpu: bool,
     /// The GPU that it draws on, if it said so.
@@ -154,7 +154,7 @@ pub(crate) enum Reason {
         etpf: Span,
     },
     /// A group is longer than its runtime: it needs slack, and no promise covers it.
-    OverRuntime(Job),
+    OverRuntime(BudgetedGroup),
     /// It missed deadlines lately.
     Missed(u64),
 }
@@ -207,10 +207,10 @@ impl fmt::Display for Reason {
                 let (usual, etpf) = (ms(usual), ms(etpf));
                 write!(f, "half of its frames took {usual:.2} ms or more, and it reserved {etpf}")
             }
-            Self::OverRuntime(Job { needs, budget }) if *needs >= Span::FOREVER => {
+            Self::OverRuntime(BudgetedGroup { needs, budget }) if *needs >= Span::FOREVER => {
                 write!(f, "a group of unknown length came; its runtime is {:.2} ms", ms(budget))
             }
-            Self::OverRuntime(Job { needs, budget }) => {
+            Self::OverRuntime(BudgetedGroup { needs, budget }) => {
                 let (needs, budget) = (ms(needs), ms(budget));
                 write!(f, "a group takes up to {needs:.2} ms with what the GPU adds; its runtime is {budget:.2} ms")
             }
@@ -444,7 +444,7 @@ mod tests {
         let server = |needs| Facts {
             promise: Promise::Server,
             etpf: Span::ZERO,
-            job: Some(Job { needs, budget }),
+            job: Some(BudgetedGroup { needs, budget }),
             ..good()
         };
         assert!(decide(&server(budget)).is_guaranteed());

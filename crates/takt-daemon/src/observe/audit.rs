@@ -26,7 +26,7 @@ use takt_audit::{Alarm, Engine, Event, Head, Record, Rule, Subject};
 use super::folds::Folds;
 use crate::control::user::Rank;
 use watch::Watch;
-use writer::Writer;
+use writer::AuditWriter;
 
 /// How often the heads of the chains are told besides at the end.
 const HEADS: Duration = Duration::from_secs(3_600);
@@ -125,7 +125,7 @@ pub(crate) struct Audit {
     second: u64,
     /// Time of the last record.
     last_us: u64,
-    writer: Option<Writer>,
+    writer: Option<AuditWriter>,
     /// Records that found no room since the last one that did, by chain.
     dropped: [u64; CHAINS.len()],
     news: Vec<News>,
@@ -141,7 +141,7 @@ impl Audit {
     /// Begins; without a folder and a DLT daemon there are rules and nothing else.
     pub(crate) fn start(settings: &AuditSettings) -> std::io::Result<Self> {
         let needs_thread = settings.folder.is_some() || settings.dlt.is_some();
-        let writer = needs_thread.then(|| Writer::start(settings)).transpose()?;
+        let writer = needs_thread.then(|| AuditWriter::start(settings)).transpose()?;
         Ok(Self { engine: Engine::new(settings.rules.clone()), writer, ..Self::default() })
     }
 

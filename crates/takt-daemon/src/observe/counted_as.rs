@@ -1,6 +1,6 @@
 //! As what an app is counted.
 //!
-//! A name is what a client says of itself, so counters of a name alone would be anyone's. They are those of a name
+//! A name is what a client says of itself, so counters of a name alone would be any client's. They are those of a name
 //! in a domain, and those of an app that the configuration lists are its own. [`Totals`](takt_trace::totals::Totals)
 //! counts by one text, which this makes and reads; there are never more of them than it has room for.
 

@@ -137,13 +137,13 @@ impl Drop for Exporter {
 }
 
 struct Listener {
-    socket: Bound,
+    socket: BoundSocket,
     clients: Vec<HttpClient>,
     /// Removed with the listener.
     _file: Option<SocketFile>,
 }
 
-enum Bound {
+enum BoundSocket {
     Unix(UnixListener),
     Tcp(TcpListener),
 }
@@ -158,13 +158,13 @@ impl Listener {
                 set_descriptors(&listener, Descriptors::Refused);
                 listener.set_nonblocking(true)?;
                 let address = Address::Unix(file.path().to_owned());
-                (Bound::Unix(listener), Some(file), address)
+                (BoundSocket::Unix(listener), Some(file), address)
             }
             Address::Loopback(address) => {
                 let listener = TcpListener::bind(address)?;
                 listener.set_nonblocking(true)?;
                 let address = listener.local_addr()?;
-                (Bound::Tcp(listener), None, Address::Loopback(address))
+                (BoundSocket::Tcp(listener), None, Address::Loopback(address))
             }
         };
         Ok((Self { socket, clients: Vec::new(), _file: file }, address))
@@ -189,8 +189,8 @@ impl Listener {
     fn accept(&mut self) {
         for _ in 0..CLIENTS_MAX {
             let accepted = match &self.socket {
-                Bound::Unix(listener) => listener.accept().map(|(client, _)| OwnedFd::from(client)),
-                Bound::Tcp(listener) => listener.accept().map(|(client, _)| OwnedFd::from(client)),
+                BoundSocket::Unix(listener) => listener.accept().map(|(client, _)| OwnedFd::from(client)),
+                BoundSocket::Tcp(listener) => listener.accept().map(|(client, _)| OwnedFd::from(client)),
             };
             let Some(client) = accepted.ok().and_then(HttpClient::new) else {
                 return;
@@ -203,7 +203,7 @@ impl Listener {
     }
 }
 
-impl AsFd for Bound {
+impl AsFd for BoundSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Unix(listener) => listener.as_fd(),

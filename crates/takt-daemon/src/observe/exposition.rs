@@ -57,12 +57,12 @@ pub(crate) struct ShareCounts {
 
 /// A page of metrics.
 #[derive(Default)]
-struct Page(String);
+struct MetricsPage(String);
 
 impl Counted {
     /// The text of all metrics.
     pub(crate) fn text(&self) -> String {
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         self.daemon(&mut page);
         self.scheduled(&mut page);
         self.apps(&mut page);
@@ -71,7 +71,7 @@ impl Counted {
         page.0
     }
 
-    fn daemon(&self, page: &mut Page) {
+    fn daemon(&self, page: &mut MetricsPage) {
         let (stats, turns) = (&self.stats, &self.loop_stats);
         for (name, help, value) in [
             ("takt_decisions_total", "Decisions taken.", stats.runs),
@@ -107,7 +107,7 @@ impl Counted {
         }
     }
 
-    fn scheduled(&self, page: &mut Page) {
+    fn scheduled(&self, page: &mut MetricsPage) {
         let help = "Whether an invariant of the scheduler broke, so that nothing is scheduled any more.";
         page.head("takt_broken", "gauge", help);
         page.line("takt_broken", &[], &u8::from(self.broken).to_string());
@@ -154,7 +154,7 @@ impl Counted {
         page.line("takt_outsiders_unseen", &[], &u8::from(self.outsiders.unseen.is_some()).to_string());
     }
 
-    fn shares(&self, page: &mut Page) {
+    fn shares(&self, page: &mut MetricsPage) {
         if self.shares.is_empty() {
             return;
         }
@@ -182,7 +182,7 @@ impl Counted {
         }
     }
 
-    fn audit(&self, page: &mut Page) {
+    fn audit(&self, page: &mut MetricsPage) {
         let AuditCounts { records, lost, dlt_lost, works, alarms } = &self.audit;
         for (name, help, value) in [
             ("takt_audit_records_total", "Records of the audit.", records),
@@ -201,7 +201,7 @@ impl Counted {
         }
     }
 
-    fn apps(&self, page: &mut Page) {
+    fn apps(&self, page: &mut MetricsPage) {
         type Count = fn(&AppTotals) -> String;
         let counters: [(&str, &str, Count); 5] = [
             ("takt_frames_total", "Frames finished.", |app| app.frames.to_string()),
@@ -233,7 +233,7 @@ impl Counted {
     }
 }
 
-impl Page {
+impl MetricsPage {
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         self.write(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
     }
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn buckets_are_cumulative() {
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         let mut buckets = Buckets::default();
         (buckets.counts[0], buckets.counts[3], buckets.count) = (2, 5, 9);
         let a = CountedAs { name: "a", domain: "b", listed: true };

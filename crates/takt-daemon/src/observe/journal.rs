@@ -4,34 +4,26 @@
 //! of each kind, and those beyond become one line with their number. Lines of the daemon itself have no
 //! such bound.
 
+mod line;
+#[cfg(test)]
+mod tests;
 mod writer;
 
-use std::fmt::Write as _;
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use serde_json::Value;
-use takt_audit::time::utc;
 use takt_core::{Action, AppId};
-use takt_trace::{Record, visible};
+use takt_trace::Record;
 
 use super::folds::Folds;
 use crate::control::identity::Identity;
 use crate::control::members::{Member, Members};
 use crate::control::rights::Rule;
 use crate::control::user::Rank;
-use writer::Writer;
-
-/// The format of lines.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Format {
-    /// Time, event, then `key=value`.
-    #[default]
-    Text,
-    /// A JSON object.
-    Json,
-}
+pub use line::Format;
+use line::line;
+use writer::LogWriter;
 
 /// An event.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -415,7 +407,7 @@ impl Entry<'_> {
 
 /// Writes events.
 pub struct Journal {
-    writer: Option<Writer>,
+    writer: Option<LogWriter>,
     format: Format,
     own_uid: u32,
     /// The second, since 1970, to which the counts belong.
@@ -432,7 +424,7 @@ pub struct Journal {
 impl Journal {
     /// Writes to `out`, on a thread of its own.
     pub fn new(out: Box<dyn Write + Send>, format: Format) -> std::io::Result<Self> {
-        Ok(Self { writer: Some(Writer::start(out)?), format, ..Self::default() })
+        Ok(Self { writer: Some(LogWriter::start(out)?), format, ..Self::default() })
     }
 
     /// Tells something, unless the user whom it is about has had its lines of this second.
@@ -534,149 +526,4 @@ impl Default for Journal {
 
 fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
-fn line(now: Duration, entry: &Entry<'_>, format: Format) -> String {
-    let mut value = serde_json::to_value(entry).unwrap_or_default();
-    let time = utc(now);
-    match (format, value.as_object_mut()) {
-        (Format::Json, Some(fields)) => {
-            fields.insert("time".to_owned(), time.into());
-            visible::json(&value.to_string()).into_owned() + "\n"
-        }
-        (Format::Text, Some(fields)) => {
-            let event = fields.remove("event").unwrap_or_default();
-            let mut line = format!("{time} {}", event.as_str().unwrap_or_default());
-            for (key, value) in fields {
-                write!(line, " {key}={}", plain(value)).unwrap_or_default();
-            }
-            line + "\n"
-        }
-        (_, None) => String::new(),
-    }
-}
-
-/// Words as they are, everything else as JSON, which has no line ends.
-fn plain(value: &Value) -> String {
-    let is_word =
-        |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic() && c != '"' && c != '=');
-    match value {
-        Value::String(text) if is_word(text) => text.clone(),
-        other => visible::json(&other.to_string()).into_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::{Arc, Mutex};
-
-    #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().expect("no panic").write(bytes)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl Shared {
-        fn text(&self) -> String {
-            String::from_utf8(self.0.lock().expect("no panic").clone()).expect("UTF-8")
-        }
-    }
-
-    fn who(app: &str, uid: u32) -> Who<'_> {
-        Who { app, slot: 3, pid: 7, uid, domain: "own", listed: false }
-    }
-
-    fn refused(uid: u32) -> Entry<'static> {
-        Entry::Refused { pid: 1, uid, domain: "unlisted", rule: Rule::Malformed, reason: "no", listed: false }
-    }
-
-    #[test]
-    fn lines_stay_lines_whatever_apps_are_called() {
-        let entry = Entry::Left { who: who("evil\nevent=stopping\u{202e}\u{9b}", 2) };
-        let text = line(Duration::from_millis(1), &entry, Format::Text);
-        let expected = "left app=\"evil\\nevent=stopping\\u202e\\u009b\" domain=own pid=7 slot=3 uid=2\n";
-        assert_eq!(text, format!("1970-01-01T00:00:00.001Z {expected}"));
-        let json = line(Duration::ZERO, &entry, Format::Json);
-        assert!(!json.trim_end().contains(visible::is_hidden), "{json}");
-        let value: Value = serde_json::from_str(&json).expect("JSON");
-        assert_eq!((&value["event"], &value["slot"]), (&Value::from("left"), &Value::from(3)));
-        assert_eq!(json.lines().count(), 1);
-    }
-
-    /// What a journal writes until it ends.
-    fn written(told: impl FnOnce(&mut Journal)) -> String {
-        let out = Shared::default();
-        let mut journal = Journal::new(Box::new(out.clone()), Format::Text).expect("a thread");
-        told(&mut journal);
-        drop(journal);
-        out.text()
-    }
-
-    #[test]
-    fn a_flood_is_folded_and_hides_nothing_of_others() {
-        let refused = refused(2);
-        let text = written(|journal| {
-            (0..10_000).for_each(|_| journal.tell_at(Duration::from_secs(5), &refused));
-            for _ in 0..12 {
-                let (who, admission) = (who("dial", 3), "protected");
-                let joined = Entry::Joined { who, priority: u32::MAX, fps: 60.0, admission };
-                journal.tell_at(Duration::from_secs(5), &joined);
-            }
-            journal.tell_at(Duration::from_secs(5), &Entry::Stopping { reason: "over" });
-            journal.sum_up(&Members::new(1));
-        });
-        let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
-        assert_eq!((count(" refused "), count(" joined "), count(" stopping ")), (16, 12, 1), "{text}");
-        assert_eq!(count(" repeated kind=refused times=9984 uid=2"), 1, "{text}");
-    }
-
-    /// Sums once moved the second without a new count of lines.
-    #[test]
-    fn a_flood_is_over_when_its_second_is() {
-        let refused = refused(2);
-        let members = Members::new(1);
-        let text = written(|journal| {
-            for second in 0..20 {
-                journal.second = second;
-                journal.sum_up(&members);
-                (0..20).for_each(|_| journal.tell(&refused));
-            }
-        });
-        assert!(text.lines().filter(|line| line.contains(" refused ")).count() >= 16 * 20, "{text}");
-    }
-
-    #[test]
-    fn a_log_that_is_not_read_delays_no_event() {
-        let (reader, writer) = std::io::pipe().expect("a pipe");
-        let mut journal = Journal::new(Box::new(writer), Format::Text).expect("a thread");
-        for second in 0..10_000 {
-            let refused = refused(second);
-            journal.tell_at(Duration::from_secs(second.into()), &refused);
-        }
-        assert!(journal.omitted > 0);
-        let of_listed = |uid| Entry::Refused {
-            pid: 1,
-            uid,
-            domain: "ivi",
-            rule: Rule::Admission,
-            reason: "no",
-            listed: true,
-        };
-        journal.tell_at(Duration::ZERO, &of_listed(77));
-        assert_eq!(journal.omitted, 0, "lines about listed clients find room, however many users there are");
-        for second in 0..10_000 {
-            journal.tell_at(Duration::from_secs(second.into()), &of_listed(second));
-        }
-        assert!(journal.omitted > 0);
-        journal.tell_at(Duration::ZERO, &Entry::Stopping { reason: "over" });
-        assert_eq!(journal.omitted, 0, "the daemon's own lines find room");
-        drop(reader);
-    }
 }

@@ -116,8 +116,8 @@ impl Arena {
         });
         // The daemon locks the memory of its process, which the attackers share here and may not lock.
         rustix::mm::munlockall().expect("that is always allowed");
-        let anyone = std::fs::Permissions::from_mode(0o666);
-        std::fs::set_permissions(&daemon.path, anyone).expect("our own socket");
+        let by_all = std::fs::Permissions::from_mode(0o666);
+        std::fs::set_permissions(&daemon.path, by_all).expect("our own socket");
         let joined = as_user(LISTED, || join(&daemon.path, &hello("victim"), PATIENCE)).expect("joined");
         assert!(joined.welcome.standing.protected || !is_root(), "{:?}", joined.welcome);
         let canaries = Arc::new(Canaries::start());

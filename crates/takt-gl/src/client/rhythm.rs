@@ -1,4 +1,4 @@
-//! When frames begin and end, and what decides that.
+//! Begins and ends frames, by what was found out about the program.
 //!
 //! [`takt_client::frame_finder`] says where the frames of a program end that never swaps; the daemon hears
 //! of each as of a swap that shows nothing. [`takt_client::pace_finder`] says what decides when frames

@@ -1,4 +1,4 @@
-//! What programs point to.
+//! Reads what programs point to.
 //!
 //! Hooks run after the driver has served the very same call, so what GL demands of pointers
 //! holds, or the driver has already read from them in vain. These functions are not marked unsafe,

@@ -16,7 +16,7 @@ use crate::offscreen::{self, GetPlatformDisplay};
 /// What libEGL takes from a vendor: eleven functions, of which only these matter here.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Imports {
+pub struct EglImports {
     get_platform_display: Option<GetPlatformDisplay>,
     get_supports_api: Ptr,
     get_vendor_string: Ptr,
@@ -44,7 +44,7 @@ pub struct Exports {
     set_egl_error: Option<unsafe extern "C" fn(i32)>,
 }
 
-type Main = unsafe extern "C" fn(u32, *const Exports, Ptr, *mut Imports) -> u32;
+type EglMain = unsafe extern "C" fn(u32, *const Exports, Ptr, *mut EglImports) -> u32;
 
 /// The driver behind us.
 #[derive(Debug)]
@@ -62,12 +62,12 @@ static VENDOR: OnceLock<Vendor> = OnceLock::new();
 ///
 /// The arguments are libEGL's: valid tables of the given version, of which `imports` may be
 /// written.
-pub unsafe fn main(version: u32, exports: *const Exports, vendor: Ptr, imports: *mut Imports) -> u32 {
+pub unsafe fn main(version: u32, exports: *const Exports, vendor: Ptr, imports: *mut EglImports) -> u32 {
     let Some(inner_main) = note_or_say().and_then(|note| load(&note.driver, c"__egl_Main")) else {
         return 0;
     };
     // SAFETY: libglvnd defines the signature of this name.
-    let inner_main: Main = unsafe { std::mem::transmute(inner_main) };
+    let inner_main: EglMain = unsafe { std::mem::transmute(inner_main) };
     // SAFETY: the very arguments that libEGL made for a vendor of this version.
     let accepted = unsafe { inner_main(version, exports, vendor, imports) };
     if accepted == 0 {

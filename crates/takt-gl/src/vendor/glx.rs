@@ -17,7 +17,7 @@ use crate::{guard, system};
 /// What libGLX takes from a vendor: nine functions, of which only these matter here.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Imports {
+pub struct GlxImports {
     is_screen_supported: Ptr,
     get_proc_address: Option<Finder>,
     get_dispatch_address: Ptr,
@@ -29,7 +29,7 @@ pub struct Imports {
     patch_thread_attach: Ptr,
 }
 
-type Main = unsafe extern "C" fn(u32, Ptr, Ptr, *mut Imports) -> i32;
+type GlxMain = unsafe extern "C" fn(u32, Ptr, Ptr, *mut GlxImports) -> i32;
 
 /// Finds functions of the driver behind us.
 static DRIVER: OnceLock<Finder> = OnceLock::new();
@@ -39,13 +39,13 @@ static DRIVER: OnceLock<Finder> = OnceLock::new();
 /// # Safety
 ///
 /// The arguments are libGLX's: valid tables of the given version, of which `imports` may be written.
-pub unsafe fn main(version: u32, exports: Ptr, vendor: Ptr, imports: *mut Imports) -> i32 {
+pub unsafe fn main(version: u32, exports: Ptr, vendor: Ptr, imports: *mut GlxImports) -> i32 {
     let driver = note_or_say().and_then(|note| chosen(&note.driver));
     let Some(inner_main) = driver.and_then(|driver| load(driver, c"__glx_Main")) else {
         return 0;
     };
     // SAFETY: libglvnd defines the signature of this name.
-    let inner_main: Main = unsafe { std::mem::transmute(inner_main) };
+    let inner_main: GlxMain = unsafe { std::mem::transmute(inner_main) };
     // SAFETY: the very arguments that libGLX made for a vendor of this version.
     let accepted = unsafe { inner_main(version, exports, vendor, imports) };
     if accepted == 0 {

@@ -26,7 +26,7 @@ use takt_core::{Cost, Margins};
 
 use crate::cost::{GroupType, Parts, ProgramId};
 use crate::estimate::Prediction;
-use crate::table::{Found, Table};
+use crate::table::{Lookup, Table};
 
 /// What a group is, as far as its correction is concerned.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -213,7 +213,7 @@ impl Adaption {
     fn learn_undisturbed(&mut self, key: &GroupKey, parts: &Parts, measured_ns: f64) {
         let config = &self.config;
         let (program, found) = self.programs.entry(&(key.program, key.group_type));
-        if found == Found::Miss {
+        if found == Lookup::Miss {
             *program = Learnt::default();
         }
         if !config.by_scene {
@@ -232,7 +232,7 @@ impl Adaption {
         }
         let start = *program;
         let (scene, found) = self.scenes.entry(key);
-        if found == Found::Miss {
+        if found == Lookup::Miss {
             // A new scene is better guessed from its program than from nothing, but how far its
             // times scatter is its own affair.
             let factor = CorrectionFactor::starting_at(start.factor.value());
@@ -287,7 +287,7 @@ fn in_company(measured_ns: f64, predicted_ns: f64) -> f64 {
 
 /// In company, a group is believed to take so many times its prediction at most.
 const COMPANY_MAX: f64 = 4.0;
-/// What turns of others usually add up to at most, where the daemon decides who has them.
+/// The time that turns of other apps usually add up to at most, where the daemon decides about turns.
 const TURNS_NS: f64 = 50e6;
 /// A group that is said to take no longer than so many times the threshold is said to be short.
 const SHORT_SAID: f64 = 1.5;

@@ -10,7 +10,7 @@ use super::attribute::{Attribute, Elements};
 use super::draw::{Draw, RangeKey, Vertex};
 use super::view::Cull;
 use super::{FragmentEstimator, Scene};
-use crate::table::{Found, Table};
+use crate::table::{Lookup, Table};
 
 /// Share of the projected box that fragments cover, as measured in the thesis over its apps.
 pub const COVERAGE: f64 = 0.60;
@@ -47,7 +47,7 @@ impl FragmentEstimator for BoundingBox {
             None => Extent::of(draw),
             Some(key) => {
                 let (extent, found) = self.boxes.entry(key);
-                if found == Found::Miss {
+                if found == Lookup::Miss {
                     *extent = Extent::of(draw);
                 }
                 *extent

@@ -18,7 +18,7 @@ const LANES: usize = 8;
 /// See the module.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Facets {
-    blocks: Vec<Block>,
+    blocks: Vec<FacetBlock>,
     count: usize,
     /// Corners are given from here, so that models far from the origin keep their digits.
     origin: [f32; 3],
@@ -27,14 +27,14 @@ pub(super) struct Facets {
 }
 
 #[derive(Clone, Debug)]
-struct Block {
+struct FacetBlock {
     /// Normal and volume, times what the triangle stands for.
     minors: [[f32; LANES]; 4],
     /// By corner and axis.
     corners: [[[f32; LANES]; 3]; 3],
 }
 
-impl Block {
+impl FacetBlock {
     const EMPTY: Self = Self { minors: [[0.0; LANES]; 4], corners: [[[0.0; LANES]; 3]; 3] };
 }
 
@@ -70,7 +70,7 @@ impl Facets {
         }
         let lane = self.count % LANES;
         if lane == 0 {
-            self.blocks.push(Block::EMPTY);
+            self.blocks.push(FacetBlock::EMPTY);
         }
         self.count += 1;
         let origin = self.origin;

@@ -11,7 +11,7 @@ use super::draw::{Draw, RangeKey, Shape, Vertex};
 use super::range::{INSTANCES_MAX, Memory, RangeSamples, Weighting};
 use super::reservoir::{Reservoir, SHIFT_MAX};
 use super::{FragmentEstimator, Scene, View};
-use crate::table::{Found, Table, mix};
+use crate::table::{Lookup, Table, mix};
 
 /// Samples of a batch of draws from client memory.
 pub const SAMPLES_MAX: usize = 256;
@@ -52,7 +52,7 @@ impl TriangleSamples {
     fn record_range(&mut self, key: &RangeKey, draw: &Draw<'_>, scene: &Scene<'_>) {
         let (samples, found) = self.ranges.entry(key);
         let weighting = Weighting::of(scene);
-        if found == Found::Miss || !samples.fits(weighting) {
+        if found == Lookup::Miss || !samples.fits(weighting) {
             samples.read(draw, weighting, self.seed, &mut self.memory);
         }
         self.fragments += samples.fragments(scene, draw.instances, &mut self.memory);
@@ -112,7 +112,7 @@ struct Overflow {
     fragments: f64,
 }
 
-/// Primitives of a draw that are read. Anyone can say that a draw has four thousand million, and
+/// Primitives of a draw that are read. Any program can say that a draw has four thousand million, and
 /// the time that samples take must not follow. Positions that need the whole shader are computed
 /// together, so there are no more of them than are kept.
 fn primitives_max(scene: &Scene<'_>) -> u32 {

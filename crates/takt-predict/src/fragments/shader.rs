@@ -10,8 +10,8 @@ use super::attribute::Attribute;
 use super::draw::{BufferId, Vertex};
 use super::{MatrixPosition, PositionSource};
 use crate::glsl::{
-    AttributeArray, AttributeData, Budget, Draw, EvaluateError, PositionSlice, Scratch, SliceAttribute,
-    UniformValues, VertexIds,
+    AttributeArray, AttributeData, Budget, EvaluateError, PositionSlice, Scratch, SliceAttribute,
+    UniformValues, VertexIds, VertexInputs,
 };
 
 /// Where the values of an attribute come from.
@@ -62,10 +62,10 @@ pub struct ShaderMemory {
 
 /// A vertex shader with its uniforms and attributes.
 #[derive(Debug)]
-pub struct ShaderPosition<'a>(Kind<'a>);
+pub struct ShaderPosition<'a>(ProgramKind<'a>);
 
 #[derive(Debug)]
-enum Kind<'a> {
+enum ProgramKind<'a> {
     Affine(AffinePosition),
     General(General<'a>),
 }
@@ -108,9 +108,9 @@ impl<'a> ShaderPosition<'a> {
             && let Some(columns) = slice.matrix(uniforms, &mut memory.scratch)?
         {
             let is_projective = is_projective(&columns, inputs, slice.attributes());
-            return Ok(Self(Kind::Affine(AffinePosition { columns, is_projective })));
+            return Ok(Self(ProgramKind::Affine(AffinePosition { columns, is_projective })));
         }
-        Ok(Self(Kind::General(General {
+        Ok(Self(ProgramKind::General(General {
             slice,
             uniforms,
             inputs,
@@ -125,16 +125,16 @@ impl<'a> ShaderPosition<'a> {
     /// What went wrong while positions were computed, if anything did; those are no numbers then.
     pub fn failure(&self) -> Option<EvaluateError> {
         match &self.0 {
-            Kind::Affine(_) => None,
-            Kind::General(general) => general.failure.get(),
+            ProgramKind::Affine(_) => None,
+            ProgramKind::General(general) => general.failure.get(),
         }
     }
 
     /// The shader without what it borrows, if one matrix is all that there is to it.
     pub fn affine(&self) -> Option<AffinePosition> {
         match self.0 {
-            Kind::Affine(position) => Some(position),
-            Kind::General(_) => None,
+            ProgramKind::Affine(position) => Some(position),
+            ProgramKind::General(_) => None,
         }
     }
 }
@@ -189,8 +189,8 @@ impl PositionSource for AffinePosition {
 impl PositionSource for ShaderPosition<'_> {
     fn positions(&self, instance: u32, vertices: &[Vertex], clip: &mut [[f32; 4]]) {
         match &self.0 {
-            Kind::Affine(position) => position.positions(instance, vertices, clip),
-            Kind::General(general) => {
+            ProgramKind::Affine(position) => position.positions(instance, vertices, clip),
+            ProgramKind::General(general) => {
                 for (vertices, clip) in vertices.chunks(CHUNK).zip(clip.chunks_mut(CHUNK)) {
                     if let Err(error) = general.evaluate(instance, vertices, clip) {
                         general.failure.set(Some(error));
@@ -202,7 +202,7 @@ impl PositionSource for ShaderPosition<'_> {
     }
 
     fn is_projective(&self) -> bool {
-        matches!(&self.0, Kind::Affine(position) if position.is_projective)
+        matches!(&self.0, ProgramKind::Affine(position) if position.is_projective)
     }
 
     fn matrix(&self) -> Option<[[f32; 4]; 4]> {
@@ -210,11 +210,11 @@ impl PositionSource for ShaderPosition<'_> {
     }
 
     fn needs_draw(&self) -> bool {
-        matches!(&self.0, Kind::General(_))
+        matches!(&self.0, ProgramKind::General(_))
     }
 
     fn instances_differ(&self) -> bool {
-        matches!(&self.0, Kind::General(general) if general.instances_differ)
+        matches!(&self.0, ProgramKind::General(general) if general.instances_differ)
     }
 }
 
@@ -258,7 +258,7 @@ impl General<'_> {
             *array = AttributeArray { data, stride: 4, components: 4 };
         }
         let ids = VertexIds::Each(ids);
-        let draw = Draw { uniforms: self.uniforms, attributes: arrays, ids, instance };
+        let draw = VertexInputs { uniforms: self.uniforms, attributes: arrays, ids, instance };
         let mut budget = self.budget.get();
         let result = self.slice.evaluate_within(&mut budget, &draw, scratch, clip);
         self.budget.set(budget);

@@ -11,14 +11,14 @@ use super::live::Live;
 use super::op::Op;
 
 /// Factors of up to four components, and the constant behind them.
-pub(super) type Row = [Id; 5];
+pub(super) type AffineRow = [Id; 5];
 
 /// A value as a sum over the attribute's components.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// The same for all vertices.
     Uniform(Id),
-    Affine(Row),
+    Affine(AffineRow),
 }
 
 /// The factors of a position, if it is affine in the attribute whose words are given.
@@ -27,7 +27,7 @@ pub(super) fn factors(
     live: &Live,
     position: [Id; 4],
     words: std::ops::Range<u32>,
-) -> Result<Option<[Row; 4]>> {
+) -> Result<Option<[AffineRow; 4]>> {
     if words.len() > 4 || live.loops.iter().any(|live| *live) {
         return Ok(None);
     }
@@ -50,7 +50,7 @@ pub(super) fn factors(
     Ok(Some(rows))
 }
 
-fn as_row(code: &mut Code, form: Form) -> Result<Row> {
+fn as_row(code: &mut Code, form: Form) -> Result<AffineRow> {
     let zero = code.float(0.0)?;
     Ok(match form {
         Form::Uniform(id) => [zero, zero, zero, zero, id],
@@ -106,7 +106,7 @@ fn form(code: &mut Code, forms: &[Option<Form>], id: Id, first_word: u32) -> Res
     Ok(Some(form))
 }
 
-fn each(row: Row, mut change: impl FnMut(Id) -> Result<Id>) -> Result<Row> {
+fn each(row: AffineRow, mut change: impl FnMut(Id) -> Result<Id>) -> Result<AffineRow> {
     let mut changed = row;
     for id in &mut changed {
         *id = change(*id)?;

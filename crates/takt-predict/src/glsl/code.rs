@@ -41,7 +41,7 @@ pub(super) struct LoopInfo {
 
 /// A row of uniforms that a computed subscript chooses from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Row {
+pub(super) struct UniformRow {
     pub(super) first: u32,
     pub(super) stride: u32,
     pub(super) length: u32,
@@ -54,7 +54,7 @@ pub(super) struct Code {
     /// Which instructions came from one vector operation.
     pub(super) groups: Vec<u32>,
     pub(super) loops: Vec<LoopInfo>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<UniformRow>,
     /// Operands of texture lookups and of other operations with many.
     pub(super) lists: Vec<Vec<Id>>,
     known: BTreeMap<Instr, Id>,
@@ -150,7 +150,7 @@ impl Code {
         self.reuse(op, number, 0, 0)
     }
 
-    pub(super) fn uniform_at(&mut self, index: Id, row: Row) -> Result<Id> {
+    pub(super) fn uniform_at(&mut self, index: Id, row: UniformRow) -> Result<Id> {
         let number = self.rows.iter().position(|known| *known == row).unwrap_or_else(|| {
             self.rows.push(row);
             self.rows.len() - 1

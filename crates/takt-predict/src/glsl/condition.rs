@@ -10,7 +10,7 @@ pub(super) fn holds(preprocessor: &mut Preprocessor, line: u32, tokens: &[Token]
     let resolved = resolve_defined(preprocessor, line, tokens)?;
     let mut expanded = Vec::new();
     preprocessor.expand(&resolved, &mut Vec::new(), &mut expanded)?;
-    let mut parser = Parser { tokens: &expanded, at: 0, line, depth: 0 };
+    let mut parser = ConditionParser { tokens: &expanded, at: 0, line, depth: 0 };
     let value = parser.binary(0)?;
     if parser.at < expanded.len() {
         return Err(GlslError::syntax(line, "#if: operator expected"));
@@ -47,14 +47,14 @@ fn resolve_defined(preprocessor: &Preprocessor, line: u32, tokens: &[Token]) -> 
     Ok(resolved)
 }
 
-struct Parser<'a> {
+struct ConditionParser<'a> {
     tokens: &'a [Token],
     at: usize,
     line: u32,
     depth: usize,
 }
 
-impl Parser<'_> {
+impl ConditionParser<'_> {
     fn binary(&mut self, least: u8) -> Result<i64> {
         let mut left = self.unary()?;
         while let Some(Token { tok: Tok::Punct(operator), .. }) = self.tokens.get(self.at) {

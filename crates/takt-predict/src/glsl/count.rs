@@ -49,7 +49,7 @@ impl Kind {
 
 /// How far a count can be trusted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-pub enum Trust {
+pub enum CountTrust {
     /// Every instance does exactly this, both sides of branches taken.
     #[default]
     Exact,
@@ -68,7 +68,7 @@ pub struct OpCounts {
     /// Per kind, operations on up to four components as one: what a vector GPU executes.
     pub vector: [u64; 8],
     /// How far to trust them.
-    pub trust: Trust,
+    pub trust: CountTrust,
 }
 
 impl OpCounts {
@@ -100,9 +100,9 @@ impl fmt::Display for OpCounts {
             }
         }
         let trust = match self.trust {
-            Trust::Exact => "",
-            Trust::UpperBound => " (upper bound)",
-            Trust::Assumed => " (assumed iterations)",
+            CountTrust::Exact => "",
+            CountTrust::UpperBound => " (upper bound)",
+            CountTrust::Assumed => " (assumed iterations)",
         };
         write!(f, "{}{trust}", if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") })
     }
@@ -153,13 +153,13 @@ pub(super) fn count(code: &Code, live: &Live, branches: &[Id], facts: Facts) -> 
     counts
 }
 
-fn trust(code: &Code, live: &Live, facts: Facts) -> Trust {
+fn trust(code: &Code, live: &Live, facts: Facts) -> CountTrust {
     let kept = live.loops.iter().take(code.loops.len()).any(|live| *live);
     match facts {
-        Facts { assumed_trips: true, .. } if kept => Trust::Assumed,
-        Facts { early_exit: true, .. } => Trust::UpperBound,
-        Facts { kept_loop: true, .. } if kept => Trust::UpperBound,
-        _ => Trust::Exact,
+        Facts { assumed_trips: true, .. } if kept => CountTrust::Assumed,
+        Facts { early_exit: true, .. } => CountTrust::UpperBound,
+        Facts { kept_loop: true, .. } if kept => CountTrust::UpperBound,
+        _ => CountTrust::Exact,
     }
 }
 

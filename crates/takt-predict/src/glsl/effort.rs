@@ -33,7 +33,7 @@ pub struct Effort {
 /// Says what is wrong with the source, or which bound it reached.
 pub fn effort(source: &str, extensions: &[&str]) -> Result<Effort> {
     let unit = preprocess(source, extensions, WITH_COMPUTE)?;
-    let mut counter = Counter::new(&unit.names, &unit.tokens);
+    let mut counter = OperationCounter::new(&unit.names, &unit.tokens);
     counter.find_functions();
     let operations = counter.function("main")?;
     let shared = unit.tokens.iter().any(|token| {
@@ -45,7 +45,7 @@ pub fn effort(source: &str, extensions: &[&str]) -> Result<Effort> {
     Ok(Effort { operations, sure: !counter.unsure, straight, waits })
 }
 
-struct Counter<'a> {
+struct OperationCounter<'a> {
     names: &'a Names,
     tokens: &'a [Token],
     /// Where brackets are closed.
@@ -62,7 +62,7 @@ struct Counter<'a> {
     waits: bool,
 }
 
-impl<'a> Counter<'a> {
+impl<'a> OperationCounter<'a> {
     fn new(names: &'a Names, tokens: &'a [Token]) -> Self {
         Self {
             names,

@@ -1,15 +1,15 @@
 //! Runs a position slice over vertices.
 
-use super::affine::Row;
-use super::code::Row as UniformRow;
+use super::affine::AffineRow;
+use super::code::UniformRow;
 use super::limits::{EVALUATION_STEPS_MAX, LANES};
 use super::op::{Op, apply};
-use super::slice::{LoopSteps, Outcome, PositionSlice, Step};
+use super::slice::{LoopSteps, Outcome, PositionSlice, SliceStep};
 use super::values::{AttributeArray, AttributeData, UniformValues};
 
 /// What positions are computed from.
 #[derive(Clone, Copy, Debug)]
-pub struct Draw<'a> {
+pub struct VertexInputs<'a> {
     /// The program's uniforms.
     pub uniforms: &'a UniformValues,
     /// One array per entry of [`PositionSlice::attributes`], in that order.
@@ -90,7 +90,7 @@ impl PositionSlice {
     /// If the inputs do not fit the shader, or it would take too long.
     pub fn evaluate(
         &self,
-        draw: &Draw<'_>,
+        draw: &VertexInputs<'_>,
         scratch: &mut Scratch,
         positions: &mut [[f32; 4]],
     ) -> Result<(), EvaluateError> {
@@ -101,7 +101,7 @@ impl PositionSlice {
     pub(crate) fn evaluate_within(
         &self,
         budget: &mut Budget,
-        draw: &Draw<'_>,
+        draw: &VertexInputs<'_>,
         scratch: &mut Scratch,
         positions: &mut [[f32; 4]],
     ) -> Result<(), EvaluateError> {
@@ -124,7 +124,7 @@ impl PositionSlice {
     }
 
     /// The columns of the matrix, and the vector behind them, if the position is
-    /// [`Shape::Affine`](super::Shape::Affine): for many calls with the same uniforms.
+    /// [`SliceShape::Affine`](super::SliceShape::Affine): for many calls with the same uniforms.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl PositionSlice {
     fn run_main(
         &self,
         budget: &mut Budget,
-        draw: &Draw<'_>,
+        draw: &VertexInputs<'_>,
         scratch: &mut Scratch,
         result: [u32; 4],
         positions: &mut [[f32; 4]],
@@ -176,7 +176,7 @@ impl PositionSlice {
             scratch.registers[*register as usize] = [scratch.words[*word as usize]; LANES];
         }
         for (block, positions) in positions.chunks_mut(LANES).enumerate() {
-            let lanes = Block { draw, first: block * LANES, vertices: positions.len() };
+            let lanes = VertexBlock { draw, first: block * LANES, vertices: positions.len() };
             self.run_block(&lanes, &mut scratch.registers, budget)?;
             for (component, register) in result.iter().enumerate() {
                 let values = &scratch.registers[*register as usize];
@@ -190,7 +190,7 @@ impl PositionSlice {
 
     fn run_block(
         &self,
-        block: &Block<'_>,
+        block: &VertexBlock<'_>,
         registers: &mut [[u32; LANES]],
         budget: &mut Budget,
     ) -> Result<(), EvaluateError> {
@@ -220,7 +220,7 @@ impl PositionSlice {
         Ok(())
     }
 
-    fn run_step(&self, step: &Step, block: &Block<'_>, registers: &mut [[u32; LANES]]) {
+    fn run_step(&self, step: &SliceStep, block: &VertexBlock<'_>, registers: &mut [[u32; LANES]]) {
         let to = step.to as usize;
         match step.op {
             Op::Attribute => {
@@ -247,8 +247,8 @@ impl PositionSlice {
 }
 
 /// Vertices that are computed side by side.
-struct Block<'a> {
-    draw: &'a Draw<'a>,
+struct VertexBlock<'a> {
+    draw: &'a VertexInputs<'a>,
     first: usize,
     vertices: usize,
 }
@@ -269,7 +269,7 @@ fn choose_uniform(row: &UniformRow, words: &[u32], index: u32) -> u32 {
 }
 
 /// The factors of an affine position, by columns.
-fn columns(rows: &[Row; 4], scratch: &Scratch) -> [[f32; 4]; 5] {
+fn columns(rows: &[AffineRow; 4], scratch: &Scratch) -> [[f32; 4]; 5] {
     let value = |word: u32| f32::from_bits(scratch.words[word as usize]);
     std::array::from_fn(|column| rows.map(|row| value(row[column])))
 }
@@ -318,7 +318,7 @@ macro_rules! compute_ops {
     };
 }
 
-fn compute(step: &Step, registers: &mut [[u32; LANES]]) {
+fn compute(step: &SliceStep, registers: &mut [[u32; LANES]]) {
     compute_ops!(step, registers,
         FAdd FSub FMul FDiv FNeg FAbs FSign FFloor FCeil FTrunc FRoundEven FFract FMod FMin FMax FSqrt
         FInverseSqrt FExp FLog FExp2 FLog2 FPow FSin FCos FTan FAsin FAcos FAtan FAtan2 FSinh FCosh FTanh
@@ -328,7 +328,7 @@ fn compute(step: &Step, registers: &mut [[u32; LANES]]) {
 }
 
 #[inline(always)]
-fn lanes(step: &Step, registers: &mut [[u32; LANES]], operation: impl Fn(u32, u32, u32) -> u32) {
+fn lanes(step: &SliceStep, registers: &mut [[u32; LANES]], operation: impl Fn(u32, u32, u32) -> u32) {
     let operands = step.op.operands();
     let pick = |number: u32, used: bool| &registers[if used { number as usize } else { step.to as usize }];
     let (a, b, c) = (pick(step.a, operands > 0), pick(step.b, operands > 1), pick(step.c, operands > 2));

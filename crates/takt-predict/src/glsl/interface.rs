@@ -1,4 +1,4 @@
-//! What a shader takes and gives.
+//! Inputs, outputs and uniforms of a shader.
 
 use super::block::BlockMember;
 use super::error::{GlslError, Result};

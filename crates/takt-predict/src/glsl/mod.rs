@@ -37,14 +37,14 @@ mod types;
 mod values;
 
 pub use block::{BlockMember, MemberLayout};
-pub use count::{Kind, OpCounts, Trust};
+pub use count::{CountTrust, Kind, OpCounts};
 pub use effort::{Effort, effort};
 pub use error::{ErrorKind, GlslError};
 pub(crate) use evaluate::Budget;
-pub use evaluate::{Draw, EvaluateError, Scratch, VertexIds};
+pub use evaluate::{EvaluateError, Scratch, VertexIds, VertexInputs};
 pub use grid::{Based, NotBased, with_base};
 pub use interface::{Interface, Sampler, Sizes, Stage, Uniform, Variable};
-pub use slice::{NotEvaluable, PositionSlice, Shape, SliceAttribute};
+pub use slice::{NotEvaluable, PositionSlice, SliceAttribute, SliceShape};
 pub use types::{Base, Field, Scalar, Struct, Texture, Type};
 pub use values::{AttributeArray, AttributeData, UniformData, UniformValues, Written};
 

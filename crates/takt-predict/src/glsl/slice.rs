@@ -4,8 +4,8 @@
 //! vertices. The main part works on [`LANES`](super::limits::LANES) vertices side by side. If the
 //! position is affine in one attribute, the main part is a single matrix product.
 
-use super::affine::{self, Row};
-use super::code::{Code, Id, Row as UniformRow};
+use super::affine::{self, AffineRow};
+use super::code::{Code, Id, UniformRow};
 use super::interface::Interface;
 use super::live::{self, Live};
 use super::op::Op;
@@ -28,7 +28,7 @@ pub enum NotEvaluable {
 
 /// How positions depend on attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Shape {
+pub enum SliceShape {
     /// The same for all vertices.
     Constant,
     /// A matrix times one attribute, plus a vector: the corners of a box map to the corners of
@@ -46,7 +46,7 @@ pub enum Shape {
 pub struct SliceAttribute {
     /// Its name.
     pub name: String,
-    /// Column of a matrix or element of an array, 0 otherwise.
+    /// AttributeColumn of a matrix or element of an array, 0 otherwise.
     pub column: u32,
     /// Components of the attribute's type.
     pub components: u32,
@@ -57,13 +57,13 @@ pub struct SliceAttribute {
 /// A program that computes positions.
 #[derive(Clone, Debug)]
 pub struct PositionSlice {
-    pub(super) shape: Shape,
+    pub(super) shape: SliceShape,
     pub(super) attributes: Vec<SliceAttribute>,
     /// Runs on single words; entry `n` makes word `n`.
-    pub(super) prologue: Vec<Step>,
+    pub(super) prologue: Vec<SliceStep>,
     /// Words that the main part reads, and the registers they fill.
     pub(super) broadcast: Vec<(u32, u32)>,
-    pub(super) main: Vec<Step>,
+    pub(super) main: Vec<SliceStep>,
     pub(super) registers: u32,
     pub(super) rows: Vec<UniformRow>,
     pub(super) loops: Vec<LoopSteps>,
@@ -77,12 +77,12 @@ pub struct PositionSlice {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
     Registers([u32; 4]),
-    Factors([Row; 4]),
+    Factors([AffineRow; 4]),
 }
 
 /// An operation of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Step {
+pub(super) struct SliceStep {
     pub(super) op: Op,
     pub(super) to: u32,
     pub(super) a: u32,
@@ -109,7 +109,7 @@ pub(super) struct CarriedRegisters {
 impl PositionSlice {
     /// How positions depend on attributes.
     #[must_use]
-    pub const fn shape(&self) -> Shape {
+    pub const fn shape(&self) -> SliceShape {
         self.shape
     }
 
@@ -156,7 +156,7 @@ impl PositionSlice {
 }
 
 /// Words of an attribute that make up one array of the caller.
-struct Column {
+struct AttributeColumn {
     words: std::ops::Range<u32>,
 }
 
@@ -169,7 +169,7 @@ pub(super) fn compile(
 ) -> Result<PositionSlice, NotEvaluable> {
     refuse_unknown(&code, live)?;
     let (attributes, columns) = columns(&code, live, interface);
-    if let [Column { words }] = columns.as_slice() {
+    if let [AttributeColumn { words }] = columns.as_slice() {
         let mark = code.mark();
         let factors = affine::factors(&mut code, live, position, words.clone());
         if let Some(rows) = factors.map_err(|_limit| NotEvaluable::TooLarge)? {
@@ -186,7 +186,7 @@ pub(super) fn compile(
         last_use: last_uses(&code, live, position),
         free: Vec::new(),
         slice: PositionSlice {
-            shape: if columns.is_empty() { Shape::Constant } else { Shape::General },
+            shape: if columns.is_empty() { SliceShape::Constant } else { SliceShape::General },
             attributes,
             prologue: Vec::new(),
             broadcast: Vec::new(),
@@ -217,7 +217,7 @@ fn refuse_unknown(code: &Code, live: &Live) -> Result<(), NotEvaluable> {
     if unknown { Err(NotEvaluable::Unknown) } else { Ok(()) }
 }
 
-fn columns(code: &Code, live: &Live, interface: &Interface) -> (Vec<SliceAttribute>, Vec<Column>) {
+fn columns(code: &Code, live: &Live, interface: &Interface) -> (Vec<SliceAttribute>, Vec<AttributeColumn>) {
     let mut used: Vec<u32> = Vec::new();
     for (instr, _) in code.instrs.iter().zip(&live.instrs).filter(|(_, live)| **live) {
         if instr.op == Op::Attribute {
@@ -237,14 +237,14 @@ fn columns(code: &Code, live: &Live, interface: &Interface) -> (Vec<SliceAttribu
             if used.get(at).is_some_and(|word| *word < first + rows) {
                 let name = variable.name.clone();
                 attributes.push(SliceAttribute { name, column, components: rows, integer });
-                columns.push(Column { words: first..first + rows });
+                columns.push(AttributeColumn { words: first..first + rows });
             }
         }
     }
     (attributes, columns)
 }
 
-fn affine_slice(code: &Code, rows: [Row; 4], attributes: Vec<SliceAttribute>) -> PositionSlice {
+fn affine_slice(code: &Code, rows: [AffineRow; 4], attributes: Vec<SliceAttribute>) -> PositionSlice {
     let wanted: Vec<Id> = rows.iter().flatten().copied().collect();
     let live = live::live(code, &wanted);
     let mut compiler = Compiler {
@@ -255,7 +255,7 @@ fn affine_slice(code: &Code, rows: [Row; 4], attributes: Vec<SliceAttribute>) ->
         last_use: Vec::new(),
         free: Vec::new(),
         slice: PositionSlice {
-            shape: Shape::Affine { attribute: 0 },
+            shape: SliceShape::Affine { attribute: 0 },
             attributes,
             prologue: Vec::new(),
             broadcast: Vec::new(),
@@ -360,7 +360,7 @@ impl Compiler<'_> {
             let to = u32::try_from(self.slice.prologue.len()).unwrap_or(u32::MAX);
             let [a, b, c] = self.translate(*instr, |compiler, operand| compiler.words[operand as usize]);
             self.words[id as usize] = to;
-            self.slice.prologue.push(Step { op: instr.op, to, a, b, c });
+            self.slice.prologue.push(SliceStep { op: instr.op, to, a, b, c });
         }
     }
 
@@ -391,7 +391,7 @@ impl Compiler<'_> {
         self.registers[id as usize]
     }
 
-    fn main(&mut self, varying: &[bool], columns: &[Column]) {
+    fn main(&mut self, varying: &[bool], columns: &[AttributeColumn]) {
         // Registers by the instruction after which they are free.
         let mut expiring: std::collections::BTreeMap<u32, Vec<u32>> = std::collections::BTreeMap::new();
         for (id, instr) in (0_u32..).zip(&self.code.instrs) {
@@ -407,7 +407,7 @@ impl Compiler<'_> {
                     }
                     let to = self.new_register();
                     self.registers[id as usize] = to;
-                    self.slice.main.push(Step { op: instr.op, to, a, b, c });
+                    self.slice.main.push(SliceStep { op: instr.op, to, a, b, c });
                     expiring.entry(self.last_use[id as usize]).or_default().push(to);
                 }
                 _ => {}
@@ -420,7 +420,7 @@ impl Compiler<'_> {
 
     fn loop_marker(&mut self, instr: super::code::Instr) {
         let number = instr.a as usize;
-        let step = Step { op: instr.op, to: 0, a: instr.a, b: 0, c: 0 };
+        let step = SliceStep { op: instr.op, to: 0, a: instr.a, b: 0, c: 0 };
         let (code, live) = (self.code, self.live);
         // The first one says who runs on, and is live whenever the loop is.
         let carried = code.loops[number].carried.iter().filter(|carried| live.instrs[carried.phi as usize]);

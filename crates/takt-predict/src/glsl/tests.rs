@@ -71,7 +71,7 @@ fn positions(
     let components = slice.attributes()[0].components as usize;
     let array = AttributeArray { data: AttributeData::Floats(data), stride: components, components };
     let mut positions = vec![[0.0; 4]; data.len() / components];
-    let draw = Draw { uniforms: &values, attributes: &[array], ids: VertexIds::From(0), instance: 0 };
+    let draw = VertexInputs { uniforms: &values, attributes: &[array], ids: VertexIds::From(0), instance: 0 };
     slice.evaluate(&draw, &mut Scratch::default(), &mut positions)?;
     Ok(positions)
 }
@@ -382,7 +382,7 @@ fn wrong_inputs_are_error_values() {
     let slice = shader.position.unwrap().slice.unwrap();
     let values = UniformValues::new(&shader.interface);
     let evaluate = |uniforms: &UniformValues, attributes: &[AttributeArray<'_>]| {
-        let draw = Draw { uniforms, attributes, ids: VertexIds::From(0), instance: 0 };
+        let draw = VertexInputs { uniforms, attributes, ids: VertexIds::From(0), instance: 0 };
         slice.evaluate(&draw, &mut Scratch::default(), &mut [[0.0; 4]; 3])
     };
     let array = |data| AttributeArray { data: AttributeData::Floats(data), stride: 3, components: 3 };
@@ -403,7 +403,8 @@ fn arrays_may_be_interleaved_short_or_constant() {
         AttributeArray { data: AttributeData::Floats(&[10.0, 20.0]), stride: 0, components: 2 },
     ];
     let uniforms = UniformValues::default();
-    let draw = Draw { uniforms: &uniforms, attributes: &arrays, ids: VertexIds::From(0), instance: 0 };
+    let draw =
+        VertexInputs { uniforms: &uniforms, attributes: &arrays, ids: VertexIds::From(0), instance: 0 };
     let mut positions = [[0.0; 4]; 2];
     slice.evaluate(&draw, &mut Scratch::default(), &mut positions).unwrap();
     assert_eq!(positions, [[11.0, 24.0, 10.0, 21.0], [19.0, 36.0, 10.0, 21.0]]);

@@ -22,7 +22,7 @@ impl<'a> Samples<'a> {
     pub fn new(variables: usize, features: &'a [f64], responses: &'a [f64]) -> Result<Self, TrainError> {
         let rows = responses.len();
         if variables.checked_mul(rows) != Some(features.len()) {
-            return Err(TrainError::Shape { values: features.len(), responses: rows, variables });
+            return Err(TrainError::HingeShape { values: features.len(), responses: rows, variables });
         }
         for (what, count, limit) in [("rows", rows, ROWS_MAX), ("features", variables, VARIABLES_MAX)] {
             if count > limit {

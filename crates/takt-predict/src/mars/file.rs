@@ -16,7 +16,7 @@
 
 use std::fmt::Write as _;
 
-use super::model::{Factor, Model, ModelError, Shape};
+use super::model::{Factor, HingeShape, Model, ModelError};
 use super::options::DEGREE_MAX;
 
 /// Longest text that is read.
@@ -63,9 +63,9 @@ pub fn encode(model: &Model) -> String {
         write!(text, "term {coefficient}").expect("a string grows");
         for Factor { variable, knot, shape } in factors {
             let shape = match shape {
-                Shape::Above => '>',
-                Shape::Below => '<',
-                Shape::Linear => '=',
+                HingeShape::Above => '>',
+                HingeShape::Below => '<',
+                HingeShape::Linear => '=',
             };
             write!(text, " {shape}{variable}@{knot}").expect("a string grows");
         }
@@ -131,9 +131,9 @@ fn parse_term(text: &str) -> Option<(f64, Vec<Factor>)> {
 fn parse_factor(word: &str) -> Option<Factor> {
     let mut characters = word.chars();
     let shape = match characters.next()? {
-        '>' => Shape::Above,
-        '<' => Shape::Below,
-        '=' => Shape::Linear,
+        '>' => HingeShape::Above,
+        '<' => HingeShape::Below,
+        '=' => HingeShape::Linear,
         _ => return None,
     };
     let (variable, knot) = characters.as_str().split_once('@')?;

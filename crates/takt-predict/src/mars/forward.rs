@@ -4,7 +4,7 @@ use super::backward::gcv;
 use super::data::Prepared;
 use super::linalg::{Basis, DEPENDENT};
 use super::options::{Options, Parents};
-use super::scan::{Bounds, CLEARLY, LANES, Lanes, Offer, Scan, Spans};
+use super::scan::{CLEARLY, LANES, Lanes, Offer, OfferBounds, Scan, Spans};
 
 /// Below this corrected R² a model is worse than useless, and no further step will mend it.
 const HOPELESS: f64 = -10.0;
@@ -204,13 +204,13 @@ impl<'a> Forward<'a> {
         })
     }
 
-    fn bounds(&self, parent: usize, variable: usize) -> Bounds {
+    fn bounds(&self, parent: usize, variable: usize) -> OfferBounds {
         let guards = &self.options.guards;
         let part_min = if self.steps < guards.early_steps { guards.early } else { guards.late };
         let gain_max = self.last_gain.map_or(f64::INFINITY, |gain| gain * guards.gain_growth_max);
         let pieces = self.terms[parent].pieces.iter().map(|piece| piece.variable);
         let unit: f64 = pieces.chain([variable]).map(|at| self.data.columns[at].range).product();
-        Bounds {
+        OfferBounds {
             part_min: part_min.max(DEPENDENT),
             linear_part_min: guards.linear.max(DEPENDENT),
             linear_norm_min: guards.linear_length / (unit * unit),

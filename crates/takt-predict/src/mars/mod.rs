@@ -40,7 +40,7 @@ pub use data::Samples;
 pub(crate) use file::fnv_1a;
 pub use file::{BYTES_MAX, FileError, decode, encode};
 pub use forward::Stop;
-pub use model::{Factor, MODEL_TERMS_MAX, Model, ModelError, Shape};
+pub use model::{Factor, HingeShape, MODEL_TERMS_MAX, Model, ModelError};
 pub use options::{
     DEGREE_MAX, Fast, Guards, MAGNITUDE_MAX, Options, Parents, ROWS_MAX, Span, TERMS_MAX, TrainError,
     VARIABLES_MAX,

@@ -24,12 +24,12 @@ pub struct Factor {
     /// Where the function is zero.
     pub knot: f64,
     /// How it rises.
-    pub shape: Shape,
+    pub shape: HingeShape,
 }
 
 /// How a factor rises around its knot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Shape {
+pub enum HingeShape {
     /// `x - knot`, on both sides.
     Linear,
     /// `max(0, x - knot)`.
@@ -226,9 +226,9 @@ impl FlatFactor {
 impl From<&Factor> for FlatFactor {
     fn from(factor: &Factor) -> Self {
         let (slope, floor) = match factor.shape {
-            Shape::Linear => (1.0, f64::NEG_INFINITY),
-            Shape::Above => (1.0, 0.0),
-            Shape::Below => (-1.0, 0.0),
+            HingeShape::Linear => (1.0, f64::NEG_INFINITY),
+            HingeShape::Above => (1.0, 0.0),
+            HingeShape::Below => (-1.0, 0.0),
         };
         let variable = u32::try_from(factor.variable).expect("checked against VARIABLES_MAX");
         Self { knot: factor.knot, slope, floor, variable }
@@ -238,9 +238,9 @@ impl From<&Factor> for FlatFactor {
 impl From<&FlatFactor> for Factor {
     fn from(flat: &FlatFactor) -> Self {
         let shape = match (flat.floor == 0.0, flat.slope > 0.0) {
-            (false, _) => Shape::Linear,
-            (true, true) => Shape::Above,
-            (true, false) => Shape::Below,
+            (false, _) => HingeShape::Linear,
+            (true, true) => HingeShape::Above,
+            (true, false) => HingeShape::Below,
         };
         Self { variable: flat.variable as usize, knot: flat.knot, shape }
     }
@@ -274,10 +274,10 @@ impl Formula<'_> {
         };
         let sign = if factor.knot < 0.0 { '+' } else { '-' };
         match factor.shape {
-            Shape::Linear if factor.knot == 0.0 => f.write_str(&name),
-            Shape::Linear => write!(f, "({name}{sign}{})", Short(factor.knot.abs())),
-            Shape::Above => write!(f, "h({name}{sign}{})", Short(factor.knot.abs())),
-            Shape::Below => write!(f, "h({}-{name})", Short(factor.knot)),
+            HingeShape::Linear if factor.knot == 0.0 => f.write_str(&name),
+            HingeShape::Linear => write!(f, "({name}{sign}{})", Short(factor.knot.abs())),
+            HingeShape::Above => write!(f, "h({name}{sign}{})", Short(factor.knot.abs())),
+            HingeShape::Below => write!(f, "h({}-{name})", Short(factor.knot)),
         }
     }
 }

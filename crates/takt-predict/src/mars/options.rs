@@ -117,7 +117,7 @@ pub enum TrainError {
     },
     /// Sizes that do not belong together.
     #[error("{values} values and {responses} responses do not make rows of {variables} features")]
-    Shape {
+    HingeShape {
         /// Feature values given.
         values: usize,
         /// Responses given.

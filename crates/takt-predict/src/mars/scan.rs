@@ -75,7 +75,7 @@ pub(super) struct Offer {
 
 /// What an offer must keep to.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct OfferBounds {
     /// Smallest part of a hinge outside the basis.
     pub(super) part_min: f64,
     /// Smallest part of a linear term outside the basis.
@@ -149,7 +149,7 @@ impl Scan {
     /// The best knot, or the linear term if no knot is clearly better.
     ///
     /// Knots beyond the bounds do not count.
-    pub(super) fn best(&self, bounds: Bounds) -> Option<Offer> {
+    pub(super) fn best(&self, bounds: OfferBounds) -> Option<Offer> {
         let linear = &self.linear;
         let linear_is_new =
             linear.norm > bounds.linear_part_min * linear.centred && linear.norm > bounds.linear_norm_min;

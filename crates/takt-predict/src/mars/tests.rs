@@ -7,7 +7,7 @@ use takt_rng::Rng;
 
 use super::data::Prepared;
 use super::linalg::Basis;
-use super::scan::{Bounds, Lanes, Scan, Spans};
+use super::scan::{Lanes, OfferBounds, Scan, Spans};
 use super::*;
 
 /// Every row may carry a knot.
@@ -79,7 +79,7 @@ fn linear_features_get_no_knots() {
     let trained = fit(2, &features, &y, &options);
     for (_, factors) in trained.model.terms() {
         for factor in factors {
-            assert_eq!(factor.shape == Shape::Linear, factor.variable == 1, "{factor:?}");
+            assert_eq!(factor.shape == HingeShape::Linear, factor.variable == 1, "{factor:?}");
         }
     }
 }
@@ -174,8 +174,12 @@ fn the_fast_search_finds_what_the_slow_one_finds() {
             let weights = basis.column(at).iter().zip(&parent).map(|(q, p)| [q * p]).collect();
             scan.advance(x, &Lanes { weights, response: [basis.response()[at]] });
         }
-        let bounds =
-            Bounds { part_min: 1e-8, linear_part_min: 1e-8, linear_norm_min: 0.0, gain_max: f64::INFINITY };
+        let bounds = OfferBounds {
+            part_min: 1e-8,
+            linear_part_min: 1e-8,
+            linear_norm_min: 0.0,
+            gain_max: f64::INFINITY,
+        };
         let fast = scan.best(bounds).unwrap().gain;
         let slow = slow_best(&terms, &parent, &x.values, &data.response);
         assert!((fast / slow - 1.0).abs() < 1e-6, "seed {seed}: {fast} {slow}");

@@ -3,7 +3,7 @@
 use super::backward::{Pruned, Subset, gcv, prune};
 use super::data::{Prepared, Samples};
 use super::forward::{Forward, Found, Piece, Stop};
-use super::model::{Factor, Model, Shape};
+use super::model::{Factor, HingeShape, Model};
 use super::options::{Options, TrainError};
 
 /// How far the model may be off its scaled twin, as a part of the variance.
@@ -120,9 +120,9 @@ fn assemble(
 fn factor(samples: &Samples<'_>, data: &Prepared, piece: &Piece) -> Factor {
     let variable = piece.variable;
     let (knot, shape) = match piece.knot_row {
-        None => (data.columns[variable].low, Shape::Linear),
-        Some(row) if piece.mirrored => (samples.feature(row, variable), Shape::Below),
-        Some(row) => (samples.feature(row, variable), Shape::Above),
+        None => (data.columns[variable].low, HingeShape::Linear),
+        Some(row) if piece.mirrored => (samples.feature(row, variable), HingeShape::Below),
+        Some(row) => (samples.feature(row, variable), HingeShape::Above),
     };
     Factor { variable, knot, shape }
 }

@@ -1,4 +1,4 @@
-//! What one shader model makes of the commands of an app, and what it has learnt about it.
+//! Predicts the commands of an app by one shader model, corrected by what they cost before.
 
 use super::batch::{Batch, Pending};
 use super::{Settings, ShaderModel, Submission, Ticket};

@@ -92,14 +92,14 @@ impl Sharing {
 
 /// What a file says about sharing, line by line.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct SharingLines {
     execution: Option<String>,
     slice_us: Option<f64>,
     switch_us: Option<f64>,
     delay_us: Option<f64>,
 }
 
-impl Lines {
+impl SharingLines {
     /// Takes a line; false if it is not about sharing.
     pub(super) fn read(&mut self, key: &str, value: &str) -> Result<bool, Problem> {
         let (key, place) = match key {

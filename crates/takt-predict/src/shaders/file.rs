@@ -31,7 +31,7 @@ const HEADER: &str = "takt-shaders 1";
 /// Why bytes are no models.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum FileError {
+pub enum ShaderFileError {
     /// More than [`BYTES_MAX`] bytes.
     #[error("the file is longer than {BYTES_MAX} bytes")]
     TooLong,
@@ -83,14 +83,14 @@ pub fn encode(models: &ShaderModels) -> String {
 /// # Errors
 ///
 /// If the bytes are not what [`encode`] writes.
-pub fn decode(bytes: &[u8]) -> Result<ShaderModels, FileError> {
+pub fn decode(bytes: &[u8]) -> Result<ShaderModels, ShaderFileError> {
     if bytes.len() > BYTES_MAX {
-        return Err(FileError::TooLong);
+        return Err(ShaderFileError::TooLong);
     }
-    let text = str::from_utf8(bytes).map_err(|_error| FileError::Header)?;
+    let text = str::from_utf8(bytes).map_err(|_error| ShaderFileError::Header)?;
     let mut lines = Lines { rest: text, line: 0 };
     if lines.next() != Some(HEADER) {
-        return Err(FileError::Header);
+        return Err(ShaderFileError::Header);
     }
     let gpu = plain(lines.field("gpu ")?);
     let driver = plain(lines.field("driver ")?);
@@ -100,16 +100,16 @@ pub fn decode(bytes: &[u8]) -> Result<ShaderModels, FileError> {
         let (line, model) = (lines.line, submodel.name());
         let expected = std::iter::once(model).chain(submodel.features().iter().copied());
         if !words.split(' ').eq(expected) {
-            return Err(FileError::Features { line, model });
+            return Err(ShaderFileError::Features { line, model });
         }
         let bytes = lines.through("sum ").as_bytes();
-        let found = mars::decode(bytes).map_err(|source| FileError::Model { line, model, source })?;
+        let found = mars::decode(bytes).map_err(|source| ShaderFileError::Model { line, model, source })?;
         if found.variables() != submodel.features().len() {
-            return Err(FileError::Features { line, model });
+            return Err(ShaderFileError::Features { line, model });
         }
         models.push(found);
     }
-    let end = FileError::Line { line: lines.line + 1, expected: "the end" };
+    let end = ShaderFileError::Line { line: lines.line + 1, expected: "the end" };
     match models.try_into() {
         Ok(models) if lines.rest.is_empty() => ShaderModels::new(gpu, driver, models).ok_or(end),
         _ => Err(end),
@@ -130,9 +130,9 @@ impl<'a> Lines<'a> {
     }
 
     /// What follows the name on the next line.
-    fn field(&mut self, expected: &'static str) -> Result<&'a str, FileError> {
+    fn field(&mut self, expected: &'static str) -> Result<&'a str, ShaderFileError> {
         let value = self.next().and_then(|line| line.strip_prefix(expected));
-        value.ok_or(FileError::Line { line: self.line, expected })
+        value.ok_or(ShaderFileError::Line { line: self.line, expected })
     }
 
     /// All lines through the next one that begins so, or all that are left.

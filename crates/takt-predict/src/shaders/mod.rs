@@ -22,7 +22,7 @@ mod validation;
 
 pub use evaluate::MarsShaders;
 pub use features::{FEATURES_MAX, ProgramFeatures, StageFeatures, Submodel};
-pub use file::{BYTES_MAX, FileError, decode, encode};
+pub use file::{BYTES_MAX, ShaderFileError, decode, encode};
 pub use training::{Fit, Run, TrainingError, TrainingSet, train};
 pub use validation::{Validation, cross_validate};
 

@@ -58,7 +58,7 @@ pub struct Host {
     /// Dispatched jobs on their way to their channels.
     coming: VecDeque<(Time, Job)>,
     /// By slot number; in order, that of all other work comes first.
-    channels: Vec<State>,
+    channels: Vec<HostState>,
     /// There is divisible work.
     divides: bool,
     /// All work that is not divisible has one channel.
@@ -78,7 +78,7 @@ pub struct Host {
 }
 
 #[derive(Clone, Debug, Default)]
-struct State {
+struct HostState {
     channel: Channel,
     jobs: VecDeque<Job>,
 }
@@ -135,9 +135,9 @@ impl Host {
     }
 
     /// The state of a channel, made on first sight.
-    fn state(&mut self, app: AppId) -> &mut State {
+    fn state(&mut self, app: AppId) -> &mut HostState {
         if self.channels.len() <= app.index() {
-            self.channels.resize_with(app.index() + 1, State::default);
+            self.channels.resize_with(app.index() + 1, HostState::default);
             self.rebuild();
         }
         &mut self.channels[app.index()]

@@ -1,4 +1,4 @@
-//! Who misses a deadline of a case?
+//! Plays a case, and reports which app missed a deadline.
 
 use std::collections::{BTreeMap, VecDeque};
 

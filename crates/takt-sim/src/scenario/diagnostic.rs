@@ -47,10 +47,10 @@ pub(super) struct Spot {
 /// Several texts, end to end.
 #[derive(Default)]
 pub(super) struct Sources<'a> {
-    texts: Vec<Source<'a>>,
+    texts: Vec<Excerpt<'a>>,
 }
 
-struct Source<'a> {
+struct Excerpt<'a> {
     name: String,
     text: &'a str,
     /// Address of the first byte.
@@ -68,7 +68,7 @@ impl<'a> Sources<'a> {
         let base = self.texts.last().map_or(0, |s| s.base + s.text.len() + 1);
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let lines = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
-        self.texts.push(Source { name, text, base, indent, lines });
+        self.texts.push(Excerpt { name, text, base, indent, lines });
         base
     }
 
@@ -117,13 +117,13 @@ impl<'a> Sources<'a> {
         })
     }
 
-    fn source(&self, address: usize) -> Option<&Source<'a>> {
+    fn source(&self, address: usize) -> Option<&Excerpt<'a>> {
         let after = self.texts.partition_point(|s| s.base <= address);
         after.checked_sub(1).and_then(|index| self.texts.get(index))
     }
 }
 
-impl Source<'_> {
+impl Excerpt<'_> {
     /// Index of the line an address is in, and the offset of the address.
     fn line(&self, address: usize) -> (usize, usize) {
         let at = (address - self.base).min(self.text.len());

@@ -66,7 +66,7 @@ impl Lower<'_, '_> {
             None => Some(Displays::only(String::new(), Grid::default())),
             Some(OneOrMany::One(one)) => {
                 let name = one.name.as_ref().map_or_else(|| Some(String::new()), |name| self.name(name));
-                let grid = self.display(one, Place::First);
+                let grid = self.display(one, DisplayAt::First);
                 Some(Displays::only(name?, grid?))
             }
             Some(OneOrMany::Many(many)) if many.is_empty() => self.displays(None),
@@ -83,7 +83,7 @@ impl Lower<'_, '_> {
         }
         let lowered = raw.iter().enumerate().map(|(index, one)| {
             let name = self.display_name(one, &raw[..index]);
-            let grid = self.display(one, if index == 0 { Place::First } else { Place::Later });
+            let grid = self.display(one, if index == 0 { DisplayAt::First } else { DisplayAt::Later });
             Some(Display { name: name?, grid: grid? })
         });
         all(lowered).map(|all| Displays { all })
@@ -106,19 +106,21 @@ impl Lower<'_, '_> {
         Some(name)
     }
 
-    fn display(&mut self, raw: &RawDisplay, place: Place) -> Option<Grid> {
+    fn display(&mut self, raw: &RawDisplay, place: DisplayAt) -> Option<Grid> {
         let grid = self.grid(raw);
         let phase = self.span_or(raw.phase_us.as_ref(), &decimal::SPAN_US, Some(Span::ZERO));
         let (grid, phase) = (grid?, phase?);
         let period = grid.refresh.period_span();
         if let Some(number) = raw.phase_us.as_ref().filter(|_| phase > Span::ZERO) {
             let (problem, remedy) = match place {
-                Place::First => ("phases count from the first display, which this is", "use 0".to_owned()),
-                Place::Later if phase >= period => {
+                DisplayAt::First => {
+                    ("phases count from the first display, which this is", "use 0".to_owned())
+                }
+                DisplayAt::Later if phase >= period => {
                     let period = fixed_point(period.as_ns().into(), 3);
                     ("is not below the display's period", format!("use less than {period} us"))
                 }
-                Place::Later => {
+                DisplayAt::Later => {
                     let refresh = grid.refresh.with_origin(Time::ZERO + phase);
                     return Some(Grid { refresh, ..grid });
                 }
@@ -170,7 +172,7 @@ impl Lower<'_, '_> {
 
 /// Where a display stands in the list.
 #[derive(Clone, Copy)]
-enum Place {
+enum DisplayAt {
     First,
     Later,
 }

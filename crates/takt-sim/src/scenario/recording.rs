@@ -123,7 +123,7 @@ impl<'r> Recordings<'r> {
 
 /// Where a field of a row is.
 #[derive(Clone, Copy)]
-struct Cell<'t> {
+struct FieldAt<'t> {
     file: &'t str,
     line: u32,
     column: u32,
@@ -194,7 +194,7 @@ fn group(report: &mut Report<'_>, (file, line): (&str, u32), row: &str, made: bo
         let before = row.get(..start + indent).unwrap_or("").chars().count();
         (name, small(before + 1))
     };
-    let at = |(name, column), text| Cell { file, line, column, name, text };
+    let at = |(name, column), text| FieldAt { file, line, column, name, text };
     let delay_cell = at(cell("delay_us", delay), delay.trim());
     let kind_cell = at(cell("kind", kind), kind.trim());
     let cost_cell = at(cell("cost_us", cost), cost.trim());
@@ -213,7 +213,7 @@ fn group(report: &mut Report<'_>, (file, line): (&str, u32), row: &str, made: bo
     Some(RecordedGroup { delay: delay?, kind: kind?, cost: cost?, predicted: predicted?, make: make? })
 }
 
-fn span(report: &mut Report<'_>, cell: Cell<'_>) -> Option<Span> {
+fn span(report: &mut Report<'_>, cell: FieldAt<'_>) -> Option<Span> {
     let not_a_number = || {
         let remedy = "write microseconds, such as 750 or 385.5";
         Some(("is not a number".to_owned(), remedy.to_owned()))
@@ -230,7 +230,7 @@ fn span(report: &mut Report<'_>, cell: Cell<'_>) -> Option<Span> {
     }
 }
 
-fn group_kind(report: &mut Report<'_>, cell: Cell<'_>) -> Option<GroupKind> {
+fn group_kind(report: &mut Report<'_>, cell: FieldAt<'_>) -> Option<GroupKind> {
     match cell.text {
         "draw" => Some(GroupKind::Draw),
         "swap" => Some(GroupKind::Swap),
@@ -243,7 +243,7 @@ fn group_kind(report: &mut Report<'_>, cell: Cell<'_>) -> Option<GroupKind> {
     }
 }
 
-impl Cell<'_> {
+impl FieldAt<'_> {
     fn complain(self, report: &mut Report<'_>, problem: &str, remedy: String) {
         let Self { file, line, column, name, text } = self;
         let shown: String = text.chars().take(40).collect();

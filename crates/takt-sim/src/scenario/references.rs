@@ -137,7 +137,7 @@ fn in_circle(apps: &[Expanded], start: usize) -> bool {
 }
 
 impl Lower<'_, '_> {
-    /// Who has the focus, by time.
+    /// The app with the focus, by time.
     pub(super) fn focus(&mut self, raw: &RawScenario, apps: &[Expanded]) -> Option<Vec<FocusChange>> {
         let directory = Directory::new(apps.iter().map(|app| app.spec.name.as_str()));
         let lowered = raw.focus.iter().flatten().map(|raw| {

@@ -42,14 +42,14 @@ pub struct Study {
     /// How results are drawn.
     pub plots: Vec<Plot>,
     /// The question.
-    pub work: Work,
+    pub work: StudyWork,
     /// Hash over everything that results depend on, program aside.
     pub fingerprint: u64,
 }
 
 /// The question at each point.
 #[derive(Clone, Debug)]
-pub enum Work {
+pub enum StudyWork {
     /// What happens in this scenario?
     Simulate(Simulate),
     /// How many random task sets are schedulable?
@@ -118,8 +118,8 @@ impl Study {
     /// The columns that a job fills.
     pub fn measures(&self) -> Vec<Column> {
         match &self.work {
-            Work::Simulate(simulate) => simulate.columns(),
-            Work::Schedulability(_) => schedulability::columns(),
+            StudyWork::Simulate(simulate) => simulate.columns(),
+            StudyWork::Schedulability(_) => schedulability::columns(),
         }
     }
 
@@ -159,8 +159,8 @@ impl Study {
             self.choices(job).into_iter().flat_map(|choice| &choice.sets).cloned().collect();
         let seed = self.seed_of(job);
         let cells = match &self.work {
-            Work::Simulate(simulate) => simulate.run(&sets, seed),
-            Work::Schedulability(schedulability) => schedulability.run(&sets, seed),
+            StudyWork::Simulate(simulate) => simulate.run(&sets, seed),
+            StudyWork::Schedulability(schedulability) => schedulability.run(&sets, seed),
         };
         cells.map_err(|problem| format!("{}: {problem}", self.describe(job)))
     }

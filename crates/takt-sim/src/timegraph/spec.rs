@@ -42,7 +42,7 @@ pub fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostic> {
 ///
 /// Everything that is wrong, in order of appearance.
 pub fn parse(file: &str, text: &str) -> Result<Spec, Vec<Diagnostic>> {
-    let mut reader = Reader { file, problems: Vec::new(), lines: BTreeMap::new(), shared: None };
+    let mut reader = SpecReader { file, problems: Vec::new(), lines: BTreeMap::new(), shared: None };
     let mut spec = Spec::default();
     for (line, text) in (1..).zip(text.lines()) {
         let content = text.split('#').next().unwrap_or("");
@@ -109,7 +109,7 @@ fn permille(percent: &str) -> Option<u32> {
     (permille <= 1000).then_some(permille)
 }
 
-struct Reader<'a> {
+struct SpecReader<'a> {
     file: &'a str,
     problems: Vec<Diagnostic>,
     /// Line of each name so far.
@@ -121,7 +121,7 @@ struct Reader<'a> {
 /// A field and the column it begins in.
 type Field<'t> = (u32, &'t str);
 
-impl Reader<'_> {
+impl SpecReader<'_> {
     fn problem(&mut self, line: u32, column: u32, message: String, remedy: impl Into<String>) {
         let file = self.file.to_owned();
         self.problems.push(Diagnostic { file, line, column, message, remedy: remedy.into() });

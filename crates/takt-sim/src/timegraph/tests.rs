@@ -8,7 +8,7 @@ use super::*;
 /// The games of the paper against five floods on one reserve.
 const PAPER: &str = "\
 # name:sched:resv:prio:C:T
-X:PRT:-:20::                       # the server blits for everybody
+X:PRT:-:20::                       # the server blits for all clients
 openarena:HT:-:*:0:0
 engine:PRT:PE:*:2500:25000
  mplayer : prt : ae : 5 : 10000 : 40000

@@ -27,7 +27,7 @@ use shading::{Fragments, ManyDraws, ToTexture};
 /// draw has many small triangles, which can also be cut into ranges.
 #[derive(Debug, Parser)]
 #[command(name = "takt-flood", version)]
-struct Args {
+struct FloodArgs {
     /// What takes so long
     #[arg(long, value_enum, value_name = "KIND", default_value = "fragment")]
     kind: Kind,
@@ -78,7 +78,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn load(self, gl: &Gl, args: &Args, size: (u32, u32)) -> anyhow::Result<Box<dyn Load>> {
+    fn load(self, gl: &Gl, args: &FloodArgs, size: (u32, u32)) -> anyhow::Result<Box<dyn Load>> {
         anyhow::ensure!(
             self == Self::Fragment || args.primitives.is_none(),
             "--primitives is for --kind fragment only"
@@ -121,7 +121,7 @@ fn primitives() -> Range<u32> {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = FloodArgs::parse();
     let defaults = Defaults { name: "flood", size: Size(800, 480), fps: 0.0 };
     run::run(&defaults, &args.options, &|gl, size| Ok(Box::new(Flood::new(gl, &args, size)?)))
 }
@@ -138,7 +138,7 @@ struct Flood {
 }
 
 impl Flood {
-    fn new(gl: &Gl, args: &Args, size: (u32, u32)) -> anyhow::Result<Self> {
+    fn new(gl: &Gl, args: &FloodArgs, size: (u32, u32)) -> anyhow::Result<Self> {
         let (primitives, iterations) = (args.primitives.unwrap_or(1), args.iterations.unwrap_or(1));
         let mut load = args.kind.load(gl, args, size)?;
         load.prepare(gl, iterations)?;

@@ -1,4 +1,4 @@
-//! What is on the cards.
+//! Draws the icons on the cards.
 
 use std::f32::consts::{FRAC_PI_4, PI, TAU};
 

@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 use super::Told;
 use crate::output;
 use cast::Cast;
-use outcome::{Figures, Outcome};
+use outcome::{LiveFigures, Runs};
 use stage::Stage;
 
 /// The same programs, without and with Takt in turn.
@@ -29,14 +29,14 @@ pub(crate) struct Experiment {
 
 impl Experiment {
     /// Runs it; everything it leaves behind is below `out`.
-    pub(super) fn run(&self, out: &Path) -> anyhow::Result<Told<Figures>> {
+    pub(super) fn run(&self, out: &Path) -> anyhow::Result<Told<LiveFigures>> {
         let began = Instant::now();
         let stage = Stage::find(self.config.as_deref())?;
         let progress = Progress::new(self);
         let roles = self.cast.measure(&stage, &mut |what| progress.step(what))?;
         let folder = out.join("live");
         let length = Duration::from_secs(self.seconds.into());
-        let mut outcome = Outcome::new(self.cast, roles.clone(), self.seconds);
+        let mut outcome = Runs::new(self.cast, roles.clone(), self.seconds);
         for round in 1..=self.rounds {
             for scheduled in [false, true] {
                 let name = outcome::name(scheduled);

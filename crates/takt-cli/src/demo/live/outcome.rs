@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use takt_report::frames::{App, Page, Run};
+use takt_report::frames::{App, FramesPage, Run};
 use takt_trace::Quantiles;
 use takt_trace::frames::{FrameFigures, judge};
 
@@ -13,7 +13,7 @@ use crate::table::{Table, ms, percent};
 
 /// All that was measured.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Figures {
+pub(crate) struct LiveFigures {
     /// The played scene.
     title: &'static str,
     /// Version of Takt.
@@ -33,7 +33,7 @@ pub(crate) struct Figures {
 struct RunFigures {
     /// Whether Takt was underneath.
     scheduled: bool,
-    apps: Vec<AppFigures>,
+    apps: Vec<LiveAppFigures>,
     /// What Takt said in the programs.
     said: Vec<String>,
     /// How long groups of the most important app that were ready waited while others ran.
@@ -48,7 +48,7 @@ struct RunFigures {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct AppFigures {
+struct LiveAppFigures {
     name: String,
     #[serde(flatten)]
     figures: FrameFigures,
@@ -56,21 +56,24 @@ struct AppFigures {
 }
 
 /// Runs as they come in.
-pub(super) struct Outcome {
-    figures: Figures,
+pub(super) struct Runs {
+    figures: LiveFigures,
     /// The first run of each kind, to be shown.
     shown: Vec<Run>,
 }
 
-impl Outcome {
+impl Runs {
     pub(super) fn new(cast: Cast, roles: Vec<Role>, seconds: u32) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let version = env!("CARGO_PKG_VERSION");
         let title = cast.title();
-        Self { figures: Figures { title, version, processors, seconds, roles, runs: vec![] }, shown: vec![] }
+        Self {
+            figures: LiveFigures { title, version, processors, seconds, roles, runs: vec![] },
+            shown: vec![],
+        }
     }
 
-    pub(super) fn figures(&self) -> Figures {
+    pub(super) fn figures(&self) -> LiveFigures {
         self.figures.clone()
     }
 
@@ -90,7 +93,7 @@ impl Outcome {
             both.filter(|(role, _)| role.is_flood() == flood).map(|(_, app)| app.gpu_share).sum()
         };
         let (floods, others) = (share(true), share(false));
-        let kept = |app: &App| AppFigures {
+        let kept = |app: &App| LiveAppFigures {
             name: app.name.clone(),
             figures: app.figures.clone(),
             gpu_share: app.gpu_share,
@@ -110,9 +113,9 @@ impl Outcome {
     }
 
     /// A page that shows the first run of each kind.
-    pub(super) fn page(&self, took: Duration) -> Page {
-        let Figures { title, version, processors, seconds, .. } = self.figures;
-        Page {
+    pub(super) fn page(&self, took: Duration) -> FramesPage {
+        let LiveFigures { title, version, processors, seconds, .. } = self.figures;
+        FramesPage {
             title: title.to_owned(),
             subtitle: format!(
                 "Takt {version} · real programs drawn by {processors} processors (llvmpipe, one thread each) · \
@@ -152,7 +155,8 @@ impl Outcome {
     }
 
     fn cells(&self, scheduled: bool, index: usize) -> Vec<String> {
-        let mean = |value: &dyn Fn(&AppFigures) -> f64| self.mean(scheduled, |run| value(&run.apps[index]));
+        let mean =
+            |value: &dyn Fn(&LiveAppFigures) -> f64| self.mean(scheduled, |run| value(&run.apps[index]));
         let or_none = |is_there: bool, cell: String| if is_there { cell } else { "-".to_owned() };
         let due = self.figures.roles[index].fps > 0.0;
         let met = mean(&|app| app.figures.met_share.unwrap_or(0.0));

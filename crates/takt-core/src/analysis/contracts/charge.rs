@@ -10,10 +10,10 @@
 //!   3. X could make what is in flight and due earlier late, if it were to end first
 //!      ([`Order::TimeShared`] only). Whatever more there is of that frame comes before X, so its
 //!      last group is in flight: each frame does this to others once. Its `per_frame` pays.
-//!   4. All places were taken. If by groups of the same frame, they end one after the other, and
+//!   4. All slots were taken. If by groups of the same frame, they end one after the other, and
 //!      `per_group` has what the shortest ones do not cover. If by others: 1 or 3.
 //! * **It takes** that groups of one app run in order; that the next group of a frame is there when
-//!   the one before is dispatched, except for gaps; that apps without a promise take no places from
+//!   the one before is dispatched, except for gaps; that apps without a promise take no slots from
 //!   those with one; and that "late anyway" is judged without these charges.
 //! * **Turns**, if all groups may be in flight together ([`Order::TimeShared`]): a turn costs one switch, and a
 //!   group that runs for c needs ⌈c / slice⌉ turns.
@@ -42,7 +42,7 @@ use crate::time::Span;
 
 /// A GPU, as far as promises depend on it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Gpu {
+pub struct GpuCharges {
     /// How it executes what was dispatched.
     pub order: Order,
     /// How long before the GPU runs empty a group must be let in for the GPU not to stand still:
@@ -75,7 +75,7 @@ pub enum Order {
     },
 }
 
-impl Gpu {
+impl GpuCharges {
     /// No delays: for tests on round numbers.
     pub const IDEAL: Self = Self {
         order: Order::InOrder { per_group: Span::ZERO, per_frame: Span::ZERO },

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Claim, Gpu, Kind, Reason};
+use super::{Claim, GpuCharges, Kind, Reason};
 use crate::limits::{ANALYSIS_STEPS_MAX, APPS_MAX, HORIZON_MAX};
 use crate::time::Span;
 
@@ -65,7 +65,7 @@ impl Load {
 }
 
 /// Whether the claims are covered together, with a delay besides that comes once.
-pub(super) fn test(claims: &[Claim], gpu: &Gpu, delay: Span) -> Result<(), Reason> {
+pub(super) fn test(claims: &[Claim], gpu: &GpuCharges, delay: Span) -> Result<(), Reason> {
     test_in(&mut Workspace::for_claims(claims.len()), claims, gpu, delay)
 }
 
@@ -84,7 +84,7 @@ impl Workspace {
 pub(super) fn test_in(
     memory: &mut Workspace,
     claims: &[Claim],
-    gpu: &Gpu,
+    gpu: &GpuCharges,
     delay: Span,
 ) -> Result<(), Reason> {
     if claims.len() > APPS_MAX {
@@ -115,7 +115,7 @@ pub(super) fn first_due(claims: &[Claim]) -> Option<Span> {
 }
 
 /// All claims that promise something and cost something.
-fn fill(loads: &mut Vec<Load>, claims: &[Claim], gpu: &Gpu) -> Result<(), Reason> {
+fn fill(loads: &mut Vec<Load>, claims: &[Claim], gpu: &GpuCharges) -> Result<(), Reason> {
     loads.clear();
     let blocks = !share_a_display(claims);
     let longest = |except: usize| {
@@ -252,7 +252,7 @@ impl Set<'_> {
 
 /// The definition: every interval up to a length, one by one.
 #[cfg(test)]
-pub(super) fn all_intervals(claims: &[Claim], gpu: &Gpu, longest: u64) -> Result<(), Reason> {
+pub(super) fn all_intervals(claims: &[Claim], gpu: &GpuCharges, longest: u64) -> Result<(), Reason> {
     let mut loads = Vec::new();
     fill(&mut loads, claims, gpu)?;
     let set = Set { loads: &loads, delay: 0 };

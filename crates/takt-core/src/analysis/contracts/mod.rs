@@ -2,11 +2,11 @@
 //!
 //! * **Question.** Each app claims frames of a display, frames by its own clock, or a server. What
 //!   is the longest prefix, most important first, whose claims hold together for ever, whatever
-//!   everybody else does?
+//!   all other apps do?
 //! * **Assumptions.** Protected groups go by earliest due date, without preemption, and wait for
 //!   protected promises that are due earlier; all other groups need slack. No frame takes longer
 //!   than its `span`, in which the times of its gaps are included: an app that waits counts as if
-//!   it used the GPU. No delay is longer than the [`Gpu`] says.
+//!   it used the GPU. No delay is longer than the [`GpuCharges`] says.
 //! * **Answer.** For every length t of an interval from the shortest deadline on, demand and
 //!   blocking must be *less* than t. Blocking is the longest group c of one app j that may have
 //!   begun before; what it does is due after the interval, and so is all that follows it, so it
@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 use crate::app::Stride;
 use crate::time::Span;
 
-pub use charge::{Gpu, Order};
+pub use charge::{GpuCharges, Order};
 pub use demand::Workspace;
 
 /// What an app claims.
@@ -127,7 +127,7 @@ pub enum Reason {
 }
 
 /// Which of the claims, most important first, are covered.
-pub fn coverage(claims: &[Claim], gpu: &Gpu) -> Coverage {
+pub fn coverage(claims: &[Claim], gpu: &GpuCharges) -> Coverage {
     let mut verdicts = Vec::with_capacity(claims.len());
     let mut broken = None;
     for (index, claim) in claims.iter().enumerate() {
@@ -148,19 +148,19 @@ pub fn coverage(claims: &[Claim], gpu: &Gpu) -> Coverage {
 }
 
 /// Whether all claims are covered together; why not, if they are not.
-pub fn test(claims: &[Claim], gpu: &Gpu) -> Result<(), Reason> {
+pub fn test(claims: &[Claim], gpu: &GpuCharges) -> Result<(), Reason> {
     demand::test(claims, gpu, Span::ZERO)
 }
 
 /// The same, without taking memory from the allocator.
-pub fn test_in(memory: &mut Workspace, claims: &[Claim], gpu: &Gpu) -> Result<(), Reason> {
+pub fn test_in(memory: &mut Workspace, claims: &[Claim], gpu: &GpuCharges) -> Result<(), Reason> {
     demand::test_in(memory, claims, gpu, Span::ZERO)
 }
 
 /// How much the span of one claim could grow, if all are covered as they are.
 ///
 /// For the room of one more app, add a claim with a span of zero and ask for that.
-pub fn headroom(claims: &[Claim], gpu: &Gpu, index: usize) -> Option<Span> {
+pub fn headroom(claims: &[Claim], gpu: &GpuCharges, index: usize) -> Option<Span> {
     let mut probe = claims.to_vec();
     let own = claims.get(index)?;
     let most = match own.kind {
@@ -175,7 +175,7 @@ pub fn headroom(claims: &[Claim], gpu: &Gpu, index: usize) -> Option<Span> {
 
 /// The longest delay that may come on top of everything, once, if all are covered as they are;
 /// [`Span::FOREVER`] if nothing is claimed.
-pub fn slack(claims: &[Claim], gpu: &Gpu) -> Option<Span> {
+pub fn slack(claims: &[Claim], gpu: &GpuCharges) -> Option<Span> {
     match demand::first_due(claims) {
         None => test(claims, gpu).ok().map(|()| Span::FOREVER),
         Some(first) => largest(first, |extra| demand::test(claims, gpu, extra).is_ok()),

@@ -1,5 +1,5 @@
-//! Who goes before whom: the order of protected apps, the promises that are given up where not all can be kept, and
-//! what others are told about it.
+//! The order of protected apps, the promises that are given up where not all can be kept, and what others are told
+//! about it.
 
 use super::Timeline;
 use super::board::{FOREVER, Free, ns};

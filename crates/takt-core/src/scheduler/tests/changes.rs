@@ -333,7 +333,7 @@ fn an_app_that_leaves_takes_its_timer_with_it() {
 }
 
 #[test]
-fn more_places_are_used_at_once_and_fewer_when_the_rest_has_ended() {
+fn more_slots_are_used_at_once_and_fewer_when_the_rest_has_ended() {
     check(
         "A 9
          B 1

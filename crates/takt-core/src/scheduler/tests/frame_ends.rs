@@ -21,7 +21,7 @@ fn check_hpf(script: &str, outcome: Expect) {
 }
 
 #[test]
-fn a_frame_ends_where_no_place_is_free() {
+fn a_frame_ends_where_no_slot_is_free() {
     for gpu in ["in-order", "time-shared"] {
         let timeline = play(&format!(
             "gpu {gpu}

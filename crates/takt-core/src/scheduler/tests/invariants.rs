@@ -1,4 +1,4 @@
-//! Broken invariants are noticed, and everybody runs free.
+//! Broken invariants are noticed, and all apps run free.
 
 use alloc::boxed::Box;
 use std::vec::Vec;

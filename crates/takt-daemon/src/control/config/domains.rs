@@ -168,7 +168,7 @@ impl FileDomain {
         match (&self.executable, belonging.is_bound()) {
             (_, true) => Ok(()),
             (Some(path), false) => {
-                let remedy = "add a user, group, unit, cgroup or container: anyone can load code of \
+                let remedy = "add a user, group, unit, cgroup or container: any user can load code of \
                               their own into a program that they start";
                 Err(mistake("executable", path.display(), remedy))
             }

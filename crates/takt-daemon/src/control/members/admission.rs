@@ -68,8 +68,7 @@ impl Members {
         let domain = settings.domains.of(who);
         let client = Client { name: &hello.name, domain, who };
         self.check_quota(&client, settings)?;
-        let slot = self.vacant()?;
-        let app = AppId(u32::try_from(slot).unwrap_or(u32::MAX));
+        let app = self.vacant()?;
         let asked = Terms::try_from(hello)?;
         let Granted { listed, decision, terms, asked_priority, priority } =
             self.granted_at_first(client, &asked, settings)?;
@@ -118,14 +117,14 @@ impl Members {
             first_met: None,
             leaving: false,
         };
-        Ok(self.slots[slot].insert(member))
+        Ok(self.slots[app.index()].insert(member))
     }
 
     /// A slot that no app has.
-    fn vacant(&self) -> Result<usize, Refusal> {
-        let slot = self.slots.iter().position(Option::is_none);
+    fn vacant(&self) -> Result<AppId, Refusal> {
+        let slot = self.slots.iter().position(Option::is_none).and_then(|slot| u32::try_from(slot).ok());
         let reason = || format!("all {} slots are taken", self.slots.len());
-        slot.ok_or_else(|| Refusal::for_now(Rule::Slots, reason()))
+        slot.map(AppId).ok_or_else(|| Refusal::for_now(Rule::Slots, reason()))
     }
 
     /// What a client that joins gets of the terms that it asks for.

@@ -1,6 +1,6 @@
 //! Which app a tool means.
 //!
-//! A name is what a client says of itself, so anyone can have the name of a listed app. It means the app that
+//! A name is what a client says of itself, so any client can have the name of a listed app. It means the app that
 //! the configuration lists, else the one of the most important domain. If that leaves several, none of them is
 //! meant, and the tool hears how to name each.
 

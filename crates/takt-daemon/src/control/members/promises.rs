@@ -22,14 +22,14 @@ pub(super) struct Candidate<'a> {
 }
 
 /// A contract that is kept or to be kept.
-struct Promise {
+struct KeptContract {
     name: String,
     params: AppParams,
     listed: bool,
     absent: bool,
 }
 
-impl Promise {
+impl KeptContract {
     fn of(member: &Member) -> Self {
         let Member { name, params, listed, .. } = member;
         Self { name: name.clone(), params: *params, listed: *listed, absent: false }
@@ -69,7 +69,7 @@ impl Members {
             .collect();
         let own = all.partition_point(|promise| promise.params.priority > params.priority);
         let name = candidate.client.name.to_owned();
-        all.insert(own, Promise { name, params: *params, listed: false, absent: false });
+        all.insert(own, KeptContract { name, params: *params, listed: false, absent: false });
         let after = covered(all.iter(), settings);
         let still = |name: &str| all[..after].iter().any(|promise| promise.listed && promise.name == name);
         if let Some(listed) = kept.iter().find(|name| !still(name)) {
@@ -87,12 +87,12 @@ impl Members {
     }
 
     /// The contracts of all others, most important first.
-    fn promises(&self, candidate: &Candidate<'_>, settings: &Settings) -> Vec<Promise> {
-        let there = self.staying().filter(|other| other.app != candidate.app).map(Promise::of);
+    fn promises(&self, candidate: &Candidate<'_>, settings: &Settings) -> Vec<KeptContract> {
+        let there = self.staying().filter(|other| other.app != candidate.app).map(KeptContract::of);
         let absent = self.absent(settings).filter(|listed| !listed.is_for(&candidate.client));
-        let absent = absent.filter_map(|listed| Promise::for_later(listed, settings));
-        let shares = settings.share_servers().into_iter().map(Promise::share);
-        let mut all: Vec<Promise> =
+        let absent = absent.filter_map(|listed| KeptContract::for_later(listed, settings));
+        let shares = settings.share_servers().into_iter().map(KeptContract::share);
+        let mut all: Vec<KeptContract> =
             there.chain(absent).chain(shares).filter(|promise| has_contract(&promise.params)).collect();
         all.sort_by_key(|promise| std::cmp::Reverse(promise.params.priority));
         all
@@ -100,7 +100,7 @@ impl Members {
 }
 
 /// How many of these, most important first, are covered together.
-fn covered<'a>(promises: impl Iterator<Item = &'a Promise>, settings: &Settings) -> usize {
+fn covered<'a>(promises: impl Iterator<Item = &'a KeptContract>, settings: &Settings) -> usize {
     contract::covered(promises.map(|promise| &promise.params), settings)
 }
 

@@ -140,8 +140,8 @@ mod tests {
         let listed =
             Settings::parse(&format!("[[domain]]\nname = 'cluster'\nuser = {USER}")).expect("settings");
         let mut server = Server::start(path, listed).expect("a daemon");
-        let anyone = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        std::fs::set_permissions(server.socket.path(), anyone).expect("our own socket");
+        let by_all = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        std::fs::set_permissions(server.socket.path(), by_all).expect("our own socket");
         let _silent = [USER, USER + 1, 0].map(|uid| connect(&server, uid));
         while server.sessions.len() < 3 {
             server.turn().expect("served");

@@ -112,7 +112,7 @@ impl Hashes {
             self.reader = Reader::start().ok();
         }
         let asked = self.reader.as_ref().map(|reader| reader.paths.try_send(path.to_owned()));
-        // Where there is no room or no thread, the next one who asks tries again.
+        // Where there is no room or no thread, the next question tries again.
         if matches!(asked, Some(Ok(()))) {
             self.known.insert(path.to_owned(), None);
         } else if matches!(asked, Some(Err(TrySendError::Disconnected(_)))) {

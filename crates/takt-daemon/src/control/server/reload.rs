@@ -55,16 +55,7 @@ impl Server {
         if self.settings.timegraph != before.timegraph {
             changes.push("timegraph".to_owned());
         }
-        let timeout = |settings: &Settings| settings.core.completion_timeout;
-        for (differs, what) in [
-            (self.settings.processor != before.processor, "processor"),
-            (self.settings.systemctl != before.systemctl, "systemctl"),
-            (timeout(&self.settings) != timeout(&before), "completion_timeout_ms"),
-        ] {
-            if differs {
-                changes.push(format!("{what} holds after a restart"));
-            }
-        }
+        self.name_later(&before, &mut changes);
         if self.settings.outsiders != before.outsiders {
             changes.push("gpu.devices, gpu.beside or gpu.unseen".to_owned());
             self.watch_outsiders();
@@ -85,6 +76,20 @@ impl Server {
         self.journal.tell(&Entry::Reloaded { changes: &changes });
         self.audit_own(Event::Reloaded, Decision::Granted, &changes.join("; "));
         changes
+    }
+
+    /// Names the settings that hold after a restart.
+    fn name_later(&self, before: &Settings, changes: &mut Vec<String>) {
+        let timeout = |settings: &Settings| settings.core.completion_timeout;
+        for (differs, what) in [
+            (self.settings.processor != before.processor, "processor"),
+            (self.settings.systemctl != before.systemctl, "systemctl"),
+            (timeout(&self.settings) != timeout(before), "completion_timeout_ms"),
+        ] {
+            if differs {
+                changes.push(format!("{what} holds after a restart"));
+            }
+        }
     }
 
     /// Applies other rules of the audit; the rest of it holds after a restart.

@@ -11,7 +11,7 @@ use takt_trace::{AppMeta, Observer};
 use super::Server;
 use crate::control::members::Member;
 use crate::control::rights::ShareServer;
-use crate::control::shares::{Finding, Had};
+use crate::control::shares::{Had, ShareFinding};
 use crate::observe::exposition::ShareCounts;
 use crate::observe::journal::Entry;
 use crate::rt::queues::Order;
@@ -68,7 +68,7 @@ impl Server {
 
     /// Says which domains have less than their share, and which have it again.
     pub(super) fn look_at_shares(&mut self) {
-        for Finding { domain, share, had } in self.shares.look(clock::now()) {
+        for ShareFinding { domain, share, had } in self.shares.look(clock::now()) {
             let (parts, window_s) = (|ppm: u64| ppm as f64 / 1e6, share.window.as_ns() as f64 / 1e9);
             let (part, share_min) = (had.part_of(share.window), parts(share.ppm));
             let (entry, event) = match had.short {

@@ -10,7 +10,7 @@ use super::Server;
 use crate::control::config::Settings;
 use crate::control::members::Member;
 use crate::control::outsiders::{OutsiderSettings, OutsiderWatch};
-use crate::control::statement::{self, Facts, GpuModel, Job, Outsider, Outsiders, Statement};
+use crate::control::statement::{self, BudgetedGroup, Facts, GpuModel, Outsider, Outsiders, Statement};
 use crate::observe::evidence::Evidence;
 use crate::observe::journal::{Entry, Who};
 use crate::rt::queues::Order;
@@ -125,7 +125,7 @@ impl Server {
         let job = member.params.framed().server().map(|reserve| {
             let users = self.members.paid_by(member.app);
             let longest = users.map(|user| seen(user.app).longest).max().unwrap_or_default();
-            Job { needs: self.settings.core.per_job(longest), budget: reserve.budget }
+            BudgetedGroup { needs: self.settings.core.per_job(longest), budget: reserve.budget }
         });
         statement::decide(&Facts {
             promise: member.promise(),

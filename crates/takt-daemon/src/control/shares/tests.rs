@@ -46,7 +46,7 @@ fn work(
     ms: std::ops::Range<u64>,
     waits_us: u64,
     takes_us: u64,
-) -> Vec<Finding> {
+) -> Vec<ShareFinding> {
     let mut found = Vec::new();
     for at_ms in ms.step_by(10) {
         let at = at_ms * 1000;
@@ -62,7 +62,7 @@ fn work(
 fn a_domain_that_waits_and_has_less_than_its_share_is_short_until_it_has_it() {
     let mut accounts = accounts();
     let found = work(&mut accounts, 1_100..4_300, 8_000, 2_000);
-    let [Finding { domain, had, .. }] = &found[..] else { panic!("{found:?}") };
+    let [ShareFinding { domain, had, .. }] = &found[..] else { panic!("{found:?}") };
     assert_eq!((domain.as_str(), had.short), ("ivi", true));
     assert_eq!(had.gpu, Span::from_ms(198), "the last one ends with the window");
     assert_eq!(accounts.of_domain("ivi").map(|had| had.violations), Some(3));

@@ -54,7 +54,7 @@ impl Status {
 
 /// The way to the thread.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct AuditWriter {
     /// None when it is over.
     queue: Option<SyncSender<(ChainId, Box<Record>)>>,
     pub(super) status: Arc<Status>,
@@ -62,7 +62,7 @@ pub(super) struct Writer {
     end: Receiver<()>,
 }
 
-impl Writer {
+impl AuditWriter {
     pub(super) fn start(settings: &AuditSettings) -> std::io::Result<Self> {
         let (queue, records) = sync_channel(RECORDS_MAX);
         let (alive, end) = sync_channel(1);
@@ -101,7 +101,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for AuditWriter {
     fn drop(&mut self) {
         self.close();
     }

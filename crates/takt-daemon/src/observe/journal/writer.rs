@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The way to the thread.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct LogWriter {
     /// None when it is over.
     queue: Option<SyncSender<String>>,
     waiting: Arc<AtomicUsize>,
@@ -28,7 +28,7 @@ pub(super) struct Writer {
     end: Receiver<()>,
 }
 
-impl Writer {
+impl LogWriter {
     pub(super) fn start(mut out: Box<dyn Write + Send>) -> std::io::Result<Self> {
         let (queue, lines) = sync_channel::<String>(LINES_MAX);
         let (alive, end) = sync_channel(1);
@@ -62,7 +62,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for LogWriter {
     fn drop(&mut self) {
         self.queue = None;
         // It fails when the thread is gone, or takes too long: either way this is over.

@@ -1,6 +1,6 @@
 //! Declarations, of the shader and of the language.
 
-use super::env::{Output, Symbol, Variable};
+use super::env::{Output, StoredVariable, Symbol};
 use super::{Lowerer, Value};
 use crate::glsl::ast::{
     ArraySpec, BaseSpec, Block, Declaration, Declarator, ExprId, Function, Qualifiers, Storage, StructSpec,
@@ -70,7 +70,7 @@ impl Lowerer<'_> {
         let scalars = self.size(line, ty)?;
         let unwritten = self.code.push(Op::Opaque, 0, 0, 0)?;
         let slot = self.allocate(line, scalars, unwritten)?;
-        self.bind(name, Symbol::Variable(Variable { ty, slot, uniform: None }));
+        self.bind(name, Symbol::Variable(StoredVariable { ty, slot, uniform: None }));
         let output = Output { slot, scalars, unwritten, variable };
         self.outputs.variables.push(output);
         Ok(output)
@@ -260,7 +260,7 @@ impl Lowerer<'_> {
         let text = self.text(name).to_owned();
         let (first, ids) = self.uniform_words(line, ty)?;
         let slot = self.declare(line, name, &Value { ty, ids })?;
-        self.bind(name, Symbol::Variable(Variable { ty, slot, uniform: Some(first) }));
+        self.bind(name, Symbol::Variable(StoredVariable { ty, slot, uniform: Some(first) }));
         Leaves { structs: &self.structs, block: None, interface: &mut self.interface }.add(&text, ty, first)
     }
 
@@ -300,7 +300,7 @@ impl Lowerer<'_> {
         }
         if let Some(instance) = instance {
             let slot = self.declare(block.line, instance, &Value { ty, ids })?;
-            self.bind(instance, Symbol::Variable(Variable { ty, slot, uniform: Some(first) }));
+            self.bind(instance, Symbol::Variable(StoredVariable { ty, slot, uniform: Some(first) }));
             return Ok(());
         }
         for ((name, _), field) in block.fields.iter().zip(&fields) {
@@ -309,7 +309,7 @@ impl Lowerer<'_> {
             let slot =
                 self.declare(block.line, *name, &Value { ty: field.ty, ids: ids[start..end].to_vec() })?;
             let uniform = Some(first + field.offset);
-            self.bind(*name, Symbol::Variable(Variable { ty: field.ty, slot, uniform }));
+            self.bind(*name, Symbol::Variable(StoredVariable { ty: field.ty, slot, uniform }));
         }
         Ok(())
     }

@@ -12,12 +12,12 @@ use crate::glsl::types::{Type, scalars};
 /// What a name means.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Symbol {
-    Variable(Variable),
+    Variable(StoredVariable),
     Struct(u16),
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Variable {
+pub(super) struct StoredVariable {
     pub(super) ty: Type,
     pub(super) slot: u32,
     /// Holds uniforms in order, so a computed subscript can go to their table.
@@ -88,7 +88,7 @@ impl Lowerer<'_> {
         locals.chain(self.scopes.first()).find_map(|scope| scope.names.get(&name).copied())
     }
 
-    pub(super) fn variable(&self, line: u32, name: Name) -> Result<Variable> {
+    pub(super) fn variable(&self, line: u32, name: Name) -> Result<StoredVariable> {
         match self.find(name) {
             Some(Symbol::Variable(variable)) => Ok(variable),
             _ => Err(GlslError::new(line, ErrorKind::UnknownName(self.text(name).to_owned()))),
@@ -148,7 +148,7 @@ impl Lowerer<'_> {
         for (at, id) in (slot..).zip(&value.ids) {
             self.slots[at as usize] = *id;
         }
-        self.bind(name, Symbol::Variable(Variable { ty: value.ty, slot, uniform: None }));
+        self.bind(name, Symbol::Variable(StoredVariable { ty: value.ty, slot, uniform: None }));
         Ok(slot)
     }
 

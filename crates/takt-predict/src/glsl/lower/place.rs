@@ -2,7 +2,7 @@
 
 use super::{Lowerer, Value};
 use crate::glsl::ast::{ExprId, ExprKind};
-use crate::glsl::code::{Id, Row};
+use crate::glsl::code::{Id, UniformRow};
 use crate::glsl::error::{ErrorKind, GlslError, Result};
 use crate::glsl::limits::PLACES_MAX;
 use crate::glsl::op::Op;
@@ -12,7 +12,7 @@ use crate::glsl::types::{Base, Type};
 /// Something to read a part of. A part of a large array must not cost a copy of the array.
 enum Source {
     Slots { slot: u32, uniform: Option<u32> },
-    Row { index: Id, row: Row },
+    Row { index: Id, row: UniformRow },
     Ids(Vec<Id>),
 }
 
@@ -40,7 +40,7 @@ impl Lowerer<'_> {
             Source::Ids(ids) => ids,
             Source::Slots { slot, .. } => (slot..slot + size).map(|slot| self.read(slot)).collect(),
             Source::Row { index, row } => (0..size)
-                .map(|part| self.code.uniform_at(index, Row { first: row.first + part, ..row }))
+                .map(|part| self.code.uniform_at(index, UniformRow { first: row.first + part, ..row }))
                 .collect::<Result<_>>()?,
         };
         Ok(Value { ty, ids })
@@ -87,7 +87,7 @@ impl Lowerer<'_> {
                 Ok((slot..slot + size).map(|slot| self.read(slot)).collect())
             }
             Source::Row { index, row } => (0..self.size(line, ty)?)
-                .map(|part| self.code.uniform_at(index, Row { first: row.first + part, ..row }))
+                .map(|part| self.code.uniform_at(index, UniformRow { first: row.first + part, ..row }))
                 .collect(),
         }
     }
@@ -98,7 +98,7 @@ impl Lowerer<'_> {
                 Source::Slots { slot: slot + part.offset, uniform: uniform.map(|word| word + part.offset) }
             }
             Source::Row { index, row } => {
-                Source::Row { index, row: Row { first: row.first + part.offset, ..row } }
+                Source::Row { index, row: UniformRow { first: row.first + part.offset, ..row } }
             }
             Source::Ids(ids) => {
                 let start = part.offset as usize;
@@ -118,7 +118,7 @@ impl Lowerer<'_> {
             return Ok((element, self.narrow(line, source, &part)?));
         }
         if let Source::Slots { uniform: Some(first), .. } = source {
-            let row = Row { first, stride: size, length };
+            let row = UniformRow { first, stride: size, length };
             return Ok((element, Source::Row { index, row }));
         }
         let ids = self.ids_of(line, ty, source)?;

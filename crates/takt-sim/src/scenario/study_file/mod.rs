@@ -20,7 +20,7 @@ use super::overrides::{self, Override};
 use super::reader::{Read, Reader, Text};
 use super::recording::Recordings;
 use super::{Scenario, tree};
-use crate::study::{Axis, JOBS_MAX, Schedulability, Simulate, Source, Study, Work, fnv1a};
+use crate::study::{Axis, JOBS_MAX, Schedulability, Simulate, Source, Study, StudyWork, fnv1a};
 use axes::Tried;
 pub(crate) use question::question;
 use raw::{RawSimulate, RawStudy};
@@ -164,7 +164,7 @@ impl Judge<'_, '_> {
         &mut self,
         raw: &RawSimulate,
         tried: &[Tried],
-    ) -> Option<Result<(Work, Vec<String>), Vec<Diagnostic>>> {
+    ) -> Option<Result<(StudyWork, Vec<String>), Vec<Diagnostic>>> {
         let path = beside(self.file.name, raw.scenario.value.as_deref()?);
         let sets = self.override_list(raw.set.as_deref())?;
         let text = match (self.file.open)(&path) {
@@ -199,13 +199,13 @@ impl Judge<'_, '_> {
         let mut texts = vec![text.clone()];
         texts.extend(recordings.iter().flat_map(|(name, text)| [name.clone(), text.clone()]));
         let source = Source { file_name: path, text, recordings };
-        Some(Ok((Work::Simulate(Simulate { source, sets, measures }), texts)))
+        Some(Ok((StudyWork::Simulate(Simulate { source, sets, measures }), texts)))
     }
 
-    fn schedulability(&mut self, tried: &[Tried]) -> Option<(Work, Vec<String>)> {
+    fn schedulability(&mut self, tried: &[Tried]) -> Option<(StudyWork, Vec<String>)> {
         let (file_name, text) = (self.file.name.to_owned(), self.file.text.to_owned());
         self.try_all(tried, |changes| question(&file_name, &text, changes))?;
-        Some((Work::Schedulability(Schedulability { file_name, text }), Vec::new()))
+        Some((StudyWork::Schedulability(Schedulability { file_name, text }), Vec::new()))
     }
 
     fn override_list(&mut self, raw: Option<&[Text]>) -> Option<Vec<Override>> {

@@ -284,6 +284,30 @@ impl Head {
     }
 }
 
+impl TuningLine {
+    fn of(tuning: &Tuning) -> Self {
+        Self {
+            tick_ns: tuning.tick.as_ns(),
+            admission_permille: tuning.admission_permille,
+            background: ReserveLine::of(&tuning.background),
+            timeslice_ns: tuning.timeslice.as_ns(),
+            blocking_ns: finite(tuning.blocking),
+            stretch_ns: tuning.stretch.as_ns(),
+            group_max_ns: finite(tuning.group_max),
+            relief_every: tuning.relief_every,
+            relief_periods: tuning.relief_periods,
+            suspend_after: tuning.suspend_after,
+            late_after_ns: tuning.late_after.as_ns(),
+            unknown_runs_max_ns: tuning.unknown_runs_max.as_ns(),
+            join_delay_max_ns: tuning.join_delay_max.as_ns(),
+            late_permille: tuning.late_permille,
+            given_up_max: tuning.given_up_max,
+            clear_parts: tuning.clear_parts,
+            unstretched_parts: tuning.unstretched_parts,
+        }
+    }
+}
+
 impl ConfigLine {
     fn of(config: &Config) -> Self {
         let Config {
@@ -325,25 +349,7 @@ impl ConfigLine {
             },
             singly: *singly,
             margins: MarginsLine::of(margins),
-            tuning: TuningLine {
-                tick_ns: tuning.tick.as_ns(),
-                admission_permille: tuning.admission_permille,
-                background: ReserveLine::of(&tuning.background),
-                timeslice_ns: tuning.timeslice.as_ns(),
-                blocking_ns: finite(tuning.blocking),
-                stretch_ns: tuning.stretch.as_ns(),
-                group_max_ns: finite(tuning.group_max),
-                relief_every: tuning.relief_every,
-                relief_periods: tuning.relief_periods,
-                suspend_after: tuning.suspend_after,
-                late_after_ns: tuning.late_after.as_ns(),
-                unknown_runs_max_ns: tuning.unknown_runs_max.as_ns(),
-                join_delay_max_ns: tuning.join_delay_max.as_ns(),
-                late_permille: tuning.late_permille,
-                given_up_max: tuning.given_up_max,
-                clear_parts: tuning.clear_parts,
-                unstretched_parts: tuning.unstretched_parts,
-            },
+            tuning: TuningLine::of(tuning),
         }
     }
 

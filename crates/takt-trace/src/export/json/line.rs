@@ -1,4 +1,4 @@
-//! What a line says.
+//! The fields of each kind of line.
 
 use serde::{Deserialize, Serialize};
 

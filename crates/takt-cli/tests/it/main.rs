@@ -1,0 +1,28 @@
+//! All tests in one program, which is linked once.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod audit;
+mod calibrate;
+mod chaos;
+mod command;
+mod cuda;
+mod demo;
+mod desktop;
+mod evaluation;
+mod first_commands;
+mod import;
+mod on_demand;
+mod paced;
+mod packaging;
+mod priorities;
+mod programs;
+mod replay;
+mod run;
+mod scheduled;
+mod seen;
+mod serve;
+mod slicing;
+mod sweep;
+mod waits;
