@@ -27,7 +27,8 @@ fn unpacked() -> PathBuf {
     drop(takt_command("help"));
     let built = Path::new(env!("CARGO_BIN_EXE_takt")).parent().expect("a folder");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--locked", "--package", "takt-capi", "--target-dir"]);
+    cargo.args(["build", "--quiet", "--locked", "--package", "takt-capi", "--package", "takt-cuda-capi"]);
+    cargo.arg("--target-dir");
     done(cargo.arg(built.parent().expect("a target folder")));
     let (packages, target) = (products().join("deb"), products().join("deb-root"));
     for folder in [&packages, &target] {
@@ -136,17 +137,23 @@ fn c_programs_build(target: &Path) {
     let libraries = std::fs::read_dir(target.join("usr/lib")).expect("libraries").flatten();
     let libraries = libraries.map(|entry| entry.path()).find(|path| path.join("libtakt.so.0").exists());
     let libraries = libraries.expect("libtakt");
-    let mut config = Command::new("pkg-config");
-    config.args(["--cflags", "--libs", "takt"]);
-    config.env("PKG_CONFIG_PATH", libraries.join("pkgconfig")).env("PKG_CONFIG_SYSROOT_DIR", target);
-    // Folders of the system are left out unless told otherwise.
-    config.env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1").env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1");
-    let flags = text(&done(&mut config).stdout);
-    let program = products().join("packaged-frames");
-    let source = target.join("usr/share/doc/libtakt-dev/examples/frames.c");
-    let mut gcc = Command::new("gcc");
-    done(gcc.args(["-Wall", "-Werror", "-o"]).arg(&program).arg(source).args(flags.split_whitespace()));
-    let mut frames = Command::new(&program);
+    let build = |package: &str, example: &str| {
+        let mut config = Command::new("pkg-config");
+        config.args(["--cflags", "--libs", package]);
+        config.env("PKG_CONFIG_PATH", libraries.join("pkgconfig")).env("PKG_CONFIG_SYSROOT_DIR", target);
+        // Folders of the system are left out unless told otherwise.
+        config.env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1").env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1");
+        let flags = text(&done(&mut config).stdout);
+        let program = products().join(format!("packaged-{example}"));
+        let source = target.join(format!("usr/share/doc/libtakt-dev/examples/{example}.c"));
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-Wall", "-Werror", "-o"]).arg(&program).arg(source).args(flags.split_whitespace());
+        done(gcc.args(["-lpthread", "-ldl"]));
+        program
+    };
+    build("takt", "jobs");
+    build("takt-cuda", "deadlines");
+    let mut frames = Command::new(build("takt", "frames"));
     frames.args(["60", "0.1", "3"]).env("LD_LIBRARY_PATH", &libraries).env("TAKT_SOCKET", "/nonexistent");
     assert!(text(&done(&mut frames).stdout).contains("3 frames, "));
 }

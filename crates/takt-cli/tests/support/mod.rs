@@ -50,6 +50,12 @@ pub(crate) fn fake_cuda() {
     BUILT.get_or_init(|| build("takt-cuda-fake"));
 }
 
+/// Builds libtakt-cuda beside the command.
+pub(crate) fn libtakt_cuda() {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| build("takt-cuda-capi"));
+}
+
 /// Builds a package beside the command.
 fn build(package: &str) {
     let beside = Path::new(env!("CARGO_BIN_EXE_takt")).parent().and_then(Path::parent);
