@@ -78,7 +78,7 @@ eval-bundle: setup-build
 	eval/bundle.sh out/eval-bundle
 
 capi: setup-build
-	cargo build $(CARGO_FLAGS) --release --package takt-capi
+	cargo build $(CARGO_FLAGS) --release --package takt-capi --package takt-cuda-capi
 
 deb: build apps capi
 	packaging/build-deb.sh "$(TARGET)/release" "$(TARGET)/deb"
@@ -101,6 +101,8 @@ bench: setup-all
 	cargo build $(CARGO_FLAGS) --release --package takt-cli --features opponents
 	"$(TAKT)" bench
 	TAKT="$(TAKT)" scripts/callgrind-decision.sh
+	cargo build $(CARGO_FLAGS) --release --package takt-cuda-hook --package takt-cuda-fake
+	TAKT="$(TAKT)" scripts/bench-launch.sh
 
 lint: setup-build checks rustdoc
 

@@ -35,7 +35,7 @@ trap 'rm -rf "$work"' EXIT
 # What `takt run` puts under programs.
 libraries=(libEGL_takt.so libGLX_takt.so libcuda_takt.so libtakt_ioctl.so)
 apps=(takt-speedometer takt-tachometer takt-map takt-menu takt-scene takt-flood)
-for file in takt "${libraries[@]}" libtakt.so libtakt.a "${apps[@]}"; do
+for file in takt "${libraries[@]}" libtakt.so libtakt.a libtakt_cuda_capi.so "${apps[@]}"; do
 	if [[ ! -f $from/$file ]]; then
 		echo "build-deb.sh: $from/$file is missing; make deb builds it" >&2
 		exit 2
@@ -157,8 +157,9 @@ Suggests: libgl1-mesa-dri" \
 # libtakt0: for programs that ask by themselves.
 root=$work/libtakt0
 put_stripped 644 "$from/libtakt.so" "/usr/lib/$multiarch/libtakt.so.0"
+put_stripped 644 "$from/libtakt_cuda_capi.so" "/usr/lib/$multiarch/libtakt-cuda.so.0"
 put_doc libtakt0
-echo 'libtakt 0 libtakt0' >"$work/shlibs"
+printf '%s\n' 'libtakt 0 libtakt0' 'libtakt-cuda 0 libtakt0' >"$work/shlibs"
 put 644 "$work/shlibs" /DEBIAN/shlibs
 echo 'activate-noawait ldconfig' >"$work/triggers"
 put 644 "$work/triggers" /DEBIAN/triggers
@@ -172,13 +173,18 @@ Multi-Arch: same" \
 # libtakt-dev: to build such programs.
 root=$work/libtakt-dev
 put 644 crates/takt-capi/include/takt.h /usr/include/takt.h
+put 644 crates/takt-cuda-capi/include/takt-cuda.h /usr/include/takt-cuda.h
 put 644 "$from/libtakt.a" "/usr/lib/$multiarch/libtakt.a"
 strip --strip-debug "$root/usr/lib/$multiarch/libtakt.a" 2>/dev/null || true
-ln -s libtakt.so.0 "$root/usr/lib/$multiarch/libtakt.so"
-sed "s/@VERSION@/$version/; s/@MULTIARCH@/$multiarch/" $here/takt.pc.in >"$work/takt.pc"
-put 644 "$work/takt.pc" "/usr/lib/$multiarch/pkgconfig/takt.pc"
+for name in takt takt-cuda; do
+	ln -s "lib$name.so.0" "$root/usr/lib/$multiarch/lib$name.so"
+	sed "s/@VERSION@/$version/; s/@MULTIARCH@/$multiarch/" "$here/$name.pc.in" >"$work/$name.pc"
+	put 644 "$work/$name.pc" "/usr/lib/$multiarch/pkgconfig/$name.pc"
+done
 put_doc libtakt-dev
 put 644 examples/c/frames.c /usr/share/doc/libtakt-dev/examples/frames.c
+put 644 examples/c/deadlines.c /usr/share/doc/libtakt-dev/examples/deadlines.c
+put 644 examples/python/deadlines.py /usr/share/doc/libtakt-dev/examples/deadlines.py
 put 644 examples/c/jobs.c /usr/share/doc/libtakt-dev/examples/jobs.c
 put 644 examples/c/compose.c /usr/share/doc/libtakt-dev/examples/compose.c
 package libtakt-dev libdevel "Depends: libtakt0 (= $version)

@@ -1,12 +1,15 @@
 // A load of CUDA for experiments, through the driver's API alone, so that it needs nothing but a driver.
 //
 //   compute calibrate [--seconds S]
-//   compute job --iterations N [--hz 60] [--seconds S] [--log FILE]
-//   compute flood --iterations N [--seconds S] [--log FILE]
+//   compute job --iterations N [--hz 60] [--jitter J] [--kernels K] [--graph 1] [--seconds S] [--log FILE]
+//   compute flood --iterations N [--kernels K] [--graph 1] [--seconds S] [--log FILE]
+//   compute launches [--count N]
 //
 // A kernel fills the GPU and counts so many iterations in each thread. `calibrate` says how long one takes at full
-// clock. `job` runs a kernel at the beginning of each period of its own clock, and `flood` one after the other. Both end
-// after S seconds or with SIGINT, and print what they have done as JSON. The log has a line for each kernel: its
+// clock. `job` runs a kernel at the beginning of each period of its own clock, which is longer or shorter by up to the
+// part J, and `flood` one after the other; K of
+// them instead of one, as a graph if that is asked for. Both end after S seconds or with SIGINT, and print what they
+// have done as JSON. `launches` says what the call of a launch takes, of kernels that do nothing, in batches. The log has a line for each kernel: its
 // release and its end are the third and the fifth number.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -19,7 +22,7 @@
 #include <time.h>
 
 typedef int CUresult;
-typedef struct object *CUcontext, *CUmodule, *CUfunction, *CUstream;
+typedef struct object *CUcontext, *CUmodule, *CUfunction, *CUstream, *CUgraph, *CUgraphExec;
 typedef uint64_t CUdeviceptr;
 
 #define FUNCTIONS(F)                                                                                              \
@@ -32,6 +35,10 @@ typedef uint64_t CUdeviceptr;
     F(cuMemAlloc, cuMemAlloc_v2, (CUdeviceptr *, size_t))                                                         \
     F(cuStreamCreate, cuStreamCreate, (CUstream *, unsigned))                                                     \
     F(cuStreamSynchronize, cuStreamSynchronize, (CUstream))                                                       \
+    F(cuStreamBeginCapture, cuStreamBeginCapture_v2, (CUstream, unsigned))                                        \
+    F(cuStreamEndCapture, cuStreamEndCapture, (CUstream, CUgraph *))                                              \
+    F(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long))     \
+    F(cuGraphLaunch, cuGraphLaunch, (CUgraphExec, CUstream))                                                      \
     F(cuLaunchKernel, cuLaunchKernel,                                                                             \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **))
 
@@ -47,13 +54,15 @@ static const char *const PTX =
     "DONE: st.global.f32 [%rd1], %f1; ret;\n}\n";
 
 // Twice as many blocks as the largest GPUs have processors, of as many threads as fit.
-enum { BLOCKS = 264, THREADS = 1024, NON_BLOCKING = 1, LONGEST = 1 << 20 };
+enum { BLOCKS = 264, THREADS = 1024, NON_BLOCKING = 1, RELAXED = 2, LONGEST = 1 << 20, BATCH = 500 };
 
 static CUfunction spin;
 static CUstream stream;
 static CUdeviceptr out;
 static volatile sig_atomic_t stopped;
-static long launches;
+static long launches, graphs;
+static unsigned kernels = 1;
+static CUgraphExec graph;
 
 static void check(CUresult result, const char *call) {
     if (result != 0) {
@@ -110,12 +119,31 @@ static void begin(void) {
     CHECK(cuStreamCreate(&stream, NON_BLOCKING));
 }
 
-/* Runs a kernel to its end; when it ended. */
-static int64_t run(unsigned iterations) {
+static void launch(unsigned iterations) {
     void *parameters[] = {&out, &iterations};
-    CHECK(cuLaunchKernel(spin, BLOCKS, 1, 1, THREADS, 1, 1, 0, stream, parameters, NULL));
+    for (unsigned i = 0; i < kernels; i++)
+        CHECK(cuLaunchKernel(spin, BLOCKS, 1, 1, THREADS, 1, 1, 0, stream, parameters, NULL));
+    launches += kernels;
+}
+
+/* All kernels of a job as one graph. */
+static void make_graph(unsigned iterations) {
+    CUgraph captured;
+    CHECK(cuStreamBeginCapture(stream, RELAXED));
+    launch(iterations);
+    CHECK(cuStreamEndCapture(stream, &captured));
+    CHECK(cuGraphInstantiateWithFlags(&graph, captured, 0));
+}
+
+/* Runs a kernel, all of them or their graph to the end; when it ended. */
+static int64_t run(unsigned iterations) {
+    if (graph) {
+        CHECK(cuGraphLaunch(graph, stream));
+        graphs++;
+    } else {
+        launch(iterations);
+    }
     CHECK(cuStreamSynchronize(stream));
-    launches++;
     return now_ns();
 }
 
@@ -152,7 +180,34 @@ static double at_share(const int64_t *ordered, long count, double share) {
     return count ? (double)ordered[at < count ? at : count - 1] / 1e6 : 0;
 }
 
-static void load(int is_job, unsigned iterations, double hz, double seconds, FILE *log) {
+/* What a launch takes in the thread that makes it: the least and the median of batches. */
+static void measure_launches(long count) {
+    static int64_t took[LONGEST];
+    long batches = count / BATCH < 1 ? 1 : count / BATCH < LONGEST ? count / BATCH : LONGEST;
+    unsigned nothing = 0;
+    void *parameters[] = {&out, &nothing};
+    for (long batch = -1; batch < batches; batch++) {
+        int64_t began = now_ns();
+        for (int i = 0; i < BATCH; i++)
+            CHECK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+        if (batch >= 0)
+            took[batch] = now_ns() - began;
+        CHECK(cuStreamSynchronize(stream));
+        launches += BATCH;
+    }
+    qsort(took, (size_t)batches, sizeof took[0], by_value);
+    printf("{\"mode\": \"launches\", \"least_ns\": %.1f, \"p50_ns\": %.1f, \"launches\": %ld}\n",
+           (double)took[0] / BATCH, (double)took[batches / 2] / BATCH, launches);
+}
+
+/* Between -1 and 1, the same in each run. */
+static double chance(void) {
+    static uint64_t state = 1;
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(int32_t)(state >> 32) / 2147483648.0;
+}
+
+static void load(int is_job, unsigned iterations, double hz, double jitter, double seconds, FILE *log) {
     static int64_t responses[LONGEST];
     long count = 0, missed = 0;
     /* The first ones load code, and bring the clock up. */
@@ -171,20 +226,21 @@ static void load(int is_job, unsigned iterations, double hz, double seconds, FIL
         if (log)
             fprintf(log, "%ld,0,%ld,%ld,%ld,0\n", count, (long)release, (long)start, (long)end);
         /* Periods that are over are left out. */
-        for (next += period; is_job && next + period < end;)
+        for (next += (int64_t)((double)period * (1 + jitter * chance())); is_job && next + period < end;)
             next += period;
     }
     int64_t ended = now_ns();
     qsort(responses, (size_t)count, sizeof responses[0], by_value);
     printf("{\"mode\": \"%s\", \"iterations\": %u, \"jobs\": %ld, \"seconds\": %.3f, \"per_s\": %.3f, \"missed\": %ld, "
-           "\"p50_ms\": %.4f, \"p99_ms\": %.4f, \"max_ms\": %.4f, \"launches\": %ld}\n",
+           "\"p50_ms\": %.4f, \"p99_ms\": %.4f, \"max_ms\": %.4f, \"graphs\": %ld, \"launches\": %ld}\n",
            is_job ? "job" : "flood", iterations, count, (double)(ended - began) / 1e9,
            (double)count * 1e9 / (double)(ended - began), missed, at_share(responses, count, 0.5),
-           at_share(responses, count, 0.99), at_share(responses, count, 1), launches);
+           at_share(responses, count, 0.99), at_share(responses, count, 1), graphs, launches);
 }
 
 static void usage(void) {
-    fprintf(stderr, "usage: compute calibrate|job|flood [--iterations N] [--hz F] [--seconds S] [--log FILE]\n");
+    fprintf(stderr, "usage: compute calibrate|job|flood|launches [--iterations N] [--hz F] [--jitter J]\n"
+                    "               [--kernels K] [--graph 1] [--count N] [--seconds S] [--log FILE]\n");
     exit(2);
 }
 
@@ -192,6 +248,9 @@ int main(int count, char **arguments) {
     const char *mode = count > 1 ? arguments[1] : "", *file = NULL;
     double hz = 60, seconds = !strcmp(mode, "calibrate") ? 1 : 86400;
     unsigned iterations = 0;
+    int as_graph = 0;
+    long launch_count = 100000;
+    double jitter = 0;
     for (int i = 2; i + 1 < count; i += 2) {
         if (!strcmp(arguments[i], "--iterations"))
             iterations = (unsigned)strtoul(arguments[i + 1], NULL, 10);
@@ -199,22 +258,37 @@ int main(int count, char **arguments) {
             hz = strtod(arguments[i + 1], NULL);
         else if (!strcmp(arguments[i], "--seconds"))
             seconds = strtod(arguments[i + 1], NULL);
+        else if (!strcmp(arguments[i], "--jitter"))
+            jitter = strtod(arguments[i + 1], NULL);
+        else if (!strcmp(arguments[i], "--kernels"))
+            kernels = (unsigned)strtoul(arguments[i + 1], NULL, 10);
+        else if (!strcmp(arguments[i], "--graph"))
+            as_graph = atoi(arguments[i + 1]);
+        else if (!strcmp(arguments[i], "--count"))
+            launch_count = atol(arguments[i + 1]);
         else if (!strcmp(arguments[i], "--log"))
             file = arguments[i + 1];
         else
             usage();
     }
-    int is_job = !strcmp(mode, "job"), is_flood = !strcmp(mode, "flood");
-    if (count % 2 || !(hz > 0) || !(strcmp(mode, "calibrate") == 0 || ((is_job || is_flood) && iterations)))
+    int is_job = !strcmp(mode, "job"), is_flood = !strcmp(mode, "flood"), counts = !strcmp(mode, "launches");
+    int is_known = counts || !strcmp(mode, "calibrate") || ((is_job || is_flood) && iterations);
+    if (count % 2 || !(hz > 0) || !(jitter >= 0 && jitter < 1) || kernels == 0 || launch_count < 1 || !is_known)
         usage();
     struct sigaction action = {.sa_handler = stop};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     begin();
+    if (counts) {
+        measure_launches(launch_count);
+        return 0;
+    }
     if (!is_job && !is_flood) {
         calibrate(seconds);
         return 0;
     }
+    if (as_graph)
+        make_graph(iterations);
     FILE *log = file ? fopen(file, "w") : NULL;
     if (file && !log) {
         perror(file);
@@ -224,6 +298,6 @@ int main(int count, char **arguments) {
         setvbuf(log, NULL, _IOLBF, 0);
         fprintf(log, "number,none,release_ns,start_ns,end_ns,none\n");
     }
-    load(is_job, iterations, hz, seconds, log);
+    load(is_job, iterations, hz, jitter, seconds, log);
     return log && fclose(log) ? 1 : 0;
 }

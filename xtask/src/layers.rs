@@ -228,6 +228,13 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: false,
     },
     Layer {
+        name: "takt-cuda-capi",
+        job: "libtakt-cuda: for programs that say deadlines of streams and frames themselves",
+        uses: Uses::Only(&[]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
         name: "takt-daemon",
         job: "schedules live clients",
         uses: Uses::Only(&[

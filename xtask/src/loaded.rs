@@ -10,7 +10,8 @@ use crate::tree::Tree;
 use crate::workspace::{Kind, Workspace};
 
 /// The libraries that programs load.
-const HOOKS: &[&str] = &["takt-hook", "takt-hook-glx", "takt-cuda-hook", "takt-slices-hook"];
+const HOOKS: &[&str] =
+    &["takt-hook", "takt-hook-glx", "takt-cuda-hook", "takt-cuda-capi", "takt-slices-hook"];
 
 /// Crates from elsewhere that they may be built from.
 const ALLOWED: &[&str] = &[

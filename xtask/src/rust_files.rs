@@ -35,6 +35,7 @@ const TALKS_TO_OTHERS: &[&str] = &[
     "takt-cuda",
     "takt-compositor",
     "takt-cuda-api",
+    "takt-cuda-capi",
     "takt-cuda-fake",
     "takt-cuda-hook",
     "takt-gl",

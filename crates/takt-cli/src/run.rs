@@ -31,7 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
         crate::output::warn(&format!("takt: {hooking}"));
     }
     let (name, arguments) = args.command.split_first().context("no command was given")?;
-    warn_of_gain(Path::new(name), hooking.way);
+    warn_of(Path::new(name), hooking.way);
     let mut command = Command::new(name);
     command.args(arguments);
     command.envs(hooking.variables.iter().map(|(name, value)| (name, value)));
@@ -99,11 +99,17 @@ fn render(command: &mut Command, args: &RunArgs, way: Way) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Warns of a program that ignores its environment: it would run without Takt.
-fn warn_of_gain(command: &Path, way: Way) {
+/// Warns of a program that ignores its environment, or is for 32 bits: it would run without Takt.
+fn warn_of(command: &Path, way: Way) {
     let Some(path) = program::find(command) else {
         return;
     };
+    if program::is_for_32_bits(&program::head(&path)) {
+        crate::output::warn(&format!(
+            "takt: {} is a 32-bit program, so it runs without Takt; 64-bit programs that it starts are hooked",
+            path.display()
+        ));
+    }
     if let Some(gain) = program::gain(&path).filter(|gain| gain.keeps_out(way)) {
         crate::output::warn(&format!("takt: {} {gain}; to hook it, {}", path.display(), gain.remedy()));
     }

@@ -15,6 +15,7 @@
 //! * [`environment`]: what `takt run` asks for.
 //! * [`guard`]: nothing that goes wrong reaches the program; [`copies`]: when the process may be copied.
 //! * [`patience`]: how long a program waits for a daemon that does not answer.
+//! * `turns`: how long turns on the GPU are to last, for all sessions of a process.
 //! * `link`: the state behind a session, under one lock.
 
 #![forbid(unsafe_code)]
@@ -33,6 +34,7 @@ pub mod patience;
 pub mod queue;
 pub mod session;
 pub mod stream;
+mod turns;
 
 pub use display::{Display, Vsync};
 pub use patience::Patience;

@@ -25,6 +25,7 @@ use takt_slices::{Keeper, Report, Slices};
 
 use crate::Patience;
 use crate::link::{Link, Waiting};
+use crate::turns::Wish;
 
 /// Receives each sentence about the connection.
 pub type Say = fn(&str);
@@ -78,6 +79,8 @@ pub struct Session {
     news: Condvar,
     /// Time slices of the program's own contexts, from the first group on: the program has loaded its libraries then.
     slices: OnceLock<Keeper>,
+    /// The slices that it wants for them.
+    wish: Wish,
 }
 
 /// What threads read without the lock. It is written whenever the lock is released.
@@ -148,6 +151,7 @@ impl Session {
             patience,
             news: Condvar::new(),
             slices: OnceLock::new(),
+            wish: Wish::none(),
         }
     }
 
@@ -369,7 +373,7 @@ impl Session {
         if !keeper.is_able() {
             return;
         }
-        let turn_us = self.view.turn_us.load(Ordering::Relaxed);
+        let turn_us = self.wish.want(self.view.turn_us.load(Ordering::Relaxed));
         keeper.want((turn_us > 0).then_some(turn_us));
         if let Some(slices) = keeper.keep().as_ref().and_then(told) {
             self.locked(|link| link.has_slices(slices));

@@ -1,10 +1,12 @@
 //! The shared object that CUDA programs load instead of their driver's: `libcuda.so.1`.
 //!
-//! Everything is in `takt-cuda`; here are only the exported names, those that Takt stands in front of. The loader finds
-//! all others in the driver, which this library needs (`build.rs`).
+//! Everything is in `takt-cuda`; here are only the exported names: those that Takt stands in front of, and two that
+//! `libtakt-cuda` looks for. The loader finds all others in the driver, which this library needs (`build.rs`).
 
 use takt_cuda::class::Class;
-use takt_cuda::{driver, entry, hooks};
+use takt_cuda::deadlines::{self, Answer, Terms};
+use takt_cuda::streams::Stream;
+use takt_cuda::{driver, entry, guard, hooks};
 use takt_cuda_api::{Id, Ptr, real};
 
 macro_rules! export {
@@ -34,6 +36,26 @@ macro_rules! export {
 
 takt_cuda_api::for_each_hook!(export);
 
+/// What `libtakt-cuda` calls for `cudaStreamDeadlineBegin`; how it ended is an [`Answer`].
+#[unsafe(no_mangle)]
+extern "C" fn takt_stream_deadline_begin(
+    stream: Ptr,
+    deadline_us: u32,
+    budget_us: u32,
+    period_us: i32,
+) -> i32 {
+    let terms = Terms { deadline_us, budget_us, period_us };
+    let begin = || deadlines::begin(Stream::of(stream.addr(), false), terms);
+    guard::shielded(begin).unwrap_or(Answer::Unscheduled) as i32
+}
+
+/// What `libtakt-cuda` calls for `cudaStreamDeadlineEnd`.
+#[unsafe(no_mangle)]
+extern "C" fn takt_stream_deadline_end(stream: Ptr) -> i32 {
+    let end = || deadlines::end(Stream::of(stream.addr(), false));
+    guard::shielded(end).unwrap_or(Answer::Unscheduled) as i32
+}
+
 /// What the loader calls when it has loaded the library. Nothing of the driver may be called here.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -45,11 +67,11 @@ static BEGIN: extern "C" fn() = begin;
 static END: extern "C" fn() = end;
 
 extern "C" fn end() {
-    takt_cuda::guard::attempted(takt_cuda::facts::write_last);
+    guard::attempted(takt_cuda::facts::write_last);
 }
 
 extern "C" fn begin() {
     driver::begin(begin as *const () as Ptr);
     entry::begin(ours().leak());
-    takt_cuda::guard::speak_for_panics();
+    guard::speak_for_panics();
 }

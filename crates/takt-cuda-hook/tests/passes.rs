@@ -109,6 +109,63 @@ fn programs_find_the_same_in_every_way() {
     }
 }
 
+/// Compiles a program whose calls all come from a library, as those of the CUDA runtime do where it is a library of
+/// its own; with `opened`, that is opened when the program runs, as Python does it.
+fn behind_a_library(name: &str, opened: bool) -> PathBuf {
+    let number = std::process::id();
+    let of = |what: &str| products().join(format!("cuda-{name}-{opened}-{number}-{what}"));
+    let (library, main, program) = (of("runtime.so"), of("main.c"), of("behind"));
+    let text_of = if opened {
+        format!(
+            "#include <dlfcn.h>\nint main(void) {{ void *l = dlopen(\"{}\", RTLD_NOW | RTLD_LOCAL); \
+             void (*run)(void) = l ? dlsym(l, \"run\") : 0; if (!run) return 9; run(); return 0; }}\n",
+            library.display()
+        )
+    } else {
+        "void run(void);\nint main(void) { run(); return 0; }\n".to_owned()
+    };
+    std::fs::write(&main, text_of).expect("our own file");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-shared", "-fPIC", "-Dmain=run", "-o"]).arg(&library).arg(source).arg("-lpthread");
+    assert!(gcc.status().expect("gcc starts").success());
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-o"]).arg(&program).arg(main).arg("-ldl");
+    if !opened {
+        gcc.arg(&library);
+    }
+    assert!(gcc.status().expect("gcc starts").success());
+    program
+}
+
+#[test]
+fn runtimes_that_are_libraries_find_the_same() {
+    let folder = folder("runtimes", &fake());
+    for opened in [false, true] {
+        let (program, names) = (behind_a_library("order", opened), behind_a_library("names", opened));
+        for find in ["address", "thread"] {
+            let expected = alone(&program, find);
+            assert!(expected.status.success(), "{find}: {}", text(&expected.stdout));
+            let hooked = |program: &Path| {
+                let mut command = Command::new(program);
+                command.env("FIND", find).env("LD_LIBRARY_PATH", &folder.0).output().expect("it starts")
+            };
+            let output = hooked(&program);
+            assert_eq!(
+                text(&output.stdout),
+                text(&expected.stdout),
+                "{find} {opened}: {}",
+                text(&output.stderr)
+            );
+            let found = text(&hooked(&names).stdout);
+            assert!(
+                found.contains("cuLaunchKernel: ours by name, ours by address"),
+                "{find} {opened}: {found}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_program_without_a_driver_sees_no_device() {
     let folder = folder("none", Path::new("/no/such/driver"));

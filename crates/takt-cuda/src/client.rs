@@ -3,13 +3,13 @@
 //! A group is all work between two grants. It begins when a launch finds no credit: the thread closes the group before,
 //! asks the daemon, and fills the gate. It ends when the credit is used up, when the program waits for the GPU, when it
 //! has given no work for a while, or before something that must not happen inside of one. A *job* is the work between
-//! two sleeps of the program ([`takt_client::frame_finder`]).
+//! two sleeps of the program ([`takt_client::frame_finder`]), or what the program says ([`deadlines`]).
 
 mod group;
 mod jobs;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use takt_client::{Grant, Session, environment};
@@ -17,6 +17,7 @@ use takt_core::Span;
 use takt_ipc::message::Hello;
 use takt_os::clock;
 
+use crate::deadlines;
 use crate::ends::{self, Ends, Handed};
 use crate::gate::{CREDIT_MAX_NS, Credit, Gate};
 use crate::guard;
@@ -49,7 +50,7 @@ const UNGRANTED_MAX_NS: u64 = 200_000;
 #[derive(Debug)]
 pub struct Client {
     session: Session,
-    hello: Hello,
+    hello: RwLock<Hello>,
     gate: Gate,
     /// Changes with each group.
     epoch: AtomicU64,
@@ -90,24 +91,47 @@ pub fn known() -> Option<&'static Client> {
     CLIENT.get()
 }
 
+/// All clients there are: the one of the process, and those of streams with deadlines.
+fn all() -> impl Iterator<Item = &'static Client> {
+    known().into_iter().chain(deadlines::clients())
+}
+
 /// Looks after all clients: whether any has an open group. With `careful`, no driver may be called.
 pub fn tend_all(careful: bool) -> bool {
-    known().is_some_and(|client| client.tend(careful))
+    // None is left out because another one has an open group.
+    all().filter(|client| client.tend(careful)).count() > 0
 }
 
 /// Whether any client has an open group.
 pub fn is_any_open() -> bool {
-    known().is_some_and(|client| client.open.load(Ordering::Acquire))
+    all().any(|client| client.open.load(Ordering::Acquire))
+}
+
+/// Ends the open groups of all clients: the program waits for something that may be in any of them.
+pub fn hand_over_all() {
+    all().for_each(Client::hand_over);
+}
+
+/// The same, and waits for threads that do so already.
+pub fn hand_over_all_surely() {
+    all().for_each(Client::hand_over_surely);
+}
+
+/// A number for the next group. No two groups of the process have the same, so that a thread that remembers which
+/// streams it has touched cannot take one client's group for another's.
+fn next_epoch() -> u64 {
+    static EPOCH: AtomicU64 = AtomicU64::new(0);
+    EPOCH.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 impl Client {
-    fn new(hello: Hello) -> Self {
+    pub(crate) fn new(hello: Hello) -> Self {
         let session = environment::session(settings().environment.socket.clone(), hello.clone());
         let reserved = hello.runtime_ns.or(hello.etpf_ns).unwrap_or(0);
         Self {
             session,
             gate: Gate::default(),
-            epoch: AtomicU64::new(1),
+            epoch: AtomicU64::new(next_epoch()),
             asking: Mutex::new(()),
             group: Mutex::default(),
             touched_ns: AtomicU64::new(0),
@@ -116,7 +140,7 @@ impl Client {
             ungranted_ns: AtomicU64::new(0),
             away_until_ns: AtomicU64::new(0),
             open: AtomicBool::new(false),
-            hello,
+            hello: RwLock::new(hello),
         }
     }
 
@@ -131,8 +155,22 @@ impl Client {
     }
 
     /// What it asks the daemon for.
-    pub fn hello(&self) -> &Hello {
-        &self.hello
+    pub fn hello(&self) -> Hello {
+        self.hello.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether it asks for that already, whatever its name is.
+    pub fn has_terms(&self, hello: &Hello) -> bool {
+        let own = self.hello();
+        own == Hello { name: own.name.clone(), ..hello.clone() }
+    }
+
+    /// Asks for other terms from now on, under its own name. If the daemon refuses, those before stay.
+    pub fn ask_for(&self, hello: Hello) {
+        let hello = Hello { name: self.hello().name, ..hello };
+        if self.session.renew(hello.clone()) {
+            *self.hello.write().unwrap_or_else(PoisonError::into_inner) = hello;
+        }
     }
 
     /// Whether others may have turns on the GPU.
@@ -261,7 +299,7 @@ impl Client {
         *group = Group::new(grant, now_ns, single.is_some(), single.flatten());
         self.touched_ns.store(now_ns, Ordering::Relaxed);
         self.ungranted_ns.store(0, Ordering::Relaxed);
-        self.epoch.fetch_add(1, Ordering::AcqRel);
+        self.epoch.store(next_epoch(), Ordering::Release);
         match grant {
             Some(grant) => {
                 self.open.store(true, Ordering::Release);
@@ -308,7 +346,7 @@ impl Client {
         }
         let left_ns = self.left_ns();
         let have_left = self.gate.shut(INSIDE_MAX);
-        let epoch = self.epoch.fetch_add(1, Ordering::AcqRel);
+        let epoch = self.epoch.swap(next_epoch(), Ordering::AcqRel);
         let late = if have_left { 0 } else { self.gate.inside() };
         let group = std::mem::take(&mut *self.group());
         let used_ns = group.given_ns.saturating_sub(left_ns);
@@ -405,6 +443,19 @@ mod tests {
         let client = client();
         client.begin(Some(grant(Span::from_ms(500))), 1_000, None);
         assert_eq!(client.gate.credit(), Credit::Left(GROUP_MAX.as_ns()));
+    }
+
+    #[test]
+    fn a_stream_that_was_touched_for_one_client_is_touched_anew_for_another() {
+        let (process, deadline, stream) = (client(), client(), Stream::of(0x7000, false));
+        for client in [process, deadline] {
+            client.begin(Some(grant(Span::from_ms(1))), 1_000, None);
+        }
+        let pass = process.admit(1_000, &stream);
+        process.leave(pass, &stream);
+        let pass = deadline.admit(1_000, &stream);
+        deadline.leave(pass, &stream);
+        assert!(process.has_touched(0x7000) && deadline.has_touched(0x7000), "or no event follows its work");
     }
 
     #[test]

@@ -5,8 +5,8 @@
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Once, OnceLock};
 
 use takt_cuda_api::{Id, Ptr, real, result, set_finder};
 
@@ -44,8 +44,21 @@ pub fn version() -> Option<i32> {
     (told == result::SUCCESS).then(|| *VERSION.get_or_init(|| version))
 }
 
-/// Says if the driver is newer than what is known.
+/// Says, once, that there is no GPU for CUDA, or not even a driver.
+pub fn say_none(driver_is_there: bool) {
+    static ONCE: Once = Once::new();
+    let what =
+        if driver_is_there { "the CUDA driver finds no GPU" } else { "there is no CUDA driver any more" };
+    ONCE.call_once(|| guard::say(&format!("{what}: the program runs on without CUDA being scheduled")));
+}
+
+/// Says, once, if the driver is newer than what is known.
 pub fn say_version() {
+    static ONCE: Once = Once::new();
+    if ONCE.is_completed() {
+        return;
+    }
+    ONCE.call_once(|| {});
     if let Some(version) = version().filter(|version| *version > KNOWN_VERSION) {
         let dotted = |version: i32| format!("{}.{}", version / 1000, version % 1000 / 10);
         guard::say(&format!(

@@ -10,14 +10,14 @@ use takt_cuda_api::types::{DeviceLaunch, LaunchConfig};
 use takt_cuda_api::{Id, Ptr, result};
 
 use crate::class::{Capture, Class, Kind, Size, Target, Thing, Whole, Work, is_thread};
-use crate::client::{Boundary, Client, Pass, client, known};
+use crate::client::{Boundary, Client, Pass, client, hand_over_all, hand_over_all_surely, known};
 use crate::ends::{self, Mark};
 use crate::facts::Count;
 use crate::predict::moved::{self, Moved};
 use crate::predict::{Entry, Launch, Need, kernel};
 use crate::settings::settings;
 use crate::streams::Stream;
-use crate::{capture, driver, entry, facts, guard};
+use crate::{capture, deadlines, driver, entry, facts, guard};
 
 /// Looks for work in flight that a wait may end early, in a row: then the program polls.
 const POLLS: u32 = 2;
@@ -163,8 +163,10 @@ impl<F: Fn() -> i32> Call<'_, F> {
             return None;
         }
         POLLED.set(0);
-        let client = client();
-        client.commands();
+        let client = deadlines::client_of(&stream).unwrap_or_else(|| {
+            client().commands();
+            client()
+        });
         // SAFETY: up to the caller.
         let (entry, need, scale) = unsafe { self.need(work) };
         let samples = entry.is_some_and(Entry::launches);
@@ -232,7 +234,7 @@ impl<F: Fn() -> i32> Call<'_, F> {
         guard::shielded(|| {
             if let Some(begun) = begun {
                 begun.end();
-                client().hand_over();
+                hand_over_all();
             }
             self.waited(client());
         });
@@ -249,13 +251,14 @@ impl<F: Fn() -> i32> Call<'_, F> {
         } else {
             client.commands();
         }
-        client.hand_over();
+        hand_over_all();
         // SAFETY: up to the caller.
         let need_ns = Moved::new(kind, unsafe { moved::bytes(size, self.words) }).need_ns();
+        let stream = Stream::of(0, self.is_thread);
+        let client = deadlines::client_of(&stream).unwrap_or(client);
         if client.is_small(need_ns) {
             return None;
         }
-        let stream = Stream::of(0, self.is_thread);
         if capture::is_captured(&stream) {
             return None;
         }
@@ -274,7 +277,7 @@ impl<F: Fn() -> i32> Call<'_, F> {
                 Whole::All => client.reaches(Boundary::Finish),
                 Whole::Memory => {}
             }
-            client.hand_over();
+            hand_over_all();
         });
         let answer = self.pass();
         guard::shielded(|| match whole {
@@ -303,7 +306,7 @@ impl<F: Fn() -> i32> Call<'_, F> {
             result::NOT_READY => {
                 POLLED.set(POLLED.get().saturating_add(1));
                 if POLLED.get() == POLLS {
-                    client.hand_over();
+                    hand_over_all();
                 }
             }
             result::SUCCESS if POLLED.replace(0) >= POLLS => {
@@ -344,8 +347,8 @@ impl<F: Fn() -> i32> Call<'_, F> {
 
     /// What is in streams before a capture is followed by events before it begins.
     fn before_capture(&self) {
-        if let Some(client) = known().filter(|_| is_scheduled()) {
-            guard::shielded(|| client.hand_over_surely());
+        if is_scheduled() {
+            guard::shielded(hand_over_all_surely);
         }
     }
 
@@ -361,20 +364,25 @@ impl<F: Fn() -> i32> Call<'_, F> {
             return self.pass();
         };
         let gone = guard::shielded(|| match thing {
-            Thing::Stream if client.has_touched(handle) => {
-                client.hand_over_surely();
+            Thing::Stream => {
+                deadlines::end_where(|stream, _| stream.handle == handle);
+                if client.has_touched(handle) {
+                    client.hand_over_surely();
+                }
                 Vec::new()
             }
             Thing::Context => {
-                client.hand_over_surely();
+                deadlines::end_where(|_, context| context == handle);
+                hand_over_all_surely();
                 ends::forget(|context| context == handle)
             }
             Thing::Device => {
-                client.hand_over_surely();
                 let contexts = ends::contexts_of(i32::try_from(self.word(0)).unwrap_or(0));
+                deadlines::end_where(|_, context| contexts.contains(&context));
+                hand_over_all_surely();
                 ends::forget(|context| contexts.contains(&context))
             }
-            Thing::Stream | Thing::Code | Thing::Graph => Vec::new(),
+            Thing::Code | Thing::Graph => Vec::new(),
         });
         let answer = self.pass();
         guard::shielded(|| gone.map(ends::gone));
@@ -424,16 +432,16 @@ impl<F: Fn() -> i32> Call<'_, F> {
 
     /// The program begins with CUDA.
     fn begins(&self) -> i32 {
-        if !driver::is_there() {
-            return result::NO_DEVICE;
-        }
-        let answer = self.pass();
-        if answer == result::SUCCESS && settings().is_wanted() {
-            guard::shielded(|| {
+        let there = driver::is_there();
+        let answer = if there { self.pass() } else { result::NO_DEVICE };
+        guard::shielded(|| match answer {
+            result::SUCCESS if settings().is_wanted() => {
                 driver::say_version();
                 ends::start();
-            });
-        }
+            }
+            result::NO_DEVICE if settings().is_scheduled() => driver::say_none(there),
+            _ => {}
+        });
         answer
     }
 }

@@ -8,6 +8,7 @@
 //! * [`gate`]: the credit of the process, which a launch takes its predicted time from. [`client`]: forms command
 //!   groups, asks the daemon for the next one, ends jobs.
 //! * [`streams`]: which streams a group touched. [`capture`]: streams that are written down instead of executed.
+//! * [`deadlines`]: streams whose work has a deadline, as the program says.
 //! * [`ends`]: when groups were over, by events in the program's own streams.
 //! * [`predict`]: what launches, copies and graphs will take.
 //! * [`settings`]: what `takt run` asks for. [`facts`]: what `takt doctor` wants to know.
@@ -15,6 +16,7 @@
 pub mod capture;
 pub mod class;
 pub mod client;
+pub mod deadlines;
 pub mod driver;
 pub mod ends;
 pub mod entry;

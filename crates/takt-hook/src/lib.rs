@@ -1,12 +1,13 @@
 //! The shared object that programs load: `libEGL_takt.so`.
 //!
 //! Everything is in `takt-gl`; here are only the exported names. As a vendor of libglvnd one of
-//! them is used, `__egl_Main`; preloaded, all others.
+//! them is used, `__egl_Main`; preloaded, all others. `libtakt-cuda` looks for one more.
 
 #![allow(non_snake_case, reason = "drivers are called libEGL_NAME.so")]
 
 use std::ffi::c_char;
 
+use takt_gl::session::{Targeted, set_frame_target};
 use takt_gl::vendor::egl::{self, EglImports, Exports};
 use takt_gl::{guard, preload};
 use takt_gl_api::entry::{Id, Ptr};
@@ -25,6 +26,12 @@ pub unsafe extern "C" fn __egl_Main(
 ) -> u32 {
     // SAFETY: handed on as they came.
     guard::shielded(|| unsafe { egl::main(version, exports, vendor, imports) }).unwrap_or(0)
+}
+
+/// What `libtakt-cuda` calls for `glSetFrameTarget`; how it ended is a [`Targeted`].
+#[unsafe(no_mangle)]
+extern "C" fn takt_gl_set_frame_target(fps: u32, budget_us: u32) -> i32 {
+    guard::shielded(|| set_frame_target(fps, budget_us)).unwrap_or(Targeted::Unscheduled) as i32
 }
 
 macro_rules! export {

@@ -31,6 +31,12 @@ pub(crate) fn head(path: &Path) -> Vec<u8> {
     head
 }
 
+/// Whether the beginning of a file is that of a program for 32 bits, which no library of ours fits.
+pub(crate) fn is_for_32_bits(head: &[u8]) -> bool {
+    const CLASS: usize = 4;
+    head.starts_with(b"\x7fELF") && head.get(CLASS) == Some(&1)
+}
+
 /// Rights that a program gains when it starts. libEGL and the loader of libraries then ignore what
 /// its environment says, and rightly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,16 +3,17 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::support::daemon::{Daemon, Talking, ended, environment};
-use crate::support::{products, takt, text};
+use crate::support::{app, products, takt, text, trap};
 
 /// The folder in which programs find the driver.
 fn driver() -> PathBuf {
     let folder = products().join("cuda-driver");
     std::fs::create_dir_all(&folder).expect("our own folder");
-    let target = crate::support::app("libtakt_cuda_fake.so");
+    let target = app("libtakt_cuda_fake.so");
     // Tests make it at the same time.
     let beside = folder.join(format!("driver-{}", std::process::id()));
     symlink(target, &beside).expect("our own folder");
@@ -145,6 +146,64 @@ fn a_runtime_longer_than_its_period_is_named_and_the_program_runs() {
     assert!(errors.contains("scheduled as"), "best effort: {errors}");
 }
 
+/// The lines of Takt itself.
+fn of_takt(errors: &str) -> Vec<&str> {
+    errors.lines().filter(|line| line.starts_with("takt: ")).collect()
+}
+
+#[test]
+fn a_driver_of_the_future_is_named_and_its_programs_are_scheduled() {
+    let (daemon, program) = (Daemon::start("cuda-future"), compile("threads"));
+    let mut command = daemon.run(&[], &program, &[]);
+    let output = ended(with_driver(command.env("TAKT_FAKE_VERSION", "15020"), "symbol"), "threads");
+    let errors = text(&output.stderr);
+    assert!(output.status.success() && text(&output.stdout).ends_with("done\n"), "{errors}");
+    let named: Vec<&str> = of_takt(&errors).into_iter().filter(|line| line.contains("CUDA 15.2")).collect();
+    assert_eq!(named.len(), 1, "{errors}");
+    assert!(errors.contains("scheduled as"), "{errors}");
+}
+
+#[test]
+fn without_a_gpu_one_line_says_so() {
+    let (daemon, program) = (Daemon::start("cuda-no-gpu"), compile("threads"));
+    let mut command = daemon.run(&[], &program, &[]);
+    let output = ended(with_driver(command.env("TAKT_FAKE_DEVICES", "0"), "symbol"), "threads");
+    let errors = text(&output.stderr);
+    assert!(text(&output.stdout).ends_with("cuInit(0) gives 100\n"), "its own answer: {errors}");
+    assert_eq!(
+        of_takt(&errors),
+        ["takt: the CUDA driver finds no GPU: the program runs on without CUDA being scheduled"]
+    );
+}
+
+#[test]
+fn a_program_for_32_bits_runs_and_is_named() {
+    let program = products().join("cuda-32-bits");
+    let beside = products().join(format!("cuda-32-bits-{}", std::process::id()));
+    let source = beside.with_extension("s");
+    // It ends with 7, and needs no library.
+    let text_of = ".globl _start\n_start: movl $7, %ebx\n movl $1, %eax\n int $0x80\n";
+    std::fs::write(&source, text_of).expect("our own file");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-m32", "-nostdlib", "-static", "-o"]).arg(&beside).arg(&source);
+    if !gcc.output().expect("gcc starts").status.success() {
+        return crate::support::skipped("gcc makes no programs for 32 bits here");
+    }
+    std::fs::rename(&beside, &program).expect("our own files");
+    if Command::new(&program).status().ok().and_then(|status| status.code()) != Some(7) {
+        return crate::support::skipped("this kernel runs no programs for 32 bits");
+    }
+    let daemon = Daemon::start("cuda-32-bits");
+    let output = ended(with_driver(&mut daemon.run(&[], &program, &[]), ""), "32 bits");
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{errors}");
+    let named: Vec<&str> = of_takt(&errors);
+    assert!(
+        named.len() == 1 && named[0].contains("is a 32-bit program, so it runs without Takt"),
+        "{errors}"
+    );
+}
+
 #[test]
 fn the_doctor_sees_every_launch() {
     let program = compute();
@@ -224,4 +283,186 @@ fn programs_outlive_their_daemon_and_each_other() {
     other.says("runs on unscheduled");
     let (said, _) = other.end();
     assert!(said.contains("\"mode\": \"flood\""), "{said}");
+}
+
+/// The folder with libtakt-cuda as programs load it.
+fn deadlines() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let folder = products().join("libtakt-cuda");
+        std::fs::create_dir_all(&folder).expect("our own folder");
+        let target = app("libtakt_cuda_capi.so");
+        for name in ["libtakt-cuda.so", "libtakt-cuda.so.0"] {
+            // Tests make it at the same time.
+            let beside = folder.join(format!("{name}-{}", std::process::id()));
+            symlink(&target, &beside).expect("our own folder");
+            std::fs::rename(&beside, folder.join(name)).expect("our own folder");
+        }
+        folder
+    })
+}
+
+fn root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// Compiles the example in C as strictly as gcc can.
+fn example() -> PathBuf {
+    let program = products().join("cuda-deadlines");
+    let beside = products().join(format!("cuda-deadlines-{}", std::process::id()));
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"]).arg(&beside);
+    gcc.arg(root("examples/c/deadlines.c")).arg("-I").arg(root("crates/takt-cuda-capi/include"));
+    let output = gcc.arg("-L").arg(deadlines()).args(["-ltakt-cuda", "-ldl"]).output().expect("gcc starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    std::fs::rename(&beside, &program).expect("our own files");
+    program
+}
+
+/// The environment of programs with libtakt-cuda.
+fn with_deadlines(command: &mut Command) -> &mut Command {
+    let folders = std::env::join_paths([driver(), deadlines().to_owned()]).expect("no colons");
+    environment(command.env("LD_LIBRARY_PATH", folders))
+}
+
+#[test]
+fn streams_have_deadlines_of_their_own() {
+    let (daemon, program) = (Daemon::start("cuda-deadlines"), example());
+    let output = ended(with_deadlines(&mut daemon.run(&[], &program, &["6"])), "the example in C");
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(
+        output.status.success() && said.contains("a budget beyond its deadline is refused"),
+        "{said}{errors}"
+    );
+    assert!(said.contains("6 jobs, "), "{said}{errors}");
+    let admitted: Vec<&str> =
+        errors.lines().filter(|line| line.contains("scheduled as ") && line.contains(".stream-")).collect();
+    assert_eq!(admitted.len(), 2, "each stream once, whatever number of jobs it has: {errors}");
+    assert!(admitted.iter().any(|line| line.contains("protected")), "{admitted:?}");
+}
+
+#[test]
+fn python_gives_streams_deadlines() {
+    let daemon = Daemon::start("cuda-python");
+    let script = root("examples/python/deadlines.py").display().to_string();
+    let mut command = daemon.run(&[], Path::new("python3"), &[&script, "5"]);
+    let output = ended(with_deadlines(&mut command), "the example in Python");
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && said.starts_with("5 jobs, "), "{said}{errors}");
+    let admitted = errors.lines().filter(|line| line.contains("scheduled as ") && line.contains(".stream-1"));
+    assert_eq!(admitted.count(), 1, "{errors}");
+    // Without the library it runs as well.
+    let mut command = Command::new("python3");
+    command.args([&script, "2"]).env("TAKT_CUDA", "/no/such/library");
+    let output = ended(with_driver(&mut command, "symbol"), "without the library");
+    assert!(text(&output.stdout).starts_with("2 jobs, "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn without_takt_deadlines_do_nothing_and_say_so_once() {
+    let program = example();
+    for under_takt in [false, true] {
+        // Takt that schedules nothing is none.
+        let mut command = if under_takt { takt() } else { Command::new(&program) };
+        if under_takt {
+            command.arg("--").arg(&program);
+        }
+        let output = ended(with_deadlines(command.arg("3")), "the example alone");
+        let (said, errors) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success() && said.contains("3 jobs, "), "{said}{errors}");
+        let told: Vec<&str> = errors.lines().filter(|line| line.starts_with("takt: cuda")).collect();
+        assert_eq!(
+            told,
+            ["takt: cudaStreamDeadlineBegin: does nothing here, the program is not scheduled \
+              (takt run --schedule -- PROGRAM)"],
+            "{under_takt}"
+        );
+    }
+}
+
+#[test]
+fn programs_say_how_many_frames_they_draw() {
+    let daemon = Daemon::start("cuda-target");
+    let (include, library) = (root("crates/takt-cuda-capi/include"), deadlines());
+    let flags = [format!("-I{}", include.display()), format!("-L{}", library.display())];
+    let flags = [&flags[0], &flags[1], "-ltakt-cuda", "-lEGL", "-lGLESv2"];
+    let program = trap("frame_target", &flags);
+    let output = ended(with_deadlines(&mut daemon.run(&[], &program, &["12"])), "frames");
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(said, "early: 0\nimpossible: 1\nwanted: 0\ndone\n", "{errors}");
+    assert!(errors.contains("glSetFrameTarget: does nothing here"), "there was no GL yet: {errors}");
+    assert!(errors.contains("scheduled as trap-frame_target: protected"), "{errors}");
+}
+
+/// A program that does what it is told, line by line.
+fn lines(daemon: &Daemon, options: &[&str]) -> Talking {
+    let program = compile("lines");
+    let mut talking = Talking::start(with_driver(&mut daemon.run(options, &program, &[]), "address"));
+    talking.says("begun");
+    talking
+}
+
+#[test]
+fn a_job_after_the_daemon_died_or_stopped_goes_on_alone() {
+    for signal in ["-KILL", "-STOP"] {
+        let daemon = Daemon::start(&format!("cuda-gone{signal}"));
+        let mut program = lines(&daemon, &["--period-ms", "100", "--runtime-ms", "10"]);
+        program.hears("job");
+        program.says("job 1 is over");
+        assert!(program.heard().contains("scheduled as"), "{}", program.heard());
+        daemon.signal(signal);
+        program.hears("job");
+        program.says("job 2 is over");
+        let heard = program.heard();
+        assert_eq!(heard.matches("runs on unscheduled").count(), 1, "{signal}: within that one job: {heard}");
+        program.hears("capture");
+        program.says("capture 3 is over");
+        assert_eq!(program.end().0, "done\n");
+        // So that it can be ended.
+        daemon.signal("-CONT");
+    }
+}
+
+#[test]
+fn a_capture_survives_the_daemon() {
+    let daemon = Daemon::start("cuda-captured");
+    let mut program = lines(&daemon, &[]);
+    program.hears("job");
+    program.says("job 1 is over");
+    program.hears("begin");
+    program.says("begin 2 is over");
+    daemon.signal("-KILL");
+    program.hears("end");
+    program.says("end 3 is over");
+    assert_eq!(program.end().0, "done\n");
+}
+
+#[test]
+fn copies_of_a_program_run_on_and_the_original_stays_scheduled() {
+    let daemon = Daemon::start("cuda-forks");
+    let mut program = lines(&daemon, &["--name", "forks"]);
+    for line in ["job", "fork", "job"] {
+        program.hears(line);
+        program.says("is over");
+    }
+    assert!(program.heard().contains("the copy ends with 6"), "{}", program.heard());
+    let list = text(&daemon.ask(&["list"]).stdout);
+    assert!(list.contains("forks"), "it is still there: {list}");
+    let (said, errors) = program.end();
+    assert_eq!((said.as_str(), errors.matches("scheduled as forks").count()), ("done\n", 1), "{errors}");
+}
+
+#[test]
+fn a_program_that_becomes_another_is_scheduled_again() {
+    let daemon = Daemon::start("cuda-exec");
+    let mut program = lines(&daemon, &["--name", "becomes"]);
+    for line in ["job", "exec"] {
+        program.hears(line);
+    }
+    program.says("job 1 is over");
+    program.says("begun");
+    program.hears("job");
+    program.says("job 1 is over");
+    let (said, errors) = program.end();
+    assert_eq!((said.as_str(), errors.matches("scheduled as becomes").count()), ("done\n", 2), "{errors}");
 }

@@ -21,6 +21,7 @@ mod programs;
 mod replay;
 mod run;
 mod scheduled;
+mod sealed;
 mod seen;
 mod serve;
 mod slicing;

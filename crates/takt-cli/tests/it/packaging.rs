@@ -24,7 +24,7 @@ fn is_there(program: &str) -> bool {
 fn unpacked() -> PathBuf {
     // This builds the libraries and the apps.
     drop(takt_command("help"));
-    let built = built::packages(&["takt-capi"]);
+    let built = built::packages(&["takt-capi", "takt-cuda-capi"]);
     let (packages, target) = (products().join("deb"), products().join("deb-root"));
     for folder in [&packages, &target] {
         std::fs::remove_dir_all(folder).unwrap_or_default();
@@ -132,17 +132,23 @@ fn c_programs_build(target: &Path) {
     let libraries = std::fs::read_dir(target.join("usr/lib")).expect("libraries").flatten();
     let libraries = libraries.map(|entry| entry.path()).find(|path| path.join("libtakt.so.0").exists());
     let libraries = libraries.expect("libtakt");
-    let mut config = Command::new("pkg-config");
-    config.args(["--cflags", "--libs", "takt"]);
-    config.env("PKG_CONFIG_PATH", libraries.join("pkgconfig")).env("PKG_CONFIG_SYSROOT_DIR", target);
-    // Folders of the system are left out unless told otherwise.
-    config.env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1").env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1");
-    let flags = text(&done(&mut config).stdout);
-    let program = products().join("packaged-frames");
-    let source = target.join("usr/share/doc/libtakt-dev/examples/frames.c");
-    let mut gcc = Command::new("gcc");
-    done(gcc.args(["-Wall", "-Werror", "-o"]).arg(&program).arg(source).args(flags.split_whitespace()));
-    let mut frames = Command::new(&program);
+    let build = |package: &str, example: &str| {
+        let mut config = Command::new("pkg-config");
+        config.args(["--cflags", "--libs", package]);
+        config.env("PKG_CONFIG_PATH", libraries.join("pkgconfig")).env("PKG_CONFIG_SYSROOT_DIR", target);
+        // Folders of the system are left out unless told otherwise.
+        config.env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1").env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1");
+        let flags = text(&done(&mut config).stdout);
+        let program = products().join(format!("packaged-{example}"));
+        let source = target.join(format!("usr/share/doc/libtakt-dev/examples/{example}.c"));
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-Wall", "-Werror", "-o"]).arg(&program).arg(source).args(flags.split_whitespace());
+        done(gcc.args(["-lpthread", "-ldl"]));
+        program
+    };
+    build("takt", "jobs");
+    build("takt-cuda", "deadlines");
+    let mut frames = Command::new(build("takt", "frames"));
     frames.args(["60", "0.1", "3"]).env("LD_LIBRARY_PATH", &libraries).env("TAKT_SOCKET", "/nonexistent");
     assert!(text(&done(&mut frames).stdout).contains("3 frames, "));
 }

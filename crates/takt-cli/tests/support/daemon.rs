@@ -1,6 +1,6 @@
 //! Daemons of our own, and programs under them.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -166,6 +166,17 @@ impl Talking {
                 return;
             }
         }
+    }
+
+    /// Gives it a line of input.
+    pub(crate) fn hears(&mut self, line: &str) {
+        let input = self.input.as_mut().expect("its input has not ended");
+        writeln!(input, "{line}").expect("it listens");
+    }
+
+    /// What it has said, as far as was waited for.
+    pub(crate) fn heard(&self) -> &str {
+        &self.heard
     }
 
     /// Its input ends, and then it must do so by itself: what it wrote, and all that it said.

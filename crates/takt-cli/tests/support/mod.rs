@@ -16,9 +16,16 @@ pub(crate) fn products() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// What the command puts under programs, the apps, and a CUDA driver without a GPU.
-const BESIDE: [&str; 6] =
-    ["takt-hook", "takt-hook-glx", "takt-cuda-hook", "takt-slices-hook", "takt-apps", "takt-cuda-fake"];
+/// What the command puts under programs, the apps, libtakt-cuda, and a CUDA driver without a GPU.
+const BESIDE: [&str; 7] = [
+    "takt-hook",
+    "takt-hook-glx",
+    "takt-cuda-hook",
+    "takt-cuda-capi",
+    "takt-slices-hook",
+    "takt-apps",
+    "takt-cuda-fake",
+];
 
 /// Builds what lies beside the command, once.
 fn build() {

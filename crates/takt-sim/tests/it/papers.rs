@@ -96,3 +96,22 @@ fn bandwidth_servers_are_never_late_and_the_runlist_is() {
         }
     }
 }
+
+#[test]
+fn hercules_network_that_loads_its_input_is_late_as_often_as_measured() {
+    for seed in 1..=2 {
+        let seed = format!("seed={seed}");
+        let run = |policy: &str, model: &str| {
+            let sets = [format!("scheduler.policy={policy}"), format!("gpu.model={model}")];
+            simulate("hercules-upload", &["duration_s=120", &sets[0], &sets[1], &seed])
+        };
+        let clocks = |summary: &Summary| {
+            let jobs = summary.apps.iter().filter_map(|app| app.jobs.as_ref());
+            jobs.fold((0, 0), |(late, all), jobs| (late + jobs.late, all + jobs.count))
+        };
+        let (late, all) = clocks(&run("runlist", "runlist"));
+        let percent = 100.0 * late as f64 / all as f64;
+        assert!((4.5..7.0).contains(&percent), "5.6 % there, {percent:.2} % here ({seed})");
+        assert_eq!(clocks(&run("edf-cbs", "preemptive")).0, 0, "{seed}");
+    }
+}

@@ -9,9 +9,8 @@ use takt_daemon::control::seal;
 use takt_ipc::client::{Joined, NotScheduled, join};
 use takt_ipc::message::Hello;
 
-mod support;
-use support::daemon::await_that;
-use support::{products, skipped, text};
+use crate::support::daemon::await_that;
+use crate::support::{products, skipped, text};
 
 /// Long enough for any machine.
 const PATIENCE: Duration = Duration::from_secs(30);
