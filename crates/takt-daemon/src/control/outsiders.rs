@@ -223,7 +223,7 @@ impl Look {
         // The kernel keeps so many letters of a name.
         let is_it = |allowed: &String| allowed.chars().take(NAME_LETTERS).eq(name.chars());
         let allowed = self.is_trusted(uid) && self.settings.beside.iter().any(is_it);
-        let name = takt_trace::visible::shown(&name).into_owned();
+        let name = takt_trace::visible::line(&name).into_owned();
         (!allowed).then(|| Outsider { pid, uid, name, device: device.to_string_lossy().into_owned() })
     }
 
@@ -432,7 +432,7 @@ mod tests {
     fn the_driver_names_processes_that_may_not_be_looked_into() {
         let device = Device::new("driver");
         let root = proc_with("driver", FIRST_NAMESPACE, &[1, 4_000_001, 4_000_002]);
-        for (pid, name) in [(1, "init"), (4_000_001, "game"), (4_000_002, "shell")] {
+        for (pid, name) in [(1, "init"), (4_000_001, "a\ngame"), (4_000_002, "shell")] {
             fs::write(root.join(pid.to_string()).join("comm"), name).expect("written");
         }
         let named = BTreeSet::from([4_000_001, 4_000_003]);
@@ -442,7 +442,7 @@ mod tests {
         fs::remove_dir_all(root).expect("it was there");
         let found: Vec<_> =
             found.iter().map(|one| (one.pid, one.name.as_str(), one.device.as_str())).collect();
-        assert_eq!(found, [(4_000_001, "game", NVIDIA)]);
+        assert_eq!(found, [(4_000_001, "a\\u{a}game", NVIDIA)], "one line, whatever its name");
     }
 
     #[test]
