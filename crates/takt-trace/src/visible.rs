@@ -24,6 +24,12 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     )
 }
 
+/// The same on one line: names of files and processes can have ends of lines, with which one entry of a list
+/// looks like several.
+pub fn line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_hidden, |out, c| write!(out, "\\u{{{:x}}}", u32::from(c)))
+}
+
 /// JSON in which hidden characters are escapes; it says the same. Ends of lines between its parts stay.
 pub fn json(text: &str) -> Cow<'_, str> {
     let escape = |out: &mut String, c: char| {
@@ -64,6 +70,12 @@ mod tests {
             assert!(is_hidden(c), "{c:?}");
             assert!(!shown(&c.to_string()).contains(is_hidden));
         }
+    }
+
+    #[test]
+    fn a_line_stays_one() {
+        assert_eq!(line("dial é 速"), "dial é 速");
+        assert_eq!(line("a\nb\tc\u{2028}d\u{1b}"), "a\\u{a}b\\u{9}c\\u{2028}d\\u{1b}");
     }
 
     #[test]

@@ -208,7 +208,7 @@ impl ConfigFile {
                 divisible: self.gpu.divisible_slice_us.is_some(),
                 own: self.gpu.own_slice_us.is_some(),
             },
-            outsiders: self.gpu.outsiders()?,
+            outsiders: self.gpu.outsiders(&domains)?,
             apps: self.apps(&displays, &domains)?,
             displays,
             domains,
@@ -274,7 +274,7 @@ impl FileGpu {
         })
     }
 
-    fn outsiders(&self) -> Result<OutsiderSettings, Mistake> {
+    fn outsiders(&self, domains: &Domains) -> Result<OutsiderSettings, Mistake> {
         let defaults = OutsiderSettings::default();
         let devices = self.devices.clone().unwrap_or(defaults.devices);
         let is_path = |path: &&String| {
@@ -287,6 +287,7 @@ impl FileGpu {
         }
         Ok(OutsiderSettings {
             devices,
+            users: domains.users().collect(),
             beside: self.beside.clone().unwrap_or(defaults.beside),
             unseen: self.unseen.unwrap_or_default(),
         })
@@ -475,9 +476,11 @@ mod tests {
 
     #[test]
     fn it_can_be_said_who_may_use_the_gpu_beside_takt() {
-        let text = "[gpu]\ndevices = ['/dev/mali*']\nbeside = ['Xorg']\nunseen = 'ignore'";
+        let text = "[gpu]\ndevices = ['/dev/mali*']\nbeside = ['Xorg']\nunseen = 'ignore'\n\
+                    [[domain]]\nname = 'desktop'\nuser = 64011";
         let settings = Settings::parse(text).expect("fine");
-        let OutsiderSettings { devices, beside, unseen } = settings.outsiders;
+        let OutsiderSettings { devices, beside, users, unseen } = settings.outsiders;
+        assert_eq!(users.into_iter().collect::<Vec<u32>>(), [64_011], "whose names are believed");
         assert_eq!((devices, beside), (vec!["/dev/mali*".to_owned()], vec!["Xorg".to_owned()]));
         assert_eq!(unseen, crate::control::outsiders::Unseen::Ignore);
         assert!(!settings.gpu_is_given, "that says nothing about turns");

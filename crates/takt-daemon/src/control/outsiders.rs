@@ -30,6 +30,11 @@ const PERIOD: Duration = Duration::from_millis(350);
 const FOUND_MAX: usize = 64;
 /// What a process uses that the driver names, and whose open files are hidden.
 const NVIDIA: &str = "an NVIDIA GPU";
+/// The first user that is a person; those before are accounts of the system.
+const PEOPLE: u32 = 1_000;
+/// Which word behind the name in `/proc/PID/stat` has the flags, and the one of threads of the kernel.
+const FLAGS_AT: usize = 6;
+const KERNEL_THREAD: u64 = 0x0020_0000;
 /// The namespace of processes that all others are in.
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
@@ -38,8 +43,11 @@ const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 pub struct OutsiderSettings {
     /// Device files of the GPU; a `*` at the end stands for the rest of a name.
     pub devices: Vec<String>,
-    /// Names of processes that may have the GPU open beside Takt.
+    /// Names of processes that may have the GPU open beside Takt. Any process can give itself such a name, so
+    /// it counts only for those of accounts of the system and of `users`.
     pub beside: Vec<String>,
+    /// Users that the configuration lists.
+    pub users: BTreeSet<u32>,
     /// What to make of processes that the daemon cannot see.
     pub unseen: Unseen,
 }
@@ -62,6 +70,7 @@ impl Default for OutsiderSettings {
             devices: devices.map(str::to_owned).to_vec(),
             // It keeps the driver loaded and gives the GPU no work.
             beside: vec!["nvidia-persistenced".to_owned()],
+            users: BTreeSet::new(),
             unseen: Unseen::Suspect,
         }
     }
@@ -213,9 +222,14 @@ impl Look {
         let name = fs::read_to_string(self.of(pid).join("comm")).ok()?.trim_end().to_owned();
         // The kernel keeps so many letters of a name.
         let is_it = |allowed: &String| allowed.chars().take(NAME_LETTERS).eq(name.chars());
-        let allowed = self.settings.beside.iter().any(is_it);
-        let name = takt_trace::visible::shown(&name).into_owned();
+        let allowed = self.is_trusted(uid) && self.settings.beside.iter().any(is_it);
+        let name = takt_trace::visible::line(&name).into_owned();
         (!allowed).then(|| Outsider { pid, uid, name, device: device.to_string_lossy().into_owned() })
+    }
+
+    /// Whether processes of that user are what their names say.
+    fn is_trusted(&self, uid: u32) -> bool {
+        uid < PEOPLE || uid == rustix::process::geteuid().as_raw() || self.settings.users.contains(&uid)
     }
 
     /// Those of the hidden processes that the driver names.
@@ -224,9 +238,12 @@ impl Look {
         using.filter_map(|pid| self.outsider(*pid, PathBuf::from(NVIDIA))).collect()
     }
 
-    /// Whether this is no thread of the kernel, which has no command line.
+    /// Whether this is no thread of the kernel. That is one of the flags behind the name; an empty command
+    /// line says nothing, since a process can give itself one.
     fn is_program(&self, pid: u32) -> bool {
-        fs::read(self.of(pid).join("cmdline")).is_ok_and(|line| !line.is_empty())
+        let stat = fs::read_to_string(self.of(pid).join("stat")).unwrap_or_default();
+        let flags = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(FLAGS_AT));
+        flags.and_then(|flags| flags.parse::<u64>().ok()).is_some_and(|flags| flags & KERNEL_THREAD == 0)
     }
 
     fn is_in_container(&self) -> bool {
@@ -261,6 +278,7 @@ const NAME_LETTERS: usize = 15;
 mod tests {
     use super::*;
     use std::fs::File;
+    use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
     use std::time::Instant;
 
@@ -284,13 +302,12 @@ mod tests {
 
         /// A process that has it open, until its input ends.
         fn user(&self) -> Child {
+            self.opened_by(Command::new("cat"))
+        }
+
+        fn opened_by(&self, mut command: Command) -> Child {
             let file = File::open(&self.0).expect("it is there");
-            Command::new("cat")
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(file)
-                .spawn()
-                .expect("cat is there")
+            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(file).spawn().expect("cat is there")
         }
     }
 
@@ -342,14 +359,50 @@ mod tests {
         user.wait().expect("it ended");
     }
 
-    /// A made-up list of processes: number, what its folder of open files is, and its command line.
+    #[test]
+    #[expect(clippy::print_stderr, reason = "says what was skipped")]
+    fn a_name_that_a_process_gives_itself_is_no_permission() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIPPED: only root can be several users");
+            return;
+        }
+        let (stranger, device) = (64_010, Device::new("impostor"));
+        let mut command = Command::new("cat");
+        command.uid(stranger);
+        let mut user = device.opened_by(command);
+        let found = |users: &[u32]| {
+            let (beside, users) = (vec!["cat".to_owned()], users.iter().copied().collect());
+            Look::new(OutsiderSettings { beside, users, ..device.settings() }).scan().found
+        };
+        until(|| (found(&[]).first()?.name == "cat").then_some(()));
+        assert_eq!(found(&[])[0].uid, stranger);
+        assert_eq!(found(&[stranger]), [], "a listed user");
+        drop(user.stdin.take());
+        user.wait().expect("it ended");
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_no_programs() {
+        let root = proc_with("kernel", FIRST_NAMESPACE, &[1, 2]);
+        let stat = |flags: u64| format!("2 (a) b) S 0 0 0 0 -1 {flags} 0 0 0");
+        fs::write(root.join("2/stat"), stat(KERNEL_THREAD | 0x40)).expect("written");
+        let look = Look { proc: root.clone(), ..Look::new(OutsiderSettings::default()) };
+        let is_program = |pid| look.is_program(pid);
+        assert!(is_program(1) && !is_program(2) && !is_program(3), "one that ended is none");
+        fs::write(root.join("2/stat"), stat(0x40)).expect("written");
+        assert!(is_program(2));
+        fs::remove_dir_all(root).expect("it was there");
+        assert!(Look::new(OutsiderSettings::default()).is_program(std::process::id()));
+    }
+
+    /// A made-up list of processes: number, what its folder of open files is, and its flags.
     fn proc_with(name: &str, namespace: &str, others: &[u32]) -> PathBuf {
         let root = std::env::temp_dir().join(format!("takt-proc-{name}-{}", std::process::id()));
         fs::create_dir_all(root.join("self/ns")).expect("made");
         std::os::unix::fs::symlink(namespace, root.join("self/ns/pid")).expect("made");
         for pid in others {
             fs::create_dir_all(root.join(pid.to_string()).join("fd")).expect("made");
-            fs::write(root.join(pid.to_string()).join("cmdline"), "x").expect("made");
+            fs::write(root.join(pid.to_string()).join("stat"), "1 (x) S 0 0 0 0 -1 64 0").expect("made");
         }
         root
     }
@@ -379,7 +432,7 @@ mod tests {
     fn the_driver_names_processes_that_may_not_be_looked_into() {
         let device = Device::new("driver");
         let root = proc_with("driver", FIRST_NAMESPACE, &[1, 4_000_001, 4_000_002]);
-        for (pid, name) in [(1, "init"), (4_000_001, "game"), (4_000_002, "shell")] {
+        for (pid, name) in [(1, "init"), (4_000_001, "a\ngame"), (4_000_002, "shell")] {
             fs::write(root.join(pid.to_string()).join("comm"), name).expect("written");
         }
         let named = BTreeSet::from([4_000_001, 4_000_003]);
@@ -389,7 +442,7 @@ mod tests {
         fs::remove_dir_all(root).expect("it was there");
         let found: Vec<_> =
             found.iter().map(|one| (one.pid, one.name.as_str(), one.device.as_str())).collect();
-        assert_eq!(found, [(4_000_001, "game", NVIDIA)]);
+        assert_eq!(found, [(4_000_001, "a\\u{a}game", NVIDIA)], "one line, whatever its name");
     }
 
     #[test]

@@ -56,6 +56,11 @@ impl Domains {
         self.listed.iter().any(|domain| domain.belonging.user.is_none_or(|user| user == uid))
     }
 
+    /// The users that listed domains name.
+    pub(crate) fn users(&self) -> impl Iterator<Item = u32> {
+        self.listed.iter().filter_map(|domain| domain.belonging.user)
+    }
+
     /// The domain of that name.
     pub fn named(&self, name: &str) -> Option<&Arc<Domain>> {
         self.iter().find(|domain| domain.name == name)
