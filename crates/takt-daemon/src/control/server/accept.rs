@@ -163,8 +163,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("takt-many-{}", std::process::id()));
         let listed = Settings::parse(&format!("[[domain]]\nname = 'cluster'\nuser = {USER}"));
         let mut server = Server::start(path, listed.expect("settings")).expect("a daemon");
-        let anyone = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        std::fs::set_permissions(server.socket.path(), anyone).expect("our own socket");
+        let for_all = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        std::fs::set_permissions(server.socket.path(), for_all).expect("our own socket");
         let quiet = connect(&server, USER);
         let mut others = Vec::new();
         for number in 1..=u32::try_from(SESSIONS_MAX).expect("few") + 20 {

@@ -105,7 +105,7 @@ mod tests {
         let (liar, ivi) = (join(&mut server, "liar", 64_001), join(&mut server, "ivi", 64_003));
         let (dial, map) = (join(&mut server, "dial", 64_002), join(&mut server, "map", 64_002));
         let friend = join(&mut server, "friend", 64_004);
-        // Anyone could frame others by saying late when groups ended.
+        // Any client could frame others by saying late when groups ended.
         lie(&mut server, ivi, friend, 1);
         assert_eq!(
             (stands(&mut server, ivi), server.early_ends_found),
