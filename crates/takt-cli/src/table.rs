@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use takt_trace::visible;
+
 /// Which way a column is aligned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Align {
@@ -31,8 +33,9 @@ impl Table {
         Self { columns: headings.map(column).collect(), rows: Vec::new() }
     }
 
+    /// Adds a row; whatever its cells contain, it is one line.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
+        self.rows.push(cells.iter().map(|cell| visible::line(cell).into_owned()).collect());
     }
 
     pub(crate) fn render(&self) -> String {
@@ -98,6 +101,13 @@ mod tests {
         table.row(vec!["speedometer".into(), "60".into()]);
         table.row(vec!["é".into(), "7.5".into()]);
         assert_eq!(table.render(), "app          fps\nspeedometer   60\né            7.5\n");
+    }
+
+    #[test]
+    fn a_cell_makes_no_other_row() {
+        let mut table = Table::new("<executable, user");
+        table.row(vec!["/tmp/a  1000\n/usr/bin/dial".into(), "1000".into()]);
+        assert_eq!(table.render().lines().count(), 2, "{}", table.render());
     }
 
     #[test]
