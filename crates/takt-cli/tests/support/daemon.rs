@@ -155,6 +155,11 @@ impl Talking {
 
     /// Waits until it says that, after all that was waited for before.
     pub(crate) fn says(&mut self, what: &str) {
+        self.next(what);
+    }
+
+    /// The same, with the rest of the line.
+    pub(crate) fn next(&mut self, what: &str) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -163,7 +168,7 @@ impl Talking {
             };
             self.heard += &format!("{line}\n");
             if line.contains(what) {
-                return;
+                return line;
             }
         }
     }
