@@ -35,6 +35,7 @@ mod task_file;
 mod top;
 mod train;
 mod version;
+mod watch;
 
 use std::path::Path;
 use std::process::ExitCode;

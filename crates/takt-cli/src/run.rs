@@ -23,7 +23,7 @@ use takt_predict::profile::{PROFILE_BYTES_MAX, Profile};
 use crate::Answer;
 use crate::args::{RunArgs, ScheduleArgs};
 use crate::hook::{Hooking, Way, program};
-use crate::{background, load};
+use crate::{background, load, watch};
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     let hooking = Hooking::prepare(args.hook)?;
@@ -46,8 +46,12 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     if let Some(name) = &args.name {
         command.env(settings::NAME, name);
     }
+    let is_looked_at = terms.is_some() || args.measure.is_some() || args.compare.is_some();
     if let Some(terms) = terms {
         command.envs(terms);
+    }
+    if is_looked_at {
+        watch::beside(&watch::Ways::of(&hooking));
     }
     // Comes back only if it failed.
     let error = command.exec();

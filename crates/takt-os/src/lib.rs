@@ -4,7 +4,8 @@
 //! * [`process`]: whether a process can run, and what a thread of it does.
 //! * [`vblank`]: when displays refresh.
 //! * [`descriptors`]: which open files started programs inherit.
-//! * [`fork`]: what happens around it; [`signals`]: which a library must neither receive nor cause.
+//! * [`fork`]: what happens around it, and work in a copy; [`peers`]: who is connected to a server.
+//! * [`signals`]: which a library must neither receive nor cause.
 //! * [`interrupt`]: how waits inside the kernel are ended.
 //! * [`files`]: which files only the superuser can replace.
 //! * [`users`]: the numbers of users and groups.
@@ -16,6 +17,7 @@ pub mod descriptors;
 pub mod files;
 pub mod fork;
 pub mod interrupt;
+pub mod peers;
 pub mod process;
 pub mod signals;
 pub mod users;

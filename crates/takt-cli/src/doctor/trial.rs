@@ -15,6 +15,7 @@ use takt_gl::settings;
 
 use super::Finding;
 use crate::hook::Hooking;
+use crate::watch;
 
 /// Names that are tried for a folder.
 const TRIES: u32 = 100;
@@ -28,16 +29,26 @@ pub(super) fn findings(
 ) -> anyhow::Result<Vec<Finding>> {
     let folder = fresh_folder(&std::env::temp_dir())?;
     let (table, facts) = (folder.join("groups.csv"), folder.join("facts"));
-    let outcome = run(hooking, command, seconds, (&table, &facts));
+    let mut passing = Vec::new();
+    let outcome = run(hooking, command, seconds, (&table, &facts), &mut passing);
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+    let has_context = facts.exists();
     let groups = read(&table).lines().count().saturating_sub(1);
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     let cuda = compute(&read(&facts.with_extension("cuda")));
     let found = outcome.map(|ended| match cuda {
         // A program that only computes has no context of GL.
         Some(cuda) if !facts.exists() => vec![cuda, Finding::ok("trial", ended)],
-        cuda => judge(&ended, &read(&facts), groups, has_display).into_iter().chain(cuda).collect(),
+        cuda => {
+            let facts = Some(read(&facts)).filter(|facts| !facts.is_empty() || passing.is_empty());
+            let seen = facts.map_or_else(Vec::new, |facts| judge(&ended, &facts, groups, has_display));
+            seen.into_iter().chain(cuda).collect()
+        }
     });
+    // A program with a context may be about to draw.
+    let by = passing.iter().filter(|one| one.uses_gpu() || !has_context);
+    let by = by.map(|one| Finding::problem("passes by", one.found(), one.remedy()));
+    let found = found.map(|found| found.into_iter().chain(by).collect());
     // A folder of ours in the user's temporary files; it stays only if it cannot go.
     let _left = fs::remove_dir_all(&folder);
     found
@@ -54,12 +65,13 @@ fn fresh_folder(among: &Path) -> anyhow::Result<PathBuf> {
     made.with_context(|| format!("remove takt-doctor-* from {}", among.display()))?
 }
 
-/// Runs the program until it ends or its time is over; says how it ended.
+/// Runs the program until it ends or its time is over; says how it ended, and what passed Takt by until then.
 fn run(
     hooking: &Hooking,
     command: &[OsString],
     seconds: u32,
     (table, facts): (&Path, &Path),
+    passing: &mut Vec<watch::Passing>,
 ) -> anyhow::Result<String> {
     fs::write(table, takt_gl::measure::header(&Choice::default()))?;
     let (program, arguments) = command.split_first().context("no command was given")?;
@@ -79,6 +91,7 @@ fn run(
         }
         thread::sleep(LOOK);
     }
+    *passing = watch::now(child.id(), &watch::Ways::of(hooking));
     child.kill()?;
     child.wait()?;
     Ok(format!("it was ended after {seconds} s"))

@@ -1,10 +1,10 @@
 //! What stands in front of drivers, on disk.
 //!
 //! Each driver gets a folder with a copy of our library, a note that names the driver, and a
-//! description for libEGL. One library cannot serve two drivers: libEGL refuses to load a file
-//! twice. Everything lies in the user's cache and stays there, because programs may outlive the
-//! `takt run` that started them; files are replaced as a whole, so a program that has one loaded
-//! keeps it.
+//! description for libEGL; [`stand_in`] says under which name. One library cannot serve two
+//! drivers: libEGL refuses to load a file twice. Everything lies in the user's cache and stays there,
+//! because programs may outlive the `takt run` that started them; files are replaced as a whole, so a
+//! program that has one loaded keeps it.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,19 +17,29 @@ use takt_calibrate::store::replace;
 use takt_daemon::control::socket_path;
 use takt_gl::vendor::{INNER_FILE, Note};
 
-use super::{LIBRARY, Vendor};
+use super::libraries::Libraries;
+use super::{LIBRARY, Vendor, stand_in};
 
-/// Writes what is missing or stale; returns the list of descriptions for libEGL.
+/// Writes what is missing or stale; returns the list of descriptions for libEGL: ours, and behind them those of
+/// drivers for programs that do not find ours.
 pub(crate) fn write(library: &Path, vendors: &[Vendor]) -> anyhow::Result<OsString> {
     let root = root()?;
-    let mut descriptions = Vec::new();
+    let libraries = Libraries::all();
+    let (mut descriptions, mut behind) = (Vec::new(), Vec::new());
     for (number, vendor) in vendors.iter().enumerate() {
         let folder = root.join(format!("{number}-{}", vendor.name()));
-        let note =
-            Note { driver: vendor.library.clone(), number: number as u64, copies: vendors.len() as u64 };
-        let description = one(library, &vendor.json, &note, &folder).with_context(|| remedy(&folder))?;
+        let (number, copies) = (number as u64, vendors.len() as u64);
+        let path =
+            stand_in::path(vendor, &libraries).and_then(|path| path.into_os_string().into_string().ok());
+        let named = path.as_ref().map(|_| vendor.library.as_str());
+        let driver = path.clone().unwrap_or_else(|| vendor.library.clone());
+        let note = Note { driver, number, copies };
+        let (description, stands_in) =
+            one(library, &vendor.json, &note, named, &folder).with_context(|| remedy(&folder))?;
         descriptions.push(description);
+        behind.extend(stands_in.then(|| vendor.json.clone()));
     }
+    descriptions.extend(behind);
     env::join_paths(&descriptions)
         .with_context(|| format!("{} contains a colon, which libEGL cannot read", root.display()))
 }
@@ -45,17 +55,50 @@ pub(super) fn remedy(folder: &Path) -> String {
     format!("cannot prepare {folder}; make it writable, or set XDG_CACHE_HOME to a folder that is")
 }
 
-fn one(library: &Path, json: &Path, note: &Note, folder: &Path) -> anyhow::Result<PathBuf> {
-    let copy = folder.join(LIBRARY);
-    self::library(library, &copy)?;
+/// Writes one copy with what belongs to it, if it can under the driver's name; its description, and whether it has
+/// that name.
+fn one(
+    library: &Path,
+    json: &Path,
+    note: &Note,
+    name: Option<&str>,
+    folder: &Path,
+) -> anyhow::Result<(PathBuf, bool)> {
+    let stands_in = copy(library, name, folder)?;
     put(&folder.join(INNER_FILE), &note.to_string())?;
+    let copy = folder.join(LIBRARY);
     let description = folder.join(json.file_name().context("a description has a name")?);
     let text = serde_json::json!({
         "file_format_version": "1.0.0",
         "ICD": { "library_path": copy.to_str().context("the path is no UTF-8, which JSON demands")? },
     });
     put(&description, &format!("{text:#}\n"))?;
-    Ok(description)
+    Ok((description, stands_in))
+}
+
+/// Makes a copy of the library, unless it is there; whether its own name is the driver's.
+fn copy(library: &Path, name: Option<&str>, folder: &Path) -> io::Result<bool> {
+    // Which name the copy has, and of which library it was made.
+    let (copy, about) = (folder.join(LIBRARY), folder.join("name"));
+    let name = name.unwrap_or_default();
+    if is_copy(library, &copy)? && fs::read_to_string(&about).is_ok_and(|there| there == name) {
+        return Ok(!name.is_empty());
+    }
+    fs::create_dir_all(folder)?;
+    let Some(renamed) = stand_in::renamed(&fs::read(library)?, name) else {
+        // A copy that has another name is none of this library.
+        let is_other = fs::read_to_string(&about).is_ok_and(|there| !there.is_empty());
+        is_other.then(|| fs::remove_file(&copy)).transpose()?;
+        put(&about, "")?;
+        self::library(library, &copy)?;
+        return Ok(false);
+    };
+    replace(&copy, |path| {
+        fs::write(path, renamed)?;
+        fs::File::options().write(true).open(path)?.set_modified(fs::metadata(library)?.modified()?)
+    })?;
+    put(&about, name)?;
+    Ok(true)
 }
 
 /// Makes a copy of a library, unless it is there.
@@ -122,9 +165,11 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let library = folder.join("original.so");
         let note = Note { driver: "libEGL_mesa.so.0".to_owned(), number: 0, copies: 1 };
-        let one = |into: &Path| one(&library, Path::new("/a/50_mesa.json"), &note, into);
+        let one =
+            |into: &Path| one(&library, Path::new("/a/50_mesa.json"), &note, Some("libEGL_mesa.so.0"), into);
         fs::write(&library, "one").unwrap();
-        let description = one(&folder.join("0")).unwrap();
+        let (description, stands_in) = one(&folder.join("0")).unwrap();
+        assert!(!stands_in, "it has no room for a name");
         let copy = folder.join("0").join(LIBRARY);
         assert!(is_copy(&library, &copy).unwrap());
         assert!(fs::read_to_string(&description).unwrap().contains(copy.to_str().unwrap()));
@@ -133,7 +178,11 @@ mod tests {
         assert!(!is_copy(&library, &copy).unwrap());
         one(&folder.join("0")).unwrap();
         assert_eq!(fs::read_to_string(&copy).unwrap(), "second");
-        assert_eq!(fs::read_dir(folder.join("0")).unwrap().count(), 3, "nothing is left behind");
+        assert_eq!(fs::read_dir(folder.join("0")).unwrap().count(), 4, "nothing is left behind");
+        fs::write(&library, "libEGL_takt.so-in-place-of-").unwrap();
+        assert!(one(&folder.join("0")).unwrap().1);
+        assert!(fs::read_to_string(&copy).unwrap().starts_with("libEGL_mesa.so.0\0"));
+        assert!(is_copy(&library, &copy).unwrap() && one(&folder.join("0")).unwrap().1, "it is kept");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

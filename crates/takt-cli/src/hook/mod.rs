@@ -12,6 +12,7 @@ pub(crate) mod glx;
 pub(crate) mod libraries;
 pub(crate) mod program;
 mod slices;
+mod stand_in;
 mod vendors;
 
 use std::ffi::OsString;
@@ -59,6 +60,8 @@ pub(crate) struct Hooking {
     pub(crate) glx: Vec<String>,
     /// CUDA's driver, if programs that use it are hooked.
     pub(crate) cuda: Option<Cuda>,
+    /// The folder of what stands in front of drivers, if there is any.
+    pub(crate) files: Option<PathBuf>,
     /// Variables to set for the program.
     pub(crate) variables: Vec<(&'static str, OsString)>,
 }
@@ -99,7 +102,8 @@ impl Hooking {
                 }
             }
         }
-        Ok(Self { way, library, vendors, glx, cuda, variables: environment.variables() })
+        let files = folder::root().ok().filter(|_| way == Way::Vendor);
+        Ok(Self { way, library, vendors, glx, cuda, files, variables: environment.variables() })
     }
 }
 

@@ -37,11 +37,21 @@ pub(crate) fn vendors() -> (Vec<Vendor>, Vec<String>) {
     let (mut vendors, mut problems) = (Vec::new(), Vec::new());
     for json in descriptions() {
         match read(&json) {
-            Ok(library) => vendors.push(Vendor { json, library }),
+            Ok(library) => add(&mut vendors, Vendor { json, library }),
             Err(problem) => problems.push(problem),
         }
     }
     (vendors, problems)
+}
+
+/// Adds a driver. Where Takt stands in front already, the driver's own description follows behind ours, and is the
+/// one to keep.
+fn add(vendors: &mut Vec<Vendor>, vendor: Vendor) {
+    let file = |vendor: &Vendor| Path::new(&vendor.library).file_name().map(OsStr::to_owned);
+    match vendors.iter_mut().find(|known| file(known) == file(&vendor)) {
+        Some(known) => *known = vendor,
+        None => vendors.push(vendor),
+    }
 }
 
 fn descriptions() -> Vec<PathBuf> {
@@ -95,6 +105,16 @@ mod tests {
     fn drivers_have_short_names() {
         let vendor = Vendor { json: "/a/10_nvidia.json".into(), library: "libEGL_nvidia.so.0".into() };
         assert_eq!(vendor.name(), "nvidia");
+    }
+
+    #[test]
+    fn a_driver_behind_ours_is_the_same_one() {
+        let vendor = |json: &str, library: &str| Vendor { json: json.into(), library: library.to_owned() };
+        let mut vendors = vec![vendor("/cache/50_mesa.json", "/usr/lib/libEGL_mesa.so.0")];
+        add(&mut vendors, vendor("/usr/share/50_mesa.json", "libEGL_mesa.so.0"));
+        add(&mut vendors, vendor("/usr/share/10_x.json", "libEGL_x.so.0"));
+        assert_eq!(vendors[0], vendor("/usr/share/50_mesa.json", "libEGL_mesa.so.0"));
+        assert_eq!(vendors.len(), 2);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod import;
 mod on_demand;
 mod paced;
 mod packaging;
+mod passing;
 mod priorities;
 mod programs;
 mod replay;

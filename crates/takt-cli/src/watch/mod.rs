@@ -1,0 +1,109 @@
+//! Looks at a running program from outside, and tells of what passes Takt by.
+//!
+//! The program replaced the process of `takt run`, so a copy of that process looks: it reads what the kernel says of
+//! the program and of those that it starts, touches none of them, and ends with the program.
+
+mod passing;
+mod uses;
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use passing::{Cause, judge};
+pub(crate) use passing::{Passing, Ways};
+use uses::Uses;
+
+/// How long a process may have a window or a GPU before Takt must have seen it draw.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The same where Takt is loaded, so that work could be seen: programs may load for long.
+const PATIENCE_LOADED: Duration = Duration::from_secs(10);
+/// The first looks come so fast, the later ones less and less often.
+const FIRST: Duration = Duration::from_millis(200);
+const LAST: Duration = Duration::from_secs(5);
+/// So many lines at most for one program.
+const LINES_MAX: usize = 4;
+
+/// Watches the program that this process is about to become. Without that it runs all the same.
+pub(crate) fn beside(ways: &Ways) {
+    let program = std::process::id();
+    let watch = || {
+        Watch::default().until_it_ends(program, ways);
+    };
+    if let Err(error) = takt_os::fork::beside(watch) {
+        crate::output::warn(&format!("takt: cannot look at the program from outside: {error}"));
+    }
+}
+
+/// What passes by in a program that has run for a while, for those who end it then.
+pub(crate) fn now(program: u32, ways: &Ways) -> Vec<Passing> {
+    let mut watch = Watch { patience: Duration::ZERO, ..Watch::default() };
+    watch.look(program, ways, Instant::now())
+}
+
+struct Watch {
+    patience: Duration,
+    /// Since when processes have had a window or a GPU.
+    since: HashMap<u32, Instant>,
+    told: HashSet<(String, Cause)>,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self { patience: PATIENCE, since: HashMap::new(), told: HashSet::new() }
+    }
+}
+
+impl Watch {
+    fn until_it_ends(&mut self, program: u32, ways: &Ways) {
+        let pid = i32::try_from(program).ok().and_then(Pid::from_raw);
+        let Some(handle) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+            return;
+        };
+        let mut pause = FIRST;
+        while self.told.len() < LINES_MAX && !ends_within(&handle, pause) {
+            for passing in self.look(program, ways, Instant::now()) {
+                takt_os::signals::write_to_stderr(format!("takt: {passing}\n").as_bytes());
+            }
+            pause = (pause + pause / 8).min(LAST);
+        }
+    }
+
+    /// What passes by and was not told yet.
+    fn look(&mut self, program: u32, ways: &Ways, now: Instant) -> Vec<Passing> {
+        let windows = uses::windows();
+        let family = uses::family(program);
+        let all: Vec<(u32, Uses)> =
+            family.into_iter().map(|process| (process, uses::of(process, &windows))).collect();
+        self.since.retain(|process, _| all.iter().any(|(other, _)| other == process));
+        // Where one of several processes draws, the others have windows without drawing.
+        let one_is_seen = all.iter().any(|(_, uses)| uses.seen);
+        let mut found = Vec::new();
+        for (process, uses) in &all {
+            let Some(passing) = judge(*process, uses, ways) else {
+                continue;
+            };
+            let kind = passing.kind();
+            let since = *self.since.entry(*process).or_insert(now);
+            let patience = match kind.1 {
+                Cause::Idle if !self.patience.is_zero() => PATIENCE_LOADED,
+                _ => self.patience,
+            };
+            let matters = kind.1.uses_gpu() || !one_is_seen;
+            if matters && now.duration_since(since) >= patience && self.told.insert(kind) {
+                found.push(passing);
+            }
+        }
+        found
+    }
+}
+
+/// Whether the process ends within that time.
+fn ends_within(handle: &impl std::os::fd::AsFd, time: Duration) -> bool {
+    let mut files = [PollFd::new(handle, PollFlags::IN)];
+    let time = Timespec::try_from(time).ok();
+    // A signal to this copy ends it, or is none of its business.
+    poll(&mut files, time.as_ref()).is_ok_and(|ended| ended > 0)
+}
