@@ -1,6 +1,7 @@
 //! A cockpit with real clients, in real time: what is on its displays, and what clients hear of it.
 
 mod admin;
+mod animation;
 mod composition;
 mod hostile;
 mod program;
