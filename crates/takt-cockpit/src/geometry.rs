@@ -1,6 +1,9 @@
 //! Rectangles of displays and windows, in whole pixels.
 
 use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 
 /// A place, from the upper left corner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -11,8 +14,9 @@ pub struct Point {
     pub y: i32,
 }
 
-/// Width and height.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Width and height, written as `1440x540`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Size {
     /// To the right.
     pub width: i32,
@@ -20,8 +24,9 @@ pub struct Size {
     pub height: i32,
 }
 
-/// A rectangle. One without a width or a height is empty and contains nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// A rectangle, written as `720x540+0+0`. One without a width or a height is empty and contains nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Rect {
     /// Its upper left corner.
     pub at: Point,
@@ -131,6 +136,62 @@ impl fmt::Display for Rect {
     }
 }
 
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let side = |text: &str| text.parse().ok().filter(|side| (1..=SIDE_MAX).contains(side));
+        let sides = text.split_once('x').and_then(|(width, height)| Some((side(width)?, side(height)?)));
+        let (width, height) = sides.ok_or_else(|| {
+            format!("{text:?}: use WIDTHxHEIGHT in pixels, each 1 to {SIDE_MAX}, as in 720x540")
+        })?;
+        Ok(Self { width, height })
+    }
+}
+
+impl FromStr for Rect {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let place = |text: &str| text.parse().ok().filter(|at| (0..SIDE_MAX).contains(at));
+        let parts = text.split_once('+').and_then(|(size, at)| {
+            let (x, y) = at.split_once('+')?;
+            Some((size.parse().ok()?, place(x)?, place(y)?))
+        });
+        let (size, x, y) =
+            parts.ok_or_else(|| format!("{text:?}: use WIDTHxHEIGHT+X+Y in pixels, as in 720x540+0+0"))?;
+        Ok(Self { at: Point { x, y }, size })
+    }
+}
+
+impl TryFrom<String> for Size {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Rect {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Size> for String {
+    fn from(size: Size) -> Self {
+        size.to_string()
+    }
+}
+
+impl From<Rect> for String {
+    fn from(rect: Rect) -> Self {
+        rect.to_string()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +207,18 @@ mod tests {
         assert_eq!(a.union(Rect::new(20, 5, 1, 1)), Rect::new(0, 0, 21, 10));
         assert_eq!(Rect::default().union(a), a);
         assert_eq!(a.moved(3, -3).to_string(), "10x10+3+-3");
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        for rect in [Rect::new(0, 0, 1, 1), Rect::new(720, 3, SIDE_MAX, 540)] {
+            assert_eq!(rect.to_string().parse(), Ok(rect));
+            assert_eq!(rect.size.to_string().parse(), Ok(rect.size));
+        }
+        for wrong in ["", "1x1", "1x1+0", "1x1+0+-1", "0x1+0+0", "1x1+0+0+0", "1x16385+0+0", "axb+0+0"] {
+            assert!(wrong.parse::<Rect>().is_err(), "{wrong}");
+        }
+        assert!("10".parse::<Size>().is_err() && "10x-1".parse::<Size>().is_err());
     }
 
     #[test]

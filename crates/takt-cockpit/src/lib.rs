@@ -5,11 +5,13 @@
 //!
 //! * [`config`]: the configuration file.
 //! * [`windows`]: which windows there are, what they claim to be, and where they are shown.
+//! * [`control`]: what tools ask of a running cockpit, and what it answers.
 //! * [`geometry`] and [`pattern`]: rectangles, and texts with stars.
 
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod control;
 pub mod geometry;
 pub mod pattern;
 pub mod windows;

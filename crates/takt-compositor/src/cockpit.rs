@@ -2,12 +2,13 @@
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use takt_cockpit::config::Cockpit as Config;
+use takt_cockpit::control::{ProgramStatus, Status};
 use takt_cockpit::geometry::Rect;
 use takt_cockpit::windows::{ClientId, Motion, Order, Subject};
 use takt_daemon::control::rights::Domains;
@@ -15,9 +16,7 @@ use takt_daemon::control::rights::Domains;
 use crate::bell::Bell;
 use crate::client::Peer;
 use crate::mailbox::{Sender, mailbox};
-use crate::manager::{
-    self, Answer, Ask, Listening, MESSAGES_MAX, Manager, Recorder, Status, Teller, ToManager,
-};
+use crate::manager::{self, Answer, Ask, Listening, MESSAGES_MAX, Manager, Recorder, Teller, ToManager};
 use crate::output::{self, Capture, Output};
 use crate::sys::{DeviceChoice, NoGl};
 
@@ -55,9 +54,16 @@ pub enum NoCockpit {
 /// A cockpit; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Cockpit {
+    controls: Controls,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What tools may want of a cockpit, from any thread. Without a cockpit, they hear that it has ended.
+#[derive(Clone, Debug)]
+pub struct Controls {
     config: Arc<Config>,
     sender: Sender<ToManager>,
-    thread: Option<JoinHandle<()>>,
+    programs: Arc<Mutex<Vec<ProgramStatus>>>,
 }
 
 impl Cockpit {
@@ -95,9 +101,16 @@ impl Cockpit {
         };
         let run = || Manager::new(beginning).run();
         let thread = std::thread::Builder::new().name("takt-manager".to_owned()).spawn(run)?;
-        Ok(Self { config, sender, thread: Some(thread) })
+        Ok(Self { controls: Controls { config, sender, programs: Arc::default() }, thread: Some(thread) })
     }
 
+    /// What tools may want of it.
+    pub fn controls(&self) -> &Controls {
+        &self.controls
+    }
+}
+
+impl Controls {
     /// Its rules.
     pub fn config(&self) -> &Config {
         &self.config
@@ -123,16 +136,27 @@ impl Cockpit {
     }
 
     /// The vehicle moves, or stands.
-    pub fn set_motion(&self, motion: Motion) {
-        self.ask(Ask::Move(motion));
+    pub fn set_motion(&self, motion: Motion) -> Result<(), String> {
+        match self.ask(Ask::Move(motion)) {
+            Answer::Refused(reason) => Err(reason),
+            _ => Ok(()),
+        }
     }
 
     /// How everything is.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> Result<Status, String> {
         match self.ask(Ask::Status) {
-            Answer::Status(status) => status,
-            _ => Status::default(),
+            Answer::Status(status) => {
+                let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                Ok(Status { programs, ..status })
+            }
+            answer => Err(format!("{answer:?}")),
         }
+    }
+
+    /// Tells how the programs are that were started.
+    pub(crate) fn tell_programs(&self, programs: Vec<ProgramStatus>) {
+        *self.programs.lock().unwrap_or_else(PoisonError::into_inner) = programs;
     }
 
     /// What an output shows now.
@@ -158,7 +182,7 @@ impl Cockpit {
 impl Drop for Cockpit {
     fn drop(&mut self) {
         // One that has ended already needs no word.
-        self.sender.send(ToManager::End).unwrap_or_default();
+        self.controls.sender.send(ToManager::End).unwrap_or_default();
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap_or_default();
         }

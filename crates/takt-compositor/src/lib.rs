@@ -5,10 +5,14 @@
 //! * [`output`]: one thread for each display; it composes with GL, by a contract with the scheduler.
 //! * [`picture`]: what passes from clients to outputs.
 //! * [`cockpit`]: all of it together.
+//! * [`admin`]: the socket for tools.
+//! * [`programs`]: programs that the cockpit starts.
+//! * [`records`]: what was decided, as lines for people or machines.
 //! * [`sys`]: the one place that calls what the compiler cannot check.
 
 #![deny(unsafe_code)]
 
+pub mod admin;
 pub mod bell;
 pub mod client;
 pub mod cockpit;
@@ -16,10 +20,12 @@ pub mod mailbox;
 pub mod manager;
 pub mod output;
 pub mod picture;
-#[expect(unsafe_code, reason = "EGL and GL contexts are made here")]
+pub mod programs;
+pub mod records;
+#[expect(unsafe_code, reason = "GL contexts are made here, and processes before they execute programs")]
 pub mod sys;
 
-pub use cockpit::{Cockpit, Options};
+pub use cockpit::{Cockpit, Controls, Options};
 
 /// A span as the kernel takes it.
 fn timespec(span: takt_core::Span) -> rustix::time::Timespec {

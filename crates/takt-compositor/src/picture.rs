@@ -50,10 +50,25 @@ pub struct Layer {
 pub struct Picture {
     /// Counts what the client committed to the window.
     pub number: u64,
+    /// Counts how often that changed what the window looks like.
+    pub look: u64,
     /// Surfaces from back to front.
     pub layers: Vec<Layer>,
     /// How large the window is, without shadows and pop-ups around it.
     pub size: Size,
+}
+
+impl Picture {
+    /// Whether both look the same.
+    fn looks_like(&self, other: &Self) -> bool {
+        let same = |(one, other): (&Layer, &Layer)| {
+            let version = |layer: &Layer| (layer.pixels.surface, layer.pixels.version);
+            version(one) == version(other)
+                && (one.source, one.at, one.transform) == (other.source, other.at, other.transform)
+        };
+        let count = self.layers.len() == other.layers.len();
+        count && self.size == other.size && self.layers.iter().zip(&other.layers).all(same)
+    }
 }
 
 /// A window between the thread of its client, which paints it, and the threads of outputs.
@@ -77,9 +92,12 @@ impl Window {
     }
 
     /// Shows another picture from now on.
-    pub fn publish(&self, picture: Arc<Picture>) {
+    pub fn publish(&self, mut picture: Picture) {
+        let mut known = self.picture.lock().unwrap_or_else(PoisonError::into_inner);
+        picture.look = known.look + u64::from(!picture.looks_like(&known));
         self.newest.store(picture.number, Ordering::Release);
-        *self.picture.lock().unwrap_or_else(PoisonError::into_inner) = picture;
+        *known = Arc::new(picture);
+        drop(known);
         self.bell.ring();
     }
 

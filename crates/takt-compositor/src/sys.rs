@@ -1,7 +1,13 @@
-//! Calls that the compiler cannot check: making a GL context.
+//! Calls that the compiler cannot check: making a GL context, and preparing a process before it executes a
+//! program.
 
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::fs::{Gid, Uid};
 use smithay::backend::egl::{EGLContext, EGLDevice, EGLDisplay};
 use smithay::backend::renderer::gles::GlesRenderer;
+use takt_os::users::Account;
 
 /// Which device of EGL draws.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,4 +60,27 @@ pub fn renderer(choice: DeviceChoice) -> Result<(GlesRenderer, bool), NoGl> {
     // SAFETY: the context is new, so it is current in no other thread.
     let renderer = unsafe { GlesRenderer::new(context) }?;
     Ok((renderer, device.is_software()))
+}
+
+/// Has a program run as a user, if one is given, and end with the thread that starts it.
+pub fn prepare(command: &mut Command, account: Option<&Account>) {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
+    let ids = account.map(|account| {
+        let groups: Vec<Gid> = account.groups.iter().map(|group| Gid::from_raw(*group)).collect();
+        (Uid::from_raw(account.uid), Gid::from_raw(account.gid), groups)
+    });
+    let between = move || {
+        if let Some((uid, gid, groups)) = &ids {
+            // The process has this one thread.
+            set_thread_groups(groups)?;
+            set_thread_gid(*gid)?;
+            set_thread_uid(*uid)?;
+        }
+        // Last, since another user would clear it.
+        set_parent_process_death_signal(Some(Signal::TERM))?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec it makes system calls alone: it allocates nothing and takes no lock.
+    unsafe { command.pre_exec(between) };
 }

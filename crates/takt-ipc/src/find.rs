@@ -10,6 +10,8 @@ use crate::socket::Connection;
 
 /// Where the machine's own daemon listens, unless `TAKT_SYSTEM_SOCKET` names another place.
 const SYSTEM: &str = "/run/takt/control";
+/// Where the machine's own cockpit has its sockets.
+const SYSTEM_COCKPIT: &str = "/run/takt-cockpit";
 
 /// Where a daemon listens unless told otherwise: in the user's run-time folder; without one, the
 /// superuser's where the machine's is, and others' in a folder of their own among temporary files.
@@ -18,6 +20,15 @@ pub fn own_path() -> PathBuf {
         (Some(folder), _) => PathBuf::from(folder).join("takt/control"),
         (None, uid) if uid.is_root() => system_path(),
         (None, uid) => std::env::temp_dir().join(format!("takt-{}/control", uid.as_raw())),
+    }
+}
+
+/// Folder of the sockets of a cockpit unless told otherwise, by the same rule.
+pub fn cockpit_folder() -> PathBuf {
+    match (variable("XDG_RUNTIME_DIR"), rustix::process::geteuid()) {
+        (Some(folder), _) => PathBuf::from(folder).join("takt-cockpit"),
+        (None, uid) if uid.is_root() => PathBuf::from(SYSTEM_COCKPIT),
+        (None, uid) => std::env::temp_dir().join(format!("takt-cockpit-{}", uid.as_raw())),
     }
 }
 

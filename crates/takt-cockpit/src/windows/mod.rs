@@ -18,6 +18,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use takt_core::Time;
 
 use crate::config::{Cockpit, Rule};
@@ -40,7 +41,7 @@ const ACTIONS_MAX: usize = 4096;
 pub const INPUT_RECTS_MAX: usize = 64;
 
 /// A window, for as long as the compositor runs.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct WindowId(pub u64);
 
 /// A connection of a client, for as long as the compositor runs.
@@ -48,13 +49,24 @@ pub struct WindowId(pub u64);
 pub struct ClientId(pub u64);
 
 /// Whether the vehicle moves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Motion {
     /// It stands.
     Parked,
     /// It moves, or that is not known.
     #[default]
     Moving,
+}
+
+impl Motion {
+    /// As it is written in records and requests.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parked => "parked",
+            Self::Moving => "moving",
+        }
+    }
 }
 
 /// What is to be done.
@@ -289,15 +301,21 @@ impl Windows {
             return;
         }
         (self.motion, self.moving_since) = (motion, now);
-        let asked = match motion {
-            Motion::Parked => "parked",
-            Motion::Moving => "moving",
-        };
-        self.record(Note { asked: asked.to_owned(), ..Note::about(Kind::Motion) });
+        self.record(Note { asked: motion.name().to_owned(), ..Note::about(Kind::Motion) });
         for window in self.windows.values_mut() {
             window.animation.start_over(now);
         }
         self.arrange(now);
+    }
+
+    /// All windows.
+    pub fn ids(&self) -> impl Iterator<Item = WindowId> {
+        self.windows.keys().copied()
+    }
+
+    /// What a window claims to be, and whether it has a picture.
+    pub fn claims(&self, id: WindowId) -> Option<(&Claims, bool)> {
+        self.windows.get(&id).map(|window| (&window.claims, window.mapped))
     }
 
     /// The rule of a window, if one fits it.

@@ -1,5 +1,9 @@
 //! Orders of controllers: programs that may arrange the windows of others.
 
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 use takt_core::Time;
 
 use super::{Action, Kind, Note, WindowId, Windows};
@@ -16,17 +20,44 @@ pub enum Order {
     Place(Option<Rect>),
     /// Make it that opaque.
     Fade(u8),
+    /// Bring it in front of windows whose rules matter as much.
+    Raise,
     /// Ask it to close.
     Close,
 }
 
 /// Which window a controller means.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Subject {
     /// By its number.
     Id(WindowId),
     /// By the name of its rule; the one in front if there are several.
     Name(String),
+}
+
+impl FromStr for Subject {
+    type Err = String;
+
+    /// A name, or a number after `#`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix('#') {
+            Some(number) => match number.parse() {
+                Ok(number) => Ok(Self::Id(WindowId(number))),
+                Err(_) => Err(format!("{text:?} is no window: use its name, or # and its number")),
+            },
+            None => Ok(Self::Name(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => write!(f, "#{}", id.0),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
 }
 
 impl Windows {
@@ -38,10 +69,13 @@ impl Windows {
         if let Some(reason) = refused {
             return Err(reason);
         }
+        self.arrivals += u64::from(order == Order::Raise);
+        let arrivals = self.arrivals;
         let Some(window) = self.windows.get_mut(&id) else {
             return Err("it is gone".to_owned());
         };
         match order {
+            Order::Raise => window.arrival = arrivals,
             Order::Show => window.wanted.shown = Some(true),
             Order::Hide => window.wanted.shown = Some(false),
             Order::Place(at) => window.wanted.at = at,
@@ -78,7 +112,7 @@ impl Windows {
             Order::Hide | Order::Close => true,
             Order::Fade(opacity) => opacity < u8::MAX,
             Order::Place(at) => at.is_some_and(|at| at != rule.area),
-            Order::Show => false,
+            Order::Show | Order::Raise => false,
         };
         if rule.must_be_visible && hides {
             return Err(format!("{} must be visible where its rule says", rule.name));
@@ -102,6 +136,7 @@ impl Windows {
             Order::Place(None) => "place where its rule says".to_owned(),
             Order::Place(Some(at)) => format!("place at {at}"),
             Order::Fade(opacity) => format!("fade to {opacity}"),
+            Order::Raise => "raise".to_owned(),
             Order::Close => "close".to_owned(),
         };
         let note = Note {

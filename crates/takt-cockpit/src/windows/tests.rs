@@ -250,6 +250,21 @@ fn windows_are_hidden_while_moving() {
 }
 
 #[test]
+fn a_raised_window_is_in_front_of_those_that_matter_as_much() {
+    let mut world = World::new();
+    world.windows.set_motion(ms(0), Motion::Parked);
+    let (first, second) = (world.open(0, APPS, xdg("app1")), world.open(0, APPS, xdg("app2")));
+    let camera = world.open(0, CLUSTER, xdg("camera"));
+    assert_eq!(world.shown(1), [first.0, second.0]);
+    world.windows.order(ms(1), &Subject::Id(first), Order::Raise).expect("allowed");
+    assert_eq!(world.shown(1), [second.0, first.0]);
+    assert_eq!(world.windows.resolve(&named("app")), Ok(first), "a name means the one in front");
+    world.windows.order(ms(2), &named("camera"), Order::Show).expect("allowed");
+    world.windows.order(ms(3), &Subject::Id(second), Order::Raise).expect("allowed");
+    assert_eq!(world.shown(1), [camera.0], "a higher layer stays in front");
+}
+
+#[test]
 fn input_is_found_in_scaled_pictures() {
     let mut world = World::new();
     world.windows.set_motion(ms(0), Motion::Parked);

@@ -26,7 +26,7 @@ use super::notes::FromClient;
 use super::shm::ShmBuffer;
 use super::state::{State, next_number};
 use super::windows::{Role, WAITING_MAX};
-use crate::picture::Pixels;
+use crate::picture::{Picture, Pixels};
 
 /// Pictures that are copied before an output takes one.
 const COPIES_MAX: u32 = 2;
@@ -173,7 +173,7 @@ impl State {
         match super::picture::of(&root, number, window.area()) {
             Some((picture, input)) => {
                 let size = picture.size;
-                window.shared.publish(Arc::new(picture));
+                window.shared.publish(picture);
                 let told = (size, input);
                 if window.told.picture.as_ref() != Some(&told) {
                     self.notes.put(FromClient::Mapped(id, told.0, told.1.clone()));
@@ -188,7 +188,7 @@ impl State {
         if let Some(window) = self.windows.get_mut(&id)
             && window.told.picture.take().is_some()
         {
-            window.shared.publish(Arc::default());
+            window.shared.publish(Picture::default());
             self.notes.put(FromClient::Unmapped(id));
             // It begins anew: with a commit, and with an answer to that.
             let Role::Xdg(toplevel) = &window.role;
@@ -264,9 +264,16 @@ impl Content {
     }
 
     fn replace(&mut self, size: Size, format: smithay::backend::allocator::Fourcc, bytes: Vec<u8>) {
-        self.version += 1;
         let damage = std::mem::take(&mut self.damage).intersection(Rect::of(size));
+        let is_same = |old: &Arc<Pixels>| old.size == size && old.format == format && old.bytes == bytes;
+        let same = self.pixels.as_ref().is_some_and(is_same);
+        // Many programs draw what they have drawn before: that is no change, and nothing to upload.
+        self.version += u64::from(!same);
         let pixels = Pixels { surface: self.number, version: self.version, size, format, bytes, damage };
+        if same {
+            self.spare = Some(Arc::new(pixels));
+            return;
+        }
         self.spare = self.pixels.replace(Arc::new(pixels));
     }
 

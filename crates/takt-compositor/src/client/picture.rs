@@ -48,7 +48,7 @@ pub(super) fn of(root: &WlSurface, number: u64, area: Option<Size>) -> Option<(P
         parts.iter().flat_map(|part| &part.input).map(|part| moved(rect(*part))).collect();
     input.truncate(INPUT_RECTS_MAX);
     let layers = parts.into_iter().map(|part| Layer { at: moved(part.layer.at), ..part.layer }).collect();
-    Some((Picture { number, layers, size: geometry.size }, input))
+    Some((Picture { number, look: 0, layers, size: geometry.size }, input))
 }
 
 /// Adds a surface and all below it, from back to front.

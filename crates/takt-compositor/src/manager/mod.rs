@@ -23,7 +23,7 @@ use crate::mailbox::{Mailbox, Sender, Unsent};
 use crate::output::Output;
 use crate::picture::Window;
 pub use listen::Listening;
-pub use tools::{Answer, Ask, OutputStatus, Status};
+pub use tools::{Answer, Ask};
 
 /// Most messages that wait for the manager.
 pub const MESSAGES_MAX: usize = 65_536;
@@ -57,6 +57,8 @@ pub enum FromOutput {
         /// When the display refreshed.
         at: Time,
     },
+    /// A window looks different from when this was last told.
+    Changed(WindowId),
     /// It could not draw.
     Failed(String),
 }
@@ -229,6 +231,7 @@ impl Manager {
     fn hear_output(&mut self, index: usize, news: FromOutput) {
         match news {
             FromOutput::Seen { window, .. } => self.windows.seen(window),
+            FromOutput::Changed(window) => self.windows.change(self.now, window),
             FromOutput::Failed(reason) => (self.recorder)(&Entry::Output(index, reason)),
         }
     }

@@ -4,8 +4,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 
+use takt_cockpit::control::{OutputStatus, Status, WindowStatus};
 use takt_cockpit::geometry::Rect;
-use takt_cockpit::windows::{ClientId, Motion, Order, Subject};
+use takt_cockpit::windows::{ClientId, Motion, Order, Subject, WindowId};
 
 use super::Manager;
 use crate::client::Peer;
@@ -39,40 +40,6 @@ pub enum Answer {
     Status(Status),
 }
 
-/// How everything is.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Status {
-    /// Outputs.
-    pub outputs: Vec<OutputStatus>,
-    /// Clients.
-    pub clients: usize,
-}
-
-/// How an output is.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct OutputStatus {
-    /// Its name.
-    pub name: String,
-    /// Refreshes since the start.
-    pub refreshes: u64,
-    /// Of these, those that its thread slept through.
-    pub skipped: u64,
-    /// Pictures that were composed, and those that were not ready in time.
-    pub composed: u64,
-    /// Late ones.
-    pub late: u64,
-    /// Nanoseconds of the longest.
-    pub longest_ns: u64,
-    /// Nanoseconds of all.
-    pub busy_ns: u64,
-    /// Whether the daemon schedules compositions.
-    pub scheduled: bool,
-    /// Whether it guarantees them.
-    pub guaranteed: bool,
-    /// Windows from back to front.
-    pub windows: Vec<String>,
-}
-
 impl Manager {
     /// Serves a tool, which may have gone by the time of the answer.
     pub(super) fn serve_tool(&mut self, ask: Ask, reply: &SyncSender<Answer>) {
@@ -101,24 +68,61 @@ impl Manager {
     }
 
     fn status(&self) -> Status {
-        let of = |(index, output): (usize, &crate::output::Output)| {
-            let counters = &output.counters;
-            let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-            let windows = self.windows.scene(index).windows.iter();
-            let name = |id| self.windows.rule(id).map_or_else(String::new, |rule| rule.name.clone());
-            OutputStatus {
-                name: output.settings.name.clone(),
-                refreshes: count(&counters.refreshes),
-                skipped: count(&counters.skipped),
-                composed: count(&counters.composed),
-                late: count(&counters.late),
-                longest_ns: count(&counters.longest_ns),
-                busy_ns: count(&counters.busy_ns),
-                scheduled: counters.scheduled.load(Ordering::Relaxed),
-                guaranteed: counters.guaranteed.load(Ordering::Relaxed),
-                windows: windows.map(|placed| name(placed.id)).collect(),
-            }
-        };
-        Status { outputs: self.outputs.iter().enumerate().map(of).collect(), clients: self.clients.len() }
+        let outputs = (0..self.outputs.len()).map(|index| self.output_status(index)).collect();
+        let shown = |id: &WindowId| self.windows.shown_on(*id).is_some();
+        let scenes =
+            (0..self.outputs.len()).flat_map(|output| self.windows.scene(output).windows.iter().rev());
+        let in_front = scenes.map(|placed| placed.id);
+        let others = self.windows.ids().filter(|id| !shown(id));
+        let windows = in_front.chain(others).filter_map(|id| self.window_status(id)).collect();
+        Status {
+            motion: self.windows.motion(),
+            outputs,
+            windows,
+            programs: Vec::new(),
+            clients: self.clients.len(),
+            records_lost: self.windows.lost(),
+        }
+    }
+
+    fn output_status(&self, index: usize) -> OutputStatus {
+        let output = &self.outputs[index];
+        let (settings, counters) = (&output.settings, &output.counters);
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let windows = self.windows.scene(index).windows.iter();
+        let name = |id| self.windows.rule(id).map_or_else(String::new, |rule| rule.name.clone());
+        OutputStatus {
+            name: settings.name.clone(),
+            size: settings.size,
+            refresh_hz: f64::from(settings.grid.mhz()) / 1000.0,
+            refreshes: count(&counters.refreshes),
+            skipped: count(&counters.skipped),
+            composed: count(&counters.composed),
+            late: count(&counters.late),
+            longest_ns: count(&counters.longest_ns),
+            busy_ns: count(&counters.busy_ns),
+            scheduled: counters.scheduled.load(Ordering::Relaxed),
+            guaranteed: counters.guaranteed.load(Ordering::Relaxed),
+            windows: windows.map(|placed| name(placed.id)).collect(),
+        }
+    }
+
+    fn window_status(&self, id: WindowId) -> Option<WindowStatus> {
+        let (claims, mapped) = self.windows.claims(id)?;
+        let client = self.clients.get(&self.windows.client(id)?)?;
+        let output = self.windows.shown_on(id);
+        let placed = output.and_then(|output| self.windows.scene(output).find(id));
+        Some(WindowStatus {
+            id: id.0,
+            name: self.windows.rule(id).map(|rule| rule.name.clone()),
+            claims: claims.to_string(),
+            domain: self.config.domains[client.domain].name.clone(),
+            pid: client.peer.pid,
+            output: output.map(|output| self.config.outputs[output].name.clone()),
+            area: placed.map(|placed| placed.seen()),
+            opacity: placed.map_or(0.0, |placed| f64::from(placed.opacity) / 255.0),
+            mapped,
+            frozen: placed.is_some_and(|placed| placed.frozen),
+        })
     }
 }

@@ -20,6 +20,8 @@ use crate::picture::Picture;
 
 /// An output that shows the same for longer composes it again, so that the daemon sees it alive.
 const IDLE_MAX: Span = Span::from_ms(400);
+/// How often the manager is told that a window looks different: often enough to know when it began and ended.
+const CHANGES_EVERY: Span = Span::from_ms(50);
 /// How long a frame may be on its way from the GPU to here, of those that the GPU has finished in time.
 const LATE_COMMIT_MAX: Span = Span::from_us(1_500);
 
@@ -39,6 +41,8 @@ pub(super) struct Refreshes {
     next: Option<Composed>,
     /// The last picture of each window that was taken.
     taken: BTreeMap<WindowId, Arc<Picture>>,
+    /// What windows looked like when the manager was last told that it is new, and when that was.
+    looks: BTreeMap<WindowId, (u64, Time)>,
     /// What was last composed.
     composed: (u64, Vec<(WindowId, u64)>),
     composed_at: Time,
@@ -65,7 +69,7 @@ impl Refreshes {
     ) -> Self {
         let (composed, composed_at) = ((u64::MAX, Vec::new()), Time::ZERO);
         let shown_since = (Period(0), Time::ZERO);
-        let (front, next, taken) = (0, None, BTreeMap::new());
+        let (front, next, taken, looks) = (0, None, BTreeMap::new(), BTreeMap::new());
         Self {
             display,
             contract,
@@ -77,6 +81,7 @@ impl Refreshes {
             shown_since,
             next,
             taken,
+            looks,
             composed,
             composed_at,
         }
@@ -155,8 +160,11 @@ impl Refreshes {
 
     /// Takes the newest pictures of all windows and composes them, if anything changed.
     fn compose(&mut self, scene: &Scene, vsync: &Vsync) {
-        self.taken.retain(|id, _| scene.windows.iter().any(|shown| shown.window.id == *id));
+        let is_shown = |id: &WindowId| scene.windows.iter().any(|shown| shown.window.id == *id);
+        self.taken.retain(|id, _| is_shown(id));
+        self.looks.retain(|id, _| is_shown(id));
         for shown in &scene.windows {
+            self.watch(shown, vsync.at);
             self.take(shown, vsync);
         }
         if self.next.is_some() {
@@ -187,6 +195,18 @@ impl Refreshes {
         let shown = scene.windows.iter().filter_map(number).collect();
         self.next = Some(Composed { finished, due: vsync.next, windows: shown });
         (self.composed, self.composed_at) = ((scene.generation, windows), vsync.at);
+    }
+
+    /// Tells the manager if a window looks different, be that taken or not: one that keeps its picture because
+    /// it moved for too long may change again when its client is still.
+    fn watch(&mut self, shown: &Shown, now: Time) {
+        let (id, picture) = (shown.window.id, shown.window.picture());
+        let known = self.looks.get(&id);
+        let is_new = known.is_none_or(|(look, at)| *look != picture.look && now.since(*at) >= CHANGES_EVERY);
+        if is_new && !picture.layers.is_empty() {
+            self.looks.insert(id, (picture.look, now));
+            self.seen.tell(FromOutput::Changed(id));
+        }
     }
 
     /// Takes the newest picture of a window; its client may draw the next one now.

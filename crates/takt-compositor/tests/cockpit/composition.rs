@@ -42,7 +42,7 @@ fn a_window_is_composed_at_its_place_and_seen_at_a_refresh() {
     let at = |x, y| pixel(&capture, x, y);
     assert_eq!((at(20, 30), at(99, 89), at(60, 60)), (0x2080C0, 0x2080C0, 0x2080C0));
     assert_eq!((at(19, 30), at(20, 29), at(100, 89), at(99, 90), at(0, 0)), (0, 0, 0, 0, 0));
-    let status = world.cockpit.status();
+    let status = world.cockpit.controls().status().expect("a status");
     assert!(status.outputs[0].composed > 0 && status.outputs[0].scheduled, "{status:?}");
     assert!(matches!(client.heard.feedback[&feedback], Feedback::Presented { refresh_ns: 16_666_666, .. }));
 }
@@ -116,10 +116,10 @@ fn windows_are_stacked_blended_and_cut_off_at_their_areas() {
     assert!(is_near(at(75, 50), 0x7F8000), "{:06x}", at(75, 50));
     assert_eq!((at(149, 74), at(150, 50), at(10, 90)), (0x008000, 0, 0xFF0000));
     let above = Subject::Name("above".to_owned());
-    world.cockpit.order(above.clone(), Order::Fade(0)).expect("allowed");
+    world.cockpit.controls().order(above.clone(), Order::Fade(0)).expect("allowed");
     patiently("it has faded", || (pixel(&world.capture(0), 75, 50) == 0xFF0000).then_some(()));
-    world.cockpit.order(above.clone(), Order::Fade(255)).expect("allowed");
-    world.cockpit.order(above, Order::Place(Some(Rect::new(100, 0, 75, 100)))).expect("allowed");
+    world.cockpit.controls().order(above.clone(), Order::Fade(255)).expect("allowed");
+    world.cockpit.controls().order(above, Order::Place(Some(Rect::new(100, 0, 75, 100)))).expect("allowed");
     let moved = patiently("it has moved", || {
         let capture = world.capture(0);
         (pixel(&capture, 75, 50) == 0xFF0000 && pixel(&capture, 101, 1) == 0x008000).then_some(capture)
@@ -193,7 +193,10 @@ fn displays_refresh_at_their_own_rates() {
     let world = World::new(SEVERAL);
     let mut client = world.client("apps");
     let (center, side) = (client.window("below"), client.window("side"));
-    let grids = [world.cockpit.config().outputs[0].grid, world.cockpit.config().outputs[1].grid];
+    let grids = [
+        world.cockpit.controls().config().outputs[0].grid,
+        world.cockpit.controls().config().outputs[1].grid,
+    ];
     for (window, grid) in [(&center, grids[0]), (&side, grids[1])] {
         let (_, feedback) = client.paint(&window.surface, (64, 64), 0xFF00_FF00);
         let (at_ns, sequence) = client.presented(feedback);
@@ -259,10 +262,10 @@ fn hidden_windows_are_called_back_slowly_and_keep_what_they_drew() {
     }
     assert!(began.elapsed().as_millis() > 400, "three times, four times a second at most");
     assert_eq!((client.heard.entered, pixel(&world.capture(0), 195, 95)), (0, 0));
-    world.cockpit.order(Subject::Name("hidden".to_owned()), Order::Show).expect("allowed");
+    world.cockpit.controls().order(Subject::Name("hidden".to_owned()), Order::Show).expect("allowed");
     patiently("it is shown", || (pixel(&world.capture(0), 195, 95) == 0x0000FF).then_some(()));
     client.until("it hears where it is", |heard| heard.entered == 1);
-    world.cockpit.order(Subject::Name("hidden".to_owned()), Order::Hide).expect("allowed");
+    world.cockpit.controls().order(Subject::Name("hidden".to_owned()), Order::Hide).expect("allowed");
     patiently("it is hidden", || (pixel(&world.capture(0), 195, 95) == 0).then_some(()));
     client.until("it hears that, too", |heard| heard.left == 1);
 }

@@ -164,7 +164,9 @@ fn every_flood_is_cut_and_nothing_happens_to_others() {
         show(&mut dial, &window.surface, (100, 100), 0xFF00_FF00);
     }
     assert_eq!(pixel(&world.capture(0), 50, 50), 0x00FF00);
-    patiently("all of them are gone", || (world.cockpit.status().clients == 1).then_some(()));
+    patiently("all of them are gone", || {
+        (world.cockpit.controls().status().expect("a status").clients == 1).then_some(())
+    });
 }
 
 #[test]
@@ -206,9 +208,9 @@ fn a_claim_of_another_domain_is_never_shown_and_always_recorded() {
 #[test]
 fn a_domain_has_so_many_clients_and_no_more() {
     let world = World::new(CONFIG);
-    let apps = world.cockpit.config().domain("apps").expect("there");
+    let apps = world.cockpit.controls().config().domain("apps").expect("there");
     let _clients: Vec<Client> = (0..3).map(|_| world.client("apps")).collect();
-    assert!(world.cockpit.connect(apps).is_err());
+    assert!(world.cockpit.controls().connect(apps).is_err());
     let refused =
         |entry: &Entry| matches!(entry, Entry::Client { what: Connection::Refused("clients-max", _), .. });
     world.recorded("it is recorded", refused);
@@ -225,8 +227,8 @@ fn a_client_that_never_acknowledges_or_sends_nonsense_hurts_itself_alone() {
     let said = hasty.until_cut();
     assert!(!said.is_empty(), "{said}");
     // Bytes that are no request.
-    let apps = world.cockpit.config().domain("apps").expect("there");
-    let (stream, _) = world.cockpit.connect(apps).expect("a connection");
+    let apps = world.cockpit.controls().config().domain("apps").expect("there");
+    let (stream, _) = world.cockpit.controls().connect(apps).expect("a connection");
     std::io::Write::write_all(&mut &stream, &[0xA5; 4096]).expect("sent");
     patiently("it is closed", || {
         stream.set_nonblocking(true).expect("set");
@@ -248,8 +250,8 @@ fn a_client_that_never_acknowledges_or_sends_nonsense_hurts_itself_alone() {
 #[test]
 fn a_client_that_sends_without_end_does_not_keep_others_from_being_served() {
     let world = World::new(CONFIG);
-    let apps = world.cockpit.config().domain("apps").expect("there");
-    let (stream, _) = world.cockpit.connect(apps).expect("a connection");
+    let apps = world.cockpit.controls().config().domain("apps").expect("there");
+    let (stream, _) = world.cockpit.controls().connect(apps).expect("a connection");
     let flood = std::thread::Builder::new().name("flood".to_owned()).spawn(move || {
         // wl_display.sync, with ever new numbers, as fast as the socket takes them.
         let mut sent = 0u64;

@@ -1,7 +1,11 @@
 //! A cockpit with real clients, in real time: what is on its displays, and what clients hear of it.
 
+mod admin;
+mod animation;
 mod composition;
 mod hostile;
+mod program;
+mod programs;
 mod wayland;
 mod world;
 

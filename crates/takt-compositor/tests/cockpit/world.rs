@@ -91,13 +91,13 @@ impl World {
     }
 
     pub(crate) fn connect(&self, domain: &str) -> (Client, ClientId) {
-        let domain = self.cockpit.config().domain(domain).expect("a domain");
-        let (stream, id) = self.cockpit.connect(domain).expect("a connection");
+        let domain = self.cockpit.controls().config().domain(domain).expect("a domain");
+        let (stream, id) = self.cockpit.controls().connect(domain).expect("a connection");
         (Client::new(stream), id)
     }
 
     pub(crate) fn capture(&self, output: usize) -> Capture {
-        self.cockpit.capture(output, None).expect("a capture")
+        self.cockpit.controls().capture(output, None).expect("a capture")
     }
 
     /// Waits for a record that fits.
