@@ -10,7 +10,7 @@ use takt_daemon::rt::endpoint::Endpoint;
 use takt_daemon::rt::engine::Engine;
 use takt_daemon::rt::queues::{LoopQueues, Order};
 use takt_ipc::client::{Receiver, Sender, ends};
-use takt_ipc::{Reply, Request};
+use takt_ipc::{Command, Reply, Request};
 use takt_policies::FrameDeadline;
 
 const HOSTILE: AppId = AppId(0);
@@ -77,7 +77,7 @@ impl World {
         let small = u64::from(head[1]);
         let offset = u64::from(u16::from_le_bytes([head[1], head[2]]));
         let value = tail.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        match head[0] % 6 {
+        match head[0] % 7 {
             // Anything anywhere; what lies beyond the end is refused by the system.
             0 => drop(rustix::io::pwrite(&hostile.region, &value.to_le_bytes(), offset)),
             // Positions are what hurts most.
@@ -92,6 +92,10 @@ impl World {
                 let (finished, cost) = (Time::from_ns(value), Span::from_ns(offset));
                 let (group, frames) = (GroupId(small), u32::from(head[2]));
                 let _room = hostile.sender.send(&Request::Complete { group, finished, cost, frames });
+            }
+            5 => {
+                let command = Command::new(&value.to_string());
+                let _room = hostile.sender.send(&Request::Names { group: GroupId(small), command });
             }
             _ => self.now += Span::from_us(offset),
         }

@@ -224,8 +224,9 @@ fn uncut(app: &Value) -> String {
         return String::new();
     };
     let (name, why) = (text(app, "name"), text(&app["held"], "why"));
+    let command = app["held"]["uncut_command"].as_str().unwrap_or("its next command");
     format!(
-        "{name} waits: its next command, of {ms:.1} ms, cannot be cut and fits nowhere ({why}); uncut = \"run\" in \
+        "{name} waits: {command}, of {ms:.1} ms, cannot be cut and fits nowhere ({why}); uncut = \"run\" in \
          its [[app]] section lets it run.\n"
     )
 }

@@ -6,7 +6,7 @@ mod pacing;
 mod slices;
 mod suspicion;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use takt_ipc::message::{Hello, Message, Welcome};
 use takt_ipc::region::Region;
 use takt_ipc::socket::Connection;
 use takt_ipc::spin::SpinBudget;
-use takt_ipc::{Reply, Request};
+use takt_ipc::{Command, Reply, Request};
 use takt_os::clock;
 
 /// How long the daemon may take to admit us while we run on.
@@ -58,6 +58,9 @@ pub(crate) struct Link {
     groups: u64,
 }
 
+/// Groups whose commands are remembered: more than threads ever wait for.
+const COMMANDS_MAX: usize = 32;
+
 /// While connected.
 struct On {
     /// We have left when this is closed.
@@ -74,6 +77,8 @@ struct On {
     /// How long to spin for grants.
     spin: SpinBudget,
     granted: BTreeMap<u64, Span>,
+    /// Commands for which the last groups were asked.
+    commands: VecDeque<(u64, &'static str)>,
     /// Groups with a grant that are still being filled.
     open: BTreeMap<u64, Open>,
     /// A grant that was asked for before it is needed.
@@ -332,7 +337,7 @@ impl Link {
             Reply::Release { at } => on.release = Some(at),
             Reply::Limit { slice } => on.slice = Some(slice),
             Reply::Standing(standing) => on.welcome.standing = standing,
-            Reply::Stuck { estimate, .. } => self.say_stuck(estimate),
+            Reply::Stuck { group, estimate } => self.is_stuck(group, estimate),
             Reply::Farewell => {
                 self.parting = Some(Arc::clone(&on.connection));
                 self.lose("the daemon has evicted this program");
@@ -340,14 +345,38 @@ impl Link {
         }
     }
 
-    /// Says that work waits which cannot be cut and fits nowhere.
-    fn say_stuck(&mut self, estimate: Estimate) {
+    /// Notes the command for which a group is asked.
+    pub(crate) fn names(&mut self, number: u64, command: &'static str) {
+        if let Some(on) = &mut self.on {
+            on.commands.retain(|(of, _)| *of != number);
+            if on.commands.len() >= COMMANDS_MAX {
+                on.commands.pop_front();
+            }
+            on.commands.push_back((number, command));
+        }
+    }
+
+    /// Work waits which cannot be cut and fits nowhere: says so, and tells the daemon which command that is.
+    fn is_stuck(&mut self, group: GroupId, estimate: Estimate) {
+        let Some(on) = &mut self.on else {
+            return;
+        };
+        let named = on.commands.iter().find(|(number, _)| *number == group.0).map(|(_, command)| *command);
+        let names = Request::Names { group, command: Command::new(named.unwrap_or_default()) };
+        if on.sender.send(&names).is_err() {
+            return self.lose("the daemon does not read what it is asked");
+        }
+        self.say_stuck(named, estimate);
+    }
+
+    fn say_stuck(&mut self, command: Option<&str>, estimate: Estimate) {
+        let what = command.filter(|command| !command.is_empty()).unwrap_or("work");
         let length = match estimate {
             Estimate::UNBOUNDED => "of unknown length".to_owned(),
             estimate => format!("of {:.1} ms", estimate.span().as_ns() as f64 / 1e6),
         };
         self.say(format!(
-            "work {length} waits: it cannot be cut and fits nowhere beside the contracts of other apps; \
+            "{what} {length} waits: it cannot be cut and fits nowhere beside the contracts of other apps; \
              uncut = \"run\" in the [[app]] section of {} lets it run and withdraws their guarantees",
             self.hello.name
         ));
@@ -421,6 +450,7 @@ impl Link {
             spin: SpinBudget::new(Span::from_us(welcome.spin_us.min(SPIN_MAX_US).into())),
             welcome,
             granted: BTreeMap::new(),
+            commands: VecDeque::with_capacity(COMMANDS_MAX),
             open: BTreeMap::new(),
             ahead: None,
             asked: 0,

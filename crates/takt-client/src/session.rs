@@ -206,7 +206,7 @@ impl Session {
     /// Asks for a grant for a group predicted to take `estimate`, and waits for it. None if this client
     /// is unscheduled.
     pub fn ask(&self, kind: GroupKind, estimate: Span) -> Option<Grant> {
-        self.ask_for(kind, estimate, false)
+        self.ask_for(kind, "", estimate, false)
     }
 
     /// The same for a group that is filled bit by bit from then on: it begins with commands that take
@@ -215,12 +215,21 @@ impl Session {
     ///
     /// A grant that was asked for ahead is taken if it is enough to begin with.
     pub fn ask_to_fill(&self, need: Span, estimate: Span) -> Option<Grant> {
-        let claimed = self.locked(|link| link.claim(need));
+        self.ask_to_fill_for("", need, estimate)
+    }
+
+    /// The same for a command of that name.
+    pub fn ask_to_fill_for(&self, command: &'static str, need: Span, estimate: Span) -> Option<Grant> {
+        let claimed = self.locked(|link| {
+            let claimed = link.claim(need);
+            claimed.iter().for_each(|(number, ..)| link.names(*number, command));
+            claimed
+        });
         self.keep_slices();
         if let Some((number, life, estimate)) = claimed {
             return self.await_grant(number, life, estimate, true);
         }
-        self.ask_for(GroupKind::Draw, estimate.max(need), true)
+        self.ask_for(GroupKind::Draw, command, estimate.max(need), true)
     }
 
     /// Asks for a grant that will be needed soon, and does not wait for it. Does nothing if one is
@@ -229,11 +238,15 @@ impl Session {
         self.locked(|link| link.ask_ahead(estimate));
     }
 
-    fn ask_for(&self, kind: GroupKind, estimate: Span, fills: bool) -> Option<Grant> {
+    fn ask_for(&self, kind: GroupKind, command: &'static str, estimate: Span, fills: bool) -> Option<Grant> {
         if !self.wanted {
             return None;
         }
-        let submitted = self.locked(|link| link.submit(kind, estimate));
+        let submitted = self.locked(|link| {
+            let submitted = link.submit(kind, estimate);
+            submitted.iter().for_each(|(number, _)| link.names(*number, command));
+            submitted
+        });
         self.keep_slices();
         let (number, life) = submitted?;
         self.await_grant(number, life, estimate, fills)

@@ -25,6 +25,8 @@ pub struct Stream {
     pub gathering: Gathering,
     /// Copies that need no grant.
     pub ungranted: Ungranted,
+    /// The command for which a grant is asked next.
+    pub command: &'static str,
 }
 
 impl Stream {
@@ -96,7 +98,7 @@ impl Stream {
         let most = longest(need, self.slice(session));
         let rest = self.frame_before.saturating_sub(self.frame);
         let estimate = rest.max(self.gathering.wanted()).min(most);
-        let grant = session.ask_to_fill(need, need.max(estimate));
+        let grant = session.ask_to_fill_for(self.command, need, need.max(estimate));
         self.granted(grant);
     }
 
@@ -104,7 +106,7 @@ impl Stream {
     pub fn ask_exactly(&mut self, session: &Session, estimate: Span) -> Option<Span> {
         if self.grant.is_none() {
             session.begin_frame();
-            let grant = session.ask_to_fill(estimate, estimate);
+            let grant = session.ask_to_fill_for(self.command, estimate, estimate);
             self.granted(grant);
         }
         self.grant.map(|grant| grant.credit)

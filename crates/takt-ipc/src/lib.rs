@@ -6,6 +6,7 @@
 //! region or block another client.
 //!
 //! * [`record`]: what the rings carry, as typed values and as eight words each.
+//! * [`command`]: names of commands in records.
 //! * [`ring`]: a bounded queue between two sides that do not trust each other.
 //! * [`region`]: the shared memory itself: layout, seals, mapping.
 //! * [`beat`]: the page on which the daemon shows all clients that it is alive.
@@ -24,6 +25,7 @@
 pub mod beat;
 #[cfg(not(loom))]
 pub mod client;
+pub mod command;
 #[cfg(not(loom))]
 pub mod credentials;
 #[cfg(not(loom))]
@@ -42,8 +44,9 @@ pub mod spin;
 mod sync;
 pub mod wake;
 
+pub use command::Command;
 pub use record::{Malformed, Reply, Request, Standing};
 pub use ring::{Corrupt, Full};
 
 /// Version of everything in this crate that both sides must agree on.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;

@@ -7,6 +7,8 @@
 use takt_core::limits::FRAMES_PER_GROUP_MAX;
 use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 
+use crate::command::Command;
+
 /// Words of a record: one cache line.
 pub const RECORD_WORDS: usize = 8;
 
@@ -38,6 +40,13 @@ pub enum Request {
         cost: Span,
         /// Frames that ended inside of it, besides the one that its kind ends.
         frames: u32,
+    },
+    /// The command for which a group was asked that has waited for long: the answer to [`Reply::Stuck`].
+    Names {
+        /// Which group.
+        group: GroupId,
+        /// What the program calls.
+        command: Command,
     },
 }
 
@@ -108,6 +117,9 @@ pub enum Malformed {
     /// More frames than fit into a group.
     #[error("{0} frames are more than end in one command group")]
     Frames(u64),
+    /// No name of a command.
+    #[error("words that name no command")]
+    Command,
     /// No way to stand.
     #[error("{0} says nothing about how an app stands")]
     Standing(u64),
@@ -118,6 +130,7 @@ pub enum Malformed {
 
 const SUBMIT: u64 = 1;
 const COMPLETE: u64 = 2;
+const NAMES: u64 = 3;
 const GRANT: u64 = 1;
 const RELEASE: u64 = 2;
 const LIMIT: u64 = 3;
@@ -147,12 +160,17 @@ impl Request {
                 words[4] = frames.into();
                 words
             }
+            Self::Names { group, command } => {
+                let mut words = record([NAMES, group.0, 0, 0]);
+                words[2..6].copy_from_slice(&command.words());
+                words
+            }
         }
     }
 
     /// Checks and reads a record.
     pub fn decode(words: &Words) -> Result<Self, Malformed> {
-        let [kind, a, b, c, d, ..] = *words;
+        let [kind, a, b, c, d, e, ..] = *words;
         let (request, used) = match kind {
             SUBMIT => {
                 let (kind, estimate) = (decode_kind(b)?, Estimate::new(decode_span(c)?));
@@ -161,6 +179,10 @@ impl Request {
             COMPLETE => {
                 let (finished, cost, frames) = (decode_time(b)?, decode_span(c)?, decode_frames(d)?);
                 (Self::Complete { group: GroupId(a), finished, cost, frames }, 4)
+            }
+            NAMES => {
+                let command = Command::read([b, c, d, e]).ok_or(Malformed::Command)?;
+                (Self::Names { group: GroupId(a), command }, 5)
             }
             other => return Err(Malformed::Kind(other)),
         };
@@ -302,6 +324,12 @@ mod tests {
     }
 
     #[test]
+    fn a_group_can_be_named() {
+        let named = Request::Names { group: GroupId(9), command: Command::new("glBlitFramebuffer") };
+        assert_eq!(Request::decode(&named.encode()), Ok(named));
+    }
+
+    #[test]
     fn each_mistake_has_a_name() {
         let decode = |a, b, c, d, e| Request::decode(&[a, b, c, d, e, 0, 0, 0]);
         assert_eq!(decode(9, 0, 0, 0, 0), Err(Malformed::Kind(9)));
@@ -310,6 +338,7 @@ mod tests {
         assert_eq!(decode(COMPLETE, 0, u64::MAX, 0, 0), Err(Malformed::Time(u64::MAX)));
         assert_eq!(decode(SUBMIT, 0, 0, 0, 1), Err(Malformed::Excess));
         assert_eq!(decode(COMPLETE, 0, 0, 0, 33), Err(Malformed::Frames(33)));
+        assert_eq!(decode(NAMES, 0, 1 << 60, 0, 0), Err(Malformed::Command));
         assert_eq!(Reply::decode(&[STANDING, 32, 0, 0, 0, 0, 0, 0]), Err(Malformed::Standing(32)));
         assert_eq!(Reply::decode(&[RELEASE, 0, 1, 0, 0, 0, 0, 0]), Err(Malformed::Excess));
     }

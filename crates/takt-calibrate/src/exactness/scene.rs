@@ -62,7 +62,7 @@ impl Shape {
 
     pub(super) fn drawing(self) -> Drawing {
         let (mode, source) = (self.mode, VertexSource::Arrays { first: 0 });
-        Drawing { mode, source, count: i32::try_from(VERTICES).unwrap_or(0), instances: 1 }
+        Drawing::new(mode, source, i32::try_from(VERTICES).unwrap_or(0), 1)
     }
 }
 

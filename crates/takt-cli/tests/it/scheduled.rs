@@ -1,5 +1,7 @@
 //! Programs under a daemon say and show what they do alone, whatever happens to the daemon.
 
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -8,7 +10,7 @@ use takt_ipc::client;
 use takt_ipc::message::{Hello, Message};
 use takt_ipc::socket::Listener;
 
-use crate::support::daemon::{Daemon, PATIENCE, Talking, alone, assert_same, ended, environment};
+use crate::support::daemon::{Daemon, PATIENCE, Talking, alone, assert_same, await_that, ended, environment};
 use crate::support::{GL, products, takt, takt_command, text, trap};
 
 /// Runs a program that asks the daemon at `socket` for grants.
@@ -221,10 +223,16 @@ fn a_frame_rate_is_kept_and_seen() {
     assert!(text(&list.stdout).contains("Policy timeline"), "{}", text(&list.stdout));
 }
 
-/// Its groups are said to take a thousand times as long as they do, and the dial does not leave that much.
+/// Its blits are said to take far longer than they do, and the dial does not leave that much.
 #[test]
-fn work_that_fits_nowhere_waits_says_so_and_runs_when_the_contract_ends() {
-    let daemon = Daemon::start("waits-whole");
+fn work_that_fits_nowhere_waits_is_named_and_runs_when_the_contract_ends() {
+    let socket = products().join("waits-whole.metrics");
+    std::fs::remove_file(&socket).unwrap_or_default();
+    let daemon = Daemon::with("waits-whole", "", &["--metrics", &format!("unix:{}", socket.display())]);
+    let program = trap_as("long_blit", "waits-whole");
+    let options = ["--overpredict", "1000", "--name", "mirror"];
+    let mut waiting = Talking::start(&mut daemon.run(&options, &program, &[]));
+    waiting.says("it blits");
     let dial = Hello {
         name: "dial".to_owned(),
         priority: Some(90),
@@ -233,13 +241,43 @@ fn work_that_fits_nowhere_waits_says_so_and_runs_when_the_contract_ends() {
         ..Hello::default()
     };
     let dial = client::join(&daemon.socket, &dial, PATIENCE).expect("joined");
-    let program = trap_as("swaps", "waits-whole");
-    let mut waiting = Talking::start(&mut daemon.run(&["--overpredict", "1000"], &program, &["long"]));
-    waiting.says("waits: it cannot be cut and fits nowhere beside the contracts of other apps");
-    let list = daemon.ask(&["list"]);
-    assert!(text(&list.stdout).contains("uncut"), "{}", text(&list.stdout));
+    let said = waiting.says("waits: it cannot be cut and fits nowhere beside the contracts of other apps");
+    let length = |said: &str, behind: &str| {
+        let ms = said.split(behind).nth(1).and_then(|rest| rest.split(" ms").next());
+        ms.and_then(|ms| ms.parse::<f64>().ok()).unwrap_or_else(|| panic!("no length: {said}"))
+    };
+    assert!(said.contains("takt: glBlitFramebuffer of ") && said.contains("uncut = \"run\""), "{said}");
+    let ms = length(&said, "glBlitFramebuffer of ");
+    assert!(ms > 14.0, "{said}");
+    let mut listed = String::new();
+    await_that("the list names the command", || {
+        listed = text(&daemon.ask(&["list"]).stdout);
+        listed.contains("mirror waits: glBlitFramebuffer, of ")
+    });
+    assert!(listed.contains("uncut = \"run\" in its [[app]] section lets it run."), "{listed}");
+    assert!((length(&listed, "glBlitFramebuffer, of ") - ms).abs() < 0.2, "{listed}");
+    let metric = "takt_uncut_seconds{app=\"mirror\",slot=\"0\",command=\"glBlitFramebuffer\"} ";
+    let mut page = String::new();
+    await_that("the metric names the command", || {
+        page = metrics(&socket);
+        page.contains(metric)
+    });
+    let seconds = page.split(metric).nth(1).and_then(|rest| rest.lines().next()).expect("a value");
+    assert!((seconds.parse::<f64>().expect("a number") * 1e3 - ms).abs() < 0.2, "{seconds}");
     drop(dial);
     waiting.end();
+}
+
+/// What a monitoring tool gets; nothing if it is too slow.
+fn metrics(socket: &Path) -> String {
+    let fetch = || -> std::io::Result<String> {
+        let mut visitor = UnixStream::connect(socket)?;
+        visitor.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")?;
+        let mut page = String::new();
+        visitor.read_to_string(&mut page)?;
+        Ok(page)
+    };
+    fetch().unwrap_or_default()
 }
 
 /// Programs of all kinds under each policy, while terms and policy change: what they show is what

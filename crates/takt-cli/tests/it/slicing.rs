@@ -1,6 +1,6 @@
 //! Draws that are cut into pieces show what they show in one piece.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -94,6 +94,134 @@ fn no_state_of_gl_gives_pieces_away() {
     }
 }
 
+/// Commands of the table in `docs/slicing.md`, and what it says of them.
+fn commands() -> Vec<(String, String)> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/slicing.md");
+    let page = std::fs::read_to_string(path).expect("the page is there");
+    let rows = page.lines().skip_while(|line| !line.starts_with("| commands of GL ES 3.2")).skip(2);
+    let mut commands = Vec::new();
+    for row in rows.take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let how = cells[2].split([',', ' ']).next().expect("a word").to_owned();
+        let names = cells[1].split('`').skip(1).step_by(2).map(|name| (name.to_owned(), how.clone()));
+        commands.extend(names);
+    }
+    assert!(commands.len() > 40, "{commands:?}");
+    commands
+}
+
+/// How groups end at commands that ask for nothing.
+const ENDS: [(&str, &str); 6] = [
+    ("glMapBufferRange", "read"),
+    ("glFlush", "flush"),
+    ("glFinish", "finish"),
+    ("glClientWaitSync", "read"),
+    ("glGetQueryObjectuiv", "read"),
+    ("glBindFramebuffer", "target"),
+];
+
+/// The table of commands says what happens to each of them, and none shows it.
+#[test]
+fn every_command_is_handed_over_as_the_table_says() {
+    let daemon = Daemon::start("slicing-commands");
+    let _company = company(&daemon);
+    let (program, table) = (trap("commands", &GL), products().join("slicing-commands.csv"));
+    std::fs::remove_file(&table).unwrap_or_default();
+    let file = table.display().to_string();
+    let options = [&TINY[..], &["--measure", &file]].concat();
+    let output = daemon.run(&options, &program, &[]).output().expect("takt starts");
+    assert_same(&output, &alone(&program, &[]), "commands");
+    let printed = text(&output.stdout);
+    let columns = ["command", "piece", "granted_us", "end", "vertices"].map(|name| column(&table, name));
+    let groups = |command: &str| -> Vec<usize> {
+        (0..columns[0].len()).filter(|row| columns[0][*row] == command).collect()
+    };
+    let cut = |command: &str| {
+        groups(command).iter().any(|row| columns[1][*row].parse::<u32>().is_ok_and(|n| n > 1))
+    };
+    for (name, how) in commands() {
+        assert!(printed.contains(&format!("{name}: ")), "commands.c does nothing with {name}");
+        match how.as_str() {
+            "cut" => assert!(cut(&name), "{name} is never cut"),
+            "asked" => {
+                let granted = groups(&name).iter().any(|row| !columns[2][*row].is_empty());
+                assert!(granted && !cut(&name), "{name} is never asked for, or cut");
+            }
+            _ => {
+                let end = ENDS.iter().find(|(of, _)| *of == name).map(|(_, end)| *end);
+                let lines = printed.lines().filter(|line| line.ends_with(&format!(" before {name}")));
+                let mut markers = lines.filter_map(|line| line.split(' ').nth(1));
+                let ended = markers.any(|marker| {
+                    (0..columns[0].len())
+                        .any(|row| columns[4][row] == marker && Some(columns[3][row].as_str()) == end)
+                });
+                assert!(ended, "{name} ends no group by {end:?}");
+            }
+        }
+    }
+    for name in ["glMultiDrawArraysEXT", "glMultiDrawElementsEXT", "glDrawArraysInstancedBaseInstanceEXT"] {
+        assert!(cut(name) || printed.contains(&format!("{name}: not here")), "{name} is never cut");
+    }
+}
+
+/// A store in which the driver's self-test says what is exact.
+fn tried_store(name: &str) -> PathBuf {
+    let store = products().join(format!("store-{name}"));
+    let mut test = takt_command("profile");
+    test.args(["--self-test", "--store"]).arg(&store);
+    let found = environment(&mut test).output().expect("takt starts");
+    let said = text(&found.stdout);
+    assert!(found.status.success() && said.contains("ranges   exact in"), "{said}");
+    store
+}
+
+/// Sequences of calls in random states leave the same images, buffers, counts and errors behind.
+#[test]
+fn random_sequences_give_the_same_in_pieces() {
+    let daemon = Daemon::start("slicing-fuzzed");
+    let _company = company(&daemon);
+    let (program, store) = (trap("fuzzed", &GL), tried_store("fuzzed"));
+    let options = [&TINY[..], &["--store", store.to_str().expect("plain")]].concat();
+    let runs = if is_slow_wanted() {
+        &[["1", "300", "80"], ["1001", "100", "200"]][..]
+    } else {
+        &[["1", "2", "50"]]
+    };
+    for arguments in runs {
+        let output = daemon.run(&options, &program, arguments).output().expect("takt starts");
+        assert_same(&output, &alone(&program, arguments), "fuzzed");
+        assert_cut(&text(&output.stderr), "fuzzed");
+    }
+}
+
+/// Two threads draw and dispatch with objects that their contexts share.
+#[test]
+fn threads_that_share_programs_give_the_same_in_pieces() {
+    let daemon = Daemon::start("slicing-shared");
+    let _company = company(&daemon);
+    let program = trap("shared", &GL);
+    let output =
+        daemon.run(&["--verbose", "--max-slice-ms", "0.5"], &program, &[]).output().expect("takt starts");
+    assert_same(&output, &alone(&program, &[]), "shared");
+    assert_cut(&text(&output.stderr), "shared");
+}
+
+/// The first frame of a program that was never seen: most of its draws are short, although models take them for
+/// long, and trying out each of them would take many times as long as the frame.
+#[test]
+fn a_first_frame_of_many_draws_is_not_tried_out_draw_by_draw() {
+    let daemon = Daemon::start("slicing-first");
+    let _company = company(&daemon);
+    let program = trap("first_frame", &GL);
+    let options = ["--verbose", "--max-slice-ms", "1", "--overpredict", "1000"];
+    let output = daemon.run(&options, &program, &[]).output().expect("takt starts");
+    assert_same(&output, &alone(&program, &[]), "first_frame");
+    let said = text(&output.stderr);
+    let (draws, pieces) = cut(&said).unwrap_or_default();
+    // Sixteen of them are tried out, in some twelve pieces each, and the others take one.
+    assert!(draws >= 100 && pieces < 16 * 24 + draws, "{said}");
+}
+
 /// Every sample of a target is the same, on a driver that was never tried and on one whose self-test says what is
 /// exact.
 #[test]
@@ -102,16 +230,7 @@ fn no_sample_gives_pieces_away() {
     let _company = company(&daemon);
     let program = trap("samples", &GL);
     let whole = alone(&program, &[]);
-    let [untried, tried] = ["untried", "tried"].map(|name| products().join(format!("store-samples-{name}")));
-    let mut test = takt_command("profile");
-    test.args(["--self-test", "--store"]).arg(&tried);
-    let found = environment(&mut test).output().expect("takt starts");
-    assert!(
-        found.status.success() && text(&found.stdout).contains("ranges   exact in"),
-        "{}",
-        text(&found.stdout)
-    );
-    for store in [untried, tried] {
+    for store in [products().join("store-samples-untried"), tried_store("samples-tried")] {
         let options = [&TINY[..], &["--store", store.to_str().expect("plain")]].concat();
         let output = daemon.run(&options, &program, &[]).output().expect("takt starts");
         assert_same(&output, &whole, "samples");

@@ -153,8 +153,8 @@ impl Talking {
         Self { child, input, lines, heard: String::new() }
     }
 
-    /// Waits until it says that, after all that was waited for before.
-    pub(crate) fn says(&mut self, what: &str) {
+    /// Waits until it says that, after all that was waited for before: the line.
+    pub(crate) fn says(&mut self, what: &str) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -163,7 +163,7 @@ impl Talking {
             };
             self.heard += &format!("{line}\n");
             if line.contains(what) {
-                return;
+                return line;
             }
         }
     }

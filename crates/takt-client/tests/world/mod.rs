@@ -157,6 +157,10 @@ impl Heard {
                 }
                 Some(Reply::Grant { group, credit: estimate.span() + extra })
             }
+            Request::Names { group, .. } => {
+                self.faults.push(format!("group {} was named without a question", group.0));
+                None
+            }
             Request::Complete { group, frames, .. } => {
                 self.frames += u64::from(frames);
                 if !self.open.remove(&group.0) {

@@ -414,6 +414,8 @@ pub struct HeldAnswer {
     pub promise: Option<String>,
     /// The predicted time of work that cannot be cut and has fitted nowhere for two seconds, in milliseconds.
     pub uncut_ms: Option<f64>,
+    /// The command that this is, if its program has said so.
+    pub uncut_command: Option<String>,
 }
 
 impl Answer {

@@ -336,6 +336,7 @@ impl Server {
             Note::Gone { endpoint, fault } => self.gone(endpoint.app, fault),
             Note::Protected { app, protected } => self.judged(app, protected),
             Note::Stuck { app, estimate } => self.stuck(app, estimate),
+            Note::Named { app, command } => self.waits.named(app, command),
             Note::Replaced(policy) => drop(policy),
             Note::Counted(stats) => self.scheduling.stats = stats,
             Note::Turned(stats) => self.scheduling.loop_stats = stats,

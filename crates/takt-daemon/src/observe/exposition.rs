@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use takt_core::{AppId, Estimate, Span, Stats};
+use takt_core::{AppId, Span, Stats};
 use takt_trace::totals::{AppTotals, BUCKETS_US, Buckets};
 
 use crate::control::members::{Member, Members};
 use crate::control::statement::{Outsiders, Reason};
 use crate::observe::audit::AuditCounts;
 use crate::observe::counted_as::CountedAs;
+use crate::observe::waits::Uncut;
 use crate::rt::queues::LoopStats;
 
 /// All counters.
@@ -36,7 +37,7 @@ pub(crate) struct Counted {
     /// Who uses the GPU without being scheduled.
     pub(crate) outsiders: Outsiders,
     /// Apps with work that cannot be cut and fits nowhere.
-    pub(crate) uncut: Vec<(AppId, Estimate)>,
+    pub(crate) uncut: Vec<(AppId, Uncut)>,
     /// Of the audit.
     pub(crate) audit: AuditCounts,
     /// Domains with a minimum share.
@@ -135,10 +136,11 @@ impl Counted {
         }
         let help = "Predicted time of work that cannot be cut and has fitted nowhere for two seconds.";
         page.head("takt_uncut_seconds", "gauge", help);
-        for (app, estimate) in &self.uncut {
+        for (app, Uncut { estimate, command }) in &self.uncut {
             let slot = app.0.to_string();
             let name = self.members.get(*app).map_or("", |member| member.name.as_str());
-            page.line("takt_uncut_seconds", &[("app", name), ("slot", &slot)], &seconds(estimate.span()));
+            let labels = [("app", name), ("slot", &slot), ("command", &command.to_string())];
+            page.line("takt_uncut_seconds", &labels, &seconds(estimate.span()));
         }
         page.head("takt_outsider", "gauge", "Processes that have the GPU open outside of Takt.");
         for one in &self.outsiders.found {
@@ -291,6 +293,9 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
+    use takt_core::Estimate;
+    use takt_ipc::Command;
+
     use crate::control::statement::Outsider;
 
     /// Reads the format: each sample with its labels, checked against the type of its family.
@@ -321,6 +326,8 @@ mod tests {
         let loop_stats =
             LoopStats { turns: 4, busy: Span::from_us(6), longest: Span::from_us(3), dropped: 1 };
         let one = Outsider { pid: 7, uid: 1, name: "x".to_owned(), device: "/dev/y".to_owned() };
+        let command = Command::new("glBlitFramebuffer");
+        let blit = Uncut { estimate: Estimate::new(Span::from_ms(96)), command };
         let counted = Counted {
             apps: vec![(name, AppTotals::default())],
             uncounted: 0,
@@ -333,7 +340,7 @@ mod tests {
             degraded: true,
             broken: true,
             outsiders: Outsiders { found: vec![one], unseen: None },
-            uncut: vec![(AppId(2), Estimate::new(Span::from_ms(96)))],
+            uncut: vec![(AppId(2), blit)],
             audit: AuditCounts {
                 records: 7,
                 alarms: [("churn".to_owned(), (takt_audit::rules::Severity::Warning, 2))].into(),
@@ -350,7 +357,7 @@ mod tests {
         assert_eq!(samples["takt_audit_records_total"], 7.0);
         assert_eq!(samples["takt_alarms_total{rule=\"churn\",severity=\"warning\"}"], 2.0);
         assert_eq!(samples["takt_control_stall_seconds_max"], 0.002);
-        assert_eq!(samples["takt_uncut_seconds{app=\"\",slot=\"2\"}"], 0.096);
+        assert_eq!(samples["takt_uncut_seconds{app=\"\",slot=\"2\",command=\"glBlitFramebuffer\"}"], 0.096);
         assert_eq!(samples["takt_app_silent{app=\"dial\",domain=\"cluster\"}"], 1.0);
         assert_eq!(samples["takt_domain_share{domain=\"ivi\"}"], 0.2);
         assert_eq!(samples["takt_domain_share_missed_total{domain=\"ivi\"}"], 5.0);

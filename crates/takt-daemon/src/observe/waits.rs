@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use takt_core::{Action, AppId, Estimate, Event, Hold, Time};
+use takt_ipc::Command;
 use takt_trace::{Observer, Record, why_held};
 
 use crate::control::ask::HeldAnswer;
@@ -22,8 +23,17 @@ struct Wait {
     /// Its last grant, or when it began to wait.
     since: Time,
     reason: Option<Hold>,
-    /// The first group cannot be cut and has fitted nowhere for long; its estimate.
-    stuck: Option<Estimate>,
+    /// The first group cannot be cut and has fitted nowhere for long.
+    stuck: Option<Uncut>,
+}
+
+/// Work that cannot be cut and fits nowhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Uncut {
+    /// How long it is predicted to take.
+    pub(crate) estimate: Estimate,
+    /// What the program calls; nothing until it has said so.
+    pub(crate) command: Command,
 }
 
 impl Waits {
@@ -39,17 +49,26 @@ impl Waits {
             }
             _ => None,
         };
-        let uncut_ms = wait.stuck.map(|estimate| estimate.span().as_ns() as f64 / 1e6);
-        Some(HeldAnswer { why: why_held(reason, name), for_s, promise, uncut_ms })
+        let uncut_ms = wait.stuck.map(|uncut| uncut.estimate.span().as_ns() as f64 / 1e6);
+        let command = wait.stuck.filter(|uncut| !uncut.command.is_empty());
+        let uncut_command = command.map(|uncut| uncut.command.to_string());
+        Some(HeldAnswer { why: why_held(reason, name), for_s, promise, uncut_ms, uncut_command })
     }
 
     /// The first group of an app cannot be cut and has fitted nowhere for long.
     pub(crate) fn stuck(&mut self, app: AppId, estimate: Estimate) {
-        self.apps.entry(app).and_modify(|wait| wait.stuck = Some(estimate));
+        let stuck = Uncut { estimate, command: Command::default() };
+        self.apps.entry(app).and_modify(|wait| wait.stuck = Some(stuck));
     }
 
-    /// The apps with such work, and its estimates.
-    pub(crate) fn all_stuck(&self) -> impl Iterator<Item = (AppId, Estimate)> {
+    /// The app says what that is.
+    pub(crate) fn named(&mut self, app: AppId, command: Command) {
+        let stuck = self.apps.get_mut(&app).and_then(|wait| wait.stuck.as_mut());
+        stuck.into_iter().for_each(|uncut| uncut.command = command);
+    }
+
+    /// The apps with such work.
+    pub(crate) fn all_stuck(&self) -> impl Iterator<Item = (AppId, Uncut)> {
         self.apps.iter().filter_map(|(app, wait)| Some((*app, wait.stuck?)))
     }
 
@@ -127,6 +146,25 @@ mod tests {
         let promised = Some("60 fps, 3.0 ms".to_owned());
         assert_eq!(held(Hold::Protects { app: dial }), Some(("protects dial".to_owned(), promised)));
         assert_eq!(held(Hold::Behind { app: dial }), Some(("behind dial".to_owned(), None)));
+    }
+
+    #[test]
+    fn work_that_is_stuck_is_named_as_long_as_it_waits() {
+        let (mut waits, members) = (Waits::default(), Members::new(1));
+        waits.named(APP, Command::new("glClear"));
+        waits.record(Time::ZERO, &submit(0));
+        waits.record(Time::ZERO, &Record::Out(Action::Hold { app: APP, reason: Hold::LookAhead }));
+        waits.stuck(APP, Estimate::new(Span::from_ms(96)));
+        let held = |waits: &Waits| {
+            waits.held(APP, Time::ZERO, &members).map(|held| (held.uncut_ms, held.uncut_command))
+        };
+        assert_eq!(held(&waits), Some((Some(96.0), None)), "it has not said so");
+        waits.named(APP, Command::new("glBlitFramebuffer"));
+        assert_eq!(held(&waits), Some((Some(96.0), Some("glBlitFramebuffer".to_owned()))));
+        waits.record(Time::ZERO, &submit(1));
+        waits.record(Time::ZERO, &dispatch(0));
+        waits.named(APP, Command::new("glClear"));
+        assert_eq!(held(&waits), Some((None, None)), "the next one is another");
     }
 
     #[test]

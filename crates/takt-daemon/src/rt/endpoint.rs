@@ -11,7 +11,7 @@ use takt_core::{AppId, Cost, Estimate, Event, GroupId, GroupKind, Hold, Span, Ti
 use takt_ipc::region::{Region, Replies, Requests};
 use takt_ipc::ring::{Corrupt, Full, Reader, Writer};
 use takt_ipc::wake::Doorbell;
-use takt_ipc::{Malformed, Reply, Request, Standing};
+use takt_ipc::{Command, Malformed, Reply, Request, Standing};
 
 use super::pause::{Kept, Pause};
 use super::wakeup::WakeupSet;
@@ -57,6 +57,10 @@ pub struct Endpoint {
     /// Swaps that show nothing: granted without the core, and not finished.
     idle_swaps: [Option<GroupId>; IN_FLIGHT_MAX],
     pub(super) pause: Pause,
+    /// How often it was told that its work is stuck, and has not said what that is.
+    unnamed: u32,
+    /// What it said.
+    named: Option<Command>,
     /// A reply was written since the client was last woken.
     replied: bool,
     /// Rings minus requests in the current [`WINDOW`].
@@ -79,6 +83,9 @@ pub enum Fault {
     /// It reported the end of a group that was not granted.
     #[error("it finished group {0}, which was not granted")]
     NotGranted(u64),
+    /// It named a group that it was not asked for.
+    #[error("it named group {0}, and was not asked to")]
+    NotAsked(u64),
     /// It submitted more groups or ended more frames than may wait.
     #[error("it submits more groups, or ends more frames, than may wait")]
     TooMany,
@@ -101,6 +108,7 @@ impl Fault {
             Self::Malformed(_) => "malformed-request",
             Self::Order(_) => "group-order",
             Self::NotGranted(_) => "end-not-granted",
+            Self::NotAsked(_) => "name-not-asked",
             Self::TooMany => "too-many-groups",
             Self::Deaf => "replies-unread",
             Self::Noisy => "needless-wakeups",
@@ -142,6 +150,8 @@ impl Endpoint {
             granted: [None; IN_FLIGHT_MAX],
             idle_swaps: [None; IN_FLIGHT_MAX],
             pause: Pause::default(),
+            unnamed: 0,
+            named: None,
             replied: false,
             noise: 0,
             window_ends: Time::ZERO,
@@ -207,6 +217,11 @@ impl Endpoint {
                 }
                 Request::Submit { group, kind, estimate } => {
                     return self.submitted(now, group, kind, estimate).map(Some);
+                }
+                Request::Names { group, command } => {
+                    // A client that was not asked would have the daemon tell tools without end.
+                    self.unnamed = self.unnamed.checked_sub(1).ok_or(Fault::NotAsked(group.0))?;
+                    self.named = Some(command);
                 }
                 Request::Complete { group, finished, cost, frames } => {
                     let global = self.global(group);
@@ -324,9 +339,17 @@ impl Endpoint {
         self.belief.set_uncut(uncut);
     }
 
-    /// Its first waiting group, if it cannot be cut and has fitted nowhere for long; once for each.
+    /// Its first waiting group, if it cannot be cut and has fitted nowhere for long; once for each. The client
+    /// is to be told, and answers with the name of the command.
     pub fn stuck(&mut self, now: Time) -> Option<Stuck> {
-        self.belief.stuck(now)
+        let stuck = self.belief.stuck(now);
+        self.unnamed += u32::from(stuck.is_some());
+        stuck
+    }
+
+    /// What its group that is stuck is about, once it has said so.
+    pub fn take_named(&mut self) -> Option<Command> {
+        self.named.take()
     }
 
     /// A lower estimate for its first waiting group, if it is time for one. The loop turns often enough

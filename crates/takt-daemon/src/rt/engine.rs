@@ -298,6 +298,10 @@ impl Engine {
             self.tell_client(now, app, Reply::Stuck { group: local(group), estimate });
             self.hand_over(Note::Stuck { app, estimate });
         }
+        let named = self.endpoints[slot].as_mut().map(|endpoint| (endpoint.app, endpoint.take_named()));
+        if let Some((app, Some(command))) = named {
+            self.hand_over(Note::Named { app, command });
+        }
     }
 
     /// Carries out a decision of the core.

@@ -4,7 +4,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use takt_core::belief::Uncut;
 use takt_core::policy::Policy;
 use takt_core::{Adjustable, AppId, AppParams, DisplayId, Estimate, Refresh, Span, Stats, Time};
-use takt_ipc::Standing;
+use takt_ipc::{Command, Standing};
 use takt_trace::Record;
 
 use super::endpoint::{Endpoint, Fault};
@@ -123,6 +123,13 @@ pub enum Note {
         app: AppId,
         /// How long it is predicted to take.
         estimate: Estimate,
+    },
+    /// What a client said about its work that is stuck.
+    Named {
+        /// Which client.
+        app: AppId,
+        /// What it calls.
+        command: Command,
     },
     /// A policy that was replaced, to be freed outside of the loop.
     Replaced(Box<dyn Policy>),

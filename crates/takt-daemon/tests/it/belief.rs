@@ -13,7 +13,7 @@ use takt_daemon::rt::endpoint::Endpoint;
 use takt_daemon::rt::engine::Engine;
 use takt_daemon::rt::queues::{LoopQueues, Note, Order};
 use takt_ipc::client::{Receiver, Sender};
-use takt_ipc::{Reply, Request, Standing, client};
+use takt_ipc::{Command, Reply, Request, Standing, client};
 use takt_trace::Record;
 use takt_trace::replay::Replay;
 
@@ -49,6 +49,8 @@ struct World {
     log: Vec<(Time, Record)>,
     /// Work that the daemon was told to be stuck.
     noted: Vec<(AppId, Span)>,
+    /// What the daemon was told that this is.
+    named: Vec<(AppId, String)>,
 }
 
 const DIAL: usize = 0;
@@ -67,7 +69,8 @@ impl World {
         let (engine, queues) = Engine::new(config(), Box::new(Timeline::new())).expect("an engine");
         let now = Time::from_ms(100_000);
         let (gpu_free, running, apps, log) = (now, Vec::new(), Vec::new(), Vec::new());
-        let mut world = Self { engine, queues, now, gpu_free, running, apps, log, noted: Vec::new() };
+        let mut world =
+            Self { engine, queues, now, gpu_free, running, apps, log, noted: Vec::new(), named: Vec::new() };
         let dial = Span::from_ms(7);
         world.join(9, Span::from_ms(8), dial, dial, false);
         world.join(1, Span::ZERO, predicted, cost, learns);
@@ -168,7 +171,11 @@ impl World {
                     self.gpu_free = self.gpu_free.max(self.now) + app.cost;
                     self.running.push((self.gpu_free, index, group.0));
                 }
-                Reply::Stuck { estimate, .. } => app.stuck.push(estimate.span()),
+                Reply::Stuck { group, estimate } => {
+                    app.stuck.push(estimate.span());
+                    let command = Command::new("glBlitFramebuffer");
+                    app.sender.send(&Request::Names { group, command }).expect("room");
+                }
                 Reply::Release { at } if app.paced => app.begins = Some(at.max(self.now)),
                 _ => {}
             }
@@ -185,6 +192,7 @@ impl World {
                     self.log.push((at, record));
                 }
                 Note::Stuck { app, estimate } => self.noted.push((app, estimate.span())),
+                Note::Named { app, command } => self.named.push((app, command.to_string())),
                 Note::Gone { endpoint, fault } => panic!("{:?} was evicted: {fault:?}", endpoint.app),
                 _ => {}
             }
@@ -215,6 +223,7 @@ fn work_that_fits_nowhere_waits_and_is_told_once() {
         let (dial, other) = (&world.apps[DIAL], &world.apps[OTHER]);
         assert_eq!((other.ran, other.stuck.as_slice()), (0, &[long][..]), "whatever it would take");
         assert_eq!(world.noted, [(AppId(1), long)]);
+        assert_eq!(world.named, [(AppId(1), "glBlitFramebuffer".to_owned())]);
         assert!(dial.ran >= 1_799 && dial.missed == 0, "{} frames, {} missed", dial.ran, dial.missed);
         assert_eq!(world.revisions(), 0);
         world.replay();

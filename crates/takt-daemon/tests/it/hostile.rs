@@ -291,6 +291,17 @@ fn a_flood_of_groups_is_cut_off() {
 }
 
 #[test]
+fn names_that_were_not_asked_for_are_not_heard() {
+    let daemon = Daemon::start("names", "mpcg = 1");
+    let mut honest = Honest::join(&daemon);
+    let mut talker = daemon.join("talker", 9);
+    let command = takt_ipc::Command::new("glDrawArrays");
+    talker.sender.send(&Request::Names { group: GroupId(0), command }).expect("room");
+    await_reply(&mut talker, |reply| (reply == Reply::Farewell).then_some(()));
+    honest.is_served();
+}
+
+#[test]
 fn other_versions_and_roles_are_refused_by_name() {
     let daemon = Daemon::start("roles", "");
     let mut newer = Message::Hello(Hello::default()).encode();

@@ -1,5 +1,6 @@
 //! A context: its shadow, its stream of groups, and what measures them.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +19,7 @@ use super::forecast::{Forecast, Ticket};
 use super::group::{Builder, End};
 use super::meter::{Meter, Stamping, SwapEnd};
 use super::rhythm::Rhythm;
+use super::trials::Trials;
 use crate::measure::{self, Stamper, Submitted, Witnessed};
 use crate::session::session;
 use crate::settings::settings;
@@ -67,8 +69,10 @@ pub struct State {
     pub(super) measured: Option<Variant>,
     /// The current group ends with its last command, whose time tells what it takes.
     pub(super) measure_apart: bool,
-    /// A frame, and how many of its draws were tried out piece by piece.
-    pub(super) tried: (u64, u32),
+    /// Work other than draws that was measured apart.
+    pub(super) apart: BTreeSet<Variant>,
+    /// Commands of the frame that were tried out piece by piece.
+    pub(super) trials: Trials,
     pub(super) forecast: Forecast,
     pub(super) meter: Meter,
     /// Frames of windows that are not there.
@@ -98,7 +102,8 @@ impl State {
             follow: Follow::default(),
             measured: None,
             measure_apart: false,
-            tried: (0, 0),
+            apart: BTreeSet::new(),
+            trials: Trials::default(),
             forecast: Forecast::new(),
             meter: Meter::default(),
             backlog: Backlog::default(),
@@ -179,7 +184,8 @@ impl State {
         self.meter.take_disjoint()
     }
 
-    pub(super) fn submit_since(&mut self, end: End, at_ns: u64) -> bool {
+    /// The same for a group that began then.
+    pub(crate) fn submit_since(&mut self, end: End, at_ns: u64) -> bool {
         let ended = self.end_group(end);
         ended.is_some_and(|(predicted, follow)| self.hand_over(end, at_ns, predicted, follow))
     }
@@ -314,27 +320,29 @@ impl State {
     pub fn ask(&mut self) {
         if session().is_wanted() && !self.stream.has_grant() && !self.builder.is_empty() {
             let need = self.pending();
+            self.stream.command = self.builder.current_call();
             self.stream.ask(session(), need);
         }
     }
 
     /// Work for the GPU that is neither a draw nor a clear.
     pub fn work(&mut self, work: Work) {
-        match work {
-            Work::Load { bytes }
-            | Work::Upload { bytes }
-            | Work::Mipmap { bytes }
-            | Work::Copy { bytes }
-            | Work::Buffer { bytes } => self.builder.copy(bytes),
-            Work::Clear { .. } | Work::Resolve(_) => {}
+        if !matches!(work, Work::Clear { .. } | Work::Resolve(_)) {
+            self.builder.copy(work.bytes());
         }
         if !self.stream.gathering.coasts() {
             self.forecast.work(work);
         }
     }
 
-    /// `glClear`.
-    pub fn clear(&mut self, mask: u32) {
+    /// `glClear`. It gives the GPU something to do for each byte, roughly.
+    pub fn about_to_clear(&mut self, mask: u32) {
+        let pixels = self.shadow.raster.cleared_pixels(self.shadow.target().size);
+        let kind = (mask, self.shadow.target().samples);
+        self.about_to_work(pixels.saturating_mul(CLEARED_PIXEL_BYTES), kind, |state| state.clear(mask));
+    }
+
+    fn clear(&mut self, mask: u32) {
         let buffers = Buffers {
             color: mask & gl::COLOR_BUFFER_BIT != 0,
             depth: mask & gl::DEPTH_BUFFER_BIT != 0,
@@ -346,3 +354,6 @@ impl State {
         }
     }
 }
+
+/// Bytes of a pixel that is cleared, roughly.
+const CLEARED_PIXEL_BYTES: u64 = 4;

@@ -1,32 +1,78 @@
-//! Copies: uploads, moves inside of the GPU's memory, and mipmaps. See [`takt_client::stream::Ungranted`].
+//! Clears, blits, uploads, copies and read-backs. Some need no grant; see [`takt_client::stream::Ungranted`].
+//!
+//! What such a command takes is hardly known before one like it was measured, by the same call and of about the
+//! same size. So the first of them is a group of its own: what it takes is charged to nothing else, and the
+//! models know from then on.
+
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use takt_predict::predictor::Work;
 
 use super::context::State;
 use crate::session::session;
+use crate::slice::{self, Variant};
 
 impl State {
     /// A copy is about to be made, of so many bytes as are stated: asks for a grant where that matters.
     pub fn about_to_copy(&mut self, work: Work) {
-        let look = session().is_wanted() && self.stream.ungranted.wants_look(bytes(&work));
-        if look {
+        let bytes = work.bytes();
+        let look = session().is_wanted() && self.stream.ungranted.wants_look(bytes);
+        let apart = look && self.begins_apart(bytes, ());
+        if look && !apart {
             self.make_room();
         }
         self.work(work);
-        if look && !self.stream.has_grant() && self.stream.ungranted.is_too_much(self.pending()) {
+        self.measure_apart |= apart;
+        if look && !self.stream.has_grant() && (apart || self.stream.ungranted.is_too_much(self.pending())) {
             self.ask();
         }
         self.begins();
     }
-}
 
-fn bytes(work: &Work) -> u64 {
-    match *work {
-        Work::Load { bytes }
-        | Work::Upload { bytes }
-        | Work::Mipmap { bytes }
-        | Work::Copy { bytes }
-        | Work::Buffer { bytes } => bytes,
-        Work::Clear { .. } | Work::Resolve(_) => 0,
+    /// Work that moves so many bytes is about to be given, which `note` adds; `kind` tells it from other work of the
+    /// same call.
+    pub fn about_to_work(&mut self, bytes: u64, kind: impl Hash, note: impl FnOnce(&mut Self)) {
+        let apart = self.begins_apart(bytes, kind);
+        if !apart {
+            self.make_room();
+        }
+        note(self);
+        self.measure_apart |= apart;
+        self.ask();
+        self.begins();
+    }
+
+    /// What the program reads is about to be read, with the call that is being made: whether that is a group of
+    /// its own, which ends with the call.
+    pub fn about_to_read(&mut self, bytes: u64) -> bool {
+        let asks = session().is_wanted() && bytes >= TELLING_BYTES;
+        if asks {
+            self.about_to_work(bytes, (), |state| state.work(Work::Read { bytes }));
+        }
+        asks
+    }
+
+    /// Whether work that moves so many bytes is to be measured apart from all else; then nothing is pending
+    /// afterwards.
+    fn begins_apart(&mut self, bytes: u64, kind: impl Hash) -> bool {
+        if bytes < TELLING_BYTES || !session().is_wanted() {
+            return false;
+        }
+        let mut hash = DefaultHasher::new();
+        (self.builder.current_call(), bytes.checked_ilog2(), kind).hash(&mut hash);
+        let variant = Variant(hash.finish());
+        if self.apart.len() >= APART_MAX || slice::is_measured(variant) || !self.apart.insert(variant) {
+            return false;
+        }
+        self.make_room();
+        self.make_way();
+        self.follow.programs.push(variant);
+        true
     }
 }
+
+/// What moves less is short everywhere.
+const TELLING_BYTES: u64 = 64 << 10;
+
+/// Kinds of work that a context has measured apart; a program with more of them makes them up.
+const APART_MAX: usize = 256;

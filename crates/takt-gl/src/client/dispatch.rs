@@ -77,6 +77,9 @@ impl State {
     pub fn about_to_dispatch(&mut self, groups: Option<[u32; 3]>) -> Option<Box<CutDispatch>> {
         self.make_room();
         let variant = self.dispatched_variant();
+        // What GL refuses takes no time, however much it says.
+        let groups =
+            groups.map(|groups| if variant.is_some() && is_refused(groups) { [0; 3] } else { groups });
         if self.stream.gathering.coasts() {
             if variant.is_some_and(|variant| self.was_measured(variant)) {
                 self.builder.dispatch();
@@ -195,13 +198,14 @@ impl State {
             refused(Reason::Small);
             return None;
         };
+        let trial = self.trial(&known, predicted, slice)?;
         let Some(parts) = self.parts(groups) else {
             refused(Reason::NoPart);
             return None;
         };
         slice::cut(variant);
         let (least, software) = (self.least_of_dispatch(), self.shadow.software());
-        let slicer = Slicer::new(grid, known, CutPlan { slice, predicted, least, software, before });
+        let slicer = Slicer::new(grid, known, CutPlan { slice, predicted, least, software, before, trial });
         Some(CutDispatch { slicer, parts })
     }
 
@@ -276,6 +280,15 @@ const OPERATION_NS: f64 = 1.0;
 
 /// Every GPU does this much within a tenth of a millisecond, and renderers on the CPU within one.
 const SHORT_OPERATIONS: f64 = 1e6;
+
+/// Whether GL refuses so many workgroups. The context must be current, and know compute shaders.
+fn is_refused(groups: [u32; 3]) -> bool {
+    let many = groups.iter().any(|side| *side > GROUPS_ANYWHERE);
+    many && groups.iter().zip(groups_max()).any(|(side, most)| *side > most)
+}
+
+/// Each driver takes so many workgroups to a side.
+const GROUPS_ANYWHERE: u32 = 65_535;
 
 /// How many workgroups there may be to each side. The context must be current, and know compute shaders.
 fn groups_max() -> [u32; 3] {

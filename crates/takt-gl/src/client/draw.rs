@@ -43,16 +43,19 @@ impl State {
         };
         let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
         let known = program.read(name, self.shadow.extensions()).zip(mode(drawing.mode));
-        let placed = drawing.source != VertexSource::Indirect;
-        let Some((linked, mode)) = known.filter(|_| drawing.vertices() > 0 || !placed) else {
+        let Some((linked, mode)) = known.filter(|_| drawing.vertices() > 0 || !drawing.is_counted()) else {
             self.builder.draw(None, drawing.vertices());
             self.estimate_unread(drawing);
             return None;
         };
         // Where only the GPU knows how many vertices there are, measured times say what they take.
-        let count = if drawing.count > 0 { drawing.count } else { VERTICES_ASSUMED };
+        let count = match drawing.source {
+            VertexSource::Several { vertices, .. } => vertices.unwrap_or(VERTICES_ASSUMED),
+            VertexSource::Unknown { .. } => VERTICES_ASSUMED,
+            _ => drawing.count,
+        };
         self.draw_known(&Drawing { count, ..*drawing }, mode, linked);
-        (placed && session().is_wanted()).then(|| linked.variant())
+        session().is_wanted().then(|| linked.variant())
     }
 
     /// A draw whose program could not be read: only measured times of its like say what it takes.
@@ -101,7 +104,8 @@ impl State {
         let held = Held::new(vertices.bound(), locations);
         let there = inputs::copy(drawing, vertices.bound(), locations, &held, copies);
         let elements = inputs::elements(drawing, vertices.bound(), &held, copies).filter(|_| there);
-        let inputs = inputs::inputs(vertices, locations, &held, copies).filter(|_| elements.is_some());
+        let inputs =
+            inputs::inputs(drawing, vertices, locations, &held, copies).filter(|_| elements.is_some());
         // Without its vertices a draw can still fill what is visible.
         let (elements, index_buffer) = elements.unwrap_or((Elements::Arrays { first: 0 }, None));
         models.draw(&DrawCall {

@@ -105,6 +105,7 @@ impl State {
         {
             cost = self.predicted_swap();
         }
+        self.stream.command = "";
         let ends = self.stream.plan(session(), cost, self.follow.is_news());
         self.begins();
         let ran_ns = (ends && self.shadow.software()).then(measure::own_ns);

@@ -148,6 +148,8 @@ pub struct Group {
     pub number: u64,
     /// What it is about.
     pub kind: Kind,
+    /// The call that began it; nothing if it was not looked at.
+    pub command: &'static str,
     /// Why it ended.
     pub end: End,
     /// What it does.
@@ -163,17 +165,39 @@ pub struct Builder {
     number: u64,
     /// A frame ended inside of the group, and nothing came since.
     untouched: bool,
+    /// The program's call that is looked at.
+    call: &'static str,
+    /// The call that the group begins with.
+    command: &'static str,
 }
 
 impl Builder {
+    /// The program calls that.
+    #[inline]
+    pub fn call(&mut self, name: &'static str) {
+        self.call = name;
+    }
+
     /// Whether the current group has nothing for the GPU.
     pub fn is_empty(&self) -> bool {
         self.work.is_empty()
     }
 
+    /// The call that is being made.
+    pub fn current_call(&self) -> &'static str {
+        self.call
+    }
+
+    fn begins(&mut self) {
+        self.untouched = false;
+        if self.is_empty() {
+            self.command = self.call;
+        }
+    }
+
     /// A draw; `vertices` counts instances.
     pub fn draw(&mut self, scene: Option<SceneKey>, vertices: u64) {
-        self.untouched = false;
+        self.begins();
         self.work.draws += 1;
         self.work.vertices = self.work.vertices.saturating_add(vertices);
         if scene.is_none() || scene != self.scene {
@@ -184,27 +208,27 @@ impl Builder {
 
     /// A dispatch.
     pub fn dispatch(&mut self) {
-        self.untouched = false;
+        self.begins();
         self.work.dispatches += 1;
     }
 
     /// A clear.
     pub fn clear(&mut self, pixels: u64) {
-        self.untouched = false;
+        self.begins();
         self.work.clears += 1;
         self.work.clear_pixels = self.work.clear_pixels.saturating_add(pixels);
     }
 
     /// An upload, copy, or mipmaps.
     pub fn copy(&mut self, bytes: u64) {
-        self.untouched = false;
+        self.begins();
         self.work.copies += 1;
         self.work.copy_bytes = self.work.copy_bytes.saturating_add(bytes);
     }
 
     /// Something for the GPU, of unknown extent.
     pub fn unknown(&mut self) {
-        self.untouched = false;
+        self.begins();
         self.work.unknown += 1;
     }
 
@@ -245,7 +269,8 @@ impl Builder {
             return None;
         }
         let kind = if end == End::Swap { Kind::Swap } else { work.kind() };
-        let group = Group { context, frame: self.frame, number: self.number, kind, end, work };
+        let command = std::mem::take(&mut self.command);
+        let group = Group { context, frame: self.frame, number: self.number, kind, command, end, work };
         self.number += 1;
         if end == End::Swap {
             self.frame += 1;
@@ -280,6 +305,19 @@ mod tests {
         let group = builder.end(7, End::Flush).unwrap();
         assert_eq!((group.work.draws, group.work.scenes, group.work.vertices), (6, 3, 18));
         assert_eq!((group.context, group.kind, group.frame, group.number), (7, Kind::Draw, 0, 0));
+    }
+
+    #[test]
+    fn a_group_is_named_by_the_call_that_began_it() {
+        let mut builder = Builder::default();
+        builder.call("glClear");
+        builder.clear(1);
+        builder.call("glDrawArrays");
+        builder.draw(None, 3);
+        assert_eq!(builder.current_call(), "glDrawArrays");
+        assert_eq!(builder.end(0, End::Flush).unwrap().command, "glClear");
+        builder.draw(None, 3);
+        assert_eq!(builder.end(0, End::Flush).unwrap().command, "glDrawArrays", "a piece of the same call");
     }
 
     #[test]

@@ -13,9 +13,11 @@ mod draw;
 mod forecast;
 mod frame;
 pub mod group;
+pub mod indirect;
 mod meter;
 mod pieces;
 mod rhythm;
+mod trials;
 
 pub use frame::Swapping;
 pub use pieces::Noted;

@@ -1,21 +1,22 @@
 //! Draws on their way to the driver: whole, or in pieces.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use takt_core::Span;
 use takt_predict::exactness::States;
 
 use super::context::State;
 use super::group::{Builder, End};
+use super::trials::Approach;
 use crate::measure;
 use crate::session::session;
 use crate::shadow::Shadow;
 use crate::shadow::drawing::{Drawing, VertexSource};
 use crate::shadow::program::Linked;
 use crate::slice::{
-    self, Area, Circumstances, Cut, CutPlan, Cuttable, Groups, Piece, Reason, Scissor, Signature, Slicer,
-    Tiles, Variant,
+    self, Area, Circumstances, Cut, CutPlan, Cuttable, Groups, Known, Piece, Reason, Scissor, Signature,
+    Slicer, Tiles, Trial, Variant,
 };
 
 impl State {
@@ -75,29 +76,36 @@ impl State {
             return None;
         }
         let tiles = if ways.tiles { Tiles::new(scissor.clip(), busy(&self.shadow)) } else { None };
-        if known.figures().pieces == 0 && predicted <= slice && !self.may_try() {
-            self.follow.whole.push(known);
-            return None;
-        }
-        let pieces = slice::pieces(&known.figures(), slice);
-        let Some(cut) = Cut::choose(*drawing, ways.ranges, tiles, pieces) else {
+        let whole = Cut::new(*drawing, false, None);
+        let cut = Cut::choose(*drawing, ways.ranges, tiles, slice::pieces(&known.figures(), slice));
+        let Some(cut) = cut else {
             refused(Reason::Small);
             return None;
         };
+        let trial = self.trial(&known, predicted, slice)?;
+        let cut = if trial.once { whole } else { cut };
         slice::cut(program);
         let (least, software) = (Span::ZERO, self.shadow.software());
-        Some((Slicer::new(cut, known, CutPlan { slice, predicted, least, software, before }), scissor))
+        Some((Slicer::new(cut, known, CutPlan { slice, predicted, least, software, before, trial }), scissor))
     }
 
-    /// Whether another draw may be tried out piece by piece in this frame, which costs it some waits. Once a
-    /// frame had many, the rest of it is taken for what models say.
-    fn may_try(&mut self) -> bool {
-        let frame = self.builder.frame();
-        if self.tried.0 != frame {
-            self.tried = (frame, 0);
+    /// How a draw or dispatch is approached that may be cut; none if it is handed over whole with what goes
+    /// with it.
+    pub(super) fn trial(&mut self, known: &Arc<Known>, predicted: Span, slice: Span) -> Option<Trial> {
+        if known.figures().pieces > 0 {
+            return Some(Trial::default());
         }
-        self.tried.1 += 1;
-        self.tried.1 <= TRIED_MAX
+        match self.trials.approach(self.builder.frame(), predicted, slice) {
+            Approach::Tried => Some(Trial { tried: true, once: false }),
+            Approach::Whole => {
+                self.follow.whole.push(known.clone());
+                None
+            }
+            Approach::Believed(span) => {
+                known.assume(span);
+                Some(Trial { tried: false, once: span <= slice })
+            }
+        }
     }
 
     /// A piece is about to be drawn: asks for a grant for it.
@@ -112,6 +120,7 @@ impl State {
             piece.note(&mut self.builder);
         }
         if slicer.is_scheduled() && !self.stream.has_grant() {
+            self.stream.command = self.builder.current_call();
             match self.stream.ask_exactly(session(), estimate) {
                 Some(credit) => slicer.granted(credit),
                 None => slicer.unscheduled(),
@@ -138,6 +147,9 @@ impl State {
             slicer.ticket = self.predict_group(End::Piece);
         }
         self.hand_over(End::Piece, crate::clock::now_ns(), slicer.ticket.clone(), follow);
+        if let Some((predicted, ns)) = slicer.tried_out() {
+            self.trials.took(predicted, ns);
+        }
     }
 
     /// Whether a program was measured.
@@ -147,9 +159,6 @@ impl State {
         measured
     }
 }
-
-/// Draws of a frame that are tried out although models take them for short.
-const TRIED_MAX: u32 = 16;
 
 /// A piece, as a command of its group.
 pub trait Noted {
@@ -184,12 +193,11 @@ fn circumstances(shadow: &Shadow, drawing: &Drawing) -> Circumstances {
     let (indices, first) = match drawing.source {
         VertexSource::Arrays { first } => (None, first),
         VertexSource::Elements { kind, .. } => (Some(kind), 0),
-        VertexSource::Indirect => (None, 0),
+        VertexSource::Unknown { .. } | VertexSource::Several { .. } => (None, drawing.first()),
     };
     let (observers, target) = (&shadow.observers, shadow.target());
     Circumstances {
         mode: drawing.mode,
-        placed: drawing.source != VertexSource::Indirect,
         indices,
         count: drawing.count,
         instances: drawing.instances,
@@ -232,18 +240,20 @@ fn reads_its_target(shadow: &Shadow, linked: &Linked) -> bool {
 
 /// Tells the draw from others. Addresses in client memory say nothing.
 fn signature(shadow: &Shadow, drawing: &Drawing, program: Variant, scissor: &Scissor) -> Signature {
-    let start = match drawing.source {
-        VertexSource::Arrays { first } => u64::from(first.unsigned_abs()),
-        VertexSource::Elements { pointer, .. } if shadow.vertices.bound().elements.is_some() => {
-            pointer as u64
+    let (start, base) = match drawing.source {
+        VertexSource::Arrays { first } => (u64::from(first.unsigned_abs()), 0),
+        VertexSource::Elements { pointer, base, .. } if shadow.vertices.bound().elements.is_some() => {
+            (pointer as u64, base)
         }
-        _ => 0,
+        VertexSource::Elements { base, .. } => (0, base),
+        VertexSource::Unknown { at } => (at as u64, 0),
+        VertexSource::Several { vertices, .. } => (0, vertices.unwrap_or(0)),
     };
     let target = shadow.target();
     let viewport = shadow.raster.viewport_rect().map(|rect| (rect.x, rect.y, rect.width, rect.height));
     let clip = scissor.clip();
     let mut hash = DefaultHasher::new();
-    (program.0, drawing.mode, drawing.count, drawing.instances, start).hash(&mut hash);
+    (program.0, drawing.mode, drawing.count, drawing.instances, start, base).hash(&mut hash);
     (target.id, target.size, viewport, clip.left, clip.low, clip.right, clip.high).hash(&mut hash);
     Signature(hash.finish())
 }

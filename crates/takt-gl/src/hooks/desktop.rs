@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use crate::client::context::State;
 use crate::client::current;
 use crate::client::group::End;
-use crate::entry::{Id, Ptr};
+use crate::entry::{Id, NAMES, Ptr};
 use crate::gl;
 use crate::hooks::submit;
 
@@ -323,6 +323,7 @@ fn timed<T>(real: impl FnOnce() -> T) -> T {
 }
 
 fn about_to_work(state: &mut State, call: Call) {
+    state.builder.call(NAMES[call.id as usize]);
     state.make_room();
     let mut hash = DefaultHasher::new();
     (call.id as u16, call.first[0], call.extent.checked_ilog2(), state.shadow.target().size).hash(&mut hash);

@@ -9,21 +9,26 @@ use crate::gl;
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn glDispatchCompute(x: u32, y: u32, z: u32) {
     // SAFETY: the program's own call.
-    dispatch(|_state| Some([x, y, z]), || unsafe { real::glDispatchCompute(x, y, z) });
+    dispatch("glDispatchCompute", |_state| Some([x, y, z]), || unsafe { real::glDispatchCompute(x, y, z) });
 }
 
 #[expect(non_snake_case, reason = "names of the registry")]
 unsafe extern "C" fn glDispatchComputeIndirect(indirect: isize) {
     // SAFETY: the program's own call.
-    dispatch(|state| counts(state, indirect), || unsafe { real::glDispatchComputeIndirect(indirect) });
+    dispatch(
+        "glDispatchComputeIndirect",
+        |state| counts(state, indirect),
+        || unsafe { real::glDispatchComputeIndirect(indirect) },
+    );
 }
 
 super::offered!(glDispatchCompute glDispatchComputeIndirect);
 
 /// Dispatches with `call`, at once or in pieces.
 #[inline]
-fn dispatch(groups: impl FnOnce(&mut State) -> Option<[u32; 3]>, call: impl FnOnce()) {
+fn dispatch(name: &'static str, groups: impl FnOnce(&mut State) -> Option<[u32; 3]>, call: impl FnOnce()) {
     let cut = current::with(|state| {
+        state.builder.call(name);
         let groups = groups(state);
         (state.shadow.software(), state.about_to_dispatch(groups))
     });

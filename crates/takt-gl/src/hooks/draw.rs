@@ -1,4 +1,4 @@
-//! Clears, draws that are never cut, and other work for the GPU.
+//! Clears, blits, and draws that are never cut.
 
 use takt_predict::predictor::Work;
 
@@ -6,7 +6,6 @@ use crate::client::context::State;
 use crate::client::current;
 use crate::entry::{Ptr, real};
 use crate::gl;
-use crate::shadow::drawing::{Drawing, VertexSource};
 
 /// Functions that note what they are about to do, and for how long the driver did it.
 macro_rules! worked {
@@ -15,10 +14,8 @@ macro_rules! worked {
             #[expect(non_snake_case, reason = "names of the registry")]
             unsafe extern "C" fn $name($($arg: $ty),*) {
                 current::with(|$state| {
-                    $state.make_room();
+                    $state.builder.call(stringify!($name));
                     $note;
-                    $state.ask();
-                    $state.begins();
                 });
                 // SAFETY: the program's own call.
                 current::timed(|| unsafe { real::$name($($arg),*) });
@@ -29,74 +26,28 @@ macro_rules! worked {
 }
 
 worked! {
-    glDrawElementsBaseVertex(mode: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32) =>
-        |state| unplaced(state, mode, count, 1);
-    glDrawElementsBaseVertexEXT(mode: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32) =>
-        |state| unplaced(state, mode, count, 1);
-    glDrawElementsBaseVertexOES(mode: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32) =>
-        |state| unplaced(state, mode, count, 1);
-    glDrawRangeElementsBaseVertex(
-        mode: u32, _start: u32, _end: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32
-    ) => |state| unplaced(state, mode, count, 1);
-    glDrawRangeElementsBaseVertexEXT(
-        mode: u32, _start: u32, _end: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32
-    ) => |state| unplaced(state, mode, count, 1);
-    glDrawRangeElementsBaseVertexOES(
-        mode: u32, _start: u32, _end: u32, count: i32, _kind: u32, _indices: Ptr, _base: i32
-    ) => |state| unplaced(state, mode, count, 1);
-    glDrawElementsInstancedBaseVertex(
-        mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _base: i32
-    ) => |state| unplaced(state, mode, count, instances);
-    glDrawElementsInstancedBaseVertexEXT(
-        mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _base: i32
-    ) => |state| unplaced(state, mode, count, instances);
-    glDrawElementsInstancedBaseVertexOES(
-        mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _base: i32
-    ) => |state| unplaced(state, mode, count, instances);
-    glDrawArraysInstancedBaseInstanceEXT(mode: u32, _first: i32, count: i32, instances: i32, _base: u32) =>
-        |state| unplaced(state, mode, count, instances);
-    glDrawElementsInstancedBaseInstanceEXT(
-        mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _base: u32
-    ) => |state| unplaced(state, mode, count, instances);
-    glDrawElementsInstancedBaseVertexBaseInstanceEXT(
-        mode: u32, count: i32, _kind: u32, _indices: Ptr, instances: i32, _vertex: i32, _base: u32
-    ) => |state| unplaced(state, mode, count, instances);
-    glDrawArraysIndirect(mode: u32, _indirect: Ptr) => |state| unplaced(state, mode, 0, 1);
-    glDrawElementsIndirect(mode: u32, _kind: u32, _indirect: Ptr) => |state| unplaced(state, mode, 0, 1);
-    glMultiDrawArraysEXT(mode: u32, _first: Ptr, _count: Ptr, _draws: i32) => |state| unplaced(state, mode, 0, 1);
-    glMultiDrawArraysIndirectEXT(mode: u32, _indirect: Ptr, _draws: i32, _stride: i32) =>
-        |state| unplaced(state, mode, 0, 1);
-    glMultiDrawElementsEXT(mode: u32, _count: Ptr, _kind: u32, _indices: Ptr, _draws: i32) =>
-        |state| unplaced(state, mode, 0, 1);
-    glMultiDrawElementsBaseVertexEXT(
-        mode: u32, _count: Ptr, _kind: u32, _indices: Ptr, _draws: i32, _bases: Ptr
-    ) => |state| unplaced(state, mode, 0, 1);
-    glMultiDrawElementsIndirectEXT(mode: u32, _kind: u32, _indirect: Ptr, _draws: i32, _stride: i32) =>
-        |state| unplaced(state, mode, 0, 1);
-    glDrawTransformFeedbackEXT(mode: u32, _id: u32) => |state| unplaced(state, mode, 0, 1);
-    glDrawTransformFeedbackInstancedEXT(mode: u32, _id: u32, instances: i32) =>
-        |state| unplaced(state, mode, 0, instances);
-    glClear(mask: u32) => |state| state.clear(mask);
-    glClearBufferfv(buffer: u32, _which: i32, _value: Ptr) => |state| state.clear(buffer_bit(buffer));
-    glClearBufferiv(buffer: u32, _which: i32, _value: Ptr) => |state| state.clear(buffer_bit(buffer));
-    glClearBufferuiv(buffer: u32, _which: i32, _value: Ptr) => |state| state.clear(buffer_bit(buffer));
-    glClearBufferfi(buffer: u32, _which: i32, _depth: f32, _stencil: i32) => |state| state.clear(buffer_bit(buffer));
+    glClear(mask: u32) => |state| state.about_to_clear(mask);
+    glClearBufferfv(buffer: u32, _which: i32, _value: Ptr) => |state| state.about_to_clear(buffer_bit(buffer));
+    glClearBufferiv(buffer: u32, _which: i32, _value: Ptr) => |state| state.about_to_clear(buffer_bit(buffer));
+    glClearBufferuiv(buffer: u32, _which: i32, _value: Ptr) => |state| state.about_to_clear(buffer_bit(buffer));
+    glClearBufferfi(buffer: u32, _which: i32, _depth: f32, _stencil: i32) =>
+        |state| state.about_to_clear(buffer_bit(buffer));
     glBlitFramebuffer(
-        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, _mask: u32, _filter: u32
-    ) => |state| blit(state, [x, y, x2, y2]);
+        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
+    ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
     glBlitFramebufferANGLE(
-        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, _mask: u32, _filter: u32
-    ) => |state| blit(state, [x, y, x2, y2]);
+        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
+    ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
     glBlitFramebufferNV(
-        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, _mask: u32, _filter: u32
-    ) => |state| blit(state, [x, y, x2, y2]);
+        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
+    ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
     glBlitFramebufferLayerEXT(
-        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, _from: i32, x: i32, y: i32, x2: i32, y2: i32, _to: i32, _mask: u32,
-        _filter: u32
-    ) => |state| blit(state, [x, y, x2, y2]);
+        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, _from: i32, x: i32, y: i32, x2: i32, y2: i32, _to: i32, mask: u32,
+        filter: u32
+    ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
     glBlitFramebufferLayersEXT(
-        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, _mask: u32, _filter: u32
-    ) => |state| blit(state, [x, y, x2, y2]);
+        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
+    ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
     glResolveMultisampleFramebufferAPPLE() => |state| unknown(state, line!());
     glResolveDepthValuesNV() => |state| unknown(state, line!());
     glClearTexImageEXT(_texture: u32, _level: i32, _format: u32, _kind: u32, _data: Ptr) =>
@@ -160,14 +111,12 @@ pub(super) mod rare {
     }
 }
 
-/// A draw whose vertices are not followed.
-fn unplaced(state: &mut State, mode: u32, count: i32, instances: i32) {
-    state.draw(&Drawing { mode, source: VertexSource::Indirect, count, instances });
-}
-
 /// A command whose length only measured times tell; its line tells it from others.
 fn unknown(state: &mut State, line: u32) {
+    state.make_room();
     state.unknown_work(u64::from(line));
+    state.ask();
+    state.begins();
 }
 
 fn buffer_bit(buffer: u32) -> u32 {
@@ -180,7 +129,8 @@ fn buffer_bit(buffer: u32) -> u32 {
     }
 }
 
-fn blit(state: &mut State, [x, y, x2, y2]: [i32; 4]) {
+fn blit(state: &mut State, [x, y, x2, y2]: [i32; 4], [mask, filter]: [u32; 2]) {
     let pixels = u64::from(x.abs_diff(x2)) * u64::from(y.abs_diff(y2));
-    state.work(Work::Copy { bytes: pixels.saturating_mul(4) });
+    let (bytes, samples) = (pixels.saturating_mul(4), state.shadow.target().samples);
+    state.about_to_work(bytes, (mask, filter, samples), |state| state.work(Work::Blit { bytes }));
 }

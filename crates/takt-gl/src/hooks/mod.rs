@@ -36,6 +36,7 @@ macro_rules! noted {
             #[expect(non_snake_case, reason = "names of the registry")]
             unsafe extern "C" fn $name($($arg: $ty),*) {
                 $($crate::client::current::with(|$before| {
+                    $before.builder.call(stringify!($name));
                     let work: Option<takt_predict::predictor::Work> = $work;
                     work.into_iter().for_each(|work| $before.about_to_copy(work));
                 });)?
@@ -71,7 +72,7 @@ pub fn of(id: Id) -> Option<Ptr> {
 }
 
 fn hook(id: Id) -> Option<Ptr> {
-    let modules: [fn(Id) -> Option<Ptr>; 21] = [
+    let modules: [fn(Id) -> Option<Ptr>; 25] = [
         desktop::of,
         dispatch::of,
         draw::of,
@@ -82,12 +83,16 @@ fn hook(id: Id) -> Option<Ptr> {
         object::special::of,
         observe::of,
         pieces::of,
+        pieces::based::of,
+        pieces::several::of,
+        pieces::unknown::of,
         program::of,
         program::special::of,
         query::of,
         raster::of,
         submit::of,
         submit::boundaries::of,
+        submit::reads::of,
         submit::waits::of,
         texture::of,
         texture::images::of,
@@ -159,15 +164,46 @@ mod tests {
         ("glDrawBuffers", "says where draws go"),
     ];
 
-    /// Names of `docs/slicing.md` that the table of commands has between backquotes.
-    fn documented() -> Vec<String> {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/slicing.md");
-        let page = std::fs::read_to_string(path).expect("the page is there");
+    fn file(path: &str) -> String {
+        let path = format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// Names between backquotes.
+    fn quoted(text: &str) -> impl Iterator<Item = String> {
+        text.split('`').skip(1).step_by(2).map(str::to_owned)
+    }
+
+    /// Rows of the table of commands of `docs/slicing.md`: commands, and programs that show them.
+    fn rows() -> Vec<(Vec<String>, Vec<String>)> {
+        let page = file("docs/slicing.md");
         let table = page.lines().skip_while(|line| !line.starts_with("| commands of GL ES 3.2")).skip(2);
-        let names = table
-            .take_while(|line| line.starts_with('|'))
-            .flat_map(|line| line.split('`').skip(1).step_by(2));
-        names.filter(|name| name.starts_with("gl")).map(str::to_owned).collect()
+        let rows = table.take_while(|line| line.starts_with('|')).map(|row| {
+            let cells: Vec<&str> = row.split('|').collect();
+            let names = quoted(cells[1]).filter(|name| name.starts_with("gl"));
+            (names.collect(), quoted(cells[3]).collect())
+        });
+        rows.collect()
+    }
+
+    /// Names of `docs/slicing.md` that the table of commands has.
+    fn documented() -> Vec<String> {
+        rows().into_iter().flat_map(|(names, _)| names).collect()
+    }
+
+    #[test]
+    fn each_row_of_the_table_of_commands_is_shown_by_a_test() {
+        let (tests, commands) =
+            (file("crates/takt-cli/tests/it/slicing.rs"), file("crates/takt-cli/tests/traps/commands.c"));
+        for (names, shown_by) in rows() {
+            assert!(shown_by.contains(&"commands".to_owned()), "{names:?}");
+            for program in shown_by {
+                assert!(tests.contains(&format!("trap(\"{program}\"")), "no test runs {program}");
+            }
+            for name in names {
+                assert!(commands.contains(&format!("CASE({name})")), "commands.c has no case for {name}");
+            }
+        }
     }
 
     #[test]

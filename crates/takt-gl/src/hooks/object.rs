@@ -34,9 +34,9 @@ super::noted! {
     glBufferSubData(target: u32, offset: isize, size: isize, data: Ptr)
         copies |state| filled(state, target, size, data) => |state| part(state, target, offset, size, data);
     glCopyBufferSubData(read: u32, write: u32, from: isize, to: isize, size: isize)
-        copies |_state| copied(size) => |state| copy(state, [read, write], [from, to, size]);
+        copies |state| copied(size) => |state| copy(state, [read, write], [from, to, size]);
     glCopyBufferSubDataNV(read: u32, write: u32, from: isize, to: isize, size: isize)
-        copies |_state| copied(size) => |state| copy(state, [read, write], [from, to, size]);
+        copies |state| copied(size) => |state| copy(state, [read, write], [from, to, size]);
     glTexBuffer(_target: u32, _format: u32, buffer: u32) =>
         |state| state.shadow.use_as_texture(buffer);
     glTexBufferEXT(_target: u32, _format: u32, buffer: u32) =>
@@ -124,7 +124,33 @@ pub(super) mod special {
             if access != gl::MAP_READ_BIT {
                 forget(state, target);
             }
+            if let Some(buffer) = state.shadow.buffer(target) {
+                buffer.lock().mapped(true);
+            }
         });
+    }
+
+    /// The program calls that, if there is something to unmap.
+    fn unmapped(target: u32) {
+        current::with(|state| {
+            if let Some(buffer) = state.shadow.buffer(target) {
+                buffer.lock().mapped(false);
+            }
+        });
+    }
+
+    #[expect(non_snake_case, reason = "names of the registry")]
+    unsafe extern "C" fn glUnmapBuffer(target: u32) -> u8 {
+        unmapped(target);
+        // SAFETY: the program's own call.
+        unsafe { real::glUnmapBuffer(target) }
+    }
+
+    #[expect(non_snake_case, reason = "names of the registry")]
+    unsafe extern "C" fn glUnmapBufferOES(target: u32) -> u8 {
+        unmapped(target);
+        // SAFETY: the program's own call.
+        unsafe { real::glUnmapBufferOES(target) }
     }
 
     #[expect(non_snake_case, reason = "names of the registry")]
@@ -151,7 +177,9 @@ pub(super) mod special {
         unsafe { real::glMapBufferOES(target, access) }
     }
 
-    crate::hooks::offered!(glBindFramebuffer glMapBufferRange glMapBufferRangeEXT glMapBufferOES);
+    crate::hooks::offered!(
+        glBindFramebuffer glMapBufferRange glMapBufferRangeEXT glMapBufferOES glUnmapBuffer glUnmapBufferOES
+    );
 }
 
 /// `GL_STREAM_DRAW` to `GL_DYNAMIC_COPY`: three hints for three purposes.
@@ -180,8 +208,8 @@ fn copied(size: isize) -> Option<Work> {
 /// Whether draws or dispatches may read what is put into buffers at this target, or copy it from there.
 fn is_kept(target: u32) -> bool {
     let read = matches!(target, gl::ARRAY_BUFFER | gl::ELEMENT_ARRAY_BUFFER | gl::UNIFORM_BUFFER);
-    read || target == gl::DISPATCH_INDIRECT_BUFFER
-        || matches!(target, gl::COPY_READ_BUFFER | gl::COPY_WRITE_BUFFER)
+    let parameters = matches!(target, gl::DISPATCH_INDIRECT_BUFFER | gl::DRAW_INDIRECT_BUFFER);
+    read || parameters || matches!(target, gl::COPY_READ_BUFFER | gl::COPY_WRITE_BUFFER)
 }
 
 fn part(state: &mut State, target: u32, offset: isize, size: isize, data: Ptr) {

@@ -8,7 +8,8 @@ use crate::client::current;
 use crate::client::group::End;
 use crate::entry::{Ptr, real};
 use crate::measure::{self, Witnessed};
-use crate::{egl, gl, guard};
+use crate::shadow::texture::pixel_bytes;
+use crate::{clock, egl, gl, guard};
 
 /// Ends the group and makes the driver start, where the program's call would not.
 pub(super) fn flushed(end: End) {
@@ -197,18 +198,58 @@ pub(super) mod waits {
     crate::hooks::offered!(glFinish eglCreateSync eglCreateSyncKHR eglCreateSync64KHR);
 }
 
+/// Reads pixels: a group of its own where there are many.
+fn reading(name: &'static str, [width, height]: [i32; 2], [format, kind]: [u32; 2], call: impl FnOnce()) {
+    let began_ns = current::with(|state| {
+        state.submit(End::Read);
+        state.builder.call(name);
+        let side = |side: i32| u64::try_from(side).unwrap_or(0);
+        let pixels = side(width).saturating_mul(side(height));
+        let bytes = pixels.saturating_mul(u64::from(pixel_bytes(format, kind)));
+        // The end of what the GPU puts into a buffer is not waited for.
+        let waits = state.shadow.buffer(gl::PIXEL_PACK_BUFFER).is_none();
+        state.about_to_read(bytes).then(clock::now_ns).filter(|_| waits)
+    });
+    call();
+    if let Some(began_ns) = began_ns.flatten() {
+        current::with(|state| state.submit_since(End::Read, began_ns));
+    }
+}
+
+macro_rules! reads {
+    ($( $name:ident ( $($more:ident : $ty:ty),* ); )*) => {
+        $(
+            #[expect(non_snake_case, reason = "names of the registry")]
+            unsafe extern "C" fn $name(
+                x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, $($more: $ty),*
+            ) {
+                reading(stringify!($name), [width, height], [format, kind], || {
+                    // SAFETY: the program's own call.
+                    unsafe { real::$name(x, y, width, height, format, kind, $($more),*) };
+                });
+            }
+        )*
+        crate::hooks::offered!($($name)*);
+    };
+}
+
+/// What reads pixels.
+pub(super) mod reads {
+    use super::*;
+
+    reads! {
+        glReadPixels(pixels: Ptr);
+        glReadnPixels(size: i32, pixels: Ptr);
+        glReadnPixelsEXT(size: i32, pixels: Ptr);
+        glReadnPixelsKHR(size: i32, pixels: Ptr);
+    }
+}
+
 fn result(what: u32) -> Option<End> {
     (what == gl::QUERY_RESULT).then_some(End::Read)
 }
 
 submitting! {
-    glReadPixels(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, pixels: Ptr) => Some(End::Read);
-    glReadnPixels(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, size: i32, data: Ptr) =>
-        Some(End::Read);
-    glReadnPixelsEXT(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, size: i32, data: Ptr) =>
-        Some(End::Read);
-    glReadnPixelsKHR(x: i32, y: i32, width: i32, height: i32, format: u32, kind: u32, size: i32, data: Ptr) =>
-        Some(End::Read);
     glGetQueryObjectuiv(id: u32, what: u32, value: Ptr) => result(what);
     glGetQueryObjectuivEXT(id: u32, what: u32, value: Ptr) => result(what);
     glGetQueryObjectivEXT(id: u32, what: u32, value: Ptr) => result(what);

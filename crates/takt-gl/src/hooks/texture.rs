@@ -15,29 +15,29 @@ super::noted! {
     glDeleteTextures(n: i32, textures: Ptr) => |state| state.shadow.delete_textures(list(n, textures));
     glTexImage2D(
         target: u32, level: i32, inner: i32, width: i32, height: i32, _border: i32, format: u32, kind: u32, data: Ptr
-    ) copies |_state| given(&[width, height, 1], pixel_bytes(format, kind), data) =>
+    ) copies |state| given(&[width, height, 1], pixel_bytes(format, kind), data) =>
         |state| image(state, target, level, [width, height, 1], Storage::of_pixels(inner, format, kind));
     glTexImage3D(
         target: u32, level: i32, inner: i32, width: i32, height: i32, depth: i32, _border: i32, format: u32, kind: u32,
         data: Ptr
-    ) copies |_state| given(&[width, height, depth], pixel_bytes(format, kind), data) =>
+    ) copies |state| given(&[width, height, depth], pixel_bytes(format, kind), data) =>
         |state| image(state, target, level, [width, height, depth], Storage::of_pixels(inner, format, kind));
     glTexImage3DOES(
         target: u32, level: i32, inner: u32, width: i32, height: i32, depth: i32, _border: i32, format: u32, kind: u32,
         data: Ptr
-    ) copies |_state| given(&[width, height, depth], pixel_bytes(format, kind), data) =>
+    ) copies |state| given(&[width, height, depth], pixel_bytes(format, kind), data) =>
         |state| image(state, target, level, [width, height, depth], Storage::of_pixels(inner, format, kind));
     glTexSubImage2D(
         _target: u32, _level: i32, _x: i32, _y: i32, width: i32, height: i32, format: u32, kind: u32, _data: Ptr
-    ) copies |_state| upload(&[width, height, 1], pixel_bytes(format, kind)) => |_state| ();
+    ) copies |state| upload(&[width, height, 1], pixel_bytes(format, kind)) => |_state| ();
     glTexSubImage3D(
         _target: u32, _level: i32, _x: i32, _y: i32, _z: i32, width: i32, height: i32, depth: i32, format: u32,
         kind: u32, _data: Ptr
-    ) copies |_state| upload(&[width, height, depth], pixel_bytes(format, kind)) => |_state| ();
+    ) copies |state| upload(&[width, height, depth], pixel_bytes(format, kind)) => |_state| ();
     glTexSubImage3DOES(
         _target: u32, _level: i32, _x: i32, _y: i32, _z: i32, width: i32, height: i32, depth: i32, format: u32,
         kind: u32, _data: Ptr
-    ) copies |_state| upload(&[width, height, depth], pixel_bytes(format, kind)) => |_state| ();
+    ) copies |state| upload(&[width, height, depth], pixel_bytes(format, kind)) => |_state| ();
     glTexStorage2D(target: u32, _levels: i32, format: u32, width: i32, height: i32) =>
         |state| image(state, target, 0, [width, height, 1], Storage::of(format));
     glTexStorage2DEXT(target: u32, _levels: i32, format: u32, width: i32, height: i32) =>
@@ -58,40 +58,40 @@ super::noted! {
     glEGLImageTargetTexStorageEXT(target: u32, _image: Ptr, _attributes: Ptr) => |state| adopted(state, target);
     glCompressedTexImage2D(
         target: u32, level: i32, _format: u32, width: i32, height: i32, _border: i32, bytes: i32, data: Ptr
-    ) copies |_state| given(&[bytes, 1, 1], 1, data) =>
+    ) copies |state| given(&[bytes, 1, 1], 1, data) =>
         |state| image(state, target, level, [width, height, 1], Storage::COMPRESSED);
     glCompressedTexImage3D(
         target: u32, level: i32, _format: u32, width: i32, height: i32, depth: i32, _border: i32, bytes: i32, data: Ptr
-    ) copies |_state| given(&[bytes, 1, 1], 1, data) =>
+    ) copies |state| given(&[bytes, 1, 1], 1, data) =>
         |state| image(state, target, level, [width, height, depth], Storage::COMPRESSED);
     glCompressedTexImage3DOES(
         target: u32, level: i32, _format: u32, width: i32, height: i32, depth: i32, _border: i32, bytes: i32, data: Ptr
-    ) copies |_state| given(&[bytes, 1, 1], 1, data) =>
+    ) copies |state| given(&[bytes, 1, 1], 1, data) =>
         |state| image(state, target, level, [width, height, depth], Storage::COMPRESSED);
     glCompressedTexSubImage2D(
         _target: u32, _level: i32, _x: i32, _y: i32, _width: i32, _height: i32, _format: u32, bytes: i32, _data: Ptr
-    ) copies |_state| upload(&[bytes, 1, 1], 1) => |_state| ();
+    ) copies |state| upload(&[bytes, 1, 1], 1) => |_state| ();
     glCompressedTexSubImage3D(
         _target: u32, _level: i32, _x: i32, _y: i32, _z: i32, _width: i32, _height: i32, _depth: i32, _format: u32,
         bytes: i32, _data: Ptr
-    ) copies |_state| upload(&[bytes, 1, 1], 1) => |_state| ();
+    ) copies |state| upload(&[bytes, 1, 1], 1) => |_state| ();
     glCompressedTexSubImage3DOES(
         _target: u32, _level: i32, _x: i32, _y: i32, _z: i32, _width: i32, _height: i32, _depth: i32, _format: u32,
         bytes: i32, _data: Ptr
-    ) copies |_state| upload(&[bytes, 1, 1], 1) => |_state| ();
+    ) copies |state| upload(&[bytes, 1, 1], 1) => |_state| ();
     glCopyTexImage2D(
         target: u32, level: i32, format: u32, _x: i32, _y: i32, width: i32, height: i32, _border: i32
-    ) copies |_state| upload(&[width, height, 1], storage_bytes(format)) =>
+    ) copies |state| upload(&[width, height, 1], storage_bytes(format)) =>
         |state| image(state, target, level, [width, height, 1], Storage::of(format));
     glCopyTexSubImage2D(
         _target: u32, _level: i32, _to_x: i32, _to_y: i32, _x: i32, _y: i32, width: i32, height: i32
-    ) copies |_state| moved(&[width, height, 1]) => |_state| ();
+    ) copies |state| moved(&[width, height, 1]) => |_state| ();
     glCopyTexSubImage3D(
         _target: u32, _level: i32, _to_x: i32, _to_y: i32, _to_z: i32, _x: i32, _y: i32, width: i32, height: i32
-    ) copies |_state| moved(&[width, height, 1]) => |_state| ();
+    ) copies |state| moved(&[width, height, 1]) => |_state| ();
     glCopyTexSubImage3DOES(
         _target: u32, _level: i32, _to_x: i32, _to_y: i32, _to_z: i32, _x: i32, _y: i32, width: i32, height: i32
-    ) copies |_state| moved(&[width, height, 1]) => |_state| ();
+    ) copies |state| moved(&[width, height, 1]) => |_state| ();
     glGenerateMipmap(target: u32) copies |state| mipmap(state, target) => |_state| ();
     glGenerateMipmapOES(target: u32) copies |state| mipmap(state, target) => |_state| ();
 }
@@ -104,15 +104,15 @@ pub(super) mod images {
         glCopyImageSubData(
             _from: u32, _from_target: u32, _from_level: i32, _x: i32, _y: i32, _z: i32, _to: u32, _to_target: u32,
             _to_level: i32, _to_x: i32, _to_y: i32, _to_z: i32, width: i32, height: i32, depth: i32
-        ) copies |_state| moved(&[width, height, depth]) => |_state| ();
+        ) copies |state| moved(&[width, height, depth]) => |_state| ();
         glCopyImageSubDataEXT(
             _from: u32, _from_target: u32, _from_level: i32, _x: i32, _y: i32, _z: i32, _to: u32, _to_target: u32,
             _to_level: i32, _to_x: i32, _to_y: i32, _to_z: i32, width: i32, height: i32, depth: i32
-        ) copies |_state| moved(&[width, height, depth]) => |_state| ();
+        ) copies |state| moved(&[width, height, depth]) => |_state| ();
         glCopyImageSubDataOES(
             _from: u32, _from_target: u32, _from_level: i32, _x: i32, _y: i32, _z: i32, _to: u32, _to_target: u32,
             _to_level: i32, _to_x: i32, _to_y: i32, _to_z: i32, width: i32, height: i32, depth: i32
-        ) copies |_state| moved(&[width, height, depth]) => |_state| ();
+        ) copies |state| moved(&[width, height, depth]) => |_state| ();
         glCopyTextureLevelsAPPLE(_to: u32, from: u32, _level: i32, _levels: i32) copies |state| {
             let bytes = state.shadow.shared.lock().textures.get(from).map_or(0, |image| image.size().bytes());
             Some(Work::Copy { bytes })

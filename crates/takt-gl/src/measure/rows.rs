@@ -19,8 +19,8 @@ pub fn header(choice: &Choice) -> String {
     format!("{COLUMNS}{fragments}{}\n", choice.columns())
 }
 
-const COLUMNS: &str = "app,process,context,frame,group,kind,end,piece,draws,scenes,vertices,clear_pixels,copy_bytes,\
-                       submitted_us,completed_us,call_us,measured_us,clock,disturbed";
+const COLUMNS: &str = "app,process,context,frame,group,kind,command,end,piece,draws,scenes,vertices,clear_pixels,\
+                       copy_bytes,submitted_us,completed_us,call_us,granted_us,measured_us,clock,disturbed";
 
 /// Rows are written when so many bytes have gathered, or when there is nothing else to do.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -47,13 +47,14 @@ impl Rows {
         let (settings, group) = (settings(), &submitted.group);
         let (work, timing) = (&group.work, &settled.timing);
         self.text += &format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
             settings.app,
             settings.process,
             group.context,
             group.frame,
             group.number,
             group.kind,
+            group.command,
             group.end.name(),
             submitted.follow.part.as_ref().map_or(0, |part| part.number),
             work.draws,
@@ -64,6 +65,7 @@ impl Rows {
             us(timing.submitted_ns),
             us(timing.completed_ns),
             us(work.call_ns),
+            submitted.grant.map_or_else(String::new, |grant| us(grant.credit.as_ns())),
             us(timing.cost_ns),
             settled.clock.name(),
             if settled.disturbance == Disturbance::None { "no" } else { "yes" },

@@ -154,7 +154,9 @@ impl Models {
         let (method, size) = match work {
             Work::Clear { .. } | Work::Resolve(_) => (CLEAR, 0),
             Work::Load { bytes } | Work::Upload { bytes } | Work::Buffer { bytes } => (UPLOAD, bytes),
-            Work::Mipmap { bytes } | Work::Copy { bytes } => (COPY, bytes),
+            Work::Mipmap { bytes } | Work::Copy { bytes } | Work::Blit { bytes } | Work::Read { bytes } => {
+                (COPY, bytes)
+            }
         };
         self.note(method, u32::try_from(size).unwrap_or(u32::MAX));
         for predictor in &mut self.predictors {

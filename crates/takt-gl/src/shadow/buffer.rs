@@ -36,6 +36,8 @@ pub struct Contents {
     bytes: Option<KeptBytes>,
     /// Whether shaders write to it.
     given_up: bool,
+    /// Whether it is mapped; then GL refuses whatever reads it.
+    mapped: bool,
 }
 
 impl Buffer {
@@ -72,7 +74,7 @@ impl Contents {
     pub fn replace(&mut self, size: usize, data: Option<&[u8]>, keep: bool) {
         self.size = size;
         self.generation += 1;
-        self.bytes = None;
+        (self.bytes, self.mapped) = (None, false);
         if keep && !self.given_up && size <= BUFFER_BYTES_MAX {
             self.bytes = KeptBytes::new(size, data);
         }
@@ -102,9 +104,14 @@ impl Contents {
         self.forget();
     }
 
-    /// What is known.
+    /// It is mapped from now on, or no more.
+    pub fn mapped(&mut self, mapped: bool) {
+        self.mapped = mapped;
+    }
+
+    /// What is known, for commands that read it.
     pub fn bytes(&self) -> Option<&[u8]> {
-        self.bytes.as_ref().map(|shadow| shadow.0.as_slice())
+        self.bytes.as_ref().filter(|_| !self.mapped).map(|shadow| shadow.0.as_slice())
     }
 }
 
@@ -146,6 +153,19 @@ mod tests {
         contents.write(3, &[7, 7]);
         contents.write(usize::MAX, &[7]);
         assert_eq!(contents.bytes(), Some(&[1, 9, 9, 4][..]), "an error in GL changes nothing");
+    }
+
+    #[test]
+    fn nothing_is_known_of_a_buffer_that_is_mapped() {
+        let mut contents = Contents::default();
+        contents.replace(2, Some(&[1, 2]), true);
+        contents.mapped(true);
+        assert_eq!(contents.bytes(), None);
+        contents.mapped(false);
+        assert_eq!(contents.bytes(), Some(&[1, 2][..]));
+        contents.mapped(true);
+        contents.replace(1, Some(&[3]), true);
+        assert_eq!(contents.bytes(), Some(&[3][..]), "new contents end a mapping");
     }
 
     #[test]

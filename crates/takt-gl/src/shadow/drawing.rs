@@ -19,9 +19,21 @@ pub enum VertexSource {
         kind: u32,
         /// Address, or offset in the element buffer.
         pointer: usize,
+        /// What is added to each index.
+        base: i32,
     },
-    /// Parameters lie in a buffer of the GPU.
-    Indirect,
+    /// Only the GPU knows; where it reads that tells the draw from others.
+    Unknown {
+        /// Offset, or number of an object.
+        at: usize,
+    },
+    /// Several draws in one call.
+    Several {
+        /// The first of them.
+        first: i32,
+        /// Vertices of all together, if they are known.
+        vertices: Option<i32>,
+    },
 }
 
 /// A draw call.
@@ -31,17 +43,43 @@ pub struct Drawing {
     pub mode: u32,
     /// Which vertices.
     pub source: VertexSource,
-    /// How many.
+    /// How many vertices, or draws where there are several.
     pub count: i32,
     /// How often.
     pub instances: i32,
+    /// Its parameters lie in a buffer of the GPU, whether they are known or not: the call cannot be made for a
+    /// range of its vertices.
+    pub indirect: bool,
 }
 
 impl Drawing {
-    /// The first vertex, where vertices are consecutive.
+    /// A draw whose parameters came with the call.
+    pub const fn new(mode: u32, source: VertexSource, count: i32, instances: i32) -> Self {
+        Self { mode, source, count, instances, indirect: false }
+    }
+
+    /// The same with that added to each index.
+    #[must_use]
+    pub fn from(self, base: i32) -> Self {
+        let source = match self.source {
+            VertexSource::Elements { kind, pointer, .. } => VertexSource::Elements { kind, pointer, base },
+            other => other,
+        };
+        Self { source, ..self }
+    }
+
+    /// The first vertex, where vertices are consecutive, or the first of several draws.
     pub fn first(&self) -> i32 {
         match self.source {
-            VertexSource::Arrays { first } => first,
+            VertexSource::Arrays { first } | VertexSource::Several { first, .. } => first,
+            _ => 0,
+        }
+    }
+
+    /// What is added to each index.
+    pub fn base(&self) -> i32 {
+        match self.source {
+            VertexSource::Elements { base, .. } => base,
             _ => 0,
         }
     }
@@ -54,10 +92,19 @@ impl Drawing {
         }
     }
 
-    /// Vertices, instances counted; none if GL would refuse.
+    /// Whether it is known how many vertices it has.
+    pub(crate) fn is_counted(&self) -> bool {
+        !matches!(self.source, VertexSource::Unknown { .. } | VertexSource::Several { vertices: None, .. })
+    }
+
+    /// Vertices, instances counted; none if GL would refuse, or if only the GPU knows.
     pub(crate) fn vertices(&self) -> u64 {
         let number = |value: i32| u64::try_from(value).unwrap_or(0);
-        number(self.count) * number(self.instances)
+        let count = match self.source {
+            VertexSource::Several { vertices, .. } => vertices.unwrap_or(0),
+            _ => self.count,
+        };
+        number(count) * number(self.instances)
     }
 }
 

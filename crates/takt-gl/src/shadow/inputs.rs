@@ -53,7 +53,7 @@ pub(crate) fn copy(
 ) -> bool {
     copies.resize(copies.len().max(locations.len() + 1), Vec::new());
     let count = usize::try_from(drawing.count).unwrap_or(0);
-    if let (VertexSource::Elements { kind, pointer }, None) = (drawing.source, &array.elements) {
+    if let (VertexSource::Elements { kind, pointer, .. }, None) = (drawing.source, &array.elements) {
         let Some(size) = index_format(kind).map(IndexFormat::size) else {
             return false;
         };
@@ -72,10 +72,10 @@ pub(crate) fn copy(
         let Some(array) = at(array, *location).filter(in_client_memory) else {
             continue;
         };
-        let Some(bytes) = array.bytes(vertices) else {
+        let Some((bytes, from)) = array.bytes(vertices).zip(array.from(drawing.base())) else {
             return false;
         };
-        if !client_memory::read(array.pointer, bytes, &mut copies[number + 1]) {
+        if !client_memory::read(from, bytes, &mut copies[number + 1]) {
             return false;
         }
     }
@@ -106,7 +106,7 @@ pub(crate) fn elements<'a>(
         VertexSource::Arrays { first } => {
             Some((Elements::Arrays { first: u32::try_from(first).ok()? }, None))
         }
-        VertexSource::Elements { kind, pointer } => {
+        VertexSource::Elements { kind, pointer, .. } => {
             let format = index_format(kind)?;
             match &array.elements {
                 Some(buffer) => {
@@ -119,12 +119,13 @@ pub(crate) fn elements<'a>(
                 None => Some((Elements::Indexed { bytes: copies.first()?, format }, None)),
             }
         }
-        VertexSource::Indirect => None,
+        VertexSource::Unknown { .. } | VertexSource::Several { .. } => None,
     }
 }
 
-/// Where the attributes at these locations come from.
+/// Where the attributes of a draw at these locations come from.
 pub(crate) fn inputs<'a>(
+    drawing: &Drawing,
     vertices: &'a Vertices,
     locations: &[Option<u32>],
     held: &'a Held<'_>,
@@ -141,7 +142,7 @@ pub(crate) fn inputs<'a>(
         let (bytes, offset, buffer) = match &array.buffer {
             Some(buffer) => {
                 let (bytes, id) = held.bytes(buffer)?;
-                (bytes, array.pointer, Some(id))
+                (bytes, array.from(drawing.base())?, Some(id))
             }
             None => (copies.get(number + 1)?.as_slice(), 0, None),
         };
@@ -174,16 +175,43 @@ mod tests {
         let mut vertices = Vertices::default();
         *vertices.attribute(0).unwrap() = array(memory.as_ptr() as usize);
         let indices = [0_u16, 2, 1];
-        let source = VertexSource::Elements { kind: gl::UNSIGNED_SHORT, pointer: indices.as_ptr() as usize };
-        let drawing = Drawing { mode: gl::TRIANGLES, source, count: 3, instances: 1 };
+        let source =
+            VertexSource::Elements { kind: gl::UNSIGNED_SHORT, pointer: indices.as_ptr() as usize, base: 0 };
+        let drawing = Drawing::new(gl::TRIANGLES, source, 3, 1);
         let (held, mut copies) = (Held::new(vertices.bound(), &[Some(0)]), Copies::new());
         assert!(copy(&drawing, vertices.bound(), &[Some(0)], &held, &mut copies));
         assert_eq!(copies[1].len(), 2 * 12 + 8, "the last vertex has no stride");
-        let inputs = inputs(&vertices, &[Some(0), None], &held, &copies).unwrap();
+        let inputs = inputs(&drawing, &vertices, &[Some(0), None], &held, &copies).unwrap();
         let [Input::Array { attribute, buffer: None, .. }, Input::Constant(_)] = inputs.as_slice() else {
             panic!("{inputs:?}");
         };
         assert_eq!(attribute.vertex(2)[..2], [6.0, 7.0]);
+    }
+
+    #[test]
+    fn a_base_vertex_moves_vertices_and_not_instances() {
+        let memory: Vec<f32> = (0..20_u8).map(f32::from).collect();
+        let at = memory.as_ptr() as usize;
+        let mut vertices = Vertices::default();
+        *vertices.attribute(0).unwrap() = array(at + 12);
+        *vertices.attribute(1).unwrap() = Array { divisor: 1, ..array(at) };
+        let indices = [1_u8, 2];
+        let locations = [Some(0), Some(1)];
+        for (base, first) in [(2, 12.0), (-1, 3.0)] {
+            let source =
+                VertexSource::Elements { kind: gl::UNSIGNED_BYTE, pointer: indices.as_ptr() as usize, base };
+            let drawing = Drawing::new(gl::LINES, source, 2, 1);
+            let (held, mut copies) = (Held::new(vertices.bound(), &locations), Copies::new());
+            assert!(copy(&drawing, vertices.bound(), &locations, &held, &mut copies));
+            let inputs = inputs(&drawing, &vertices, &locations, &held, &copies).unwrap();
+            let [Input::Array { attribute, .. }, Input::Array { attribute: instance, .. }] =
+                inputs.as_slice()
+            else {
+                panic!("{inputs:?}");
+            };
+            assert_eq!((attribute.vertex(1)[0], instance.vertex(0)[0]), (first, 0.0));
+        }
+        assert_eq!(array(8).from(-1), None, "nothing lies before the beginning");
     }
 
     #[test]
@@ -197,30 +225,30 @@ mod tests {
         vertices.current().elements = Some(buffer.clone());
         let locations = [Some(0), Some(1)];
         let held = Held::new(vertices.bound(), &locations);
-        let source = VertexSource::Elements { kind: gl::UNSIGNED_BYTE, pointer: 60 };
-        let drawing = Drawing { mode: gl::TRIANGLES, source, count: 3, instances: 1 };
+        let source = VertexSource::Elements { kind: gl::UNSIGNED_BYTE, pointer: 60, base: 0 };
+        let drawing = Drawing::new(gl::TRIANGLES, source, 3, 1);
         let mut copies = Copies::new();
         assert!(copy(&drawing, vertices.bound(), &locations, &held, &mut copies));
         let (elements, index_buffer) = elements(&drawing, vertices.bound(), &held, &copies).unwrap();
         assert_eq!([elements.index(3), elements.index(4)], [Some(0), None]);
         assert_eq!(index_buffer.map(|(_, offset)| offset), Some(60));
-        assert_eq!(inputs(&vertices, &locations, &held, &copies).unwrap().len(), 2);
+        assert_eq!(inputs(&drawing, &vertices, &locations, &held, &copies).unwrap().len(), 2);
     }
 
     #[test]
     fn what_cannot_be_had_is_unknown() {
         let mut vertices = Vertices::default();
         *vertices.attribute(0).unwrap() = array(64);
-        let draw = |source, count| Drawing { mode: gl::TRIANGLES, source, count, instances: 1 };
+        let draw = |source, count| Drawing::new(gl::TRIANGLES, source, count, 1);
         let held = Held::new(vertices.bound(), &[Some(0)]);
         let mut copies = Copies::new();
         for drawing in [
             draw(VertexSource::Arrays { first: 0 }, 3),
             draw(VertexSource::Arrays { first: -1 }, 3),
             draw(VertexSource::Arrays { first: i32::MAX }, i32::MAX),
-            draw(VertexSource::Elements { kind: 7, pointer: 0 }, 3),
-            draw(VertexSource::Elements { kind: gl::UNSIGNED_INT, pointer: 8 }, i32::MAX),
-            draw(VertexSource::Indirect, 3),
+            draw(VertexSource::Elements { kind: 7, pointer: 0, base: 0 }, 3),
+            draw(VertexSource::Elements { kind: gl::UNSIGNED_INT, pointer: 8, base: 0 }, i32::MAX),
+            draw(VertexSource::Unknown { at: 0 }, 3),
         ] {
             assert!(!copy(&drawing, vertices.bound(), &[Some(0)], &held, &mut copies), "{drawing:?}");
         }

@@ -76,8 +76,21 @@ impl Array {
     /// Bytes up to the end of that vertex; none if they cannot be counted.
     pub fn bytes(&self, vertex: usize) -> Option<usize> {
         let size = self.format?.vertex_size(self.components);
-        let stride = if self.stride == 0 { size } else { self.stride };
-        vertex.checked_mul(stride)?.checked_add(size)
+        vertex.checked_mul(self.step()?)?.checked_add(size)
+    }
+
+    /// Where vertex `base` lies; none if that is nowhere. Values of instances lie where they lie.
+    pub fn from(&self, base: i32) -> Option<usize> {
+        if base == 0 || self.divisor > 0 {
+            return Some(self.pointer);
+        }
+        let skipped = isize::try_from(self.step()?).ok()?.checked_mul(isize::try_from(base).ok()?)?;
+        self.pointer.checked_add_signed(skipped)
+    }
+
+    /// Bytes from one vertex to the next.
+    fn step(&self) -> Option<usize> {
+        if self.stride == 0 { Some(self.format?.vertex_size(self.components)) } else { Some(self.stride) }
     }
 }
 

@@ -115,7 +115,7 @@ mod tests {
     const WHOLE: Area = Area { left: 0, low: 0, right: 40, high: 40 };
 
     fn drawing(count: i32) -> Drawing {
-        Drawing { mode: gl::TRIANGLES, source: VertexSource::Arrays { first: 0 }, count, instances: 1 }
+        Drawing::new(gl::TRIANGLES, VertexSource::Arrays { first: 0 }, count, 1)
     }
 
     fn first(piece: &Piece) -> i32 {

@@ -78,6 +78,15 @@ impl Known {
         self.news.notify_all();
     }
 
+    /// Nothing is known of the draw, and no thread is to wait until something is: it is believed to take that
+    /// long.
+    pub fn assume(&self, whole: Span) {
+        let figures = &mut self.lock().0;
+        if figures.pieces == 0 {
+            (figures.whole_ns, figures.pieces) = (whole.as_ns() as f64, super::sizing::PROBES);
+        }
+    }
+
     /// A piece was drawn and not measured.
     pub fn unmeasured(&self) {
         self.lock().0.pieces += 1;
@@ -427,6 +436,17 @@ mod tests {
         known.piece(on_cpu(0.01, 5_000_000, false));
         (0..4).for_each(|_| known.piece(on_cpu(0.01, 0, true)));
         assert!(known.figures().whole_ns >= before, "{:?}", known.figures());
+    }
+
+    #[test]
+    fn what_is_assumed_holds_until_something_was_measured() {
+        let known = Known::default();
+        known.assume(Span::from_ms(3));
+        assert_eq!(known.figures().of_share(0.5), Span::from_us(1_500));
+        known.piece(Sample { share: 0.5, cost_ns: 100_000, together: false, software: false });
+        assert!((known.figures().whole_ns - 200_000.0).abs() < 1.0, "{:?}", known.figures());
+        known.assume(Span::from_ms(3));
+        assert!(known.figures().whole_ns < 300_000.0, "it is known");
     }
 
     #[test]

@@ -29,6 +29,6 @@ pub use part::{Follow, Part};
 pub use rules::{Circumstances, DispatchCircumstances, Habits, Reason, Ways, decide, decide_dispatch};
 pub use scissor::Scissor;
 pub use sizing::{is_short, pieces};
-pub use slicer::{CutPlan, Cuttable, Slicer};
+pub use slicer::{CutPlan, Cuttable, Slicer, Trial};
 pub use stats::{line, refused};
 pub use tiles::{Area, Tiles};

@@ -12,10 +12,12 @@ struct Pattern {
     overlap: u32,
 }
 
-/// Lists have no overlap. A strip of triangles changes its winding with each triangle, so it may
-/// begin at every second one. What refers to its first vertex from everywhere cannot be cut.
-fn pattern(mode: u32) -> Option<Pattern> {
-    let (step, overlap) = match mode {
+/// Draws of one call follow one another as vertices of points do. Lists have no overlap. A strip of
+/// triangles changes its winding with each triangle, so it may begin at every second one. What refers to its
+/// first vertex from everywhere cannot be cut.
+fn pattern(drawing: &Drawing) -> Option<Pattern> {
+    let (step, overlap) = match drawing.mode {
+        _ if is_several(drawing) => (1, 0),
         gl::POINTS => (1, 0),
         gl::LINES => (2, 0),
         gl::TRIANGLES => (3, 0),
@@ -28,11 +30,12 @@ fn pattern(mode: u32) -> Option<Pattern> {
 
 /// Places where a draw may be cut, plus one; 1 if it cannot be cut.
 pub(super) fn steps(drawing: &Drawing) -> u32 {
-    let (Some(pattern), Ok(count)) = (pattern(drawing.mode), u32::try_from(drawing.count)) else {
+    let (Some(pattern), Ok(count)) = (pattern(drawing), u32::try_from(drawing.count)) else {
         return 1;
     };
-    // The number of an instance is not at our disposal.
-    if drawing.instances != 1 || drawing.source == VertexSource::Indirect {
+    // The number of an instance is not at our disposal, and neither is what lies in a buffer of the GPU.
+    let unknown = matches!(drawing.source, VertexSource::Unknown { .. });
+    if drawing.instances != 1 || unknown || drawing.indirect && !is_several(drawing) {
         return 1;
     }
     let steps = count.saturating_sub(pattern.overlap);
@@ -44,7 +47,7 @@ pub(super) fn steps(drawing: &Drawing) -> u32 {
 /// The draw of some steps: from one, up to another that is not included.
 pub(super) fn part(drawing: &Drawing, from: u32, to: u32) -> Drawing {
     let whole = steps(drawing);
-    let Some(pattern) = pattern(drawing.mode).filter(|_| from > 0 || to < whole) else {
+    let Some(pattern) = pattern(drawing).filter(|_| from > 0 || to < whole) else {
         return *drawing;
     };
     let skipped = i32::try_from(from.saturating_mul(pattern.step)).unwrap_or(i32::MAX);
@@ -53,13 +56,20 @@ pub(super) fn part(drawing: &Drawing, from: u32, to: u32) -> Drawing {
     let count = i32::try_from(wanted).unwrap_or(i32::MAX).min(left);
     let source = match drawing.source {
         VertexSource::Arrays { first } => VertexSource::Arrays { first: first.saturating_add(skipped) },
-        VertexSource::Elements { kind, pointer } => {
+        VertexSource::Elements { kind, pointer, base } => {
             let bytes = usize::try_from(skipped).unwrap_or(0).saturating_mul(index_bytes(kind));
-            VertexSource::Elements { kind, pointer: pointer.saturating_add(bytes) }
+            VertexSource::Elements { kind, pointer: pointer.saturating_add(bytes), base }
         }
-        VertexSource::Indirect => VertexSource::Indirect,
+        VertexSource::Several { first, vertices } => {
+            VertexSource::Several { first: first.saturating_add(skipped), vertices }
+        }
+        unknown @ VertexSource::Unknown { .. } => unknown,
     };
     Drawing { source, count, ..*drawing }
+}
+
+fn is_several(drawing: &Drawing) -> bool {
+    matches!(drawing.source, VertexSource::Several { .. })
 }
 
 fn index_bytes(kind: u32) -> usize {
@@ -80,10 +90,16 @@ mod tests {
     fn primitives(drawing: &Drawing) -> Vec<Vec<i32>> {
         let first = match drawing.source {
             VertexSource::Arrays { first } => first,
-            VertexSource::Elements { kind, pointer } => i32::try_from(pointer / index_bytes(kind)).unwrap(),
-            VertexSource::Indirect => 0,
+            VertexSource::Elements { kind, pointer, .. } => {
+                i32::try_from(pointer / index_bytes(kind)).unwrap()
+            }
+            VertexSource::Several { first, .. } => first,
+            VertexSource::Unknown { .. } => 0,
         };
         let at: Vec<i32> = (first..first + drawing.count).collect();
+        if is_several(drawing) {
+            return at.chunks_exact(1).map(<[i32]>::to_vec).collect();
+        }
         match drawing.mode {
             gl::POINTS => at.chunks_exact(1).map(<[i32]>::to_vec).collect(),
             gl::LINES => at.chunks_exact(2).map(<[i32]>::to_vec).collect(),
@@ -105,10 +121,11 @@ mod tests {
         let sources = prop_oneof![
             (0..50_i32).prop_map(|first| VertexSource::Arrays { first }),
             prop::sample::select(vec![gl::UNSIGNED_BYTE, gl::UNSIGNED_SHORT, gl::UNSIGNED_INT])
-                .prop_map(|kind| VertexSource::Elements { kind, pointer: 40 }),
+                .prop_map(|kind| VertexSource::Elements { kind, pointer: 40, base: -3 }),
+            Just(VertexSource::Several { first: 0, vertices: None }),
         ];
         (prop::sample::select(modes.to_vec()), sources, 0..200_i32)
-            .prop_map(|(mode, source, count)| Drawing { mode, source, count, instances: 1 })
+            .prop_map(|(mode, source, count)| Drawing::new(mode, source, count, 1))
     }
 
     proptest! {
@@ -129,19 +146,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_cut_stays_whole() {
-        let strip = Drawing {
-            mode: gl::TRIANGLE_STRIP,
-            source: VertexSource::Arrays { first: 0 },
-            count: 100,
-            instances: 1,
-        };
+        let strip = Drawing::new(gl::TRIANGLE_STRIP, VertexSource::Arrays { first: 0 }, 100, 1);
         assert_eq!(steps(&strip), 49);
         for drawing in [
             Drawing { mode: gl::TRIANGLE_FAN, ..strip },
             Drawing { mode: gl::LINE_LOOP, ..strip },
             Drawing { mode: 99, ..strip },
             Drawing { instances: 2, ..strip },
-            Drawing { source: VertexSource::Indirect, ..strip },
+            Drawing { source: VertexSource::Unknown { at: 0 }, ..strip },
+            Drawing { indirect: true, ..strip },
             Drawing { count: -1, ..strip },
             Drawing { count: 4, ..strip },
         ] {

@@ -16,11 +16,9 @@ use crate::shadow::Counted;
 pub struct Circumstances {
     /// `GL_TRIANGLES` and so on.
     pub mode: u32,
-    /// Whether its parameters came with the call, and not from a buffer of the GPU.
-    pub placed: bool,
     /// Whether it goes through indices, and which type these have.
     pub indices: Option<u32>,
-    /// Vertices and instances, which GL refuses below zero.
+    /// Vertices, or draws where there are several, and instances, which GL refuses below zero.
     pub count: i32,
     /// See `count`.
     pub instances: i32,
@@ -59,7 +57,7 @@ pub struct Habits {
     pub reads_target: bool,
     /// Have stages between vertices and fragments.
     pub other_stages: bool,
-    /// Ask for the number of a primitive.
+    /// Ask for the number of a primitive, or of a draw among several.
     pub counts_primitives: bool,
 }
 
@@ -73,7 +71,7 @@ impl Habits {
             habits.writes |=
                 WRITES.contains(&word) || WRITES_BEGIN.iter().any(|begin| word.starts_with(begin));
             habits.reads_target |= READS_TARGET.iter().any(|part| word.contains(part));
-            habits.counts_primitives |= word == "gl_PrimitiveID" || word == "gl_PrimitiveIDIn";
+            habits.counts_primitives |= matches!(word, "gl_PrimitiveID" | "gl_PrimitiveIDIn" | "gl_DrawID");
         }
         habits
     }
@@ -99,7 +97,7 @@ pub struct Ways {
 pub enum Reason {
     /// GL refuses it, or it draws nothing.
     Invalid,
-    /// Its parameters are in a buffer of the GPU, or relative to a vertex.
+    /// How many workgroups it has is in a buffer of the GPU.
     Indirect,
     /// Nothing is known about its program.
     Program,
@@ -180,7 +178,6 @@ impl fmt::Display for Reason {
 pub fn decide(draw: &Circumstances, exactness: &Exactness) -> Result<Ways, Reason> {
     let forbidden = [
         (!is_valid(draw), Reason::Invalid),
-        (!draw.placed, Reason::Indirect),
         (draw.program.is_none(), Reason::Program),
         (draw.program.is_some_and(|program| program.writes), Reason::Writes),
         (draw.program.is_some_and(|program| program.reads_target), Reason::ReadsTarget),
@@ -264,7 +261,6 @@ mod tests {
 
     const PLAIN: Circumstances = Circumstances {
         mode: gl::TRIANGLES,
-        placed: true,
         indices: None,
         count: 6,
         instances: 1,
@@ -318,7 +314,6 @@ mod tests {
         assert_eq!(habit(|program| program.reads_target = true), Err(Reason::ReadsTarget));
         assert_eq!(habit(|program| program.other_stages = true), Err(Reason::Stages));
         assert_eq!(with(|draw| draw.program = None), Err(Reason::Program));
-        assert_eq!(with(|draw| draw.placed = false), Err(Reason::Indirect));
         assert_eq!(with(|draw| draw.counted = Counted::Primitives), ranges);
         assert_eq!(with(|draw| draw.counted = Counted::Everything), Err(Reason::Query));
         assert_eq!(with(|draw| draw.feedback = Some(true)), ranges);
@@ -388,7 +383,7 @@ mod tests {
         assert!(of("gl_FragColor = gl_LastFragData[0];").reads_target);
         assert!(of("#extension GL_EXT_shader_framebuffer_fetch : enable").reads_target);
         assert!(of("__pixel_localEXT Data { vec4 x; } data;").reads_target);
-        assert!(of("int n = gl_PrimitiveID;").counts_primitives);
+        assert!(of("int n = gl_PrimitiveID;").counts_primitives && of("gl_DrawID").counts_primitives);
         assert!(Habits::of(&[], true).other_stages);
     }
 

@@ -40,6 +40,7 @@ pub struct Slicer<C> {
     software: bool,
     /// What they say about what is already in the group that the first piece belongs to.
     before: Option<Span>,
+    trial: Trial,
     /// What they said when the first piece was handed over, for when the last one is measured.
     pub ticket: Option<(Weak<Mutex<Models>>, Predicted)>,
     /// Whether a daemon is to be asked.
@@ -66,12 +67,23 @@ pub struct CutPlan {
     pub software: bool,
     /// What they say about what is already in its group; none if that is empty.
     pub before: Option<Span>,
+    /// Whether it is tried out.
+    pub trial: Trial,
+}
+
+/// How a draw is approached.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Trial {
+    /// Nothing was known of it: its pieces tell.
+    pub tried: bool,
+    /// It is believed to fit into one piece.
+    pub once: bool,
 }
 
 impl<C: Cuttable> Slicer<C> {
     /// Begins.
     pub fn new(cut: C, known: Arc<Known>, plan: CutPlan) -> Self {
-        let CutPlan { slice, predicted, least, software, before } = plan;
+        let CutPlan { slice, predicted, least, software, before, trial } = plan;
         stats::cut();
         Self {
             cut,
@@ -81,6 +93,7 @@ impl<C: Cuttable> Slicer<C> {
             least,
             software,
             before,
+            trial,
             ticket: None,
             scheduled: true,
             number: 0,
@@ -97,7 +110,7 @@ impl<C: Cuttable> Slicer<C> {
         let taken = self.before.filter(|_| self.number == 0).unwrap_or(Span::ZERO);
         let budget = self.slice.saturating_sub(taken).max(Span::from_ns(self.slice.as_ns() / 4));
         let share = sizing::share(&self.known.figures(), budget, self.share);
-        let piece = self.cut.next(if self.scheduled { share } else { 1.0 })?;
+        let piece = self.cut.next(if self.scheduled && !self.trial.once { share } else { 1.0 })?;
         self.share = Some(C::share(&piece));
         self.group = C::share(&piece);
         self.credit = Span::ZERO;
@@ -186,6 +199,13 @@ impl<C: Cuttable> Slicer<C> {
             slice_ns,
             sum: self.sum.clone(),
         }
+    }
+
+    /// What models said of a draw that was tried out, and what it takes by its pieces; once all of them are made.
+    pub fn tried_out(&self) -> Option<(Span, f64)> {
+        let figures = self.known.figures();
+        let over = self.trial.tried && self.cut.is_over() && sizing::is_known(&figures);
+        over.then_some((self.predicted, figures.whole_ns))
     }
 
     /// The piece is with the driver: waits for its end where everything depends on it.

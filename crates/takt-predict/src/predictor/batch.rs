@@ -42,6 +42,8 @@ pub(super) struct Pending {
     pub(super) state: FragmentState,
     /// The program of the last dispatch, and what tells all of them from others.
     pub(super) dispatched: (ProgramId, u64),
+    /// Kinds of its other commands.
+    pub(super) kinds: u64,
     /// Whether fragments are estimated for the group as a whole, and then the sum of vertices
     /// times the time per fragment: what weighs programs against each other.
     pub(super) looks_back: bool,
@@ -71,6 +73,7 @@ impl Pending {
 
     /// A command other than a draw or a dispatch.
     pub(super) fn work(&mut self, costs: &Costs<'_>, work: Work) {
+        self.kinds |= work.kind();
         let cost = &mut self.cost;
         match work {
             Work::Clear { buffers, target } => cost.clear += costs.clear(buffers, target),
@@ -78,7 +81,9 @@ impl Pending {
             Work::Load { bytes } => cost.copy += costs.load(bytes),
             Work::Upload { bytes } => cost.copy += costs.upload(bytes),
             Work::Mipmap { bytes } => cost.copy += costs.mipmap(bytes),
-            Work::Copy { bytes } => cost.copy += costs.copy(bytes),
+            Work::Copy { bytes } | Work::Blit { bytes } | Work::Read { bytes } => {
+                cost.copy += costs.copy(bytes);
+            }
             Work::Buffer { bytes } => cost.copy += costs.buffer(bytes),
         }
     }

@@ -156,11 +156,52 @@ pub enum Work {
         /// Size of the copied area.
         bytes: u64,
     },
+    /// `glBlitFramebuffer`, which may stretch, filter and resolve.
+    Blit {
+        /// Size of the area that is written.
+        bytes: u64,
+    },
+    /// `glReadPixels`.
+    Read {
+        /// Size of the area.
+        bytes: u64,
+    },
     /// `glBufferData` with data, `glBufferSubData`.
     Buffer {
         /// Size of the data.
         bytes: u64,
     },
+}
+
+impl Work {
+    /// Bytes that are moved; none for clears and resolves.
+    pub fn bytes(&self) -> u64 {
+        match *self {
+            Self::Load { bytes }
+            | Self::Upload { bytes }
+            | Self::Mipmap { bytes }
+            | Self::Copy { bytes }
+            | Self::Blit { bytes }
+            | Self::Read { bytes }
+            | Self::Buffer { bytes } => bytes,
+            Self::Clear { .. } | Self::Resolve(_) => 0,
+        }
+    }
+
+    /// A bit for each kind: what the kinds take has little to do with one another.
+    pub(super) fn kind(&self) -> u64 {
+        match self {
+            Self::Clear { .. } => 1,
+            Self::Resolve(_) => 1 << 1,
+            Self::Load { .. } => 1 << 2,
+            Self::Upload { .. } => 1 << 3,
+            Self::Mipmap { .. } => 1 << 4,
+            Self::Copy { .. } => 1 << 5,
+            Self::Blit { .. } => 1 << 6,
+            Self::Read { .. } => 1 << 7,
+            Self::Buffer { .. } => 1 << 8,
+        }
+    }
 }
 
 /// How a group ends.

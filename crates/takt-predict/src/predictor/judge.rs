@@ -4,8 +4,8 @@ use super::batch::{Batch, Pending};
 use super::{Settings, ShaderModel, Submission, Ticket};
 use crate::adapt::{Adaption, Disturbance, Fingerprint, GroupKey};
 use crate::cost::{
-    Costs, FragmentState, GroupType, Parts, ProfiledShaders, ShaderContext, ShaderCost as _, ShaderRates,
-    Target,
+    Costs, FragmentState, GroupType, Parts, ProfiledShaders, ProgramId, ShaderContext, ShaderCost as _,
+    ShaderRates, Target,
 };
 use crate::estimate::Prediction;
 use crate::fragments::Fragments;
@@ -124,24 +124,40 @@ impl Judge {
     ///
     /// What a dispatch takes is hardly known before it was measured, so beside draws it counts with what
     /// is known by now. Otherwise a long dispatch that models take for a short one would be charged to the
-    /// draws around it.
+    /// draws around it. The same holds for blits, copies, uploads and clears.
     fn identify(&self, group: &mut Pending) -> (GroupKey, Parts) {
-        if group.cost.compute > 0.0 {
-            let corrected = |group_type, cost_ns: f64| {
-                let factor = self.adaption.factor(&group.key(group_type, cost_ns));
-                (factor * cost_ns, cost_ns)
-            };
-            let compute = corrected(GroupType::Compute, group.cost.compute);
-            let draw = corrected(GroupType::Draw, group.cost.draw);
-            let is_compute = group.cost.swap == 0.0 && compute.0 >= draw.0.max(group.cost.copy);
-            (group.cost.compute, group.cost.draw) =
-                if is_compute { (compute.1, draw.0) } else { (compute.0, draw.1) };
-            if is_compute {
-                let parts = group.cost.parts(GroupType::Compute);
-                return (group.key(GroupType::Compute, parts.of_type_ns), parts);
+        let corrected = |group_type, cost_ns: f64| {
+            let factor =
+                if cost_ns > 0.0 { self.adaption.factor(&group.key(group_type, cost_ns)) } else { 1.0 };
+            factor * cost_ns
+        };
+        let raw = group.cost;
+        let [compute, draw] = [(GroupType::Compute, raw.compute), (GroupType::Draw, raw.draw)]
+            .map(|(group_type, ns)| corrected(group_type, ns));
+        let [copy, clear] = [(GroupType::Copy, raw.copy), (GroupType::Clear, raw.clear)]
+            .map(|(group_type, ns)| corrected(group_type, ns));
+        let group_type = if raw.swap > 0.0 {
+            GroupType::Swap
+        } else if raw.compute > 0.0 && compute >= draw.max(copy) {
+            GroupType::Compute
+        } else if raw.draw > 0.0 && raw.copy > 0.0 {
+            if draw >= copy { GroupType::Draw } else { GroupType::Copy }
+        } else {
+            raw.without_compute().group_type()
+        };
+        let cost = &mut group.cost;
+        for (other, part, known) in [
+            (GroupType::Compute, &mut cost.compute, compute),
+            (GroupType::Copy, &mut cost.copy, copy),
+            (GroupType::Clear, &mut cost.clear, clear),
+        ] {
+            if group_type != other {
+                *part = known;
             }
         }
-        let group_type = group.cost.without_compute().group_type();
+        if matches!(group_type, GroupType::Compute | GroupType::Copy) {
+            cost.draw = draw;
+        }
         let parts = group.cost.parts(group_type);
         (group.key(group_type, parts.of_type_ns), parts)
     }
@@ -152,6 +168,7 @@ impl Pending {
     fn key(&self, group_type: GroupType, of_type_ns: f64) -> GroupKey {
         let (program, vertices, target, state) = match group_type {
             GroupType::Compute => (self.dispatched.0, 0, self.dispatched.1, FragmentState::default()),
+            GroupType::Copy | GroupType::Clear => (ProgramId(self.kinds), 0, 0, FragmentState::default()),
             _ => (self.program, self.vertices, self.target, self.state),
         };
         GroupKey { program, group_type, scene: Fingerprint::new(vertices, target, state).of_size(of_type_ns) }
