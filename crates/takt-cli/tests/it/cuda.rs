@@ -251,7 +251,7 @@ fn a_job_with_a_contract_and_floods_share_a_gpu() {
             Talking::start(with_driver(command.env("TAKT_FAKE_GPU", &gpu), ""))
         })
         .collect();
-    floods.iter_mut().for_each(|flood| flood.says("scheduled as"));
+    floods.iter_mut().for_each(|flood| drop(flood.says("scheduled as")));
     let options = ["--name", "job", "--period-ms", "50", "--runtime-ms", "10"];
     let job = ["job", "--iterations", &short, "--hz", "20", "--seconds", "2"];
     let mut command = daemon.run(&options, &program, &job);
