@@ -244,35 +244,37 @@ mod tests {
     use super::*;
     use crate::watch::uses::WindowSystem;
 
+    const X11: Option<WindowSystem> = Some(WindowSystem::X11);
+
     fn ways() -> Ways {
         Ways { way: Way::Vendor, variable: None, files: None }
     }
 
-    fn of(names: &[&str], window: bool, device: bool) -> Option<Cause> {
+    fn of(names: &[&str], window: Option<WindowSystem>, device: bool) -> Option<Cause> {
         let libraries = MappedLibraries(names.iter().map(|name| (*name).to_owned()).collect());
-        let uses = Uses { seen: false, window: window.then_some(WindowSystem::X11), device, libraries };
+        let uses = Uses { seen: false, window, device, libraries };
         cause(std::process::id(), &uses, &ways())
     }
 
     #[test]
     fn causes_are_told_apart_by_libraries() {
-        assert_eq!(of(&["libvulkan.so.1", "libvulkan_lvp.so"], true, false), Some(Cause::Vulkan));
+        assert_eq!(of(&["libvulkan.so.1", "libvulkan_lvp.so"], X11, false), Some(Cause::Vulkan));
         assert_eq!(
-            of(&["libvulkan.so.1", "libEGL_takt.so", "libEGL_mesa.so.0"], true, false),
+            of(&["libvulkan.so.1", "libEGL_takt.so", "libEGL_mesa.so.0"], X11, false),
             Some(Cause::Idle)
         );
-        assert_eq!(of(&["libEGL_mesa.so.0.0.0", "libc.so.6"], true, false), Some(Cause::OwnGl));
+        assert_eq!(of(&["libEGL_mesa.so.0.0.0", "libc.so.6"], X11, false), Some(Cause::OwnGl));
         assert_eq!(
-            of(&["libEGL_takt.so", "libEGL_mesa.so.0", "libGLX_mesa.so.0"], true, false),
+            of(&["libEGL_takt.so", "libEGL_mesa.so.0", "libGLX_mesa.so.0"], X11, false),
             Some(Cause::OwnGl)
         );
-        assert_eq!(of(&["libc.so.6"], true, false), Some(Cause::Processor));
-        assert_eq!(of(&["libc.so.6"], true, true), Some(Cause::Device));
-        assert_eq!(of(&["libva-drm.so.2"], false, true), Some(Cause::Video));
-        assert_eq!(of(&[], false, true), Some(Cause::Static));
-        assert_eq!(of(&["libOpenCL.so.1", "libpocl.so.2"], false, false), Some(Cause::OpenCl));
-        assert_eq!(of(&["libc.so.6", "libEGL_mesa.so.0"], false, false), None, "it shows and uses nothing");
-        assert_eq!(of(&["libtakt.so.0"], true, true), None, "it asks by itself");
+        assert_eq!(of(&["libc.so.6"], X11, false), Some(Cause::Processor));
+        assert_eq!(of(&["libc.so.6"], X11, true), Some(Cause::Device));
+        assert_eq!(of(&["libva-drm.so.2"], None, true), Some(Cause::Video));
+        assert_eq!(of(&[], None, true), Some(Cause::Static));
+        assert_eq!(of(&["libOpenCL.so.1", "libpocl.so.2"], None, false), Some(Cause::OpenCl));
+        assert_eq!(of(&["libc.so.6", "libEGL_mesa.so.0"], None, false), None, "it shows and uses nothing");
+        assert_eq!(of(&["libtakt.so.0"], X11, true), None, "it asks by itself");
     }
 
     #[test]
