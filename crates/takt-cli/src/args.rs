@@ -1,6 +1,7 @@
 //! Arguments of all commands. The doc comments are the manual.
 
 mod audit;
+mod cockpit;
 mod live;
 mod offline;
 mod programs;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use audit::{AuditCommand, ScanArgs, ShowArgs, VerifyArgs};
+pub(crate) use cockpit::{CockpitArgs, CockpitCommand, CockpitListArgs, ShotArgs};
 pub(crate) use live::{DomainsArgs, ReplayArgs, TopArgs, TraceArgs};
 pub(crate) use offline::{
     Analysis, AnalyzeArgs, CheckArgs, PoliciesArgs, ProveArgs, ProveGpu, ScenarioArgs, SimArgs, SweepArgs,
@@ -44,6 +46,9 @@ pub(crate) enum Command {
     List(ListArgs),
     /// List the domains of the daemon: who may ask for what, what they use, and which one is yours.
     Domains(DomainsArgs),
+    /// See and change what a cockpit shows: its displays, windows and programs.
+    #[command(subcommand)]
+    Cockpit(CockpitCommand),
     /// Watch the daemon live: which app runs when, which meets its deadlines, and which waits.
     Top(TopArgs),
     /// Change what a running app gets.

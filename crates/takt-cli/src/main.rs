@@ -9,6 +9,7 @@ mod background;
 mod bench;
 mod capture;
 mod check;
+mod cockpit;
 mod demo;
 mod doctor;
 mod domains;
@@ -79,6 +80,7 @@ fn answer(command: Command) -> anyhow::Result<Answer> {
         Command::Serve(args) => serve::run(&args),
         Command::List(args) => live::list(&args),
         Command::Domains(args) => domains::run(&args),
+        Command::Cockpit(command) => cockpit::run(&command),
         Command::Top(args) => top::run(&args),
         Command::Set(args) => set::run(&args),
         Command::Why(args) => live::why(&args),
