@@ -119,7 +119,7 @@ impl Client {
     fn start(folder: &Path, socket: &Path, number: u64, patience_ms: &str) -> Self {
         let progress = folder.join(format!("client-{number}"));
         let mut command = Command::new(std::env::current_exe().expect("this program"));
-        command.args(["--exact", "client"]).env(PROGRESS, &progress).env(settings::SOCKET, socket);
+        command.args(["--exact", "chaos::client"]).env(PROGRESS, &progress).env(settings::SOCKET, socket);
         command
             .env(settings::NAME, format!("client{number}"))
             .env(settings::PRIORITY, (number % 50).to_string())
