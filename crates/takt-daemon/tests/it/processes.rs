@@ -28,7 +28,9 @@ struct Process {
 impl Process {
     fn start(daemon: &Daemon, cgroup: Option<&Path>) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
-        command.args(["--exact", "processes::joins_in_a_process_of_its_own", "--nocapture"]).env(SOCKET, &daemon.path);
+        command
+            .args(["--exact", "processes::joins_in_a_process_of_its_own", "--nocapture"])
+            .env(SOCKET, &daemon.path);
         if let Some(cgroup) = cgroup {
             command.env(CGROUP, cgroup);
         }

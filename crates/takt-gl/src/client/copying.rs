@@ -16,6 +16,9 @@ impl State {
     /// A copy is about to be made, of so many bytes as are stated: asks for a grant where that matters.
     pub fn about_to_copy(&mut self, work: Work) {
         let bytes = work.bytes();
+        if bytes > MOVED_MAX {
+            return;
+        }
         let look = session().is_wanted() && self.stream.ungranted.wants_look(bytes);
         let apart = look && self.begins_apart(bytes, ());
         if look && !apart {
@@ -45,7 +48,7 @@ impl State {
     /// What the program reads is about to be read, with the call that is being made: whether that is a group of
     /// its own, which ends with the call.
     pub fn about_to_read(&mut self, bytes: u64) -> bool {
-        let asks = session().is_wanted() && bytes >= TELLING_BYTES;
+        let asks = session().is_wanted() && (TELLING_BYTES..=MOVED_MAX).contains(&bytes);
         if asks {
             self.about_to_work(bytes, (), |state| state.work(Work::Read { bytes }));
         }
@@ -73,6 +76,9 @@ impl State {
 
 /// What moves less is short everywhere.
 const TELLING_BYTES: u64 = 64 << 10;
+
+/// No command moves more: a terabyte is beyond the memory of any GPU, so GL refuses it.
+const MOVED_MAX: u64 = 1 << 40;
 
 /// Kinds of work that a context has measured apart; a program with more of them makes them up.
 const APART_MAX: usize = 256;

@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn each_row_of_the_table_of_commands_is_shown_by_a_test() {
         let (tests, commands) =
-            (file("crates/takt-cli/tests/slicing.rs"), file("crates/takt-cli/tests/traps/commands.c"));
+            (file("crates/takt-cli/tests/it/slicing.rs"), file("crates/takt-cli/tests/traps/commands.c"));
         for (names, shown_by) in rows() {
             assert!(shown_by.contains(&"commands".to_owned()), "{names:?}");
             for program in shown_by {
