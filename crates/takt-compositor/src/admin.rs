@@ -2,7 +2,7 @@
 //!
 //! Requests and replies are those of [`takt_cockpit::control`]. Each connection has a thread, which asks the
 //! manager as tools within this process do: what a tool sends, or does not take, costs that thread alone.
-//! There are [`TOOLS_MAX`] of them at most, and each has [`PATIENCE`] for its next request.
+//! There are `TOOLS_MAX` of them at most, and each has `PATIENCE` for its next request.
 
 mod shot;
 mod tool;

@@ -29,7 +29,7 @@ pub struct Options {
     pub daemon: PathBuf,
     /// Which device draws.
     pub device: DeviceChoice,
-    /// The folder of sockets; none has no sockets, and clients come by [`Cockpit::connect`].
+    /// The folder of sockets; none has no sockets, and clients come by [`Controls::connect`].
     pub folder: Option<PathBuf>,
     /// Who belongs to which domain.
     pub domains: Domains,

@@ -3,7 +3,7 @@
 //! A thread starts each with the socket of its domain, under Takt where the `takt` command is found, and
 //! starts it again when it ends if its section says so. Programs that end again and again are started less
 //! and less often. Each has a process group of its own, which ends with the program, and all end with the
-//! cockpit: by a signal that they may catch, and after [`GRACE`] by one that they may not.
+//! cockpit: by a signal that they may catch, and after `GRACE` by one that they may not.
 
 mod start;
 
