@@ -24,6 +24,8 @@ TERMS = {SWAP: {"pace": "display"}, OWN: {}, NO_SWAP: {}}
 HERO, FLOOD = {"priority": 90, "fps": FPS}, {"priority": 10}
 # An app that holds a contract and hardly draws, so that what cutting costs a flood is seen by itself.
 IDLE = ["--size", "16x16", "--iterations", "1"]
+# Points whose daemon keeps its log, from which one sees where the GPU's time goes.
+RECORDED = (("fragment", SWAP), ("many-draws", SWAP))
 # How long measuring the GPU may take.
 PROFILE_S = 90
 # How much of what programs say is kept with the figures.
@@ -98,13 +100,13 @@ class Experiment:
         return [self.machine.bin / "takt-flood", "--platform", "device", "--kind", kind, "--size", self.size,
                 "--iterations", known["iterations"], "--in-flight", 2, "--json", "--frame-log", log]
 
-    def starts(self, crew, mode, pace, settings=None):
+    def starts(self, crew, mode, pace, *, record=False, settings=None):
         """How the app and floods are started, and the daemon if there is one."""
         env = self.machine.env()
         if mode == "native":
             return (lambda command: crew.start("hero", command, env),
                     lambda name, command: crew.start(name, command, env), None)
-        daemon = Daemon(self.machine, crew, **(settings or {}))
+        daemon = Daemon(self.machine, crew, record=record, **(settings or {}))
         wanted = daemon.options("hero", **HERO, etpf_ms=self.etpf_ms, **TERMS[pace])
         return (lambda command: crew.start("hero", [*wanted, "--", *command], env),
                 lambda name, command: crew.start(name, [*daemon.options(name, **FLOOD), "--", *command], env), daemon)
@@ -117,7 +119,7 @@ class Experiment:
             with Crew(folder) as crew:
                 logs = [folder / f"flood-{number}.csv" for number in range(1, count + 1)]
                 commands = [self.flood(kind, log) for log in logs]
-                hero, flood, daemon = self.starts(crew, mode, pace)
+                hero, flood, daemon = self.starts(crew, mode, pace, record=(kind, pace) in RECORDED)
                 hero([*self.hero(pace), "--frame-log", folder / "hero.csv"])
                 # The app is at work before others disturb it.
                 crew.sleep(0.5)
@@ -186,7 +188,7 @@ class Experiment:
                 if self.small:
                     # llvmpipe opens no device file, so another file stands for it.
                     gpu["devices"] = [str(outsider.stand_in(folder))]
-                hero, _, daemon = self.starts(crew, "takt", OWN, {"gpu": gpu} if gpu else {})
+                hero, _, daemon = self.starts(crew, "takt", OWN, settings={"gpu": gpu} if gpu else {})
                 hero([*self.hero(OWN), "--frame-log", folder / "hero.csv"])
                 figures = outsider.measure(self.machine, crew, daemon, seconds, gpu.get("devices", []))
                 crew.stop(patience_s=3.0)
