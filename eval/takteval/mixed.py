@@ -84,7 +84,11 @@ class Experiment:
         return known
 
     def points(self):
-        points = [self.point("takt", MUST, "takt", keep=True), self.point("takt-mpcg3", MUST, "takt", mpcg=3, keep=True),
+        # What a user gets without a file, then what the pages of earlier runs compare.
+        points = [self.point("defaults", MUST, "takt", policy=None, mpcg=None, blocking_ms=None, keep=True)]
+        points += [self.point(f"timeline{more}", MUST, "takt", policy="timeline", mpcg=mpcg, keep=True)
+                   for more, mpcg in (("", 2), ("-mpcg3", 3))]
+        points += [self.point("takt", MUST, "takt", keep=True), self.point("takt-mpcg3", MUST, "takt", mpcg=3, keep=True),
                   self.point("native", MUST), self.point("egl-priority", MUST)]
         points += [self.point(f"takt-mpcg{mpcg}", SOON, "takt", mpcg=mpcg, keep=True) for mpcg in (1, 5)]
         points += [self.point("takt-bounded", SOON, "takt", blocking_ms=1)]
@@ -98,7 +102,7 @@ class Experiment:
     def point(self, name, rank, mode=None, *, policy="frame-deadline", mpcg=2, factor=None, blocking_ms=math.inf, keep=False):
         mode = mode or name
         about = {"mode": mode, "policy": policy if mode == "takt" else None, "mpcg": mpcg, "overpredict": factor,
-                 "max_blocking_ms": str(blocking_ms)}
+                 "max_blocking_ms": None if blocking_ms is None else str(blocking_ms)}
 
         def run(folder, seconds):
             with Crew(folder) as crew:
@@ -128,8 +132,8 @@ class Experiment:
         return Point("mixed", f"mixed-{name}", run, rank, want_s=want_s, least_s=min(want_s, 8), extra_s=7, about=about)
 
     def daemon(self, crew, policy, mpcg, blocking_ms):
-        """A daemon with that policy, or that variant of it. Deadlines are to be kept here, and the GPU to be
-        busy, so nothing else is promised unless said."""
+        """A daemon with that policy, or that variant of it, and its own defaults for what is None. Deadlines are to be
+        kept here, and the GPU to be busy, so nothing else is promised unless said."""
         settings = {"policy": "timegraph", "timegraph": TIMEGRAPH[policy]} if policy in TIMEGRAPH else {"policy": policy}
         return Daemon(self.machine, crew, mpcg=mpcg, max_blocking_ms=blocking_ms, record=self.machine.can_record(),
                       **settings)
