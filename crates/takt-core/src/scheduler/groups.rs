@@ -318,6 +318,7 @@ impl Scheduler {
             optimistic: Bound { arrives: self.now + margins.dispatch_lower, runs: head.optimistic },
             enters: Span::ZERO,
             late_from: Time::NEVER,
+            stood_still: Span::ZERO,
             due: framed.due_of(framed.target),
         };
         self.account_front(index, booked_on, &waiting);

@@ -46,6 +46,8 @@ pub(super) struct Flying {
     pub(super) enters: Span,
     /// When it becomes late and keeps no slot any more; set when it is dispatched.
     pub(super) late_from: Time,
+    /// For how long the GPU stood still meanwhile, for which this group is not to blame.
+    pub(super) stood_still: Span,
     /// The deadline that it should meet.
     pub(super) due: Time,
 }
@@ -256,6 +258,9 @@ impl InFlight {
         let flying = self.groups.remove(position)?;
         self.idle_since = self.idle_since.max(finished);
         let all_done = self.conservative.last;
+        // Everything should have been over before, and nothing was: the GPU as a whole stood still.
+        let stood_still = finished.since(all_done);
+        self.groups.iter_mut().for_each(|other| other.stood_still += stood_still);
         // The way back from it was part of its charge.
         let goes_on = self.groups.iter().any(|other| other.app != flying.app);
         self.rebuild(if goes_on { self.switch } else { Span::ZERO });
@@ -335,11 +340,13 @@ impl InFlight {
     ///
     /// In any order, each end of another group may mean that this one has only begun. But it takes turns with no more
     /// than `mpcg` others at a time, so it is over when each of them could have had as much of the GPU as it needs.
+    /// That takes a GPU that works: a driver that makes contexts can stop all groups for half a second, and then the one
+    /// that came first is given up at most.
     pub(super) fn overdue_at(&self, config: &Config) -> Option<Time> {
         let first = self.groups.front()?;
         let (runs, timeout) = (self.runs(first), config.completion_timeout);
         let at = self.idle_since.max(first.conservative.arrives) + runs + timeout;
-        let at_last = first.late_from + runs.times(config.mpcg.into()) + timeout;
+        let at_last = first.late_from + first.stood_still + runs.times(config.mpcg.into()) + timeout;
         Some(if self.any_order { at.min(at_last) } else { at })
     }
 }

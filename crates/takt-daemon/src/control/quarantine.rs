@@ -7,6 +7,8 @@
 //! At first the pause is for clients of the same user and executable: one program of a user that hangs
 //! keeps no other out. A user can copy an executable as often as it likes, so from some faults on the pause
 //! is for all its programs, however many it has.
+//!
+//! Faults at the same moment are one event: where a driver stands still, all programs that have work there seem to hang.
 
 use std::path::PathBuf;
 
@@ -17,6 +19,8 @@ use super::rights::Domain;
 
 /// The first pause.
 const FIRST: Span = Span::from_ms(1_000);
+/// Faults of an origin within this time of its last event are part of that.
+const EVENT: Span = Span::from_ms(500);
 /// How often it doubles at most: 64 s.
 const DOUBLINGS_MAX: u32 = 6;
 /// A fault is forgotten this long after its pause.
@@ -48,7 +52,16 @@ impl Origin {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Offender {
     origin: Origin,
+    record: Record,
+}
+
+/// What is remembered of faults.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+struct Record {
     faults: u32,
+    /// When the last of them was counted.
+    since: Time,
+    /// When the pause ends.
     until: Time,
 }
 
@@ -67,38 +80,37 @@ struct UserOffender {
     uid: u32,
     /// In that domain.
     domain: String,
-    /// Programs of it that were evicted for the first time.
-    programs: u32,
-    until: Time,
+    /// Of programs of it that were evicted for the first time.
+    record: Record,
 }
 
 impl Quarantine {
     /// A client broke a rule; returns how long clients of its origin may not come back.
     pub(crate) fn blame(&mut self, origin: Origin, now: Time) -> Span {
-        self.offenders.retain(|offender| now < offender.until + MEMORY);
-        self.users.retain(|user| now < user.until + MEMORY);
+        self.offenders.retain(|offender| now < offender.record.until + MEMORY);
+        self.users.retain(|user| now < user.record.until + MEMORY);
         let before = self.offenders.iter().position(|offender| offender.origin == origin);
-        let faults = before.map_or(0, |at| self.offenders.remove(at).faults);
-        let own = pause_after(faults);
+        let of_user = self.blame_user(&origin, before.is_none(), now);
+        let record = before.map_or(Record::default(), |at| self.offenders.remove(at).record).counted(now);
+        let own = pause_after(record.faults - 1);
         if self.offenders.len() == OFFENDERS_MAX {
             self.offenders.remove(0);
         }
-        let of_user = self.blame_user(&origin, before.is_none(), now);
-        self.offenders.push(Offender { origin, faults: faults.saturating_add(1), until: now + own });
+        self.offenders.push(Offender { origin, record: Record { until: now + own, ..record } });
         own.max(of_user)
     }
 
     /// Returns how long clients of that user may not come back, whatever their executable.
     fn blame_user(&mut self, origin: &Origin, is_new: bool, now: Time) -> Span {
         let before = self.users.iter().position(|user| user.is_of(origin));
-        let programs = before.map_or(0, |at| self.users.remove(at).programs);
-        let programs = programs.saturating_add(u32::from(is_new));
-        let pause = programs.checked_sub(PROGRAMS_MAX).map_or(Span::ZERO, pause_after);
+        let record = before.map_or(Record::default(), |at| self.users.remove(at).record);
+        let record = if is_new { record.counted(now) } else { record };
+        let pause = record.faults.checked_sub(PROGRAMS_MAX).map_or(Span::ZERO, pause_after);
         if self.users.len() == OFFENDERS_MAX {
             self.users.remove(0);
         }
         let Origin { uid, domain, .. } = origin.clone();
-        self.users.push(UserOffender { uid, domain, programs, until: now + pause });
+        self.users.push(UserOffender { uid, domain, record: Record { until: now + pause, ..record } });
         pause
     }
 
@@ -106,8 +118,18 @@ impl Quarantine {
     pub(crate) fn pause(&self, origin: &Origin, now: Time) -> Option<Span> {
         let program = self.offenders.iter().find(|offender| offender.origin == *origin);
         let user = self.users.iter().find(|user| user.is_of(origin));
-        let until = program.map(|offender| offender.until).max(user.map(|user| user.until))?;
+        let until = program.map(|offender| offender.record.until).max(user.map(|user| user.record.until))?;
         Some(until.since(now)).filter(|pause| *pause > Span::ZERO)
+    }
+}
+
+impl Record {
+    /// With one fault more, unless it is part of the last event.
+    fn counted(self, now: Time) -> Self {
+        match self.faults > 0 && now < self.since + EVENT {
+            true => self,
+            false => Self { faults: self.faults.saturating_add(1), since: now, ..self },
+        }
     }
 }
 
@@ -155,12 +177,12 @@ mod tests {
     fn what_a_user_does_outside_of_a_domain_keeps_no_app_of_it_out() {
         let mut quarantine = Quarantine::default();
         for number in 1..10 {
-            quarantine.blame(program(number), s(1));
+            quarantine.blame(program(number), s(number.into()));
         }
-        assert!(quarantine.pause(&program(100), s(1)).is_some(), "all of its other programs");
+        assert!(quarantine.pause(&program(100), s(9)).is_some(), "all of its other programs");
         for number in [1, 100] {
             let of_cluster = Origin { domain: "cluster".to_owned(), ..program(number) };
-            assert_eq!(quarantine.pause(&of_cluster, s(1)), None, "the same executable too");
+            assert_eq!(quarantine.pause(&of_cluster, s(9)), None, "the same executable too");
         }
     }
 
@@ -182,18 +204,35 @@ mod tests {
     fn copies_of_an_executable_do_not_evade() {
         let mut quarantine = Quarantine::default();
         for copy in 1..PROGRAMS_MAX {
-            quarantine.blame(program(copy), s(1));
+            quarantine.blame(program(copy), s(copy.into()));
         }
-        assert_eq!(quarantine.pause(&program(100), s(1)), None, "another program of the user");
-        assert_eq!(quarantine.blame(program(50), s(1)), Span::from_ms(1_000));
-        assert_eq!(quarantine.pause(&program(100), s(1)), Some(Span::from_ms(1_000)), "all of its programs");
-        assert_eq!(quarantine.pause(&Origin { uid: 2, ..program(1) }, s(1)), None, "no other user");
+        assert_eq!(quarantine.pause(&program(100), s(3)), None, "another program of the user");
+        assert_eq!(quarantine.blame(program(50), s(4)), Span::from_ms(1_000));
+        assert_eq!(quarantine.pause(&program(100), s(4)), Some(Span::from_ms(1_000)), "all of its programs");
+        assert_eq!(quarantine.pause(&Origin { uid: 2, ..program(1) }, s(4)), None, "no other user");
         // Each copy costs more than the one before.
-        let pauses: Vec<Span> = (51..54).map(|copy| quarantine.blame(program(copy), s(3))).collect();
+        let pauses: Vec<Span> =
+            (51..54).map(|copy| quarantine.blame(program(copy), s((copy - 46).into()))).collect();
         assert_eq!(pauses, [2, 4, 8].map(|seconds| Span::from_ms(seconds * 1_000)));
         assert_eq!(quarantine.pause(&program(100), s(200)), None);
         assert_eq!(quarantine.blame(program(100), s(400)), Span::from_ms(1_000), "forgiven");
         assert_eq!(quarantine.pause(&program(101), s(400)), None);
+    }
+
+    #[test]
+    fn faults_at_one_moment_are_one_event() {
+        let mut quarantine = Quarantine::default();
+        let at = |ms: u64| Time::from_us(1_000 * ms);
+        // The GPU stands still for all programs: six of one executable, and five others.
+        for process in 0..6 {
+            assert_eq!(quarantine.blame(program(1), at(1_000 + process)), Span::from_ms(1_000));
+        }
+        for number in 2..7 {
+            assert_eq!(quarantine.blame(program(number), at(1_010)), Span::from_ms(1_000));
+        }
+        assert_eq!(quarantine.pause(&program(100), at(1_010)), None, "no other program of the user");
+        assert_eq!(quarantine.blame(program(1), at(1_400)), Span::from_ms(1_000), "still the same");
+        assert_eq!(quarantine.blame(program(1), at(1_600)), Span::from_ms(2_000), "another one");
     }
 
     #[test]

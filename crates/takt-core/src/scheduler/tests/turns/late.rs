@@ -223,6 +223,32 @@ fn a_group_that_never_ends_is_given_up_however_many_others_end() {
 }
 
 #[test]
+fn while_the_whole_gpu_stands_still_only_the_group_that_came_first_is_given_up() {
+    // No group ends here. A's is given up 500 after it should have been over; B's and C's would be as well, around
+    // 610, if the time until then counted against them.
+    check(
+        "gpu time-shared
+         mpcg 3
+         late-after 50
+         timeout 500
+         until 900
+         A 3
+         B 2
+         C 1
+         @0 A 10s?
+         @10 B 10/700s
+         @20 C 10/690s",
+        expect![[r#"
+            0 grant A 10s for 0
+            10 grant B 700s for 0
+            20 grant C 690s for 0
+            510 lost a group of A (Timeout)
+            510 A frame 0 late 0
+        "#]],
+    );
+}
+
+#[test]
 fn how_long_a_group_must_take_to_be_late_is_tuned() {
     // A's group should be over at 100. With half of its prediction in place of all of it, it is late from 160 on, and
     // C need not wait until 210.
