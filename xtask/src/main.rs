@@ -4,6 +4,7 @@
 //!   sizes, purity, documents that hold together.
 //! * `cargo xtask layers [--write]` prints the layer table, or puts it into `ARCHITECTURE.md`.
 //! * `cargo xtask map [--write]` does so with the map of source files.
+//! * `cargo xtask lines` counts lines of Rust by crate, tests apart.
 //! * `cargo xtask gl DIR` writes the names of GL ES and EGL from the Khronos registry in DIR.
 //! * `cargo xtask cuda FILE` writes the names of the CUDA driver API from the bindings in FILE.
 //! * `cargo xtask bare` compiles the core, policies and analyses where there is no standard library.
@@ -24,6 +25,7 @@ mod gl;
 mod hashes;
 mod layers;
 mod lexer;
+mod lines;
 mod loaded;
 mod map;
 mod policies;
@@ -51,6 +53,7 @@ usage: cargo xtask <command>
   layers --write   put the layer table into ARCHITECTURE.md
   map              print the map of source files
   map --write      put the map of source files into ARCHITECTURE.md
+  lines            count lines of Rust by crate, tests and generated files apart
   gl DIR           write the names of GL ES and EGL from gl.xml and egl.xml in DIR
   cuda FILE        write the names of the CUDA driver API from Rust bindings in FILE
   bare             compile takt-core, takt-analysis and takt-policies without a standard library
@@ -61,29 +64,15 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["tidy"] => run_tidy(),
-        ["layers"] => {
-            print!("{}", layers::render());
-            Ok(ExitCode::SUCCESS)
-        }
+        ["layers"] => print(Ok(layers::render())),
         ["layers", "--write"] => layers::write(&workspace::root()).map(|()| ExitCode::SUCCESS),
-        ["map"] => Tree::load(&workspace::root()).map(|tree| {
-            print!("{}", map::render(&tree));
-            ExitCode::SUCCESS
-        }),
+        ["map"] => print(Tree::load(&workspace::root()).map(|tree| map::render(&tree))),
         ["map", "--write"] => map::write(&workspace::root()).map(|()| ExitCode::SUCCESS),
-        ["gl", folder] => gl::write(&workspace::root(), folder.as_ref()).map(|said| {
-            println!("{said}");
-            ExitCode::SUCCESS
-        }),
-        ["cuda", file] => cuda::write(&workspace::root(), file.as_ref()).map(|said| {
-            println!("{said}");
-            ExitCode::SUCCESS
-        }),
-        ["bare"] => run_bare(),
-        ["help" | "--help" | "-h"] => {
-            print!("{USAGE}");
-            Ok(ExitCode::SUCCESS)
-        }
+        ["lines"] => print(Tree::load(&workspace::root()).map(|tree| lines::render(&tree))),
+        ["gl", folder] => print(gl::write(&workspace::root(), folder.as_ref())),
+        ["cuda", file] => print(cuda::write(&workspace::root(), file.as_ref())),
+        ["bare"] => print(run_bare()),
+        ["help" | "--help" | "-h"] => print(Ok(USAGE.to_owned())),
         _ => {
             eprint!("{USAGE}");
             Ok(ExitCode::from(2))
@@ -109,9 +98,12 @@ fn run_tidy() -> Result<ExitCode> {
     Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn run_bare() -> Result<ExitCode> {
+fn run_bare() -> Result<String> {
     let root = workspace::root();
-    let workspace = Workspace::load(&root)?;
-    println!("{}", bare::check(&root, &workspace)?);
+    bare::check(&root, &Workspace::load(&root)?)
+}
+
+fn print(text: Result<String>) -> Result<ExitCode> {
+    println!("{}", text?.trim_end());
     Ok(ExitCode::SUCCESS)
 }

@@ -38,9 +38,13 @@ fn root(file: &File) -> Option<&str> {
 /// The types that a file defines, with their lines.
 fn types(text: &str) -> Vec<(usize, String)> {
     let code = Source::new(text).code;
-    let end = code.find(TESTS).unwrap_or(code.len());
     let defined = |(index, line)| Some((index + 1, name(line)?.to_owned()));
-    code[..end].lines().enumerate().filter_map(defined).collect()
+    without_tests(&code).lines().enumerate().filter_map(defined).collect()
+}
+
+/// A source up to its tests.
+pub(crate) fn without_tests(code: &str) -> &str {
+    &code[..code.find(TESTS).unwrap_or(code.len())]
 }
 
 /// The type that is defined in a line. Types of traits and of their implementations stand in others.
