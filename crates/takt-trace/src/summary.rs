@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use takt_core::Hold;
 
 /// Everything measured in one run.
@@ -205,7 +205,7 @@ pub struct Promise {
 }
 
 /// Rules that hold groups back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeldBy {
     /// Rule A: it could break a promise of another app, mostly of a more important one.

@@ -1,14 +1,15 @@
 //! The record that a line stands for.
 
-use takt_core::event::{LostBy, Refusal};
+use takt_core::event::Refusal;
 use takt_core::{
-    Action, AppId, Broken, Cost, DisplayId, Estimate, Event, FrameDone, GroupId, GroupKind, Hold, Invariant,
-    Period, Priority, Span, Time,
+    Action, AppId, Broken, Cost, DisplayId, Estimate, Event, FrameDone, GroupId, Hold, Invariant, Period,
+    Priority, Span, Time,
 };
 
-use super::line::{By, Kind, Line, Reason, Refused};
+use super::line::{Line, Refused};
 use super::params::forever;
 use crate::record::{AppMeta, GpuRecord, Record};
+use crate::summary::HeldBy;
 
 /// What a line stands for.
 #[derive(Clone, PartialEq, Debug)]
@@ -62,12 +63,7 @@ impl Line {
             Self::Submit { app, group, kind, predicted_ns } => Event::Submit {
                 app: AppId(app),
                 group: GroupId(group),
-                kind: match kind {
-                    Kind::Draw => GroupKind::Draw,
-                    Kind::Swap => GroupKind::Swap,
-                    Kind::Sync => GroupKind::Sync,
-                    Kind::Exit => GroupKind::Exit,
-                },
+                kind,
                 estimate: Estimate::new(forever(predicted_ns)),
             },
             Self::EndFrame { app } => Event::EndFrame { app: AppId(app) },
@@ -87,7 +83,7 @@ impl Line {
                 display: DisplayId(display),
                 refresh: super::head::grid(refresh_mhz, origin_ns)?,
             },
-            Self::Adjust(line) => Event::Adjust(line.adjustable()),
+            Self::Adjust(adjustable) => Event::Adjust(adjustable),
             _ => return Err("this is no event".to_owned()),
         })
     }
@@ -135,14 +131,7 @@ impl Line {
                 })
             }
             Self::Left { app, dropped } => Action::Left { app: AppId(app), dropped },
-            Self::Lost { app, group, by } => Action::Lost {
-                app: AppId(app),
-                group: GroupId(group),
-                by: match by {
-                    By::Order => LostBy::Order,
-                    By::Timeout => LostBy::Timeout,
-                },
-            },
+            Self::Lost { app, group, by } => Action::Lost { app: AppId(app), group: GroupId(group), by },
             Self::Broken { invariant, app, noticed_ns, .. } => Action::Broken(Broken {
                 what: Invariant::by_name(&invariant).ok_or_else(|| format!("no invariant {invariant}"))?,
                 app: app.map(AppId),
@@ -174,21 +163,21 @@ impl Line {
     }
 }
 
-fn hold(reason: Reason, by: Option<u32>, until_ns: Option<u64>) -> Result<Hold, String> {
+fn hold(reason: HeldBy, by: Option<u32>, until_ns: Option<u64>) -> Result<Hold, String> {
     let app = || by.map(AppId).ok_or_else(|| "by: which app?".to_owned());
     let until = || until_ns.map(Time::from_ns).ok_or_else(|| "until_ns: until when?".to_owned());
     Ok(match reason {
-        Reason::Protects => Hold::Protects { app: app()? },
-        Reason::Clears => Hold::Clears { app: app()? },
-        Reason::Behind => Hold::Behind { app: app()? },
-        Reason::Exhausted => Hold::Exhausted { app: app()? },
-        Reason::LookAhead => Hold::LookAhead,
-        Reason::NoSlot => Hold::NoSlot,
-        Reason::Unbounded => Hold::Unbounded,
-        Reason::NoBudget => Hold::NoBudget { until: until()? },
-        Reason::Turn => Hold::Turn { app: app()? },
-        Reason::Tick => Hold::Tick { at: until()? },
-        Reason::Batch => Hold::Batch,
+        HeldBy::Protects => Hold::Protects { app: app()? },
+        HeldBy::Clears => Hold::Clears { app: app()? },
+        HeldBy::Behind => Hold::Behind { app: app()? },
+        HeldBy::Exhausted => Hold::Exhausted { app: app()? },
+        HeldBy::LookAhead => Hold::LookAhead,
+        HeldBy::NoSlot => Hold::NoSlot,
+        HeldBy::Unbounded => Hold::Unbounded,
+        HeldBy::NoBudget => Hold::NoBudget { until: until()? },
+        HeldBy::Turn => Hold::Turn { app: app()? },
+        HeldBy::Tick => Hold::Tick { at: until()? },
+        HeldBy::Batch => Hold::Batch,
     })
 }
 

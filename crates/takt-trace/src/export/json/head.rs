@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use takt_core::config::{Adjustable, Margins, Tuning};
 use takt_core::gpu::{Divisible, Gpu};
+use takt_core::service::Reserve;
 use takt_core::{Config, Period, Priority, Refresh, Span, Time};
 
 use super::Start;
-use super::params::{ReserveLine, finite, forever};
+use super::params::{ReserveLine, bounded_ns, ns, written_as};
 use crate::record::{AppMeta, Meta};
 
 #[derive(Serialize, Deserialize)]
@@ -38,7 +39,8 @@ struct HeadApp {
 struct ConfigLine {
     mpcg: u32,
     apps_max: u32,
-    completion_timeout_ns: u64,
+    #[serde(rename = "completion_timeout_ns", with = "ns")]
+    completion_timeout: Span,
     execution: ExecutionLine,
     /// Of a time-shared GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,15 +49,17 @@ struct ConfigLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     switch_ns: Option<u64>,
     /// Left out if no work is divisible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    divisible: Option<DivisibleLine>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "divisible")]
+    divisible: Option<Divisible>,
     /// The displays after the first one; left out if all of them are like it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     more_displays: Vec<DisplayLine>,
     #[serde(default)]
     singly: bool,
-    margins: MarginsLine,
-    tuning: TuningLine,
+    #[serde(with = "MarginsLine")]
+    margins: Margins,
+    #[serde(with = "TuningLine")]
+    tuning: Tuning,
 }
 
 #[derive(Serialize, Deserialize, Clone, Copy)]
@@ -68,28 +72,26 @@ enum ExecutionLine {
 }
 
 /// Divisible work as a line says it.
-#[derive(Serialize, Deserialize, Clone, Copy)]
-struct DivisibleLine {
-    slice_ns: u64,
-    quantum_ns: u64,
-    own_slice_ns: u64,
-    switch_ns: u64,
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Divisible")]
+struct DivisibleFields {
+    #[serde(rename = "slice_ns", with = "ns")]
+    slice: Span,
+    #[serde(rename = "quantum_ns", with = "ns")]
+    quantum: Span,
+    #[serde(rename = "own_slice_ns", with = "ns")]
+    own_slice: Span,
+    #[serde(rename = "switch_ns", with = "ns")]
+    switch: Span,
 }
 
-impl DivisibleLine {
-    fn of(divisible: Divisible) -> Self {
-        let Divisible { slice, quantum, own_slice, switch } = divisible;
-        let [slice_ns, quantum_ns, own_slice_ns, switch_ns] =
-            [slice, quantum, own_slice, switch].map(Span::as_ns);
-        Self { slice_ns, quantum_ns, own_slice_ns, switch_ns }
-    }
+#[derive(Serialize, Deserialize)]
+struct DivisibleLine(#[serde(with = "DivisibleFields")] Divisible);
 
-    fn divisible(self) -> Divisible {
-        let Self { slice_ns, quantum_ns, own_slice_ns, switch_ns } = self;
-        let [slice, quantum, own_slice, switch] =
-            [slice_ns, quantum_ns, own_slice_ns, switch_ns].map(Span::from_ns);
-        Divisible { slice, quantum, own_slice, switch }
-    }
+written_as! {
+    divisible: Option<Divisible> as Option<DivisibleLine>,
+        |divisible| divisible.map(DivisibleLine),
+        |line: Option<DivisibleLine>| line.map(|line| line.0);
 }
 
 #[derive(Serialize, Deserialize)]
@@ -99,151 +101,87 @@ struct DisplayLine {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(remote = "Margins")]
 struct MarginsLine {
-    fixed_ns: u64,
+    #[serde(rename = "fixed_ns", with = "ns")]
+    fixed: Span,
     upper_permille: u32,
     lower_permille: u32,
-    dispatch_upper_ns: u64,
-    dispatch_lower_ns: u64,
-    completion_upper_ns: u64,
-    group_min_ns: u64,
+    #[serde(rename = "dispatch_upper_ns", with = "ns")]
+    dispatch_upper: Span,
+    #[serde(rename = "dispatch_lower_ns", with = "ns")]
+    dispatch_lower: Span,
+    #[serde(rename = "completion_upper_ns", with = "ns")]
+    completion_upper: Span,
+    #[serde(rename = "group_min_ns", with = "ns")]
+    group_min: Span,
 }
 
+/// Values that have a default had no name in older builds, and that value.
 #[derive(Serialize, Deserialize)]
+#[serde(remote = "Tuning")]
 struct TuningLine {
-    tick_ns: u64,
+    #[serde(rename = "tick_ns", with = "ns")]
+    tick: Span,
     admission_permille: u32,
-    background: ReserveLine,
-    timeslice_ns: u64,
-    /// Without a bound if `null`.
-    blocking_ns: Option<u64>,
-    #[serde(default)]
-    stretch_ns: u64,
-    /// Without a bound if `null`, as in logs of older builds.
-    #[serde(default)]
-    group_max_ns: Option<u64>,
-    #[serde(default = "relief_every")]
+    #[serde(with = "ReserveLine")]
+    background: Reserve,
+    #[serde(rename = "timeslice_ns", with = "ns")]
+    timeslice: Span,
+    #[serde(rename = "blocking_ns", with = "bounded_ns", default = "no_bound")]
+    blocking: Span,
+    #[serde(rename = "stretch_ns", with = "ns", default)]
+    stretch: Span,
+    #[serde(rename = "group_max_ns", with = "bounded_ns", default = "no_bound")]
+    group_max: Span,
+    #[serde(default = "number::<16>")]
     relief_every: u32,
-    #[serde(default = "relief_periods")]
+    #[serde(default = "number::<2>")]
     relief_periods: u32,
-    #[serde(default = "suspend_after")]
+    #[serde(default = "number::<4>")]
     suspend_after: u32,
-    // What follows had no name in older builds, and these values.
-    #[serde(default = "late_after_ns")]
-    late_after_ns: u64,
-    #[serde(default = "unknown_runs_max_ns")]
-    unknown_runs_max_ns: u64,
-    #[serde(default = "join_delay_max_ns")]
-    join_delay_max_ns: u64,
-    #[serde(default = "late_permille")]
+    #[serde(rename = "late_after_ns", with = "ns", default = "ms::<2>")]
+    late_after: Span,
+    #[serde(rename = "unknown_runs_max_ns", with = "ns", default = "ms::<10_000>")]
+    unknown_runs_max: Span,
+    #[serde(rename = "join_delay_max_ns", with = "ns", default = "ms::<1000>")]
+    join_delay_max: Span,
+    #[serde(default = "number::<1000>")]
     late_permille: u32,
-    #[serde(default = "given_up_max")]
+    #[serde(default = "number::<16>")]
     given_up_max: u32,
-    #[serde(default = "clear_parts")]
+    #[serde(default = "number::<32>")]
     clear_parts: u32,
-    #[serde(default = "unstretched_parts")]
+    #[serde(default = "number::<4>")]
     unstretched_parts: u32,
 }
 
-fn relief_every() -> u32 {
-    Tuning::default().relief_every
+fn number<const N: u32>() -> u32 {
+    N
 }
 
-fn relief_periods() -> u32 {
-    Tuning::default().relief_periods
+fn ms<const N: u64>() -> Span {
+    Span::from_ms(N)
 }
 
-fn suspend_after() -> u32 {
-    Tuning::default().suspend_after
-}
-
-fn late_after_ns() -> u64 {
-    2_000_000
-}
-
-fn unknown_runs_max_ns() -> u64 {
-    10_000_000_000
-}
-
-fn join_delay_max_ns() -> u64 {
-    1_000_000_000
-}
-
-fn late_permille() -> u32 {
-    1000
-}
-
-fn given_up_max() -> u32 {
-    16
-}
-
-fn clear_parts() -> u32 {
-    32
-}
-
-fn unstretched_parts() -> u32 {
-    4
+fn no_bound() -> Span {
+    Span::FOREVER
 }
 
 /// What may change on the way.
 #[derive(Serialize, Deserialize)]
+#[serde(remote = "Adjustable")]
 pub(super) struct AdjustableLine {
     mpcg: u32,
-    margins: MarginsLine,
-    /// Without a bound if `null`.
-    blocking_ns: Option<u64>,
-    stretch_ns: u64,
+    #[serde(with = "MarginsLine")]
+    margins: Margins,
+    #[serde(rename = "blocking_ns", with = "bounded_ns", default = "no_bound")]
+    blocking: Span,
+    #[serde(rename = "stretch_ns", with = "ns")]
+    stretch: Span,
     /// Left out if no work is divisible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    divisible: Option<DivisibleLine>,
-}
-
-impl AdjustableLine {
-    pub(super) fn of(adjustable: &Adjustable) -> Self {
-        Self {
-            mpcg: adjustable.mpcg,
-            margins: MarginsLine::of(&adjustable.margins),
-            blocking_ns: finite(adjustable.blocking),
-            stretch_ns: adjustable.stretch.as_ns(),
-            divisible: adjustable.divisible.map(DivisibleLine::of),
-        }
-    }
-
-    pub(super) fn adjustable(&self) -> Adjustable {
-        Adjustable {
-            mpcg: self.mpcg,
-            margins: self.margins.margins(),
-            blocking: forever(self.blocking_ns),
-            stretch: Span::from_ns(self.stretch_ns),
-            divisible: self.divisible.map(DivisibleLine::divisible),
-        }
-    }
-}
-
-impl MarginsLine {
-    fn of(margins: &Margins) -> Self {
-        Self {
-            fixed_ns: margins.fixed.as_ns(),
-            upper_permille: margins.upper_permille,
-            lower_permille: margins.lower_permille,
-            dispatch_upper_ns: margins.dispatch_upper.as_ns(),
-            dispatch_lower_ns: margins.dispatch_lower.as_ns(),
-            completion_upper_ns: margins.completion_upper.as_ns(),
-            group_min_ns: margins.group_min.as_ns(),
-        }
-    }
-
-    fn margins(&self) -> Margins {
-        Margins {
-            fixed: Span::from_ns(self.fixed_ns),
-            upper_permille: self.upper_permille,
-            lower_permille: self.lower_permille,
-            dispatch_upper: Span::from_ns(self.dispatch_upper_ns),
-            dispatch_lower: Span::from_ns(self.dispatch_lower_ns),
-            completion_upper: Span::from_ns(self.completion_upper_ns),
-            group_min: Span::from_ns(self.group_min_ns),
-        }
-    }
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "divisible")]
+    divisible: Option<Divisible>,
 }
 
 impl Head {
@@ -284,30 +222,6 @@ impl Head {
     }
 }
 
-impl TuningLine {
-    fn of(tuning: &Tuning) -> Self {
-        Self {
-            tick_ns: tuning.tick.as_ns(),
-            admission_permille: tuning.admission_permille,
-            background: ReserveLine::of(&tuning.background),
-            timeslice_ns: tuning.timeslice.as_ns(),
-            blocking_ns: finite(tuning.blocking),
-            stretch_ns: tuning.stretch.as_ns(),
-            group_max_ns: finite(tuning.group_max),
-            relief_every: tuning.relief_every,
-            relief_periods: tuning.relief_periods,
-            suspend_after: tuning.suspend_after,
-            late_after_ns: tuning.late_after.as_ns(),
-            unknown_runs_max_ns: tuning.unknown_runs_max.as_ns(),
-            join_delay_max_ns: tuning.join_delay_max.as_ns(),
-            late_permille: tuning.late_permille,
-            given_up_max: tuning.given_up_max,
-            clear_parts: tuning.clear_parts,
-            unstretched_parts: tuning.unstretched_parts,
-        }
-    }
-}
-
 impl ConfigLine {
     fn of(config: &Config) -> Self {
         let Config {
@@ -329,7 +243,7 @@ impl ConfigLine {
         Self {
             mpcg: *mpcg,
             apps_max: *apps_max,
-            completion_timeout_ns: completion_timeout.as_ns(),
+            completion_timeout: *completion_timeout,
             execution: match gpu {
                 Gpu::InOrder => ExecutionLine::InOrder,
                 Gpu::Preemptive => ExecutionLine::Preemptive,
@@ -337,7 +251,7 @@ impl ConfigLine {
             },
             slice_ns,
             switch_ns,
-            divisible: divisible.map(DivisibleLine::of),
+            divisible: *divisible,
             more_displays: if *more_displays == Config::default().more_displays {
                 Vec::new()
             } else {
@@ -348,8 +262,8 @@ impl ConfigLine {
                 more_displays.iter().map(line).collect()
             },
             singly: *singly,
-            margins: MarginsLine::of(margins),
-            tuning: TuningLine::of(tuning),
+            margins: *margins,
+            tuning: *tuning,
         }
     }
 
@@ -366,7 +280,6 @@ impl ConfigLine {
     }
 
     fn config(&self, refresh: Refresh) -> Result<Config, String> {
-        let tuning = &self.tuning;
         let mut more_displays = Config::default().more_displays;
         for (display, line) in more_displays.iter_mut().zip(&self.more_displays) {
             *display = grid(line.refresh_mhz, line.origin_ns)?;
@@ -375,31 +288,13 @@ impl ConfigLine {
             refresh,
             more_displays,
             mpcg: self.mpcg,
-            margins: self.margins.margins(),
+            margins: self.margins,
             apps_max: self.apps_max,
-            completion_timeout: Span::from_ns(self.completion_timeout_ns),
+            completion_timeout: self.completion_timeout,
             gpu: self.gpu(),
-            divisible: self.divisible.map(DivisibleLine::divisible),
+            divisible: self.divisible,
             singly: self.singly,
-            tuning: Tuning {
-                tick: Span::from_ns(tuning.tick_ns),
-                admission_permille: tuning.admission_permille,
-                background: tuning.background.reserve(),
-                timeslice: Span::from_ns(tuning.timeslice_ns),
-                blocking: forever(tuning.blocking_ns),
-                stretch: Span::from_ns(tuning.stretch_ns),
-                group_max: forever(tuning.group_max_ns),
-                relief_every: tuning.relief_every,
-                relief_periods: tuning.relief_periods,
-                suspend_after: tuning.suspend_after,
-                late_after: Span::from_ns(tuning.late_after_ns),
-                unknown_runs_max: Span::from_ns(tuning.unknown_runs_max_ns),
-                join_delay_max: Span::from_ns(tuning.join_delay_max_ns),
-                late_permille: tuning.late_permille,
-                given_up_max: tuning.given_up_max,
-                clear_parts: tuning.clear_parts,
-                unstretched_parts: tuning.unstretched_parts,
-            },
+            tuning: self.tuning,
         })
     }
 }

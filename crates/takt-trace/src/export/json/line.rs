@@ -2,8 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use takt_core::GroupKind;
+use takt_core::config::Adjustable;
+use takt_core::event::LostBy;
+
 use super::head::AdjustableLine;
-use super::params::Params;
+use super::params::{Params, is_default};
+use crate::summary::HeldBy;
 
 /// A line with its time.
 #[derive(Serialize, Deserialize)]
@@ -39,7 +44,8 @@ pub(super) enum Line {
     Submit {
         app: u32,
         group: u64,
-        kind: Kind,
+        #[serde(with = "Kind")]
+        kind: GroupKind,
         predicted_ns: Option<u64>,
     },
     EndFrame {
@@ -61,12 +67,12 @@ pub(super) enum Line {
         app: Option<u32>,
     },
     Refresh {
-        #[serde(default, skip_serializing_if = "is_first")]
+        #[serde(default, skip_serializing_if = "is_default")]
         display: u8,
         refresh_mhz: u32,
         origin_ns: u64,
     },
-    Adjust(AdjustableLine),
+    Adjust(#[serde(with = "AdjustableLine")] Adjustable),
     Dispatch {
         app: u32,
         group: u64,
@@ -80,7 +86,7 @@ pub(super) enum Line {
     },
     Hold {
         app: u32,
-        reason: Reason,
+        reason: HeldBy,
         by: Option<u32>,
         #[serde(skip_serializing_if = "Option::is_none")]
         until_ns: Option<u64>,
@@ -126,7 +132,8 @@ pub(super) enum Line {
     Lost {
         app: u32,
         group: u64,
-        by: By,
+        #[serde(with = "By")]
+        by: LostBy,
     },
     Broken {
         invariant: String,
@@ -171,29 +178,13 @@ pub(super) enum Line {
     },
 }
 
-#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Kind {
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "GroupKind", rename_all = "kebab-case")]
+enum Kind {
     Draw,
     Swap,
     Sync,
     Exit,
-}
-
-#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Reason {
-    Protects,
-    Clears,
-    Behind,
-    Exhausted,
-    NoSlot,
-    Unbounded,
-    NoBudget,
-    Turn,
-    Tick,
-    Batch,
-    LookAhead,
 }
 
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -214,15 +205,9 @@ pub(super) enum Refused {
     SourceOfSource,
 }
 
-#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum By {
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "LostBy", rename_all = "kebab-case")]
+enum By {
     Order,
     Timeout,
-}
-
-/// Whether a display is the first one, which lines leave out.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-fn is_first(display: &u8) -> bool {
-    *display == 0
 }

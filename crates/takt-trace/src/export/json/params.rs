@@ -1,8 +1,43 @@
 //! What an app asks for, as a line says it.
+//!
+//! Types of the core have no formats. Those here say field by field how serde reads and writes them.
 
 use serde::{Deserialize, Serialize};
 use takt_core::service::{Enforcement, Gaps, Level, Reservation, Reserve, Turns};
 use takt_core::{AppId, AppParams, Clock, DisplayId, Priority, Service, Span, Stride};
+
+/// Modules for `#[serde(with = "..")]`: a value of the core, and what a line has for it.
+macro_rules! written_as {
+    ($($name:ident: $value:ty as $line:ty, $write:expr, $read:expr;)*) => {$(
+        pub(super) mod $name {
+            use super::*;
+
+            pub(in super::super) fn serialize<S: serde::Serializer>(value: &$value, to: S) -> Result<S::Ok, S::Error> {
+                let write: fn($value) -> $line = $write;
+                write(*value).serialize(to)
+            }
+
+            pub(in super::super) fn deserialize<'a, D: serde::Deserializer<'a>>(from: D) -> Result<$value, D::Error> {
+                <$line>::deserialize(from).map($read)
+            }
+        }
+    )*};
+}
+pub(super) use written_as;
+
+written_as! {
+    ns: Span as u64, Span::as_ns, Span::from_ns;
+    bounded_ns: Span as Option<u64>, finite, forever;
+    app_id: AppId as u32, |app| app.0, AppId;
+    fed_app: Option<AppId> as Option<u32>, |app| app.map(|app| app.0), |app: Option<u32>| app.map(AppId);
+    display_id: DisplayId as u8, |display| display.0, DisplayId;
+    apriori: Enforcement as bool,
+        |enforcement| enforcement == Enforcement::Apriori,
+        |apriori| if apriori { Enforcement::Apriori } else { Enforcement::Posterior };
+    following: Turns as bool,
+        |turns| turns == Turns::Following,
+        |following| if following { Turns::Following } else { Turns::Single };
+}
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Params {
@@ -10,94 +45,82 @@ pub(super) struct Params {
     stride: u32,
     etpf_ns: u64,
     /// What releases its frames; left out if that is the first display.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    clock: Option<ClockLine>,
+    #[serde(default, skip_serializing_if = "is_default", with = "ClockLine")]
+    clock: Clock,
     /// What only some policies look at; left out if nothing is asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    service: Option<ServiceLine>,
-}
-
-#[derive(Serialize, Deserialize, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-enum ClockLine {
-    Display(u8),
-    Own { period_ns: u64, deadline_ns: u64 },
-}
-
-impl ClockLine {
-    fn of(clock: Clock) -> Self {
-        match clock {
-            Clock::Display(display) => Self::Display(display.0),
-            Clock::Own { period, deadline } => {
-                Self::Own { period_ns: period.as_ns(), deadline_ns: deadline.as_ns() }
-            }
-        }
-    }
-
-    fn clock(self) -> Clock {
-        match self {
-            Self::Display(display) => Clock::Display(DisplayId(display)),
-            Self::Own { period_ns, deadline_ns } => {
-                Clock::Own { period: Span::from_ns(period_ns), deadline: Span::from_ns(deadline_ns) }
-            }
-        }
-    }
+    #[serde(default, skip_serializing_if = "is_default", with = "ServiceLine")]
+    service: Service,
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(remote = "Clock", rename_all = "kebab-case")]
+enum ClockLine {
+    Display(#[serde(with = "display_id")] DisplayId),
+    Own {
+        #[serde(rename = "period_ns", with = "ns")]
+        period: Span,
+        #[serde(rename = "deadline_ns", with = "ns")]
+        deadline: Span,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Service")]
 struct ServiceLine {
     follows_focus: bool,
-    follows_itself: bool,
-    reservation: ReservationLine,
-    feeds: Option<u32>,
-    level: LevelLine,
-    timeslice_ns: u64,
+    #[serde(rename = "follows_itself", with = "following")]
+    turns: Turns,
+    #[serde(with = "ReservationLine")]
+    reservation: Reservation,
+    #[serde(default, with = "fed_app")]
+    feeds: Option<AppId>,
+    #[serde(with = "LevelLine")]
+    level: Level,
+    #[serde(rename = "timeslice_ns", with = "ns")]
+    timeslice: Span,
     uninterruptible: bool,
     /// Left out if it is not.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "is_default")]
     divisible: bool,
     /// Left out if there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    gaps: Option<GapsLine>,
+    #[serde(default, skip_serializing_if = "is_default", with = "GapsLine")]
+    gaps: Gaps,
 }
 
 /// The gaps within frames.
-#[derive(Serialize, Deserialize, Clone, Copy)]
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Gaps")]
 struct GapsLine {
     count: u32,
-    length_ns: u64,
-}
-
-impl GapsLine {
-    fn of(gaps: Gaps) -> Option<Self> {
-        (gaps.count > 0).then_some(Self { count: gaps.count, length_ns: gaps.length.as_ns() })
-    }
-
-    fn gaps(self) -> Gaps {
-        Gaps { count: self.count, length: Span::from_ns(self.length_ns) }
-    }
+    #[serde(rename = "length_ns", with = "ns")]
+    length: Span,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(remote = "Reservation", rename_all = "kebab-case")]
 enum ReservationLine {
     None,
-    Own(ReserveLine),
-    Shared(u32),
+    Own(#[serde(with = "ReserveLine")] Reserve),
+    Shared(#[serde(with = "app_id")] AppId),
     Background,
 }
 
 /// A reserve as a line says it.
 #[derive(Serialize, Deserialize)]
+#[serde(remote = "Reserve")]
 pub(super) struct ReserveLine {
-    budget_ns: u64,
-    period_ns: u64,
-    deadline_ns: u64,
-    apriori: bool,
+    #[serde(rename = "budget_ns", with = "ns")]
+    budget: Span,
+    #[serde(rename = "period_ns", with = "ns")]
+    period: Span,
+    #[serde(rename = "deadline_ns", with = "ns")]
+    deadline: Span,
+    #[serde(rename = "apriori", with = "apriori")]
+    enforcement: Enforcement,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(remote = "Level", rename_all = "kebab-case")]
 enum LevelLine {
     Low,
     Medium,
@@ -110,8 +133,8 @@ impl Params {
             priority: params.priority.0,
             stride: params.stride.get(),
             etpf_ns: params.etpf.as_ns(),
-            clock: (params.clock != Clock::default()).then(|| ClockLine::of(params.clock)),
-            service: (params.service != Service::default()).then(|| ServiceLine::of(&params.service)),
+            clock: params.clock,
+            service: params.service,
         }
     }
 
@@ -121,78 +144,15 @@ impl Params {
             priority: Priority(self.priority),
             stride: stride.ok_or_else(|| format!("stride = {}: use 1 to 240", self.stride))?,
             etpf: Span::from_ns(self.etpf_ns),
-            clock: self.clock.map_or_else(Clock::default, ClockLine::clock),
-            service: self.service.as_ref().map_or_else(Service::default, ServiceLine::service),
+            clock: self.clock,
+            service: self.service,
         })
     }
 }
 
-impl ServiceLine {
-    fn of(service: &Service) -> Self {
-        Self {
-            follows_focus: service.follows_focus,
-            follows_itself: service.turns == Turns::Following,
-            reservation: match service.reservation {
-                Reservation::None => ReservationLine::None,
-                Reservation::Own(reserve) => ReservationLine::Own(ReserveLine::of(&reserve)),
-                Reservation::Shared(app) => ReservationLine::Shared(app.0),
-                Reservation::Background => ReservationLine::Background,
-            },
-            feeds: service.feeds.map(|app| app.0),
-            level: match service.level {
-                Level::Low => LevelLine::Low,
-                Level::Medium => LevelLine::Medium,
-                Level::High => LevelLine::High,
-            },
-            timeslice_ns: service.timeslice.as_ns(),
-            uninterruptible: service.uninterruptible,
-            divisible: service.divisible,
-            gaps: GapsLine::of(service.gaps),
-        }
-    }
-
-    fn service(&self) -> Service {
-        Service {
-            follows_focus: self.follows_focus,
-            turns: if self.follows_itself { Turns::Following } else { Turns::Single },
-            reservation: match &self.reservation {
-                ReservationLine::None => Reservation::None,
-                ReservationLine::Own(reserve) => Reservation::Own(reserve.reserve()),
-                ReservationLine::Shared(app) => Reservation::Shared(AppId(*app)),
-                ReservationLine::Background => Reservation::Background,
-            },
-            feeds: self.feeds.map(AppId),
-            level: match self.level {
-                LevelLine::Low => Level::Low,
-                LevelLine::Medium => Level::Medium,
-                LevelLine::High => Level::High,
-            },
-            timeslice: Span::from_ns(self.timeslice_ns),
-            uninterruptible: self.uninterruptible,
-            divisible: self.divisible,
-            gaps: self.gaps.map_or_else(Gaps::default, GapsLine::gaps),
-        }
-    }
-}
-
-impl ReserveLine {
-    pub(super) fn of(reserve: &Reserve) -> Self {
-        Self {
-            budget_ns: reserve.budget.as_ns(),
-            period_ns: reserve.period.as_ns(),
-            deadline_ns: reserve.deadline.as_ns(),
-            apriori: reserve.enforcement == Enforcement::Apriori,
-        }
-    }
-
-    pub(super) fn reserve(&self) -> Reserve {
-        Reserve {
-            budget: Span::from_ns(self.budget_ns),
-            period: Span::from_ns(self.period_ns),
-            deadline: Span::from_ns(self.deadline_ns),
-            enforcement: if self.apriori { Enforcement::Apriori } else { Enforcement::Posterior },
-        }
-    }
+/// Whether a line leaves it out.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Unbounded spans become `null`: a reader must not calculate with a sentinel.

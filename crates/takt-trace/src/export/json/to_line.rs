@@ -1,10 +1,9 @@
 //! The line that stands for a record.
 
-use takt_core::event::{LostBy, Refusal};
-use takt_core::{Action, Event, GroupId, GroupKind, Hold, Time};
+use takt_core::event::Refusal;
+use takt_core::{Action, Event, GroupId, Hold, Time};
 
-use super::head::AdjustableLine;
-use super::line::{By, Kind, Line, Reason, Refused};
+use super::line::{Line, Refused};
 use super::params::{Params, finite};
 use crate::record::{GpuRecord, Record};
 
@@ -26,17 +25,9 @@ fn event_line(event: &Event) -> Line {
         Event::Join { app, params, phase } => Line::Join { app: app.0, params: Params::of(&params), phase },
         Event::Leave { app } => Line::Leave { app: app.0 },
         Event::Change { app, params } => Line::Change { app: app.0, params: Params::of(&params) },
-        Event::Submit { app, group, kind, estimate } => Line::Submit {
-            app: app.0,
-            group: group.0,
-            kind: match kind {
-                GroupKind::Draw => Kind::Draw,
-                GroupKind::Swap => Kind::Swap,
-                GroupKind::Sync => Kind::Sync,
-                GroupKind::Exit => Kind::Exit,
-            },
-            predicted_ns: finite(estimate.span()),
-        },
+        Event::Submit { app, group, kind, estimate } => {
+            Line::Submit { app: app.0, group: group.0, kind, predicted_ns: finite(estimate.span()) }
+        }
         Event::EndFrame { app } => Line::EndFrame { app: app.0 },
         Event::Revise { app, group, estimate } => {
             Line::Revise { app: app.0, group: group.0, predicted_ns: finite(estimate.span()) }
@@ -53,7 +44,7 @@ fn event_line(event: &Event) -> Line {
             refresh_mhz: refresh.mhz(),
             origin_ns: super::head::origin_ns(&refresh),
         },
-        Event::Adjust(adjustable) => Line::Adjust(AdjustableLine::of(&adjustable)),
+        Event::Adjust(adjustable) => Line::Adjust(adjustable),
     }
 }
 
@@ -84,14 +75,7 @@ fn action_line(action: &Action) -> Line {
             met: done.met,
         },
         Action::Left { app, dropped } => Line::Left { app: app.0, dropped },
-        Action::Lost { app, group, by } => Line::Lost {
-            app: app.0,
-            group: group.0,
-            by: match by {
-                LostBy::Order => By::Order,
-                LostBy::Timeout => By::Timeout,
-            },
-        },
+        Action::Lost { app, group, by } => Line::Lost { app: app.0, group: group.0, by },
         Action::Broken(broken) => Line::Broken {
             invariant: broken.what.name().to_owned(),
             app: broken.app.map(|app| app.0),
@@ -101,21 +85,14 @@ fn action_line(action: &Action) -> Line {
     }
 }
 
-fn hold_line(app: u32, reason: Hold) -> Line {
-    let (reason, by, until) = match reason {
-        Hold::Protects { app } => (Reason::Protects, Some(app), None),
-        Hold::Clears { app } => (Reason::Clears, Some(app), None),
-        Hold::Behind { app } => (Reason::Behind, Some(app), None),
-        Hold::Exhausted { app } => (Reason::Exhausted, Some(app), None),
-        Hold::LookAhead => (Reason::LookAhead, None, None),
-        Hold::NoSlot => (Reason::NoSlot, None, None),
-        Hold::Unbounded => (Reason::Unbounded, None, None),
-        Hold::NoBudget { until } => (Reason::NoBudget, None, Some(until)),
-        Hold::Turn { app } => (Reason::Turn, Some(app), None),
-        Hold::Tick { at } => (Reason::Tick, None, Some(at)),
-        Hold::Batch => (Reason::Batch, None, None),
+fn hold_line(app: u32, hold: Hold) -> Line {
+    let (by, until) = match hold {
+        Hold::Protects { app } | Hold::Clears { app } | Hold::Behind { app } => (Some(app), None),
+        Hold::Exhausted { app } | Hold::Turn { app } => (Some(app), None),
+        Hold::NoBudget { until } | Hold::Tick { at: until } => (None, Some(until)),
+        Hold::LookAhead | Hold::NoSlot | Hold::Unbounded | Hold::Batch => (None, None),
     };
-    Line::Hold { app, reason, by: by.map(|by| by.0), until_ns: until.map(Time::as_ns) }
+    Line::Hold { app, reason: hold.into(), by: by.map(|by| by.0), until_ns: until.map(Time::as_ns) }
 }
 
 fn refused_line(app: u32, group: Option<GroupId>, refusal: Refusal) -> Line {
