@@ -38,9 +38,9 @@ pub(crate) struct Args {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Run a GL ES program with Takt underneath.
+    /// Run a program of GL ES, GL or CUDA under Takt, unchanged.
     Run(RunArgs),
-    /// Schedule GL ES programs: the daemon, in the foreground.
+    /// Start the daemon that schedules programs, in the foreground.
     Serve(ServeArgs),
     /// List the scheduled apps, their terms and their frame rates.
     List(ListArgs),
@@ -72,7 +72,7 @@ pub(crate) enum Command {
     Sim(SimArgs),
     /// Simulate scenarios under every policy and compare the outcomes.
     Policies(PoliciesArgs),
-    /// Tell before deployment whether reserved times can be guaranteed (exit 1: not for every app).
+    /// Test before deployment whether the deadlines of a scenario can be guaranteed (exit 1: they cannot).
     Check(CheckArgs),
     /// Bound the response times of recurring tasks: set,verdict,R0,R1,... for each set of a file.
     Analyze(AnalyzeArgs),
@@ -94,9 +94,9 @@ pub(crate) enum Command {
     Demo(crate::demo::DemoArgs),
     /// Report how good predictions were, from files with predicted and measured times.
     Report(ReportArgs),
-    /// Make a recording for scenarios from what an app did in a run (printed as CSV).
+    /// Turn the groups of an app in a run into a recording that scenarios can play (printed as CSV).
     Record {
-        /// What `takt sim --trace FILE.csv` wrote.
+        /// File that `takt sim --trace FILE.csv` wrote.
         file: PathBuf,
         /// Which app.
         #[arg(long)]
@@ -107,7 +107,7 @@ pub(crate) enum Command {
     Import(ImportFrom),
     /// Print a JSON schema.
     Schema {
-        /// Of what.
+        /// What the schema describes.
         of: Schema,
     },
     /// Print a completion script for your shell.

@@ -56,10 +56,10 @@ pub(crate) struct ProfileArgs {
     /// Only find out which ways of cutting draws are exact with this driver.
     #[arg(long, conflicts_with_all = ["quick", "programs", "output"])]
     self_test: bool,
-    /// Measure all GPUs of which nothing is kept, quickly, and no others; the daemon does that when it starts.
+    /// Measure quickly each GPU that has no kept results, and no other; the daemon does so when it starts.
     #[arg(long, conflicts_with_all = ["quick", "programs", "output", "self_test"])]
     new: bool,
-    /// Measure nothing; list what is kept of which GPU.
+    /// Measure nothing; list the kept results of each GPU.
     #[arg(long, conflicts_with_all = ["quick", "programs", "output", "self_test", "new"])]
     show: bool,
     /// Write the profile to a file (for `takt run --profile FILE`) and keep nothing.

@@ -204,8 +204,8 @@ pub(crate) struct ProveArgs {
     /// Stagger first deadlines, which admits larger sets.
     #[arg(long)]
     pub(crate) stagger: bool,
-    /// Let one app of each set fall silent at some time. That is outside of the guarantee: it
-    /// shows how well the others are off.
+    /// Let one app of each set stop submitting at some time. The guarantee does not cover this: the search shows
+    /// what the other apps lose.
     #[arg(long)]
     pub(crate) silent: bool,
     /// What the GPU does with several groups.

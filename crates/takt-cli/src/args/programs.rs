@@ -147,7 +147,7 @@ pub(crate) struct TermsArgs {
     /// How long each of these gaps lasts at most, in milliseconds; the reservation includes them.
     #[arg(long, requires = "gaps")]
     gap_ms: Option<f64>,
-    /// The app that consumes what this one produces: while it waits for that, this one has its deadline.
+    /// The app that consumes the results of this app. While it waits for them, this app works by its deadline.
     #[arg(long, value_name = "APP")]
     feeds: Option<String>,
     /// It shares the contract of that app, as one of its processes, and has none of its own: its work is part of that
@@ -384,7 +384,7 @@ pub(crate) struct WhyArgs {
     /// Only this frame, counted from 0 since it joined.
     #[arg(long)]
     pub(crate) frame: Option<u64>,
-    /// Also those that it missed while it started: before its first frame that was in time.
+    /// List misses before its first frame in time, too: those of its start.
     #[arg(long)]
     pub(crate) all: bool,
     /// Write the misses with their causes as JSON; - is standard output, without the sentences.
