@@ -13,23 +13,7 @@ use takt_daemon::control::rights::Domains;
 
 use crate::PATIENCE;
 use crate::wayland::patiently;
-use crate::world::{World, path};
-
-const CONFIG: &str = "
-[[output]]
-name = 'center'
-size = '200x100'
-
-[[domain]]
-name = 'apps'
-
-[[window]]
-name = 'app'
-domain = 'apps'
-app_id = 'app'
-output = 'center'
-area = '80x60+20+30'
-";
+use crate::world::{ONE, World, path};
 
 /// A connection of a tool.
 pub(crate) struct Tool(BufReader<UnixStream>);
@@ -95,7 +79,7 @@ fn world() -> (World, Admin, PathBuf) {
     let folder = path("admin");
     std::fs::create_dir(&folder).expect("made");
     let nowhere = PathBuf::from("/nonexistent/takt");
-    let world = World::with(CONFIG, nowhere, Some(folder.clone()), Domains::default());
+    let world = World::with(ONE, nowhere, Some(folder.clone()), Domains::default());
     let admin = Admin::start(&folder, world.cockpit.controls().clone()).expect("it listens");
     (world, admin, folder)
 }

@@ -6,24 +6,7 @@ use takt_core::{Period, Refresh};
 use wayland_client::protocol::{wl_output, wl_surface};
 
 use crate::wayland::{Client, Feedback, patiently};
-use crate::world::{Daemon, World, pixel};
-
-const ONE: &str = "
-[[output]]
-name = 'center'
-size = '200x100'
-refresh_hz = 60
-
-[[domain]]
-name = 'apps'
-
-[[window]]
-name = 'app'
-domain = 'apps'
-app_id = 'app'
-output = 'center'
-area = '80x60+20+30'
-";
+use crate::world::{Daemon, ONE, World, pixel};
 
 #[test]
 fn a_window_is_composed_at_its_place_and_seen_at_a_refresh() {

@@ -11,22 +11,7 @@ use takt_cockpit::control::SOCKET;
 use crate::PATIENCE;
 use crate::admin::Tool;
 use crate::wayland::{Client, patiently};
-use crate::world::path;
-
-const CONFIG: &str = "
-[[output]]
-name = 'center'
-size = '200x100'
-
-[[domain]]
-name = 'apps'
-
-[[window]]
-name = 'app'
-domain = 'apps'
-app_id = 'app'
-output = 'center'
-";
+use crate::world::{ONE, path};
 
 /// The program with that configuration, and a folder of its own.
 pub(crate) struct Program {
@@ -110,13 +95,13 @@ fn events(records: &[serde_json::Value]) -> Vec<&str> {
 
 #[test]
 fn the_program_serves_clients_and_tools_until_a_signal_ends_it() {
-    let mut program = Program::start(CONFIG);
+    let mut program = Program::start(ONE);
     let mut client = Client::new(UnixStream::connect(program.folder.join("apps")).expect("it listens"));
     let window = client.window("app");
-    client.paint(&window.surface, (200, 100), 0xFF12_3456);
+    client.paint(&window.surface, (80, 60), 0xFF12_3456);
     let mut tool = Tool::new(&program.folder);
     let shot = "{\"ask\":\"shot\",\"output\":\"center\"}";
-    patiently("it is shown", || (tool.colour(shot, (100, 50)) == 0x12_3456).then_some(()));
+    patiently("it is shown", || (tool.colour(shot, (50, 50)) == 0x12_3456).then_some(()));
     assert_eq!(tool.status().windows[0].pid, std::process::id(), "by the kernel's word");
     let folder = program.folder.clone();
     kill_process(Pid::from_child(&program.child), Signal::TERM).expect("it runs");
@@ -137,7 +122,7 @@ fn the_program_serves_clients_and_tools_until_a_signal_ends_it() {
 
 #[test]
 fn another_signal_ends_it_as_well_and_its_folder_serves_again() {
-    let program = Program::start(CONFIG);
+    let program = Program::start(ONE);
     let second = command()
         .arg(program.folder.with_file_name("cockpit.toml"))
         .args(["--device", "software", "--folder"])
@@ -166,14 +151,14 @@ fn mistakes_are_told_with_their_place_before_anything_starts() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    let wrong = CONFIG.replace("200x100", "200");
+    let wrong = ONE.replace("200x100", "200");
     let said = format!("error: {}: line 4: output \"center\": size = \"200\": use WIDTHx", file.display());
     for check in [true, false] {
         let (code, out, error) = run(&wrong, check);
         assert_eq!((code, out.as_str()), (Some(2), ""));
         assert!(error.starts_with(&said), "{error}");
     }
-    let (code, out, error) = run(CONFIG, true);
+    let (code, out, error) = run(ONE, true);
     assert_eq!((code, error.as_str()), (Some(0), ""));
     assert!(out.ends_with("cockpit.toml: 1 outputs, 1 domains, 1 windows, 0 inputs, 0 clients\n"), "{out}");
     assert!(!sockets.exists(), "nothing has started");

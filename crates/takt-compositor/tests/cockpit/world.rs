@@ -17,6 +17,23 @@ use takt_daemon::control::server::Server;
 
 use crate::wayland::{Client, patiently};
 
+/// One output, and one window that does not fill it.
+pub(crate) const ONE: &str = "
+[[output]]
+name = 'center'
+size = '200x100'
+
+[[domain]]
+name = 'apps'
+
+[[window]]
+name = 'app'
+domain = 'apps'
+app_id = 'app'
+output = 'center'
+area = '80x60+20+30'
+";
+
 /// A path for a socket that no other test has.
 pub(crate) fn path(name: &str) -> PathBuf {
     static COUNT: AtomicUsize = AtomicUsize::new(0);

@@ -25,3 +25,4 @@ mod stated;
 mod steered;
 mod supervised;
 mod turns;
+mod users;

@@ -2,62 +2,22 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Gid, Uid};
-use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use takt_core::GroupKind;
 use takt_daemon::control::config::Settings;
 use takt_daemon::control::seal::{self, Provenance};
 use takt_daemon::observe::exporter::Address;
-use takt_ipc::client::{Joined, Joining, NotScheduled, Progress, join};
+use takt_ipc::client::{NotScheduled, join};
 use takt_ipc::message::Hello;
 
 use crate::support::{Daemon, PATIENCE, await_reply, complete, granted, hello, submit};
+use crate::users::{as_user, daemon, join_as};
 
 /// A user that no system has.
 const STRANGER: u32 = 64_001;
 /// Another one, which configurations of these tests list.
 const CLUSTER: u32 = 64_002;
-/// A group of the former.
-const PLAYERS: u32 = 64_003;
-
-/// A daemon to which all users may connect; none if this test may not become another user.
-#[expect(clippy::print_stderr, reason = "says what was skipped")]
-fn daemon(name: &str, settings: &str) -> Option<Daemon> {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: only root can become another user");
-        return None;
-    }
-    let daemon = Daemon::start(name, settings);
-    std::fs::set_permissions(&daemon.path, PermissionsExt::from_mode(0o666)).expect("its socket");
-    Some(daemon)
-}
-
-/// Does something as another user; the kernel knows users by thread.
-fn as_user<T: Send>(user: u32, act: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let other = std::thread::Builder::new().name("another user".to_owned()).spawn_scoped(scope, || {
-            let (user, group) = (Uid::from_raw(user), Gid::from_raw(user));
-            set_thread_groups(&[Gid::from_raw(PLAYERS)]).expect("root may");
-            set_thread_res_gid(group, group, group).expect("root may");
-            set_thread_res_uid(user, user, user).expect("root may");
-            act()
-        });
-        other.expect("a thread").join().expect("no panic")
-    })
-}
-
-/// Joins as another user. The kernel notes the user when it connects; this user maps the memory, since the
-/// daemon in this process locks what is mapped, which others may not.
-fn join_as(daemon: &Daemon, user: u32, hello: &Hello) -> Result<Box<Joined>, NotScheduled> {
-    let joining = as_user(user, || Joining::begin(&daemon.path, hello))?;
-    match joining.finish(PATIENCE)? {
-        Progress::Joined(joined) => Ok(joined),
-        Progress::NotYet(_) => panic!("no answer"),
-    }
-}
 
 fn greedy(name: &str) -> Hello {
     Hello { etpf_ns: Some(16_000_000), fps_mhz: Some(60_000), ..hello(name, u32::MAX) }

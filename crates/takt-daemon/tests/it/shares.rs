@@ -1,7 +1,6 @@
 //! Minimum shares of domains: the core keeps them, and the daemon says when it could not.
 
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,12 +9,12 @@ use serde_json::Value;
 use takt_core::{Estimate, GroupId, GroupKind, Span};
 use takt_daemon::control::config::Settings;
 use takt_daemon::observe::journal::{Format, Journal};
-use takt_ipc::client::{Joined, Joining, Progress};
-use takt_ipc::message::Hello;
+use takt_ipc::client::Joined;
 use takt_ipc::{Reply, Request};
 use takt_os::clock;
 
-use crate::support::{Daemon, PATIENCE, hello};
+use crate::support::{PATIENCE, hello};
+use crate::users::{daemon, join_as};
 
 const DOMAINS: &str = r#"{"ask": "domains"}"#;
 
@@ -23,36 +22,6 @@ const DOMAINS: &str = r#"{"ask": "domains"}"#;
 const THREE: &str = "[[domain]]\nname = 'half'\nuser = 64501\nshare_min = 0.5\nshare_window_ms = 500\n\
                      [[domain]]\nname = 'third'\nuser = 64502\nshare_min = 0.3\nshare_window_ms = 500\n\
                      [[domain]]\nname = 'fifth'\nuser = 64503\nshare_min = 0.2\nshare_window_ms = 500\n";
-
-/// A daemon to which all users may connect; none if this test may not become another user.
-#[expect(clippy::print_stderr, reason = "says what was skipped")]
-fn daemon(name: &str, settings: &str) -> Option<Daemon> {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: only root can become another user");
-        return None;
-    }
-    let daemon = Daemon::start(name, settings);
-    std::fs::set_permissions(&daemon.path, PermissionsExt::from_mode(0o666)).expect("its socket");
-    Some(daemon)
-}
-
-/// Joins as another user; this one maps the memory.
-fn join_as(daemon: &Daemon, user: u32, hello: &Hello) -> Joined {
-    let joining = std::thread::scope(|scope| {
-        let connect = || {
-            let (user, group) = (rustix::process::Uid::from_raw(user), rustix::process::Gid::from_raw(user));
-            rustix::thread::set_thread_res_gid(group, group, group).expect("root may");
-            rustix::thread::set_thread_res_uid(user, user, user).expect("root may");
-            Joining::begin(&daemon.path, hello).expect("a daemon")
-        };
-        let other = std::thread::Builder::new().name("another user".to_owned()).spawn_scoped(scope, connect);
-        other.expect("a thread").join().expect("no panic")
-    });
-    match joining.finish(PATIENCE).expect("joined") {
-        Progress::Joined(joined) => *joined,
-        Progress::NotYet(_) => panic!("no answer"),
-    }
-}
 
 /// Asks for groups of that length without end, always two ahead, as a GPU that serves one at a time would end them.
 fn flood(mut app: Joined, length: Span, over: &AtomicBool) {
@@ -87,7 +56,7 @@ fn domain<'a>(answer: &'a Value, name: &str) -> &'a Value {
 fn three_floods_have_the_shares_of_their_domains() {
     let Some(daemon) = daemon("shares", &format!("mpcg = 1\n{THREE}")) else { return };
     let apps = [(64501, "a"), (64502, "b"), (64503, "c")]
-        .map(|(user, name)| join_as(&daemon, user, &hello(name, 5)));
+        .map(|(user, name)| *join_as(&daemon, user, &hello(name, 5)).expect("joined"));
     let contract = &daemon.ask(r#"{"ask": "apps"}"#)["is"][0]["contract"];
     assert_eq!(contract, "best effort, in the share of half");
     let over = AtomicBool::new(false);
