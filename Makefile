@@ -32,7 +32,10 @@ HAVE_DENY = command -v cargo-deny >/dev/null
 MDBOOK = $(or $(shell command -v mdbook),$(wildcard $(TARGET)/tools/bin/mdbook))
 # Tests load libraries and start programs of other packages. Built here with everything else, they share all crates;
 # each test program would build them with the features of these packages alone, which compiles most crates once more.
-RUN_TESTS = cargo build $(CARGO_FLAGS) --workspace --all-targets; export TAKT_BUILT=1; \
+BUILD_TESTS = cargo build $(CARGO_FLAGS) --workspace --all-targets
+# The command among them. It also notices numbers that overflow, and needs no second build of everything.
+CHECKED_TAKT := $(TARGET)/debug/takt
+RUN_TESTS = $(BUILD_TESTS); export TAKT_BUILT=1; \
 	if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace $(NEXTEST_FLAGS); \
 	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
 
@@ -90,6 +93,7 @@ test: setup-build checks unit-tests interleavings rustdoc book licences prove sh
 	@echo "make test: passed in $$(( $$(date +%s) - $(START) )) s"
 
 test-long: test slow-tests sanitizers studies
+	cargo clippy $(CARGO_FLAGS) --package takt-cli --all-targets --all-features -- -D warnings
 	"$(TAKT)" prove --sets 100000
 	"$(TAKT)" prove --sets 100000 --gpu time-shared
 	"$(TAKT)" prove --sets 100000 --mixed
@@ -106,9 +110,11 @@ bench: setup-all
 
 lint: setup-build checks rustdoc
 
+# Without the feature `opponents`: its crates ask more of syn, so all derive macros, and serde, clap, smithay and others
+# that use them, would be compiled once more than for tests and documentation.
 checks: setup-build
 	cargo fmt --all --check
-	cargo clippy $(CARGO_FLAGS) --workspace --all-targets --all-features -- -D warnings
+	cargo clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
 	cargo xtask tidy
 	cargo xtask bare
 
@@ -116,10 +122,10 @@ unit-tests: setup-build
 	$(RUN_TESTS)
 	cargo test $(CARGO_FLAGS) --workspace --doc
 
-# Model checking needs other atomics everywhere, hence a build folder of its own.
+# Model checking needs other atomics everywhere, hence a build folder of its own. The models take a second.
 interleavings: setup-build
 	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR="$(TARGET)/loom" \
-		cargo test $(CARGO_FLAGS) --release --package takt-ipc --test interleavings
+		cargo test $(CARGO_FLAGS) --profile models --package takt-ipc --test interleavings
 
 slow-tests: NEXTEST_FLAGS := --profile slow
 slow-tests: setup-build
@@ -161,17 +167,19 @@ licences:
 		echo 'licences: SKIPPED, cargo-deny is not installed (make deny installs it)'; \
 	fi
 
-prove: build
-	"$(TAKT)" prove --sets 3000 --seed 1
-	"$(TAKT)" prove --sets 2000 --seed 1 --gpu time-shared
-	"$(TAKT)" prove --sets 1000 --seed 1 --mixed
-	"$(TAKT)" prove --sets 500 --seed 1 --mixed --gpu time-shared
-	"$(TAKT)" prove --sets 1000 --seed 1 --divisible
-	"$(TAKT)" sim scenarios/drive-cycle.toml --misses 0 --expect-hash $$(cat scenarios/drive-cycle.hash)
+prove: setup-build
+	$(BUILD_TESTS)
+	"$(CHECKED_TAKT)" prove --sets 3000 --seed 1
+	"$(CHECKED_TAKT)" prove --sets 2000 --seed 1 --gpu time-shared
+	"$(CHECKED_TAKT)" prove --sets 1000 --seed 1 --mixed
+	"$(CHECKED_TAKT)" prove --sets 500 --seed 1 --mixed --gpu time-shared
+	"$(CHECKED_TAKT)" prove --sets 1000 --seed 1 --divisible
+	"$(CHECKED_TAKT)" sim scenarios/drive-cycle.toml --misses 0 --expect-hash $$(cat scenarios/drive-cycle.hash)
 
-# Two seconds; the others are for `make studies`.
-short-studies: build
-	TAKT="$(TAKT)" scripts/studies.sh hercules-fig8
+# Seconds; the others are for `make studies`.
+short-studies: setup-build
+	$(BUILD_TESTS)
+	TAKT="$(CHECKED_TAKT)" scripts/studies.sh hercules-fig8
 
 studies: build
 	TAKT="$(TAKT)" scripts/studies.sh

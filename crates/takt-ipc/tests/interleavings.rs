@@ -1,6 +1,6 @@
 //! Every interleaving of two sides, by model checking.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p takt-ipc --test interleavings`
+//! `RUSTFLAGS="--cfg loom" cargo test --profile models -p takt-ipc --test interleavings`
 #![cfg(loom)]
 
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
