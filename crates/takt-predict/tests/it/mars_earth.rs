@@ -5,7 +5,7 @@
 
 use takt_predict::mars::Guards;
 
-mod mars_cases;
+use crate::mars_cases;
 
 /// How far the criterion may be above that of `earth`.
 const GCV_EXCESS_MAX: f64 = 1.02;

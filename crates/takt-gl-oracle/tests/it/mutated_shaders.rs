@@ -1,7 +1,5 @@
 //! Broken versions of real shaders are analysed without a panic.
 
-#![expect(clippy::print_stderr, reason = "says that it was skipped")]
-
 use proptest::prelude::*;
 use proptest::sample::Index;
 use takt_gl_oracle::corpus::{self, Source};

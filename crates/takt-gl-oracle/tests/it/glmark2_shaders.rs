@@ -1,7 +1,5 @@
 //! Every shader of glmark2 and es2gears is analysed.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "says what was found, or skipped")]
-
 use takt_gl_oracle::corpus;
 use takt_predict::glsl::{Options, Stage, analyse};
 

@@ -1,10 +1,7 @@
 //! Five models, trained on generated programs, must predict programs they have never seen.
 
-mod imagined;
-
 use std::sync::LazyLock;
 
-use imagined::{app, cost, training_set};
 use proptest::prelude::*;
 use takt_predict::cost::{FragmentState, ProgramId, ShaderContext, ShaderCost, TextureSize};
 use takt_predict::shaders::{
@@ -12,6 +9,8 @@ use takt_predict::shaders::{
     decode, encode, train,
 };
 use takt_rng::Rng;
+
+use crate::imagined::{app, cost, training_set};
 
 static MODELS: LazyLock<ShaderModels> = LazyLock::new(|| {
     let (models, _) = train("imagined", "1.0", &training_set(400)).expect("there are enough runs");

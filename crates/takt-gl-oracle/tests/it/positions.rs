@@ -3,11 +3,6 @@
 //! Every vertex shader of glmark2 and es2gears, and own ones for the rest of the language, run
 //! with random attributes and uniforms on the system's driver and in the slice.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "says what was compared, or skipped")]
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
-mod shaders;
-
 use takt_gl_oracle::{Attribute, Driver, Run, Uniform, Value, corpus};
 use takt_predict::glsl::{
     AttributeArray, AttributeData, Base, NotEvaluable, Options, PositionSlice, Scalar, Scratch, Shader,
@@ -15,24 +10,12 @@ use takt_predict::glsl::{
 };
 use takt_rng::Rng;
 
+use crate::{driver, shaders};
+
 /// Positions may differ by this much of the largest component.
 const TOLERANCE: f32 = 1e-4;
 const VERTICES: usize = 150;
 const SEEDS: u64 = 24;
-
-/// The driver, or a loud word that there is none.
-fn driver() -> Option<Driver> {
-    match Driver::new() {
-        Ok(driver) => {
-            println!("driver: {}", driver.name());
-            Some(driver)
-        }
-        Err(reason) => {
-            eprintln!("SKIPPED: no GL ES driver to compare with: {reason} (make setup installs one)");
-            None
-        }
-    }
-}
 
 /// Between -2 and 2, with all the bits a float has, so that rounding shows.
 fn float(rng: &mut Rng) -> f32 {

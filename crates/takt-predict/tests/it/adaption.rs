@@ -3,19 +3,12 @@
 //! Writes the tables of `docs/experiments/adaption.md` when `UPDATE_EXPECT` is set, and compares
 //! them otherwise.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
-
-mod camera;
-mod document;
-mod gears;
-mod models;
-mod play;
-mod scenes;
-
 use std::fmt::Write as _;
 
-use play::{App, FRAMES, Learning, Outcome, TURNS, Told, play};
 use takt_predict::fragments::Method;
+
+use crate::play::{App, FRAMES, Learning, Outcome, TURNS, Told, play};
+use crate::{document, models};
 
 const METHODS: [(&str, Method); 2] = [("bb", Method::BoundingBox), ("ts", Method::Samples)];
 const LEARNING: [Learning; 3] = [Learning::Nothing, Learning::Program, Learning::Scene];

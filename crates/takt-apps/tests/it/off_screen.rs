@@ -1,11 +1,9 @@
 //! Apps without a display: the same pixels in every run, and clear words when something is wrong.
 
-mod common;
-
 use std::fs;
 use std::process::Command;
 
-use common::{APPS, hash, results, text, validated};
+use crate::common::{APPS, hash, results, text, validated};
 
 #[test]
 fn the_same_frames_have_the_same_pixels() {

@@ -3,37 +3,12 @@
 //! Estimates of fragments are judged by it, so it is judged here: random triangles in every
 //! position, and glmark2's models.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "says what was compared, or skipped")]
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
-
-#[path = "../../takt-predict/tests/camera/mod.rs"]
-mod camera;
-#[path = "../../takt-predict/tests/gears/mod.rs"]
-mod gears;
-#[path = "../../takt-predict/tests/models/mod.rs"]
-mod models;
-#[path = "../../takt-predict/tests/scenes/mod.rs"]
-#[expect(dead_code, reason = "other tests need more of it")]
-mod scenes;
-
-use takt_gl_oracle::{Canvas, Driver};
+use takt_gl_oracle::Canvas;
 use takt_predict::fragments::raster::{DepthTest, Raster};
 use takt_predict::fragments::{Cull, RasterState, Rect};
 use takt_rng::Rng;
 
-/// The driver, or a loud word that there is none.
-fn driver() -> Option<Driver> {
-    match Driver::new() {
-        Ok(driver) => {
-            println!("driver: {}", driver.name());
-            Some(driver)
-        }
-        Err(reason) => {
-            eprintln!("SKIPPED: no GL ES driver to compare with: {reason} (make setup installs one)");
-            None
-        }
-    }
-}
+use crate::{driver, models, scenes};
 
 struct Random(Rng);
 

@@ -1,12 +1,10 @@
 //! Apps in windows, of an X server and of a Wayland compositor that show nothing.
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use common::{APPS, hash, validated};
+use crate::common::{APPS, hash, validated};
 
 /// A server that ends with the test.
 struct Server(Child);

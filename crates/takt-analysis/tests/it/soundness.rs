@@ -1,16 +1,15 @@
 //! No simulated response is above its bound, and admitted sets miss nothing.
 
-mod schedules;
-
 use std::cmp::Ordering;
 
-use schedules::edf::Machine;
-use schedules::{Draw, Rng, cbs as cbs_machine, rounds, runlist as runlist_machine};
 use takt_analysis::cbs::{self, Server};
 use takt_analysis::edf;
 use takt_analysis::edf_response::{Preemption, bounds, verdict};
 use takt_analysis::runlist::{self, Runlist};
 use takt_analysis::task::{Overheads, Task, Ticks, utilisation};
+
+use crate::schedules::edf::Machine;
+use crate::schedules::{Draw, Rng, cbs as cbs_machine, rounds, runlist as runlist_machine};
 
 /// Longer than the busy periods of nearly all sets that [`Rng::tasks`] draws.
 const HORIZON: Ticks = 600;
@@ -223,7 +222,7 @@ fn overruns_do_not_reach_other_servers() {
 }
 
 /// Columns: set, task, C, D, T, bound of pyCPA, bound of GCAPS; 2 ms slices, one level.
-const ROUND_ROBIN: &str = include_str!("golden/rr_slice2000.csv");
+const ROUND_ROBIN: &str = include_str!("../golden/rr_slice2000.csv");
 
 #[test]
 fn round_robin_agrees_with_other_tools() {

@@ -4,8 +4,8 @@ use takt_analysis::edf;
 use takt_analysis::edf_response::{Preemption, bounds, verdict};
 use takt_analysis::task::{Task, Ticks};
 
-const IMPLICIT: &str = include_str!("golden/edf_imp5.sets.csv");
-const CONSTRAINED: &str = include_str!("golden/edf_con5.sets.csv");
+const IMPLICIT: &str = include_str!("../golden/edf_imp5.sets.csv");
+const CONSTRAINED: &str = include_str!("../golden/edf_con5.sets.csv");
 
 /// The numbers of a table, row by row.
 fn rows(text: &str) -> impl Iterator<Item = Vec<u64>> {
@@ -53,48 +53,48 @@ fn check_bounds(table: &str, preemption: Preemption, expected: &str) {
 
 #[test]
 fn demand_test_of_implicit_deadlines() {
-    check_verdicts(IMPLICIT, include_str!("golden/edf_imp5.verdict.csv"));
+    check_verdicts(IMPLICIT, include_str!("../golden/edf_imp5.verdict.csv"));
 }
 
 #[test]
 fn demand_test_of_constrained_deadlines() {
-    check_verdicts(CONSTRAINED, include_str!("golden/edf_con5.verdict.csv"));
+    check_verdicts(CONSTRAINED, include_str!("../golden/edf_con5.verdict.csv"));
 }
 
 #[test]
 fn preemptive_bounds_of_implicit_deadlines() {
-    check_bounds(IMPLICIT, Preemption::Anywhere, include_str!("golden/edf_imp5.bounds.csv"));
+    check_bounds(IMPLICIT, Preemption::Anywhere, include_str!("../golden/edf_imp5.bounds.csv"));
 }
 
 #[test]
 fn preemptive_bounds_of_constrained_deadlines() {
-    check_bounds(CONSTRAINED, Preemption::Anywhere, include_str!("golden/edf_con5.bounds.csv"));
+    check_bounds(CONSTRAINED, Preemption::Anywhere, include_str!("../golden/edf_con5.bounds.csv"));
 }
 
 #[test]
 fn non_preemptive_bounds_of_implicit_deadlines() {
-    check_bounds(IMPLICIT, Preemption::Nowhere, include_str!("golden/npedf_imp5.bounds.csv"));
+    check_bounds(IMPLICIT, Preemption::Nowhere, include_str!("../golden/npedf_imp5.bounds.csv"));
 }
 
 #[test]
 fn non_preemptive_bounds_of_constrained_deadlines() {
-    check_bounds(CONSTRAINED, Preemption::Nowhere, include_str!("golden/npedf_con5.bounds.csv"));
+    check_bounds(CONSTRAINED, Preemption::Nowhere, include_str!("../golden/npedf_con5.bounds.csv"));
 }
 
 #[test]
 fn bounds_of_segments_of_500() {
-    let expected = include_str!("golden/lpedf_con5_seg500.bounds.csv");
+    let expected = include_str!("../golden/lpedf_con5_seg500.bounds.csv");
     check_bounds(CONSTRAINED, Preemption::Segments(500), expected);
 }
 
 #[test]
 fn bounds_of_segments_of_2000() {
-    let expected = include_str!("golden/lpedf_con5_seg2000.bounds.csv");
+    let expected = include_str!("../golden/lpedf_con5_seg2000.bounds.csv");
     check_bounds(CONSTRAINED, Preemption::Segments(2000), expected);
 }
 
 #[test]
 fn bounds_of_segments_of_5000() {
-    let expected = include_str!("golden/lpedf_con5_seg5000.bounds.csv");
+    let expected = include_str!("../golden/lpedf_con5_seg5000.bounds.csv");
     check_bounds(CONSTRAINED, Preemption::Segments(5000), expected);
 }

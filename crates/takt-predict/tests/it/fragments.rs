@@ -3,21 +3,15 @@
 //! Writes the tables of `docs/experiments/fragments.md` when `UPDATE_EXPECT` is set, and
 //! compares them otherwise.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where something is missing")]
-
-mod camera;
-mod document;
-mod gears;
-mod models;
-mod scenes;
-
 use std::fmt::Write as _;
 
-use scenes::Frames;
 use takt_predict::fragments::raster::DepthTest;
 use takt_predict::fragments::{
     BoundingBox, COVERAGE, FragmentEstimator, RecentRatio, RecentSequence, Scene, TriangleSamples, View,
 };
+
+use crate::scenes::{self, Frames};
+use crate::{document, models};
 
 /// One frame every ten degrees.
 const FRAMES: u32 = 36;

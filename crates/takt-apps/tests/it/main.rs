@@ -1,0 +1,5 @@
+//! All tests in one program, which is linked once.
+
+mod common;
+mod off_screen;
+mod windows;
