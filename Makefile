@@ -94,6 +94,7 @@ test-long: test slow-tests sanitizers studies
 	"$(TAKT)" prove --sets 100000 --gpu time-shared
 	"$(TAKT)" prove --sets 100000 --mixed
 	"$(TAKT)" prove --sets 100000 --mixed --gpu time-shared
+	"$(TAKT)" prove --sets 100000 --mixed --gpu time-shared --switch-us 222
 	"$(TAKT)" prove --sets 100000 --divisible
 	@echo "make test-long: passed in $$(( $$(date +%s) - $(START) )) s"
 
@@ -166,6 +167,7 @@ prove: build
 	"$(TAKT)" prove --sets 2000 --seed 1 --gpu time-shared
 	"$(TAKT)" prove --sets 1000 --seed 1 --mixed
 	"$(TAKT)" prove --sets 500 --seed 1 --mixed --gpu time-shared
+	"$(TAKT)" prove --sets 500 --seed 1 --mixed --gpu time-shared --switch-us 222
 	"$(TAKT)" prove --sets 1000 --seed 1 --divisible
 	"$(TAKT)" sim scenarios/drive-cycle.toml --misses 0 --expect-hash $$(cat scenarios/drive-cycle.hash)
 
