@@ -173,6 +173,7 @@ prove: setup-build
 	"$(CHECKED_TAKT)" prove --sets 2000 --seed 1 --gpu time-shared
 	"$(CHECKED_TAKT)" prove --sets 1000 --seed 1 --mixed
 	"$(CHECKED_TAKT)" prove --sets 500 --seed 1 --mixed --gpu time-shared
+	"$(CHECKED_TAKT)" prove --sets 500 --seed 1 --mixed --gpu time-shared --switch-us 222
 	"$(CHECKED_TAKT)" prove --sets 1000 --seed 1 --divisible
 	"$(CHECKED_TAKT)" sim scenarios/drive-cycle.toml --misses 0 --expect-hash $$(cat scenarios/drive-cycle.hash)
 

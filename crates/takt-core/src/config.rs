@@ -141,8 +141,9 @@ pub struct Tuning {
     /// less and as much would be granted at that moment; zero for no more than it asks for
     /// (`timeline`).
     pub stretch: Span,
-    /// Longest command group of a protected app: longer ones need slack as any other work does. The shorter
-    /// it is, the more apps with different clocks are covered together (`timeline`).
+    /// Longest command group of a protected app, by its conservative prediction and without what the GPU adds: longer
+    /// ones need slack as any other work does. The shorter it is, the more apps with different clocks are covered
+    /// together (`timeline`).
     pub group_max: Span,
     /// Relief against starvation: of so many periods of the first display, apps without a contract keep time
     /// free in the first [`Tuning::relief_periods`] for groups that are late and do not fit (`timeline`).
@@ -266,6 +267,13 @@ impl Config {
     pub fn conservative(&self, estimate: Estimate, charge: Charge) -> Span {
         let length = self.margins.conservative(estimate);
         length + self.added(length, charge)
+    }
+
+    /// How long the longest group that a protected app may have keeps the GPU, if it pays for the way there
+    /// ([`Tuning::group_max`]).
+    pub fn longest_group(&self) -> Span {
+        let length = self.tuning.group_max;
+        length + self.added(length, Charge::Enters)
     }
 
     /// What a group of that estimate takes of the budget of its server.

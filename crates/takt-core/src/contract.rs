@@ -34,7 +34,7 @@ pub fn claim(params: &AppParams, config: &Config) -> Claim {
 
 /// A claim of that kind and span, in groups that are as long as the configuration lets them be.
 fn sized(kind: Kind, span: Span, config: &Config) -> Claim {
-    let group_max = span.min(config.tuning.group_max);
+    let group_max = span.min(config.longest_group());
     // What groups add is in the span; their number only keeps the mean group from being longer than the
     // longest one.
     let groups = span.as_ns().div_ceil(group_max.as_ns().max(1)).max(1);

@@ -78,6 +78,31 @@ fn groups_demand(app: &AppSpec, config: &Config, per_group: Span) -> Option<Span
     Some(groups)
 }
 
+/// By how much the longest group of `app` may exceed what groups of protected apps may take
+/// ([`Config::longest_group`]), if each pays so much as one of `several` sources of a frame; `None` if a prediction has
+/// no bound.
+pub fn groups_exceed(app: &AppSpec, several: bool, config: &Config) -> Option<Span> {
+    let bound = |cost: Span| upper_estimate(cost, &app.prediction);
+    let longest = match &app.work {
+        Work::Drawn { parts, swap } => {
+            bound(parts.iter().map(|part| most(&part.cost)).fold(most(swap), Span::max))?
+        }
+        Work::Recorded(recorded) => {
+            let estimate = |entry: &RecordedGroup| match entry.predicted {
+                Some(predicted) => Some(Estimate::new(predicted)),
+                None => bound(entry.cost),
+            };
+            let longest = recorded.iter().map(estimate).try_fold(Span::ZERO, |longest, estimate| {
+                estimate.map(|estimate| longest.max(estimate.span()))
+            });
+            Estimate::new(longest?)
+        }
+    };
+    let shares = if several && config.gpu.is_time_shared() { config.per_arrival() } else { Span::ZERO };
+    let length = config.conservative(longest, Charge::Enters) + shares;
+    Some(length.saturating_sub(config.longest_group()))
+}
+
 /// The gaps that a frame of `app` may have: how often none of it waits though it goes on, and for how long at most
 /// after its groups are over. Phases of the workload are not considered.
 pub fn gaps(app: &AppSpec) -> Gaps {

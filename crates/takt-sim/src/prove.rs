@@ -161,12 +161,12 @@ fn play(case: &Case) -> (u64, Option<(AppId, Time)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demand::{gaps, shared_frame_demand};
+    use crate::demand::{gaps, groups_exceed, shared_frame_demand};
     use crate::model::{AppSpec, Pace, RecordedGroup, Work};
     use crate::scenario;
     use shrink::weight;
     use takt_core::analysis::frames::{Demand, is_schedulable};
-    use takt_core::service::Gaps;
+    use takt_core::service::{Gaps, Reservation};
     use takt_core::{Estimate, GroupKind};
 
     const TIME_SHARED: Execution = Execution::TimeShared { switch: Span::from_us(160) };
@@ -233,6 +233,26 @@ mod tests {
         }
     }
 
+    /// However much a change of contexts costs. In sets that broke with 190 us and more, groups were too long to be
+    /// promised anything.
+    #[test]
+    fn drawn_groups_are_as_long_as_may_be_promised() {
+        for (switch, index) in [0, 160, 222, 500].into_iter().flat_map(|us| (0..150).map(move |at| (us, at)))
+        {
+            let gpu = Execution::TimeShared { switch: Span::from_us(switch) };
+            let options = Options { gpu, mixed: true, divisible: index % 3 == 0, ..Options::default() };
+            let Case { scenario, protected, .. } = draw(&options, index);
+            for (app, slot) in scenario.apps[..protected].iter().zip((0..).map(AppId)) {
+                let shares = Reservation::Shared(slot);
+                let frames = app.params.etpf > Span::ZERO;
+                let several =
+                    frames && scenario.apps.iter().any(|other| other.params.service.reservation == shares);
+                let exceeds = groups_exceed(app, several, &scenario.config);
+                assert_eq!(exceeds, Some(Span::ZERO), "{switch} us, case {index}, {}", app.name);
+            }
+        }
+    }
+
     /// The app with one of the frames that it repeats.
     fn only(app: &AppSpec, frame: usize) -> AppSpec {
         let Work::Recorded(groups) = &app.work else { panic!("cases are recorded") };
@@ -283,6 +303,17 @@ mod tests {
             let options = Options { mixed: true, apps, ..Options::default() };
             for index in 0..60 {
                 assert_eq!(first_miss(&draw(&options, index)), None, "{apps:?} case {index}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_breaks_with_those_where_changes_are_dear() {
+        for switch in [222, 500] {
+            let gpu = Execution::TimeShared { switch: Span::from_us(switch) };
+            let options = Options { mixed: true, gpu, ..Options::default() };
+            for index in 0..60 {
+                assert_eq!(first_miss(&draw(&options, index)), None, "{switch} us, case {index}");
             }
         }
     }

@@ -310,7 +310,7 @@ impl Scheduler {
             contract: owner,
             booked: waiting.booked,
             promised: framed.is_protected_now()
-                && framed.is_within_promise(&head, self.config.per_group(), self.config.tuning.group_max),
+                && framed.is_within_promise(&head, self.config.per_group(), self.config.longest_group()),
             alone: framed.is_kept_apart(),
             head,
             dispatched: self.now,
@@ -329,8 +329,8 @@ impl Scheduler {
     pub(super) fn close_front(&mut self, index: usize, last: &Head) {
         let lane = &mut self.lanes[index];
         let slot = &mut self.slots[lane.app.index()];
-        let (per_group, group_max) = (self.config.per_group(), self.config.tuning.group_max);
-        let beyond = !lane.is_protected_now() || !lane.is_within_promise(last, per_group, group_max);
+        let (per_group, longest) = (self.config.per_group(), self.config.longest_group());
+        let beyond = !lane.is_protected_now() || !lane.is_within_promise(last, per_group, longest);
         // What waits of a source is behind what it has on other frames.
         let waiting = lane.head.or_else(|| slot.queue.front().map(|front| front.head));
         let next = waiting.map(|waiting| waiting.submitted);

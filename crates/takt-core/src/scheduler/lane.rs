@@ -190,8 +190,8 @@ impl Lane {
 
     /// Whether that group, its first one, is within what its frame was promised, if anything was: what frames are
     /// promised, and how long their groups may be.
-    pub fn is_within_promise(&self, head: &Head, per_group: Span, group_max: Span) -> bool {
-        self.front.dispatched + head.taken(per_group) <= self.etpf && head.conservative <= group_max
+    pub fn is_within_promise(&self, head: &Head, per_group: Span, longest: Span) -> bool {
+        self.front.dispatched + head.taken(per_group) <= self.etpf && head.conservative <= longest
     }
 
     /// Whether it has GPU time of its own in each frame, promised or not.

@@ -140,10 +140,10 @@ impl Scheduler {
         if behind || kind == GroupKind::Exit || self.slots[owner].exiting {
             return None;
         }
-        let (per_group, group_max) = (self.config.per_group(), self.config.tuning.group_max);
+        let (per_group, longest) = (self.config.per_group(), self.config.longest_group());
         let conservative = self.charged(on, length, true);
         let fits = self.pledged(owner)? + conservative + per_group <= self.lanes[on].etpf;
-        (fits && conservative <= group_max).then_some(on)
+        (fits && conservative <= longest).then_some(on)
     }
 
     /// What the open frame of the app in that slot has so far; `None` if what waits of it is not all promised.
@@ -155,7 +155,7 @@ impl Scheduler {
         let is_open = |waiting: &&Waiting| ended.is_none_or(|ended| waiting.head.order > ended);
         let mut pledged = if front.complete { Span::ZERO } else { front.dispatched };
         for Waiting { head, .. } in slot.queue.iter().chain(self.booked(owner)).filter(is_open) {
-            if head.conservative > self.config.tuning.group_max {
+            if head.conservative > self.config.longest_group() {
                 return None;
             }
             pledged += head.taken(self.config.per_group());

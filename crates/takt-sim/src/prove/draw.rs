@@ -214,8 +214,6 @@ fn draw_config(options: &Options, rng: &mut Rng) -> Config {
     }
     if options.divisible {
         config.divisible = Some(draw_divisible(&mut config, rng));
-        // The shortest group is a group of a protected app, too.
-        config.tuning.group_max = config.tuning.group_max.max(etpf_min(&config));
     }
     config
 }

@@ -62,7 +62,7 @@ pub(super) fn draw_frame(etpf: Span, pays: Pays, config: &Config, rng: &mut Rng)
         1 => most,
         _ => rng.between(1, most.min(6)),
     };
-    let longest = config.tuning.group_max.saturating_sub(pays.lengthens) + per_group;
+    let longest = config.longest_group().saturating_sub(pays.lengthens) + per_group;
     let count = count.max(pays.groups).max((budget.as_ns() / longest.as_ns().max(1) + 1).min(most));
     let mut left = budget.saturating_sub(least.times(count));
     let mut groups = Vec::new();

@@ -53,7 +53,7 @@ fn share_frames(owner: &mut AppSpec, slot: AppId, config: &Config, rng: &mut Rng
     let most = etpf.saturating_sub(pays.frame).as_ns() / least.as_ns().max(1);
     let count = rng.between(1, 3).min(most.saturating_sub(1));
     // No group is promised anything that is longer than groups may be with what it pays.
-    let exceeds = least.saturating_sub(pays.group) + pays.lengthens > config.tuning.group_max;
+    let exceeds = least.saturating_sub(pays.group) + pays.lengthens > config.longest_group();
     if count == 0 || exceeds {
         return Vec::new();
     }

@@ -73,3 +73,21 @@ fn apps_with_divisible_work_share_the_rest() {
         }
     }
 }
+
+/// One frame of `endless` lasts longer than the run, so its due date stays the earliest. The other one has turns when it
+/// is late.
+#[test]
+fn an_app_that_never_ends_a_frame_has_turns_as_others_have() {
+    let text = "name = \"t\"\nduration_s = 4\n\
+        [scheduler]\ntimeslice_us = 20000\n\
+        [gpu]\nmodel = \"in-order\"\ndivisible = { slice_us = 300 }\n\
+        [[app]]\nname = \"endless\"\npriority = 2\nfps = 60\nunpaced = true\n\
+        draws = [{ us = 2000, count = 4000 }]\nswap_us = 100\nservice = { divisible = true }\n\
+        [[app]]\nname = \"other\"\npriority = 1\nfps = 60\nunpaced = true\n\
+        swap_us = 2000\nservice = { divisible = true }\n";
+    let scenario = scenario::parse("t", text, &[], &|_| Err(String::new())).expect("it is valid");
+    let summary = summarize(&scenario);
+    for app in &summary.apps {
+        assert!(app.gpu_share > 0.05, "{} has {}", app.name, app.gpu_share);
+    }
+}

@@ -236,7 +236,7 @@ impl Accounts {
 
 /// Whether a group can be part of what a server is promised. A longer one needs slack, and pays all the same.
 fn is_promised(server: &Server, head: &Head, config: &Config) -> bool {
-    charge(head, config) <= server.reserve().budget && head.conservative <= config.tuning.group_max
+    charge(head, config) <= server.reserve().budget && head.conservative <= config.longest_group()
 }
 
 /// What a group takes of the budget of a server: each may find the GPU idle, and wait for its way there.

@@ -85,6 +85,8 @@ pub struct Timeline {
     timeout: Option<Time>,
     /// How long the group that was chosen last could have been.
     room: i64,
+    /// When the app in each slot had divisible work dispatched last.
+    turns: Vec<Time>,
 }
 
 impl Default for Timeline {
@@ -113,6 +115,7 @@ impl Timeline {
             lapse: FOREVER,
             timeout: None,
             room: 0,
+            turns: Vec::new(),
         }
     }
 
@@ -187,6 +190,7 @@ impl Policy for Timeline {
         self.limits = vec![None; config.apps_max as usize];
         self.shed = vec![false; config.apps_max as usize];
         self.accounts.prepare(config.apps_max as usize);
+        self.turns = vec![Time::ZERO; config.apps_max as usize];
     }
 
     fn apps_changed(&mut self, now: Time, lanes: &[Lane]) {
@@ -198,6 +202,9 @@ impl Policy for Timeline {
     }
 
     fn dispatched(&mut self, context: &Context, lanes: &[Lane], index: usize) -> Option<Paid> {
+        if lanes[index].divisible {
+            self.turns[lanes[index].app.index()] = context.now;
+        }
         self.accounts.dispatched(context, lanes, index)
     }
 
@@ -229,10 +236,12 @@ impl Policy for Timeline {
         true
     }
 
-    /// What should have been shown first goes first, so that no app keeps the place for itself.
+    /// What should have been shown first goes first; what is late, if it has waited longer than others since its turn.
+    /// So no app keeps the place for itself, even if its frame never ends.
     fn choose_divisible(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
         let waiting = lanes.iter_mut().enumerate().filter(|(_, lane)| lane.divisible && lane.head.is_some());
-        let (index, lane) = waiting.min_by_key(|(_, lane)| lane.due_of(lane.due))?;
+        let key = |(_, lane): &(usize, &mut Lane)| lane.due_of(lane.due).max(self.turns[lane.app.index()]);
+        let (index, lane) = waiting.min_by_key(key)?;
         let head = lane.head.filter(|head| head.conservative < Span::FOREVER && !lane.clock.is_own());
         if let Some(head) = head {
             lane.target = lane.target.max(lane.period_at(context.ready_o + head.optimistic));

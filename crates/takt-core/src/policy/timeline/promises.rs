@@ -14,7 +14,7 @@ use crate::time::Span;
 #[derive(Copy, Clone, Default, Debug)]
 pub(super) struct Sizes {
     pub(super) per_group: Span,
-    pub(super) group_max: Span,
+    pub(super) longest_group: Span,
     /// What the first group waits for on its way to the GPU.
     pub(super) under_way: Span,
     pub(super) per_frame: Span,
@@ -34,7 +34,7 @@ impl Sizes {
         let later_work_delays = config.gpu.later_work_delays();
         Self {
             per_group,
-            group_max: config.tuning.group_max,
+            longest_group: config.longest_group(),
             under_way: if later_work_delays { changes } else { per_group },
             per_frame: config.per_frame(),
             completion: config.margins.completion_upper.as_signed_ns(),
@@ -62,8 +62,8 @@ pub(super) struct Frame {
 impl Frame {
     #[inline]
     pub(super) fn new(lane: &Lane, due: i64, sizes: Sizes, ready: &Ready, pause: Pausing) -> Self {
-        let Sizes { per_group, group_max, .. } = sizes;
-        let exceeds = |head: Head| !lane.is_within_promise(&head, per_group, group_max);
+        let Sizes { per_group, longest_group, .. } = sizes;
+        let exceeds = |head: Head| !lane.is_within_promise(&head, per_group, longest_group);
         let is_exceeded = lane.head.is_some_and(exceeds);
         let owed = owed(lane, is_exceeded, &pause).min(pause.time_left(due));
         // What the first group waits for on its way to the GPU is over by the time that it is free for it.

@@ -150,7 +150,7 @@ impl Timeline {
     /// What the first group of the lane at `index` may claim.
     fn standing(&self, context: &Context, lanes: &[Lane], index: usize, head: &Head) -> Standing {
         let lane = &lanes[index];
-        let protected = lane.is_protected_now() && head.conservative <= self.sizes.group_max;
+        let protected = lane.is_protected_now() && head.conservative <= self.sizes.longest_group;
         let framed =
             Standing { due: self.frames[index].due, protected, contract: index, behind: None, rests: None };
         let standing = if lane.has_budget() || !self.accounts.servers.any() {

@@ -95,3 +95,33 @@ fn producers_wait_for_the_budget_of_a_hard_server() {
         "#]],
     );
 }
+
+/// However much a change of contexts costs, it does not make a group too long to be promised.
+#[test]
+fn what_a_change_of_contexts_costs_is_no_length_of_a_group() {
+    // A's group takes as long as groups may, and 44 400 more for both changes. L is due before it.
+    check(
+        "gpu time-shared slice=100_000 switch=22_200
+         period 300_000
+         mpcg 8
+         group-max 50_000
+         timeout 9_000_000
+         until 500_000
+         A 9 etpf 94_500 clock 2_000_000/400_000
+         L 1
+         @0 L 200_000 200_000 200_000
+         @1 A 50_000s",
+        expect![[r#"
+            0 grant L 200000 for 0
+            0 hold L: protects A
+            1 grant A 50000s for 0
+            172200 end A 50000s
+            172200 A frame 0 met 0
+            172200 grant L 200000 for 1
+            172200 grant L 200000 for 1
+            294400 end L 200000
+            300000 L missed frame 0 for 0 ×1
+            494400 end L 200000
+        "#]],
+    );
+}
