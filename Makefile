@@ -98,6 +98,7 @@ test-long: test slow-tests sanitizers studies
 	"$(TAKT)" prove --sets 100000 --gpu time-shared
 	"$(TAKT)" prove --sets 100000 --mixed
 	"$(TAKT)" prove --sets 100000 --mixed --gpu time-shared
+	"$(TAKT)" prove --sets 100000 --mixed --gpu time-shared --switch-us 222
 	"$(TAKT)" prove --sets 100000 --divisible
 	@echo "make test-long: passed in $$(( $$(date +%s) - $(START) )) s"
 

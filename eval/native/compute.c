@@ -1,16 +1,17 @@
 // A load of CUDA for experiments, through the driver's API alone, so that it needs nothing but a driver.
 //
 //   compute calibrate [--seconds S]
-//   compute job --iterations N [--hz 60] [--jitter J] [--kernels K] [--graph 1] [--seconds S] [--log FILE]
+//   compute job --iterations N [--hz 60] [--jitter J] [--worst N --every M] [--kernels K] [--graph 1] [--seconds S]
+//               [--log FILE]
 //   compute flood --iterations N [--kernels K] [--graph 1] [--seconds S] [--log FILE]
 //   compute launches [--count N]
 //
 // A kernel fills the GPU and counts so many iterations in each thread. `calibrate` says how long one takes at full
 // clock. `job` runs a kernel at the beginning of each period of its own clock, which is longer or shorter by up to the
-// part J, and `flood` one after the other; K of
+// part J (each M-th one as long as `--worst` says), and `flood` one after the other; K of
 // them instead of one, as a graph if that is asked for. Both end after S seconds or with SIGINT, and print what they
 // have done as JSON. `launches` says what the call of a launch takes, of kernels that do nothing, in batches. The log has a line for each kernel: its
-// release and its end are the third and the fifth number.
+// release and its end are the third and the fifth number. DRIVER=FILE names another driver than libcuda.so.1.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -61,7 +62,7 @@ static CUstream stream;
 static CUdeviceptr out;
 static volatile sig_atomic_t stopped;
 static long launches, graphs;
-static unsigned kernels = 1;
+static unsigned kernels = 1, worst, every;
 static CUgraphExec graph;
 
 static void check(CUresult result, const char *call) {
@@ -90,7 +91,8 @@ static void sleep_until(int64_t ns) {
 }
 
 static void find_functions(void) {
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    const char *path = getenv("DRIVER");
+    void *driver = dlopen(path ? path : "libcuda.so.1", RTLD_NOW);
     if (!driver) {
         fprintf(stderr, "compute: %s\n", dlerror());
         exit(1);
@@ -210,8 +212,9 @@ static double chance(void) {
 static void load(int is_job, unsigned iterations, double hz, double jitter, double seconds, FILE *log) {
     static int64_t responses[LONGEST];
     long count = 0, missed = 0;
-    /* The first ones load code, and bring the clock up. */
-    for (int i = 0; i < 3 && !stopped; i++)
+    /* The first ones load code, and bring the clock up; a long one does both. */
+    int64_t enough = now_ns() + 300000000;
+    for (int i = 0; i < 3 && !stopped && (i == 0 || now_ns() < enough); i++)
         run(iterations);
     int64_t began = now_ns(), period = (int64_t)(1e9 / hz), next = began;
     int64_t until = began + (int64_t)(seconds * 1e9);
@@ -219,7 +222,8 @@ static void load(int is_job, unsigned iterations, double hz, double jitter, doub
         int64_t release = is_job ? next : now_ns();
         if (is_job)
             sleep_until(release);
-        int64_t start = now_ns(), end = run(iterations);
+        int is_worst = every && count % every == every - 1;
+        int64_t start = now_ns(), end = run(is_worst ? worst : iterations);
         if (count < LONGEST)
             responses[count++] = end - release;
         missed += is_job && end - release > period;
@@ -239,7 +243,7 @@ static void load(int is_job, unsigned iterations, double hz, double jitter, doub
 }
 
 static void usage(void) {
-    fprintf(stderr, "usage: compute calibrate|job|flood|launches [--iterations N] [--hz F] [--jitter J]\n"
+    fprintf(stderr, "usage: compute calibrate|job|flood|launches [--iterations N] [--hz F] [--jitter J] [--worst N --every M]\n"
                     "               [--kernels K] [--graph 1] [--count N] [--seconds S] [--log FILE]\n");
     exit(2);
 }
@@ -256,6 +260,10 @@ int main(int count, char **arguments) {
             iterations = (unsigned)strtoul(arguments[i + 1], NULL, 10);
         else if (!strcmp(arguments[i], "--hz"))
             hz = strtod(arguments[i + 1], NULL);
+        else if (!strcmp(arguments[i], "--worst"))
+            worst = (unsigned)strtoul(arguments[i + 1], NULL, 10);
+        else if (!strcmp(arguments[i], "--every"))
+            every = (unsigned)strtoul(arguments[i + 1], NULL, 10);
         else if (!strcmp(arguments[i], "--seconds"))
             seconds = strtod(arguments[i + 1], NULL);
         else if (!strcmp(arguments[i], "--jitter"))
@@ -273,7 +281,7 @@ int main(int count, char **arguments) {
     }
     int is_job = !strcmp(mode, "job"), is_flood = !strcmp(mode, "flood"), counts = !strcmp(mode, "launches");
     int is_known = counts || !strcmp(mode, "calibrate") || ((is_job || is_flood) && iterations);
-    if (count % 2 || !(hz > 0) || !(jitter >= 0 && jitter < 1) || kernels == 0 || launch_count < 1 || !is_known)
+    if (count % 2 || !(hz > 0) || !(jitter >= 0 && jitter < 1) || kernels == 0 || (every && !worst) || launch_count < 1 || !is_known)
         usage();
     struct sigaction action = {.sa_handler = stop};
     sigaction(SIGINT, &action, NULL);

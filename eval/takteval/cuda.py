@@ -1,4 +1,5 @@
-"""CUDA beside CUDA and beside graphics: a job at 60 Hz, an app at 60 FPS, and floods of both kinds."""
+"""CUDA beside CUDA and beside graphics: a job at 60 Hz, an app at 60 FPS, and floods of both kinds; and the set of
+HERCULES D5.2."""
 
 import json
 from dataclasses import dataclass
@@ -15,6 +16,15 @@ WARM_UP_S = 1.0
 # How long programs may take to make their contexts and to load their code.
 STARTING_S = 20.0
 NATIVE, TAKT = "native", "takt"
+# A job or an app is sized by what it takes alone at full clock; what people write for that is a little more.
+RUNTIME_ROOM = 1.05
+# The set of HERCULES D5.2 with times of scenarios/hercules-upload.toml, the most important first: what it is, how long
+# it takes in ms, its rate, and its deadline in ms. The network takes its worst time in one job of eight, the sphere in
+# each frame.
+HERCULES = "hercules"
+SET = {"network": ("cuda", 1.5, 25, 4.0), "sphere": ("gl", 3.3, 30, 32.0), "gears": ("gl", 0.6, 60, None),
+       "textures": ("gl", 3.0, 0, None)}
+NETWORK_RUNTIME_MS, NETWORK_WORST_MS, NETWORK_WORST_EVERY = 3.0, 2.5, 8
 # Who is measured, and what runs beside it.
 JOB, GL, NO_HERO = "job", "gl", "none"
 CUDA_LONG, CUDA_SHORT, GL_FLOOD = f"cuda-{LONG}", f"cuda-{SHORT}", "gl-flood"
@@ -40,7 +50,9 @@ class Cuda:
         self.job_ms, self.gl_ms = (2.0, 1.5) if small else (5.6, 3.0)
         self.flood_ms = {LONG: 40.0, SHORT: 1.1} if small else {LONG: 268.0, SHORT: 1.1}
         self.gl_flood_ms, self.size = (10, "128x96") if small else (100, "800x480")
-        self.loops, self.gl = {}, None
+        self.loops, self.gl, self.each_ns, self.fixed_ns = {}, None, None, 0.0
+        # What the job and the app take alone, at the clock of a busy GPU.
+        self.alone_ms = {}
 
     def env(self):
         env = self.machine.env()
@@ -54,14 +66,18 @@ class Cuda:
     def prepare(self, out):
         """How long loads take here; the GPU must have nothing else to do."""
         said = json.loads(run(list(map(str, self.compute("calibrate"))), self.env(), 60))
-        fixed_ns, each_ns = 1e3 * said["fixed_us"], said["per_iteration_ns"]
-        loops = lambda ms: max(1, round((1e6 * ms - fixed_ns) / each_ns))
-        self.loops = {JOB: loops(self.job_ms), **{length: loops(ms) for length, ms in self.flood_ms.items()}}
-        facts = {"calibrated": said, "loops": self.loops, "job_ms": self.job_ms, "flood_ms": self.flood_ms,
+        self.fixed_ns, self.each_ns = 1e3 * said["fixed_us"], said["per_iteration_ns"]
+        self.loops = {JOB: self.kernel(self.job_ms),
+                      **{length: self.kernel(ms) for length, ms in self.flood_ms.items()}}
+        again = self.compute("flood", "--iterations", self.loops[JOB], "--seconds", 1)
+        self.alone_ms[JOB] = json.loads(run(list(map(str, again)), self.env(), 30))["p50_ms"]
+        facts = {"alone_ms": self.alone_ms, "calibrated": said, "loops": self.loops, "job_ms": self.job_ms, "flood_ms": self.flood_ms,
                  "gl_ms": self.gl_ms, "gl_flood_ms": self.gl_flood_ms}
         try:
             self.gl = load.Floods.timed(self.machine, self.size)
             facts["gl"] = self.gl.facts()
+            alone = [self.machine.bin / "takt-flood", "--size", self.gl.size, "--iterations", self.gl.loops(self.gl_ms)]
+            self.alone_ms[GL] = load.frame_ms(self.machine, alone)
         except Exception as error:  # CUDA is measured without GL, too.
             facts["gl_error"] = str(error)
         if not self.small:
@@ -72,6 +88,10 @@ class Cuda:
                 facts["profile"] = f"failed: {failure}"
         (out / "loads.json").write_text(json.dumps(facts, indent=1) + "\n")
         return facts
+
+    def kernel(self, ms):
+        """Iterations of a kernel that takes so long."""
+        return max(1, round((1e6 * ms - self.fixed_ns) / self.each_ns))
 
     def points(self):
         both = (NATIVE, TAKT)
@@ -88,7 +108,7 @@ class Cuda:
     def command(self, what, mode, log):
         """A program, and the terms that it asks for under Takt."""
         if what == JOB:
-            terms = {"priority": 90, "period_ms": round(1000 / HZ, 3), "runtime_ms": round(1.15 * self.job_ms + 0.3, 2)}
+            terms = {"priority": 90, "period_ms": round(1000 / HZ, 3), "runtime_ms": round(RUNTIME_ROOM * self.job_ms, 1)}
             return self.compute("job", "--iterations", self.loops[JOB], "--hz", HZ, "--log", log), terms
         if what in (CUDA_LONG, CUDA_SHORT):
             return self.compute("flood", "--iterations", self.loops[what.removeprefix("cuda-")], "--log", log), {"priority": 10}
@@ -137,6 +157,60 @@ class Cuda:
         return figures | {"brief": brief(figures)}
 
 
+    def hercules(self, mode, folder, seconds):
+        """The set of HERCULES: its figures by app."""
+        with Crew(folder) as crew:
+            daemon = Daemon(self.machine, crew) if mode == TAKT else None
+            for name in SET:
+                command, terms = self.of_set(name, mode, folder / f"{name}.csv")
+                env = self.env()
+                if daemon:
+                    env["TAKT_FACTS"] = str(folder / f"{name}.facts")
+                    command = [*daemon.options(name, **terms), "--", *command]
+                crew.start(name, command, env)
+            logs = {name: folder / f"{name}.csv" for name in SET}
+            window = load.measured(crew, logs.values(), WARM_UP_S, seconds, STARTING_S)
+            listed = daemon.list() if daemon else {}
+            killed = crew.stop(patience_s=4)
+        figures = {"window_s": window.seconds, "killed": killed, "list": listed, "apps": {}}
+        for name, (_, _, _, deadline_ms) in SET.items():
+            figures["apps"][name] = judged(frames.read(logs[name]), window, deadline_ms)
+        figures["said"] = {name: tail(folder / f"{name}.err") for name in ["daemon", *SET]}
+        figures["launches"] = {"network": launches(folder, "network")}
+        return figures
+
+    def of_set(self, name, mode, log):
+        """A program of the set of HERCULES, and the terms that it asks for under Takt."""
+        kind, ms, rate, deadline_ms = SET[name]
+        ms = ms / 2 if self.small else ms
+        priority = 90 - list(SET).index(name)
+        if kind == "cuda":
+            terms = {"priority": priority, "period_ms": round(1000 / rate, 3), "runtime_ms": NETWORK_RUNTIME_MS,
+                     "deadline_ms": deadline_ms}
+            worst_ms = NETWORK_WORST_MS / 2 if self.small else NETWORK_WORST_MS
+            return self.compute("job", "--iterations", self.kernel(ms), "--worst", self.kernel(worst_ms), "--every",
+                                NETWORK_WORST_EVERY, "--hz", rate, "--log", log), terms
+        if self.gl is None:
+            raise Failed("GL could not be measured; loads.json says why")
+        held = rate if mode == NATIVE else 0
+        command = [self.machine.bin / "takt-flood", "--platform", "device", "--size", self.gl.size, "--iterations",
+                   self.gl.loops(ms), "--json", "--frame-log", log, "--finish", "--fps", held]
+        terms = {"priority": priority} | ({"fps": rate, "pace": "display"} if rate else {})
+        return command, terms | ({"etpf_ms": round(1.2 * ms + 1, 2)} if deadline_ms else {})
+
+
+def judged(frames_of, window, deadline_ms):
+    """Responses in a window, and how many were late."""
+    ms = sorted((end - begin) / 1e6 for begin, end in frames_of if window.start <= begin < window.end)
+    at = lambda share: round(frames.percentile(ms, share), 3) if ms else None
+    late = None if deadline_ms is None else sum(each > deadline_ms for each in ms)
+    bins = {}
+    for each in ms:
+        bins[int(4 * each) / 4] = bins.get(int(4 * each) / 4, 0) + 1
+    return {"frames": len(ms), "per_s": round(len(ms) / window.seconds, 2), "late": late, "p50_ms": at(0.5),
+            "p99_ms": at(0.99), "max_ms": at(1.0), "histogram": bins}
+
+
 def tail(path):
     return path.read_text(errors="replace")[-1500:] if path.exists() else ""
 
@@ -163,24 +237,24 @@ def brief(figures):
             "floods_per_s": round(sum(figures["flood_per_s"]), 3), "slices_us": kept}
 
 
-def share(points, name, job_ms):
+def share(points, name, job_ms, alone_ms=None):
     """The share of what the hero leaves that floods have, by what one of them does alone."""
     figures = points[name]
     hero, beside, _mode = name.split("-", 1)[0], name.split("x", 1)[-1].rsplit("-", 1)[0], name.rsplit("-", 1)[-1]
     alone = points.get(f"{NO_HERO}-1x{beside}-{NATIVE}", {}).get("flood_per_s")
-    busy_ms = points.get(f"{hero}-alone-{NATIVE}", {}).get("p50_ms") or job_ms
+    busy_ms = (alone_ms or {}).get(hero) or points.get(f"{hero}-alone-{NATIVE}", {}).get("p50_ms") or job_ms
     if not alone or not alone[0] or "fps" not in figures:
         return None
     left = 1 - figures["fps"] * busy_ms / 1000
     return 100 * sum(figures["flood_per_s"]) / (alone[0] * left)
 
 
-def row(points, name, job_ms):
+def row(points, name, job_ms, alone_ms=None):
     figures = points[name]
     if "error" in figures:
         return [name, figures["error"].splitlines()[0][:160], *[""] * 8]
     of = lambda key, digits=2: markdown.number(figures.get(key), digits) if key in figures else ""
-    part = share(points, name, job_ms)
+    part = share(points, name, job_ms, alone_ms)
     slices = figures["brief"]["slices_us"]
     seen = figures["launches"].values()
     whole = all(each["made"] == each["seen"] for each in seen if each["seen"] is not None)
@@ -201,7 +275,7 @@ def table(results):
     rows = []
     for name in points:
         try:
-            cells = row(points, name, job_ms)
+            cells = row(points, name, job_ms, results.get("loads", {}).get("alone_ms"))
         except Exception as error:  # The figures are in the JSON.
             cells = [name, f"{type(error).__name__}: {error}"]
         rows.append([*cells, *[""] * (len(heads) - len(cells))])

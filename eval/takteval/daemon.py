@@ -52,6 +52,8 @@ def toml(value):
     """A value, or a table on one line."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {toml(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
     return "inf" if value == math.inf else json.dumps(value)
 
 

@@ -16,6 +16,8 @@ from takteval.machine import ROOT
 MODEL = Path(__file__).resolve().parents[1] / "native/model.py"
 NATIVE, TAKT, MPS = "native", "takt", "mps"
 WARM_UP_S, STARTING_S = 1.0, 60.0
+# What is promised to apps that have parts of the GPU: changes of contexts cost something as well.
+SHARED = 0.92
 # What XSched has published for its shapes, by the factor on the foreground's time alone (docs/evaluation.md).
 PUBLISHED = {"resnet152-beside": "native 2.16, its level 2 1.135, level 3 1.019 (p99, GV100)",
              "shares": "74.7 : 25.3 (level 2), 71 : 24 (level 3), 70 : 26 (slices), of 75 : 25",
@@ -29,8 +31,8 @@ class Load:
     what: str
     share: float = None
     jitter: float = 0.0
-    # A server with that part of the GPU, in each 20 ms.
-    server: float = None
+    # That part of the GPU, of those that several have.
+    part: float = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def points():
         made += [Point(f"{what}-alone", mode, flood) for mode in (NATIVE, TAKT)]
     for mode in (NATIVE, TAKT):
         made += [Point("products-alone", mode, Load("products")),
-                 Point("shares", mode, Load("kernels", server=0.75), (Load("kernels", server=0.25),)),
+                 Point("shares", mode, Load("kernels", part=0.75), (Load("kernels", part=0.25),)),
                  Point("spikes-job", mode, Load("spike", share=0.38)),
                  Point("spikes", mode, Load("spike", share=0.38), (Load("stencil"),))]
     return made
@@ -106,8 +108,9 @@ class Shapes:
         """A load as a command, and the terms that it asks for under Takt."""
         if each.share is None:
             terms = {"priority": 10}
-            if each.server:
-                terms = {"priority": round(100 * each.server), "period_ms": 20.0, "runtime_ms": round(18 * each.server, 2)}
+            if each.part:
+                # Its share is in the daemon's configuration.
+                terms = {"priority": round(100 * each.part)}
             return [*self.program(each.what, "flood"), "--log", log], terms
         ms = self.alone(each.what)
         # No server has a period below a millisecond.
@@ -132,7 +135,7 @@ class Shapes:
         listed = {}
         with Crew(folder) as crew:
             env = self.env() | (mps(crew, self.env()) if point.mode == MPS else {})
-            daemon = Daemon(self.machine, crew) if point.mode == TAKT else None
+            daemon = Daemon(self.machine, crew, app=sections(point, names)) if point.mode == TAKT else None
             for name, (command, terms) in zip(names, commands):
                 own = dict(env)
                 if point.mode == MPS:
@@ -152,6 +155,13 @@ class Shapes:
         figures["launches"] = {name: launches(folder, name) for name in names}
         figures["said"] = {name: tail(folder / f"{name}.err") for name in ["daemon", *names]}
         return figures
+
+
+def sections(point, names):
+    """What the daemon's configuration says of apps that have parts of the GPU; none if there are none."""
+    loads = (point.hero, *point.beside)
+    return [{"name": name, "share": round(SHARED * each.part, 4)}
+            for name, each in zip(names, loads) if each.part] or None
 
 
 def last_line(text):

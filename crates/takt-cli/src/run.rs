@@ -164,7 +164,7 @@ fn asked(terms: &Terms) -> [(&'static str, Option<String>); 14] {
             [None; 3]
         }
         Some(Timing::Own { period, deadline }) => [Some(*period), Some(*deadline), None],
-        Some(Timing::Server { runtime, period, hard }) => {
+        Some(Timing::Server { runtime, period, hard, .. }) => {
             is_hard = *hard;
             [Some(*period), None, Some(*runtime)]
         }

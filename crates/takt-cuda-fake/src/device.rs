@@ -3,7 +3,7 @@
 use takt_cuda_api::{Ptr, result};
 
 use crate::world::begin;
-use crate::{Answer, code, put, setting};
+use crate::{Answer, code, put, setting, witness};
 
 /// Compute capability of what it pretends to be.
 const CAPABILITY: (i32, i32) = (9, 0);
@@ -38,6 +38,7 @@ unsafe extern "C" fn cuInit(Flags: u32) -> i32 {
         (0, 0) => Err(result::NO_DEVICE),
         (0, _) => {
             begin();
+            witness::begin();
             Ok(())
         }
         _ => Err(result::INVALID_VALUE),

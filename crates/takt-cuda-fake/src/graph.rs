@@ -3,9 +3,9 @@
 use takt_cuda_api::{Ptr, result};
 
 use crate::launch::{self, Shape};
-use crate::put;
 use crate::queue::Work;
 use crate::world::{pointer, world};
+use crate::{put, witness};
 
 /// A graph; its nodes are executed one after the other.
 #[derive(Clone, Debug)]
@@ -109,6 +109,7 @@ twins! {
     }
 
     fn cuGraphLaunch, cuGraphLaunch_ptsz(home, hGraphExec: Ptr, hStream: Ptr) {
+        witness::tell(c"cuGraphLaunch");
         let mut world = world();
         let stream = world.stream(hStream, home)?;
         if world.streams.get(stream)?.capture.is_some() {

@@ -1,5 +1,6 @@
 //! Launches.
 
+use std::ffi::CStr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use takt_cuda_api::{Ptr, result};
 
 use crate::queue::Work;
 use crate::world::{Home, world};
-use crate::{Answer, setting};
+use crate::{Answer, setting, witness};
 
 /// How many blocks and threads.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +94,7 @@ unsafe fn number(at: *const u8, size: usize) -> u64 {
 }
 
 unsafe fn launch(
+    name: &CStr,
     home: Home,
     function: Ptr,
     shape: Shape,
@@ -100,6 +102,7 @@ unsafe fn launch(
     parameters: Ptr,
     extra: Ptr,
 ) -> Answer {
+    witness::tell(name);
     if *NULL {
         return Ok(());
     }
@@ -117,7 +120,7 @@ twins! {
     ) {
         let _unused = sharedMemBytes;
         let shape = Shape { grid: [gridDimX, gridDimY, gridDimZ], block: [blockDimX, blockDimY, blockDimZ] };
-        launch(home, f, shape, hStream, kernelParams, extra)
+        launch(c"cuLaunchKernel", home, f, shape, hStream, kernelParams, extra)
     }
 
     fn cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz(
@@ -126,13 +129,13 @@ twins! {
     ) {
         let _unused = sharedMemBytes;
         let shape = Shape { grid: [gridDimX, gridDimY, gridDimZ], block: [blockDimX, blockDimY, blockDimZ] };
-        launch(home, f, shape, hStream, kernelParams, std::ptr::null_mut())
+        launch(c"cuLaunchCooperativeKernel", home, f, shape, hStream, kernelParams, std::ptr::null_mut())
     }
 
     fn cuLaunchKernelEx, cuLaunchKernelEx_ptsz(home, config: Ptr, f: Ptr, kernelParams: Ptr, extra: Ptr) {
         let config = &*config.cast::<LaunchConfig>();
         let shape = Shape { grid: config.grid, block: config.block };
-        launch(home, f, shape, config.stream, kernelParams, extra)
+        launch(c"cuLaunchKernelEx", home, f, shape, config.stream, kernelParams, extra)
     }
 
     fn cuLaunchHostFunc, cuLaunchHostFunc_ptsz(home, hStream: Ptr, fn_: Ptr, userData: Ptr) {

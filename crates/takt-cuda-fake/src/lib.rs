@@ -10,6 +10,8 @@
 //! * One file for each part of the interface: `device`, `context`, `stream`, `event`, `memory`, `module`,
 //!   `launch`, `capture`, `graph`, `address`.
 //!
+//! `witness` has what CUPTI has to tell of launches.
+//!
 //! Environment variables change how it behaves:
 //!
 //! | variable | then |
@@ -43,6 +45,7 @@ mod memory;
 mod module;
 mod queue;
 mod stream;
+mod witness;
 mod world;
 
 use takt_cuda_api::result;

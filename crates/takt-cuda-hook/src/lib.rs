@@ -1,7 +1,7 @@
 //! The shared object that CUDA programs load instead of their driver's: `libcuda.so.1`.
 //!
-//! Everything is in `takt-cuda`; here are only the exported names: those that Takt stands in front of, and two that
-//! `libtakt-cuda` looks for. The loader finds all others in the driver, which this library needs (`build.rs`).
+//! Everything is in `takt-cuda`; here are only the exported names: those that Takt stands in front of, two that
+//! `libtakt-cuda` looks for, and one that the driver may. The loader finds all others in the driver, which this library needs (`build.rs`).
 
 use takt_cuda::class::Class;
 use takt_cuda::deadlines::{self, Answer, Terms};
@@ -54,6 +54,14 @@ extern "C" fn takt_stream_deadline_begin(
 extern "C" fn takt_stream_deadline_end(stream: Ptr) -> i32 {
     let end = || deadlines::end(Stream::of(stream.addr(), false));
     guard::shielded(end).unwrap_or(Answer::Unscheduled) as i32
+}
+
+/// What the driver calls at its begin if `CUDA_INJECTION64_PATH` names this library, as under `takt doctor`.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "a name of the driver's")]
+extern "C" fn InitializeInjection() -> i32 {
+    guard::attempted(takt_cuda::witness::begin);
+    1
 }
 
 /// What the loader calls when it has loaded the library. Nothing of the driver may be called here.

@@ -8,7 +8,7 @@
 mod group;
 mod jobs;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -43,6 +43,11 @@ const OLD_NS: u64 = 50_000_000;
 /// How often to look for a daemon that is away.
 const AWAY_NS: u64 = 1_000_000_000;
 
+/// The same for a group that was kept while the program waited: what it kept it for comes at once, or not.
+const KEPT_NS: u64 = 300_000;
+/// A group is kept for a program that went on so soon after so many waits.
+const RESTLESS: u32 = 4;
+
 /// What copies may take between two groups without a grant.
 const UNGRANTED_MAX_NS: u64 = 200_000;
 
@@ -59,6 +64,12 @@ pub struct Client {
     group: Mutex<Group>,
     /// When the open group last got something, roughly.
     touched_ns: AtomicU64,
+    /// Threads that wait for the GPU while the open group is kept for them.
+    waiting: AtomicU32,
+    /// It was kept while the program waited.
+    kept: AtomicBool,
+    /// How often in a row the program went on at once when it had waited.
+    restless: AtomicU32,
     jobs: Jobs,
     account: Ends,
     /// What copies took without a grant since the last group.
@@ -66,6 +77,8 @@ pub struct Client {
     /// When to look for the daemon again.
     away_until_ns: AtomicU64,
     open: AtomicBool,
+    /// It takes part in no contract of another app.
+    alone: bool,
 }
 
 /// What a thread that is inside took with it: the group that its work belongs to.
@@ -107,9 +120,21 @@ pub fn is_any_open() -> bool {
     all().any(|client| client.open.load(Ordering::Acquire))
 }
 
+/// Whether the open group of the process is kept for work that may come after a wait.
+pub fn is_kept() -> bool {
+    known().is_some_and(|client| {
+        client.kept.load(Ordering::Relaxed) && client.waiting.load(Ordering::Relaxed) == 0
+    })
+}
+
 /// Ends the open groups of all clients: the program waits for something that may be in any of them.
 pub fn hand_over_all() {
     all().for_each(Client::hand_over);
+}
+
+/// The program is about to wait for the GPU: ends the open groups of all clients that do not keep theirs.
+pub fn rest_all() {
+    all().for_each(Client::rest);
 }
 
 /// The same, and waits for threads that do so already.
@@ -135,11 +160,15 @@ impl Client {
             asking: Mutex::new(()),
             group: Mutex::default(),
             touched_ns: AtomicU64::new(0),
+            waiting: AtomicU32::new(0),
+            kept: AtomicBool::new(false),
+            restless: AtomicU32::new(0),
             jobs: Jobs::new(reserved, is_contract(&hello)),
             account: Ends::default(),
             ungranted_ns: AtomicU64::new(0),
             away_until_ns: AtomicU64::new(0),
             open: AtomicBool::new(false),
+            alone: hello.feeds.is_none() && hello.shares.is_none(),
             hello: RwLock::new(hello),
         }
     }
@@ -298,6 +327,7 @@ impl Client {
         let mut group = self.group();
         *group = Group::new(grant, now_ns, single.is_some(), single.flatten());
         self.touched_ns.store(now_ns, Ordering::Relaxed);
+        self.kept.store(false, Ordering::Relaxed);
         self.ungranted_ns.store(0, Ordering::Relaxed);
         self.epoch.store(next_epoch(), Ordering::Release);
         match grant {
@@ -323,6 +353,42 @@ impl Client {
         if let Ok(_asking) = self.asking.try_lock() {
             self.close();
         }
+    }
+
+    /// The program is about to wait: the open group ends, unless the program can go on with it afterwards. A program
+    /// that waits often would ask for each piece of its work otherwise, and the GPU go to another process in between.
+    fn rest(&'static self) {
+        if self.keeps_groups() {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            self.kept.store(true, Ordering::Relaxed);
+        } else {
+            self.hand_over();
+        }
+    }
+
+    /// It has waited.
+    pub fn rested(&self) {
+        let less = |count: u32| count.checked_sub(1);
+        if self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok() {
+            self.touched_ns.store(clock::now().as_ns(), Ordering::Relaxed);
+        }
+    }
+
+    /// A thread begins anew, so long after it had waited.
+    fn goes_on(&self, after_ns: u64) {
+        let restless = self.restless.load(Ordering::Relaxed);
+        let now = if after_ns <= KEPT_NS { restless.saturating_add(1) } else { 0 };
+        self.restless.store(now, Ordering::Relaxed);
+    }
+
+    /// Whether the program is likely to go on at once, and nothing depends on where its groups end: no contract pays
+    /// for them, its own or that of another app.
+    fn keeps_groups(&self) -> bool {
+        self.open.load(Ordering::Acquire)
+            && self.restless.load(Ordering::Relaxed) >= RESTLESS
+            && !self.jobs.are_judged()
+            && self.alone
+            && self.session.welcome().is_some_and(|welcome| !welcome.standing.contract)
     }
 
     /// The same, and waits for a thread that does so already.
@@ -391,15 +457,15 @@ impl Client {
         if !self.open.load(Ordering::Acquire) || careful {
             return self.open.load(Ordering::Acquire);
         }
-        let (began_ns, alone, left_ns) = {
+        let (began_ns, given_ns, alone, left_ns) = {
             let mut group = self.group();
             let left_ns = self.left_ns();
             if std::mem::replace(&mut group.looked_ns, left_ns) != left_ns {
                 self.touched_ns.store(now_ns, Ordering::Relaxed);
             }
-            (group.began_ns, group.grant.is_some_and(|grant| grant.alone), left_ns)
+            (group.began_ns, group.given_ns, group.grant.is_some_and(|grant| grant.alone), left_ns)
         };
-        let idle = now_ns.saturating_sub(self.touched_ns.load(Ordering::Relaxed)) > IDLE_NS;
+        let idle = self.is_idle(now_ns, began_ns + given_ns.saturating_sub(left_ns));
         let old = now_ns.saturating_sub(began_ns) > OLD_NS;
         let crowded = alone && self.session.has_company();
         // A thread that is inside ends it when it leaves; to wait for it here would keep ends from being seen.
@@ -407,6 +473,16 @@ impl Client {
             self.hand_over();
         }
         self.open.load(Ordering::Acquire)
+    }
+
+    /// Whether the open group got nothing for a while; a program that waits for it has a reason until it should be
+    /// over.
+    fn is_idle(&self, now_ns: u64, over_ns: u64) -> bool {
+        let touched_ns = self.touched_ns.load(Ordering::Relaxed);
+        let waits = self.waiting.load(Ordering::Relaxed) > 0;
+        let since_ns = if waits { touched_ns.max(over_ns) } else { touched_ns };
+        let most_ns = if self.kept.load(Ordering::Relaxed) && !waits { KEPT_NS } else { IDLE_NS };
+        now_ns.saturating_sub(since_ns) > most_ns
     }
 }
 

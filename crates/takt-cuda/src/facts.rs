@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use takt_os::clock;
 
 use crate::settings::settings;
-use crate::{driver, entry};
+use crate::{driver, entry, witness};
 
 /// Kernels, graphs, and copies or memsets that were seen.
 static SEEN: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
@@ -72,6 +72,8 @@ fn write() {
     let Some(path) = settings().environment.facts.as_ref().filter(|_| driver::is_there()) else {
         return;
     };
+    // Calls are counted here before they reach the driver, so what the witness has seen by now was seen.
+    let launched = witness::launched();
     let [kernels, graphs, moved] = seen();
     let mut text = String::new();
     let version = driver::version().unwrap_or(0);
@@ -82,6 +84,12 @@ fn write() {
          cuda.unknown={}\n",
         entry::unknown()
     );
+    if let Some([kernels, graphs]) = launched {
+        let _written = write!(text, "cuda.cupti_kernels={kernels}\ncuda.cupti_graphs={graphs}\n");
+    }
+    if let Some(excuse) = witness::excuse() {
+        let _written = writeln!(text, "cuda.cupti={excuse}");
+    }
     let beside = path.with_extension(format!("cuda-{}", std::process::id()));
     // A doctor that is gone needs no facts.
     let _kept = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path.with_extension("cuda")));

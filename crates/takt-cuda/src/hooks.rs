@@ -10,7 +10,7 @@ use takt_cuda_api::types::{DeviceLaunch, LaunchConfig};
 use takt_cuda_api::{Id, Ptr, result};
 
 use crate::class::{Capture, Class, Kind, Size, Target, Thing, Whole, Work, is_thread};
-use crate::client::{Boundary, Client, Pass, client, hand_over_all, hand_over_all_surely, known};
+use crate::client::{Boundary, Client, Pass, client, hand_over_all, hand_over_all_surely, known, rest_all};
 use crate::ends::{self, Mark};
 use crate::facts::Count;
 use crate::predict::moved::{self, Moved};
@@ -61,6 +61,11 @@ impl Word for Ptr {
     fn word(self) -> u64 {
         self.addr() as u64
     }
+}
+
+/// Whether this thread is inside of a call that Takt has seen.
+pub fn is_inside() -> bool {
+    INSIDE.get()
 }
 
 /// Makes the program's call of a hooked entry point.
@@ -234,7 +239,8 @@ impl<F: Fn() -> i32> Call<'_, F> {
         guard::shielded(|| {
             if let Some(begun) = begun {
                 begun.end();
-                hand_over_all();
+                client().rested();
+                rest_all();
             }
             self.waited(client());
         });
@@ -251,7 +257,7 @@ impl<F: Fn() -> i32> Call<'_, F> {
         } else {
             client.commands();
         }
-        hand_over_all();
+        rest_all();
         // SAFETY: up to the caller.
         let need_ns = Moved::new(kind, unsafe { moved::bytes(size, self.words) }).need_ns();
         let stream = Stream::of(0, self.is_thread);
@@ -271,13 +277,16 @@ impl<F: Fn() -> i32> Call<'_, F> {
         let Some(client) = known().filter(|_| is_scheduled()) else {
             return self.pass();
         };
-        guard::shielded(|| {
-            match whole {
-                Whole::Part => client.reaches(Boundary::Wait),
-                Whole::All => client.reaches(Boundary::Finish),
-                Whole::Memory => {}
+        guard::shielded(|| match whole {
+            Whole::Part => {
+                client.reaches(Boundary::Wait);
+                rest_all();
             }
-            hand_over_all();
+            Whole::All => {
+                client.reaches(Boundary::Finish);
+                rest_all();
+            }
+            Whole::Memory => hand_over_all(),
         });
         let answer = self.pass();
         guard::shielded(|| match whole {
@@ -293,6 +302,7 @@ impl<F: Fn() -> i32> Call<'_, F> {
         if !capture::is_any() {
             ends::look();
         }
+        client.rested();
         client.reached();
     }
 

@@ -12,6 +12,7 @@
 //! * [`ends`]: when groups were over, by events in the program's own streams.
 //! * [`predict`]: what launches, copies and graphs will take.
 //! * [`settings`]: what `takt run` asks for. [`facts`]: what `takt doctor` wants to know.
+//! * [`witness`]: what the vendor's profiling interface counts, to compare with that.
 
 pub mod capture;
 pub mod class;
@@ -26,5 +27,6 @@ pub mod hooks;
 pub mod predict;
 pub mod settings;
 pub mod streams;
+pub mod witness;
 
 pub use takt_client::guard;

@@ -137,8 +137,8 @@ pub(crate) struct TermsArgs {
     /// What says when it begins its frames [default: auto, or display with --display].
     #[arg(long, value_enum, value_name = "CLOCK")]
     pace: Option<PaceArg>,
-    /// It is a server with so much GPU time in each period, in milliseconds: it has jobs instead of
-    /// frames.
+    /// It is a server with so much GPU time in each period, in milliseconds, as its jobs take alone: it has jobs
+    /// instead of frames.
     #[arg(long)]
     runtime_ms: Option<f64>,
     /// How often it waits for its own work within a frame or job at most (glFinish, a read-back).

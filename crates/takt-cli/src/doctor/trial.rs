@@ -19,6 +19,8 @@ use crate::watch;
 
 /// Names that are tried for a folder.
 const TRIES: u32 = 100;
+/// The variable by which the CUDA driver is told what to load.
+const INJECTED: &str = "CUDA_INJECTION64_PATH";
 /// How often the program is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -80,6 +82,7 @@ fn run(
         .envs(hooking.variables.iter().map(|(name, value)| (name, value)))
         .env(settings::MEASURE, table)
         .env(settings::FACTS, facts)
+        .envs(witness(hooking))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
@@ -95,6 +98,13 @@ fn run(
     child.kill()?;
     child.wait()?;
     Ok(format!("it was ended after {seconds} s"))
+}
+
+/// Has the CUDA driver load our library a second time, so that it hears from CUPTI what reaches the driver; unless a
+/// profiler is there.
+fn witness(hooking: &Hooking) -> Option<(&'static str, PathBuf)> {
+    let library = hooking.cuda.as_ref()?.library();
+    std::env::var_os(INJECTED).is_none().then_some((INJECTED, library))
 }
 
 /// What the library noted while the program ran.
@@ -140,10 +150,8 @@ fn judge(ended: &str, facts: &str, groups: usize, has_display: bool) -> Vec<Find
 
 /// What was seen of CUDA, if the program used it.
 fn compute(facts: &str) -> Option<Finding> {
-    let fact = |name: &str| {
-        let line = facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-        line.and_then(|number| number.parse::<u64>().ok())
-    };
+    let text = |name: &str| facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    let fact = |name: &str| text(name).and_then(|number| number.parse::<u64>().ok());
     let version = fact("cuda.version")?;
     let [kernels, graphs, moved, unknown] =
         ["cuda.kernels", "cuda.graphs", "cuda.moved", "cuda.unknown"].map(|name| fact(name).unwrap_or(0));
@@ -152,9 +160,25 @@ fn compute(facts: &str) -> Option<Finding> {
         version / 1000,
         version % 1000 / 10
     );
-    Some(match unknown {
-        0 => Finding::ok("cuda", found),
-        _ => Finding::note("cuda", format!("{found}; {unknown} functions of the driver pass unscheduled")),
+    let found = match unknown {
+        0 => found,
+        _ => format!("{found}; {unknown} functions of the driver pass unscheduled"),
+    };
+    let launched = [fact("cuda.cupti_kernels"), fact("cuda.cupti_graphs")];
+    let [Some(launched_kernels), Some(launched_graphs)] = launched else {
+        let excuse = text("cuda.cupti").unwrap_or("it was not asked");
+        return Some(Finding::note("cuda", format!("{found}; CUPTI counted nothing ({excuse})")));
+    };
+    let passed = launched_kernels.saturating_sub(kernels) + launched_graphs.saturating_sub(graphs);
+    let all = launched_kernels + launched_graphs;
+    Some(match (passed, unknown) {
+        (0, 0) => Finding::ok("cuda", format!("{found}; all {all} launches that CUPTI counted were seen")),
+        (0, _) => Finding::note("cuda", format!("{found}; all {all} launches that CUPTI counted were seen")),
+        _ => Finding::problem(
+            "cuda",
+            format!("{found}; {passed} of {all} launches that CUPTI counted passed Takt by"),
+            "the program finds the driver by another way: try --hook preload",
+        ),
     })
 }
 
@@ -187,9 +211,20 @@ mod tests {
     #[test]
     fn programs_that_compute_are_seen() {
         let facts = "cuda.version=13000\ncuda.kernels=7\ncuda.graphs=1\ncuda.moved=2\ncuda.unknown=0\n";
-        let found = compute(facts).expect("it used CUDA");
-        assert_eq!(found.status, Status::Ok);
-        assert!(found.found.contains("version 13.0: 7 kernels, 1 graphs, and 2 copies"), "{}", found.found);
+        let judged = |more: &str| {
+            let found = compute(&format!("{facts}{more}")).expect("it used CUDA");
+            assert!(
+                found.found.contains("version 13.0: 7 kernels, 1 graphs, and 2 copies"),
+                "{}",
+                found.found
+            );
+            (found.status, found.found.split("; ").last().unwrap_or_default().to_owned())
+        };
+        let all = "all 8 launches that CUPTI counted were seen".to_owned();
+        assert_eq!(judged("cuda.cupti_kernels=7\ncuda.cupti_graphs=1\n"), (Status::Ok, all));
+        let some = "2 of 10 launches that CUPTI counted passed Takt by".to_owned();
+        assert_eq!(judged("cuda.cupti_kernels=9\ncuda.cupti_graphs=1\n"), (Status::Problem, some));
+        assert_eq!(judged("cuda.cupti=missing\n").1, "CUPTI counted nothing (missing)");
         assert_eq!(compute(&facts.replace("unknown=0", "unknown=3")).expect("it did").status, Status::Note);
         assert!(compute("").is_none());
     }

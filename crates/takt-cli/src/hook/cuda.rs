@@ -51,7 +51,7 @@ impl Cuda {
     }
 
     /// The library as programs load it.
-    pub(super) fn library(&self) -> PathBuf {
+    pub(crate) fn library(&self) -> PathBuf {
         self.folder.join(LOADED)
     }
 }

@@ -11,13 +11,20 @@ use crate::support::{app, products, takt, text, trap};
 
 /// The folder in which programs find the driver.
 fn driver() -> PathBuf {
-    let folder = products().join("cuda-driver");
+    links("cuda-driver", &["libcuda.so.1"])
+}
+
+/// A folder in which the driver has these names.
+fn links(folder: &str, names: &[&str]) -> PathBuf {
+    let folder = products().join(folder);
     std::fs::create_dir_all(&folder).expect("our own folder");
     let target = app("libtakt_cuda_fake.so");
-    // Tests make it at the same time.
-    let beside = folder.join(format!("driver-{}", std::process::id()));
-    symlink(target, &beside).expect("our own folder");
-    std::fs::rename(&beside, folder.join("libcuda.so.1")).expect("our own folder");
+    for name in names {
+        // Tests make it at the same time.
+        let beside = folder.join(format!("{name}-{}", std::process::id()));
+        symlink(&target, &beside).expect("our own folder");
+        std::fs::rename(&beside, folder.join(name)).expect("our own folder");
+    }
     folder
 }
 
@@ -215,6 +222,57 @@ fn the_doctor_sees_every_launch() {
     assert!(said.contains("cuda-driver/libcuda.so.1 is the driver"), "{said}");
     let seen = said.lines().find(|line| line.contains("kernels")).unwrap_or_else(|| panic!("{said}"));
     assert!(seen.contains("a driver of version 13.0") && !seen.contains(": 0 kernels"), "{seen}");
+    assert!(seen.contains("CUPTI counted nothing (missing)"), "{seen}");
+}
+
+/// What the doctor says of launches that CUPTI counts as well.
+fn doctor_beside_cupti(program: &Path, arguments: &[&str], find: &str) -> String {
+    let mut command = crate::support::takt_command("doctor");
+    command.args(["--seconds", "20", "--"]).arg(program).args(arguments);
+    command.env("LD_LIBRARY_PATH", links("cuda-driver-cupti", &["libcuda.so.1", "libcupti.so.13"]));
+    let output = ended(environment(command.env("FIND", find)), "the doctor");
+    let said = text(&output.stdout);
+    said.lines().find(|line| line.contains("kernels")).unwrap_or_else(|| panic!("{said}")).to_owned()
+}
+
+#[test]
+fn the_doctor_compares_launches_with_cupti() {
+    let long = iterations(1);
+    for (program, arguments) in [
+        (compute(), vec!["flood", "--iterations", &long, "--seconds", "0.3"]),
+        (
+            compute(),
+            vec!["flood", "--iterations", &long, "--seconds", "0.3", "--kernels", "3", "--graph", "1"],
+        ),
+        (compile("graphs"), vec![]),
+        (compile("threads"), vec![]),
+        (compile("order"), vec![]),
+    ] {
+        for find in ["symbol", "address", "thread"] {
+            let seen = doctor_beside_cupti(&program, &arguments, find);
+            assert!(
+                seen.starts_with("ok ") && seen.contains("launches that CUPTI counted were seen"),
+                "{seen}"
+            );
+            assert!(!seen.contains("all 0 launches"), "{}: {seen}", program.display());
+        }
+    }
+}
+
+#[test]
+fn the_doctor_names_launches_that_pass_by() {
+    let names = ["libcuda.so.1", "libcupti.so.13", "libcuda-elsewhere.so"];
+    let folder = links("cuda-driver-elsewhere", &names);
+    let mut command = crate::support::takt_command("doctor");
+    command.args(["--seconds", "20", "--"]).arg(compute());
+    command.args(["flood", "--iterations", &iterations(1), "--seconds", "0.5"]);
+    // It opens the driver by a path.
+    command.env("DRIVER", folder.join("libcuda-elsewhere.so")).env("LD_LIBRARY_PATH", &folder);
+    let output = ended(environment(&mut command), "the doctor");
+    let said = text(&output.stdout);
+    let seen = said.lines().find(|line| line.contains("kernels")).unwrap_or_else(|| panic!("{said}"));
+    assert!(seen.starts_with("PROBLEM") && seen.contains("passed Takt by"), "{seen}");
+    assert!(seen.contains(": 0 kernels"), "{seen}");
 }
 
 #[test]
@@ -261,6 +319,29 @@ fn a_job_with_a_contract_and_floods_share_a_gpu() {
         let (said, _) = flood.end();
         assert!(!said.contains("\"jobs\": 0,"), "each of them has its turns: {said}");
     }
+}
+
+/// How many groups the daemon has granted so far.
+fn granted(daemon: &Daemon) -> u32 {
+    let list = text(&daemon.ask(&["list", "--json", "-"]).stdout);
+    let count = list.split("\"granted\":").nth(1).and_then(|rest| rest.split([',', '}']).next());
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("{list}"))
+}
+
+#[test]
+fn a_program_that_waits_for_each_kernel_keeps_its_turn() {
+    let (daemon, program) = (Daemon::start("cuda-kept"), compute());
+    let short = iterations(1);
+    // Another app, so that it is not alone; it has next to nothing to do.
+    let job = ["job", "--iterations", &short, "--hz", "2", "--seconds", "60"];
+    let mut other = Talking::start(with_driver(&mut daemon.run(&["--name", "other"], &program, &job), ""));
+    other.says("scheduled as");
+    let before = granted(&daemon);
+    let flood = ["flood", "--iterations", &short, "--seconds", "3"];
+    let output = ended(with_driver(&mut daemon.run(&["--name", "waits"], &program, &flood), ""), "a flood");
+    let (kernels, groups) = (jobs(&output), granted(&daemon) - before);
+    // A program that is kept from its processor between two kernels loses its turn.
+    assert!(kernels > 20 && groups < kernels, "{groups} groups for {kernels} kernels");
 }
 
 #[test]

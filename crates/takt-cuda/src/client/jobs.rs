@@ -21,6 +21,10 @@ thread_local! {
     static LAST: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
+/// Of a job before, one of so many parts is asked for beyond it where its contract has room, and again where that is
+/// used up as well.
+const SPARE: u64 = 8;
+
 /// What is known of a client's jobs.
 #[derive(Debug)]
 pub(super) struct Jobs {
@@ -28,6 +32,8 @@ pub(super) struct Jobs {
     /// What this job has contained so far by prediction, and all of the one before.
     contained_ns: AtomicU64,
     before_ns: AtomicU64,
+    /// What its contract reserves for each; 0 if that is not known.
+    reserved_ns: u64,
     /// Jobs are judged.
     judged: bool,
     /// The last grant, by which the session counts jobs that end between groups.
@@ -41,6 +47,7 @@ impl Jobs {
             finder: Mutex::default(),
             contained_ns: AtomicU64::new(0),
             before_ns: AtomicU64::new(reserved_ns),
+            reserved_ns,
             judged,
             last: Mutex::new(None),
         }
@@ -51,9 +58,12 @@ impl Jobs {
         if !self.judged {
             return most_ns.max(need_ns);
         }
-        let rest =
-            self.before_ns.load(Ordering::Relaxed).saturating_sub(self.contained_ns.load(Ordering::Relaxed));
-        rest.max(need_ns).min(most_ns.max(need_ns))
+        let before = self.before_ns.load(Ordering::Relaxed);
+        // No two jobs take just the same, and what one takes longer would be asked for kernel by kernel.
+        let part = before / SPARE;
+        let whole = (before + part).min(self.reserved_ns.max(before));
+        let rest = whole.saturating_sub(self.contained_ns.load(Ordering::Relaxed));
+        rest.max(part).max(need_ns).min(most_ns.max(need_ns))
     }
 
     /// A group with so much ended.
@@ -62,6 +72,11 @@ impl Jobs {
         if grant.is_some() {
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = grant;
         }
+    }
+
+    /// Whether its jobs have deadlines.
+    pub(super) fn are_judged(&self) -> bool {
+        self.judged
     }
 
     fn find<T>(&self, look: impl FnOnce(&mut FrameFinder) -> T) -> T {
@@ -86,6 +101,7 @@ impl Client {
     #[cold]
     fn first_command(&'static self) {
         let now = clock::now();
+        self.goes_on(now.as_ns().saturating_sub(LAST.get().0));
         let ended = self.jobs.find(|finder| finder.command(thread(), now, slept(now)));
         if ended == Ended::Before {
             self.end_job();
@@ -158,9 +174,12 @@ mod tests {
         jobs.contains(2_000, None);
         assert_eq!(jobs.wanted_ns(10, 100_000), 1_000);
         jobs.contains(2_000, None);
-        assert_eq!(jobs.wanted_ns(10, 100_000), 10);
+        assert_eq!(jobs.wanted_ns(10, 100_000), 375, "it is longer: not kernel by kernel");
         jobs.ended();
-        assert_eq!(jobs.wanted_ns(10, 100_000), 4_000, "as the one before");
+        assert_eq!(jobs.wanted_ns(10, 100_000), 4_000, "as the one before, which had more than is reserved");
+        jobs.contains(2_000, None);
+        jobs.ended();
+        assert_eq!(jobs.wanted_ns(10, 100_000), 2_250, "and a little more, if that is reserved");
         assert_eq!(Jobs::new(0, false).wanted_ns(10, 5_000), 5_000, "others take what there is");
     }
 }

@@ -16,6 +16,8 @@ const NAP_MIN: Duration = Duration::from_micros(30);
 const NAP_MAX: Duration = Duration::from_millis(1);
 /// How often to look after clients whose groups are open.
 const TEND: Duration = Duration::from_micros(500);
+/// The same while a program that has waited may go on with its group, and keeps others from theirs.
+const KEPT: Duration = Duration::from_micros(200);
 /// How often to look for a daemon that is away, and to write facts.
 const SELDOM: Duration = Duration::from_millis(200);
 
@@ -63,7 +65,7 @@ fn run() {
         let until = super::until_next_ns().map(Duration::from_nanos);
         match (more, open) {
             (true, _) => nap(until.unwrap_or(NAP_MIN).clamp(NAP_MIN, NAP_MAX)),
-            (false, true) => nap(TEND),
+            (false, true) => nap(if client::is_kept() { KEPT } else { TEND }),
             (false, false) => sleep(),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use takt_cuda_api::types::{DeviceLaunch, LaunchAttribute, LaunchConfig};
 use takt_cuda_api::{Ptr, real, result};
 
-use super::entry::Entry;
+use super::entry::{Entry, Need};
 use super::table::{Table, mixed};
 
 static TABLE: Table = Table::new();
@@ -94,7 +94,11 @@ impl Launch {
         }
         // The same kernel takes different times at different places of a job.
         let placed = mixed(&[key, u64::from(ordinal)]);
-        TABLE.find(placed, || mixed(&[self.identity(), u64::from(ordinal)]), Entry::default)
+        let as_elsewhere = || match found.need() {
+            Need::Known(ns) => Entry::guessed(ns),
+            Need::Unknown => Entry::default(),
+        };
+        TABLE.find(placed, || mixed(&[self.identity(), u64::from(ordinal)]), as_elsewhere)
     }
 
     /// What it is, by something that does not depend on handles, as far as the driver tells.

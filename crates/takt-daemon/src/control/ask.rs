@@ -210,6 +210,7 @@ impl WrittenTerms {
             period: config::ms_if("period_ms", self.period_ms)?,
             deadline: config::ms_if("deadline_ms", self.deadline_ms)?,
             runtime: config::ms_if("runtime_ms", self.runtime_ms)?,
+            share: false,
             hard: self.hard,
             fps_mhz: config::rate("fps", self.fps)?,
             etpf: config::ms_if("etpf_ms", self.etpf_ms)?,
@@ -246,7 +247,7 @@ impl From<&Terms> for WrittenTerms {
             Some(Timing::Own { period, deadline }) => {
                 Self { period_ms: Some(ms(*period)), deadline_ms: Some(ms(*deadline)), ..written }
             }
-            Some(Timing::Server { runtime, period, hard }) => {
+            Some(Timing::Server { runtime, period, hard, .. }) => {
                 let (runtime_ms, period_ms) = (Some(ms(*runtime)), Some(ms(*period)));
                 Self { runtime_ms, period_ms, hard: Some(*hard), etpf_ms: None, ..written }
             }

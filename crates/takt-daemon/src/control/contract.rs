@@ -2,8 +2,8 @@
 //! judges whether a promise can be kept ([`takt_core::contract`]).
 
 use takt_core::analysis::contracts::Kind;
-use takt_core::service::{Enforcement, Reservation, Reserve};
-use takt_core::{AppParams, Clock, Config, Span, Stride};
+use takt_core::service::{Enforcement, Reservation, Reserve, Service};
+use takt_core::{AppParams, Clock, Config, Estimate, Span, Stride};
 
 use super::config::Settings;
 use super::rights::Reserved;
@@ -22,12 +22,14 @@ pub enum Timing {
     },
     /// A server: its jobs come at any time, and together have so much GPU time in each period.
     Server {
-        /// GPU time per period.
+        /// GPU time per period, as it is with nothing else on the GPU.
         runtime: Span,
         /// Time between two replenishments.
         period: Span,
         /// Without budget it waits, even if the GPU would be idle.
         hard: bool,
+        /// The runtime is a part of the GPU: what the GPU adds to work is in it.
+        share: bool,
     },
 }
 
@@ -86,9 +88,10 @@ impl Timing {
                 let reservation = budget(etpf, period, deadline, settings);
                 Ok(Lowered { fps_mhz, stride: Stride::ONE, etpf, clock, reservation })
             }
-            Self::Server { runtime, period, hard } => {
+            Self::Server { period, hard, .. } => {
                 let enforcement = if *hard { Enforcement::Apriori } else { Enforcement::Posterior };
-                let reserve = Reserve { budget: *runtime, period: *period, deadline: *period, enforcement };
+                let budget = self.budget(&settings.core);
+                let reserve = Reserve { budget, period: *period, deadline: *period, enforcement };
                 Ok(Lowered {
                     fps_mhz: settings.core.refresh.mhz(),
                     stride: Stride::ONE,
@@ -97,6 +100,27 @@ impl Timing {
                     reservation: Reservation::Own(reserve),
                 })
             }
+        }
+    }
+
+    /// These parameters with what a server of this timing reserves by what the GPU adds now.
+    pub(super) fn reserves(&self, params: AppParams, settings: &Settings) -> AppParams {
+        let (Self::Server { .. }, Reservation::Own(reserve)) = (self, params.service.reservation) else {
+            return params;
+        };
+        let reserve = Reserve { budget: self.budget(&settings.core), ..reserve };
+        AppParams { service: Service { reservation: Reservation::Own(reserve), ..params.service }, ..params }
+    }
+
+    /// What a server reserves in each period: as much as one group is charged that takes its runtime alone, and all of
+    /// the period where that is not enough.
+    fn budget(&self, config: &Config) -> Span {
+        match *self {
+            Self::Server { runtime, share: true, .. } => runtime,
+            Self::Server { runtime, period, share: false, .. } => {
+                config.per_job(Estimate::new(runtime)).min(period)
+            }
+            Self::Display(_) | Self::Own { .. } => Span::ZERO,
         }
     }
 }
@@ -151,7 +175,7 @@ pub(super) fn describe(timing: &Timing, params: &AppParams, fps_mhz: u32, paced:
     let (rate, etpf) = (f64::from(fps_mhz) / 1000.0, format!("{:.1} ms", ms(params.etpf)));
     let owed = if params.etpf > Span::ZERO { format!(", {etpf}") } else { String::new() };
     match (timing, params.clock) {
-        (Timing::Server { runtime, period, hard }, _) => {
+        (Timing::Server { runtime, period, hard, .. }, _) => {
             let kind = if *hard { "hard server" } else { "server" };
             format!("{kind} {} ms in {} ms", short(*runtime), short(*period))
         }
@@ -168,4 +192,53 @@ pub(super) fn describe(timing: &Timing, params: &AppParams, fps_mhz: u32, paced:
 /// Milliseconds with at most three decimals.
 fn short(span: Span) -> f64 {
     (ms(span) * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use takt_core::{Divisible, Gpu, Priority};
+
+    use super::*;
+
+    /// A GPU like an H200, without and with work that it interrupts.
+    fn settings(interrupts: bool) -> Settings {
+        let us = Span::from_us;
+        let mut settings = Settings::default();
+        settings.core.gpu = Gpu::TimeShared { slice: us(1000), switch: us(222) };
+        let divisible = Divisible { slice: us(300), quantum: us(0), own_slice: us(20_000), switch: us(222) };
+        settings.core.divisible = interrupts.then_some(divisible);
+        settings
+    }
+
+    fn params(timing: &Timing, settings: &Settings) -> AppParams {
+        let Lowered { stride, etpf, clock, reservation, .. } =
+            timing.lower(None, Span::ZERO, settings).expect("a server");
+        let service = Service { reservation, ..Service::default() };
+        AppParams { priority: Priority(1), stride, etpf, clock, service }
+    }
+
+    #[test]
+    fn a_runtime_holds_a_kernel_of_that_length() {
+        let (runtime, period) = (Span::from_ms(6), Span::from_us(16_700));
+        let timing = Timing::Server { runtime, period, hard: false, share: false };
+        let (before, beside) = (settings(false), settings(true));
+        let params = params(&timing, &before);
+        let budget = |params: &AppParams| params.server().expect("a server").budget;
+        let needs = |settings: &Settings| settings.core.per_job(Estimate::new(Span::from_us(5_700)));
+        assert!(needs(&before) > runtime, "what is charged is longer than the runtime");
+        assert!(budget(&params) >= needs(&before) && is_covered(&params, std::iter::empty(), &before));
+        assert!(budget(&params) < needs(&beside), "each group waits for a turn of what the GPU interrupts");
+        let params = timing.reserves(params, &beside);
+        assert!(budget(&params) >= needs(&beside) && is_covered(&params, std::iter::empty(), &beside));
+    }
+
+    #[test]
+    fn a_share_is_what_it_says_and_nothing_is_more_than_the_period() {
+        let (runtime, period) = (Span::from_ms(60), Span::from_ms(100));
+        let share = Timing::Server { runtime, period, hard: false, share: true };
+        let settings = settings(true);
+        assert_eq!(params(&share, &settings).server().expect("a server").budget, runtime);
+        let whole = Timing::Server { runtime: period, period, hard: false, share: false };
+        assert_eq!(params(&whole, &settings).server().expect("a server").budget, period);
+    }
 }

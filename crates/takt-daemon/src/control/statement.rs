@@ -92,6 +92,8 @@ pub(crate) struct BudgetedGroup {
     pub(crate) needs: Span,
     /// The budget of each period.
     pub(crate) budget: Span,
+    /// What that group takes alone, if a runtime says how much that may be.
+    pub(crate) alone: Option<Span>,
 }
 
 /// Everything that the statement about an app depends on.
@@ -207,12 +209,18 @@ impl fmt::Display for Reason {
                 let (usual, etpf) = (ms(usual), ms(etpf));
                 write!(f, "half of its frames took {usual:.2} ms or more, and it reserved {etpf}")
             }
-            Self::OverRuntime(BudgetedGroup { needs, budget }) if *needs >= Span::FOREVER => {
-                write!(f, "a group of unknown length came; its runtime is {:.2} ms", ms(budget))
+            Self::OverRuntime(BudgetedGroup { needs, budget, .. }) if *needs >= Span::FOREVER => {
+                write!(f, "a group of unknown length came, and {:.2} ms are reserved for it", ms(budget))
             }
-            Self::OverRuntime(BudgetedGroup { needs, budget }) => {
+            Self::OverRuntime(BudgetedGroup { needs, budget, alone }) => {
                 let (needs, budget) = (ms(needs), ms(budget));
-                write!(f, "a group takes up to {needs:.2} ms with what the GPU adds; its runtime is {budget:.2} ms")
+                write!(
+                    f,
+                    "a group takes up to {needs:.2} ms with what the GPU adds, and {budget:.2} ms are reserved for it"
+                )?;
+                // Rounded up, or it would not.
+                let enough = alone.map(|alone| (ms(&alone) * 100.0).ceil() / 100.0);
+                enough.map_or(Ok(()), |enough| write!(f, ": a runtime of {enough:.2} ms holds it"))
             }
             Self::Missed(count) => {
                 let deadlines = if *count == 1 { "deadline" } else { "deadlines" };
@@ -444,7 +452,7 @@ mod tests {
         let server = |needs| Facts {
             promise: Promise::Server,
             etpf: Span::ZERO,
-            job: Some(BudgetedGroup { needs, budget }),
+            job: Some(BudgetedGroup { needs, budget, alone: Some(Span::from_us(5_700)) }),
             ..good()
         };
         assert!(decide(&server(budget)).is_guaranteed());
@@ -453,12 +461,15 @@ mod tests {
             (
                 server(Span::from_us(7_300)),
                 "over-runtime",
-                &format!("{but} a group takes up to 7.30 ms with what the GPU adds; its runtime is 6.74 ms"),
+                &format!(
+                    "{but} a group takes up to 7.30 ms with what the GPU adds, and 6.74 ms are reserved for it: a \
+                     runtime of 5.70 ms holds it"
+                ),
             ),
             (
                 server(Span::FOREVER),
                 "over-runtime",
-                &format!("{but} a group of unknown length came; its runtime is 6.74 ms"),
+                &format!("{but} a group of unknown length came, and 6.74 ms are reserved for it"),
             ),
         ]);
     }

@@ -216,6 +216,8 @@ pub(super) struct UncheckedTerms {
     pub(super) deadline: Option<Span>,
     /// GPU time of a server.
     pub(super) runtime: Option<Span>,
+    /// Whether that is a part of the GPU, and what the GPU adds is in it.
+    pub(super) share: bool,
     /// Whether that server waits when it has no budget.
     pub(super) hard: Option<bool>,
     pub(super) fps_mhz: Option<u32>,
@@ -252,6 +254,7 @@ impl TryFrom<&Hello> for Terms {
             period: hello.period_ns.map(Span::from_ns),
             deadline: hello.deadline_ns.map(Span::from_ns),
             runtime: hello.runtime_ns.map(Span::from_ns),
+            share: false,
             hard: hello.hard.then_some(true),
             fps_mhz: hello.fps_mhz,
             etpf: hello.etpf_ns.map(Span::from_ns),
@@ -360,7 +363,7 @@ impl UncheckedTerms {
         check_period(period, SERVER_PERIOD_MAX)?;
         check_within("runtime_ms", runtime, period)?;
         self.deadline.map_or(Ok(()), |deadline| check_within("deadline_ms", deadline, period))?;
-        Ok(Timing::Server { runtime, period, hard: self.hard.unwrap_or(false) })
+        Ok(Timing::Server { runtime, period, hard: self.hard.unwrap_or(false), share: self.share })
     }
 
     fn own(&self, period: Span) -> Result<Timing, Mistake> {
@@ -434,7 +437,7 @@ mod tests {
     use super::*;
     use crate::control::identity::Identity;
     use crate::control::members::{Member, Members};
-    use takt_core::{AppId, Time};
+    use takt_core::{AppId, Estimate, Time};
 
     fn hello(name: &str, etpf_us: u64) -> Hello {
         Hello { name: name.to_owned(), etpf_ns: Some(etpf_us * 1000), ..Hello::default() }
@@ -498,7 +501,8 @@ mod tests {
         let Reservation::Own(reserve) = detector.params.service.reservation else {
             panic!("{detector:?}");
         };
-        assert_eq!((reserve.budget, reserve.period), (Span::from_ms(3), Span::from_ms(40)));
+        let budget = settings.core.per_job(Estimate::new(Span::from_ms(3)));
+        assert_eq!((reserve.budget, reserve.period), (budget, Span::from_ms(40)));
         assert_eq!(reserve.enforcement, Enforcement::Apriori);
         assert!(!detector.paced && detector.is_judged(), "it waits for nothing, and its jobs have deadlines");
         assert!(!other.is_judged());
@@ -522,7 +526,7 @@ mod tests {
         assert_eq!(change(timing(Timing::Own { period, deadline })), "own clock 20.0 ms, 2.0 ms");
         assert_eq!(change(timing(Timing::Display("b".to_owned()))), "50 fps on b, 2.0 ms");
         assert_eq!(change(fps(25_000)), "25 fps on b, 2.0 ms");
-        let server = Timing::Server { runtime: Span::from_ms(1), period, hard: false };
+        let server = Timing::Server { runtime: Span::from_ms(1), period, hard: false, share: false };
         assert_eq!(change(timing(server.clone())), "server 1 ms in 20 ms");
         assert_eq!(change(Terms { priority: Some(3), ..Terms::default() }), "server 1 ms in 20 ms");
         assert_eq!(change(fps(30_000)), "30 fps", "frames of the first display");

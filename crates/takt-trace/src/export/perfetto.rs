@@ -3,6 +3,7 @@
 //! ```text
 //! takt: scenario (policy)
 //! ├── GPU                one slice per executed group, named by its app
+//! ├── GPU compute        the same of apps whose work the GPU interrupts; only if there are any
 //! ├── decisions          dispatches, holds and refusals as instants
 //! ├── vsync              one slice per refresh period
 //! ├── in flight          counter
@@ -23,7 +24,9 @@ mod lanes;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::iter;
 
 use takt_core::{Action, AppId, Event, GroupId, Hold, Period, Time};
 
@@ -36,7 +39,6 @@ use crate::record::{AppMeta, GpuRecord, Meta, Observer, Record, why_held};
 #[derive(Debug)]
 pub struct Perfetto<W> {
     out: Packets<W>,
-    root: TrackId,
     decisions: TrackId,
     vsync: Vsync,
     gpu: Gpu,
@@ -54,18 +56,17 @@ impl<W: Write> Perfetto<W> {
         let root = out.track(place, &title, "");
         let below = |rank| Place { parent: Some(root), rank };
         let gpu = out.track(below(0), "GPU", "What the GPU executed, named by app");
-        let decisions = out.track(below(1), "decisions", "What the scheduler decided, and why");
-        let vsync = out.track(below(2), "vsync", "Refresh periods of the display");
-        let in_flight = out.counter_track(below(3), "in flight", "groups");
-        let busy = out.counter_track(below(4), "GPU busy in the period before", "%");
+        let decisions = out.track(below(2), "decisions", "What the scheduler decided, and why");
+        let vsync = out.track(below(3), "vsync", "Refresh periods of the display");
+        let in_flight = out.counter_track(below(4), "in flight", "groups");
+        let busy = out.counter_track(below(5), "GPU busy in the period before", "%");
         let apps = Apps::new(&mut out, meta, root);
         out.check()?;
         Ok(Self {
             out,
-            root,
             decisions,
             vsync: Vsync { track: vsync, busy_track: busy, begun: None, busy_ns: 0 },
-            gpu: Gpu { track: gpu, state: None, running: None, free: Time::ZERO },
+            gpu: Gpu::new(root, gpu),
             apps,
             groups: Groups::new(in_flight),
             last: Time::ZERO,
@@ -77,9 +78,8 @@ impl<W: Write> Perfetto<W> {
         let (at, out) = (self.last, &mut self.out);
         self.groups.close_all(out, at);
         self.apps.close_all(out, at);
-        let gpu = self.gpu.running.map(|_| self.gpu.track);
         let vsync = self.vsync.begun.map(|_| self.vsync.track);
-        for track in [gpu, vsync].into_iter().flatten() {
+        for track in self.gpu.busy_tracks().chain(vsync) {
             out.end(at, track, Args::new().flag("unfinished", true));
         }
         self.out.finish()
@@ -94,8 +94,10 @@ impl<W: Write> Perfetto<W> {
                     .number("stride", params.stride.periods())
                     .span("etpf_us", params.etpf);
                 self.apps.mark(out, at, app, "joined".to_owned(), args);
+                self.gpu.meet(app, params.service.divisible);
             }
             Event::Change { app, params } => {
+                self.gpu.meet(app, params.service.divisible);
                 let args = Args::new()
                     .number("priority", u64::from(params.priority.0))
                     .number("stride", params.stride.periods())
@@ -211,19 +213,15 @@ impl<W: Write> Perfetto<W> {
                 self.start_gpu(at, app, group);
             }
             GpuRecord::Finished { group, .. } => {
-                if self.gpu.running.is_some_and(|(running, _)| running == group) {
-                    self.stop_gpu(at);
-                }
+                self.stop_gpu(at, group);
                 self.groups.end(&mut self.out, at, group);
             }
             GpuRecord::Preempted { group, stays, .. } => {
-                if self.gpu.running.is_some_and(|(running, _)| running == group) {
-                    self.stop_gpu(at);
-                }
+                self.stop_gpu(at, group);
                 self.groups.wait_again(&mut self.out, at, group, stays);
             }
             GpuRecord::Stalled { until } => {
-                let state = self.gpu.state(&mut self.out, self.root);
+                let state = self.gpu.state(&mut self.out);
                 let from = at.max(state.stalled_until);
                 if until > from {
                     let name = "stalled".to_owned();
@@ -233,7 +231,7 @@ impl<W: Write> Perfetto<W> {
                 }
             }
             GpuRecord::Clock { permille } => {
-                let state = self.gpu.state(&mut self.out, self.root);
+                let state = self.gpu.state(&mut self.out);
                 self.out.gauge(at, state.clock, f64::from(permille) / 10.0);
             }
         }
@@ -242,28 +240,36 @@ impl<W: Write> Perfetto<W> {
     /// Where the GPU itself was not recorded, the completion tells what it did.
     fn complete(&mut self, at: Time, group: GroupId, finished: Time) {
         if let Some((app, started)) = self.groups.unseen(group) {
-            let started = started.max(self.gpu.last_change());
+            let started = started.max(self.gpu.engine(&mut self.out, app).last_change());
             self.start_gpu(started, app, group);
-            self.stop_gpu(finished.max(started));
+            self.stop_gpu(finished.max(started), group);
             self.groups.end(&mut self.out, finished.max(started), group);
         }
         self.groups.landed(&mut self.out, at, group);
     }
 
-    /// Begins a slice on the GPU's track, which has room for one at a time.
+    /// Begins a slice on the track of an app's engine, which has room for one at a time.
     fn start_gpu(&mut self, at: Time, app: AppId, group: GroupId) {
-        self.stop_gpu(at);
+        if let Some((before, _)) = self.gpu.engine(&mut self.out, app).running {
+            self.stop_gpu(at, before);
+        }
         let args = self.groups.run(&mut self.out, at, group);
         let name = self.apps.name(app).to_owned();
-        self.out.begin(at, self.gpu.track, name, args);
-        self.gpu.running = Some((group, at));
+        let was_idle = self.gpu.is_idle();
+        let engine = self.gpu.engine(&mut self.out, app);
+        self.out.begin(at, engine.track, name, args);
+        engine.running = Some((group, at));
+        if was_idle {
+            self.gpu.busy_since = at;
+        }
     }
 
-    fn stop_gpu(&mut self, at: Time) {
-        if let Some((_, since)) = self.gpu.running.take() {
-            self.out.end(at, self.gpu.track, Args::new());
-            self.gpu.free = at;
-            self.vsync.add_busy(since, at);
+    /// Ends the slice of a group, if it has one.
+    fn stop_gpu(&mut self, at: Time, group: GroupId) {
+        let Some(track) = self.gpu.stop(at, group) else { return };
+        self.out.end(at, track, Args::new());
+        if self.gpu.is_idle() {
+            self.vsync.add_busy(self.gpu.busy_since, at);
         }
     }
 }
@@ -277,8 +283,8 @@ impl<W: Write> Observer for Perfetto<W> {
             Record::Out(action) => self.action(at, action),
             Record::Gpu(gpu) => self.gpu(at, gpu),
             Record::Vsync(period) => {
-                if let Some((_, since)) = &self.gpu.running {
-                    self.vsync.add_busy(*since, at);
+                if !self.gpu.is_idle() {
+                    self.vsync.add_busy(self.gpu.busy_since, at);
                 }
                 self.vsync.next(&mut self.out, at, *period);
             }
@@ -333,18 +339,40 @@ impl Vsync {
 
 #[expect(clippy::cast_precision_loss, reason = "for display")]
 fn percent(part_ns: u64, whole_ns: u64) -> f64 {
-    part_ns as f64 / whole_ns as f64 * 100.0
+    (part_ns as f64 / whole_ns as f64 * 100.0).min(100.0)
 }
 
-/// The GPU's track, and a second one for its troubles, if it has any.
+/// The tracks of the GPU: what it executes, beside that the work that it interrupts, and its troubles, if it has any.
 #[derive(Debug)]
 struct Gpu {
-    track: TrackId,
+    root: TrackId,
+    graphics: Engine,
+    compute: Option<Engine>,
     state: Option<GpuState>,
+    /// Apps whose work the GPU interrupts: it runs between that of others.
+    interrupted: BTreeSet<AppId>,
+    /// Since when any engine has something to do; means nothing while none has.
+    busy_since: Time,
+}
+
+/// What executes one thing at a time.
+#[derive(Copy, Clone, Debug)]
+struct Engine {
+    track: TrackId,
     /// What it executes, and since when.
     running: Option<(GroupId, Time)>,
     /// End of the last slice.
     free: Time,
+}
+
+impl Engine {
+    fn new(track: TrackId) -> Self {
+        Self { track, running: None, free: Time::ZERO }
+    }
+
+    fn last_change(&self) -> Time {
+        self.running.map_or(self.free, |(_, since)| since)
+    }
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -355,16 +383,58 @@ struct GpuState {
 }
 
 impl Gpu {
-    fn last_change(&self) -> Time {
-        self.running.map_or(self.free, |(_, since)| since)
+    fn new(root: TrackId, track: TrackId) -> Self {
+        let (graphics, interrupted) = (Engine::new(track), BTreeSet::new());
+        Self { root, graphics, compute: None, state: None, interrupted, busy_since: Time::ZERO }
     }
 
-    fn state<W: Write>(&mut self, out: &mut Packets<W>, root: TrackId) -> &mut GpuState {
+    /// An app says whether the GPU interrupts its work.
+    fn meet(&mut self, app: AppId, is_interrupted: bool) {
+        if is_interrupted {
+            self.interrupted.insert(app);
+        } else {
+            self.interrupted.remove(&app);
+        }
+    }
+
+    /// What executes the work of an app.
+    fn engine<W: Write>(&mut self, out: &mut Packets<W>, app: AppId) -> &mut Engine {
+        if !self.interrupted.contains(&app) {
+            return &mut self.graphics;
+        }
+        let place = Place { parent: Some(self.root), rank: 1 };
+        let about = "What it executed of apps whose work it interrupts, named by app";
+        self.compute.get_or_insert_with(|| Engine::new(out.track(place, "GPU compute", about)))
+    }
+
+    fn engines(&self) -> impl Iterator<Item = &Engine> {
+        iter::once(&self.graphics).chain(&self.compute)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.engines().all(|engine| engine.running.is_none())
+    }
+
+    /// Tracks of engines that are at work.
+    fn busy_tracks(&self) -> impl Iterator<Item = TrackId> {
+        self.engines().filter(|engine| engine.running.is_some()).map(|engine| engine.track)
+    }
+
+    /// A group does not run any more; the track that it was on, if it was on any.
+    fn stop(&mut self, at: Time, group: GroupId) -> Option<TrackId> {
+        let mut engines = iter::once(&mut self.graphics).chain(&mut self.compute);
+        let engine = engines.find(|engine| engine.running.is_some_and(|(running, _)| running == group))?;
+        (engine.running, engine.free) = (None, at);
+        Some(engine.track)
+    }
+
+    fn state<W: Write>(&mut self, out: &mut Packets<W>) -> &mut GpuState {
+        let root = self.root;
         self.state.get_or_insert_with(|| {
             let below = |rank| Place { parent: Some(root), rank };
             GpuState {
-                track: out.track(below(5), "GPU state", "Times in which the GPU stood still"),
-                clock: out.counter_track(below(6), "GPU clock", "%"),
+                track: out.track(below(6), "GPU state", "Times in which the GPU stood still"),
+                clock: out.counter_track(below(7), "GPU clock", "%"),
                 stalled_until: Time::ZERO,
             }
         })

@@ -165,6 +165,21 @@ impl Accounts {
         })
     }
 
+    /// When the first group of the lane at `index` came, if it is a job that its server owes its budget from then on;
+    /// none for what a server has used up its budgets for, which is in no hurry.
+    pub(super) fn came(&self, context: &Context, lanes: &[Lane], index: usize) -> Option<Time> {
+        let lane = &lanes[index];
+        let head = lane.head.filter(|_| self.servers.any() && lane.protected && !lane.has_budget())?;
+        let need = charge(&head, &context.config);
+        let Claim::Deadline { at, payer, since, .. } = self.servers.claim(context.now, lanes, index, need)
+        else {
+            return None;
+        };
+        let server = self.servers.get(payer)?;
+        let owed = at <= since + server.reserve().period && is_promised(server, &head, &context.config);
+        owed.then_some(since)
+    }
+
     /// By when the first group of the lane at `index` is to run and how much it needs, if a server pays for it and
     /// promises it nothing, because it is longer than what the server promises.
     pub(super) fn beyond(&self, context: &Context, lanes: &[Lane], index: usize) -> Option<(Time, Span)> {

@@ -5,7 +5,7 @@
 //! reserves nothing is dispatched only if it ends at most that long after the next work of each
 //! more important app with a reservation is expected:
 //!
-//! * work that waits has come already;
+//! * work that waits has come already, and so has a job whose server owes it a budget;
 //! * while an app has work of an open frame on the GPU, more of it can come at any time;
 //! * otherwise it comes when its next frame is released, or shortly after
 //!   ([`crate::Tuning::clear_parts`]); an app that has not come by then is no longer waited for.
@@ -20,7 +20,7 @@ use super::board::ns;
 use crate::app::AppId;
 use crate::policy::Context;
 use crate::scheduler::Lane;
-use crate::time::Span;
+use crate::time::{Span, Time};
 
 /// What the apps visited so far expect of those below them. Times are nanoseconds since the clock's origin.
 #[derive(Copy, Clone, Debug)]
@@ -75,9 +75,17 @@ impl Clearance {
         self.lapse
     }
 
-    /// Keeps the GPU clear for the next work of `lane`.
-    pub(super) fn keep(&mut self, lane: &Lane, context: &Context) {
+    /// Whether it matters who is delayed.
+    pub(super) fn is_bounded(&self) -> bool {
+        self.tolerated.is_some()
+    }
+
+    /// Keeps the GPU clear for the next work of `lane`; a job of its server `came` then and waits.
+    pub(super) fn keep(&mut self, lane: &Lane, context: &Context, came: Option<Time>) {
         if !lane.has_budget() {
+            if let Some((came, tolerated)) = came.zip(self.tolerated) {
+                self.keep_until(ns(came) + tolerated, lane.app);
+            }
             return;
         }
         if self.stretches && !self.due {
@@ -91,9 +99,12 @@ impl Clearance {
         let Some(expected) = self.expected(lane, context) else {
             return;
         };
-        let until = expected + tolerated;
+        self.keep_until(expected + tolerated, lane.app);
+    }
+
+    fn keep_until(&mut self, until: i64, app: AppId) {
         if self.until.is_none_or(|(earliest, _)| until < earliest) {
-            self.until = Some((until, lane.app));
+            self.until = Some((until, app));
         }
     }
 

@@ -170,7 +170,9 @@ impl Timeline {
             if !gives_way(&lanes[index], &pass) {
                 self.keep_free(lanes, index, &pass);
             }
-            pass.clearance.keep(&lanes[index], context);
+            let bounded = pass.clearance.is_bounded();
+            let came = bounded.then(|| self.accounts.came(context, lanes, index)).flatten();
+            pass.clearance.keep(&lanes[index], context, came);
         }
         tell_winner(&pass, lanes);
         self.room = pass.best.map_or(0, |best| best.room);

@@ -72,6 +72,61 @@ fn best_effort_work_keeps_clear_of_releases_if_blocking_is_bounded() {
 }
 
 #[test]
+fn best_effort_work_keeps_clear_of_jobs_that_a_server_owes_its_budget() {
+    check(
+        "until 1500
+        blocking 50
+        A 9 posterior 400/1000
+        B 1
+        @0 A 100
+        @1 B 300 40 300 300
+        @120 A 100",
+        expect![[r#"
+            0..100 A 100 for 0
+            1 hold B: no slot
+            100..400 B 300 for 0
+            120 hold A: no slot
+            400..500 A 100 for 0
+            400 hold B: clears A
+            500..540 B 40 for 0
+            500 hold B: no slot
+            540..840 B 300 for 0
+            840..1140 B 300 for 1
+            1000 A missed frame 0 for 0 ×1
+            1000 B missed frame 0 for 0 ×1
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_server_has_used_up_its_budget_for_keeps_others_from_nothing() {
+    check(
+        "until 1500
+        blocking 50
+        A 9 posterior 100/1000
+        B 1
+        @0 A 100 100 100
+        @1 B 300 300 300",
+        expect![[r#"
+            0..100 A 100 for 0
+            0 hold A: no slot
+            1 hold B: no slot
+            100..400 B 300 for 0
+            100 hold A: behind B
+            400..700 B 300 for 0
+            700..800 A 100 for 0
+            700 hold A: no slot
+            700 hold B: behind A
+            800..1100 B 300 for 1
+            800 hold A: behind B
+            1000 A missed frame 0 for 0 ×1
+            1000 B missed frame 0 for 0 ×1
+            1100..1200 A 100 for 1
+        "#]],
+    );
+}
+
+#[test]
 fn best_effort_work_may_be_longer_where_no_app_waits_for_it() {
     check(
         "until 1300

@@ -216,6 +216,7 @@ impl FileApp {
             period: values::ms_if("period_ms", self.period_ms)?,
             deadline: values::ms_if("deadline_ms", self.deadline_ms)?,
             runtime: values::ms_if("runtime_ms", self.runtime_ms)?,
+            share: false,
             hard: self.hard,
             fps_mhz: values::rate("fps", self.fps)?,
             etpf: values::ms_if("etpf_ms", self.etpf_ms)?,
@@ -231,7 +232,8 @@ impl FileApp {
                 return Err(mistake("share", share, remedy));
             }
             let period = terms.period.unwrap_or(SHARE_PERIOD);
-            (terms.runtime, terms.period) = (Some(values::share(share, period)?), Some(period));
+            (terms.runtime, terms.period, terms.share) =
+                (Some(values::share(share, period)?), Some(period), true);
         }
         Ok(terms)
     }

@@ -72,7 +72,8 @@ impl Members {
         core::iter::successors(Some(member), next).take(self.slots.len()).any(|member| member.app == app)
     }
 
-    /// Finds the contracts that clients take part in anew; returns the clients whose parameters changed with that.
+    /// Finds the contracts that clients take part in anew, and what servers reserve beside the others that are there;
+    /// returns the clients whose parameters changed with that.
     pub(crate) fn link(&mut self, settings: &Settings) -> Vec<AppId> {
         let partners: Vec<AppId> = self.staying().map(|member| member.app).collect();
         let mut changed = Vec::new();
@@ -80,7 +81,8 @@ impl Members {
             let Some(member) = self.get(app) else { continue };
             let Member { feeds, shares, .. } = member;
             let partner = Partner { app, client: member.client(), feeds, shares };
-            let (params, served) = self.linked(&partner, alone(member.params), settings);
+            let params = member.timing.reserves(alone(member.params), settings);
+            let (params, served) = self.linked(&partner, params, settings);
             if let Some(member) =
                 self.get_mut(app).filter(|member| member.params != params || member.served != served)
             {

@@ -227,7 +227,12 @@ mod tests {
         let refusing = Asked { refuses: true, ..asked(&terms, 960_000) };
         assert_eq!(decide(&unlisted, &refusing, &Used::default()), decision, "not even by admission");
         let server = Terms {
-            timing: Some(Timing::Server { runtime: SLICE, period: Span::from_ms(2), hard: true }),
+            timing: Some(Timing::Server {
+                runtime: SLICE,
+                period: Span::from_ms(2),
+                hard: true,
+                share: false,
+            }),
             ..Terms::default()
         };
         let decision = decide(&unlisted, &asked(&server, 500_000), &Used::default());

@@ -15,6 +15,8 @@ impl Server {
         let divisible = (comes || self.members.divide()).then(turns);
         if divisible != self.adjustable.divisible {
             self.adjust(Adjustable { divisible, ..self.adjustable });
+            // Servers reserve what the GPU adds to their work.
+            self.link();
         }
     }
 

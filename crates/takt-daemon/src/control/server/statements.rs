@@ -8,6 +8,7 @@ use takt_os::clock;
 
 use super::Server;
 use crate::control::config::Settings;
+use crate::control::contract::Timing;
 use crate::control::members::Member;
 use crate::control::outsiders::{OutsiderSettings, OutsiderWatch};
 use crate::control::statement::{self, BudgetedGroup, Facts, GpuModel, Outsider, Outsiders, Statement};
@@ -125,7 +126,10 @@ impl Server {
         let job = member.params.framed().server().map(|reserve| {
             let users = self.members.paid_by(member.app);
             let longest = users.map(|user| seen(user.app).longest).max().unwrap_or_default();
-            BudgetedGroup { needs: self.settings.core.per_job(longest), budget: reserve.budget }
+            let core = self.settings.core.adjusted(self.adjustable);
+            let has_runtime = matches!(member.timing, Timing::Server { share: false, .. });
+            let alone = has_runtime.then(|| longest.span());
+            BudgetedGroup { needs: core.per_job(longest), budget: reserve.budget, alone }
         });
         statement::decide(&Facts {
             promise: member.promise(),

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message;
 use takt_core::event::{LostBy, Refusal};
-use takt_core::{Cost, Estimate, GroupKind, Span};
+use takt_core::service::Service;
+use takt_core::{AppParams, Clock, Cost, Estimate, GroupKind, Priority, Span, Stride};
 
 use super::*;
 use crate::export::proto::{EventType, Trace, TrackDescriptor, TrackEvent};
@@ -231,4 +232,45 @@ fn broken_stories_still_balance() {
     assert!(slices.contains(&("GPU state", 0, "stalled")));
     assert_eq!(slices.iter().filter(|slice| slice.0 == "GPU").count(), 2);
     assert!(read.instants().contains(&("decisions", "refused app7: queue is full")));
+}
+
+/// An app whose work the GPU interrupts has a track of its own, since a frame may begin and end meanwhile.
+#[test]
+fn interrupted_work_is_drawn_on_an_engine_of_its_own() {
+    let joins = |app, divisible| {
+        let service = Service { divisible, ..Service::default() };
+        let (priority, stride, etpf, clock) = (Priority(1), Stride::ONE, Span::ZERO, Clock::default());
+        let params = AppParams { priority, stride, etpf, clock, service };
+        Record::In(Event::Join { app: AppId(app), params, phase: 0 })
+    };
+    let completes = |group, finished, cost| {
+        Record::In(Event::Complete {
+            group: GroupId(group),
+            finished: Time::from_us(finished),
+            cost: Cost::new(Span::from_us(cost)),
+            frames: 0,
+        })
+    };
+    let story = [
+        (0, Record::Vsync(Period(0))),
+        (0, joins(1, true)),
+        (0, joins(2, false)),
+        (1, submit(1, 1)),
+        (1, dispatch(1, 1)),
+        (20, submit(2, 2)),
+        (20, dispatch(2, 2)),
+        (31, completes(2, 30, 10)),
+        (101, completes(1, 100, 99)),
+        (200, Record::Vsync(Period(1))),
+    ]
+    .map(|(us, record)| (Time::from_us(us), record));
+    let read = Read::new(&export(&story));
+    let times = |track: &str| -> Vec<u64> {
+        let on = read.events.iter().filter(|(_, event)| read.name_of(event) == track);
+        on.map(|(ns, _)| ns / 1000).collect()
+    };
+    assert_eq!((times("GPU compute"), times("GPU")), (vec![1, 100], vec![20, 30]));
+    assert!(read.slices().iter().any(|slice| slice.0 == "GPU compute" && slice.1 == 0));
+    let gauges = read.events.iter().filter(|(_, event)| event.double_counter_value > Some(100.0));
+    assert_eq!(gauges.count(), 0);
 }
