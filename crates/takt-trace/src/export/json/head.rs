@@ -143,6 +143,9 @@ struct TuningLine {
     clear_parts: u32,
     #[serde(default = "unstretched_parts")]
     unstretched_parts: u32,
+    /// Older builds knew no such turns.
+    #[serde(default)]
+    rest_turn_ns: u64,
 }
 
 fn relief_every() -> u32 {
@@ -304,6 +307,7 @@ impl TuningLine {
             given_up_max: tuning.given_up_max,
             clear_parts: tuning.clear_parts,
             unstretched_parts: tuning.unstretched_parts,
+            rest_turn_ns: tuning.rest_turn.as_ns(),
         }
     }
 }
@@ -399,6 +403,7 @@ impl ConfigLine {
                 given_up_max: tuning.given_up_max,
                 clear_parts: tuning.clear_parts,
                 unstretched_parts: tuning.unstretched_parts,
+                rest_turn: Span::from_ns(tuning.rest_turn_ns),
             },
         })
     }
