@@ -153,6 +153,9 @@ pub struct Tuning {
     /// An app with a clock of its own that begins no frame for so many of its periods is suspended: no time
     /// is kept free for it, and its first frame on return is not protected (`timeline`).
     pub suspend_after: u32,
+    /// Where a change of contexts costs something: how long a late app that is promised nothing goes on before another
+    /// such app follows; zero for no turns (`timeline`).
+    pub rest_turn: Span,
     /// How many frames of an app that submits none are given up in one decision at most, because not even an
     /// immediate start could finish them. Where more would be, no frame ever fits, and the decision after a silence
     /// must not take longer than others (`timeline`).
@@ -196,6 +199,7 @@ impl Default for Tuning {
             relief_every: 16,
             relief_periods: 2,
             suspend_after: 4,
+            rest_turn: Span::from_ms(20),
             given_up_max: 16,
             late_after: Span::from_ms(2),
             late_permille: 1000,

@@ -17,6 +17,7 @@
 //!   work is a promise without a span.
 //! * **Divisible work** of apps without a contract needs no slack: every other group is charged for what such work
 //!   can delay it. One group of it is in flight at a time (ADR 0042).
+//! * **Turns.** Where a change of contexts costs something, late apps that are promised nothing take turns ([`rest`]).
 //! * **The rest.** Apps that are not protected keep time free for what they have, down the order of
 //!   importance, but only until their own due date has passed; relief against starvation is
 //!   [`crate::Tuning::relief_every`]. Where blocking is limited, they keep clear of the releases of apps with
@@ -34,6 +35,7 @@ mod gaps;
 mod order;
 mod pass;
 mod promises;
+mod rest;
 mod rule;
 mod walk;
 
@@ -50,6 +52,7 @@ use gaps::Pausing;
 use order::{gives_way, tell_winner};
 use pass::{Again, Pass, Ready};
 use promises::{Frame, Sizes};
+use rest::Rest;
 
 /// Periods to look at first; the window grows only if that does not settle the question.
 const WINDOW_FIRST: usize = 4;
@@ -67,6 +70,7 @@ pub struct Timeline {
     promised: Vec<bool>,
     sizes: Sizes,
     accounts: Accounts,
+    rest: Rest,
     /// Until when the GPU may be busy for the promises of more important apps, by lane.
     limits: Vec<Option<Free>>,
     all_limits: bool,
@@ -104,6 +108,7 @@ impl Timeline {
             promised: Vec::new(),
             sizes: Sizes::default(),
             accounts: Accounts::default(),
+            rest: Rest::default(),
             limits: Vec::new(),
             all_limits: false,
             shed: Vec::new(),
@@ -147,6 +152,7 @@ impl Timeline {
             self.frames[index] = Frame::new(lane, due, self.sizes, &ready, pause);
         }
         self.accounts.line_up(context, lanes);
+        self.rest.open(context, lanes);
     }
 
     /// One pass over the lanes, looking at `window` periods with an empty board.
@@ -207,6 +213,7 @@ impl Policy for Timeline {
         if lanes[index].divisible {
             self.turns[lanes[index].app.index()] = context.now;
         }
+        self.rest.dispatched(&lanes[index], context);
         self.accounts.dispatched(context, lanes, index)
     }
 

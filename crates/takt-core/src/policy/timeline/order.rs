@@ -120,7 +120,9 @@ pub(super) fn note_first(pass: &mut Pass<'_>, lane: &Lane, group: &Candidate) {
 pub(super) fn gives_way(lane: &Lane, pass: &Pass<'_>) -> bool {
     // What waits behind a group that is part of another app's frame goes after that one in any case.
     let behind_booked = lane.head.is_none() && lane.waiting > 0 && !lane.has_budget();
-    if lane.divisible || behind_booked {
+    // What waits for another app's turn must not take that one's time.
+    let turn = !lane.has_budget() && matches!(lane.hold, Some(Hold::Turn { .. }));
+    if lane.divisible || behind_booked || turn && !lane.is_kept_apart() {
         return true;
     }
     let Some(head) = lane.head.filter(|_| !lane.has_budget()) else {

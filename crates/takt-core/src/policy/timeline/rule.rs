@@ -67,6 +67,10 @@ impl Timeline {
         if pass.best.is_some_and(|best| best.standing.goes_before(standing)) || standing.protected {
             return None;
         }
+        if let Some((app, until)) = self.rest.keeps_out(lane, pass.context) {
+            self.lapse = self.lapse.min(until);
+            return Some(Hold::Turn { app });
+        }
         let app = pass.clearance.delayed(lane, head.conservative)?;
         self.lapse = self.lapse.min(pass.clearance.lapse());
         Some(Hold::Clears { app })
@@ -151,8 +155,8 @@ impl Timeline {
     fn standing(&self, context: &Context, lanes: &[Lane], index: usize, head: &Head) -> Standing {
         let lane = &lanes[index];
         let protected = lane.is_protected_now() && head.conservative <= self.sizes.longest_group;
-        let framed =
-            Standing { due: self.frames[index].due, protected, contract: index, behind: None, rests: None };
+        let due = self.rest.due(lane, self.frames[index].due, context);
+        let framed = Standing { due, protected, contract: index, behind: None, rests: None };
         let standing = if lane.has_budget() || !self.accounts.servers.any() {
             framed
         } else {

@@ -7,6 +7,7 @@ mod apart;
 mod deadlines;
 mod late;
 mod promised;
+mod rest;
 
 use expect_test::expect;
 use std::string::String;

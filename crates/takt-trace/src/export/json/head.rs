@@ -154,6 +154,9 @@ struct TuningLine {
     clear_parts: u32,
     #[serde(default = "number::<4>")]
     unstretched_parts: u32,
+    /// Older builds knew no such turns.
+    #[serde(rename = "rest_turn_ns", with = "ns", default)]
+    rest_turn: Span,
 }
 
 fn number<const N: u32>() -> u32 {

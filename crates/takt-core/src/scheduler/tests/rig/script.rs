@@ -67,6 +67,7 @@ impl Setup {
             ["stretch", n] => config.tuning.stretch = span(n),
             ["clear-parts", n] => config.tuning.clear_parts = n.parse().unwrap(),
             ["unstretched-parts", n] => config.tuning.unstretched_parts = n.parse().unwrap(),
+            ["rest-turn", n] => config.tuning.rest_turn = span(n),
             ["group-max", n] => config.tuning.group_max = span(n),
             ["limit", n] => config.tuning.admission_permille = n.parse().unwrap(),
             ["background", terms] => config.tuning.background = reserve(terms, Enforcement::Posterior),
