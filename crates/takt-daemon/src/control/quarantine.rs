@@ -91,7 +91,7 @@ impl Quarantine {
         self.users.retain(|user| now < user.record.until + MEMORY);
         let before = self.offenders.iter().position(|offender| offender.origin == origin);
         let of_user = self.blame_user(&origin, before.is_none(), now);
-        let record = before.map_or(Record::default(), |at| self.offenders.remove(at).record).counted(now);
+        let record = before.map_or_else(Record::default, |at| self.offenders.remove(at).record).counted(now);
         let own = pause_after(record.faults - 1);
         if self.offenders.len() == OFFENDERS_MAX {
             self.offenders.remove(0);
@@ -103,7 +103,7 @@ impl Quarantine {
     /// Returns how long clients of that user may not come back, whatever their executable.
     fn blame_user(&mut self, origin: &Origin, is_new: bool, now: Time) -> Span {
         let before = self.users.iter().position(|user| user.is_of(origin));
-        let record = before.map_or(Record::default(), |at| self.users.remove(at).record);
+        let record = before.map_or_else(Record::default, |at| self.users.remove(at).record);
         let record = if is_new { record.counted(now) } else { record };
         let pause = record.faults.checked_sub(PROGRAMS_MAX).map_or(Span::ZERO, pause_after);
         if self.users.len() == OFFENDERS_MAX {

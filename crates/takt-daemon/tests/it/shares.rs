@@ -13,7 +13,7 @@ use takt_ipc::client::Joined;
 use takt_ipc::{Reply, Request};
 use takt_os::clock;
 
-use crate::support::{PATIENCE, hello};
+use crate::support::{Daemon, PATIENCE, hello};
 use crate::users::{daemon, join_as};
 
 const DOMAINS: &str = r#"{"ask": "domains"}"#;
