@@ -1,7 +1,8 @@
 #!/bin/bash
 # Fuzzes what clients, configurations and audits can contain:
 #
-#   scripts/fuzz.sh [MINUTES] [TARGET...]   for so many minutes per target (1), all targets of fuzz/targets
+#   scripts/fuzz.sh [MINUTES] [TARGET...]   for so many minutes of processor time per target (1), all targets
+#                                           of fuzz/targets
 #   scripts/fuzz.sh --keep [TARGET...]      makes fuzz/seeds as few inputs of its own and of fuzz/corpus as
 #                                           reach the same code
 #
@@ -37,10 +38,28 @@ else
     echo 'fuzz: no nightly compiler (rustup toolchain install nightly), so memory is not checked' >&2
 fi
 
+cargo_fuzz() {
+    local act=$1 name=$2
+    shift 2
+    CARGO_TARGET_DIR=$target_dir cargo "${compiler[@]}" fuzz "$act" "${sanitizer[@]}" "$name" "$@"
+}
+
+# Seconds of processor time that commands of this script have had so far.
+spent() {
+    awk -v ticks="$(getconf CLK_TCK)" '{ print int(($16 + $17) / ticks) }' "/proc/$$/stat"
+}
+
+# A fuzzer counts seconds that pass. One that shares processors with others has had less: it goes on.
 fuzz() {
-    local name=$1
-    shift
-    CARGO_TARGET_DIR=$target_dir cargo "${compiler[@]}" fuzz run "${sanitizer[@]}" "$name" "$@"
+    local name=$1 seconds=$(($2 * 60)) began now
+    shift 2
+    cargo_fuzz build "$name"
+    began=$(spent) now=$(spent)
+    while [ $((now - began)) -lt "$seconds" ]; do
+        cargo_fuzz run "$name" "$@" -- -max_total_time=$((seconds - now + began)) -print_final_stats=1
+        now=$(spent)
+    done
+    echo "fuzz: $name had $((now - began)) s of a processor"
 }
 
 if [ $# = 0 ]; then
@@ -53,12 +72,12 @@ for name; do
     mkdir -p "$corpus"
     if [ -z "$keep" ]; then
         echo "fuzz: $name for $minutes min"
-        fuzz "$name" "$corpus" "$seeds" -- -max_total_time="$((minutes * 60))" -print_final_stats=1
+        fuzz "$name" "$minutes" "$corpus" "$seeds"
         continue
     fi
     # Inputs with a name of their own were written by people, and stay.
     fewest=$(mktemp -d)
-    fuzz "$name" "$fewest" "$seeds" "$corpus" -- -merge=1 -use_counters=0 -max_len="$kept_bytes_max"
+    cargo_fuzz run "$name" "$fewest" "$seeds" "$corpus" -- -merge=1 -use_counters=0 -max_len="$kept_bytes_max"
     find "$seeds" -type f -regextype posix-egrep -regex '.*/[0-9a-f]{12}' -delete
     for input in "$fewest"/*; do
         cp "$input" "$seeds/$(sha256sum < "$input" | cut -c1-12)"

@@ -89,6 +89,13 @@ fn a_clock_that_is_set_back_raises_and_hides_nothing() {
     let mut engine = one("window_s = 1\nwhen = [{ events = ['refused'], count = 3 }]");
     let back = [by(1, 100.0, Event::Refused), by(1, 5.0, Event::Refused), by(1, 5.5, Event::Refused)];
     assert_eq!(fired(&mut engine, &back), ["5 all clients: 3 refused within 1 s"]);
+    let hourly: Vec<Record> =
+        [9_000.0, 10.0, 20.0, 30.0].map(|at| by(1, at, Event::Refused)).into_iter().collect();
+    assert_eq!(
+        fired(&mut engine, &hourly),
+        [""; 0],
+        "never three in a second, though the clock was later before"
+    );
 }
 
 #[test]

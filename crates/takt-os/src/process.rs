@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
 use takt_core::Span;
 
 use crate::files::FileId;
@@ -27,6 +27,45 @@ pub fn running_file(pid: u32) -> Option<FileId> {
     statx(CWD, &link, AtFlags::STATX_DONT_SYNC, StatxFlags::INO).ok().map(|found| FileId::of(&found))
 }
 
+/// What a file is: of a device, its number; of any other one, which file. The kernel answers from memory, so a file
+/// system that does not answer delays nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opened {
+    /// A device, whatever path leads to it.
+    Device(u64),
+    /// Any other file.
+    File(FileId),
+}
+
+impl Opened {
+    /// What lies at that path, or what the link of `/proc/PID/fd` stands for.
+    pub fn at(path: &Path) -> Option<Self> {
+        let wanted = StatxFlags::TYPE | StatxFlags::INO;
+        let found = statx(CWD, path, AtFlags::STATX_DONT_SYNC, wanted).ok()?;
+        let kind = FileType::from_raw_mode(found.stx_mode.into());
+        let is_device = matches!(kind, FileType::CharacterDevice | FileType::BlockDevice);
+        let number = makedev(found.stx_rdev_major, found.stx_rdev_minor);
+        Some(if is_device { Self::Device(number) } else { Self::File(FileId::of(&found)) })
+    }
+}
+
+/// The threads of a process with open files of their own, which `/proc/PID/fd` does not show: those that do not share
+/// them with the first one, or all if that has ended.
+pub fn threads_apart(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(process(pid).join("task")).into_iter().flatten().flatten();
+    let threads = tasks.filter_map(|task| task.file_name().to_str()?.parse::<u32>().ok());
+    threads.filter(|thread| *thread != pid && !share_files(pid, *thread)).collect()
+}
+
+/// Whether two threads have the same open files; no if the system cannot tell.
+fn share_files(one: u32, other: u32) -> bool {
+    // Of `kcmp.h`.
+    const KCMP_FILES: libc::c_int = 2;
+    // SAFETY: it compares numbers of the kernel, and touches no memory of this process.
+    let differs = unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0_usize, 0_usize) };
+    differs == 0
+}
+
 /// The control group of a process as a path from the root of the hierarchy that systemd manages, if the
 /// system tells.
 pub fn cgroup(pid: u32) -> Option<String> {
@@ -34,13 +73,16 @@ pub fn cgroup(pid: u32) -> Option<String> {
     managed_cgroup(&groups).map(str::to_owned)
 }
 
-/// The path in the unified hierarchy, or in systemd's own where the machine still has several.
+/// The path in the unified hierarchy, or in systemd's own where the machine still has several. Paths may contain
+/// anything, what stands before them in a line too.
 fn managed_cgroup(groups: &str) -> Option<&str> {
-    let named = |name: &str| groups.lines().find_map(|line| line.split_once(name).map(|(_, path)| path));
-    let unified = groups.lines().find_map(|line| line.strip_prefix("0::")).filter(|path| *path != "/");
-    unified
-        .or_else(|| named(":name=systemd:"))
-        .or_else(|| groups.lines().find_map(|line| line.strip_prefix("0::")))
+    let named = |wanted: &str| {
+        groups.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            parts.next().filter(|name| *name == wanted).and_then(|_| parts.next())
+        })
+    };
+    named("").filter(|path| *path != "/").or_else(|| named("name=systemd")).or_else(|| named(""))
 }
 
 /// What a thread does.
@@ -100,6 +142,8 @@ mod tests {
         let both = "9:name=systemd:/user.slice\n4:memory:/x\n0::/\n";
         assert_eq!(managed_cgroup(both), Some("/user.slice"));
         assert_eq!(managed_cgroup("4:memory:/x\n0::/\n"), Some("/"));
+        let forged = "9:memory:/box/x:name=systemd:/system.slice/dial.service\n4:name=systemd:/box\n0::/\n";
+        assert_eq!(managed_cgroup(forged), Some("/box"), "folders may have any name");
         assert_eq!(managed_cgroup(""), None);
         assert!(cgroup(std::process::id()).is_some_and(|path| path.starts_with('/')));
     }
@@ -111,6 +155,41 @@ mod tests {
         let id = running_file(std::process::id()).expect("our own");
         assert_eq!(id.inode, std::os::unix::fs::MetadataExt::ino(&found));
         assert_eq!(running_file(u32::MAX), None);
+    }
+
+    #[test]
+    fn threads_with_files_of_their_own_are_told() {
+        let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let (go_on, wait) = std::sync::mpsc::sync_channel::<()>(1);
+        let thread = std::thread::Builder::new().name("apart".to_owned()).spawn(move || {
+            let id = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+            tell.send(id).expect("the test listens");
+            wait.recv().expect("the test says so");
+            // SAFETY: from here on this thread opens and closes no file that another one knows.
+            assert_eq!(unsafe { libc::unshare(libc::CLONE_FILES) }, 0);
+            tell.send(id).expect("the test listens");
+            wait.recv().expect("the test says so");
+        });
+        let apart = |id| threads_apart(std::process::id()).contains(&id);
+        let id = told.recv().expect("it says so");
+        assert!(!apart(id), "threads share files");
+        go_on.send(()).expect("it waits");
+        told.recv().expect("it says so");
+        assert!(apart(id));
+        go_on.send(()).expect("it waits");
+        thread.expect("a thread").join().expect("no panic");
+        assert_eq!(threads_apart(u32::MAX), []);
+    }
+
+    #[test]
+    fn devices_are_the_same_by_any_path() {
+        let null = Opened::at(Path::new("/dev/null")).expect("there");
+        let file = std::fs::File::open("/dev/null").expect("there");
+        let open = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+        assert!(matches!(null, Opened::Device(_)) && Opened::at(Path::new(&open)) == Some(null));
+        assert_ne!(Opened::at(Path::new("/dev/zero")), Some(null));
+        assert!(matches!(Opened::at(Path::new("/")), Some(Opened::File(_))));
+        assert_eq!(Opened::at(Path::new("/nothing-there")), None);
     }
 
     #[test]

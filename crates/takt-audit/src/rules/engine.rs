@@ -9,12 +9,14 @@ use crate::record::{Event, Record, Subject};
 /// Most users, domains, executables or apps that a rule tells apart; those that the configuration lists
 /// have as much room again, which others cannot fill. All that find no room count as one.
 const KEYS_MAX: usize = 64;
+/// Times of records may be out of order by so much; a record that is earlier shows that the clock was set back.
+const OUT_OF_ORDER_US: u64 = 1_000_000;
 
 /// Runs rules over records, in the order in which they were made.
 #[derive(Clone, Debug)]
 pub struct Engine {
     rules: Vec<Counted>,
-    /// The latest time so far: a clock that was set back does not lengthen windows.
+    /// The time of the records, which does not go back unless the clock was set back.
     now_us: u64,
 }
 
@@ -97,6 +99,12 @@ impl Engine {
 
     /// Counts a record; returns the alarms that it raises.
     pub fn observe(&mut self, record: &Record) -> Vec<Alarm> {
+        let back_us = self.now_us.saturating_sub(record.at_us);
+        if back_us > OUT_OF_ORDER_US {
+            // What was counted is as long ago as before.
+            self.rules.iter_mut().for_each(|counted| counted.set_back(back_us));
+            self.now_us = record.at_us;
+        }
         self.now_us = self.now_us.max(record.at_us);
         let now_us = self.now_us;
         self.rules.iter_mut().filter_map(|counted| counted.observe(now_us, record)).collect()
@@ -104,6 +112,11 @@ impl Engine {
 }
 
 impl Counted {
+    fn set_back(&mut self, back_us: u64) {
+        let hits = self.tracks.iter_mut().flat_map(|track| track.hits.iter_mut().flatten());
+        hits.for_each(|(at_us, _)| *at_us = at_us.saturating_sub(back_us));
+    }
+
     fn observe(&mut self, now_us: u64, record: &Record) -> Option<Alarm> {
         // A new daemon knows nothing of what was before; only rules about restarts do.
         if record.event == Event::Started && !self.rule.when.iter().any(|condition| condition.counts(record))

@@ -45,7 +45,7 @@ impl Identity {
     ///
     /// What `/proc` tells counts only if the process that connected is alive afterwards: its number cannot
     /// have been that of another process meanwhile. Kernels before Linux 6.5 do not tell which process
-    /// connected; there, units, containers and executables are not known.
+    /// connected; there, units and containers are not known, and an executable gives no right.
     ///
     /// Only executables that are `named` by the configuration are looked at: others may be on file systems
     /// that do not answer.
@@ -53,7 +53,10 @@ impl Identity {
         let Peer { pid, uid } = peer;
         let connected = credentials::process(socket).ok();
         let (cgroup, executable) = (process::cgroup(pid), executable(pid, named));
-        let certain = connected.is_some_and(|process| process.is_alive());
+        let is_alive = connected.map(|process| process.is_alive());
+        let certain = is_alive == Some(true);
+        // What another process executes that has its number by now is not for records either.
+        let executable = executable.filter(|_| is_alive != Some(false));
         let executable = executable.map(|found| Executable { trusted: found.trusted && certain, ..found });
         Self {
             pid,
@@ -155,6 +158,38 @@ mod tests {
         }
         let forged = "/user.slice/user-1000.slice/user@1000.service/docker-0123456789ab.scope";
         assert_eq!(within(forged).container(), None);
+    }
+
+    /// Where the other process of the test below connects.
+    const CONNECT_TO: &str = "TAKT_TEST_IDENTITY_OF";
+
+    /// A connection may outlive the process that made it, whose number another process has by then.
+    #[test]
+    fn a_process_that_has_the_number_of_another_one_now_is_not_taken_for_it() {
+        use std::os::unix::net::{UnixListener, UnixStream};
+        if let Some(path) = std::env::var_os(CONNECT_TO) {
+            UnixStream::connect(path).expect("the test listens");
+            return;
+        }
+        let path = std::env::temp_dir().join(format!("takt-identity-{}", std::process::id()));
+        let listener = UnixListener::bind(&path).expect("bound");
+        let this = std::env::current_exe().expect("this test");
+        let name =
+            "control::identity::tests::a_process_that_has_the_number_of_another_one_now_is_not_taken_for_it";
+        let mut other = std::process::Command::new(this);
+        other.args(["--exact", name]).env(CONNECT_TO, &path).stdout(std::process::Stdio::null());
+        let mut other = other.spawn().expect("started");
+        let (accepted, _) = listener.accept().expect("a connection");
+        assert!(other.wait().expect("ended").success());
+        std::fs::remove_file(path).expect("removed");
+        if credentials::process(&accepted).is_err() {
+            // Linux before 6.5 does not tell.
+            return;
+        }
+        // As if this process had been given the number.
+        let (pid, uid) = (std::process::id(), rustix::process::geteuid().as_raw());
+        let found = Identity::of(&accepted, Peer { pid, uid }, |_| true);
+        assert_eq!((found.executable, found.cgroup), (None, None));
     }
 
     #[test]

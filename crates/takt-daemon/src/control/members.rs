@@ -12,6 +12,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
+use takt_core::contract::has_contract;
 use takt_core::{AppId, Divisible, FrameDone, Span, Time};
 use takt_ipc::message::TimeSlices;
 
@@ -21,6 +22,10 @@ pub(crate) use admission::{Refusal, kept_priority};
 pub(crate) use finding::Unfound;
 pub(in crate::control) use finding::meant;
 pub(crate) use member::Member;
+
+/// The slice that Takt sets for programs without a contract. A client that no domain lists and that says it has
+/// shorter ones is not believed.
+const TOLD_SLICE: Span = Span::from_us(300);
 
 /// The clients that are scheduled, by slot.
 #[derive(Clone, Debug)]
@@ -107,6 +112,30 @@ impl Members {
         self.staying().any(Member::is_divisible)
     }
 
+    /// Whether work of clients of that domain may run beside all promises because the GPU interrupts it. All others are
+    /// charged for that, so clients that no domain lists may not beside contracts of others: their work is like any
+    /// other that fits, or waits.
+    pub(crate) fn may_divide(&self, domain: &Domain, settings: &Settings) -> bool {
+        let promised = |member: &Member| !member.domain.unlisted && has_contract(&member.params);
+        let is_kept = || settings.apps.iter().any(|app| app.terms.has_contract());
+        !domain.unlisted || !(is_kept() || self.staying().any(promised))
+    }
+
+    /// Decides anew whose work runs beside all promises; returns the apps whose parameters changed with that.
+    pub(crate) fn redivide(&mut self, settings: &Settings) -> Vec<AppId> {
+        let differs = |member: &&Member| {
+            let divisible = member.interrupted && self.may_divide(&member.domain, settings);
+            divisible != member.params.service.divisible
+        };
+        let changed: Vec<AppId> = self.staying().filter(differs).map(|member| member.app).collect();
+        for app in &changed {
+            if let Some(member) = self.get_mut(*app) {
+                member.params.service.divisible = !member.params.service.divisible;
+            }
+        }
+        changed
+    }
+
     /// A client says which time slices its contexts have.
     pub(crate) fn has_slices(&mut self, app: AppId, slices: TimeSlices) {
         if let Some(member) = self.get_mut(app) {
@@ -125,7 +154,8 @@ impl Members {
                 longest = longest.max(Some(slice.unwrap_or(drivers.slice)));
             } else {
                 let slice = member.slices.and_then(|slices| span(slices.shortest_us));
-                let slice = slice.unwrap_or(drivers.own_slice);
+                let least = if member.domain.unlisted { TOLD_SLICE } else { Span::ZERO };
+                let slice = slice.map_or(drivers.own_slice, |slice| slice.max(least.min(drivers.own_slice)));
                 shortest = Some(shortest.map_or(slice, |shortest: Span| shortest.min(slice)));
             }
         }

@@ -1,7 +1,8 @@
 //! Finds processes that have the GPU open, whether the daemon schedules them or not.
 //!
 //! A thread looks at all processes several times a second: a process that has a device file of the GPU open can
-//! give it work at any time. It neither blocks the scheduling loop nor the control thread, and it costs
+//! give it work at any time. A device is known by its number, since a process can give it another path; and threads may
+//! have open files of their own. It neither blocks the scheduling loop nor the control thread, and it costs
 //! one look at each open file of each process that the system shows. Who of those it finds is a client is
 //! the control thread's to say.
 //!
@@ -19,6 +20,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::time::Duration;
 
 use takt_nvml::Nvml;
+use takt_os::process::{self, Opened};
 
 use super::statement::{Outsider, Outsiders};
 use crate::rt::realtime;
@@ -136,6 +138,12 @@ struct Look {
     driver: Driver,
 }
 
+/// A device file of the GPU.
+struct Device {
+    path: PathBuf,
+    is: Opened,
+}
+
 /// NVIDIA's list of processes.
 enum Driver {
     /// It was not needed yet.
@@ -188,7 +196,12 @@ impl Look {
     }
 
     /// The device files that are there.
-    fn devices(&self) -> Vec<PathBuf> {
+    fn devices(&self) -> Vec<Device> {
+        let known = |path: PathBuf| Some(Device { is: Opened::at(&path)?, path });
+        self.paths().into_iter().filter_map(known).collect()
+    }
+
+    fn paths(&self) -> Vec<PathBuf> {
         let mut devices = Vec::new();
         for pattern in &self.settings.devices {
             let Some(begin) = pattern.strip_suffix('*') else {
@@ -210,10 +223,14 @@ impl Look {
     }
 
     /// The first device that a process has open.
-    fn open_device(&self, pid: u32, devices: &[PathBuf]) -> Result<Option<PathBuf>, ErrorKind> {
-        let files = fs::read_dir(self.of(pid).join("fd")).map_err(|error| error.kind())?;
-        let open = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
-        Ok(open.into_iter().find(|path| devices.contains(path)))
+    fn open_device(&self, pid: u32, devices: &[Device]) -> Result<Option<PathBuf>, ErrorKind> {
+        let found = open_in(&self.of(pid).join("fd"), devices)?;
+        let of_thread = |thread: u32| {
+            let folder = self.of(pid).join(format!("task/{thread}/fd"));
+            // It may have ended meanwhile.
+            open_in(&folder, devices).ok().flatten()
+        };
+        Ok(found.or_else(|| process::threads_apart(pid).into_iter().find_map(of_thread)))
     }
 
     /// A process that has the device open, unless it may.
@@ -269,6 +286,13 @@ impl Look {
     fn of(&self, pid: u32) -> PathBuf {
         self.proc.join(pid.to_string())
     }
+}
+
+/// The first device among the open files in a folder of `/proc`.
+fn open_in(folder: &Path, devices: &[Device]) -> Result<Option<PathBuf>, ErrorKind> {
+    let files = fs::read_dir(folder).map_err(|error| error.kind())?;
+    let mut open = files.flatten().filter_map(|file| Opened::at(&file.path()));
+    Ok(open.find_map(|is| devices.iter().find(|device| device.is == is)).map(|device| device.path.clone()))
 }
 
 /// Letters of the name of a process that the kernel keeps.
@@ -379,6 +403,38 @@ mod tests {
         assert_eq!(found(&[stranger]), [], "a listed user");
         drop(user.stdin.take());
         user.wait().expect("it ended");
+    }
+
+    #[test]
+    fn another_path_or_a_thread_with_files_of_its_own_hides_no_device() {
+        let device = Device::new("hidden");
+        let look = Look::new(device.settings());
+        let open = || look.open_device(std::process::id(), &look.devices()).expect("our own");
+        assert_eq!(open(), None);
+        let alias = device.0.with_extension("alias");
+        fs::hard_link(&device.0, &alias).expect("linked");
+        let by_alias = File::open(&alias).expect("there");
+        assert_eq!(open().as_ref(), Some(&device.0), "as in a container, or after a mount");
+        drop(by_alias);
+        fs::remove_file(alias).expect("removed");
+        assert_eq!(open(), None);
+        let (tell, told) = sync_channel(1);
+        let (go_on, wait) = sync_channel::<()>(1);
+        let path = device.0.clone();
+        let apart = std::thread::Builder::new().name("apart".to_owned()).spawn(move || {
+            #[expect(
+                deprecated,
+                reason = "this thread opens and closes files of its own alone from here on"
+            )]
+            rustix::thread::unshare(rustix::thread::UnshareFlags::FILES).expect("all may");
+            let _open = File::open(path).expect("there");
+            tell.send(()).expect("the test listens");
+            wait.recv().expect("the test says so");
+        });
+        told.recv().expect("it has it open");
+        assert_eq!(open().as_ref(), Some(&device.0));
+        go_on.send(()).expect("it waits");
+        apart.expect("a thread").join().expect("no panic");
     }
 
     #[test]

@@ -122,8 +122,10 @@ pub struct Belonging {
     pub executable: Option<PathBuf>,
 }
 
-/// Shortest beginning of a container's number that stands for it.
+/// Shortest beginning of a container's number that stands for it, and digits of the number. The beginning of a name
+/// stands for no other name.
 const CONTAINER_MIN: usize = 12;
+const CONTAINER_DIGITS: usize = 64;
 
 impl Belonging {
     /// Whether a client belongs.
@@ -131,7 +133,8 @@ impl Belonging {
         let all = |given: Option<bool>| given.unwrap_or(true);
         let is_container = |name: &String| {
             who.container().is_some_and(|found| {
-                found == name || name.len() >= CONTAINER_MIN && found.starts_with(name.as_str())
+                found == name
+                    || is_number(found) && name.len() >= CONTAINER_MIN && found.starts_with(name.as_str())
             })
         };
         let executes = |path: &PathBuf| {
@@ -151,6 +154,11 @@ impl Belonging {
         let named = unit.is_some() || cgroup.is_some() || container.is_some();
         user.is_some() || group.is_some() || named
     }
+}
+
+/// Whether a runtime numbered a container so, and no user named it.
+fn is_number(container: &str) -> bool {
+    container.len() == CONTAINER_DIGITS && container.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 impl std::fmt::Display for Belonging {

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use takt_ipc::socket::{Connection, Descriptors, Listener};
 
@@ -71,11 +71,6 @@ struct Lock {
 impl Lock {
     fn take(path: PathBuf, socket: &Path) -> Result<Self> {
         let held = hold(&path, socket)?;
-        // Locks are empty: any other file belongs to another program, and dropping the lock would remove it.
-        if held.metadata()?.len() > 0 {
-            let what = format!("{} is not empty, so it is no lock; use another socket path", path.display());
-            return Err(Error::new(ErrorKind::AlreadyExists, what));
-        }
         Ok(Self { path, _held: held })
     }
 }
@@ -117,7 +112,7 @@ pub fn make(folder: &Path) -> Result<()> {
 fn hold(path: &Path, socket: &Path) -> Result<File> {
     let until = Instant::now() + DYING_MAX;
     loop {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        let file = open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) if Instant::now() < until && !answers(socket) => {
@@ -135,6 +130,37 @@ fn hold(path: &Path, socket: &Path) -> Result<File> {
             return Ok(file);
         }
     }
+}
+
+/// Opens the lock, or makes it. Where all users may write to the folder, another one may have been first: a link is
+/// not followed, a pipe not waited for, and the file of another user is no lock of ours.
+fn open(path: &Path) -> Result<File> {
+    let stays = |what: String| {
+        let text = format!("{} {what}; use another socket path", path.display());
+        Err(Error::new(ErrorKind::AlreadyExists, text))
+    };
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
+    let file = match options.open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            let is_file = std::fs::symlink_metadata(path).map_or(true, |found| found.is_file());
+            return if is_file { Err(error) } else { stays("is no file, so it is no lock".to_owned()) };
+        }
+    };
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return stays("is no file, so it is no lock".to_owned());
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return stays(format!("belongs to user {}", found.uid()));
+    }
+    // Locks are empty: any other file belongs to another program, and dropping the lock would remove it.
+    if found.len() > 0 {
+        return stays("is not empty, so it is no lock".to_owned());
+    }
+    Ok(file)
 }
 
 fn answers(socket: &Path) -> bool {
@@ -173,6 +199,33 @@ mod tests {
         let socket = ControlSocket::bind(folder.join("deep/control")).expect("made");
         assert_eq!(folder.join("deep").metadata().expect("there").mode() & 0o777, 0o700);
         drop(socket);
+        std::fs::remove_dir_all(folder).expect("removed");
+    }
+
+    /// Another user may have been first where all may write.
+    #[test]
+    fn a_link_or_a_pipe_in_the_place_of_the_lock_is_not_used() {
+        let folder = path("planted");
+        std::fs::create_dir_all(&folder).expect("made");
+        let (lock, target) = (folder.join("control.lock"), folder.join("target"));
+        let refused = || ControlSocket::bind(folder.join("control")).expect_err("it is no lock").to_string();
+        std::os::unix::fs::symlink(&target, &lock).expect("linked");
+        assert!(refused().contains("is no file, so it is no lock"), "{}", refused());
+        assert!(!target.exists(), "nothing is made where it leads");
+        std::fs::remove_file(&lock).expect("removed");
+        let by_user = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &lock, rustix::fs::FileType::Fifo, by_user, 0).expect("made");
+        assert!(refused().contains("is no file, so it is no lock"), "{}", refused());
+        // With a reader it would open.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        let _reader = rustix::fs::open(&lock, flags, rustix::fs::Mode::empty()).expect("opened");
+        assert!(refused().contains("is no file, so it is no lock"), "{}", refused());
+        std::fs::remove_file(&lock).expect("removed");
+        std::fs::write(&lock, "").expect("written");
+        if std::os::unix::fs::chown(&lock, Some(65_534), None).is_ok() {
+            assert!(refused().contains("belongs to user 65534"), "{}", refused());
+            assert!(lock.exists(), "and it stays");
+        }
         std::fs::remove_dir_all(folder).expect("removed");
     }
 

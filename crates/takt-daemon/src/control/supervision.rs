@@ -80,6 +80,8 @@ struct Watched {
     supervision: Supervision,
     /// Its last sign of life; none before it came for the first time.
     heard: Option<Time>,
+    /// It joined and has not drawn since: another join is no sign of life.
+    is_due: bool,
     silent: bool,
     /// When it was restarted.
     restarts: Vec<Time>,
@@ -99,6 +101,7 @@ impl Supervisor {
                     app: app.clone(),
                     supervision: supervision.clone(),
                     heard: None,
+                    is_due: false,
                     silent: false,
                     restarts: Vec::new(),
                 };
@@ -107,10 +110,12 @@ impl Supervisor {
             .collect();
     }
 
-    /// An app was admitted: its first frame is due within the limit.
+    /// An app was admitted: its first frame is due within the limit. One that comes again and again and draws nothing
+    /// has stopped as well.
     pub(crate) fn joined(&mut self, now: Time, client: &Client<'_>) {
-        if let Some(watched) = self.find(client).filter(|watched| !watched.silent) {
-            watched.heard = watched.heard.max(Some(now));
+        let waits = |watched: &&mut Watched| !watched.silent && !watched.is_due;
+        if let Some(watched) = self.find(client).filter(waits) {
+            (watched.heard, watched.is_due) = (watched.heard.max(Some(now)), true);
         }
     }
 
@@ -118,6 +123,7 @@ impl Supervisor {
     pub(crate) fn drew(&mut self, now: Time, client: &Client<'_>) -> Option<Finding> {
         let watched = self.find(client)?;
         let before = watched.heard.replace(now);
+        watched.is_due = false;
         if !std::mem::take(&mut watched.silent) {
             return None;
         }
@@ -231,6 +237,21 @@ mod tests {
         };
         assert_eq!(supervisor.drew(ms(31_000), &dial(&cluster, &Identity::default())), Some(back));
         assert_eq!((supervisor.check(ms(31_100)), names(&supervisor)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn an_app_that_comes_again_and_again_and_draws_nothing_is_silent() {
+        let settings = settings("tell");
+        let (mut supervisor, cluster) = supervisor(&settings);
+        let (ms, who) = (Time::from_ms, Identity::default());
+        supervisor.drew(ms(1_000), &dial(&cluster, &who));
+        // It crashes and is started again every 200 ms.
+        for at in (1_200..=1_600).step_by(200) {
+            supervisor.joined(ms(at), &dial(&cluster, &who));
+            assert_eq!(supervisor.check(ms(at)), [], "its first frame is due within the limit");
+        }
+        supervisor.joined(ms(1_800), &dial(&cluster, &who));
+        assert_eq!(supervisor.check(ms(1_800)), [silent(600, None, false)]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use takt_core::limits::GAPS_MAX;
 use takt_core::service::{Gaps, Service};
 use takt_core::{AppParams, Priority, Span, contract};
 use takt_ipc::message::{Hello, Pacing};
+use takt_ipc::name;
 
 use super::config::Settings;
 use super::contract::{Lowered, Timing, ms};
@@ -96,7 +97,7 @@ impl Terms {
     }
 
     /// Whether they ask for a contract.
-    fn has_contract(&self) -> bool {
+    pub(in crate::control) fn has_contract(&self) -> bool {
         let reserves = self.etpf.is_some_and(|etpf| etpf > Span::ZERO);
         reserves || matches!(self.timing, Some(Timing::Server { .. }))
     }
@@ -235,17 +236,6 @@ impl TryFrom<&Hello> for Terms {
     type Error = String;
 
     fn try_from(hello: &Hello) -> Result<Self, String> {
-        let names = [
-            ("its display", &hello.display),
-            ("the app that it feeds", &hello.feeds),
-            ("the app whose contract it shares", &hello.shares),
-        ];
-        for (what, name) in names {
-            if name.as_ref().is_some_and(|name| !takt_ipc::name::is_name(name)) {
-                let allowed = takt_ipc::name::ALLOWED;
-                return Err(format!("the name of {what} has other characters than {allowed}"));
-            }
-        }
         let unchecked = UncheckedTerms {
             priority: hello.priority,
             max_slice: hello.max_slice_ns.map(Span::from_ns),
@@ -271,6 +261,7 @@ impl TryFrom<&Hello> for Terms {
 impl UncheckedTerms {
     /// The terms, if they do not contradict each other.
     pub(super) fn check(self) -> Result<Terms, Mistake> {
+        self.check_names()?;
         let rate = self.fps_mhz.filter(|_| self.is_own() && self.period.is_none() && self.runtime.is_none());
         if let Some(mhz) = rate {
             // Frames of its own clock at that rate.
@@ -318,6 +309,20 @@ impl UncheckedTerms {
             return Err(mistake("etpf_ms", ms(etpf), "runtime_ms says that already: remove one of them"));
         }
         Ok(Self { runtime: None, etpf: Some(runtime), ..self })
+    }
+
+    /// They are shown and logged as names of apps are, whoever writes them; an empty one stands for none.
+    fn check_names(&self) -> Result<(), Mistake> {
+        for (key, name) in [("display", &self.display), ("feeds", &self.feeds), ("shares", &self.shares)] {
+            if let Some(name) = name.as_ref().filter(|name| !name.is_empty() && !name::is_name(name)) {
+                return Err(mistake(
+                    key,
+                    format!("\"{}\"", name.escape_default()),
+                    format!("use {}", name::ALLOWED),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// An app that shares a contract has none of its own.

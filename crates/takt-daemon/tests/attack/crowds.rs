@@ -51,6 +51,33 @@ fn silent_connections() {
     });
 }
 
+/// Visitors of the metrics that come without end, more than are served at once, and say nothing.
+pub(crate) fn visit(arena: &Arena, user: u32) {
+    as_user(user, || {
+        let mut silent = VecDeque::new();
+        while arena.goes_on() {
+            silent.extend(TcpStream::connect(arena.metrics()));
+            if silent.len() > 200 {
+                silent.pop_front();
+            }
+        }
+    });
+}
+
+#[test]
+fn visitors_without_end() {
+    withstand("visitors", |arena| {
+        std::thread::scope(|scope| {
+            for visitor in 0..3 {
+                scope.spawn(move || visit(arena, MALLORY + visitor));
+            }
+            while arena.goes_on() {
+                assert!(arena.scrape().contains("takt_apps "), "a scrape is answered");
+            }
+        });
+    });
+}
+
 #[test]
 fn squatters() {
     if !is_root() {

@@ -17,6 +17,7 @@
 
 mod arena;
 mod canary;
+mod claims;
 mod clients;
 mod crowds;
 mod descriptors;

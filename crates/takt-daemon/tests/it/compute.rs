@@ -124,7 +124,13 @@ fn producers_find_their_consumer_whenever_it_comes() {
     contract("best effort");
     let strange = Hello { feeds: Some("\u{1b}[2J".to_owned()), ..hello("other", 1) };
     let refused = join(&daemon.path, &strange, PATIENCE).expect_err("refused").to_string();
-    assert!(refused.contains("the app that it feeds has other characters"), "{refused}");
+    assert!(refused.contains(r#"feeds = "\u{1b}[2J": use letters, digits"#), "{refused}");
+    for key in ["display", "feeds", "shares"] {
+        let set = format!(r#"{{"ask": "set", "app": "camera", "{key}": "\u202e\u001b[2J"}}"#);
+        let refused = daemon.ask(&set);
+        let reason = refused["is"].as_str().unwrap_or_default();
+        assert!(reason.starts_with(&format!(r#"{key} = "\u{{202e}}"#)), "{refused}");
+    }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use takt_core::GroupKind;
@@ -157,6 +159,93 @@ fn groups_are_those_of_the_kernel() {
     let player = join_as(&daemon, STRANGER, &hello("player", 5)).expect("scheduled");
     assert_eq!(app(&daemon, "player")["domain"], "players");
     drop(player);
+}
+
+/// Where a process of this program joins, when it is to.
+const JOIN_AT: &str = "TAKT_TEST_JOIN_AT";
+
+/// In a process that a test started: joins until its input ends. Says whether this is such a process.
+fn joins_as_told() -> bool {
+    let Some(path) = std::env::var_os(JOIN_AT) else { return false };
+    let _joined = join(Path::new(&path), &hello("player", 5), PATIENCE).expect("joined");
+    std::io::stdin().read_to_end(&mut Vec::new()).expect("the test ends it");
+    true
+}
+
+/// Has another process join that `begin` starts, which executes what follows; returns what the daemon says of it.
+fn joined_by(daemon: &Daemon, begin: &[&str], test: &str) -> serde_json::Value {
+    let this = std::env::current_exe().expect("this test");
+    let mut child = Command::new(begin[0]);
+    child.args(&begin[1..]).arg(this).args(["--exact", test]).env(JOIN_AT, &daemon.path);
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it is there");
+    let apps = |wanted: usize| {
+        let is_so = |apps: &serde_json::Value| apps["is"].as_array().is_some_and(|all| all.len() == wanted);
+        daemon.await_answer(r#"{"ask": "apps"}"#, is_so)
+    };
+    let joined = apps(1)["is"][0].clone();
+    drop(child.stdin.take());
+    assert!(child.wait().expect("ended").success());
+    apps(0);
+    joined
+}
+
+/// A control group, removed at the end.
+struct ControlGroup {
+    folder: PathBuf,
+    path: String,
+}
+
+impl ControlGroup {
+    /// In the hierarchy that systemd manages, where this user may make one.
+    fn make() -> Option<Self> {
+        let root = ["", "systemd", "unified"].map(|name| Path::new("/sys/fs/cgroup").join(name));
+        let root = root.into_iter().find(|root| root.join("cgroup.procs").exists())?;
+        let path = format!("/takt-test-{}", std::process::id());
+        let folder = root.join(&path[1..]);
+        std::fs::create_dir(&folder).ok().map(|()| Self { folder, path })
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        std::fs::remove_dir(&self.folder).unwrap_or_default();
+    }
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "says what was skipped")]
+fn control_groups_are_those_of_the_kernel() {
+    if joins_as_told() {
+        return;
+    }
+    let Some(group) = ControlGroup::make() else {
+        eprintln!("SKIPPED: no control group can be made here");
+        return;
+    };
+    let listed = format!("[[domain]]\nname = 'players'\ncgroup = '{}'", group.path);
+    let Some(daemon) = daemon("cgroup", &listed) else { return };
+    let test = "rights::control_groups_are_those_of_the_kernel";
+    // It enters the group before it is this program, so that it connects from there.
+    let enter = format!("echo $$ > {}/cgroup.procs && exec \"$0\" \"$@\"", group.folder.display());
+    assert_eq!(joined_by(&daemon, &["sh", "-c", &enter], test)["domain"], "players");
+    assert_eq!(joined_by(&daemon, &["env"], test)["domain"], "own");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "says what was skipped")]
+fn root_of_a_user_namespace_is_its_user() {
+    if joins_as_told() {
+        return;
+    }
+    let Some(daemon) = daemon("namespace", "") else { return };
+    let begin = ["setpriv", "--reuid=64001", "--regid=64001", "--clear-groups", "unshare", "--map-root-user"];
+    let possible = Command::new(begin[0]).args(&begin[1..]).arg("true").stderr(Stdio::null()).status();
+    if !possible.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: no user namespace can be made here");
+        return;
+    }
+    let joined = joined_by(&daemon, &begin, "rights::root_of_a_user_namespace_is_its_user");
+    assert_eq!((&joined["domain"], &joined["uid"]), (&"unlisted".into(), &STRANGER.into()), "{joined}");
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl Members {
         let Granted { listed, decision, terms, asked_priority, priority } =
             self.granted_at_first(client, &asked, settings)?;
         let (mut params, fps_mhz) = terms.lower(Priority(domain.core_priority(priority)), settings)?;
-        params.service.divisible = hello.divisible;
+        params.service.divisible = hello.divisible && self.may_divide(domain, settings);
         let waits_itself = terms.waits_itself(period(&params));
         let (feeds, shares) = (terms.feeds.unwrap_or_default(), terms.shares.unwrap_or_default());
         let partner = Partner { app, client, feeds: &feeds, shares: &shares };
@@ -94,6 +94,7 @@ impl Members {
             timing: terms.timing.unwrap_or_default(),
             pace: terms.pace.unwrap_or_default(),
             pacing: terms.pacing,
+            interrupted: hello.divisible,
             slices: hello.slices,
             max_slice: terms.max_slice.unwrap_or(settings.max_slice),
             slice_now: None,

@@ -42,6 +42,8 @@ pub(crate) struct Member {
     pub(crate) pacing: Option<Pacing>,
     /// Whether it waits for itself, if it has a clock of its own: it is not held back after each frame.
     pub(crate) waits_itself: bool,
+    /// The GPU interrupts its work, as its client says; `params` have whether it counts as such work.
+    pub(crate) interrupted: bool,
     /// Time slices of its contexts on the GPU, as its client says.
     pub(crate) slices: Option<TimeSlices>,
     /// Longest group it may form, by its terms.

@@ -340,3 +340,32 @@ fn work_is_charged_by_the_slices_that_clients_have() {
     assert_eq!(turns(&members, all), [5_000, 1_024]);
     assert_eq!(turns(&members, GivenSlices { divisible: true, own: true }), [2_048, 1_024], "the file's");
 }
+
+#[test]
+fn work_of_unlisted_users_does_not_run_beside_the_contracts_of_others() {
+    let (settings, mut members) = (Settings::default(), Members::new(4));
+    let compute = |name: &str| Hello { name: name.to_owned(), divisible: true, ..Hello::default() };
+    let add = |hello: &Hello, who: &Identity, members: &mut Members| {
+        members.admit(Time::ZERO, hello, who, &settings).expect("admitted").app
+    };
+    let miner = add(&compute("miner"), &stranger(), &mut members);
+    assert!(members.divide(), "there is no promise");
+    let dial = add(&hello("dial", Some(9), 3_000), &peer(1), &mut members);
+    assert_eq!(members.redivide(&settings), [miner]);
+    assert!(!members.divide(), "others are charged nothing for it");
+    let own = add(&compute("own"), &peer(2), &mut members);
+    assert!(members.divide(), "another domain's may");
+    let turns = members.turns(settings.divisible, GivenSlices::default(), false);
+    members.has_slices(miner, TimeSlices { shortest_us: 1, longest_us: u32::MAX });
+    let told = members.turns(settings.divisible, GivenSlices::default(), false);
+    assert_eq!((turns.slice, told.slice), (settings.divisible.slice, settings.divisible.slice));
+    assert_eq!(told.own_slice, Span::from_us(300), "it is not believed to have shorter ones than Takt sets");
+    members.leaves(own);
+    members.leaves(dial);
+    assert_eq!(members.redivide(&settings), [miner]);
+    assert!(members.divide());
+    let listed = Settings::parse("[[app]]\nname = 'dial'\nfps = 60\netpf_ms = 3").expect("fine");
+    assert_eq!(members.redivide(&listed), [miner], "time is kept for it");
+    let again = members.admit(Time::ZERO, &compute("again"), &stranger(), &listed).expect("admitted");
+    assert!(!again.params.service.divisible);
+}

@@ -125,9 +125,27 @@ mod tests {
         assert_eq!(named(&domains, &Identity { executable: dial(false), ..who.clone() }), "ivi");
         let within = |path: &str| Identity { cgroup: Some(path.to_owned()), uid: 5, ..who.clone() };
         assert_eq!(named(&domains, &within("/system.slice/cluster.service")), "cluster");
-        assert_eq!(named(&domains, &within("/docker/0123456789abcdef")), "players");
-        let another = Identity { groups: vec![7], ..within("/docker/0123456789abcdef") };
+        let number = format!("/docker/{}", "0123456789abcdef".repeat(4));
+        assert_eq!(named(&domains, &within(&number)), "players");
+        let another = Identity { groups: vec![7], ..within(&number) };
         assert_eq!(named(&domains, &another), UNLISTED, "both must hold");
+        assert_eq!(
+            named(&domains, &within("/docker/0123456789ab-of-another")),
+            UNLISTED,
+            "it only begins so"
+        );
         assert!(domains.names(Path::new("/usr/bin/dial")) && !domains.names(Path::new("/usr/bin/other")));
+    }
+
+    #[test]
+    fn the_beginning_of_a_containers_name_is_not_its_name() {
+        let text = "[[domain]]\nname='ivi'\ncontainer='infotainment'";
+        let domains = Settings::parse(text).expect("fine").domains;
+        let within = |path: &str| Identity { cgroup: Some(path.to_owned()), uid: 5, ..Identity::default() };
+        assert_eq!(named(&domains, &within("/machine.slice/machine-infotainment.scope")), "ivi");
+        for other in ["/lxc.payload.infotainment-guest", "/docker/infotainment2", "/docker/infotainment"] {
+            let expected = if other.ends_with("infotainment") { "ivi" } else { UNLISTED };
+            assert_eq!(named(&domains, &within(other)), expected, "{other}");
+        }
     }
 }

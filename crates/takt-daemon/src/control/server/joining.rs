@@ -57,7 +57,7 @@ impl Server {
             // The order that evicted it is recorded.
             return self.hang_up(index, EVICTED.to_owned(), Some(pause));
         }
-        self.divide(hello.divisible);
+        self.divide_for(hello, &who);
         let settings = self.current();
         let app = match self.members.admit(clock::now(), hello, &who, &settings) {
             Ok(member) => member.app,

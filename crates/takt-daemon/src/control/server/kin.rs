@@ -2,14 +2,20 @@
 //! the GPU interrupts while an app with such work is there.
 
 use takt_core::{Adjustable, AppId};
-use takt_ipc::message::TimeSlices;
+use takt_ipc::message::{Hello, TimeSlices};
 
 use super::Server;
+use crate::control::identity::Identity;
 use crate::rt::queues::Order;
 
 impl Server {
     /// An app comes whose work the GPU interrupts, or may have gone: charges all others for it, or no more.
     pub(super) fn divide(&mut self, comes: bool) {
+        for app in self.members.redivide(&self.settings) {
+            let Some(member) = self.members.get(app) else { continue };
+            let params = member.params;
+            self.order(Order::Change { app, params });
+        }
         let (drivers, given) = (self.settings.divisible, self.settings.given_slices);
         let turns = || self.members.turns(drivers, given, comes);
         let divisible = (comes || self.members.divide()).then(turns);
@@ -18,6 +24,12 @@ impl Server {
             // Servers reserve what the GPU adds to their work.
             self.link();
         }
+    }
+
+    /// That client is about to come.
+    pub(super) fn divide_for(&mut self, hello: &Hello, who: &Identity) {
+        let may = self.members.may_divide(self.settings.domains.of(who), &self.settings);
+        self.divide(hello.divisible && may);
     }
 
     /// A client says which time slices its contexts have: all are charged by that.

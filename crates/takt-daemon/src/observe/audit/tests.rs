@@ -179,6 +179,57 @@ fn what_cannot_be_written_is_told_counted_and_recorded_later() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
+/// A file system of 64 KiB in a folder, which takes root.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(name: &str) -> Option<Self> {
+        let place = folder(name);
+        std::fs::create_dir_all(&place).expect("made");
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=64k", "takt-test"]).arg(&place);
+        let mounted = mount.status().is_ok_and(|status| status.success());
+        mounted.then_some(Self(place))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let unmounted = std::process::Command::new("umount").arg("--lazy").arg(&self.0).status();
+        assert!(unmounted.is_ok_and(|status| status.success()) || std::thread::panicking());
+        std::fs::remove_dir(&self.0).unwrap_or_default();
+    }
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "says what was skipped")]
+fn a_full_disk_costs_records_that_are_counted_and_no_chain() {
+    let Some(disk) = SmallDisk::mount("full").filter(|_| rustix::process::geteuid().is_root()) else {
+        eprintln!("SKIPPED: no file system can be mounted here");
+        return;
+    };
+    let (folder, filler) = (disk.0.join("audit"), disk.0.join("filler"));
+    std::fs::write(&filler, [b'x'; 32 << 10]).expect("room");
+    let mut audit = Audit::start(&settings(&folder)).expect("a thread");
+    let mut users = 0..;
+    let mut until = |audit: &mut Audit, wanted: fn(&News) -> bool| {
+        wait_for(|| {
+            audit.tell(joined(users.next().expect("without end")), Rank::Own);
+            audit.tick();
+            audit.news().iter().any(wanted).then_some(())
+        });
+    };
+    until(&mut audit, |news| matches!(news, News::Failed(reason) if reason.contains("No space left")));
+    std::fs::remove_file(&filler).expect("removed");
+    until(&mut audit, |news| *news == News::Works);
+    let lost = audit.counts().lost;
+    audit.close();
+    assert!(faults(&folder, "main").is_empty(), "{:?}", faults(&folder, "main"));
+    let told = records(&folder, "main").into_iter().filter(|record| record.event == Event::Lost);
+    assert!(lost > 0);
+    assert_eq!(told.map(|record| record.times).sum::<u64>(), lost, "each that is missing is counted");
+}
+
 #[test]
 fn unlisted_users_fill_neither_the_queue_nor_the_files_of_others() {
     let folder = folder("flood");
