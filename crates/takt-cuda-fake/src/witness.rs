@@ -7,12 +7,12 @@ use takt_cuda_api::Ptr;
 
 /// What is told of a call.
 #[repr(C)]
-struct Call {
+struct Told {
     site: u32,
     name: *const c_char,
 }
 
-type Callback = unsafe extern "C" fn(Ptr, u32, u32, *const Call);
+type Callback = unsafe extern "C" fn(Ptr, u32, u32, *const Told);
 
 static SUBSCRIBER: OnceLock<(Callback, usize)> = OnceLock::new();
 static ENABLED: OnceLock<()> = OnceLock::new();
@@ -46,7 +46,7 @@ pub(crate) fn begin() {
 pub(crate) fn tell(name: &CStr) {
     if let Some((callback, data)) = SUBSCRIBER.get().filter(|_| ENABLED.get().is_some()) {
         for site in SITES {
-            let call = Call { site, name: name.as_ptr() };
+            let call = Told { site, name: name.as_ptr() };
             // SAFETY: what the subscriber gave.
             unsafe { callback(std::ptr::with_exposed_provenance_mut(*data), DRIVER_API, 0, &raw const call) };
         }

@@ -1,7 +1,8 @@
 //! The shared object that CUDA programs load instead of their driver's: `libcuda.so.1`.
 //!
 //! Everything is in `takt-cuda`; here are only the exported names: those that Takt stands in front of, two that
-//! `libtakt-cuda` looks for, and one that the driver may. The loader finds all others in the driver, which this library needs (`build.rs`).
+//! `libtakt-cuda` looks for, and one that the driver may. The loader finds all others in the driver, which this library
+//! needs (`build.rs`).
 
 use takt_cuda::class::Class;
 use takt_cuda::deadlines::{self, Answer, Terms};

@@ -31,12 +31,12 @@ const SUCCESS: i32 = 0;
 
 /// What CUPTI says of a call; more follows.
 #[repr(C)]
-struct Call {
+struct Told {
     site: u32,
     name: *const c_char,
 }
 
-type Callback = unsafe extern "C" fn(Ptr, u32, u32, *const Call);
+type Callback = unsafe extern "C" fn(Ptr, u32, u32, *const Told);
 type Subscribe = unsafe extern "C" fn(*mut Ptr, Callback, Ptr) -> i32;
 type EnableDomain = unsafe extern "C" fn(u32, Ptr, u32) -> i32;
 
@@ -90,7 +90,7 @@ pub fn excuse() -> Option<String> {
     }
 }
 
-unsafe extern "C" fn called(_data: Ptr, domain: u32, _id: u32, call: *const Call) {
+unsafe extern "C" fn called(_data: Ptr, domain: u32, _id: u32, call: *const Told) {
     // SAFETY: CUPTI gives such a structure for calls of this domain.
     let Some(call) = (unsafe { call.as_ref() }).filter(|call| domain == DRIVER_API && call.site == ENTER)
     else {
@@ -176,7 +176,7 @@ mod tests {
         let before = LAUNCHED[0].load(Ordering::Relaxed);
         for (domain, site) in [(DRIVER_API, ENTER), (DRIVER_API, 1), (2, ENTER)] {
             // SAFETY: a call as CUPTI tells it.
-            unsafe { called(ptr::null_mut(), domain, 0, &Call { site, name }) };
+            unsafe { called(ptr::null_mut(), domain, 0, &Told { site, name }) };
         }
         assert_eq!(LAUNCHED[0].load(Ordering::Relaxed), before + 1);
         assert_eq!(launched(), None, "nothing was asked for");

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::entry::Entry;
 
-/// Places of the fast table, and how many of them a key may have: a program launches some thousand kinds of kernels, and
-/// two that drove each other out would be looked up in the slow table each time.
+/// Places of the fast table, and how many of them a key may have: a program launches some thousand kinds of kernels,
+/// and two that drove each other out would be looked up in the slow table each time.
 const PLACES: usize = 1 << 13;
 const WAYS: usize = 4;
 

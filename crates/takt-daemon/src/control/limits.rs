@@ -23,8 +23,8 @@ const STRETCH_MAX: Span = Span::from_ms(4);
 /// The part of a period that a stretched group may take.
 const STRETCH_PARTS: u64 = 4;
 
-/// Longest group of an app without a contract whose work the GPU interrupts. From one such app to the next the GPU stands
-/// still for some 0.3 ms on an H200.
+/// Longest group of an app without a contract whose work the GPU interrupts. From one such app to the next the GPU
+/// stands still for some 0.3 ms on an H200.
 const DIVISIBLE: Span = Span::from_ms(16);
 
 /// Which limits are set by the configuration, or by a tool.
