@@ -54,6 +54,7 @@ impl State {
         let predicted = self.pending().saturating_sub(before.unwrap_or(Span::ZERO));
         if !self.was_measured(program) && !self.follow.programs.contains(&program) {
             self.follow.programs.push(program);
+            self.trust.begin();
         }
         // The only client need not try a draw out piece by piece: no other waits for it.
         let tried = self.stream.gathering.is_alone() || slice::is_short_program(program);
