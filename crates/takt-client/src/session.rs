@@ -21,7 +21,7 @@ use takt_core::{GroupKind, Span, Time};
 use takt_ipc::message::{Hello, Pacing, TimeSlices, Welcome};
 use takt_ipc::region::Region;
 use takt_os::clock;
-use takt_slices::{Keeper, Report, Slices};
+use takt_slices::{Keeper, Report, Role, Slices};
 
 use crate::Patience;
 use crate::link::{Link, Waiting};
@@ -288,6 +288,12 @@ impl Session {
     /// Whether the program is scheduled and begins its frames when it likes.
     pub fn is_free_running(&self) -> bool {
         self.locked(|link| link.welcome().is_some_and(|welcome| !welcome.standing.paced))
+    }
+
+    /// Whether the program has a contract. Takes no lock.
+    #[inline]
+    pub fn reserves(&self) -> bool {
+        self.view.turn_us.load(Ordering::Relaxed) == Role::Contract.slice_us()
     }
 
     /// Whether a grant still counts, or was taken back. It is about to be used.

@@ -11,7 +11,7 @@
 //!   estimate that it has: if that is right, running it would break a promise, and only running it could
 //!   tell. After [`BeliefTuning::patience`] the app is [stuck](Belief::stuck), which is told once for each
 //!   group. Where the user lets such work of the app run ([`Uncut::Run`]), it is then believed to take
-//!   next to nothing, and runs.
+//!   next to nothing, and runs. Where no app has a contract, work of unknown length delays none, and runs at once.
 //!
 //! [`BeliefTuning`] has the numbers. ADR 0057 has the reasons.
 //!
@@ -205,6 +205,24 @@ impl Belief {
     pub fn revise(&mut self, now: Time) -> Option<Revision> {
         let estimate = self.lower_estimate()?;
         if now.since(self.since) < self.tuning.patience {
+            return None;
+        }
+        let first = self.waiting.front_mut()?;
+        first.believed = estimate;
+        Some(Revision { group: first.group, estimate })
+    }
+
+    /// Whether a group of unknown length waits first, held for that.
+    pub fn is_unbounded(&self) -> bool {
+        let first = self.waiting.front().filter(|first| self.held && !first.began);
+        first.is_some_and(|first| first.believed == Estimate::UNBOUNDED)
+    }
+
+    /// No app has a contract, so nothing is delayed that counts: a first waiting group of unknown length is believed
+    /// to take next to nothing at once.
+    pub fn revise_unopposed(&mut self) -> Option<Revision> {
+        let estimate = Estimate::new(self.tuning.estimate_min);
+        if !self.is_unbounded() {
             return None;
         }
         let first = self.waiting.front_mut()?;

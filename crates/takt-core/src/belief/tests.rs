@@ -53,6 +53,21 @@ fn work_that_may_run_does_so_after_two_seconds() {
 }
 
 #[test]
+fn work_of_unknown_length_runs_where_no_contract_opposes() {
+    let mut belief = Belief::default();
+    submit(&mut belief, 0, Estimate::UNBOUNDED);
+    assert_eq!(belief.revise_unopposed(), None, "it is not held");
+    belief.held(Hold::Unbounded);
+    let revision = belief.revise_unopposed().expect("held for its length");
+    assert_eq!((revision.group, revision.estimate), (GroupId(0), ms(1)));
+    assert_eq!(belief.revise_unopposed(), None, "once");
+    let mut belief = Belief::default();
+    submit(&mut belief, 0, ms(160));
+    belief.held(PROTECTS);
+    assert_eq!(belief.revise_unopposed(), None, "a known length needs none of that");
+}
+
+#[test]
 fn only_holds_for_length_count() {
     let behind = Hold::Behind { app: AppId(1) };
     for reason in [behind, Hold::NoSlot, Hold::Turn { app: AppId(1) }] {

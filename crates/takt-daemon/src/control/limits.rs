@@ -2,7 +2,7 @@
 //!
 //! * **Blocking.** With a contract there, no group of an app without one may delay it by more than
 //!   `BLOCKING_MIN`, or by two changes of processes where these cost more.
-//! * **Stretch.** Between releases, pieces of long draws may be as long as a quarter of the shortest period, and
+//! * **Stretch.** Between releases, pieces of long draws may be as long as half of the shortest period, and
 //!   `STRETCH_MAX` at most: each fence costs the GPU time.
 //! * **Slice.** The draws of the only app with a contract are cut for no other: its groups may be as long as a frame
 //!   of it, and so may those of any contract for work that the GPU interrupts. Without a contract, such work delays
@@ -19,9 +19,9 @@ use super::members::Member;
 /// No group delays a contract by less: pieces must fit somewhere.
 const BLOCKING_MIN: Span = Span::from_us(300);
 /// No group is stretched beyond this.
-const STRETCH_MAX: Span = Span::from_ms(4);
+const STRETCH_MAX: Span = Span::from_ms(8);
 /// The part of a period that a stretched group may take.
-const STRETCH_PARTS: u64 = 4;
+const STRETCH_PARTS: u64 = 2;
 
 /// Longest group of an app without a contract whose work the GPU interrupts. From one such app to the next the GPU
 /// stands still for some 0.3 ms on an H200.
@@ -102,11 +102,11 @@ mod tests {
         let (ms, us) = (Span::from_ms, Span::from_us);
         assert_eq!(automatic(None, us(160), ms(1)), (ms(1), Span::ZERO), "no app has to be on time");
         let frame = Some(us(16_667));
-        assert_eq!(automatic(frame, Span::ZERO, ms(1)), (us(300), ms(4)));
-        assert_eq!(automatic(frame, us(250), ms(1)), (us(500), ms(4)), "a change costs more");
-        assert_eq!(automatic(frame, us(250), us(200)), (us(200), ms(4)), "no piece is longer");
-        assert_eq!(automatic(Some(ms(8)), Span::ZERO, ms(1)), (us(300), ms(2)), "a shorter period");
-        assert_eq!(automatic(Some(ms(4)), Span::ZERO, ms(1)), (us(300), Span::ZERO), "no room to stretch");
+        assert_eq!(automatic(frame, Span::ZERO, ms(1)), (us(300), ms(8)));
+        assert_eq!(automatic(frame, us(250), ms(1)), (us(500), ms(8)), "a change costs more");
+        assert_eq!(automatic(frame, us(250), us(200)), (us(200), ms(8)), "no piece is longer");
+        assert_eq!(automatic(Some(ms(8)), Span::ZERO, ms(1)), (us(300), ms(4)), "a shorter period");
+        assert_eq!(automatic(Some(ms(2)), Span::ZERO, ms(1)), (us(300), Span::ZERO), "no room to stretch");
         assert_eq!(automatic(frame, Span::ZERO, Span::FOREVER), (us(300), Span::ZERO), "nothing is cut");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use takt_core::{Action, AppId, Estimate, Event, Span, Time};
+use takt_core::{Action, AppId, Clock, Estimate, Event, Span, Time};
 use takt_trace::{Observer, Record};
 
 use crate::control::statement::{MISSED_WITHIN, SEEN_WITHIN, Seen};
@@ -34,6 +34,8 @@ struct Lately {
     shared: Option<(u32, Span)>,
     /// Whether a frame was in time: misses before that are those of its start.
     met: bool,
+    /// The clock that its deadlines follow.
+    clock: Clock,
     /// Missed deadlines, by the second that began then.
     missed: VecDeque<(Time, u64)>,
 }
@@ -101,6 +103,14 @@ impl Lately {
         self.frames.push_back((at, taken));
     }
 
+    /// Deadlines before were not those of this clock, of which the daemon has only just learned.
+    fn goes_by(&mut self, clock: Clock) {
+        if clock != self.clock {
+            (self.clock, self.met) = (clock, false);
+            self.missed.clear();
+        }
+    }
+
     fn miss(&mut self, at: Time, count: u64) {
         if !self.met {
             return;
@@ -118,7 +128,10 @@ impl Lately {
 impl Observer for Evidence {
     fn record(&mut self, at: Time, record: &Record) {
         match *record {
-            Record::In(Event::Join { app, .. }) => drop(self.apps.insert(app, Lately::default())),
+            Record::In(Event::Join { app, params, .. }) => {
+                drop(self.apps.insert(app, Lately { clock: params.clock, ..Lately::default() }));
+            }
+            Record::In(Event::Change { app, params }) => self.lately(app).goes_by(params.clock),
             Record::In(Event::Leave { app }) => drop(self.apps.remove(&app)),
             Record::In(Event::Submit { app, estimate, .. }) => self.lately(app).submit(at, estimate),
             Record::In(Event::Complete { group, cost, frames, .. }) => {

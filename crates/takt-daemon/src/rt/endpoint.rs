@@ -354,8 +354,12 @@ impl Endpoint {
 
     /// A lower estimate for its first waiting group, if it is time for one. The loop turns often enough
     /// ([`BEAT_MAX`](super::thread::BEAT_MAX)) to look in every turn instead of setting a time-out.
-    pub fn revised(&mut self, now: Time) -> Option<Event> {
-        let Revision { group, estimate } = self.belief.revise(now)?;
+    pub fn revised(&mut self, now: Time, opposed: impl FnOnce() -> bool) -> Option<Event> {
+        let lower = self.belief.revise(now);
+        let Revision { group, estimate } = match lower {
+            None if self.belief.is_unbounded() && !opposed() => self.belief.revise_unopposed(),
+            lower => lower,
+        }?;
         Some(Event::Revise { app: self.app, group, estimate })
     }
 

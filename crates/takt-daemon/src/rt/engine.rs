@@ -6,6 +6,7 @@
 
 use rtrb::{Consumer, Producer, PushError};
 use takt_core::belief::Stuck;
+use takt_core::contract::has_contract;
 use takt_core::policy::Policy;
 use takt_core::{
     Action, AppId, AppParams, Clock, Config, Cost, Event, GroupId, LostBy, Refusal, Scheduler, Span, Time,
@@ -137,7 +138,9 @@ impl Engine {
         }
         for slot in 0..self.endpoints.len() {
             self.take_requests(now, slot);
-            let revised = self.endpoints[slot].as_mut().and_then(|endpoint| endpoint.revised(now));
+            let lanes = self.scheduler.lanes();
+            let opposed = || lanes.iter().any(|lane| has_contract(&lane.params()));
+            let revised = self.endpoints[slot].as_mut().and_then(|endpoint| endpoint.revised(now, opposed));
             if let Some(event) = revised {
                 self.tell_core(now, event);
             }

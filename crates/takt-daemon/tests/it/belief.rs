@@ -66,13 +66,18 @@ fn config() -> Config {
 impl World {
     /// A dial of 60 FPS that reserves 8 ms and takes 7, and another app that reserves nothing.
     fn new(predicted: Span, cost: Span, learns: bool) -> Self {
+        Self::beside(Span::from_ms(8), predicted, cost, learns)
+    }
+
+    /// The same where the dial reserves so much.
+    fn beside(reserved: Span, predicted: Span, cost: Span, learns: bool) -> Self {
         let (engine, queues) = Engine::new(config(), Box::new(Timeline::new())).expect("an engine");
         let now = Time::from_ms(100_000);
         let (gpu_free, running, apps, log) = (now, Vec::new(), Vec::new(), Vec::new());
         let mut world =
             Self { engine, queues, now, gpu_free, running, apps, log, noted: Vec::new(), named: Vec::new() };
         let dial = Span::from_ms(7);
-        world.join(9, Span::from_ms(8), dial, dial, false);
+        world.join(9, reserved, dial, dial, false);
         world.join(1, Span::ZERO, predicted, cost, learns);
         world
     }
@@ -247,6 +252,19 @@ fn work_that_may_run_does_so_after_two_seconds() {
     let (dial, other) = (&world.apps[DIAL], &world.apps[OTHER]);
     assert!(other.ran > 1_000, "it runs as soon as it was measured: {}", other.ran);
     assert_eq!((world.revisions(), dial.missed), (1, 0));
+    world.replay();
+}
+
+#[test]
+fn work_of_unknown_length_waits_for_contracts_only() {
+    let mut world = World::new(Span::FOREVER, Span::from_ms(3), false);
+    world.run(5);
+    assert_eq!(world.apps[OTHER].ran, 0, "a contract is there");
+    let mut world = World::beside(Span::ZERO, Span::FOREVER, Span::from_ms(3), false);
+    world.run(5);
+    let (dial, other) = (&world.apps[DIAL], &world.apps[OTHER]);
+    assert!(dial.ran > 100 && other.ran > 100, "{} and {}", dial.ran, other.ran);
+    assert!(other.stuck.is_empty());
     world.replay();
 }
 

@@ -39,7 +39,7 @@ fn limits_follow_the_contracts() {
     await_limits(&daemon, 1.0, 0.0);
     let _plain = daemon.join("plain", 1);
     let first = dial(&daemon, "first", 9);
-    await_limits(&daemon, 0.3, 4.0);
+    await_limits(&daemon, 0.3, 8.0);
     drop(first);
     await_limits(&daemon, 1.0, 0.0);
 }
@@ -48,7 +48,7 @@ fn limits_follow_the_contracts() {
 fn limits_of_the_file_and_of_tools_stay() {
     let daemon = Daemon::start("limits-stay", "max_blocking_ms = 2");
     let first = dial(&daemon, "first", 9);
-    await_limits(&daemon, 2.0, 4.0);
+    await_limits(&daemon, 2.0, 8.0);
     daemon.ask(r#"{"ask": "adjust", "max_stretch_ms": 1.5}"#);
     await_limits(&daemon, 2.0, 1.5);
     drop(first);

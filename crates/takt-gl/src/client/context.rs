@@ -27,7 +27,7 @@ use crate::shadow::Shadow;
 use crate::shadow::driver::Driver;
 use crate::shadow::share::ShareGroup;
 use crate::shadow::surface::Surface;
-use crate::slice::{Follow, Variant};
+use crate::slice::{Follow, Trust, Variant};
 use crate::{clock, frames, gl, heap, predict, vendor};
 
 /// A context.
@@ -69,6 +69,8 @@ pub struct State {
     pub(super) measured: Option<Variant>,
     /// The current group ends with its last command, whose time tells what it takes.
     pub(super) measure_apart: bool,
+    /// How many commands a group may have.
+    pub(super) trust: Trust,
     /// Work other than draws that was measured apart.
     pub(super) apart: BTreeSet<Variant>,
     /// Commands of the frame that were tried out piece by piece.
@@ -102,6 +104,7 @@ impl State {
             follow: Follow::default(),
             measured: None,
             measure_apart: false,
+            trust: Trust::default(),
             apart: BTreeSet::new(),
             trials: Trials::default(),
             forecast: Forecast::new(),
@@ -255,12 +258,16 @@ impl State {
         end: End,
         at_ns: u64,
         predicted: Option<Ticket>,
-        follow: Follow,
+        mut follow: Follow,
     ) -> Option<Submitted> {
+        let commands = self.builder.commands();
         let mut group = self.builder.end(self.id.number, end)?;
         group.work.call_ns = self.meter.in_calls(group.work.call_ns).saturating_add(group.work.dispatch_ns);
         let credit = self.stream.grant().map(|grant| grant.credit);
         let gathered = self.stream.gathering.gathered(credit, end == End::Swap);
+        if follow.part.is_none() && commands > 0 && !self.stream.gathering.coasts() {
+            follow.trusted = credit.map(|credit| self.trust.group(commands, credit));
+        }
         // What several frames took together says nothing about one of them.
         let predicted = predicted.filter(|_| gathered.is_none());
         let grant = self.stream.end_group(session());
@@ -302,9 +309,17 @@ impl State {
         let apart = std::mem::take(&mut self.measure_apart);
         if self.stream.must_yield() {
             self.make_way();
-        } else if (apart || self.stream.is_full(|| self.pending())) && self.submit(End::Limit) {
+        } else if (apart || self.is_too_long_by_now()) && self.submit(End::Limit) {
             flush();
         }
+    }
+
+    /// Whether the current group contains as much as it was granted, or as many commands as models are trusted with.
+    fn is_too_long_by_now(&self) -> bool {
+        let others =
+            !self.stream.gathering.is_alone() && !self.stream.gathering.coasts() && !session().reserves();
+        let untrusted = others && self.stream.has_grant() && !self.trust.allows(self.builder.commands());
+        untrusted && measure::is_possible(self.id.display) || self.stream.is_full(|| self.pending())
     }
 
     /// Hands the current group over, and looks at everything that follows.

@@ -183,6 +183,11 @@ impl Builder {
         self.work.is_empty()
     }
 
+    /// How much the current group has for the GPU.
+    pub fn commands(&self) -> u64 {
+        self.work.commands()
+    }
+
     /// The call that is being made.
     pub fn current_call(&self) -> &'static str {
         self.call

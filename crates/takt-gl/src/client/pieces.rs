@@ -54,6 +54,7 @@ impl State {
         let predicted = self.pending().saturating_sub(before.unwrap_or(Span::ZERO));
         if !self.was_measured(program) && !self.follow.programs.contains(&program) {
             self.follow.programs.push(program);
+            self.trust.begin();
         }
         // The only client need not try a draw out piece by piece: no other waits for it.
         let tried = self.stream.gathering.is_alone() || slice::is_short_program(program);
@@ -108,7 +109,24 @@ impl State {
         }
     }
 
-    /// A piece is about to be drawn: asks for a grant for it.
+    /// A piece is to follow: asks for a grant for it, if its size follows from that.
+    pub fn ask_for_piece<C: Cuttable>(&mut self, slicer: &mut Slicer<C>) {
+        if let Some(estimate) = slicer.ask_first()
+            && !self.stream.has_grant()
+        {
+            self.ask_for_span(slicer, estimate);
+        }
+    }
+
+    fn ask_for_span<C: Cuttable>(&mut self, slicer: &mut Slicer<C>, estimate: Span) {
+        self.stream.command = self.builder.current_call();
+        match self.stream.ask_exactly(session(), estimate) {
+            Some(credit) => slicer.granted(credit),
+            None => slicer.unscheduled(),
+        }
+    }
+
+    /// A piece is about to be drawn: asks for a grant for it, unless there is one.
     pub fn begin_piece<C>(&mut self, slicer: &mut Slicer<C>, piece: &C::Piece)
     where
         C: Cuttable<Piece: Noted>,
@@ -120,11 +138,7 @@ impl State {
             piece.note(&mut self.builder);
         }
         if slicer.is_scheduled() && !self.stream.has_grant() {
-            self.stream.command = self.builder.current_call();
-            match self.stream.ask_exactly(session(), estimate) {
-                Some(credit) => slicer.granted(credit),
-                None => slicer.unscheduled(),
-            }
+            self.ask_for_span(slicer, estimate);
         }
         self.stream.contains(estimate);
         self.begins();

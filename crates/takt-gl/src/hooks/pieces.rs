@@ -212,7 +212,11 @@ pub(super) fn in_pieces<C>(mut slicer: Slicer<C>, call: impl Fn(&C::Piece))
 where
     C: Cuttable<Piece: Noted>,
 {
-    while let Some(piece) = next(&mut slicer) {
+    loop {
+        current::with(|state| state.ask_for_piece(&mut slicer));
+        let Some(piece) = next(&mut slicer) else {
+            return;
+        };
         current::with(|state| state.begin_piece(&mut slicer, &piece));
         call(&piece);
         while let Some(piece) = guard::shielded(|| slicer.more()).flatten() {

@@ -19,6 +19,7 @@ mod sizing;
 mod slicer;
 mod stats;
 mod tiles;
+mod trust;
 
 pub use cut::{Cut, Piece};
 pub use grid::{Grid, Groups};
@@ -32,3 +33,4 @@ pub use sizing::{is_short, pieces};
 pub use slicer::{CutPlan, CutTrial, Cuttable, Slicer};
 pub use stats::{line, refused};
 pub use tiles::{Area, Tiles};
+pub use trust::{Trust, Trusted};

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::known::{self, Known, Sample, Variant, YOUNG};
 use super::stats;
+use super::trust::Trusted;
 use takt_client::ends::Timing;
 
 /// A group that is a piece of a draw.
@@ -45,6 +46,8 @@ pub struct Follow {
     pub programs: Vec<Variant>,
     /// Draws that are known and were drawn whole.
     pub whole: Vec<Arc<Known>>,
+    /// What the group's time tells about how large groups may be.
+    pub trusted: Option<Trusted>,
     /// The piece that the group is.
     pub part: Option<Part>,
 }
@@ -66,6 +69,7 @@ impl Follow {
         let cost_ns = timing.cost_ns;
         self.programs.iter().for_each(|program| known::measured(*program));
         self.whole.iter().for_each(|known| known.group(cost_ns, alone));
+        self.trusted.iter().for_each(|trusted| trusted.took(cost_ns));
         let Some(part) = &self.part else {
             return Some(cost_ns);
         };

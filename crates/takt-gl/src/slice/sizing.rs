@@ -89,6 +89,12 @@ pub(super) fn is_settled(figures: &Figures) -> bool {
     is_known(figures) && figures.pieces >= SETTLED
 }
 
+/// The share of a piece that uses what was granted, if anything was.
+pub(super) fn within(figures: &Figures, credit: Span) -> Option<f64> {
+    let own_ns = credit.as_ns() as f64 * AIM_CREDIT - figures.fixed_ns;
+    (is_settled(figures) && own_ns > 0.0).then(|| (own_ns / figures.whole_ns).min(1.0))
+}
+
 /// The share of a further piece in a group that contains `group` of the draw and may take `credit`;
 /// none if that is hardly more than it takes already.
 pub(super) fn more(figures: &Figures, group: f64, credit: Span, slice: Span) -> Option<f64> {

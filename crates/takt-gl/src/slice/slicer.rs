@@ -104,18 +104,32 @@ impl<C: Cuttable> Slicer<C> {
         }
     }
 
+    /// What is to be asked for before the next piece is made, whose size follows from what is granted; none if it
+    /// is made first.
+    pub fn ask_first(&self) -> Option<Span> {
+        let apart = self.scheduled && !self.trial.once && !self.cut.is_over() && self.credit == Span::ZERO;
+        let alone = self.number > 0 || self.before.is_none();
+        (apart && alone && sizing::is_settled(&self.known.figures()))
+            .then(|| self.of_share(self.next_share()))
+    }
+
     /// The next piece; none if all are drawn.
     pub fn next_piece(&mut self) -> Option<C::Piece> {
-        // The first piece shares its group with what was there before it.
-        let taken = self.before.filter(|_| self.number == 0).unwrap_or(Span::ZERO);
-        let budget = self.slice.saturating_sub(taken).max(Span::from_ns(self.slice.as_ns() / 4));
-        let share = sizing::share(&self.known.figures(), budget, self.share);
+        let granted = sizing::within(&self.known.figures(), self.credit);
+        let share = self.next_share().max(granted.unwrap_or(0.0));
         let piece = self.cut.next(if self.scheduled && !self.trial.once { share } else { 1.0 })?;
         self.share = Some(C::share(&piece));
         self.group = C::share(&piece);
-        self.credit = Span::ZERO;
         self.number += 1;
         Some(piece)
+    }
+
+    /// The share of the next piece, if no more is granted.
+    fn next_share(&self) -> f64 {
+        // The first piece shares its group with what was there before it.
+        let taken = self.before.filter(|_| self.number == 0).unwrap_or(Span::ZERO);
+        let budget = self.slice.saturating_sub(taken).max(Span::from_ns(self.slice.as_ns() / 4));
+        sizing::share(&self.known.figures(), budget, self.share)
     }
 
     /// The same where no daemon is asked any more: as much as there is.
@@ -182,7 +196,13 @@ impl<C: Cuttable> Slicer<C> {
     }
 
     /// All of a group was drawn: what is to be noted with it.
-    pub fn part(&self) -> Part {
+    pub fn part(&mut self) -> Part {
+        let part = self.noted();
+        self.credit = Span::ZERO;
+        part
+    }
+
+    fn noted(&self) -> Part {
         let mixed = self.is_first() && self.before.is_some();
         let (before, draw) = (self.before().as_ns() as f64, self.predicted.as_ns().max(1) as f64);
         let own = self.group * draw + if self.is_first() { before } else { 0.0 };
