@@ -311,7 +311,7 @@ impl UncheckedTerms {
         Ok(Self { runtime: None, etpf: Some(runtime), ..self })
     }
 
-    /// They are shown and logged as names of apps are, whoever writes them; an empty one stands for none.
+    /// They are shown and logged as names of apps are; an empty one stands for none.
     fn check_names(&self) -> Result<(), Mistake> {
         for (key, name) in [("display", &self.display), ("feeds", &self.feeds), ("shares", &self.shares)] {
             if let Some(name) = name.as_ref().filter(|name| !name.is_empty() && !name::is_name(name)) {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use takt_audit::Event;
-use takt_core::{Span, Time};
+use takt_core::Span;
 use takt_daemon::control::server::Server;
 use takt_daemon::observe::exporter::Address;
 use takt_daemon::observe::journal::{Format, Journal};
@@ -17,6 +17,7 @@ use takt_ipc::client::join;
 use takt_ipc::message::Hello;
 use takt_os::clock;
 
+use crate::busy::{Busy, Took};
 use crate::canary::Canaries;
 use crate::evidence::Evidence;
 use crate::player::Player;
@@ -172,15 +173,16 @@ impl Arena {
 
     /// Joins as the listed app until `over`; returns when each attempt began and ended. It goes before ordinary
     /// programs as the daemon does: what is measured is the daemon, not how busy the machine is.
-    fn probe(&self, over: &AtomicBool) -> Vec<(Time, Time)> {
+    fn probe(&self, over: &AtomicBool) -> Vec<Took> {
         let mut joins = Vec::new();
         while !over.load(Ordering::Relaxed) {
-            let began = clock::now();
+            let (began, busy) = (clock::now(), Busy::now());
             match join(self.path(), &hello("listed"), PATIENCE) {
                 Ok(joined) => drop(joined),
                 Err(error) => panic!("a listed app is kept out: {error}"),
             }
-            joins.push((began, clock::now()));
+            let until = clock::now();
+            joins.push(Took { from: began, until, own: Busy::now().since(&busy) });
             self.joins.fetch_add(1, Ordering::Relaxed);
             std::thread::sleep(JOIN_PAUSE);
         }
@@ -188,11 +190,11 @@ impl Arena {
     }
 
     /// The longest of these times, as it was and without what is excused: the time for which the machine
-    /// stood still.
-    fn longest(&self, times: &[(Time, Time)]) -> Waited {
-        let waited = times.iter().map(|(from, until)| Waited {
-            all: until.since(*from),
-            excused: self.canaries.stood_still(*from, *until),
+    /// stood still, or for which other programs had the processor of the app itself.
+    fn longest(&self, times: &[Took]) -> Waited {
+        let waited = times.iter().map(|Took { from, until, own }| {
+            let all = until.since(*from);
+            Waited { all, excused: self.canaries.stood_still(*from, *until).max(*own).min(all) }
         });
         waited.max_by_key(Waited::own).unwrap_or_default()
     }
@@ -202,7 +204,7 @@ impl Arena {
 #[derive(Clone, Copy, Default, Debug)]
 struct Waited {
     all: Span,
-    /// The machine stood still for so much of that.
+    /// The machine stood still for so much of that, or other programs had the app's processor.
     excused: Span,
 }
 
@@ -217,7 +219,7 @@ impl std::fmt::Display for Waited {
         write!(f, "{:.1} ms", ms(self.all))?;
         match self.excused {
             Span::ZERO => Ok(()),
-            excused => write!(f, " (of these the machine stood still for {:.1} ms)", ms(excused)),
+            excused => write!(f, " (of these no processor for {:.1} ms)", ms(excused)),
         }
     }
 }
@@ -245,8 +247,10 @@ struct Outcome {
 
 impl Outcome {
     /// Ends the arena.
-    fn of(mut arena: Arena, joins: &[(Time, Time)]) -> Self {
+    fn of(mut arena: Arena, joins: &[Took]) -> Self {
         let stall = arena.daemon.with(|server| server.longest_stall());
+        // What the daemon's own thread waits for counts: it goes before ordinary ones.
+        let stall = stall.map(|(from, until)| Took { from, until, own: Span::ZERO });
         let silent = arena.daemon.ask(r#"{"ask": "daemon"}"#)["is"]["silent"].take();
         let domains = arena.daemon.ask(r#"{"ask": "domains"}"#);
         let domains = domains["is"]["domains"].as_array().expect("a list");
