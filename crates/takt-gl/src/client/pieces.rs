@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, PoisonError};
 
+use takt_client::Stream;
 use takt_core::Span;
 use takt_predict::exactness::States;
 
@@ -121,7 +122,8 @@ impl State {
         }
         if slicer.is_scheduled() && !self.stream.has_grant() {
             self.stream.command = self.builder.current_call();
-            match self.stream.ask_exactly(session(), estimate) {
+            let asked = |stream: &mut Stream| stream.ask_exactly(measure::watched(), estimate);
+            match (!measure::is_early()).then(|| asked(&mut self.stream)).flatten() {
                 Some(credit) => slicer.granted(credit),
                 None => slicer.unscheduled(),
             }
