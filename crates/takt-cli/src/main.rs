@@ -33,6 +33,7 @@ mod stream;
 mod sweep;
 mod table;
 mod task_file;
+mod temporary;
 mod top;
 mod train;
 mod version;

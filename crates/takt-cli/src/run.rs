@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
+use takt_client::family::{Children, Family};
 use takt_core::Span;
 use takt_daemon::control::ask::WrittenTerms;
 use takt_daemon::control::contract::Timing;
@@ -23,6 +24,7 @@ use takt_predict::profile::{PROFILE_BYTES_MAX, Profile};
 use crate::Answer;
 use crate::args::{RunArgs, ScheduleArgs};
 use crate::hook::{Hooking, Way, program};
+use crate::temporary::fresh_folder;
 use crate::{background, load, watch};
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
@@ -47,11 +49,16 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
         command.env(settings::NAME, name);
     }
     let is_looked_at = terms.is_some() || args.measure.is_some() || args.compare.is_some();
+    let daemon = terms.as_ref().map(|_| args.schedule.socket.path());
     if let Some(terms) = terms {
         command.envs(terms);
     }
+    command.env(settings::FAMILY, family(args.children, Path::new(name)).to_string());
     if is_looked_at {
-        watch::beside(&watch::Ways::of(&hooking));
+        let tally = args.verbose.then(|| fresh_folder(&std::env::temp_dir(), "takt-tally")).transpose()?;
+        command.envs(tally.iter().map(|folder| (settings::TALLY, folder)));
+        let duties = watch::Duties { tally: tally.as_deref(), daemon: daemon.as_deref() };
+        watch::beside(&watch::Ways::of(&hooking), duties);
     }
     // Comes back only if it failed.
     let error = command.exec();
@@ -61,6 +68,15 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     };
     crate::output::warn(&format!("takt: {problem}"));
     Ok(Answer::Exit(code))
+}
+
+/// The program that this process becomes, and what it will start. Its number must differ from those of other families
+/// of this user, also where processes of containers have the same numbers.
+fn family(children: Children, command: &Path) -> Family {
+    let command = command.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let root = std::process::id();
+    let number = takt_os::clock::now().as_ns().rotate_left(u32::BITS) ^ u64::from(root);
+    Family { children, root, number, command }
 }
 
 /// Says how the program is to predict and measure its groups.

@@ -1,11 +1,13 @@
 //! What `takt run` asks a library in a program for, by environment variables.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use takt_ipc::message::Hello;
+use takt_os::sandbox;
 
+use crate::family::{Family, Role};
 use crate::{Patience, Session, guard};
 
 /// Socket of the daemon that is to schedule the program. Not the variable by which users tell tools
@@ -41,6 +43,8 @@ pub const BY_DISPLAY: &str = "TAKT_BY_DISPLAY";
 /// Not empty if its server waits when it has no budget left.
 pub const HARD: &str = "TAKT_HARD";
 
+/// What becomes of programs that the app starts: a [`Family`].
+pub const FAMILY: &str = "TAKT_FAMILY";
 /// Name of the app in files and for the daemon.
 pub const NAME: &str = "TAKT_NAME";
 /// File that gets facts about the driver, for `takt doctor`.
@@ -63,18 +67,31 @@ pub struct Environment {
     pub facts: Option<PathBuf>,
     /// Whether to say more.
     pub verbose: bool,
+    /// The user wants nothing of Takt in this process.
+    pub left_out: bool,
 }
 
 impl Environment {
     /// Reads the variables of this process.
     pub fn read() -> Self {
-        let app = cell(&text(NAME).unwrap_or_else(program));
+        sandbox::note();
+        let process = std::process::id();
+        let family = text(FAMILY).and_then(|text| text.parse::<Family>().ok());
+        let role = family.as_ref().map_or(Role::Alone, |family| family.role(process));
+        let named = text(NAME).filter(|_| role != Role::OnItsOwn);
+        let app = cell(&named.unwrap_or_else(|| program(family.as_ref(), process)));
+        let hello = match role {
+            Role::OnItsOwn | Role::LeftOut => Hello::default(),
+            Role::Alone | Role::Member => asked(),
+        };
+        let family = family.filter(|_| role == Role::Member).map(|family| family.number);
         Self {
-            process: std::process::id(),
-            socket: path(SOCKET),
-            hello: Hello { name: takt_ipc::name::nearest(&app), ..asked() },
+            process,
+            socket: path(SOCKET).filter(|_| role != Role::LeftOut),
+            hello: Hello { name: takt_ipc::name::nearest(&app), family, ..hello },
             facts: path(FACTS),
             verbose: is_set(VERBOSE),
+            left_out: role == Role::LeftOut,
             app,
         }
     }
@@ -126,10 +143,15 @@ fn number<T: FromStr>(name: &str) -> Option<T> {
     env::var(name).ok()?.parse().ok()
 }
 
-/// The program's own name.
-fn program() -> String {
-    let path = env::current_exe().unwrap_or_default();
-    path.file_name().map_or_else(|| "app".to_owned(), |name| name.to_string_lossy().into_owned())
+/// What the program was called by, as far as that can be told: many commands are links. Some programs write other
+/// things there, with spaces.
+fn program(family: Option<&Family>, process: u32) -> String {
+    let script = || family.filter(|family| family.root == process)?.script();
+    let typed = || env::args_os().next().filter(|word| !word.to_string_lossy().contains(' '));
+    let path = script().map(PathBuf::from).or_else(|| typed().map(PathBuf::from));
+    let path = path.filter(|path| path.file_name().is_some()).or_else(|| env::current_exe().ok());
+    let name = path.as_deref().and_then(Path::file_name);
+    name.map_or_else(|| "app".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// Cells of our files hold no commas, quotes or line ends.
@@ -140,6 +162,13 @@ fn cell(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_process_has_the_name_that_it_was_called_by() {
+        let own = env::args().next().expect("it was called by something");
+        let own = Path::new(&own).file_name().expect("a file").to_string_lossy().into_owned();
+        assert_eq!(program(None, 1), own);
+    }
 
     #[test]
     fn names_cannot_break_rows() {

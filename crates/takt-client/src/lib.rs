@@ -13,6 +13,7 @@
 //! * [`queue`]: how program threads reach the thread that measures.
 //! * [`backlog`]: how far a program may be ahead of the GPU where no window stops it.
 //! * [`environment`]: what `takt run` asks for.
+//! * [`family`]: what becomes of programs that a program starts.
 //! * [`guard`]: nothing that goes wrong reaches the program; [`copies`]: when the process may be copied.
 //! * [`patience`]: how long a program waits for a daemon that does not answer.
 //! * `turns`: how long turns on the GPU are to last, for all sessions of a process.
@@ -25,6 +26,7 @@ pub mod copies;
 pub mod display;
 pub mod ends;
 pub mod environment;
+pub mod family;
 pub mod frame_finder;
 pub mod gather;
 pub mod guard;

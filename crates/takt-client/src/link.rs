@@ -25,7 +25,7 @@ use takt_ipc::region::Region;
 use takt_ipc::socket::Connection;
 use takt_ipc::spin::SpinBudget;
 use takt_ipc::{Command, Reply, Request};
-use takt_os::clock;
+use takt_os::{clock, sandbox};
 
 /// How long the daemon may take to admit us while we run on.
 const JOINING_MAX: Span = Span::from_ms(5_000);
@@ -405,6 +405,9 @@ impl Link {
         if now < self.retry_at {
             return;
         }
+        if sandbox::has_closed() {
+            return self.shut_in();
+        }
         let is_first = self.retry_at == Time::ZERO;
         self.retry_at = now + RETRY;
         if is_first {
@@ -418,6 +421,14 @@ impl Link {
                 Err(error) => self.not_joined(error, now),
             }
         }
+    }
+
+    /// The program's sandbox allows no new connection, and may end a program that tries.
+    fn shut_in(&mut self) {
+        self.retry_at = Time::NEVER;
+        self.say(
+            "not scheduled: the program is in its sandbox by now, which allows no connection".to_owned(),
+        );
     }
 
     fn not_joined(&mut self, error: NotScheduled, now: Time) {

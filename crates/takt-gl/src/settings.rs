@@ -12,7 +12,7 @@ use crate::guard;
 use crate::predict::Choice;
 
 pub use takt_client::environment::{
-    BY_DISPLAY, DEADLINE, DISPLAY, ETPF, FACTS, FEEDS, FPS, GAP, GAPS, HARD, MAX_SLICE, NAME, PERIOD,
+    BY_DISPLAY, DEADLINE, DISPLAY, ETPF, FACTS, FAMILY, FEEDS, FPS, GAP, GAPS, HARD, MAX_SLICE, NAME, PERIOD,
     PRIORITY, RUNTIME, SHARES, SOCKET, VERBOSE,
 };
 
@@ -30,6 +30,8 @@ pub const PROFILE: &str = "TAKT_PROFILE";
 pub const OFFSCREEN: &str = "TAKT_OFFSCREEN";
 /// Folder that gets a picture of each frame.
 pub const FRAMES: &str = "TAKT_FRAMES";
+/// Folder in which each process counts what slicing does, in a file with its number.
+pub const TALLY: &str = "TAKT_TALLY";
 /// Folders with profiles and trained models of GPUs, the first that has one counts.
 pub const STORE: &str = "TAKT_STORE";
 /// `contexts` waits for fences as on drivers of NVIDIA, so that tests can see that elsewhere.
@@ -68,15 +70,17 @@ pub struct Settings {
 
 impl Settings {
     fn read() -> Self {
-        let Environment { app, process, socket, hello, facts, verbose } = Environment::read();
+        let Environment { app, process, socket, hello, facts, verbose, left_out } = Environment::read();
+        let wanted = |name| env::var_os(name).filter(|_| !left_out);
+        let file = |name| path(name).filter(|_| !left_out);
         Self {
             app,
             process,
             socket,
             hello,
-            measure: path(MEASURE),
-            offscreen: env::var(OFFSCREEN).ok().map(|text| size(&text)),
-            frames: path(FRAMES),
+            measure: file(MEASURE),
+            offscreen: wanted(OFFSCREEN).map(|text| size(&text.to_string_lossy())),
+            frames: file(FRAMES),
             facts,
             choice: choice(),
             profile: path(PROFILE).and_then(|path| profile(&path)),

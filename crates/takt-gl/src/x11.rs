@@ -106,8 +106,12 @@ impl Drop for Reply {
 
 /// The size of a window or pixmap, if there is one of that number.
 pub(crate) fn size(display: Ptr, drawable: usize) -> Option<[u32; 2]> {
+    size_by_xcb(connection(display)?, drawable)
+}
+
+/// The same by a connection of xcb.
+pub(crate) fn size_by_xcb(connection: Ptr, drawable: usize) -> Option<[u32; 2]> {
     let xcb = xcb()?;
-    let connection = connection(display)?;
     let drawable = u32::try_from(drawable).ok()?;
     // SAFETY: the connection of the program's own display, whose thread this is.
     let cookie = unsafe { (xcb.get_geometry)(connection, drawable) };
@@ -115,6 +119,24 @@ pub(crate) fn size(display: Ptr, drawable: usize) -> Option<[u32; 2]> {
     let reply = Reply::of(|error| unsafe { (xcb.get_geometry_reply)(connection, cookie, error) })?;
     // Behind the root window and the place.
     Some([16, 18].map(|at| reply.half(at)))
+}
+
+/// The number of the visual that windows of a display usually have.
+pub(crate) fn visual(display: Ptr) -> Option<i32> {
+    let of = |name| Some(function(c"libX11.so.6", name)).filter(|found| !found.is_null());
+    let [screen, visual, id] = [c"XDefaultScreen", c"XDefaultVisual", c"XVisualIDFromVisual"].map(of);
+    // SAFETY: Xlib defines the signature of this name.
+    let screen: unsafe extern "C" fn(Ptr) -> i32 = unsafe { std::mem::transmute(screen?) };
+    // SAFETY: as above.
+    let visual: unsafe extern "C" fn(Ptr, i32) -> Ptr = unsafe { std::mem::transmute(visual?) };
+    // SAFETY: as above.
+    let id: unsafe extern "C" fn(Ptr) -> libc::c_ulong = unsafe { std::mem::transmute(id?) };
+    // SAFETY: a display that the program handed to EGL.
+    let screen = unsafe { screen(display) };
+    // SAFETY: as above, and its own screen.
+    let visual = unsafe { visual(display, screen) };
+    // SAFETY: a visual of that display.
+    i32::try_from(unsafe { id(visual) }).ok()
 }
 
 /// Which vendors the X server of this process wants, separated by spaces.
@@ -177,8 +199,8 @@ fn connection(display: Ptr) -> Option<Ptr> {
     NonNull::new(unsafe { get(display) }).map(NonNull::as_ptr)
 }
 
-/// A function of a library; null if there is none.
-fn function(from: &CStr, name: &CStr) -> Ptr {
+/// A function of a library, wherever the program has loaded it; null if there is none.
+pub(crate) fn function(from: &CStr, name: &CStr) -> Ptr {
     // SAFETY: the handle is valid, the name ends with a zero byte.
     library(from).map_or(ptr::null_mut(), |library| unsafe { libc::dlsym(library.as_ptr(), name.as_ptr()) })
 }

@@ -93,6 +93,8 @@ pub struct Hello {
     pub pacing: Option<Pacing>,
     /// The time slices of its contexts on the GPU, as the driver says.
     pub slices: Option<TimeSlices>,
+    /// The programs that it was started with as one app: one of them has the contract that all of them ask for.
+    pub family: Option<u64>,
 }
 
 /// Time slices of the contexts of a process.
@@ -311,7 +313,8 @@ impl Hello {
             .optional(field::DIVISIBLE, self.divisible.then_some([]))
             .optional(field::BY_DISPLAY, self.by_display.then_some([]))
             .optional(field::PACING, self.pacing.map(|pacing| pacing.encode().to_le_bytes()))
-            .optional(field::SLICES, self.slices.map(TimeSlices::encode));
+            .optional(field::SLICES, self.slices.map(TimeSlices::encode))
+            .optional(field::FAMILY, self.family.map(u64::to_le_bytes));
         let names = [
             (field::DISPLAY, &self.display),
             (field::GPU, &self.gpu),
@@ -344,6 +347,7 @@ impl Hello {
             by_display: fields.optional::<0>(field::BY_DISPLAY)?.is_some(),
             pacing: long(field::PACING)?.map(Pacing::decode),
             slices: fields.optional(field::SLICES)?.map(TimeSlices::decode),
+            family: long(field::FAMILY)?,
         })
     }
 }
@@ -384,6 +388,7 @@ mod tests {
                     kind => Pacing::Own { period: Span::from_ns(word.into()), steady: kind == 3 },
                 }),
                 slices: word.map(|word| TimeSlices { shortest_us: word / 11, longest_us: word }),
+                family: long,
             })
         });
         let welcome = (".*", any::<u32>(), any::<[bool; 5]>()).prop_map(|(admission, app, standing)| {

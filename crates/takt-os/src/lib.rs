@@ -2,6 +2,7 @@
 //!
 //! * [`clock`]: the monotonic clock, which all processes share, and how long threads have run.
 //! * [`process`]: whether a process can run, and what a thread of it does.
+//! * [`sandbox`]: whether this process has forbidden itself system calls.
 //! * [`vblank`]: when displays refresh.
 //! * [`descriptors`]: which open files started programs inherit.
 //! * [`fork`]: what happens around it, and work in a copy; [`peers`]: who is connected to a server.
@@ -19,6 +20,7 @@ pub mod fork;
 pub mod interrupt;
 pub mod peers;
 pub mod process;
+pub mod sandbox;
 pub mod signals;
 pub mod users;
 pub mod vblank;

@@ -140,7 +140,7 @@ class Drawing {
     const value = (name) => style.getPropertyValue(name).trim();
     this.colour = {
       ink: value('--ink'), muted: value('--muted'), line: value('--line'),
-      band: value('--band'), bad: value('--bad'), paper: value('--paper'),
+      band: value('--band'), bad: value('--bad'), good: value('--good'), paper: value('--paper'),
       apps: this.data.apps.map((app) => value(`--app${app.colour % 8}`)),
       inks: this.data.apps.map((app) => value(`--app${app.colour % 8}-ink`)),
     };
@@ -241,6 +241,13 @@ class Drawing {
     return this.missed.has(`${this.data.groups.app[i]} ${this.data.groups.frame[i]}`);
   }
 
+  // Where only frames are known, those that were due have the colour of their outcome.
+  shade(i) {
+    const { colour } = this, { groups, apps, frames_only } = this.data, app = groups.app[i];
+    if (!frames_only || !apps[app].judged) return colour.apps[app];
+    return this.isLate(i) ? colour.bad : colour.good;
+  }
+
   // Lines from submission over dispatch to execution, while they can be told apart.
   drawLines() {
     const { paint, colour } = this, { groups } = this.data;
@@ -263,22 +270,22 @@ class Drawing {
   drawSubmitted() {
     const { paint, colour } = this, { groups } = this.data;
     const runs = new Map(), wide = [];
-    const fill = ({ app, x, y, end, height }) => {
-      paint.fillStyle = colour.apps[app];
+    const fill = ({ shade, x, y, end, height }) => {
+      paint.fillStyle = shade;
       paint.fillRect(x, y, end - x, height);
     };
     paint.globalAlpha = 0.55;
     // Boxes too small to tell apart are drawn as one: thousands of them would take long.
     for (const i of this.submitted()) {
       const { x, y, width, height } = this.box(i), app = groups.app[i];
-      const key = app * ROWS_MAX + this.row[i], run = runs.get(key);
+      const key = app * ROWS_MAX + this.row[i], run = runs.get(key), shade = this.shade(i);
       if (width >= 3) wide.push(i);
-      if (run && width < 3 && x <= run.end + 1) {
+      if (run && run.shade === shade && width < 3 && x <= run.end + 1) {
         run.end = Math.max(run.end, x + width);
         continue;
       }
       if (run) fill(run);
-      runs.set(key, { app, x, y, end: x + width, height });
+      runs.set(key, { shade, x, y, end: x + width, height });
     }
     runs.forEach(fill);
     paint.globalAlpha = 1;
@@ -290,7 +297,7 @@ class Drawing {
     paint.font = '9px system-ui, sans-serif';
     for (const i of visible) {
       const box = this.box(i), late = this.isLate(i);
-      paint.strokeStyle = late ? colour.bad : colour.apps[groups.app[i]];
+      paint.strokeStyle = late ? colour.bad : this.shade(i);
       paint.lineWidth = late ? 1.5 : 1;
       paint.strokeRect(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1);
       if (box.width > 70) {

@@ -5,7 +5,7 @@ use takt_trace::frames::{Frame, FrameFigures, MissedAt, Window};
 use crate::html::{escape, finite, millis, percent};
 use crate::page::document;
 use crate::svg::number;
-use crate::timeline;
+use crate::{strips, timeline};
 
 /// A page about runs of the same programs.
 #[derive(Clone, Debug, Default)]
@@ -16,8 +16,32 @@ pub struct FramesPage {
     pub subtitle: String,
     /// What is to be learned from it.
     pub findings: Vec<String>,
+    /// What was to be seen, those of one program below each other.
+    pub strips: Vec<Strip>,
     /// The runs.
     pub runs: Vec<Run>,
+}
+
+/// Pictures of a program at equal distances of time.
+#[derive(Clone, Debug)]
+pub struct Strip {
+    /// The program.
+    pub app: String,
+    /// The run.
+    pub run: String,
+    /// Time between two frames that it is to show, in milliseconds.
+    pub period_ms: f64,
+    /// The pictures.
+    pub cells: Vec<Cell>,
+}
+
+/// What a program showed at a moment.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The picture, as PNG.
+    pub png: Vec<u8>,
+    /// How long it had been there, in milliseconds.
+    pub age_ms: u64,
 }
 
 /// One run.
@@ -60,6 +84,7 @@ pub fn render(page: &FramesPage) -> String {
         escape(&page.subtitle),
         findings.concat()
     );
+    body += &strips::section(&page.strips);
     body += &table(&page.runs);
     body += &timelines(&page.runs);
     body += &format!("</main>\n<script>{}</script>\n", timeline::SCRIPT);
@@ -118,8 +143,9 @@ fn cells(app: &App) -> String {
 fn timelines(runs: &[Run]) -> String {
     let mut out = String::from(
         "<section><h2>Frames over time</h2><p class=\"note\">Each box is a frame, from when the app began to \
-         draw it to when the GPU had finished it. Frames that were late are outlined in red, with a cross at \
-         each deadline that passed.</p>",
+         draw it to when the GPU had finished it. Boxes of frames that were on time are green, those of late ones \
+         red, with a cross at each deadline that passed; frames without a deadline have the colour of their \
+         app.</p>",
     );
     if runs.len() > 1 {
         out += "<p class=\"noprint\"><label><input type=\"checkbox\" id=\"link-timelines\" checked> \
@@ -156,6 +182,7 @@ mod tests {
             title: "live".into(),
             subtitle: "here".into(),
             findings: vec!["all <b>".into()],
+            strips: vec![],
             runs: vec![run("alone & free", 12_000_000), run("with Takt", 4_000_000)],
         };
         let html = render(&page);

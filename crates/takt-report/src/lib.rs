@@ -28,6 +28,7 @@ mod jobs;
 pub mod lines;
 mod misses;
 mod page;
+mod strips;
 mod svg;
 #[cfg(test)]
 mod tests;

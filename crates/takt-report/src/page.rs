@@ -10,7 +10,8 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The page may use what it contains and nothing else, whatever a name might smuggle in.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+const POLICY: &str =
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// A whole page around `body`; `title` is escaped already.
 pub(crate) fn document(title: &str, body: &str) -> String {

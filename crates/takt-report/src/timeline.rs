@@ -53,6 +53,9 @@ struct Lane {
     name: String,
     priority: u32,
     colour: usize,
+    /// Its frames are due at some time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    judged: bool,
 }
 
 /// One entry per group in each column.
@@ -80,8 +83,12 @@ pub(crate) fn diagram(run: &Run, index: usize, colour: impl Fn(&str) -> usize) -
 pub(crate) fn frames(run: &live::Run, index: usize) -> String {
     let origin = run.window.from;
     let since = |at: u64| i64::try_from(at).unwrap_or(i64::MAX) - i64::try_from(origin).unwrap_or(0);
-    let lane =
-        |(colour, app): (usize, &live::App)| Lane { name: app.name.clone(), priority: app.priority, colour };
+    let lane = |(colour, app): (usize, &live::App)| Lane {
+        name: app.name.clone(),
+        priority: app.priority,
+        colour,
+        judged: app.fps > 0.0,
+    };
     let mut data = Data {
         policy: run.name.clone(),
         length: since(run.window.until).max(1),
@@ -184,6 +191,7 @@ impl Collector {
             name: app.name.clone(),
             priority: app.priority.0,
             colour: colour(&app.name),
+            judged: false,
         });
         let origin = records.first().map_or(Time::ZERO, |(at, _)| *at);
         Self {

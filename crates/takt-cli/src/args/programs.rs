@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
+use takt_client::family::Children;
 use takt_daemon::control::ask::{Ask, Bound, Limits, WrittenTerms};
 use takt_daemon::control::pacing::Pace;
 
 /// Runs a program with Takt underneath, for this run only: it installs nothing, and schedules programs
-/// that this one starts as well. The program replaces the process of `takt`, so its signals and its exit
+/// that this one starts as well (see --children). The program replaces the process of `takt`, so its signals and its exit
 /// code are its own. Exit code 127: no such command, 126: it cannot be run.
 #[derive(ClapArgs, Debug)]
 #[command(override_usage = "takt run [OPTIONS] -- COMMAND [ARGUMENT]...")]
@@ -49,9 +50,13 @@ pub(crate) struct RunArgs {
     /// $XDG_DATA_HOME, else in ~/.local/share, then in $XDG_DATA_DIRS].
     #[arg(long, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
-    /// Name of the app in files and for the daemon. Default: the program's.
+    /// Name of the app in files and for the daemon. Default: what the program was called by.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// What programs that the program starts are: inherit (they belong to the app, which has one contract in all), own
+    /// (apps of their own, by their own names, without what is asked for here), or none (Takt leaves them alone).
+    #[arg(long, value_name = "WHAT", default_value_t, value_parser = children)]
+    pub(crate) children: Children,
     #[command(flatten)]
     pub(crate) schedule: ScheduleArgs,
     /// Print what Takt puts under the program, and the constants and models that it predicts by.
@@ -81,6 +86,15 @@ pub(crate) struct DoctorArgs {
     /// The program and its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+fn children(text: &str) -> Result<Children, String> {
+    match text {
+        "inherit" => Ok(Children::Inherit),
+        "own" => Ok(Children::Own),
+        "none" => Ok(Children::None),
+        _ => Err("known are inherit, own and none".to_owned()),
+    }
 }
 
 fn window_size(text: &str) -> Result<String, String> {

@@ -44,6 +44,8 @@ pub(crate) struct DemoArgs {
 enum ExperimentName {
     /// An app of 11 ms per frame at 30 frames per second, beside five floods of 50 ms draws.
     Floods,
+    /// An instrument beside one program that draws for 50 ms at a time. Exit code 1 if Takt did not keep it on time.
+    Pair,
 }
 
 /// Seconds of a run, unless told otherwise.
@@ -66,6 +68,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Answer> {
     if !args.no_live {
         let (cast, rounds) = match args.experiment {
             Some(ExperimentName::Floods) => (Cast::Floods, args.rounds),
+            Some(ExperimentName::Pair) => (Cast::Pair, args.rounds),
             None => (Cast::Car, 1),
         };
         let seconds = args.seconds.unwrap_or(LIVE_S);
@@ -85,7 +88,8 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Answer> {
     }
     output::json(args.json.as_deref(), &serde_json::json!({ "simulated": simulated, "live": live }))?;
     say(&format!("\nAll of this took {:.0} s.\n", began.elapsed().as_secs_f64()))?;
-    Ok(Answer::Yes)
+    let failed = args.experiment == Some(ExperimentName::Pair) && live.is_some_and(|live| !live.is_kept());
+    Ok(if failed { Answer::No } else { Answer::Yes })
 }
 
 /// What one part of the demonstration has to say.

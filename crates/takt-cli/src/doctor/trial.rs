@@ -2,9 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,10 +13,9 @@ use takt_gl::settings;
 
 use super::Finding;
 use crate::hook::Hooking;
+use crate::temporary::fresh_folder;
 use crate::watch;
 
-/// Names that are tried for a folder.
-const TRIES: u32 = 100;
 /// The variable by which the CUDA driver is told what to load.
 const INJECTED: &str = "CUDA_INJECTION64_PATH";
 /// How often the program is looked at.
@@ -29,7 +26,7 @@ pub(super) fn findings(
     command: &[OsString],
     seconds: u32,
 ) -> anyhow::Result<Vec<Finding>> {
-    let folder = fresh_folder(&std::env::temp_dir())?;
+    let folder = fresh_folder(&std::env::temp_dir(), "takt-doctor")?;
     let (table, facts) = (folder.join("groups.csv"), folder.join("facts"));
     let mut passing = Vec::new();
     let outcome = run(hooking, command, seconds, (&table, &facts), &mut passing);
@@ -54,17 +51,6 @@ pub(super) fn findings(
     // A folder of ours in the user's temporary files; it stays only if it cannot go.
     let _left = fs::remove_dir_all(&folder);
     found
-}
-
-/// Makes a folder for the user alone. Another user may have put something among temporary
-/// files under a name that can be guessed, so an existing one is not used.
-fn fresh_folder(among: &Path) -> anyhow::Result<PathBuf> {
-    let mut tries = (0..TRIES).map(|n| among.join(format!("takt-doctor-{}-{n}", std::process::id())));
-    let made = tries.find_map(|folder| match fs::DirBuilder::new().mode(0o700).create(&folder) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
-        made => Some(made.with_context(|| format!("cannot make {}", folder.display())).map(|()| folder)),
-    });
-    made.with_context(|| format!("remove takt-doctor-* from {}", among.display()))?
 }
 
 /// Runs the program until it ends or its time is over; says how it ended, and what passed Takt by until then.
@@ -194,19 +180,6 @@ fn extensions(all: &str) -> Finding {
 mod tests {
     use super::*;
     use crate::doctor::Status;
-
-    #[test]
-    fn folders_of_others_are_not_used() {
-        let among = std::env::temp_dir().join(format!("takt-trial-{}", std::process::id()));
-        fs::create_dir(&among).expect("made");
-        let first = fresh_folder(&among).expect("made");
-        fs::remove_dir(&first).expect("removed");
-        std::os::unix::fs::symlink("/", &first).expect("a trap");
-        let second = fresh_folder(&among).expect("made");
-        assert_ne!(first, second);
-        assert!(second.symlink_metadata().expect("there").is_dir());
-        fs::remove_dir_all(&among).expect("removed");
-    }
 
     #[test]
     fn programs_that_compute_are_seen() {

@@ -7,6 +7,8 @@ mod passing;
 mod uses;
 
 use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,6 +16,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use passing::{Cause, judge};
 pub(crate) use passing::{Passing, Ways};
+use takt_ipc::socket::Connection;
 use uses::Uses;
 
 /// How long a process may have a window or a GPU before Takt must have seen it draw.
@@ -26,11 +29,33 @@ const LAST: Duration = Duration::from_secs(5);
 /// So many lines at most for one program.
 const LINES_MAX: usize = 4;
 
+/// What is done for a program while it runs, beside looking at it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Duties<'a> {
+    /// Its processes count in this folder; what those did not tell that a signal has ended is told.
+    pub(crate) tally: Option<&'a Path>,
+    /// The daemon there that ends when it has had no client for a while stays: programs may draw late.
+    pub(crate) daemon: Option<&'a Path>,
+}
+
+impl Duties<'_> {
+    fn last(self) -> bool {
+        self.tally.is_some() || self.daemon.is_some()
+    }
+}
+
 /// Watches the program that this process is about to become. Without that it runs all the same.
-pub(crate) fn beside(ways: &Ways) {
+pub(crate) fn beside(ways: &Ways, duties: Duties<'_>) {
     let program = std::process::id();
     let watch = || {
-        Watch::default().until_it_ends(program, ways);
+        if duties.tally.is_some() {
+            takt_os::signals::outlive_others();
+        }
+        // A connection that says nothing. If there is no daemon any more, the program will say so.
+        let kept = duties.daemon.and_then(|socket| Connection::connect(socket, PATIENCE).ok());
+        Watch::default().until_it_ends(program, ways, duties.last());
+        drop(kept);
+        duties.tally.into_iter().for_each(tell_tally);
     };
     if let Err(error) = takt_os::fork::beside(watch) {
         crate::output::warn(&format!("takt: cannot look at the program from outside: {error}"));
@@ -43,28 +68,46 @@ pub(crate) fn now(program: u32, ways: &Ways) -> Vec<Passing> {
     watch.look(program, ways, Instant::now())
 }
 
+/// Tells what slicing did in processes that could not tell it, and removes their numbers.
+fn tell_tally(folder: &Path) {
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let line = fs::read(file.path()).ok().and_then(|bytes| takt_gl::slice::line_of(&bytes));
+        if let Some(line) = line {
+            let process = file.file_name().to_string_lossy().into_owned();
+            takt_os::signals::write_to_stderr(format!("takt: process {process}: {line}\n").as_bytes());
+        }
+    }
+    // Temporary files of ours; they stay only if they cannot go.
+    let _left = fs::remove_dir_all(folder);
+}
+
 struct Watch {
     patience: Duration,
     /// Since when processes have had a window or a GPU.
     since: HashMap<u32, Instant>,
     told: HashSet<(String, Cause)>,
+    lines: usize,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        Self { patience: PATIENCE, since: HashMap::new(), told: HashSet::new() }
+        Self { patience: PATIENCE, since: HashMap::new(), told: HashSet::new(), lines: 0 }
     }
 }
 
 impl Watch {
-    fn until_it_ends(&mut self, program: u32, ways: &Ways) {
+    /// With `stays` until the program ends, else as long as there may be something to tell.
+    fn until_it_ends(&mut self, program: u32, ways: &Ways, stays: bool) {
         let pid = i32::try_from(program).ok().and_then(Pid::from_raw);
         let Some(handle) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
             return;
         };
         let mut pause = FIRST;
-        while self.told.len() < LINES_MAX && !ends_within(&handle, pause) {
-            for passing in self.look(program, ways, Instant::now()) {
+        while (stays || self.lines < LINES_MAX) && !ends_within(&handle, pause) {
+            let room = LINES_MAX - self.lines;
+            let found = if room > 0 { self.look(program, ways, Instant::now()) } else { Vec::new() };
+            for passing in found.into_iter().take(room) {
+                self.lines += 1;
                 takt_os::signals::write_to_stderr(format!("takt: {passing}\n").as_bytes());
             }
             pause = (pause + pause / 8).min(LAST);
@@ -87,8 +130,8 @@ impl Watch {
             };
             let kind = passing.kind();
             let since = *self.since.entry(*process).or_insert(now);
-            let patience = match kind.1 {
-                Cause::Idle if !self.patience.is_zero() => PATIENCE_LOADED,
+            let patience = match uses.has_takt() {
+                true if !self.patience.is_zero() => PATIENCE_LOADED,
                 _ => self.patience,
             };
             let matters = kind.1.uses_gpu() || !one_is_seen;

@@ -159,7 +159,7 @@ fn cause(process: u32, uses: &Uses, ways: &Ways) -> Option<Cause> {
         libraries.0.iter().any(is_driver) && !libraries.has(ours)
     };
     let (egl, glx) = (past("libEGL_", "libEGL_takt"), past("libGLX_", "libGLX_takt"));
-    let ours = libraries.have_any(&["libEGL_takt", "libGLX_takt"]);
+    let ours = uses.has_takt();
     if egl || glx || (!ours && libraries.have_any(&GL)) {
         return Some(why_past(process, !egl && glx, ways));
     }

@@ -27,6 +27,13 @@ pub(super) struct Uses {
     pub(super) libraries: MappedLibraries,
 }
 
+impl Uses {
+    /// Whether a library of Takt is loaded, so that work could be seen.
+    pub(super) fn has_takt(&self) -> bool {
+        self.libraries.have_any(&["libEGL_takt", "libGLX_takt"])
+    }
+}
+
 /// Libraries of a process.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(super) struct MappedLibraries(pub(super) Vec<String>);

@@ -4,6 +4,7 @@
 mod support;
 
 mod audit;
+mod browsers;
 mod calibrate;
 mod chaos;
 mod command;
@@ -11,6 +12,7 @@ mod cuda;
 mod demo;
 mod desktop;
 mod evaluation;
+mod families;
 mod first_commands;
 mod import;
 mod on_demand;
@@ -26,5 +28,6 @@ mod sealed;
 mod seen;
 mod serve;
 mod slicing;
+mod survival;
 mod sweep;
 mod waits;

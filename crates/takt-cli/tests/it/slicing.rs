@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use takt_ipc::client::{self, Joined};
 use takt_ipc::message::Hello;
 
-use crate::support::daemon::{Daemon, PATIENCE, alone, assert_same, environment};
+use crate::support::daemon::{Daemon, PATIENCE, Talking, alone, assert_same, await_that, environment};
 use crate::support::server::Server;
 use crate::support::{GL, app, column, is_slow_wanted, products, takt, takt_command, text, trap};
 
@@ -32,6 +32,25 @@ fn assert_cut(said: &str, name: &str) {
 fn company(daemon: &Daemon) -> Joined {
     let hello = Hello { name: "company".to_owned(), ..Hello::default() };
     client::join(&daemon.socket, &hello, PATIENCE).expect("it may join")
+}
+
+#[test]
+fn what_was_cut_is_told_of_a_program_that_a_signal_ends() {
+    let daemon = Daemon::start("slicing-killed");
+    let _company = company(&daemon);
+    let arguments = ["--platform", "surfaceless", "--iterations", "40", "--size", "160x96"];
+    let mut program = Talking::start(&mut daemon.run(&TINY, &app("takt-flood"), &arguments));
+    program.says("scheduled as ");
+    await_that("it draws", || {
+        let told = text(&daemon.ask(&["list", "--json", "-"]).stdout);
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap_or_default();
+        let apps = told["summary"]["apps"].as_array().cloned().unwrap_or_default();
+        apps.iter().any(|one| one["name"] == "takt-flood" && one["frames"].as_u64() > Some(2))
+    });
+    let end = format!("kill -KILL {}", program.id());
+    assert!(Command::new("sh").args(["-c", &end]).status().expect("a shell").success());
+    let line = program.says("slicing: ");
+    assert!(line.starts_with(&format!("takt: process {}: slicing: ", program.id())), "{line}");
 }
 
 #[test]

@@ -153,6 +153,11 @@ impl Talking {
         Self { child, input, lines, heard: String::new() }
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits until it says that, after all that was waited for before: the line.
     pub(crate) fn says(&mut self, what: &str) -> String {
         let until = Instant::now() + PATIENCE;

@@ -2,9 +2,10 @@
 //!
 //! * `member`: one of them; `finding`: which one a tool means.
 //! * `admission`: on which terms a client becomes or stays one; `promises`: whether its contract can be
-//!   kept; `sources`: whose contract it takes part in.
+//!   kept; `sources`: whose contract it takes part in; `families`: which process of an app has its contract.
 
 mod admission;
+mod families;
 mod finding;
 mod member;
 mod promises;

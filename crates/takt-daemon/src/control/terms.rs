@@ -96,8 +96,16 @@ impl Terms {
         self
     }
 
+    /// These without a contract.
+    #[must_use]
+    pub fn without_contract(self) -> Self {
+        let is_server = matches!(self.timing, Some(Timing::Server { .. }));
+        let timing = if is_server { Some(Timing::default()) } else { self.timing };
+        Self { etpf: Some(Span::ZERO), timing, ..self }
+    }
+
     /// Whether they ask for a contract.
-    pub(in crate::control) fn has_contract(&self) -> bool {
+    pub fn has_contract(&self) -> bool {
         let reserves = self.etpf.is_some_and(|etpf| etpf > Span::ZERO);
         reserves || matches!(self.timing, Some(Timing::Server { .. }))
     }

@@ -28,7 +28,7 @@ use crate::shadow::driver::Driver;
 use crate::shadow::share::ShareGroup;
 use crate::shadow::surface::Surface;
 use crate::slice::{Follow, Trust, Variant};
-use crate::{clock, frames, gl, heap, predict, vendor};
+use crate::{clock, frames, gl, heap, predict, slice, vendor};
 
 /// A context.
 #[derive(Debug)]
@@ -133,11 +133,12 @@ impl State {
         if session().is_wanted() {
             session().draws_on(store::folder(gpu, stored), driver.software);
             session().join();
-            measure::prepare();
         }
+        slice::prepare();
         self.forecast.set(predict::models(gpu, stored));
         self.forecast.exactness = predict::exactness(gpu, stored);
         if measure::is_wanted() {
+            measure::table();
             let judge = predict::judge(gpu, stored);
             self.meter.stamper = Stamper::new(judge, &driver.extensions);
             self.meter.waiter = measure::waiter(self.id.display, self.id.handle, driver.newer);
@@ -333,10 +334,11 @@ impl State {
 
     /// Asks for a grant for the current group, which has its first command, unless it has one.
     pub fn ask(&mut self) {
-        if session().is_wanted() && !self.stream.has_grant() && !self.builder.is_empty() {
+        let begins = !self.stream.has_grant() && !self.builder.is_empty();
+        if session().is_wanted() && begins && !measure::is_early() {
             let need = self.pending();
             self.stream.command = self.builder.current_call();
-            self.stream.ask(session(), need);
+            self.stream.ask(measure::watched(), need);
         }
     }
 

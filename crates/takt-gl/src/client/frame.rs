@@ -85,12 +85,12 @@ impl State {
 
     /// Asks for a grant to swap; none if unscheduled. An idle swap takes no time of the GPU.
     fn ask_to_swap(&mut self, idle: bool) -> Option<Grant> {
-        if !session().is_wanted() {
+        if !session().is_wanted() || measure::is_early() {
             return None;
         }
         // An estimate of zero says that there is nothing to show, so a shown swap asks for more.
         let estimate = if idle { Span::ZERO } else { self.predicted_swap().most.max(Span::from_ns(1)) };
-        self.stream.ask_to_show(session(), estimate)
+        self.stream.ask_to_show(measure::watched(), estimate)
     }
 
     fn before_swap_within(&mut self) -> Swapping {
@@ -106,7 +106,7 @@ impl State {
             cost = self.predicted_swap();
         }
         self.stream.command = "";
-        let ends = self.stream.plan(session(), cost, self.follow.is_news());
+        let ends = self.stream.plan(measure::watched(), cost, self.follow.is_news());
         self.begins();
         let ran_ns = (ends && self.shadow.software()).then(measure::own_ns);
         Swapping::Within { ends, cost, ran_ns }

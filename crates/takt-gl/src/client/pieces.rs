@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, PoisonError};
 
+use takt_client::Stream;
 use takt_core::Span;
 use takt_predict::exactness::States;
 
@@ -120,7 +121,8 @@ impl State {
 
     fn ask_for_span<C: Cuttable>(&mut self, slicer: &mut Slicer<C>, estimate: Span) {
         self.stream.command = self.builder.current_call();
-        match self.stream.ask_exactly(session(), estimate) {
+        let asked = |stream: &mut Stream| stream.ask_exactly(measure::watched(), estimate);
+        match (!measure::is_early()).then(|| asked(&mut self.stream)).flatten() {
             Some(credit) => slicer.granted(credit),
             None => slicer.unscheduled(),
         }

@@ -202,7 +202,7 @@ impl State {
         let now_ns = clock::now_ns();
         self.submit_since(End::Finish, now_ns);
         self.stream.gathering.stop_coasting();
-        self.stream.ask_to_show(session(), Span::ZERO);
+        self.stream.ask_to_show(measure::watched(), Span::ZERO);
         // The models begin the next frame.
         self.predict_group(End::Swap);
         self.builder.end_frame();

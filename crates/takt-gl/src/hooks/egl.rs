@@ -70,6 +70,9 @@ unsafe extern "C" fn eglTerminate(display: Ptr) -> u32 {
     // Fences are the display's: they must be passed before it goes.
     current::with(|state| state.submit(End::Unbind));
     guard::shielded(|| measure::drain(Some(display as usize)));
+    if offscreen::is_wanted() {
+        guard::attempted(|| offscreen::terminated(display));
+    }
     // SAFETY: the program's own call.
     let done = unsafe { real::eglTerminate(display) };
     guard::shielded(|| current::terminated(display as usize));
@@ -224,6 +227,7 @@ pub(super) fn show(
         current::with(State::not_swapped);
     }
     if done != 0 && offscreen::is_wanted() {
+        guard::attempted(|| offscreen::show(display, surface));
         guard::attempted(|| offscreen::follow(display, surface));
         if guard::shielded(|| offscreen::is_window(surface)) == Some(true) {
             current::with(State::bound_backlog);

@@ -26,13 +26,15 @@ mod witness;
 
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, Weak};
 
-use takt_client::Grant;
 use takt_client::ends::{Seen, Submission};
+use takt_client::{Grant, Session};
+use takt_os::sandbox;
 use takt_predict::adapt::Disturbance;
 
 pub(crate) use disturbance::{beside_others, submits, switches_context};
 pub(crate) use processor::{own_ns, process_ns};
 pub use rows::header;
+pub(crate) use rows::table;
 pub use stamps::Stamped;
 pub(crate) use stamps::Stamper;
 pub(crate) use time_source::Judge;
@@ -129,6 +131,10 @@ fn fenced(
     if is_forked() || !is_wanted() {
         return None;
     }
+    if is_early() {
+        give_back(&submitted);
+        return None;
+    }
     let machine = machine();
     let Some((machine, fence)) = machine.zip(fence::insert(display, waiter)) else {
         match machine.filter(|_| system::is_glx()) {
@@ -153,6 +159,9 @@ fn finished(machine: &Machine, submitted: Submitted) {
 pub(crate) fn submit_idle(submitted: Submitted) {
     if is_forked() || !is_wanted() {
         return;
+    }
+    if is_early() {
+        return give_back(&submitted);
     }
     match machine() {
         Some(machine) => machine.track(Tracked::new(submitted, None, Stage::Idle)),
@@ -184,9 +193,17 @@ pub(crate) fn is_wanted() -> bool {
     settings().measure.is_some() || settings().socket.is_some()
 }
 
-/// Starts measuring before there is anything to measure: grants are watched from then on.
-pub fn prepare() {
+/// Whether the program is about to shut itself into a sandbox, which it gives up where there is a second thread by
+/// then: its first work passes, because no thread of ours can watch a grant.
+pub(crate) fn is_early() -> bool {
+    STARTED.get().is_none() && sandbox::is_awaited()
+}
+
+/// The session, for a thread that is about to ask for a grant: grants are watched from then on. No thread of ours
+/// starts earlier.
+pub(crate) fn watched() -> &'static Session {
     machine();
+    session()
 }
 
 /// Waits until everything that was submitted is measured; not for long. A display may be about to be

@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use takt_core::Span;
 use takt_predict::adapt::{Disturbance, HistoryAnswer};
@@ -33,10 +34,9 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Opens the file that was asked for, if any.
+    /// Of the file that was asked for, if any.
     pub(crate) fn open() -> Self {
-        let file = settings().measure.as_deref().and_then(append);
-        Self { file, text: String::new() }
+        Self { file: table().and_then(|file| file.try_clone().ok()), text: String::new() }
     }
 
     /// Adds a row.
@@ -113,6 +113,13 @@ impl Rows {
 
 fn us(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
+}
+
+/// The file that was asked for, if any. The first call opens it: a sandbox that the program enters later may allow
+/// that no more.
+pub(crate) fn table() -> Option<&'static File> {
+    static TABLE: OnceLock<Option<File>> = OnceLock::new();
+    TABLE.get_or_init(|| settings().measure.as_deref().and_then(append)).as_ref()
 }
 
 /// Whole rows are appended, so that several processes can share a file.

@@ -31,6 +31,7 @@ pub use rules::{Circumstances, DispatchCircumstances, Habits, Reason, Ways, deci
 pub use scissor::Scissor;
 pub use sizing::{is_short, pieces};
 pub use slicer::{CutPlan, CutTrial, Cuttable, Slicer};
-pub use stats::{line, refused};
+pub(crate) use stats::prepare;
+pub use stats::{line, line_of, refused};
 pub use tiles::{Area, Tiles};
 pub use trust::{Trust, Trusted};

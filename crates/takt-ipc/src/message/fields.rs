@@ -44,7 +44,8 @@ pub(super) mod field {
     pub(crate) const PACING: u16 = 27;
     pub(crate) const CONTRACT: u16 = 28;
     pub(crate) const SLICES: u16 = 29;
-    pub(crate) const COUNT: usize = 30;
+    pub(crate) const FAMILY: u16 = 30;
+    pub(crate) const COUNT: usize = 31;
 }
 
 /// Puts a message together.

@@ -16,6 +16,8 @@ pub(crate) enum Cast {
     Car,
     /// One app that needs a third of the time, beside floods.
     Floods,
+    /// One app beside one flood.
+    Pair,
 }
 
 /// One program of a run.
@@ -45,6 +47,18 @@ impl Role {
         (self.fps > 0.0).then(|| self.alone_ms[1] * 1.2 + 0.5)
     }
 
+    /// What it reserves, as a share of what the machine renders.
+    pub(crate) fn reserved_share(&self) -> f64 {
+        self.etpf_ms().map_or(0.0, |etpf_ms| etpf_ms * self.fps / 1000.0)
+    }
+
+    /// The size that was chosen for it, if one was.
+    pub(crate) fn size(&self) -> Option<[u32; 2]> {
+        let at = self.arguments.iter().position(|argument| argument == "--size")?;
+        let (width, height) = self.arguments.get(at + 1)?.split_once('x')?;
+        Some([width.parse().ok()?, height.parse().ok()?])
+    }
+
     /// Whether its load is far from the wanted one: the machine has other things to do.
     pub(crate) fn is_off(&self) -> bool {
         self.wanted_ms.is_some_and(|wanted| (self.alone_ms[0] / wanted - 1.0).abs() > TOO_FAR)
@@ -65,9 +79,51 @@ const FLOOD_MS: f64 = 50.0;
 const HEAVY_MS: f64 = 11.0;
 /// Small, so that loops decide on the length.
 const HEAVY_SIZE: &str = "400x300";
-/// Sizes of the map, from the usual one down; the first is taken that leaves time for others.
-const MAP_SIZES: [&str; 4] = ["1280x480", "960x360", "640x240", "480x180"];
-const MAP_MS: f64 = 12.0;
+/// An app with a frame rate, of which the first version is taken that leaves enough time for others.
+struct Sized {
+    name: &'static str,
+    program: &'static str,
+    priority: u32,
+    /// From the usual one down.
+    sizes: &'static [&'static str],
+    /// From the usual one down, once the smallest size is too much.
+    rates: &'static [f64],
+    /// What it may reserve, as a share of what the machine renders.
+    share: f64,
+}
+
+/// Sizes of a dial.
+const DIALS: [&str; 4] = ["456x456", "320x320", "228x228", "160x160"];
+/// What the three reserve together, at most, as a share of what the machine renders.
+pub(super) const RESERVED_MAX: f64 = 0.7;
+const INSTRUMENTS: [Sized; 3] = [
+    Sized {
+        name: "speedometer",
+        program: "takt-speedometer",
+        priority: 90,
+        sizes: &DIALS,
+        rates: &[60.0, 30.0, 15.0],
+        share: 0.2,
+    },
+    Sized {
+        name: "tachometer",
+        program: "takt-tachometer",
+        priority: 80,
+        sizes: &DIALS,
+        rates: &[60.0, 30.0, 15.0],
+        share: 0.2,
+    },
+    Sized {
+        name: "map",
+        program: "takt-map",
+        priority: 70,
+        sizes: &["1280x480", "960x360", "640x240", "480x180", "320x120"],
+        rates: &[30.0, 15.0, 7.5],
+        share: 0.3,
+    },
+];
+/// The app of two programs.
+const DIAL: Sized = Sized { name: "dial", share: 0.3, ..INSTRUMENTS[0] };
 
 impl Cast {
     /// What it is called.
@@ -75,23 +131,19 @@ impl Cast {
         match self {
             Self::Car => "Instruments, a map and five floods on one GPU",
             Self::Floods => "An app of 11 ms per frame beside five floods of 50 ms draws",
+            Self::Pair => "An instrument beside a program that draws for 50 ms at a time",
         }
+    }
+
+    fn floods(self) -> u32 {
+        if self == Self::Pair { 1 } else { FLOODS }
     }
 
     /// Measures each program alone. `step` is called before each.
     pub(crate) fn measure(self, stage: &Stage, step: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Role>> {
         let mut roles = match self {
-            Self::Car => {
-                step("measuring the instruments alone");
-                let mut roles = Vec::new();
-                for (name, priority) in [("speedometer", 90), ("tachometer", 80)] {
-                    let program = if priority == 90 { "takt-speedometer" } else { "takt-tachometer" };
-                    roles.push(alone(stage, name, program, priority, 60.0, &[])?.0);
-                }
-                step("measuring the map alone");
-                roles.push(map(stage)?);
-                roles
-            }
+            Self::Car => INSTRUMENTS.iter().map(|app| sized(stage, app, step)).collect::<Result<_, _>>()?,
+            Self::Pair => vec![sized(stage, &DIAL, step)?],
             Self::Floods => {
                 step("finding a scene of 11 ms");
                 let length = HEAVY_MS.to_string();
@@ -112,9 +164,10 @@ impl Cast {
         let length = FLOOD_MS.to_string();
         let (flood, facts) = alone(stage, "flood", "takt-flood", 0, 0.0, &["--draw-ms", &length])?;
         let arguments = vec!["--iterations".to_owned(), fact(&facts, "iterations")?];
-        roles.extend((1..=FLOODS).map(|number| Role {
+        let floods = self.floods();
+        roles.extend((1..=floods).map(|number| Role {
             name: format!("flood-{number}"),
-            priority: FLOODS + 1 - number,
+            priority: floods + 1 - number,
             arguments: arguments.clone(),
             wanted_ms: Some(FLOOD_MS),
             ..flood.clone()
@@ -123,18 +176,27 @@ impl Cast {
     }
 }
 
-/// The map, as large as fits.
-fn map(stage: &Stage) -> anyhow::Result<Role> {
-    let mut last = None;
-    for size in MAP_SIZES {
-        let (role, _) = alone(stage, "map", "takt-map", 70, 30.0, &["--size", size])?;
-        let fits = role.alone_ms[0] <= MAP_MS;
-        last = Some(role);
+/// An app as large and as fast as fits.
+fn sized(stage: &Stage, app: &Sized, step: &mut dyn FnMut(&str)) -> anyhow::Result<Role> {
+    step(&format!("measuring the {} alone", app.name));
+    let rate = app.rates[0];
+    let mut role = None;
+    for size in app.sizes {
+        let (found, _) = alone(stage, app.name, app.program, app.priority, rate, &["--size", size])?;
+        let fits = found.reserved_share() <= app.share;
+        role = Some(found);
         if fits {
             break;
         }
     }
-    last.context("the map has sizes")
+    let mut role = role.context("an app has sizes")?;
+    for rate in app.rates {
+        role.fps = *rate;
+        if role.reserved_share() <= app.share {
+            break;
+        }
+    }
+    Ok(role)
 }
 
 /// A program on the idle machine, and what it says of itself.

@@ -1,8 +1,10 @@
 //! Real programs on a real driver, with and without Takt.
 
 pub(crate) mod cast;
+mod load;
 mod outcome;
 mod stage;
+mod strips;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -46,10 +48,17 @@ impl Experiment {
                 outcome.add(scheduled, played);
             }
         }
+        progress.step("drawing again what was to be seen");
+        // The figures hold without pictures.
+        let strips = strips::strips(&stage, &roles, outcome.shown(), &folder);
+        let strips = strips.unwrap_or_else(|error| {
+            output::warn(&format!("the page has no pictures: {error:#}"));
+            Vec::new()
+        });
         progress.end();
         let took = began.elapsed();
         let page = out.join("live.html");
-        output::file(&page, &takt_report::frames::render(&outcome.page(took)))?;
+        output::file(&page, &takt_report::frames::render(&outcome.page(took, strips)))?;
         let raw = folder.join("figures.json");
         let figures = outcome.figures();
         output::json(Some(&raw), &figures)?;

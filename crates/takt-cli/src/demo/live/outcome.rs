@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use takt_report::frames::{App, FramesPage, Run};
+use takt_report::frames::{App, FramesPage, Run, Strip};
 use takt_trace::Quantiles;
 use takt_trace::frames::{FrameFigures, judge};
 
-use super::cast::{Cast, Role};
+use super::cast::{Cast, RESERVED_MAX, Role};
+use super::load::Foreign;
 use super::stage::Played;
-use crate::table::{Table, ms, percent};
+use crate::table::Table;
 
 /// All that was measured.
 #[derive(Clone, Debug, Serialize)]
@@ -36,6 +37,8 @@ struct RunFigures {
     apps: Vec<LiveAppFigures>,
     /// What Takt said in the programs.
     said: Vec<String>,
+    /// What other programs did meanwhile.
+    foreign: Foreign,
     /// How long groups of the most important app that were ready waited while others ran.
     blocked_us: Option<Quantiles>,
     /// The floods' share of one renderer's time.
@@ -79,7 +82,7 @@ impl Runs {
 
     /// Judges a run.
     pub(super) fn add(&mut self, scheduled: bool, played: Played) {
-        let Played { window, frames, said, log } = played;
+        let Played { window, frames, said, log, foreign } = played;
         let mut apps = Vec::new();
         for (role, frames) in self.figures.roles.iter().zip(frames) {
             let (figures, missed) = judge(&frames, role.fps, window);
@@ -102,6 +105,7 @@ impl Runs {
             scheduled,
             apps: apps.iter().map(kept).collect(),
             said,
+            foreign,
             blocked_us: log.and_then(|log| log.apps.into_iter().next()).map(|app| app.blocking_us),
             floods_share: floods,
             floods_share_of_rest: floods / (1.0 - others).max(0.01),
@@ -113,7 +117,7 @@ impl Runs {
     }
 
     /// A page that shows the first run of each kind.
-    pub(super) fn page(&self, took: Duration) -> FramesPage {
+    pub(super) fn page(&self, took: Duration, strips: Vec<Strip>) -> FramesPage {
         let LiveFigures { title, version, processors, seconds, .. } = self.figures;
         FramesPage {
             title: title.to_owned(),
@@ -123,8 +127,14 @@ impl Runs {
                 took.as_secs_f64()
             ),
             findings: self.findings(),
+            strips,
             runs: self.shown.clone(),
         }
+    }
+
+    /// The runs that the page shows.
+    pub(super) fn shown(&self) -> &[Run] {
+        &self.shown
     }
 
     /// The table and what is to be learned from it.
@@ -163,9 +173,9 @@ impl Runs {
         let fps = mean(&|app| app.figures.fps);
         vec![
             format!("{fps:.1}"),
-            or_none(due, percent(met)),
-            or_none(fps > 0.0, ms(mean(&|app| app.figures.response_us.p99))),
-            percent(mean(&|app| app.gpu_share)),
+            or_none(due, rough(met)),
+            or_none(fps > 0.0, rough_ms(mean(&|app| app.figures.response_us.p99))),
+            rough(mean(&|app| app.gpu_share)),
         ]
     }
 
@@ -183,8 +193,8 @@ impl Runs {
             findings.push(format!(
                 "The {} met {} of its deadlines without Takt, and {} with it.",
                 role.name,
-                percent(met(false)),
-                percent(met(true))
+                rough(met(false)),
+                rough(met(true))
             ));
         }
         let blocked: Vec<&Quantiles> =
@@ -195,12 +205,12 @@ impl Runs {
                 "With Takt, work of the {} that was ready waited for that of others for {} ms at most in 99 of \
                  100 cases, {} ms in the worst.",
                 role.name,
-                ms(p99),
-                ms(blocked.iter().map(|run| run.max).fold(0.0, f64::max))
+                rough_ms(p99),
+                rough_ms(blocked.iter().map(|run| run.max).fold(0.0, f64::max))
             ));
         }
-        let rest = |scheduled| percent(self.mean(scheduled, |run| run.floods_share_of_rest));
-        let all = |scheduled| percent(self.mean(scheduled, |run| run.floods_share_of_processors));
+        let rest = |scheduled| rough(self.mean(scheduled, |run| run.floods_share_of_rest));
+        let all = |scheduled| rough(self.mean(scheduled, |run| run.floods_share_of_processors));
         findings.push(format!(
             "The floods did {} of what one renderer can do in the time that the others left without Takt, and {} \
              with it. (Without Takt, {} processors render at once: {} of all their time; with it, one at a time: {}.)",
@@ -219,6 +229,15 @@ impl Runs {
                 role.wanted_ms.unwrap_or_default()
             ));
         }
+        findings.extend(self.reserves_too_much());
+        for run in &self.figures.runs {
+            if let Some(text) = run.foreign.text() {
+                findings.push(format!(
+                    "While it ran {}, {text}; repeat this on a quiet machine.",
+                    name(run.scheduled)
+                ));
+            }
+        }
         let said = self.figures.runs.iter().flat_map(|run| &run.said);
         let lost: Vec<&String> =
             said.filter(|line| line.contains("unscheduled") || line.contains("not scheduled")).collect();
@@ -228,10 +247,109 @@ impl Runs {
                 lost.len()
             ));
         }
+        findings.push(self.figures.in_short());
         findings
     }
+
+    /// Says so if not even the smallest versions leave enough time.
+    fn reserves_too_much(&self) -> Option<String> {
+        let share: f64 = self.figures.roles.iter().map(Role::reserved_share).sum();
+        (share > RESERVED_MAX).then(|| {
+            format!(
+                "This machine is slow: the smallest versions reserve {} of what it renders, more than the {} that \
+                 leave room for the rest.",
+                rough(share),
+                rough(RESERVED_MAX)
+            )
+        })
+    }
+}
+
+/// The share of deadlines that an app must meet to count as on time.
+const ON_TIME: f64 = 0.99;
+
+impl LiveFigures {
+    /// Whether every app with a frame rate was on time with Takt, in every run.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.worst(true) >= ON_TIME
+    }
+
+    /// What the app that met the fewest deadlines met, in the worst run.
+    fn worst(&self, scheduled: bool) -> f64 {
+        let runs = self.runs.iter().filter(|run| run.scheduled == scheduled);
+        let met = runs.flat_map(|run| &run.apps).filter_map(|app| app.figures.met_share);
+        met.fold(1.0, f64::min)
+    }
+
+    /// The outcome for someone who reads one sentence.
+    fn in_short(&self) -> String {
+        let names: Vec<&str> =
+            self.roles.iter().filter(|role| !role.is_flood()).map(|role| role.name.as_str()).collect();
+        let floods = self.roles.len() - names.len();
+        let who = match names.as_slice() {
+            [one] => format!("the {one}"),
+            [first @ .., last] => format!("the {} and the {last}", first.join(", the ")),
+            [] => "nothing".to_owned(),
+        };
+        let beside = match floods {
+            1 => "a program that floods the GPU".to_owned(),
+            _ => format!("{floods} programs that flood the GPU"),
+        };
+        let (without, with) = (rough(self.worst(false)), rough(self.worst(true)));
+        let with_takt: Vec<&RunFigures> = self.runs.iter().filter(|run| run.scheduled).collect();
+        let rest =
+            with_takt.iter().map(|run| run.floods_share_of_rest).sum::<f64>() / with_takt.len().max(1) as f64;
+        if self.is_kept() {
+            return format!(
+                "In short: beside {beside}, {who} came on time with Takt ({with} of the pictures at worst, {without} \
+                 without it), and the flood still got {} of the time that was left.",
+                rough(rest.min(1.0))
+            );
+        }
+        let foreign = with_takt.iter().find_map(|run| run.foreign.text());
+        let why = foreign.map_or_else(|| "see the table".to_owned(), |text| format!("{text} meanwhile"));
+        format!(
+            "In short: beside {beside}, {who} did not all come on time with Takt here: {with} of the pictures at worst, \
+             and {without} without it; {why}."
+        )
+    }
+}
+
+/// A share as people say it: whole percents, and one digit more where that tells nearly all from all.
+fn rough(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        percent if share >= 1.0 || percent < 99.0 => format!("{percent:.0} %"),
+        percent => format!("{:.1} %", (percent * 10.0).floor() / 10.0),
+    }
+}
+
+/// Milliseconds from microseconds, as people say them.
+fn rough_ms(us: f64) -> String {
+    let ms = us / 1000.0;
+    if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") }
 }
 
 pub(super) fn name(scheduled: bool) -> &'static str {
     if scheduled { "with Takt" } else { "without Takt" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_rounded_so_that_nearly_all_is_not_all() {
+        for (share, said) in [
+            (1.0, "100 %"),
+            (0.9999, "99.9 %"),
+            (0.9912, "99.1 %"),
+            (0.98, "98 %"),
+            (0.003, "0 %"),
+            (2.45, "245 %"),
+        ] {
+            assert_eq!(rough(share), said);
+        }
+        assert_eq!([900.0, 9_940.0, 52_400.0].map(rough_ms), ["0.9", "9.9", "52"]);
+    }
 }

@@ -12,6 +12,7 @@ use takt_trace::Summary;
 use takt_trace::frames::{self, Frame, Window};
 
 use super::cast::Role;
+use super::load::{Foreign, Load};
 use crate::{output, replay};
 
 /// How programs are started.
@@ -62,6 +63,8 @@ pub(crate) struct Played {
     pub(crate) said: Vec<String>,
     /// What the daemon's log says about them.
     pub(crate) log: Option<Summary>,
+    /// What other programs did meanwhile.
+    pub(crate) foreign: Foreign,
 }
 
 impl Stage {
@@ -108,6 +111,7 @@ impl Stage {
         tick: &mut dyn FnMut(),
     ) -> anyhow::Result<Played> {
         std::fs::create_dir_all(folder).with_context(|| output::cannot_write(folder))?;
+        let before = Load::now();
         let socket = std::path::absolute(folder.join("socket"))?;
         let daemon = scheduled.then(|| self.serve(&socket, folder)).transpose()?;
         let total = LEAD + length + TAIL;
@@ -145,7 +149,23 @@ impl Stage {
             drop(daemon);
             replay::figures(&folder.join(RECORD), LEAD)
         });
-        Ok(Played { window, frames: all, said, log: log.transpose()? })
+        drop(programs);
+        let foreign = Load::now().foreign_since(&before);
+        Ok(Played { window, frames: all, said, log: log.transpose()?, foreign })
+    }
+
+    /// Draws one frame of a role again, into a file, with sides so many times shorter.
+    pub(crate) fn draw(&self, role: &Role, frame: u64, shrink: u32, file: &Path) -> anyhow::Result<()> {
+        let mut command = Command::new(self.programs.join(role.program));
+        let size = role.size().map(|[width, height]| format!("{}x{}", width / shrink, height / shrink));
+        command.args(["--frames", "1", "--first-frame", &frame.to_string(), "--dump-frame"]);
+        command.args([&frame.to_string(), "--dump"]).arg(file).args(["--size", &size.unwrap_or_default()]);
+        let answer =
+            software(&mut command).output().with_context(|| format!("{} does not start", role.name))?;
+        if !answer.status.success() {
+            bail!("{}", String::from_utf8_lossy(&answer.stderr).trim());
+        }
+        Ok(())
     }
 
     /// A role as a command, without or with Takt underneath.

@@ -5,6 +5,7 @@ use takt_core::{AppId, AppParams, Clock, Priority, Span, Time};
 use takt_ipc::message::Hello;
 use takt_ipc::name;
 
+use super::families::Part;
 use super::member::at_first;
 use super::promises::Candidate;
 use super::sources::Partner;
@@ -70,8 +71,9 @@ impl Members {
         self.check_quota(&client, settings)?;
         let app = self.vacant()?;
         let asked = Terms::try_from(hello)?;
+        let family = hello.family.map(|number| self.part(number, &client));
         let Granted { listed, decision, terms, asked_priority, priority } =
-            self.granted_at_first(client, &asked, settings)?;
+            self.granted_at_first(client, family, &asked, settings)?;
         let (mut params, fps_mhz) = terms.lower(Priority(domain.core_priority(priority)), settings)?;
         params.service.divisible = hello.divisible && self.may_divide(domain, settings);
         let waits_itself = terms.waits_itself(period(&params));
@@ -110,6 +112,7 @@ impl Members {
             served,
             paced: terms.paced.unwrap_or(false),
             asked,
+            family,
             since: now,
             paused: false,
             set_aside: false,
@@ -132,13 +135,14 @@ impl Members {
     fn granted_at_first(
         &self,
         client: Client<'_>,
+        family: Option<Part>,
         asked: &Terms,
         settings: &Settings,
     ) -> Result<Granted, Refusal> {
         self.check_kept_slots(&client, settings)?;
         let section = settings.section(&client);
         let wanted = asked.clone().under(section.map(|section| &section.terms)).complete(settings);
-        let request = Request { app: None, client, wanted };
+        let request = Request { app: None, client, family: family.map(|part| part.number), wanted };
         let (decision, terms) = self.granted(&request, settings)?;
         let default = PRIORITY_DEFAULT.min(client.domain.rights.priority_max);
         let asked_priority = terms.priority.unwrap_or(default);
@@ -149,8 +153,11 @@ impl Members {
 
     /// Which of the terms that an app wants it gets, by its rights.
     fn granted(&self, request: &Request<'_>, settings: &Settings) -> Result<(Decision, Terms), Refusal> {
-        let Request { client, wanted, .. } = request;
+        let Request { app, client, family, wanted } = request;
         let domain = client.domain;
+        let held = self.held_by_kin(*app, client, *family).filter(|_| wanted.has_contract());
+        let less = held.as_ref().map(|_| wanted.clone().without_contract());
+        let wanted = less.as_ref().unwrap_or(wanted);
         let by = match (settings.section(client), settings.is_listed(client.name)) {
             _ if client.who.tampered => Rule::ExecutableHash,
             (Some(_), _) => Rule::ListedApp,
@@ -160,7 +167,8 @@ impl Members {
         let reserved = settings.reserved(wanted, domain)?;
         let refuses = settings.admission == Admission::Refuse;
         let asked = Asked { terms: wanted, reserved, slice_max: settings.max_slice, by, refuses };
-        let decision = decide(domain, &asked, &self.used(request, settings));
+        let mut decision = decide(domain, &asked, &self.used(request, settings));
+        decision.limits.extend(held);
         match decision.terms.clone() {
             Some(terms) => Ok((decision, terms)),
             None => Err(Refusal::for_now(decision.rule(), decision.text())),
@@ -210,7 +218,7 @@ impl Members {
         let client = member.client();
         let section = settings.section(&client);
         let wanted = asked.under(section.map(|section| &section.terms)).or(member.terms());
-        let request = Request { app: Some(app), client, wanted };
+        let request = Request { app: Some(app), client, family: member.family_number(), wanted };
         let (decision, terms) = self.granted(&request, settings)?;
         let mut changed = self.clone();
         if let Ok(member) = changed.change(app, terms.clone(), settings) {
@@ -223,12 +231,21 @@ impl Members {
     /// The terms of a member under another configuration: what it asked for itself and what that says. A
     /// member stays, without the time that it may not have any more.
     pub(crate) fn renewed(&self, member: &Member, settings: &Settings) -> Result<Terms, String> {
+        self.granted_again(member, settings).map(|(_, terms)| terms)
+    }
+
+    /// The same with what it does not get.
+    pub(crate) fn granted_again(
+        &self,
+        member: &Member,
+        settings: &Settings,
+    ) -> Result<(Decision, Terms), String> {
         let settings = &Settings { admission: Admission::Unprotected, ..settings.clone() };
         let client = member.client();
         let section = settings.section(&client);
         let wanted = member.asked.clone().under(section.map(|section| &section.terms)).complete(settings);
-        let request = Request { app: Some(member.app), client, wanted };
-        self.granted(&request, settings).map(|(_, terms)| terms).map_err(|refusal| refusal.reason)
+        let request = Request { app: Some(member.app), client, family: member.family_number(), wanted };
+        self.granted(&request, settings).map_err(|refusal| refusal.reason)
     }
 
     /// Finds the domain of each member anew; returns the apps whose domain is another one, or has other
@@ -414,6 +431,8 @@ struct Request<'a> {
     /// Its slot, if it has one.
     app: Option<AppId>,
     client: Client<'a>,
+    /// The processes that it is one app with, if it was started so.
+    family: Option<u64>,
     /// Complete terms.
     wanted: Terms,
 }

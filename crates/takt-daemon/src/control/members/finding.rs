@@ -54,6 +54,11 @@ pub(in crate::control) fn meant<'a>(who: &str, of: impl Iterator<Item = &'a Memb
     if let Wanted::Name(..) = wanted {
         let highest = found.iter().map(|member| member.standing_of_name()).max();
         found.retain(|member| Some(member.standing_of_name()) == highest);
+        // Of the processes of one app, the one with its contract.
+        let holder = found.iter().copied().find(|member| member.holds());
+        if let Some(holder) = holder.filter(|holder| found.iter().all(|member| member.is_kin_of(holder))) {
+            found = vec![holder];
+        }
     }
     found
 }

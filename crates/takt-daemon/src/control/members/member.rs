@@ -9,6 +9,7 @@ use takt_core::{AppId, AppParams, Span, Time};
 use takt_ipc::Standing;
 use takt_ipc::message::{Pacing, TimeSlices};
 
+use super::families::Part;
 use crate::control::config::Client;
 use crate::control::contract::{self, Timing};
 use crate::control::identity::Identity;
@@ -74,6 +75,8 @@ pub(crate) struct Member {
     pub(crate) paced: bool,
     /// The terms that it asked for itself.
     pub(crate) asked: Terms,
+    /// What it is in its family, if it was started in one.
+    pub(crate) family: Option<Part>,
     pub(crate) since: Time,
     /// A tool paused it.
     pub(crate) paused: bool,

@@ -3,7 +3,7 @@
 use takt_core::Span;
 
 use super::{Domain, Rule};
-use crate::control::contract::{Timing, ms};
+use crate::control::contract::ms;
 use crate::control::terms::Terms;
 
 /// GPU time that is reserved.
@@ -121,7 +121,7 @@ pub fn decide(domain: &Domain, asked: &Asked<'_>, used: &Used) -> Decision {
         if asked.refuses && rights.etpf_max != Some(Span::ZERO) {
             return decision;
         }
-        terms = without_reservation(terms);
+        terms = terms.without_contract();
     }
     Decision { terms: Some(terms), ..decision }
 }
@@ -140,13 +140,6 @@ fn beyond(domain: &Domain, asked: Reserved, used: Reserved) -> Option<(Rule, Str
         Rule::ShareMax,
         format!("it asks for {asked} % of the GPU of {most} %, of which {used} % are reserved"),
     ))
-}
-
-/// The terms of an app that reserves nothing.
-fn without_reservation(terms: Terms) -> Terms {
-    let is_server = matches!(terms.timing, Some(Timing::Server { .. }));
-    let timing = if is_server { Some(Timing::default()) } else { terms.timing };
-    Terms { etpf: Some(Span::ZERO), timing, ..terms }
 }
 
 /// What to do about a limit.
@@ -183,6 +176,7 @@ fn percent(ppm: u64) -> f64 {
 mod tests {
     use super::super::{Belonging, Domains, Level, Rights};
     use super::*;
+    use crate::control::contract::Timing;
 
     const SLICE: Span = Span::from_ms(1);
 

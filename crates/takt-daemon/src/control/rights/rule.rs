@@ -27,6 +27,8 @@ pub enum Rule {
     ShareMin,
     /// Its domain has as many apps as it may have.
     AppsMax,
+    /// Another process of the same app has its contract.
+    Family,
     /// Its groups may not be longer than those of others.
     Uncut,
     /// The time is kept for an app that the configuration lists.
@@ -62,6 +64,7 @@ impl Rule {
             Self::ShareMax => "share-max",
             Self::ShareMin => "share-min",
             Self::AppsMax => "apps-max",
+            Self::Family => "family",
             Self::Uncut => "uncut",
             Self::KeptForListed => "kept-for-listed",
             Self::Admission => "admission",

@@ -6,6 +6,8 @@ use takt_ipc::message::{Hello, TimeSlices};
 
 use super::Server;
 use crate::control::identity::Identity;
+use crate::control::members::Member;
+use crate::control::terms::Terms;
 use crate::rt::queues::Order;
 
 impl Server {
@@ -38,8 +40,44 @@ impl Server {
         self.renew_limits();
     }
 
+    /// A client has work: if it is of an app whose contract a process without any has, it gets that.
+    pub(super) fn works(&mut self, app: AppId) {
+        let Some(holder) = self.members.works(app) else { return };
+        let priority = |app| self.members.get(app).map(Member::priority);
+        let (Some(its), Some(others)) = (priority(holder), priority(app)) else { return };
+        let client = self.members.get(app).map(Member::client);
+        let settings = self.current();
+        let spare = client.and_then(|client| self.members.unused_priority(&client, others, &settings));
+        self.members.set_holds(holder, false);
+        self.members.set_holds(app, true);
+        self.renew_kin(holder, spare);
+        self.renew_kin(app, Some(its));
+        self.renew_kin(holder, Some(others));
+        self.link();
+    }
+
+    /// Gives a member the terms that its part in its family allows, with that priority.
+    fn renew_kin(&mut self, app: AppId, priority: Option<u32>) {
+        let settings = self.current();
+        let member = self.members.get(app);
+        let granted = member.and_then(|member| self.members.granted_again(member, &settings).ok());
+        let Some((decision, terms)) = granted else { return };
+        self.members.decided_again(app, &decision);
+        // What is not possible leaves the member as it is.
+        let _stays = self.change(app, Terms { priority: priority.or(terms.priority), ..terms });
+    }
+
+    /// Apps whose process with the contract went give it to another one.
+    fn inherit(&mut self) {
+        for app in self.members.heirs() {
+            self.members.set_holds(app, true);
+            self.renew_kin(app, None);
+        }
+    }
+
     /// Apps came, went, or changed: those that take part in contracts of others have the ones that are there now.
     pub(super) fn link(&mut self) {
+        self.inherit();
         let linked: Vec<AppId> = self.members.link(&self.current());
         for app in linked {
             let Some(member) = self.members.get(app) else { continue };

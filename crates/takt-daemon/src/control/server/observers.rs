@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use takt_core::{Action, Span, Time};
+use takt_core::{Action, Event, Span, Time};
 use takt_os::clock;
 use takt_trace::export::json;
 use takt_trace::totals::Totals;
@@ -235,6 +235,7 @@ impl Server {
             self.contradicted(found);
         }
         match &record {
+            Record::In(Event::Submit { app, .. }) => self.works(*app),
             Record::Out(Action::FrameDone(done)) => self.drew(at, done),
             Record::Out(Action::Broken(broken)) => self.broke(*broken),
             _ => {}

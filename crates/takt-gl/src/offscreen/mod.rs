@@ -5,16 +5,19 @@
 //! size. Programs keep the handle of the first pbuffer; when the window has another size after a
 //! swap, a pbuffer of that size replaces it.
 
-use std::ffi::CStr;
+mod wayland;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::client::current;
 use crate::entry::{Id, Ptr, real};
 use crate::settings::settings;
 use crate::shadow::client_memory;
-use crate::{egl, guard, quiet};
+use crate::{egl, guard, quiet, x11};
+use wayland::{Compositor, Picture};
 
 const PLATFORM_X11: u32 = egl::PLATFORM_X11_KHR.cast_unsigned();
+const PLATFORM_XCB: u32 = egl::PLATFORM_XCB_EXT.cast_unsigned();
 const PLATFORM_WAYLAND: u32 = egl::PLATFORM_WAYLAND_KHR.cast_unsigned();
 
 /// Size of windows of which nothing is known.
@@ -29,6 +32,10 @@ struct Stands {
     /// Displays that programs asked for: ours, platform, and theirs.
     displays: Vec<(usize, u32, usize)>,
     windows: Vec<Window>,
+    /// Compositors that are shown pictures, each by one connection of the program.
+    compositors: Vec<Compositor>,
+    /// What they show in windows, by the program's handle.
+    pictures: Vec<(usize, Picture)>,
 }
 
 /// A window surface.
@@ -62,7 +69,8 @@ impl Stands {
         let known = |platform: u32| {
             self.displays.iter().any(|(ours, of, _)| (*ours, *of) == (display, platform)).then_some(platform)
         };
-        match (known(PLATFORM_X11), known(PLATFORM_WAYLAND)) {
+        let x11 = known(PLATFORM_X11).or_else(|| known(PLATFORM_XCB));
+        match (x11, known(PLATFORM_WAYLAND)) {
             (Some(_), Some(wayland)) if wayland_size(window).is_some() => Some(wayland),
             (Some(x11), _) => Some(x11),
             (None, wayland) => wayland,
@@ -70,7 +78,42 @@ impl Stands {
     }
 }
 
-static STANDS: Mutex<Stands> = Mutex::new(Stands { displays: Vec::new(), windows: Vec::new() });
+impl Stands {
+    /// Shows a picture of that size in a window, given by our handle and its `wl_surface`.
+    fn show(&mut self, native: usize, (handle, surface): (usize, usize), size: [i32; 2]) {
+        if !self.compositors.iter().any(|one| one.display() == native) {
+            self.compositors.extend(Compositor::of(native));
+        }
+        let Some(at) = self.compositors.iter().position(|one| one.display() == native) else {
+            return;
+        };
+        let picture = self.take_picture(handle);
+        let picture = match picture {
+            Some(picture) if picture.size() == size => Some(picture),
+            other => {
+                let new = self.compositors[at].picture(size);
+                other.into_iter().for_each(Picture::leave);
+                new
+            }
+        };
+        if let Some(mut picture) = picture {
+            self.compositors[at].show(&mut picture, surface);
+            self.pictures.push((handle, picture));
+        }
+    }
+
+    fn take_picture(&mut self, handle: usize) -> Option<Picture> {
+        let at = self.pictures.iter().position(|(of, _)| *of == handle)?;
+        Some(self.pictures.swap_remove(at).1)
+    }
+}
+
+static STANDS: Mutex<Stands> = Mutex::new(Stands {
+    displays: Vec::new(),
+    windows: Vec::new(),
+    compositors: Vec::new(),
+    pictures: Vec::new(),
+});
 
 fn stands() -> MutexGuard<'static, Stands> {
     STANDS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -130,7 +173,7 @@ pub(crate) fn attributes(asked: &[i32]) -> Vec<i32> {
 pub(crate) fn config_attribute(display: Ptr, what: i32, said: i32) -> i32 {
     match what {
         egl::SURFACE_TYPE if said & egl::PBUFFER_BIT != 0 => said | egl::WINDOW_BIT,
-        egl::NATIVE_VISUAL_ID if said == 0 => x11_display(display).and_then(x11_visual).unwrap_or(0),
+        egl::NATIVE_VISUAL_ID if said == 0 => x11_display(display).and_then(x11::visual).unwrap_or(0),
         _ => said,
     }
 }
@@ -141,6 +184,8 @@ pub(crate) fn create(display: Ptr, config: Ptr, window: Given) -> Ptr {
     let platform = stands().platform(display as usize, handle as usize);
     let native = match (window, platform) {
         (Given::ByPlatform(pointer), Some(PLATFORM_X11)) => word_at(pointer as usize).unwrap_or(0),
+        // A number of 32 bits.
+        (Given::ByPlatform(pointer), Some(PLATFORM_XCB)) => number_at(pointer as usize).unwrap_or(0),
         _ => handle as usize,
     };
     let size = window_size(display, platform, native).unwrap_or(UNKNOWN_SIZE);
@@ -174,8 +219,47 @@ pub(crate) fn is_window(surface: Ptr) -> bool {
 /// The program is done with a surface; what has to be destroyed comes back.
 pub(crate) fn destroyed(surface: Ptr) -> Ptr {
     let actual = actual(surface);
-    stands().windows.retain(|window| window.handle != surface as usize);
+    let mut stands = stands();
+    stands.windows.retain(|window| window.handle != surface as usize);
+    stands.take_picture(surface as usize).into_iter().for_each(Picture::leave);
     actual
+}
+
+/// The program takes a display apart, and may close its connection to the compositor next.
+pub(crate) fn terminated(display: Ptr) {
+    let mut stands = stands();
+    let of_it = |native: usize, stands: &Stands| {
+        let is_it = |(ours, of, theirs): &(usize, u32, usize)| {
+            (*ours, *of, *theirs) == (display as usize, PLATFORM_WAYLAND, native)
+        };
+        stands.displays.iter().any(is_it)
+    };
+    let compositors = std::mem::take(&mut stands.compositors);
+    let (gone, kept): (Vec<_>, Vec<_>) =
+        compositors.into_iter().partition(|one| of_it(one.display(), &stands));
+    stands.compositors = kept;
+    if !gone.is_empty() {
+        // Their windows go with the connection.
+        stands.pictures.clear();
+    }
+}
+
+/// After a frame was drawn: its window has contents, so that the compositor goes on asking for more.
+pub(crate) fn show(display: Ptr, surface: Ptr) {
+    let mut stands = stands();
+    let found = stands.windows.iter().find(|window| window.handle == surface as usize).copied();
+    let Some(window) = found.filter(|window| window.platform == Some(PLATFORM_WAYLAND)) else {
+        return;
+    };
+    let native =
+        stands.displays.iter().find(|(ours, of, _)| (*ours, *of) == (display as usize, PLATFORM_WAYLAND));
+    let Some((.., native)) = native.copied() else {
+        return;
+    };
+    let size = wayland_size(window.native).unwrap_or(window.size);
+    if let Some(surface) = wayland_surface(window.native) {
+        stands.show(native, (window.handle, surface), size);
+    }
 }
 
 /// After the current surface was shown: follows the size of its window.
@@ -227,69 +311,29 @@ fn window_size(display: Ptr, platform: Option<u32>, native: usize) -> Option<[i3
         return Some([width.cast_signed(), height.cast_signed()]);
     }
     match platform? {
-        PLATFORM_X11 => x11_size(x11_display(display)?, native),
+        PLATFORM_X11 => sides(x11::size(x11_display(display)?, native)?),
+        PLATFORM_XCB => sides(x11::size_by_xcb(native_display(display, PLATFORM_XCB)?, native)?),
         PLATFORM_WAYLAND => wayland_size(native),
         _ => None,
     }
 }
 
-/// A function that the program has loaded.
-fn loaded(name: &CStr) -> Option<Ptr> {
-    // SAFETY: a string; nothing is called.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
-}
-
 /// Xlib's display behind ours, if it is one of X11.
 fn x11_display(display: Ptr) -> Option<Ptr> {
+    native_display(display, PLATFORM_X11)
+}
+
+/// What the program handed to EGL to get a display of that platform.
+fn native_display(display: Ptr, platform: u32) -> Option<Ptr> {
     let stands = stands();
-    let (.., native) = stands
-        .displays
-        .iter()
-        .find(|(known, platform, _)| *known == display as usize && *platform == PLATFORM_X11)?;
+    let (.., native) =
+        stands.displays.iter().find(|(known, of, _)| *known == display as usize && *of == platform)?;
     (*native != 0).then_some(*native as Ptr)
 }
 
-fn x11_visual(display: Ptr) -> Option<i32> {
-    let (screen, visual, id) =
-        (loaded(c"XDefaultScreen")?, loaded(c"XDefaultVisual")?, loaded(c"XVisualIDFromVisual")?);
-    // SAFETY: Xlib defines the signature of this name.
-    let screen: unsafe extern "C" fn(Ptr) -> i32 = unsafe { std::mem::transmute(screen) };
-    // SAFETY: as above.
-    let visual: unsafe extern "C" fn(Ptr, i32) -> Ptr = unsafe { std::mem::transmute(visual) };
-    // SAFETY: as above.
-    let id: unsafe extern "C" fn(Ptr) -> libc::c_ulong = unsafe { std::mem::transmute(id) };
-    // SAFETY: the display that the program handed to EGL.
-    let screen = unsafe { screen(display) };
-    // SAFETY: as above, and its own screen.
-    let visual = unsafe { visual(display, screen) };
-    // SAFETY: a visual of that display.
-    i32::try_from(unsafe { id(visual) }).ok()
-}
-
-fn x11_size(display: Ptr, window: usize) -> Option<[i32; 2]> {
-    type Geometry = unsafe extern "C" fn(
-        Ptr,
-        usize,
-        *mut libc::c_ulong,
-        *mut i32,
-        *mut i32,
-        *mut u32,
-        *mut u32,
-        *mut u32,
-        *mut u32,
-    ) -> i32;
-    // SAFETY: Xlib defines the signature of this name.
-    let geometry: Geometry = unsafe { std::mem::transmute(loaded(c"XGetGeometry")?) };
-    let (mut root, mut x, mut y, mut width, mut height, mut border, mut depth) = (0, 0, 0, 0, 0, 0, 0);
-    let (root, x, y, border, depth) =
-        (&raw mut root, &raw mut x, &raw mut y, &raw mut border, &raw mut depth);
-    // SAFETY: display and window are those that the program handed to EGL; there is room for all.
-    let done =
-        unsafe { geometry(display, window, root, x, y, &raw mut width, &raw mut height, border, depth) };
+fn sides(size: [u32; 2]) -> Option<[i32; 2]> {
     let side = |side: u32| i32::try_from(side).ok().filter(|side| *side > 0);
-    (done != 0).then_some(())?;
-    Some([side(width)?, side(height)?])
+    Some([side(size[0])?, side(size[1])?])
 }
 
 /// What lies there in the program's memory, if anything does.
@@ -298,6 +342,21 @@ fn word_at(address: usize) -> Option<usize> {
     client_memory::read(address, size_of::<usize>(), &mut bytes)
         .then(|| bytes.try_into().ok().map(usize::from_ne_bytes))
         .flatten()
+}
+
+/// The same for a number of 32 bits.
+fn number_at(address: usize) -> Option<usize> {
+    let mut bytes = Vec::new();
+    let there = client_memory::read(address, size_of::<u32>(), &mut bytes);
+    let number = bytes.try_into().ok().filter(|_| there).map(u32::from_ne_bytes)?;
+    usize::try_from(number).ok()
+}
+
+/// The `wl_surface` of what `wl_egl_window_create` makes: behind its version, six numbers and three pointers.
+fn wayland_surface(window: usize) -> Option<usize> {
+    (word_at(window)? == 3).then_some(())?;
+    let pointers = window + size_of::<usize>() + 6 * size_of::<i32>();
+    word_at(pointers + 3 * size_of::<usize>()).filter(|surface| *surface != 0)
 }
 
 /// What `wl_egl_window_create` makes begins with its version, then come width and height.
@@ -335,6 +394,8 @@ mod tests {
         let stands = |platforms: &[u32]| Stands {
             displays: platforms.iter().map(|platform| (1, *platform, 9)).collect(),
             windows: Vec::new(),
+            compositors: Vec::new(),
+            pictures: Vec::new(),
         };
         for both in [[PLATFORM_X11, PLATFORM_WAYLAND], [PLATFORM_WAYLAND, PLATFORM_X11]] {
             let stands = stands(&both);
