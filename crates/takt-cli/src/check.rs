@@ -21,7 +21,7 @@ use takt_core::service::Reservation;
 use takt_core::{AppParams, Config, DisplayId, Span, Stride, Time};
 use takt_predict::profile::Sharing;
 use takt_sim::Scenario;
-use takt_sim::demand::shared_frame_demand;
+use takt_sim::demand::{groups_exceed, shared_frame_demand};
 use takt_sim::model::{AppSpec, End};
 
 use crate::Answer;
@@ -298,7 +298,9 @@ fn judge_apps(
             contracts::Verdict::Covered if contract::has_shared_gaps(params, !sources.is_empty()) => {
                 Some(Lack { why: Why::SharedGaps, missing: None })
             }
-            contracts::Verdict::Covered => Lack::of_frames(claim, needs),
+            contracts::Verdict::Covered => Lack::of_frames(claim, needs).or_else(|| {
+                Lack::of_groups(std::iter::once(app).chain(&sources), !sources.is_empty(), config)
+            }),
         };
         AppVerdict {
             name: app.name.clone(),
@@ -347,6 +349,8 @@ enum Why {
     Contract(Reason),
     /// The contract holds, but frames may need more than it, or have no bound.
     Frames,
+    /// The contract holds, but groups may be longer than those of protected apps may be.
+    Groups,
     /// The contract holds, but its frames have both gaps and sources.
     SharedGaps,
 }
@@ -369,6 +373,19 @@ impl Lack {
             return None;
         }
         Some(Self { why: Why::Frames, missing: needs.map(|needs| needs.saturating_sub(claim.span)) })
+    }
+
+    /// Whether groups of these apps, which may be `several` sources of one frame, may be longer than those of
+    /// protected apps may be.
+    fn of_groups<'a>(
+        mut apps: impl Iterator<Item = &'a &'a AppSpec>,
+        several: bool,
+        config: &Config,
+    ) -> Option<Self> {
+        let most =
+            apps.try_fold(Span::ZERO, |most, app| Some(most.max(groups_exceed(app, several, config)?)));
+        let limited = config.tuning.group_max < Span::FOREVER && most != Some(Span::ZERO);
+        limited.then_some(Self { why: Why::Groups, missing: most })
     }
 }
 

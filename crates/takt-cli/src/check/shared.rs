@@ -5,7 +5,7 @@ use takt_core::{AppId, AppParams, Charge, Config, Span};
 use takt_sim::Scenario;
 use takt_sim::model::AppSpec;
 
-use super::{AppVerdict, RunsOn, Together, us};
+use super::{AppVerdict, Lack, RunsOn, Together, text, us};
 
 /// The app whose contract one with these parameters runs on, as the core has it: frames or a server that it shares, or
 /// the server of the first app that it feeds, be it through others.
@@ -57,7 +57,7 @@ pub(super) fn by_others(
     if scenario.policy != takt_policies::NAMES[0] {
         return;
     }
-    for (index, (_, params)) in apps.iter().enumerate() {
+    for (index, (app, params)) in apps.iter().enumerate() {
         let own = takt_core::contract::has_contract(params);
         let Some((host, contract)) = host(scenario, apps, params).filter(|_| !own) else {
             continue;
@@ -67,8 +67,15 @@ pub(super) fn by_others(
         let per_group = us(charge(&contract, config));
         verdict.runs_on = Some(RunsOn { app: host.name.clone(), per_group_us: per_group });
         verdict.covered = covered;
-        let why = format!("runs on the contract of {}, which is not covered", host.name);
-        verdict.why_not = (!covered).then_some(why);
+        if !covered {
+            verdict.why_not = Some(format!("runs on the contract of {}, which is not covered", host.name));
+        } else if contract.server().is_some()
+            && let Some(lack) = Lack::of_groups(std::iter::once(app), false, config)
+        {
+            // Frames are not covered if groups of a source are too long; a server is, for other groups.
+            (verdict.covered, verdict.missing_us) = (false, lack.missing.map(us));
+            verdict.why_not = Some(text::why_not(&lack, index, &[]));
+        }
     }
 }
 

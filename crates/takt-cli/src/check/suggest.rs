@@ -115,8 +115,13 @@ fn etpf(judged: &Judged<'_>, index: usize) -> Option<Suggestion> {
     if app.covered || app.missing_us.is_none() || app.contract == ContractKind::Server {
         return None;
     }
+    let covered = contract::coverage(claims, config).covered;
+    if index < covered && app.needs_us.is_some_and(|needs| needs <= app.etpf_us) {
+        // Something else is missing.
+        return None;
+    }
     // With the protected set, or with all before it if it is the first that is not in it.
-    let among = contract::coverage(claims, config).covered.max(index + 1);
+    let among = covered.max(index + 1);
     let largest = contract::largest_span(&claims[..among], index, config)?;
     let enough = app.needs_us.map(up_to_us).filter(|enough| *enough <= largest);
     let value = enough.unwrap_or_else(|| Span::from_us(largest.as_us()));

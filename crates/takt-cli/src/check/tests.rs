@@ -70,6 +70,23 @@ fn own_clocks_block_and_short_groups_help() {
     assert!(judge(&scenario, None).schedulable);
 }
 
+/// What the GPU adds makes no group too long; what the scheduler promises nothing is not covered.
+#[test]
+fn groups_longer_than_group_max_are_not_covered() {
+    let mut scenario = scenario(&[("map", 60, 8000, 9000), ("sensor", 60, 400, 900)]);
+    own_clock(&mut scenario, 1, 40_000);
+    scenario.config.gpu = Gpu::TimeShared { slice: Span::from_us(1000), switch: Span::from_us(222) };
+    scenario.config.tuning.group_max = Span::from_us(8000);
+    let verdict = judge(&scenario, None);
+    assert_eq!([why(&verdict, 0), why(&verdict, 1)], ["covered"; 2]);
+    scenario.config.tuning.group_max = Span::from_us(7950);
+    let verdict = judge(&scenario, None);
+    assert_eq!(why(&verdict, 0), "its groups may be 50 us longer than group_max");
+    assert_eq!(verdict.apps[0].missing_us, Some(50.0));
+    assert_eq!(why(&verdict, 1), "covered");
+    assert!(lines(&verdict).is_empty(), "{:?}", lines(&verdict));
+}
+
 #[test]
 fn a_frame_pays_for_two_switches_however_long_turns_are() {
     let mut scenario = scenario(&[("map", 60, 8000, 8150)]);

@@ -12,6 +12,10 @@ pub(super) fn why_not(lack: &Lack, index: usize, names: &[&str]) -> String {
         (Why::Frames, Some(missing)) => {
             format!("its frames may need {:.0} us more than etpf", us(missing).ceil())
         }
+        (Why::Groups, None) => "its groups have no bound, and group_max limits them".to_owned(),
+        (Why::Groups, Some(missing)) => {
+            format!("its groups may be {:.0} us longer than group_max", us(missing).ceil())
+        }
         (Why::SharedGaps, _) => coverage::SHARED_GAPS.to_owned(),
         (Why::Contract(reason), missing) => coverage::why_not(reason, missing, index, names),
     }
