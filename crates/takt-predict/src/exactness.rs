@@ -63,6 +63,10 @@ pub enum State {
     Integer,
     /// What vertex shaders compute is recorded.
     Feedback,
+    /// No draw, but a clear.
+    Clear,
+    /// No draw, but a copy between framebuffers.
+    Blit,
 }
 
 impl Way {
@@ -83,7 +87,7 @@ impl State {
     }
 
     /// All there are.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Points,
         Self::Lines,
         Self::WideLines,
@@ -99,6 +103,8 @@ impl State {
         Self::Float,
         Self::Integer,
         Self::Feedback,
+        Self::Clear,
+        Self::Blit,
     ];
 
     const fn name(self) -> &'static str {
@@ -118,6 +124,8 @@ impl State {
             Self::Float => "float",
             Self::Integer => "integer",
             Self::Feedback => "feedback",
+            Self::Clear => "clear",
+            Self::Blit => "blit",
         }
     }
 }
@@ -198,6 +206,9 @@ pub struct Exactness {
 /// Numbers of samples per pixel that drivers have; 1 stands for none.
 pub const SAMPLES: [u32; 5] = [1, 2, 4, 8, 16];
 
+/// States that are not cut into boxes before that was tried.
+const BOXES_UNTRIED: [State; 4] = [State::Points, State::Feedback, State::Clear, State::Blit];
+
 /// Why a file cannot be used.
 #[derive(Clone, PartialEq, Eq, thiserror::Error, Debug)]
 #[error("{0}")]
@@ -205,12 +216,11 @@ pub struct BadExactness(String);
 
 impl Exactness {
     /// What may be believed of a driver that was never tried: what the specification says outright. Multisampled
-    /// targets and points are not cut into boxes.
+    /// targets, points, clears and blits are not cut into boxes.
     pub fn untried() -> Self {
         let mut exactness = Self::default();
         let believed = |case: &Case| {
-            case.way == Way::Ranges
-                || case.samples == 1 && !matches!(case.state, State::Points | State::Feedback)
+            case.way == Way::Ranges || case.samples == 1 && !BOXES_UNTRIED.contains(&case.state)
         };
         let all = Way::ALL.into_iter().flat_map(|way| {
             SAMPLES.into_iter().flat_map(move |samples| State::ALL.map(|state| Case { way, samples, state }))
@@ -336,7 +346,9 @@ mod tests {
             states(&[State::Triangles, State::Surface, State::Normalised])
         ));
         assert!(!untried.is_exact(Way::Boxes, 4, states(&[State::Triangles])));
-        assert!(!untried.is_exact(Way::Boxes, 1, states(&[State::Points])));
+        for state in [State::Points, State::Clear, State::Blit] {
+            assert!(!untried.is_exact(Way::Boxes, 1, states(&[state])), "{state}");
+        }
         assert!(untried.is_exact(Way::Ranges, 4, states(&[State::Points])));
     }
 }

@@ -4,6 +4,7 @@
 //! boxes down to the smallest. Each [`State`] is tried by itself at each number of samples that the driver has, and
 //! blended as well: then a fragment that is drawn twice shows, which opaque ones hide most of the time.
 
+mod fill;
 mod scene;
 mod target;
 
@@ -42,6 +43,9 @@ pub fn exactness(bench: &Bench) -> Result<Exactness, Problem> {
             triangles(gl, targets, (Kind::Surface, FORMATS[0], State::Surface), samples, &mut found)
         });
         surface.transpose()?;
+    }
+    for format in FORMATS {
+        fill::blits(&bench.gl, targets, format, &mut found)?;
     }
     recorded(&bench.gl, &mut found);
     bench.recover();
@@ -102,6 +106,7 @@ fn shapes(
     }
     trial.shape(Shape::TRIANGLES.blended(), State::Blend);
     trial.shape(Shape::TRIANGLES.tested(), State::Tests);
+    trial.clears();
     Ok(())
 }
 
@@ -121,6 +126,7 @@ fn triangles(
     trial.shape(Shape::TRIANGLES, state);
     if state != State::Integer {
         trial.shape(Shape::TRIANGLES.blended(), state);
+        trial.clears();
     }
     Ok(())
 }

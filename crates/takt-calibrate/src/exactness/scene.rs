@@ -136,6 +136,16 @@ impl<'a> Scene<'a> {
         self.gl.clear(gl::COLOR_BUFFER_BIT | gl::DEPTH_BUFFER_BIT | gl::STENCIL_BUFFER_BIT);
     }
 
+    /// Clears set other values from now on: some that lie between what formats can hold.
+    pub(super) fn other_clear_values(&self) {
+        self.gl.clear_color(0.7, 0.1, 0.9, 0.45);
+    }
+
+    /// Clears everything within the scissor.
+    pub(super) fn clear_all(&self) {
+        self.gl.clear(gl::COLOR_BUFFER_BIT | gl::DEPTH_BUFFER_BIT | gl::STENCIL_BUFFER_BIT);
+    }
+
     /// State for a shape.
     pub(super) fn begin(&self, shape: Shape, clip: Option<Area>) {
         self.gl.use_program(self.program);

@@ -180,6 +180,11 @@ impl<'a> Target<'a> {
         self.gl.viewport(0, 0, width, height);
     }
 
+    /// What is copied comes from here.
+    pub(super) fn bind_to_read(&self) {
+        self.gl.bind_framebuffer(gl::READ_FRAMEBUFFER, self.framebuffer);
+    }
+
     /// All values, and bytes of each. No capability is enabled.
     pub(super) fn read(&self) -> (Vec<u8>, usize) {
         let bytes = self.format.layout.bytes;

@@ -145,9 +145,12 @@ fn every_command_is_handed_over_as_the_table_says() {
     let daemon = Daemon::start("slicing-commands");
     let _company = company(&daemon);
     let (program, table) = (trap("commands", &GL), products().join("slicing-commands.csv"));
+    // Clears and blits are cut where that was tried.
+    let store = tried_store("commands");
     std::fs::remove_file(&table).unwrap_or_default();
     let file = table.display().to_string();
-    let options = [&TINY[..], &["--measure", &file]].concat();
+    let store = store.to_str().expect("plain");
+    let options = [&TINY[..], &["--measure", &file, "--store", store]].concat();
     let output = daemon.run(&options, &program, &[]).output().expect("takt starts");
     assert_same(&output, &alone(&program, &[]), "commands");
     let printed = text(&output.stdout);

@@ -5,6 +5,7 @@
 
 #define ROUNDS 3
 #define SIDE 1024
+#define WIDE 512 /* of pixels that have 16 bytes each */
 #define LOOPS "for (int i = 0; i < 60; i++) { a = sin(a * 0.9 + p.x) + 0.7 * sin(a - p.y * 1.3); }"
 #define VERTICES 600
 
@@ -178,20 +179,47 @@ static void dispatch(const char *name, int indirect) {
 static void glDispatchCompute_(const char *name) { dispatch(name, 0); }
 static void glDispatchComputeIndirect_(const char *name) { dispatch(name, 1); }
 
-static void glClear_(const char *name) { begin(); glClearColor(0.1f, 0.2f, 0.3f, 1.0f); clear(); say(name); glClearColor(0, 0, 0, 0); }
+/* A large texture that is cleared, within the scissor in every second round. */
+static GLuint large(GLuint *whole) {
+    static int round;
+    GLuint made = plain(1);
+    glGenFramebuffers(1, whole);
+    glBindFramebuffer(GL_FRAMEBUFFER, *whole);
+    glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, made, 0);
+    clear();
+    glScissor(1, 9, SIDE - 3, SIDE - 10);
+    if (round++ % 2) glEnable(GL_SCISSOR_TEST);
+    begin();
+    return made;
+}
+
+static void shown(const char *name, GLuint made, GLuint whole) {
+    glDisable(GL_SCISSOR_TEST);
+    show(name, made, 0, -1, SIDE);
+    glDeleteFramebuffers(1, &whole);
+    glDeleteTextures(1, &made);
+}
+
+static void glClear_(const char *name) {
+    GLuint whole = 0, made = large(&whole);
+    glClearColor(0.7f, 0.1f, 0.9f, 0.45f);
+    clear();
+    glClearColor(0, 0, 0, 0);
+    shown(name, made, whole);
+}
 
 /* The surface has a depth, and formats of whole numbers want targets of their own. */
 static void cleared(const char *name, GLenum format) {
     GLuint made = fresh(GL_TEXTURE_2D), whole = 0;
-    static GLint pixels[64 * 64 * 4];
-    glTexStorage2D(GL_TEXTURE_2D, 1, format, 64, 64);
+    static GLint pixels[WIDE * WIDE * 4];
+    glTexStorage2D(GL_TEXTURE_2D, 1, format, WIDE, WIDE);
     glGenFramebuffers(1, &whole);
     glBindFramebuffer(GL_FRAMEBUFFER, whole);
     glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, made, 0);
     begin();
     if (format == GL_RGBA32I) glClearBufferiv(GL_COLOR, 0, (const GLint[]){-1, 2, 3, 4});
     else glClearBufferuiv(GL_COLOR, 0, (const GLuint[]){5, 6, 7, 8});
-    glReadPixels(0, 0, 64, 64, GL_RGBA_INTEGER, format == GL_RGBA32I ? GL_INT : GL_UNSIGNED_INT, pixels);
+    glReadPixels(0, 0, WIDE, WIDE, GL_RGBA_INTEGER, format == GL_RGBA32I ? GL_INT : GL_UNSIGNED_INT, pixels);
     hashed(name, pixels, sizeof pixels);
     glBindFramebuffer(GL_FRAMEBUFFER, 0);
     glDeleteFramebuffers(1, &whole);
@@ -199,7 +227,11 @@ static void cleared(const char *name, GLenum format) {
 }
 static void glClearBufferiv_(const char *name) { cleared(name, GL_RGBA32I); }
 static void glClearBufferuiv_(const char *name) { cleared(name, GL_RGBA32UI); }
-static void glClearBufferfv_(const char *name) { begin(); glClearBufferfv(GL_COLOR, 0, (const GLfloat[]){0.4f, 0.5f, 0.6f, 1.0f}); say(name); }
+static void glClearBufferfv_(const char *name) {
+    GLuint whole = 0, made = large(&whole);
+    glClearBufferfv(GL_COLOR, 0, (const GLfloat[]){0.7f, 0.1f, 0.9f, 0.45f});
+    shown(name, made, whole);
+}
 static void glClearBufferfi_(const char *name) {
     GLuint deep = 0;
     glGenRenderbuffers(1, &deep);

@@ -15,6 +15,7 @@ use takt_predict::store;
 
 use super::backlog;
 use super::current::flush;
+use super::filling::{CutFilling, FILLED_PIXEL_BYTES, Filling};
 use super::forecast::{Forecast, Ticket};
 use super::group::{Builder, End};
 use super::meter::{Meter, Stamping, SwapEnd};
@@ -27,7 +28,7 @@ use crate::shadow::Shadow;
 use crate::shadow::driver::Driver;
 use crate::shadow::share::ShareGroup;
 use crate::shadow::surface::Surface;
-use crate::slice::{Follow, Trust, Variant};
+use crate::slice::{Area, Fill, Follow, Trust, Variant};
 use crate::{clock, frames, gl, heap, predict, slice, vendor};
 
 /// A context.
@@ -353,10 +354,13 @@ impl State {
     }
 
     /// `glClear`. It gives the GPU something to do for each byte, roughly.
-    pub fn about_to_clear(&mut self, mask: u32) {
-        let pixels = self.shadow.raster.cleared_pixels(self.shadow.target().size);
-        let kind = (mask, self.shadow.target().samples);
-        self.about_to_work(pixels.saturating_mul(CLEARED_PIXEL_BYTES), kind, |state| state.clear(mask));
+    pub fn about_to_clear(&mut self, mask: u32) -> Option<Box<CutFilling>> {
+        let (pixels, target) =
+            (self.shadow.raster.cleared_pixels(self.shadow.target().size), self.shadow.target());
+        let area = Area::new(0, 0, target.size[0], target.size[1]);
+        let bytes = pixels.saturating_mul(FILLED_PIXEL_BYTES);
+        let filling = Filling { fill: Fill::Clear, bytes, kind: (mask, target.samples), area };
+        self.about_to_fill(filling, |state| state.clear(mask))
     }
 
     fn clear(&mut self, mask: u32) {
@@ -371,6 +375,3 @@ impl State {
         }
     }
 }
-
-/// Bytes of a pixel that is cleared, roughly.
-const CLEARED_PIXEL_BYTES: u64 = 4;

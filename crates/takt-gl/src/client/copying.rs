@@ -34,7 +34,7 @@ impl State {
 
     /// Work that moves so many bytes is about to be given, which `note` adds; `kind` tells it from other work of the
     /// same call.
-    pub fn about_to_work(&mut self, bytes: u64, kind: impl Hash, note: impl FnOnce(&mut Self)) {
+    fn about_to_work(&mut self, bytes: u64, kind: impl Hash, note: impl FnOnce(&mut Self)) {
         let apart = self.begins_apart(bytes, kind);
         if !apart {
             self.make_room();
@@ -57,7 +57,7 @@ impl State {
 
     /// Whether work that moves so many bytes is to be measured apart from all else; then nothing is pending
     /// afterwards.
-    fn begins_apart(&mut self, bytes: u64, kind: impl Hash) -> bool {
+    pub(super) fn begins_apart(&mut self, bytes: u64, kind: impl Hash) -> bool {
         if bytes < TELLING_BYTES || !session().is_wanted() {
             return false;
         }
@@ -75,7 +75,7 @@ impl State {
 }
 
 /// What moves less is short everywhere.
-const TELLING_BYTES: u64 = 64 << 10;
+pub(super) const TELLING_BYTES: u64 = 64 << 10;
 
 /// No command moves more: a terabyte is beyond the memory of any GPU, so GL refuses it.
 const MOVED_MAX: u64 = 1 << 40;

@@ -10,6 +10,7 @@ mod copying;
 pub mod current;
 mod dispatch;
 mod draw;
+mod filling;
 mod forecast;
 mod frame;
 pub mod group;
@@ -19,5 +20,6 @@ mod pieces;
 mod rhythm;
 mod trials;
 
+pub use filling::{CutFilling, Filling};
 pub use frame::Swapping;
 pub use pieces::Noted;

@@ -2,10 +2,12 @@
 
 use takt_predict::predictor::Work;
 
+use super::pieces::in_pieces;
 use crate::client::context::State;
-use crate::client::current;
+use crate::client::{CutFilling, Filling, current};
 use crate::entry::{Ptr, real};
 use crate::gl;
+use crate::slice::{Area, Fill};
 
 /// Functions that note what they are about to do, and for how long the driver did it.
 macro_rules! worked {
@@ -25,29 +27,67 @@ macro_rules! worked {
     };
 }
 
+/// Clears and blits, which are handed over in bands where they are too long.
+macro_rules! filled {
+    ($( $name:ident ( $($arg:ident : $ty:ty),* ) => |$state:ident| $cut:expr; )*) => {
+        $(
+            #[expect(non_snake_case, reason = "names of the registry")]
+            unsafe extern "C" fn $name($($arg: $ty),*) {
+                let cut = current::with(|$state| {
+                    $state.builder.call(stringify!($name));
+                    $cut
+                });
+                // SAFETY: the program's own call; with a narrower scissor it does a part of that.
+                in_bands(cut.flatten(), || unsafe { real::$name($($arg),*) });
+            }
+        )*
+        $crate::hooks::offered!($($name)*);
+    };
+}
+
+/// Clears or blits with `call`, at once or in bands.
+fn in_bands(cut: Option<Box<CutFilling>>, call: impl Fn()) {
+    let Some(cut) = cut else {
+        return current::timed(call);
+    };
+    let (slicer, scissor) = *cut;
+    in_pieces(slicer, |band| {
+        scissor.narrow(&band.area);
+        current::timed(&call);
+        scissor.restore();
+    });
+}
+
+pub(super) mod fills {
+    use super::*;
+
+    filled! {
+        glClear(mask: u32) => |state| state.about_to_clear(mask);
+        glClearBufferfv(buffer: u32, which: i32, value: Ptr) => |state| state.about_to_clear(buffer_bit(buffer));
+        glClearBufferiv(buffer: u32, which: i32, value: Ptr) => |state| state.about_to_clear(buffer_bit(buffer));
+        glClearBufferuiv(buffer: u32, which: i32, value: Ptr) => |state| state.about_to_clear(buffer_bit(buffer));
+        glClearBufferfi(buffer: u32, which: i32, depth: f32, stencil: i32) =>
+            |state| state.about_to_clear(buffer_bit(buffer));
+        glBlitFramebuffer(
+            sx: i32, sy: i32, sx2: i32, sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
+        ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
+        glBlitFramebufferANGLE(
+            sx: i32, sy: i32, sx2: i32, sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
+        ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
+        glBlitFramebufferNV(
+            sx: i32, sy: i32, sx2: i32, sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
+        ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
+        glBlitFramebufferLayerEXT(
+            sx: i32, sy: i32, sx2: i32, sy2: i32, from: i32, x: i32, y: i32, x2: i32, y2: i32, to: i32, mask: u32,
+            filter: u32
+        ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
+        glBlitFramebufferLayersEXT(
+            sx: i32, sy: i32, sx2: i32, sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
+        ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
+    }
+}
+
 worked! {
-    glClear(mask: u32) => |state| state.about_to_clear(mask);
-    glClearBufferfv(buffer: u32, _which: i32, _value: Ptr) => |state| state.about_to_clear(buffer_bit(buffer));
-    glClearBufferiv(buffer: u32, _which: i32, _value: Ptr) => |state| state.about_to_clear(buffer_bit(buffer));
-    glClearBufferuiv(buffer: u32, _which: i32, _value: Ptr) => |state| state.about_to_clear(buffer_bit(buffer));
-    glClearBufferfi(buffer: u32, _which: i32, _depth: f32, _stencil: i32) =>
-        |state| state.about_to_clear(buffer_bit(buffer));
-    glBlitFramebuffer(
-        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
-    ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
-    glBlitFramebufferANGLE(
-        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
-    ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
-    glBlitFramebufferNV(
-        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
-    ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
-    glBlitFramebufferLayerEXT(
-        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, _from: i32, x: i32, y: i32, x2: i32, y2: i32, _to: i32, mask: u32,
-        filter: u32
-    ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
-    glBlitFramebufferLayersEXT(
-        _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, mask: u32, filter: u32
-    ) => |state| blit(state, [x, y, x2, y2], [mask, filter]);
     glResolveMultisampleFramebufferAPPLE() => |state| unknown(state, line!());
     glResolveDepthValuesNV() => |state| unknown(state, line!());
     glClearTexImageEXT(_texture: u32, _level: i32, _format: u32, _kind: u32, _data: Ptr) =>
@@ -129,8 +169,12 @@ fn buffer_bit(buffer: u32) -> u32 {
     }
 }
 
-fn blit(state: &mut State, [x, y, x2, y2]: [i32; 4], [mask, filter]: [u32; 2]) {
-    let pixels = u64::from(x.abs_diff(x2)) * u64::from(y.abs_diff(y2));
-    let (bytes, samples) = (pixels.saturating_mul(4), state.shadow.target().samples);
-    state.about_to_work(bytes, (mask, filter, samples), |state| state.work(Work::Blit { bytes }));
+fn blit(state: &mut State, [x, y, x2, y2]: [i32; 4], [mask, filter]: [u32; 2]) -> Option<Box<CutFilling>> {
+    let [width, height] = [x.abs_diff(x2), y.abs_diff(y2)];
+    let bytes = u64::from(width).saturating_mul(height.into()).saturating_mul(4);
+    let target = state.shadow.target();
+    let reached = Area::new(0, 0, target.size[0], target.size[1]);
+    let area = Area::new(x.min(x2), y.min(y2), width, height).and(&reached);
+    let filling = Filling { fill: Fill::Blit, bytes, kind: (mask, filter, target.samples), area };
+    state.about_to_fill(filling, |state| state.work(Work::Blit { bytes }))
 }

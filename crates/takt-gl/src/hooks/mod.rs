@@ -72,10 +72,11 @@ pub fn of(id: Id) -> Option<Ptr> {
 }
 
 fn hook(id: Id) -> Option<Ptr> {
-    let modules: [fn(Id) -> Option<Ptr>; 25] = [
+    let modules: [fn(Id) -> Option<Ptr>; 26] = [
         desktop::of,
         dispatch::of,
         draw::of,
+        draw::fills::of,
         draw::rare::of,
         egl::of,
         glx::of,

@@ -101,6 +101,13 @@ impl Framebuffers {
         object.is_some_and(|object| object.attachments.values().any(|held| Arc::ptr_eq(held, image)))
     }
 
+    /// Whether pixels are read from where they are drawn to.
+    pub fn reads_what_it_draws_to(&self) -> bool {
+        let read = self.objects.get(&self.read);
+        let held = |object: &Framebuffer| object.attachments.values().any(|image| self.draws_to(image));
+        self.read == self.draw || read.is_some_and(held)
+    }
+
     /// Whether the surface is drawn to.
     pub fn draws_to_surface(&self) -> bool {
         self.draw == 0

@@ -8,6 +8,7 @@
 //! Sizes come from what pieces of the same draw did cost (`known`). A draw of which nothing is
 //! known begins with two small pieces whose end is waited for.
 
+mod bands;
 mod cut;
 mod grid;
 mod known;
@@ -21,6 +22,7 @@ mod stats;
 mod tiles;
 mod trust;
 
+pub use bands::{Band, Bands, Fill};
 pub use cut::{Cut, Piece};
 pub use grid::{Grid, Groups};
 pub use known::{
