@@ -129,13 +129,11 @@ fn find() -> Option<(Subscribe, EnableDomain)> {
         (!found.is_null()).then_some(found)
     };
     let (subscribe, enable) = (symbol(c"cuptiSubscribe")?, symbol(c"cuptiEnableDomain")?);
-    // SAFETY: these functions have such signatures in every version of CUPTI.
-    unsafe {
-        Some((
-            mem::transmute::<*mut c_void, Subscribe>(subscribe),
-            mem::transmute::<*mut c_void, EnableDomain>(enable),
-        ))
-    }
+    // SAFETY: the function has that signature in every version of CUPTI.
+    let subscribe = unsafe { mem::transmute::<*mut c_void, Subscribe>(subscribe) };
+    // SAFETY: as above.
+    let enable = unsafe { mem::transmute::<*mut c_void, EnableDomain>(enable) };
+    Some((subscribe, enable))
 }
 
 fn open() -> Option<Ptr> {
