@@ -340,8 +340,8 @@ impl InFlight {
     ///
     /// In any order, each end of another group may mean that this one has only begun. But it takes turns with no more
     /// than `mpcg` others at a time, so it is over when each of them could have had as much of the GPU as it needs.
-    /// That takes a GPU that works: a driver that makes contexts can stop all groups for half a second, and then the one
-    /// that came first is given up at most.
+    /// That takes a GPU that works: a driver that makes contexts can stop all groups for half a second, and then the
+    /// one that came first is given up at most.
     pub(super) fn overdue_at(&self, config: &Config) -> Option<Time> {
         let first = self.groups.front()?;
         let (runs, timeout) = (self.runs(first), config.completion_timeout);

@@ -1,7 +1,9 @@
 //! How many commands a group may have.
 //!
-//! A group is filled by what models predict, and of a program that was never measured they know little: a thousand draws
-//! that they take for three milliseconds can take thirty, and delay every other client for as long. So groups begin with
+//! A group is filled by what models predict, and of a program that was never measured they know little: a thousand
+//! draws
+//! that they take for three milliseconds can take thirty, and delay every other client for as long. So groups begin
+//! with
 //! [`FIRST`] commands, have twice as many once that many took no longer than was granted, and fewer at once when they
 //! took far longer.
 

@@ -74,8 +74,8 @@ fn apps_with_divisible_work_share_the_rest() {
     }
 }
 
-/// One frame of `endless` lasts longer than the run, so its due date stays the earliest. The other one has turns when it
-/// is late.
+/// One frame of `endless` lasts longer than the run, so its due date stays the earliest. The other one has turns when
+/// it is late.
 #[test]
 fn an_app_that_never_ends_a_frame_has_turns_as_others_have() {
     let text = "name = \"t\"\nduration_s = 4\n\
