@@ -1,7 +1,7 @@
 //! Browsers keep their sandboxes under Takt, and draw. With `TAKT_SLOW_TESTS=1`, where they are installed.
 //!
-//! Root's browser has no sandbox, so a test of root has it run as another user, with what Takt needs in a folder that all
-//! users may read.
+//! Root's browser has no sandbox, so a test of root has it run as another user, with what Takt needs in a folder that
+//! all users may read.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
