@@ -8,7 +8,8 @@
 //! keeps no other out. A user can copy an executable as often as it likes, so from some faults on the pause
 //! is for all its programs, however many it has.
 //!
-//! Faults at the same moment are one event: where a driver stands still, all programs that have work there seem to hang.
+//! Faults at the same moment are one event: where a driver stands still, all programs that have work there seem to
+//! hang.
 
 use std::path::PathBuf;
 
