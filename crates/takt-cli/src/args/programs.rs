@@ -10,8 +10,8 @@ use takt_daemon::control::ask::{Ask, Bound, Limits, WrittenTerms};
 use takt_daemon::control::pacing::Pace;
 
 /// Runs a program with Takt underneath, for this run only: it installs nothing, and schedules programs
-/// that this one starts as well (see --children). The program replaces the process of `takt`, so its signals and its exit
-/// code are its own. Exit code 127: no such command, 126: it cannot be run.
+/// that this one starts as well (see --children). The program replaces the process of `takt`, so its signals and its
+/// exit code are its own. Exit code 127: no such command, 126: it cannot be run.
 #[derive(ClapArgs, Debug)]
 #[command(override_usage = "takt run [OPTIONS] -- COMMAND [ARGUMENT]...")]
 pub(crate) struct RunArgs {

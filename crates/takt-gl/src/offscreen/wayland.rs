@@ -1,10 +1,11 @@
 //! Keeps Wayland windows alive that show no picture.
 //!
 //! A Wayland program draws its next frame when the compositor has shown the last one, and says when that is only of
-//! windows that have contents. So each swap hands the compositor a transparent picture of the window's size: always the
-//! same one, in memory that no page was ever written to. Some programs wait for any event after a swap, for drivers ask
-//! when a frame was shown; so we ask as well, but do not wait for the answer. Nothing is linked: the library that the program has loaded is
-//! used, with a queue of events of our own.
+//! windows that have contents. So each swap hands the compositor a transparent picture of the window's size: always
+//! the same one, in memory that no page was ever written to. Some programs wait for any event after a swap, for drivers
+//! ask when a frame was shown; so we ask as well, but do not wait for the answer.
+//!
+//! Nothing is linked: the library that the program has loaded is used, with a queue of events of our own.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -17,7 +18,7 @@ use crate::x11::function;
 
 /// An argument of a request.
 #[repr(C)]
-union Argument {
+union WireValue {
     i: i32,
     u: u32,
     s: *const c_char,
@@ -26,7 +27,7 @@ union Argument {
     h: i32,
 }
 
-impl Argument {
+impl WireValue {
     const NEW: Self = Self { o: ptr::null_mut() };
 }
 
@@ -112,9 +113,9 @@ functions! {
     add_listener, c"wl_proxy_add_listener",
         unsafe extern "C" fn(Ptr, *const c_void, *mut c_void) -> i32;
     destroy, c"wl_proxy_destroy", unsafe extern "C" fn(Ptr);
-    request, c"wl_proxy_marshal_array", unsafe extern "C" fn(Ptr, u32, *mut Argument);
+    request, c"wl_proxy_marshal_array", unsafe extern "C" fn(Ptr, u32, *mut WireValue);
     construct, c"wl_proxy_marshal_array_constructor_versioned",
-        unsafe extern "C" fn(Ptr, u32, *mut Argument, Ptr, u32) -> Ptr;
+        unsafe extern "C" fn(Ptr, u32, *mut WireValue, Ptr, u32) -> Ptr;
 }
 
 fn client() -> Option<&'static Client> {
@@ -176,7 +177,7 @@ impl Compositor {
                 return None;
             }
             (client.set_queue)(wrapper, queue);
-            let mut arguments = [Argument::NEW];
+            let mut arguments = [WireValue::NEW];
             let registry = client.made(wrapper, GET_REGISTRY, &mut arguments, client.registry_interface)?;
             (client.destroy_wrapper)(wrapper);
             let mut name = 0_u32;
@@ -184,7 +185,7 @@ impl Compositor {
             (client.roundtrip)(connection, queue);
             let interface = c"wl_shm".as_ptr();
             let mut arguments =
-                [Argument { u: name }, Argument { s: interface }, Argument { u: 1 }, Argument::NEW];
+                [WireValue { u: name }, WireValue { s: interface }, WireValue { u: 1 }, WireValue::NEW];
             let shm = (name != 0).then(|| client.made(registry, BIND, &mut arguments, client.shm_interface));
             (client.destroy)(registry);
             Some(Self { display, queue: queue as usize, shm: shm.flatten()? as usize })
@@ -213,14 +214,14 @@ impl Compositor {
         if unsafe { libc::ftruncate(memory.as_raw_fd(), bytes.into()) } != 0 {
             return None;
         }
-        let mut pool = [Argument::NEW, Argument { h: memory.as_raw_fd() }, Argument { i: bytes }];
+        let mut pool = [WireValue::NEW, WireValue { h: memory.as_raw_fd() }, WireValue { i: bytes }];
         let mut buffer = [
-            Argument::NEW,
-            Argument { i: 0 },
-            Argument { i: width },
-            Argument { i: height },
-            Argument { i: stride },
-            Argument { u: ARGB8888 },
+            WireValue::NEW,
+            WireValue { i: 0 },
+            WireValue { i: width },
+            WireValue { i: height },
+            WireValue { i: stride },
+            WireValue { u: ARGB8888 },
         ];
         // SAFETY: our own objects, with the arguments that the protocol has for these requests. The library keeps a
         // descriptor of its own.
@@ -239,9 +240,9 @@ impl Compositor {
             return;
         };
         let [width, height] = picture.size;
-        let mut attach = [Argument { o: picture.buffer as Ptr }, Argument { i: 0 }, Argument { i: 0 }];
+        let mut attach = [WireValue { o: picture.buffer as Ptr }, WireValue { i: 0 }, WireValue { i: 0 }];
         let mut damage =
-            [Argument { i: 0 }, Argument { i: 0 }, Argument { i: width }, Argument { i: height }];
+            [WireValue { i: 0 }, WireValue { i: 0 }, WireValue { i: width }, WireValue { i: height }];
         let surface = surface as Ptr;
         // SAFETY: the surface of a window that the program shows just now, and a picture of ours.
         unsafe {
@@ -265,7 +266,7 @@ impl Compositor {
     /// The surface is one of this connection.
     unsafe fn ask(&self, client: &Client, surface: Ptr) -> Option<Question> {
         let shown = Box::new(AtomicBool::new(false));
-        let mut arguments = [Argument::NEW];
+        let mut arguments = [WireValue::NEW];
         // SAFETY: as the caller says; what the listener writes to lives as long as the callback.
         unsafe {
             let wrapper = (client.create_wrapper)(surface);
@@ -321,7 +322,7 @@ impl Client {
         &self,
         of: Ptr,
         request: u32,
-        arguments: &mut [Argument],
+        arguments: &mut [WireValue],
         of_kind: Interface,
     ) -> Option<Ptr> {
         // SAFETY: as the caller says.

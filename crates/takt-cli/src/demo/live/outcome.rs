@@ -220,6 +220,14 @@ impl Runs {
             all(false),
             all(true)
         ));
+        findings.extend(self.doubts());
+        findings.push(self.figures.in_short());
+        findings
+    }
+
+    /// What speaks against the figures.
+    fn doubts(&self) -> Vec<String> {
+        let mut findings = Vec::new();
         if let Some(role) = self.figures.roles.iter().find(|role| role.is_off()) {
             findings.push(format!(
                 "The machine was busy with other things: a frame of the {} takes {:.1} ms, not {:.0}. \
@@ -247,7 +255,6 @@ impl Runs {
                 lost.len()
             ));
         }
-        findings.push(self.figures.in_short());
         findings
     }
 
@@ -281,7 +288,7 @@ impl LiveFigures {
         met.fold(1.0, f64::min)
     }
 
-    /// The outcome for someone who reads one sentence.
+    /// The outcome in one sentence.
     fn in_short(&self) -> String {
         let names: Vec<&str> =
             self.roles.iter().filter(|role| !role.is_flood()).map(|role| role.name.as_str()).collect();
@@ -309,8 +316,8 @@ impl LiveFigures {
         let foreign = with_takt.iter().find_map(|run| run.foreign.text());
         let why = foreign.map_or_else(|| "see the table".to_owned(), |text| format!("{text} meanwhile"));
         format!(
-            "In short: beside {beside}, {who} did not all come on time with Takt here: {with} of the pictures at worst, \
-             and {without} without it; {why}."
+            "In short: beside {beside}, {who} did not all come on time with Takt here: {with} of the pictures at \
+             worst, and {without} without it; {why}."
         )
     }
 }
