@@ -166,6 +166,7 @@ fn extreme(rng: &mut Rng) -> Hello {
         by_display: rng.below(4) == 0,
         pacing: (rng.below(2) == 0).then(|| pacing(rng)),
         slices: word(rng).map(|longest_us| TimeSlices { shortest_us: word(rng).unwrap_or(0), longest_us }),
+        family: (rng.below(2) == 0).then(|| rng.below(3)),
     }
 }
 

@@ -7,6 +7,11 @@
 //!
 //! Nothing is linked: the library that the program has loaded is used, with a queue of events of our own.
 
+#![expect(
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "each block is one exchange with the compositor, and what it takes for granted holds for all of its calls"
+)]
+
 use std::ffi::{CStr, c_char, c_void};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;

@@ -1,6 +1,6 @@
 //! What other programs do to the processors, which are the GPU here.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 
 use serde::Serialize;
@@ -13,7 +13,7 @@ pub(crate) struct Load {
     /// This process and all that it has started and that has ended.
     own: u64,
     /// Names and times by process. Those of ended children may be older than the measurement.
-    processes: HashMap<u32, (String, u64)>,
+    processes: BTreeMap<u32, (String, u64)>,
 }
 
 /// Work of other programs in a while.
@@ -50,7 +50,7 @@ impl Load {
         let busy = self.busy.saturating_sub(before.busy);
         let own = self.own.saturating_sub(before.own);
         let share = busy.saturating_sub(own) as f64 / total;
-        let mut by_name: HashMap<&str, u64> = HashMap::new();
+        let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
         for (process, (name, ticks)) in &self.processes {
             let old = before.processes.get(process).filter(|(old, _)| old == name).map_or(0, |(_, old)| *old);
             *by_name.entry(name).or_default() += ticks.saturating_sub(old);
