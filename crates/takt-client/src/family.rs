@@ -94,8 +94,8 @@ impl FromStr for Family {
             "none" => Children::None,
             _ => return Err(Unreadable),
         };
-        let root = next()?.parse().map_err(|_| Unreadable)?;
-        let number = next()?.parse().map_err(|_| Unreadable)?;
+        let root = next()?.parse().ok().ok_or(Unreadable)?;
+        let number = next()?.parse().ok().ok_or(Unreadable)?;
         Ok(Self { children, root, number, command: next()?.to_owned() })
     }
 }

@@ -54,7 +54,8 @@ impl Place {
         let home = self.folder.join(name);
         let mut words: Vec<String> = Vec::new();
         if rustix::process::geteuid().is_root() {
-            words.extend(["runuser", "-u", "nobody", "--"].map(str::to_owned));
+            let user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"];
+            words.extend(user.map(str::to_owned));
         }
         if takt {
             let command = self.folder.join("takt").display().to_string();
@@ -63,7 +64,8 @@ impl Place {
         let profile = home.join("profile").display().to_string();
         let page = self.folder.join("page.html").display().to_string();
         words.extend(["chromium", "--no-first-run", "--remote-debugging-port=0"].map(str::to_owned));
-        // llvmpipe has threads of its own, with which Chromium gives its sandbox up also without Takt.
+        // Mesa's renderer and its cache have threads, with which Chromium gives its sandbox up also without Takt; the
+        // variables below leave them out.
         words.extend(["--use-gl=angle", "--use-angle=gl", "--ignore-gpu-blocklist"].map(str::to_owned));
         words.extend([format!("--user-data-dir={profile}"), format!("file://{page}")]);
         fs::create_dir_all(home.join("run")).expect("our own folder");
@@ -74,7 +76,8 @@ impl Place {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", &home);
         command.env("XDG_RUNTIME_DIR", home.join("run")).env("LP_NUM_THREADS", "0");
-        command.env("LIBGL_ALWAYS_SOFTWARE", "1").env("TAKT_PATIENCE_MS", "10000");
+        command.env("MESA_SHADER_CACHE_DISABLE", "true").env("LIBGL_ALWAYS_SOFTWARE", "1");
+        command.env("TAKT_PATIENCE_MS", "10000");
         command.envs(server.variables.iter().map(|(name, value)| (name, value)));
         command.current_dir(&home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let process = command.spawn().expect("it starts");
@@ -196,7 +199,7 @@ fn chromium_keeps_its_sandbox_and_draws_for_a_minute() {
         let before = browser.frames();
         await_that("it draws on", || browser.frames() > before + 20);
     }
-    assert_eq!(browser.gpu_process(), Some(process), "its GPU process did not end: {}", browser.said());
+    assert_eq!(browser.gpu_process(), Some(process), "its GPU process ended: {}", browser.said());
     let threads = fs::read_dir(format!("/proc/{process}/task")).expect("it lives").flatten();
     let names = threads.map(|thread| fs::read_to_string(thread.path().join("comm")).unwrap_or_default());
     assert!(names.into_iter().any(|name| name.trim() == "takt-measure"), "Takt has seen its work");

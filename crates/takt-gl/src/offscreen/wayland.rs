@@ -1,10 +1,16 @@
 //! Keeps Wayland windows alive that show no picture.
 //!
 //! A Wayland program draws its next frame when the compositor has shown the last one, and says when that is only of
-//! windows that have contents. So each swap hands the compositor a transparent picture of the window's size: always the
-//! same one, in memory that no page was ever written to. Some programs wait for any event after a swap, for drivers ask
-//! when a frame was shown; so we ask as well, but do not wait for the answer. Nothing is linked: the library that the
-//! program has loaded is used, with a queue of events of our own.
+//! windows that have contents. So each swap hands the compositor a transparent picture of the window's size: always
+//! the same one, in memory that no page was ever written to. Some programs wait for any event after a swap, for drivers
+//! ask when a frame was shown; so we ask as well, but do not wait for the answer.
+//!
+//! Nothing is linked: the library that the program has loaded is used, with a queue of events of our own.
+
+#![expect(
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "each block is one exchange with the compositor, and what it takes for granted holds for all of its calls"
+)]
 
 use std::ffi::{CStr, c_char, c_void};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -17,7 +23,7 @@ use crate::x11::function;
 
 /// An argument of a request.
 #[repr(C)]
-union WireArgument {
+union WireValue {
     i: i32,
     u: u32,
     s: *const c_char,
@@ -26,7 +32,7 @@ union WireArgument {
     h: i32,
 }
 
-impl WireArgument {
+impl WireValue {
     const NEW: Self = Self { o: ptr::null_mut() };
 }
 
@@ -112,9 +118,9 @@ functions! {
     add_listener, c"wl_proxy_add_listener",
         unsafe extern "C" fn(Ptr, *const c_void, *mut c_void) -> i32;
     destroy, c"wl_proxy_destroy", unsafe extern "C" fn(Ptr);
-    request, c"wl_proxy_marshal_array", unsafe extern "C" fn(Ptr, u32, *mut WireArgument);
+    request, c"wl_proxy_marshal_array", unsafe extern "C" fn(Ptr, u32, *mut WireValue);
     construct, c"wl_proxy_marshal_array_constructor_versioned",
-        unsafe extern "C" fn(Ptr, u32, *mut WireArgument, Ptr, u32) -> Ptr;
+        unsafe extern "C" fn(Ptr, u32, *mut WireValue, Ptr, u32) -> Ptr;
 }
 
 fn client() -> Option<&'static Client> {
@@ -176,19 +182,15 @@ impl Compositor {
                 return None;
             }
             (client.set_queue)(wrapper, queue);
-            let mut arguments = [WireArgument::NEW];
+            let mut arguments = [WireValue::NEW];
             let registry = client.made(wrapper, GET_REGISTRY, &mut arguments, client.registry_interface)?;
             (client.destroy_wrapper)(wrapper);
             let mut name = 0_u32;
             (client.add_listener)(registry, (&raw const REGISTRY).cast(), (&raw mut name).cast());
             (client.roundtrip)(connection, queue);
             let interface = c"wl_shm".as_ptr();
-            let mut arguments = [
-                WireArgument { u: name },
-                WireArgument { s: interface },
-                WireArgument { u: 1 },
-                WireArgument::NEW,
-            ];
+            let mut arguments =
+                [WireValue { u: name }, WireValue { s: interface }, WireValue { u: 1 }, WireValue::NEW];
             let shm = (name != 0).then(|| client.made(registry, BIND, &mut arguments, client.shm_interface));
             (client.destroy)(registry);
             Some(Self { display, queue: queue as usize, shm: shm.flatten()? as usize })
@@ -217,14 +219,14 @@ impl Compositor {
         if unsafe { libc::ftruncate(memory.as_raw_fd(), bytes.into()) } != 0 {
             return None;
         }
-        let mut pool = [WireArgument::NEW, WireArgument { h: memory.as_raw_fd() }, WireArgument { i: bytes }];
+        let mut pool = [WireValue::NEW, WireValue { h: memory.as_raw_fd() }, WireValue { i: bytes }];
         let mut buffer = [
-            WireArgument::NEW,
-            WireArgument { i: 0 },
-            WireArgument { i: width },
-            WireArgument { i: height },
-            WireArgument { i: stride },
-            WireArgument { u: ARGB8888 },
+            WireValue::NEW,
+            WireValue { i: 0 },
+            WireValue { i: width },
+            WireValue { i: height },
+            WireValue { i: stride },
+            WireValue { u: ARGB8888 },
         ];
         // SAFETY: our own objects, with the arguments that the protocol has for these requests. The library keeps a
         // descriptor of its own.
@@ -243,14 +245,9 @@ impl Compositor {
             return;
         };
         let [width, height] = picture.size;
-        let mut attach =
-            [WireArgument { o: picture.buffer as Ptr }, WireArgument { i: 0 }, WireArgument { i: 0 }];
-        let mut damage = [
-            WireArgument { i: 0 },
-            WireArgument { i: 0 },
-            WireArgument { i: width },
-            WireArgument { i: height },
-        ];
+        let mut attach = [WireValue { o: picture.buffer as Ptr }, WireValue { i: 0 }, WireValue { i: 0 }];
+        let mut damage =
+            [WireValue { i: 0 }, WireValue { i: 0 }, WireValue { i: width }, WireValue { i: height }];
         let surface = surface as Ptr;
         // SAFETY: the surface of a window that the program shows just now, and a picture of ours.
         unsafe {
@@ -274,7 +271,7 @@ impl Compositor {
     /// The surface is one of this connection.
     unsafe fn ask(&self, client: &Client, surface: Ptr) -> Option<Question> {
         let shown = Box::new(AtomicBool::new(false));
-        let mut arguments = [WireArgument::NEW];
+        let mut arguments = [WireValue::NEW];
         // SAFETY: as the caller says; what the listener writes to lives as long as the callback.
         unsafe {
             let wrapper = (client.create_wrapper)(surface);
@@ -330,7 +327,7 @@ impl Client {
         &self,
         of: Ptr,
         request: u32,
-        arguments: &mut [WireArgument],
+        arguments: &mut [WireValue],
         of_kind: Interface,
     ) -> Option<Ptr> {
         // SAFETY: as the caller says.

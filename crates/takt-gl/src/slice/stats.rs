@@ -78,7 +78,7 @@ fn shared() -> Option<&'static Counters> {
     let bytes = size_of::<Counters>();
     file.set_len(bytes as u64).ok()?;
     let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, file.as_raw_fd());
-    // SAFETY: a file of that length that no process makes shorter, mapped anew.
+    // SAFETY: a file of that length, which none of us makes shorter, mapped anew.
     let mapped = unsafe { libc::mmap(ptr::null_mut(), bytes, access, libc::MAP_SHARED, fd, 0) };
     if mapped == libc::MAP_FAILED {
         return None;

@@ -1,6 +1,6 @@
 //! What other programs do to the processors, which are the GPU here.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 
 use serde::Serialize;
@@ -12,8 +12,8 @@ pub(crate) struct Load {
     busy: u64,
     /// This process and all that it has started and that has ended.
     own: u64,
-    /// Names and times by process, with those of ended children.
-    processes: HashMap<u32, (String, u64)>,
+    /// Names and times by process. Those of ended children may be older than the measurement.
+    processes: BTreeMap<u32, (String, u64)>,
 }
 
 /// Work of other programs in a while.
@@ -36,12 +36,11 @@ impl Load {
         let (total, busy) = processors(&stat).unwrap_or_default();
         let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
         let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let read = |process: u32| {
-            let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-            Some((process, times(&stat)?))
-        };
-        let mut processes: HashMap<u32, (String, u64)> = numbers.filter_map(read).collect();
-        let own = processes.remove(&std::process::id()).map_or(0, |(_, ticks)| ticks);
+        let stat = |process: u32| fs::read_to_string(format!("/proc/{process}/stat")).ok();
+        let me = std::process::id();
+        let own = stat(me).and_then(|stat| times(&stat)).map_or(0, |times| times.with_children);
+        let read = |process: u32| times(&stat(process)?).map(|times| (process, (times.name, times.alone)));
+        let processes = numbers.filter(|process| *process != me).filter_map(read).collect();
         Self { total, busy, own, processes }
     }
 
@@ -51,7 +50,7 @@ impl Load {
         let busy = self.busy.saturating_sub(before.busy);
         let own = self.own.saturating_sub(before.own);
         let share = busy.saturating_sub(own) as f64 / total;
-        let mut by_name: HashMap<&str, u64> = HashMap::new();
+        let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
         for (process, (name, ticks)) in &self.processes {
             let old = before.processes.get(process).filter(|(old, _)| old == name).map_or(0, |(_, old)| *old);
             *by_name.entry(name).or_default() += ticks.saturating_sub(old);
@@ -86,11 +85,21 @@ fn processors(stat: &str) -> Option<(u64, u64)> {
     Some((total, total - idle))
 }
 
-/// The name of a process, and its ticks with those of its ended children.
-fn times(stat: &str) -> Option<(String, u64)> {
+/// What the kernel says of a process.
+#[derive(PartialEq, Eq, Debug)]
+struct Times {
+    name: String,
+    alone: u64,
+    /// With its ended children.
+    with_children: u64,
+}
+
+fn times(stat: &str) -> Option<Times> {
     let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
-    let ticks = rest.split_ascii_whitespace().skip(11).take(4).filter_map(|tick| tick.parse::<u64>().ok());
-    Some((name.to_owned(), ticks.sum()))
+    let ticks = rest.split_ascii_whitespace().skip(11).take(4);
+    let ticks: Vec<u64> = ticks.filter_map(|tick| tick.parse().ok()).collect();
+    let (alone, with_children) = (ticks.iter().take(2).sum(), ticks.iter().sum());
+    Some(Times { name: name.to_owned(), alone, with_children })
 }
 
 #[cfg(test)]
@@ -120,7 +129,7 @@ mod tests {
     fn times_are_read_where_the_kernel_writes_them() {
         assert_eq!(processors("cpu  10 1 4 80 5 0 0 0 3 0\ncpu0 1\n"), Some((100, 15)));
         let stat = "7 (a (b) c) S 1 7 7 0 -1 0 0 0 0 0 11 12 13 14 20 0 1";
-        assert_eq!(times(stat), Some(("a (b) c".to_owned(), 50)));
+        assert_eq!(times(stat), Some(Times { name: "a (b) c".to_owned(), alone: 23, with_children: 50 }));
         assert!(Load::now().total > 0);
     }
 }

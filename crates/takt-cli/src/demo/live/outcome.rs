@@ -220,6 +220,14 @@ impl Runs {
             all(false),
             all(true)
         ));
+        findings.extend(self.doubts());
+        findings.push(self.figures.in_short());
+        findings
+    }
+
+    /// What speaks against the figures.
+    fn doubts(&self) -> Vec<String> {
+        let mut findings = Vec::new();
         if let Some(role) = self.figures.roles.iter().find(|role| role.is_off()) {
             findings.push(format!(
                 "The machine was busy with other things: a frame of the {} takes {:.1} ms, not {:.0}. \
@@ -247,7 +255,6 @@ impl Runs {
                 lost.len()
             ));
         }
-        findings.push(self.figures.in_short());
         findings
     }
 
