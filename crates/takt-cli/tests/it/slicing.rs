@@ -236,12 +236,19 @@ fn a_first_frame_of_many_draws_is_not_tried_out_draw_by_draw() {
     let _company = company(&daemon);
     let program = trap("first_frame", &GL);
     let options = ["--verbose", "--max-slice-ms", "1", "--overpredict", "1000"];
-    let output = daemon.run(&options, &program, &[]).output().expect("takt starts");
-    assert_same(&output, &alone(&program, &[]), "first_frame");
-    let said = text(&output.stderr);
-    let (draws, pieces) = cut(&said).unwrap_or_default();
-    // Sixteen of them are tried out, in some twelve pieces each, and the others take one.
-    assert!(draws >= 100 && pieces < 16 * 24 + draws, "{said}");
+    let is_short = |_| {
+        let output = daemon.run(&options, &program, &[]).output().expect("takt starts");
+        assert_same(&output, &alone(&program, &[]), "first_frame");
+        let said = text(&output.stderr);
+        let (draws, pieces) = cut(&said).unwrap_or_default();
+        assert!(draws >= 100, "{said}");
+        // Sixteen of them are tried out, in some twelve pieces each, and the others take one.
+        let most = 16 * 24 + draws;
+        eprintln!("{pieces} pieces, of {most}");
+        pieces < most
+    };
+    // What else runs on this machine makes draws longer and pieces more, never fewer.
+    assert!((0..8).any(is_short), "too many pieces in each of eight first frames");
 }
 
 /// Every sample of a target is the same, on a driver that was never tried and on one whose self-test says what is
