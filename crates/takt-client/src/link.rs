@@ -1,12 +1,14 @@
 //! The connection to the daemon, as it comes and goes.
 
+mod commands;
 mod grants;
+mod joining;
 mod listener;
 mod pacing;
 mod slices;
 mod suspicion;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,26 +17,23 @@ use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 
 use crate::Patience;
 use crate::session::Say;
+use commands::Commands;
 use grants::{Ahead, Open};
 pub(crate) use listener::{Heard, Listener};
 use pacing::Telling;
 use suspicion::Look;
-use takt_ipc::client::{Joined, Joining, NotScheduled, Progress, Receiver, Sender, join, renew};
-use takt_ipc::message::{Hello, Message, Welcome};
+use takt_ipc::client::{Joining, NotScheduled, Receiver, Sender, renew};
+use takt_ipc::message::{Hello, Welcome};
 use takt_ipc::region::Region;
 use takt_ipc::socket::Connection;
 use takt_ipc::spin::SpinBudget;
-use takt_ipc::{Command, Reply, Request};
-use takt_os::{clock, sandbox};
+use takt_ipc::{Reply, Request};
+use takt_os::clock;
 
-/// How long the daemon may take to admit us while we run on.
-const JOINING_MAX: Span = Span::from_ms(5_000);
 /// What a program does whose daemon is gone.
 const UNSCHEDULED: &str = "the program runs on unscheduled";
 /// How often to look whether the daemon is back.
 const RETRY: Span = Span::from_ms(1_000);
-/// Longest time to spin for a reply, whatever the daemon says.
-const SPIN_MAX_US: u32 = 1_000;
 
 /// Everything that is known about the connection.
 pub(crate) struct Link {
@@ -58,9 +57,6 @@ pub(crate) struct Link {
     groups: u64,
 }
 
-/// Groups whose commands are remembered: more than threads ever wait for.
-const COMMANDS_MAX: usize = 32;
-
 /// While connected.
 struct On {
     /// We have left when this is closed.
@@ -77,8 +73,7 @@ struct On {
     /// How long to spin for grants.
     spin: SpinBudget,
     granted: BTreeMap<u64, Span>,
-    /// Commands for which the last groups were asked.
-    commands: VecDeque<(u64, &'static str)>,
+    commands: Commands,
     /// Groups with a grant that are still being filled.
     open: BTreeMap<u64, Open>,
     /// A grant that was asked for before it is needed.
@@ -345,153 +340,8 @@ impl Link {
         }
     }
 
-    /// Notes the command for which a group is asked.
-    pub(crate) fn names(&mut self, number: u64, command: &'static str) {
-        if let Some(on) = &mut self.on {
-            on.commands.retain(|(of, _)| *of != number);
-            if on.commands.len() >= COMMANDS_MAX {
-                on.commands.pop_front();
-            }
-            on.commands.push_back((number, command));
-        }
-    }
-
-    /// Work waits which cannot be cut and fits nowhere: says so, and tells the daemon which command that is.
-    fn is_stuck(&mut self, group: GroupId, estimate: Estimate) {
-        let Some(on) = &mut self.on else {
-            return;
-        };
-        let named = on.commands.iter().find(|(number, _)| *number == group.0).map(|(_, command)| *command);
-        let names = Request::Names { group, command: Command::new(named.unwrap_or_default()) };
-        if on.sender.send(&names).is_err() {
-            return self.lose("the daemon does not read what it is asked");
-        }
-        self.say_stuck(named, estimate);
-    }
-
-    fn say_stuck(&mut self, command: Option<&str>, estimate: Estimate) {
-        let what = command.filter(|command| !command.is_empty()).unwrap_or("work");
-        let length = match estimate {
-            Estimate::UNBOUNDED => "of unknown length".to_owned(),
-            estimate => format!("of {:.1} ms", estimate.span().as_ns() as f64 / 1e6),
-        };
-        self.say(format!(
-            "{what} {length} waits: it cannot be cut and fits nowhere beside the contracts of other apps; \
-             uncut = \"run\" in the [[app]] section of {} lets it run and withdraws their guarantees",
-            self.hello.name
-        ));
-    }
-
     fn of(&mut self, life: u64) -> Option<&mut On> {
         if life == self.life { self.on.as_mut() } else { None }
-    }
-
-    /// Joins, unless we have joined or tried a moment ago.
-    pub(crate) fn connect(&mut self) {
-        let (None, Some(socket)) = (&self.on, self.socket.clone()) else {
-            return;
-        };
-        let now = clock::now();
-        self.ask_why();
-        if let Some((joining, until)) = self.joining.take() {
-            match joining.finish(Duration::ZERO) {
-                Ok(Progress::NotYet(joining)) if now < until => self.joining = Some((joining, until)),
-                Ok(Progress::NotYet(joining)) => self.not_joined(joining.too_late(), now),
-                Ok(Progress::Joined(joined)) => self.joined(*joined),
-                Err(error) => self.not_joined(error, now),
-            }
-            return;
-        }
-        if now < self.retry_at {
-            return;
-        }
-        if sandbox::has_closed() {
-            return self.shut_in();
-        }
-        let is_first = self.retry_at == Time::ZERO;
-        self.retry_at = now + RETRY;
-        if is_first {
-            match join(&socket, &self.hello, self.patience.answer) {
-                Ok(joined) => self.joined(joined),
-                Err(error) => self.not_joined(error, now),
-            }
-        } else {
-            match Joining::begin(&socket, &self.hello) {
-                Ok(joining) => self.joining = Some((joining, now + JOINING_MAX)),
-                Err(error) => self.not_joined(error, now),
-            }
-        }
-    }
-
-    /// The program's sandbox allows no new connection, and may end a program that tries.
-    fn shut_in(&mut self) {
-        self.retry_at = Time::NEVER;
-        self.say(
-            "not scheduled: the program is in its sandbox by now, which allows no connection".to_owned(),
-        );
-    }
-
-    fn not_joined(&mut self, error: NotScheduled, now: Time) {
-        match &error {
-            // Asking again would not change its mind.
-            NotScheduled::Refused(_) => self.retry_at = Time::NEVER,
-            NotScheduled::NotNow { again, .. } => {
-                let again = Span::from_ns(u64::try_from(again.as_nanos()).unwrap_or(u64::MAX));
-                self.retry_at = now + again.max(RETRY);
-            }
-            // That it is gone was said when it went.
-            NotScheduled::Absent { .. } if self.is_unscheduled_said() => return,
-            NotScheduled::Absent { .. } | NotScheduled::Nonsense => {}
-        }
-        self.say(format!("not scheduled: {error}"));
-    }
-
-    fn joined(&mut self, joined: Joined) {
-        let Joined { connection, welcome, sender, receiver } = joined;
-        self.life += 1;
-        self.epoch += 1;
-        self.parting = None;
-        self.on = Some(On {
-            daemon: connection.peer().map_or(0, |peer| peer.pid),
-            connection: Arc::new(connection),
-            sender,
-            region: receiver.region(),
-            receiver: Some(receiver),
-            first: None,
-            spin: SpinBudget::new(Span::from_us(welcome.spin_us.min(SPIN_MAX_US).into())),
-            welcome,
-            granted: BTreeMap::new(),
-            commands: VecDeque::with_capacity(COMMANDS_MAX),
-            open: BTreeMap::new(),
-            ahead: None,
-            asked: 0,
-            answered: 0,
-            unwanted: BTreeSet::new(),
-            stray_frames: 0,
-            release: None,
-            between_frames: false,
-            slice: None,
-            telling: Telling::new(&self.hello),
-        });
-        self.say_welcome();
-    }
-
-    fn say_welcome(&mut self) {
-        let admission = self.welcome().map(|welcome| welcome.admission.clone()).unwrap_or_default();
-        self.say(format!("scheduled as {}: {admission}", self.hello.name));
-    }
-
-    /// Says why the daemon evicted us, once it has told.
-    fn ask_why(&mut self) {
-        let Some(connection) = self.parting.take_if(|parting| parting.wait(Duration::ZERO).unwrap_or(true))
-        else {
-            return;
-        };
-        if let Ok(Some(received)) = connection.receive()
-            && let Message::Refused { reason, .. } = received.message
-        {
-            self.say(format!("evicted: {reason}"));
-        }
     }
 
     /// Goes on without the daemon.

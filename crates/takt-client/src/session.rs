@@ -12,20 +12,23 @@
 //! A grant can be asked for ahead of need. The next thread that asks gets it; if none asks, the session
 //! gives it back after `UNUSED_BETWEEN`.
 
+mod slices;
+mod view;
+
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use takt_core::{GroupKind, Span, Time};
-use takt_ipc::message::{Hello, Pacing, TimeSlices, Welcome};
-use takt_ipc::region::Region;
+use takt_ipc::message::{Hello, Pacing, Welcome};
 use takt_os::clock;
-use takt_slices::{Keeper, Report, Role, Slices};
+use takt_slices::Keeper;
 
 use crate::Patience;
 use crate::link::{Link, Waiting};
 use crate::turns::Wish;
+use view::View;
+pub(crate) use view::Watch;
 
 /// Receives each sentence about the connection.
 pub type Say = fn(&str);
@@ -83,41 +86,6 @@ pub struct Session {
     wish: Wish,
 }
 
-/// What threads read without the lock. It is written whenever the lock is released.
-#[derive(Default, Debug)]
-struct View {
-    /// Changes when a grant may have been taken back, and with each connection.
-    epoch: AtomicU64,
-    /// The longest group among others, in nanoseconds.
-    slice_ns: AtomicU64,
-    /// A thread waits for a grant.
-    waited_for: AtomicBool,
-    /// Frames begin by a clock of the program's own.
-    own_clock: AtomicBool,
-    /// How long a turn of its contexts is to last, in microseconds; 0 for the driver's own.
-    turn_us: AtomicU64,
-    /// The daemon is to hear what was found out, or has not answered yet.
-    untold: AtomicBool,
-}
-
-/// What a stream keeps of a session, to look at it without the lock.
-#[derive(Default, Debug)]
-pub(crate) struct Watch {
-    epoch: u64,
-    region: Option<Region>,
-}
-
-impl View {
-    fn publish(&self, link: &Link) {
-        self.slice_ns.store(link.slice().as_ns(), Ordering::Relaxed);
-        self.waited_for.store(link.is_waited_for(), Ordering::Relaxed);
-        self.own_clock.store(link.has_own_clock(), Ordering::Relaxed);
-        self.turn_us.store(link.turn_us(), Ordering::Relaxed);
-        self.untold.store(link.is_untold(), Ordering::Relaxed);
-        self.epoch.store(link.epoch(), Ordering::Release);
-    }
-}
-
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("welcome", &self.welcome()).finish()
@@ -139,14 +107,7 @@ impl Session {
         Self {
             wanted: socket.is_some(),
             link: Mutex::new(Link::new(socket, hello, say, patience)),
-            view: View {
-                epoch: AtomicU64::new(0),
-                slice_ns: AtomicU64::new(u64::MAX),
-                waited_for: AtomicBool::new(false),
-                own_clock: AtomicBool::new(false),
-                turn_us: AtomicU64::new(0),
-                untold: AtomicBool::new(false),
-            },
+            view: View::new(),
             renewing: Mutex::new(()),
             patience,
             news: Condvar::new(),
@@ -290,44 +251,9 @@ impl Session {
         self.locked(|link| link.welcome().is_some_and(|welcome| !welcome.standing.paced))
     }
 
-    /// Whether the program has a contract. Takes no lock.
-    #[inline]
-    pub fn reserves(&self) -> bool {
-        self.view.turn_us.load(Ordering::Relaxed) == Role::Contract.slice_us()
-    }
-
     /// Whether a grant still counts, or was taken back. It is about to be used.
     pub fn is_held(&self, grant: &Grant) -> bool {
         self.look(Some(grant), &mut Watch::default())
-    }
-
-    /// The same if there is a grant; brings `watch` up to date.
-    pub(crate) fn look(&self, grant: Option<&Grant>, watch: &mut Watch) -> bool {
-        self.locked(|link| {
-            *watch = Watch { epoch: link.epoch(), region: link.region().cloned() };
-            grant.is_none_or(|grant| !grant.fills || link.is_open(grant.number, grant.life))
-        })
-    }
-
-    /// Whether nothing happened to grants and connection since the watch was brought up to date. Takes
-    /// no lock.
-    #[inline]
-    pub(crate) fn is_unchanged(&self, watch: &Watch) -> bool {
-        self.view.epoch.load(Ordering::Acquire) == watch.epoch
-    }
-
-    /// Whether this client is the only one and none of its threads waits. Takes no lock.
-    #[inline]
-    pub(crate) fn is_alone_by(&self, watch: &Watch) -> bool {
-        watch.region.as_ref().is_some_and(|region| region.solitude().is_alone())
-            && !self.view.waited_for.load(Ordering::Relaxed)
-    }
-
-    /// The longest group that is to be formed. Takes no lock.
-    #[inline]
-    pub(crate) fn slice_by(&self, watch: &Watch) -> Span {
-        let slice = Span::from_ns(self.view.slice_ns.load(Ordering::Relaxed));
-        if self.is_alone_by(watch) { slice.times(ALONE) } else { slice }
     }
 
     /// A frame ended inside of the group of a grant, and the group goes on.
@@ -365,7 +291,7 @@ impl Session {
 
     /// The same, but only until `lead` before that time; also says whether it slept at all.
     pub fn hold(&self, swap: Grant, lead: Span) -> Option<(Time, bool)> {
-        if self.view.own_clock.load(Ordering::Relaxed) {
+        if self.view.has_own_clock() {
             return None;
         }
         self.sleep_until_released(swap.life, lead)
@@ -380,30 +306,15 @@ impl Session {
     /// Tells the daemon what it is to hear, and takes its answer; waits for neither. Takes no lock if there
     /// is nothing to tell.
     pub fn keep_told(&self) {
-        if self.view.untold.load(Ordering::Relaxed) {
+        if self.view.is_untold() {
             self.locked(Link::keep_told);
         }
-    }
-
-    /// Sets the time slices that the program is to have as long as it is scheduled, if something changed. Where the
-    /// library for that is not loaded, and that is everywhere but on NVIDIA GPUs, nothing ever happens.
-    fn keep_slices(&self) {
-        let keeper = self.slices.get_or_init(|| Keeper::new(Slices::find()));
-        if !keeper.is_able() {
-            return;
-        }
-        let turn_us = self.wish.want(self.view.turn_us.load(Ordering::Relaxed));
-        keeper.want((turn_us > 0).then_some(turn_us));
-        if let Some(slices) = keeper.keep().as_ref().and_then(told) {
-            self.locked(|link| link.has_slices(slices));
-        }
-        self.keep_told();
     }
 
     /// Before the first command of a frame, of a program with a clock of its own: sleeps if the frame comes
     /// before its time. Takes no lock for other programs.
     pub fn begin_frame(&self) {
-        if self.view.own_clock.load(Ordering::Relaxed)
+        if self.view.has_own_clock()
             && let Some(life) = self.locked(Link::begin_frame)
         {
             self.sleep_until_released(life, Span::ZERO);
@@ -487,30 +398,5 @@ impl Session {
                 }
             }
         }
-    }
-}
-
-/// What the daemon hears of time slices; nothing if there are none yet.
-fn told(report: &Report) -> Option<TimeSlices> {
-    let us = |us: u64| u32::try_from(us).unwrap_or(u32::MAX);
-    let known = TimeSlices { shortest_us: us(report.shortest_us), longest_us: us(report.longest_us) };
-    let is_known = report.status == takt_slices::abi::OK;
-    (report.groups > 0).then_some(if is_known { known } else { TimeSlices::UNKNOWN })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_slices_that_were_all_read_are_told() {
-        let report = Report { groups: 2, kept: 1, shortest_us: 300, longest_us: 2_048, ..Report::default() };
-        assert_eq!(told(&report), Some(TimeSlices { shortest_us: 300, longest_us: 2_048 }));
-        assert_eq!(
-            told(&Report { status: 27, ..report }),
-            Some(TimeSlices::UNKNOWN),
-            "one could not be read"
-        );
-        assert_eq!(told(&Report::default()), None, "it has no contexts");
     }
 }

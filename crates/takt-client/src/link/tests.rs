@@ -1,3 +1,4 @@
+use takt_ipc::message::Message;
 use takt_ipc::socket::Listener as Socket;
 
 use super::*;
