@@ -88,6 +88,8 @@ pub(super) struct Board {
     now: Time,
     /// End of the window.
     end: i64,
+    /// A wider window shows no more.
+    widest: bool,
     /// There are promises beyond the window.
     goes_on: bool,
     /// What promises that stick out of the window owe, and the first of their releases.
@@ -111,6 +113,7 @@ impl Board {
             overflowed: false,
             now: Time::ZERO,
             end: 0,
+            widest: false,
             goes_on: false,
             sticks_out: 0,
             sticks_out_from: FOREVER,
@@ -131,6 +134,7 @@ impl Board {
 
     /// Forgets all promises; looks at `window` periods of the first display.
     pub(super) fn open(&mut self, context: &Context, window: usize) {
+        self.widest = window >= COLUMNS - 3;
         let window = window.min(COLUMNS - 3);
         self.end = self.displays[0].open(&context.config.refresh, context.now, window);
         // Other displays are opened when something is promised on them.
@@ -145,8 +149,8 @@ impl Board {
     }
 
     /// Whether a wider window shows no more.
-    pub(super) fn is_widest(&self, window: usize) -> bool {
-        window >= COLUMNS - 3
+    pub(super) fn is_widest(&self) -> bool {
+        self.widest
     }
 
     /// The period that `time` falls in on the grid of `lane`.
@@ -237,7 +241,7 @@ impl Board {
     }
 
     /// By when the GPU must be free if it is busy until `ready`, for all promises.
-    pub(super) fn free_for_all(&mut self, ready: i64, widest: bool) -> Result<Free, TooNarrow> {
+    pub(super) fn free_for_all(&mut self, ready: i64) -> Result<Free, TooNarrow> {
         if let Some(answer) = self.answer {
             return Ok(answer);
         }
@@ -246,23 +250,17 @@ impl Board {
             return Ok(Free { until: ready, owner: None });
         }
         if ready >= self.end {
-            return if widest { Ok(Free { until: ready, owner: None }) } else { Err(TooNarrow) };
+            return if self.widest { Ok(Free { until: ready, owner: None }) } else { Err(TooNarrow) };
         }
-        let answer = self.settled(ready, usize::MAX, widest)?;
+        let answer = self.settled(ready, None)?;
         self.answer = Some(answer);
         Ok(answer)
     }
 
     /// Whether all promises can be kept if the GPU is busy until `ready`, or `early` before that. What is in flight is
     /// over by `over`; where it is due later, it is in time as long as nothing comes beside it.
-    pub(super) fn is_feasible(
-        &mut self,
-        ready: i64,
-        early: i64,
-        over: i64,
-        widest: bool,
-    ) -> Result<bool, TooNarrow> {
-        if self.free_for_all(ready, widest)?.until >= ready - early {
+    pub(super) fn is_feasible(&mut self, ready: i64, early: i64, over: i64) -> Result<bool, TooNarrow> {
+        if self.free_for_all(ready)?.until >= ready - early {
             return Ok(true);
         }
         if self.instants.is_empty() || self.instants.iter().any(|(due, _)| *due < over) {
@@ -270,45 +268,40 @@ impl Board {
         }
         let instants = core::mem::take(&mut self.instants);
         self.answer = None;
-        let free = self.free_for_all(ready, widest);
+        let free = self.free_for_all(ready);
         (self.instants, self.answer) = (instants, None);
         Ok(free?.until >= ready - early)
     }
 
-    /// The same for promises that are due before `due`, of other lanes than `own`. An app that lets its release pass
-    /// binds no protected group that is due later.
-    pub(super) fn free_before(
-        &mut self,
-        ready: i64,
-        due: i64,
-        own: usize,
-        widest: bool,
-    ) -> Result<Free, TooNarrow> {
+    /// By when the GPU must be free for promises that are due before `due`, of other lanes than `own`. An app that lets
+    /// its release pass binds no protected group that is due later.
+    pub(super) fn free_before(&mut self, ready: i64, due: i64, own: usize) -> Result<Free, TooNarrow> {
         if ready >= self.end {
-            return if widest { Ok(Free { until: FOREVER, owner: None }) } else { Err(TooNarrow) };
+            return if self.widest { Ok(Free { until: FOREVER, owner: None }) } else { Err(TooNarrow) };
         }
-        if due <= self.end { Ok(self.walk(ready, due, own, 0)) } else { self.settled(ready, own, widest) }
+        if due <= self.end { Ok(self.walk(ready, due, Some(own), 0)) } else { self.settled(ready, Some(own)) }
     }
 
     /// The answer for promises of other lanes than `own`, if it does not depend on what lies beyond the window.
-    fn settled(&mut self, ready: i64, own: usize, widest: bool) -> Result<Free, TooNarrow> {
+    fn settled(&mut self, ready: i64, own: Option<usize>) -> Result<Free, TooNarrow> {
         let most = self.walk(ready, FOREVER, own, self.sticks_out);
-        let settled = widest || self.sticks_out == 0 || self.walk(ready, FOREVER, own, 0) == most;
+        let settled = self.widest || self.sticks_out == 0 || self.walk(ready, FOREVER, own, 0) == most;
         if settled { Ok(most) } else { Err(TooNarrow) }
     }
 
-    /// Walks back from the end of the window, where so much work comes `in`.
-    fn walk(&mut self, ready: i64, before: i64, own: usize, comes_in: i64) -> Free {
+    /// Walks back from the end of the window, where so much work comes in, through the promises of other lanes than
+    /// `own`.
+    fn walk(&mut self, ready: i64, before: i64, own: Option<usize>, comes_in: i64) -> Free {
         // What lies beyond is looked at only if a group is longer than the window.
         let until = if self.goes_on && before > self.end { self.end } else { FOREVER };
         let free = Free { until, owner: None };
         let simple = self.singles.is_empty() && !self.several;
         let mut free = if simple && (comes_in == 0 || self.sticks_out_from >= self.displays[0].last_start()) {
-            self.displays[0].walk(ready, before, own == usize::MAX, comes_in, free)
+            self.displays[0].walk(ready, before, own.is_none(), comes_in, free)
         } else {
             self.walk_all(ready, before, own, comes_in, free)
         };
-        // The own frame before is not delayed by this one, but who else could delay it is known no more.
+        // Own work in flight binds as well: which other group could delay it is not known here.
         for (due, owner) in self.instants.iter().filter(|(due, _)| *due < before) {
             if *due < free.until {
                 free = Free { until: *due, owner: Some(*owner) };
@@ -318,15 +311,16 @@ impl Board {
     }
 
     /// The same with promises of all kinds; `free` is what is known without them.
-    fn walk_all(&mut self, ready: i64, before: i64, own: usize, comes_in: i64, free: Free) -> Free {
+    fn walk_all(&mut self, ready: i64, before: i64, own: Option<usize>, comes_in: i64, free: Free) -> Free {
         self.sort();
         let mut walk = Walk { at: self.end, free, shared: 0, undone: &mut self.undone };
         walk.undone.clear();
         walk.add(self.sticks_out_from, comes_in, None);
-        let all = own == usize::MAX;
+        let all = own.is_none();
         let mut cursors: [usize; DISPLAYS_MAX] = core::array::from_fn(|index| self.displays[index].settled());
-        let binds =
-            |promise: &&Promise| promise.due < before && promise.owner != own && (all || !promise.absent);
+        let binds = |promise: &&Promise| {
+            promise.due < before && Some(promise.owner) != own && (all || !promise.absent)
+        };
         if self.shares {
             walk.shared = self.singles.iter().filter(binds).map(|promise| promise.share.0).sum();
         }

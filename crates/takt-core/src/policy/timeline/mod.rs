@@ -25,18 +25,20 @@
 //! * **Assumptions.** Groups run no longer than their conservative prediction, frames and jobs stay within
 //!   what they were promised, and are released as their contract says. Then no protected app misses a
 //!   deadline, whatever less important apps do. `takt prove` tests that; ADR 0039 has its figures.
-//! * **Cost.** Linear in apps times the periods looked at, rarely more than [`WINDOW_FIRST`]; no allocation.
+//! * **Cost.** Linear in apps times the periods looked at, rarely more than [`lookahead::FIRST`]; no allocation.
 
 mod accounts;
 mod board;
 mod clearance;
 mod columns;
 mod gaps;
+mod lookahead;
 mod order;
 mod pass;
 mod promises;
 mod rest;
 mod rule;
+mod shed;
 mod walk;
 
 use alloc::vec;
@@ -49,16 +51,12 @@ use crate::time::{Span, Time};
 use accounts::Accounts;
 use board::{Board, FOREVER, Free};
 use gaps::Pausing;
+use lookahead::Lookahead;
 use order::{gives_way, tell_winner};
 use pass::{Again, Pass, Ready};
 use promises::{Frame, Sizes};
 use rest::Rest;
-
-/// Periods to look at first; the window grows only if that does not settle the question.
-const WINDOW_FIRST: usize = 4;
-
-/// Decisions after which a window is tried that is half as wide.
-const NARROWS_AFTER: u32 = 64;
+use shed::Shed;
 
 /// The timeline of promises.
 #[derive(Clone, Debug)]
@@ -74,16 +72,8 @@ pub struct Timeline {
     /// Until when the GPU may be busy for the promises of more important apps, by lane.
     limits: Vec<Option<Free>>,
     all_limits: bool,
-    /// Lanes whose promises cannot be kept beside those of more important apps.
-    shed: Vec<bool>,
-    /// The first of them: less important apps are bound by its promises, and need slack.
-    first_shed: usize,
-    /// Whether such lanes are looked for, because a protected group was held.
-    sheds: bool,
-    window_first: usize,
-    /// Periods to look at first in the next decision, and how many decisions kept that.
-    window: usize,
-    kept: u32,
+    shed: Shed,
+    lookahead: Lookahead,
     /// When the next reservation of an absent frame lapses.
     lapse: i64,
     timeout: Option<Time>,
@@ -111,12 +101,8 @@ impl Timeline {
             rest: Rest::default(),
             limits: Vec::new(),
             all_limits: false,
-            shed: Vec::new(),
-            first_shed: usize::MAX,
-            sheds: false,
-            window_first: WINDOW_FIRST,
-            window: 0,
-            kept: 0,
+            shed: Shed::default(),
+            lookahead: Lookahead::default(),
             lapse: FOREVER,
             timeout: None,
             room: 0,
@@ -126,22 +112,13 @@ impl Timeline {
 
     /// Always looks as far as it can: the slow oracle for the windowed look-ahead.
     pub fn with_full_lookahead() -> Self {
-        Self { window_first: usize::MAX, ..Self::new() }
-    }
-
-    /// Whether to try a narrower window again.
-    fn narrows(&mut self, window: usize) -> bool {
-        self.kept = if window == self.window { self.kept + 1 } else { 0 };
-        self.kept % NARROWS_AFTER == NARROWS_AFTER - 1
+        Self { lookahead: Lookahead::full(), ..Self::new() }
     }
 
     /// A decision begins: what each lane has for its next frame does not change until it is taken.
     fn begin(&mut self, context: &Context, lanes: &mut [Lane], window: usize) {
         (self.all_limits, self.lapse) = (false, FOREVER);
-        if core::mem::take(&mut self.sheds) {
-            self.shed.fill(false);
-            self.first_shed = usize::MAX;
-        }
+        self.shed.open();
         self.board.open(context, window);
         let ready = Ready::new(context);
         self.sizes = Sizes::of(&context.config);
@@ -155,9 +132,9 @@ impl Timeline {
         self.rest.open(context, lanes);
     }
 
-    /// One pass over the lanes, looking at `window` periods with an empty board.
-    fn scan(&mut self, context: &Context, lanes: &mut [Lane], window: usize) -> Result<Option<usize>, Again> {
-        let mut pass = Pass::new(context, self.board.is_widest(window));
+    /// One pass over the lanes, with an empty board.
+    fn scan(&mut self, context: &Context, lanes: &mut [Lane]) -> Result<Option<usize>, Again> {
+        let mut pass = Pass::new(context);
         for index in (0..lanes.len()).filter(|index| lanes[*index].protected) {
             self.enter(&mut pass, lanes, index)?;
         }
@@ -196,7 +173,7 @@ impl Policy for Timeline {
         self.frames = vec![Frame::default(); config.apps_max as usize];
         self.promised = vec![false; config.apps_max as usize];
         self.limits = vec![None; config.apps_max as usize];
-        self.shed = vec![false; config.apps_max as usize];
+        self.shed.prepare(config.apps_max as usize);
         self.accounts.prepare(config.apps_max as usize);
         self.turns = vec![Time::ZERO; config.apps_max as usize];
     }
@@ -259,20 +236,19 @@ impl Policy for Timeline {
     }
 
     fn choose(&mut self, context: &Context, lanes: &mut [Lane]) -> Option<usize> {
-        let mut window = self.window.max(self.window_first);
+        let mut window = self.lookahead.first();
         self.begin(context, lanes, window);
         loop {
-            match self.scan(context, lanes, window) {
+            match self.scan(context, lanes) {
                 Ok(choice) => {
                     let lapse =
                         (self.lapse < FOREVER).then(|| Time::from_ns(self.lapse.max(0).unsigned_abs()));
                     self.timeout = lapse.filter(|_| choice.is_none());
-                    // The next decision needs about as much; that changes no answer.
-                    self.window = if self.narrows(window) { window / 2 } else { window };
+                    self.lookahead.settled(window);
                     return choice;
                 }
                 // The widest window and all limits answer every question, and a lane is shed once: this ends.
-                Err(Again::Anew) => {}
+                Err(Again::Shedding) => {}
                 Err(Again::WithLimits) => self.all_limits = true,
                 Err(Again::Wider) => window = window.saturating_mul(2),
             }

@@ -19,27 +19,21 @@ impl Timeline {
             self.promise(lanes, index, pass);
         }
         self.limit(pass, lanes, index)?;
-        if !beyond && !self.shed[index] {
+        if !beyond && !self.shed.contains(index) {
             self.promise(lanes, index, pass);
         }
-        if self.sheds && !self.shed[index] && !self.is_feasible(pass)? {
-            self.give_up(index);
-            return Err(Again::Anew);
+        if self.shed.is_sought() && !self.shed.contains(index) && !self.is_feasible(pass)? {
+            self.shed.add(index);
+            return Err(Again::Shedding);
         }
         Ok(())
-    }
-
-    /// The promises of a lane bind no other protected group any more.
-    fn give_up(&mut self, lane: usize) {
-        self.shed[lane] = true;
-        self.first_shed = self.first_shed.min(lane);
     }
 
     /// Whether all promises on the board can be kept. What the first group waits for on its way to the GPU is
     /// part of its promise, and over by the time that it is free for it.
     pub(super) fn is_feasible(&mut self, pass: &Pass<'_>) -> Result<bool, Again> {
         let (ready, early) = (pass.ready.conservative, self.sizes.under_way.as_signed_ns());
-        Ok(self.board.is_feasible(ready, early, ns(pass.context.free_c), pass.widest)?)
+        Ok(self.board.is_feasible(ready, early, ns(pass.context.free_c))?)
     }
 
     /// Notes until when the GPU may be busy for the promises of more important apps, which are on the board by
@@ -62,7 +56,7 @@ impl Timeline {
             // Where the look-ahead is exhausted, protected groups go, and work beyond a promise waits.
             Some(Free { until: FOREVER, owner: None })
         } else if first || self.all_limits {
-            Some(self.board.free_for_all(pass.ready.conservative, pass.widest)?)
+            Some(self.board.free_for_all(pass.ready.conservative)?)
         } else {
             None
         };
@@ -91,13 +85,12 @@ impl Timeline {
     /// Where one protected group waits for a more important app, and that one for what is due first, neither would
     /// ever go. Promises that meet so closely cannot all be kept: importance decides.
     pub(super) fn keep_going(&mut self, pass: &Pass<'_>) -> Result<(), Again> {
-        let Some(lane) = pass.yields.filter(|lane| pass.best.is_none() && pass.waits && !self.shed[*lane])
-        else {
+        let stuck = |lane: &usize| pass.best.is_none() && pass.waits && !self.shed.contains(*lane);
+        let Some(lane) = pass.yields.filter(stuck) else {
             return Ok(());
         };
-        self.sheds = true;
-        self.give_up(lane);
-        Err(Again::Anew)
+        self.shed.add(lane);
+        Err(Again::Shedding)
     }
 }
 
@@ -139,7 +132,7 @@ pub(super) fn gives_way(lane: &Lane, pass: &Pass<'_>) -> bool {
 
 /// The first group of the lane at `index` goes before all that were looked at: those that were kept from breaking its
 /// promise wait for it in any case.
-pub(super) fn release_from(lanes: &mut [Lane], index: usize) {
+pub(super) fn stop_protecting(lanes: &mut [Lane], index: usize) {
     let app = lanes[index].app;
     for lane in lanes.iter_mut().filter(|lane| lane.hold == Some(Hold::Protects { app })) {
         lane.hold = None;

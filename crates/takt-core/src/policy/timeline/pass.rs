@@ -14,8 +14,8 @@ pub(super) enum Again {
     Wider,
     /// With the limits of all lanes.
     WithLimits,
-    /// With what was found out about promises that cannot be kept.
-    Anew,
+    /// Without the promises that were found not to be kept.
+    Shedding,
 }
 
 impl From<TooNarrow> for Again {
@@ -62,7 +62,6 @@ pub(super) struct Pass<'a> {
     pub(super) first: Option<Best>,
     /// That one waits for a more important app, which may be due later.
     pub(super) outranked: bool,
-    pub(super) widest: bool,
     /// What was free for all before, at most.
     pub(super) at_most: i64,
     /// The earliest due date of a protected lane seen so far.
@@ -88,7 +87,7 @@ impl Ready {
 }
 
 impl<'a> Pass<'a> {
-    pub(super) fn new(context: &'a Context, widest: bool) -> Self {
+    pub(super) fn new(context: &'a Context) -> Self {
         Self {
             context,
             ready: Ready::new(context),
@@ -96,7 +95,6 @@ impl<'a> Pass<'a> {
             best: None,
             first: None,
             outranked: false,
-            widest,
             at_most: FOREVER,
             first_due: FOREVER,
             broken: None,

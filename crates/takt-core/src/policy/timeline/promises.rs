@@ -149,7 +149,7 @@ impl Timeline {
     /// Keeps time free for what a lane has beyond its promises, from those that are less important.
     pub(super) fn keep_free(&mut self, lanes: &[Lane], owner: usize, pass: &Pass<'_>) {
         let lane = &lanes[owner];
-        if !lane.protected || self.shed[owner] {
+        if !lane.protected || self.shed.contains(owner) {
             return self.promise(lanes, owner, pass);
         }
         if let Some(due) = lane.on_gpu_due.filter(|due| lane.on_gpu_promised != Some(*due)) {

@@ -3,7 +3,7 @@
 use super::Timeline;
 use super::accounts::Standing;
 use super::board::{FOREVER, Free, ns};
-use super::order::{note_first, release_from};
+use super::order::{note_first, stop_protecting};
 use super::pass::{Again, Best, Candidate, Pass};
 use crate::event::Hold;
 use crate::policy::Context;
@@ -90,7 +90,7 @@ impl Timeline {
         let fits = length <= room;
         // Without an owner the window is the limit, and a wider one may show more.
         let wanted = if fits { pass.context.config.tuning.stretch.as_signed_ns() } else { length };
-        if free.owner.is_none() && room < wanted && !pass.widest {
+        if free.owner.is_none() && room < wanted && !self.board.is_widest() {
             return Err(Again::Wider);
         }
         if !fits {
@@ -99,7 +99,7 @@ impl Timeline {
         }
         let room = room.min(pass.clearance.room(lane));
         pass.best = Some(Best { index: group.index, standing: group.standing, app: lane.app, room });
-        release_from(lanes, group.index);
+        stop_protecting(lanes, group.index);
         Ok(None)
     }
 
@@ -108,7 +108,7 @@ impl Timeline {
         if standing.protected {
             return self.free_for_protected(pass, standing, length);
         }
-        let free = self.board.free_for_all(pass.ready.conservative, pass.widest)?;
+        let free = self.board.free_for_all(pass.ready.conservative)?;
         pass.at_most = free.until - pass.ready.conservative;
         Ok(free)
     }
@@ -127,11 +127,11 @@ impl Timeline {
             pass.waits |= free.owner.is_some_and(|owner| owner > standing.contract);
             return Ok(free);
         }
-        let before = self.board.free_before(ready, due, standing.contract, pass.widest)?;
+        let before = self.board.free_before(ready, due, standing.contract)?;
         if before.until <= end {
-            if !self.sheds && !self.is_feasible(pass)? {
-                self.sheds = true;
-                return Err(Again::Anew);
+            if !self.shed.is_sought() && !self.is_feasible(pass)? {
+                self.shed.seek();
+                return Err(Again::Shedding);
             }
             pass.broken = Some((due, before));
             pass.waits |= before.owner.is_some_and(|owner| owner > standing.contract);
@@ -163,7 +163,7 @@ impl Timeline {
             self.accounts.standing(context, lanes, index, head, framed)
         };
         // Where promises cannot be kept that are more important, a group needs slack.
-        Standing { protected: standing.protected && standing.contract <= self.first_shed, ..standing }
+        Standing { protected: standing.protected && standing.contract <= self.shed.first(), ..standing }
     }
 
     /// How long the GPU must be free for a group. Only what was promised to its own frame has paid for the GPU that
