@@ -263,8 +263,7 @@ fn slack(claims: &[Claim], config: &Config) -> Option<Span> {
         return None;
     }
     let kind = Kind::of_display(0, config.display(DisplayId(0)).period_span(), Stride::ONE);
-    let nothing =
-        Claim { kind, span: Span::ZERO, group_max: Span::ZERO, groups: 1, gaps: 0, jitter: Span::ZERO };
+    let nothing = Claim { kind, span: Span::ZERO, group_max: Span::ZERO };
     let probe = [claims, &[nothing]].concat();
     Some(contract::largest_span(&probe, claims.len(), config).unwrap_or(Span::ZERO))
 }

@@ -1,7 +1,8 @@
 //! Parameters of a scheduler.
 
+use crate::charge::Charge;
 use crate::clock::DisplayId;
-use crate::gpu::{Charge, Divisible, Gpu};
+use crate::gpu::{Divisible, Gpu};
 use crate::limits::{APPS_MAX, DISPLAYS_MAX, IN_FLIGHT_MAX};
 use crate::refresh::Refresh;
 use crate::service::{Enforcement, Gaps, Reserve};

@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use crate::analysis::contracts::{self, Claim, Coverage, GpuCharges, Kind, Order, Workspace};
+use crate::analysis::contracts::{self, Claim, Coverage, Kind, Workspace};
 use crate::app::AppParams;
 use crate::clock::{Clock, DisplayId};
 use crate::config::Config;
@@ -34,12 +34,7 @@ pub fn claim(params: &AppParams, config: &Config) -> Claim {
 
 /// A claim of that kind and span, in groups that are as long as the configuration lets them be.
 fn sized(kind: Kind, span: Span, config: &Config) -> Claim {
-    let group_max = span.min(config.longest_group());
-    // What groups add is in the span; their number only keeps the mean group from being longer than the
-    // longest one.
-    let groups = span.as_ns().div_ceil(group_max.as_ns().max(1)).max(1);
-    let groups = u32::try_from(groups).unwrap_or(u32::MAX);
-    Claim { kind, span, group_max, groups, gaps: 0, jitter: Span::ZERO }
+    Claim { kind, span, group_max: span.min(config.longest_group()) }
 }
 
 /// Whether an app has a contract: frames, or a server.
@@ -68,12 +63,12 @@ pub fn is_covered(claims: &[Claim], config: &Config) -> bool {
 
 /// The same, without taking memory from the allocator.
 fn is_covered_in(claims: &[Claim], config: &Config, memory: &mut Workspace) -> bool {
-    frames_fit(claims, config).unwrap_or_else(|| contracts::test_in(memory, claims, &gpu(config)).is_ok())
+    frames_fit(claims, config).unwrap_or_else(|| contracts::test_in(memory, claims, lead(config)).is_ok())
 }
 
 /// What holds for each of these claims, most important first, and why not; as [`covered`] counts them.
 pub fn coverage(claims: &[Claim], config: &Config) -> Coverage {
-    contracts::coverage(claims, &gpu(config))
+    contracts::coverage(claims, lead(config))
 }
 
 /// The largest span of one of these claims with which all of them are covered, its groups as long as the
@@ -110,12 +105,10 @@ fn largest(most: Span, mut fits: impl FnMut(Span) -> bool) -> Option<Span> {
     (lo > 0).then(|| Span::from_ns(lo))
 }
 
-/// The GPU for claims that include what it adds. Neither turns nor divisible work need a charge of their own: all
-/// that is paid from `etpf` has both in it ([`Config::conservative`]). Only a group that goes on after its app was
-/// displaced has one switch on top.
-pub fn gpu(config: &Config) -> GpuCharges {
-    let lead = config.margins.turnaround() + config.gpu.switch();
-    GpuCharges { order: Order::InOrder { per_group: Span::ZERO, per_frame: Span::ZERO }, lead, foreign: None }
+/// How long before the GPU runs empty a group must be let in for the GPU not to stand still. A group that goes on
+/// after its app was displaced has one switch on top; claims include all else that the GPU adds ([`crate::Charge`]).
+fn lead(config: &Config) -> Span {
+    config.margins.turnaround() + config.gpu.switch()
 }
 
 /// The answer for frames of one display, which takes two sums ([`crate::analysis::frames`]); `None` if there is

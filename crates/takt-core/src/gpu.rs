@@ -8,6 +8,7 @@
 //! [`Divisible`] work may be beside all of that: one group of it enters whatever is in flight, need not be
 //! over for another group to begin, and makes nothing late, because every other group is charged for it.
 
+use crate::charge::Charge;
 use crate::time::Span;
 
 /// The execution model of a GPU.
@@ -56,7 +57,7 @@ impl Divisible {
 
     /// A turn of such work, with the changes of contexts before and after it. A piece may begin just before
     /// the slice is over.
-    pub(crate) fn turn(&self) -> Span {
+    fn turn(&self) -> Span {
         self.slice + self.quantum + self.switch.times(2)
     }
 }
@@ -127,19 +128,6 @@ impl Gpu {
             _ => Span::ZERO,
         }
     }
-}
-
-/// Which changes of contexts a group pays for. Why that is enough is said in
-/// [`analysis::contracts`](crate::analysis::contracts::GpuCharges).
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Charge {
-    /// It follows a group of its own app, of the same protected frame.
-    Stays,
-    /// It is the first one of a protected frame, or comes by a protected server: one change to its app, and one
-    /// back to the protected app that it displaces.
-    Enters,
-    /// Its app is not protected: each of its turns may interrupt others, which is one change to it and one back.
-    Beside,
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ use super::queue::Waiting;
 use super::{Scheduler, Slot};
 
 use crate::app::GroupKind;
+use crate::charge::Charge;
 use crate::event::Hold;
-use crate::gpu::Charge;
 use crate::service::Reservation;
 use crate::time::{Span, Time};
 

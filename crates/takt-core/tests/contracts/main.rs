@@ -50,8 +50,7 @@ fn delays(rng: &mut Rng, attack: &Attack) -> Delays {
 fn play(rng: &mut Rng, attack: &Attack) -> Option<(Late, Vec<App>, Costs)> {
     let delays = delays(rng, attack);
     let costs = Costs { delays, charge: (attack.charge)(&delays), in_order: attack.in_order };
-    let gpu = sets::gpu(&delays, &costs.charge, attack.in_order);
-    let apps = sets::set(rng, &gpu, delays.group_min, attack.traits)?;
+    let apps = sets::set(rng, &costs, attack.traits)?;
     let late = (0..2).find_map(|_| {
         let picks = match attack.in_order {
             true => Picks::InOrder,

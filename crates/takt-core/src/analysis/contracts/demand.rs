@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Claim, GpuCharges, Kind, Reason};
+use super::{Claim, Kind, Reason};
 use crate::limits::{ANALYSIS_STEPS_MAX, APPS_MAX, HORIZON_MAX};
 use crate::time::Span;
 
@@ -18,16 +18,14 @@ const REASON_STEPS_MAX: u32 = 1 << 10;
 /// Bounds longer than this many of the longest periods are compared with the busy period.
 const LONG_PERIODS: u64 = 16;
 
-/// A claim with everything that the GPU adds.
+/// A claim that costs something.
 #[derive(Copy, Clone, Debug)]
 struct Load {
     cost: u64,
     /// What its longest group can block others for.
     group: u64,
     period: u64,
-    /// From the latest arrival to the due date.
     deadline: u64,
-    jitter: u64,
     fluid: bool,
 }
 
@@ -57,16 +55,11 @@ impl Load {
     /// Work that arrives in an interval of this length, at most.
     fn arrivals(&self, interval: u64) -> u64 {
         let count = match self.fluid {
-            false => interval.saturating_add(self.jitter).div_ceil(self.period),
+            false => interval.div_ceil(self.period),
             true => interval.div_ceil(self.period) + 1,
         };
         count.saturating_mul(self.cost)
     }
-}
-
-/// Whether the claims are covered together, with a delay besides that comes once.
-pub(super) fn test(claims: &[Claim], gpu: &GpuCharges, delay: Span) -> Result<(), Reason> {
-    test_in(&mut Workspace::for_claims(claims.len()), claims, gpu, delay)
 }
 
 /// Memory for a test.
@@ -80,18 +73,13 @@ impl Workspace {
     }
 }
 
-/// The same in memory that is there.
-pub(super) fn test_in(
-    memory: &mut Workspace,
-    claims: &[Claim],
-    gpu: &GpuCharges,
-    delay: Span,
-) -> Result<(), Reason> {
+/// Whether the claims are covered together.
+pub(super) fn test(memory: &mut Workspace, claims: &[Claim], lead: Span) -> Result<(), Reason> {
     if claims.len() > APPS_MAX {
         return Err(Reason::Limit);
     }
     let loads = &mut memory.0;
-    fill(loads, claims, gpu)?;
+    fill(loads, claims, lead)?;
     let Some(first) = loads.iter().map(|load| load.deadline).min() else {
         return Ok(());
     };
@@ -100,50 +88,28 @@ pub(super) fn test_in(
         let permille = u64::try_from((share * 1000) >> SHIFT).unwrap_or(u64::MAX);
         return Err(Reason::Overload { permille });
     }
-    let set = Set { loads, delay: delay.as_ns() };
+    let set = Set(loads);
     set.walk_down(set.longest_interval(share)?, first)
 }
 
-/// The shortest deadline of anything that is claimed.
-pub(super) fn first_due(claims: &[Claim]) -> Option<Span> {
-    let deadlines = claims.iter().filter_map(|claim| match claim.kind {
-        Kind::Frames { deadline, .. } => Some(deadline.saturating_sub(claim.jitter)),
-        Kind::Server { period } => Some(period.saturating_sub(claim.jitter)),
-        Kind::None => None,
-    });
-    deadlines.min()
-}
-
 /// All claims that promise something and cost something.
-fn fill(loads: &mut Vec<Load>, claims: &[Claim], gpu: &GpuCharges) -> Result<(), Reason> {
+fn fill(loads: &mut Vec<Load>, claims: &[Claim], lead: Span) -> Result<(), Reason> {
     loads.clear();
     let blocks = !share_a_display(claims);
-    let longest = |except: usize| {
-        let others = claims.iter().enumerate().filter(|(index, _)| *index != except);
-        let others = others.filter(|(_, claim)| claim.kind != Kind::None);
-        others.map(|(_, claim)| gpu.longest_group(claim)).max().unwrap_or(Span::ZERO)
-    };
-    for (index, claim) in claims.iter().enumerate() {
+    for claim in claims {
         let (period, deadline, fluid) = match claim.kind {
             Kind::Frames { period, deadline, .. } => (period, deadline, false),
             Kind::Server { period } => (period, period, true),
             Kind::None => continue,
         };
-        // Each gap lets in a group of another app.
-        let gaps = match claim.gaps {
-            0 => Span::ZERO,
-            gaps => longest(index).times(u64::from(gaps)),
-        };
-        let cost = gpu.cost(claim) + gaps;
-        let group = if blocks { gpu.longest_group(claim) } else { Span::ZERO };
-        let late = period == Span::ZERO || deadline <= claim.jitter;
-        if late || [cost, group, period, deadline].iter().any(|span| *span >= Span::FOREVER) {
+        let group = if blocks { claim.group_max + lead } else { Span::ZERO };
+        let never = period == Span::ZERO || deadline == Span::ZERO;
+        if never || [claim.span, group, period, deadline].iter().any(|span| *span >= Span::FOREVER) {
             return Err(Reason::Unbounded);
         }
-        if cost > Span::ZERO {
-            let deadline = deadline.saturating_sub(claim.jitter).as_ns();
-            let [cost, group, period, jitter] = [cost, group, period, claim.jitter].map(Span::as_ns);
-            loads.push(Load { cost, group, period, deadline, jitter, fluid });
+        if claim.span > Span::ZERO {
+            let [cost, group, period, deadline] = [claim.span, group, period, deadline].map(Span::as_ns);
+            loads.push(Load { cost, group, period, deadline, fluid });
         }
     }
     Ok(())
@@ -152,23 +118,20 @@ fn fill(loads: &mut Vec<Load>, claims: &[Claim], gpu: &GpuCharges) -> Result<(),
 /// Whether everything that is claimed are frames of one display, which arrive with its periods.
 fn share_a_display(claims: &[Claim]) -> bool {
     let mut displays = claims.iter().filter(|claim| claim.kind != Kind::None).map(|claim| match claim.kind {
-        Kind::Frames { display, .. } if claim.jitter == Span::ZERO => display,
+        Kind::Frames { display, .. } => display,
         _ => None,
     });
     let first = displays.next().flatten();
     first.is_some() && displays.all(|display| display == first)
 }
 
-struct Set<'a> {
-    loads: &'a [Load],
-    delay: u64,
-}
+struct Set<'a>(&'a [Load]);
 
 impl Set<'_> {
     /// Demand and blocking in an interval of this length. Never falls as the interval grows.
     fn demand(&self, interval: u64) -> u64 {
-        let (mut sum, mut blocking) = (u128::from(self.delay), 0);
-        for load in self.loads {
+        let (mut sum, mut blocking) = (0, 0);
+        for load in self.0 {
             let demand = load.demand(interval);
             sum += demand;
             blocking = u128::from(load.group).saturating_sub(demand).max(blocking);
@@ -200,7 +163,7 @@ impl Set<'_> {
             let Some(at) = interval else { break };
             let time = (self.demand(at) + 1).saturating_sub(at);
             worst = worst.max((time, at));
-            interval = self.loads.iter().filter_map(|load| load.due_before(at)).max();
+            interval = self.0.iter().filter_map(|load| load.due_before(at)).max();
         }
         Reason::Missing { time: Span::from_ns(worst.0), at: Span::from_ns(worst.1) }
     }
@@ -209,14 +172,14 @@ impl Set<'_> {
     fn longest_interval(&self, share: u128) -> Result<u64, Reason> {
         let rest = (1u128 << SHIFT) - share;
         let mut early = u128::from(self.once()) << SHIFT;
-        for load in self.loads.iter().filter(|load| !load.fluid) {
+        for load in self.0.iter().filter(|load| !load.fluid) {
             let lead = load.period.saturating_sub(load.deadline);
             early = early.saturating_add(u128::from(lead).saturating_mul(load.share()));
         }
         // Fluid demands are rounded up, each by less than one.
-        early = early.saturating_add((self.loads.len() as u128) << SHIFT);
+        early = early.saturating_add((self.0.len() as u128) << SHIFT);
         let bound = u64::try_from(early / rest).map_or(HORIZON_MAX, |bound| bound.saturating_add(1));
-        let longest = self.loads.iter().map(|load| load.period.max(load.deadline)).max().unwrap_or(0);
+        let longest = self.0.iter().map(|load| load.period.max(load.deadline)).max().unwrap_or(0);
         if bound <= longest.saturating_mul(LONG_PERIODS) {
             return Ok(bound);
         }
@@ -227,20 +190,20 @@ impl Set<'_> {
         }
     }
 
-    /// The longest blocking and the delay.
+    /// The longest blocking.
     fn once(&self) -> u64 {
-        self.loads.iter().map(|load| load.group).max().unwrap_or(0).saturating_add(self.delay)
+        self.0.iter().map(|load| load.group).max().unwrap_or(0)
     }
 
     /// How long the GPU is busy at most, or `enough` if that is longer.
     fn busy_period(&self, enough: u64) -> Option<u64> {
         let once = self.once();
-        let mut busy = self.loads.iter().fold(once, |sum, load| sum.saturating_add(load.cost));
+        let mut busy = self.0.iter().fold(once, |sum, load| sum.saturating_add(load.cost));
         for _ in 0..ANALYSIS_STEPS_MAX {
             if busy >= enough {
                 return Some(enough);
             }
-            let arrived = self.loads.iter().fold(once, |sum, load| sum.saturating_add(load.arrivals(busy)));
+            let arrived = self.0.iter().fold(once, |sum, load| sum.saturating_add(load.arrivals(busy)));
             if arrived == busy {
                 return Some(busy);
             }
@@ -252,11 +215,11 @@ impl Set<'_> {
 
 /// The definition: every interval up to a length, one by one.
 #[cfg(test)]
-pub(super) fn all_intervals(claims: &[Claim], gpu: &GpuCharges, longest: u64) -> Result<(), Reason> {
+pub(super) fn all_intervals(claims: &[Claim], lead: Span, longest: u64) -> Result<(), Reason> {
     let mut loads = Vec::new();
-    fill(&mut loads, claims, gpu)?;
-    let set = Set { loads: &loads, delay: 0 };
-    let first = set.loads.iter().map(|load| load.deadline).min().unwrap_or(u64::MAX);
+    fill(&mut loads, claims, lead)?;
+    let set = Set(&loads);
+    let first = set.0.iter().map(|load| load.deadline).min().unwrap_or(u64::MAX);
     match (first..=longest).find(|interval| set.demand(*interval) >= *interval) {
         Some(at) => Err(Reason::Missing { time: Span::ZERO, at: Span::from_ns(at) }),
         None => Ok(()),

@@ -5,8 +5,8 @@
 //!   all other apps do?
 //! * **Assumptions.** Protected groups go by earliest due date, without preemption, and wait for
 //!   protected promises that are due earlier; all other groups need slack. No frame takes longer
-//!   than its `span`, in which the times of its gaps are included: an app that waits counts as if
-//!   it used the GPU. No delay is longer than the [`GpuCharges`] says.
+//!   than its `span`. That includes the times of its gaps, since an app that waits counts as if it used the
+//!   GPU, and all that the GPU adds ([`crate::Charge`]); no delay is longer than that.
 //! * **Answer.** For every length t of an interval from the shortest deadline on, demand and
 //!   blocking must be *less* than t. Blocking is the longest group c of one app j that may have
 //!   begun before; what it does is due after the interval, and so is all that follows it, so it
@@ -22,7 +22,6 @@
 //!   Buttazzo 1998 (servers). Demand with blocking never falls as t grows, so QPA applies as it is.
 //! * **Cost.** One division per claim and step; there is a limit of steps with a name.
 
-mod charge;
 mod demand;
 #[cfg(test)]
 mod tests;
@@ -32,7 +31,6 @@ use alloc::vec::Vec;
 use crate::app::Stride;
 use crate::time::Span;
 
-pub use charge::{GpuCharges, Order};
 pub use demand::Workspace;
 
 /// What an app claims.
@@ -40,17 +38,11 @@ pub use demand::Workspace;
 pub struct Claim {
     /// When work comes, and when it is due.
     pub kind: Kind,
-    /// GPU time per frame, or budget of a server per period, at most; without what the GPU adds to
-    /// groups and frames, but with the times of gaps.
+    /// GPU time per frame, or budget of a server per period, at most, with the times of gaps and all that the GPU
+    /// adds.
     pub span: Span,
     /// Longest command group. For servers it may be above the budget.
     pub group_max: Span,
-    /// Command groups per frame, or per budget of a server.
-    pub groups: u32,
-    /// How often within a frame the app may have nothing submitted, though the frame goes on.
-    pub gaps: u32,
-    /// How long after its release a frame may arrive.
-    pub jitter: Span,
 }
 
 /// When work comes, and when it is due.
@@ -106,7 +98,7 @@ pub enum Verdict {
 pub enum Reason {
     /// Nothing was claimed. Claims that follow may be covered.
     NoClaim,
-    /// A period or deadline is zero or not above the jitter, or a length has no bound.
+    /// A period or deadline is zero, or a length has no bound.
     Unbounded,
     /// All claims up to this one take this share of the GPU in the long run.
     Overload {
@@ -126,15 +118,17 @@ pub enum Reason {
     Limit,
 }
 
-/// Which of the claims, most important first, are covered.
-pub fn coverage(claims: &[Claim], gpu: &GpuCharges) -> Coverage {
+/// Which of the claims, most important first, are covered. A group must be let in so long before the GPU runs empty
+/// (`lead`), so that the GPU does not stand still: the longest time from the end of a group to the arrival of one that
+/// waited for that.
+pub fn coverage(claims: &[Claim], lead: Span) -> Coverage {
     let mut verdicts = Vec::with_capacity(claims.len());
     let mut broken = None;
     for (index, claim) in claims.iter().enumerate() {
         let verdict = match broken {
             _ if claim.kind == Kind::None => Verdict::Uncovered(Reason::NoClaim),
             Some(first) => Verdict::Uncovered(Reason::Follows(first)),
-            None => match demand::test(&claims[..=index], gpu, Span::ZERO) {
+            None => match test(&claims[..=index], lead) {
                 Ok(()) => Verdict::Covered,
                 Err(reason) => {
                     broken = Some(index);
@@ -148,49 +142,11 @@ pub fn coverage(claims: &[Claim], gpu: &GpuCharges) -> Coverage {
 }
 
 /// Whether all claims are covered together; why not, if they are not.
-pub fn test(claims: &[Claim], gpu: &GpuCharges) -> Result<(), Reason> {
-    demand::test(claims, gpu, Span::ZERO)
+pub fn test(claims: &[Claim], lead: Span) -> Result<(), Reason> {
+    test_in(&mut Workspace::for_claims(claims.len()), claims, lead)
 }
 
 /// The same, without taking memory from the allocator.
-pub fn test_in(memory: &mut Workspace, claims: &[Claim], gpu: &GpuCharges) -> Result<(), Reason> {
-    demand::test_in(memory, claims, gpu, Span::ZERO)
-}
-
-/// How much the span of one claim could grow, if all are covered as they are.
-///
-/// For the room of one more app, add a claim with a span of zero and ask for that.
-pub fn headroom(claims: &[Claim], gpu: &GpuCharges, index: usize) -> Option<Span> {
-    let mut probe = claims.to_vec();
-    let own = claims.get(index)?;
-    let most = match own.kind {
-        Kind::Frames { period, .. } | Kind::Server { period } => period,
-        Kind::None => return None,
-    };
-    largest(most, |extra| {
-        probe[index].span = own.span + extra;
-        demand::test(&probe, gpu, Span::ZERO).is_ok()
-    })
-}
-
-/// The longest delay that may come on top of everything, once, if all are covered as they are;
-/// [`Span::FOREVER`] if nothing is claimed.
-pub fn slack(claims: &[Claim], gpu: &GpuCharges) -> Option<Span> {
-    match demand::first_due(claims) {
-        None => test(claims, gpu).ok().map(|()| Span::FOREVER),
-        Some(first) => largest(first, |extra| demand::test(claims, gpu, extra).is_ok()),
-    }
-}
-
-/// The largest span below `most` that fits; `None` if not even zero does.
-fn largest(most: Span, mut fits: impl FnMut(Span) -> bool) -> Option<Span> {
-    if !fits(Span::ZERO) {
-        return None;
-    }
-    let (mut lo, mut hi) = (0, most.as_ns().max(1));
-    while hi - lo > 1 {
-        let mid = lo + (hi - lo) / 2;
-        if fits(Span::from_ns(mid)) { lo = mid } else { hi = mid }
-    }
-    Some(Span::from_ns(lo))
+pub fn test_in(memory: &mut Workspace, claims: &[Claim], lead: Span) -> Result<(), Reason> {
+    demand::test(memory, claims, lead)
 }
