@@ -15,11 +15,11 @@ pub(crate) enum CockpitCommand {
     Show(WindowArgs),
     /// Do not show a window.
     Hide(WindowArgs),
-    /// Show a window elsewhere on its display, or again where its rule says.
+    /// Move a window on its display, or back to where its rule puts it.
     Place(PlaceArgs),
     /// Make a window transparent.
     Opacity(OpacityArgs),
-    /// Bring a window in front of those whose rules matter as much.
+    /// Bring a window in front of the others of its layer and priority.
     Raise(WindowArgs),
     /// Ask the client of a window to close it.
     Close(WindowArgs),
@@ -59,7 +59,7 @@ pub(crate) struct WindowArgs {
 pub(crate) struct PlaceArgs {
     /// The window: the name of its rule, or # and its number.
     pub(crate) window: Subject,
-    /// Where, in pixels of its display; without it, where its rule says.
+    /// The new place, in pixels of its display [default: where its rule puts it].
     #[arg(value_name = "WxH+X+Y")]
     pub(crate) area: Option<Rect>,
     #[command(flatten)]
@@ -70,7 +70,7 @@ pub(crate) struct PlaceArgs {
 pub(crate) struct OpacityArgs {
     /// The window: the name of its rule, or # and its number.
     pub(crate) window: Subject,
-    /// 0 is not seen, 1 is fully opaque.
+    /// From 0 (invisible) to 1 (opaque).
     pub(crate) opacity: f64,
     #[command(flatten)]
     pub(crate) cockpit: CockpitArgs,
@@ -78,7 +78,7 @@ pub(crate) struct OpacityArgs {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct MotionArgs {
-    /// Which of both.
+    /// The state.
     pub(crate) motion: MotionArg,
     #[command(flatten)]
     pub(crate) cockpit: CockpitArgs,
@@ -106,7 +106,7 @@ pub(crate) struct ShotArgs {
 pub(crate) enum MotionArg {
     /// It stands.
     Parked,
-    /// It moves, or that is not known.
+    /// It moves, or may move.
     Moving,
 }
 

@@ -53,8 +53,8 @@ pub(crate) struct RunArgs {
     /// Name of the app in files and for the daemon. Default: what the program was called by.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// What programs that the program starts are: inherit (they belong to the app, which has one contract in all), own
-    /// (apps of their own, by their own names, without what is asked for here), or none (Takt leaves them alone).
+    /// How to treat programs that this one starts: inherit (they belong to the app and share its contract), own (they
+    /// are apps of their own, without the terms given here), or none (Takt leaves them alone).
     #[arg(long, value_name = "WHAT", default_value_t, value_parser = children)]
     pub(crate) children: Children,
     #[command(flatten)]
@@ -141,34 +141,34 @@ pub(crate) struct TermsArgs {
     /// The display that it draws for, by its name in the daemon's configuration [default: the first].
     #[arg(long, value_name = "NAME")]
     display: Option<String>,
-    /// It has a clock of its own, and begins no two frames within so many milliseconds; or the period
-    /// of its server, with --runtime-ms.
+    /// Shortest time between two frames of an app with a clock of its own, in milliseconds; with
+    /// --runtime-ms, the period of its server.
     #[arg(long)]
     period_ms: Option<f64>,
-    /// How long after it began a frame by its own clock is due, in milliseconds [default: the period].
+    /// Time from the begin of a frame by its own clock to the deadline, in milliseconds [default: the period].
     #[arg(long)]
     deadline_ms: Option<f64>,
-    /// What says when it begins its frames [default: auto, or display with --display].
+    /// What decides when the app begins its frames [default: auto, or display with --display].
     #[arg(long, value_enum, value_name = "CLOCK")]
     pace: Option<PaceArg>,
-    /// It is a server with so much GPU time in each period, in milliseconds, as its jobs take alone: it has jobs
-    /// instead of frames.
+    /// Serve the app by a budget, for jobs instead of frames: so much GPU time in each period, in milliseconds, as its
+    /// jobs take alone.
     #[arg(long)]
     runtime_ms: Option<f64>,
-    /// How often it waits for its own work within a frame or job at most (glFinish, a read-back).
+    /// Most waits of the app for its own work within a frame or job (glFinish, a read-back).
     #[arg(long, requires = "gap_ms")]
     gaps: Option<u32>,
-    /// How long each of these gaps lasts at most, in milliseconds; the reservation includes them.
+    /// Longest of these waits, in milliseconds; the reservation includes them.
     #[arg(long, requires = "gaps")]
     gap_ms: Option<f64>,
-    /// The app that consumes the results of this app. While it waits for them, this app works by its deadline.
+    /// The app that consumes the results of this one. While it waits for them, its deadline counts for this app.
     #[arg(long, value_name = "APP")]
     feeds: Option<String>,
-    /// It shares the contract of that app, as one of its processes, and has none of its own: its work is part of that
-    /// app's frames, or runs on its server.
+    /// Share the contract of that app, as one of its processes: the work is part of that app's frames, or runs on its
+    /// server.
     #[arg(long, value_name = "APP", conflicts_with_all = ["etpf_ms", "runtime_ms", "period_ms", "feeds"])]
     shares: Option<String>,
-    /// A server without GPU time left waits for its next period, even if the GPU is idle.
+    /// Let a server that has used up its GPU time wait for its next period, even if the GPU is idle.
     #[arg(long)]
     hard: bool,
 }
@@ -196,7 +196,7 @@ impl TermsArgs {
     }
 }
 
-/// What says when a program begins its frames.
+/// What decides when a program begins its frames.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum PaceArg {
     /// A display: its swap waits for the next frame.
