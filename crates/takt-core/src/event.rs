@@ -303,8 +303,8 @@ pub enum Refusal {
     Exited,
     /// The app would wait for itself: its consumers depend on each other in a circle.
     FeedsItself,
-    /// What one app has is shared by others at first hand only: the app would share with one that shares itself,
-    /// or others share with it.
+    /// Only the app that has a contract can be named to share it: the named app shares one itself, or others share
+    /// with this app.
     SourceOfSource,
     /// More frames of the app have ended than may wait, for its groups or to be told; end the frame again
     /// after the next one is done.
@@ -340,9 +340,7 @@ impl fmt::Display for Refusal {
             Self::UnknownGroup => f.write_str("no such group in flight"),
             Self::Exited => f.write_str("app already submitted its last group"),
             Self::TooManyFrames => f.write_str("more frames have ended than may wait"),
-            Self::SourceOfSource => {
-                f.write_str("it would share with an app that shares itself; share with the one that has it")
-            }
+            Self::SourceOfSource => f.write_str("a contract can be shared only with the app that has it"),
             Self::FeedsItself => f.write_str("its consumers depend on each other in a circle"),
         }
     }

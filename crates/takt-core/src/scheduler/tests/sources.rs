@@ -296,9 +296,9 @@ fn sources_have_no_sources() {
          @20 O shares 2
          @30 S shares 1",
         expect![[r#"
-            10 refused T: it would share with an app that shares itself; share with the one that has it
-            20 refused O: it would share with an app that shares itself; share with the one that has it
-            30 refused S: it would share with an app that shares itself; share with the one that has it
+            10 refused T: a contract can be shared only with the app that has it
+            20 refused O: a contract can be shared only with the app that has it
+            30 refused S: a contract can be shared only with the app that has it
         "#]],
     );
 }
