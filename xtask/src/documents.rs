@@ -236,7 +236,7 @@ fn links(file: &File) -> Vec<Link> {
 }
 
 /// The lines outside code blocks with their numbers, code spans blanked.
-fn plain_lines(text: &str) -> Vec<(usize, String)> {
+pub(crate) fn plain_lines(text: &str) -> Vec<(usize, String)> {
     let mut lines = Vec::new();
     let mut fence: Option<&str> = None;
     for (index, line) in text.lines().enumerate() {

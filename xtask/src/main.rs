@@ -31,6 +31,7 @@ mod map;
 mod policies;
 mod purity;
 mod rust_files;
+mod sentences;
 mod test_programs;
 mod tidy;
 mod tree;

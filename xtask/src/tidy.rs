@@ -5,8 +5,8 @@ use std::fmt;
 use crate::tree::Tree;
 use crate::workspace::Workspace;
 use crate::{
-    claims, documents, generated, hashes, layers, loaded, map, policies, purity, rust_files, test_programs,
-    types, words,
+    claims, documents, generated, hashes, layers, loaded, map, policies, purity, rust_files, sentences,
+    test_programs, types, words,
 };
 
 /// Something that is not as it should be.
@@ -72,6 +72,7 @@ pub(crate) fn check(workspace: &Workspace, tree: &Tree) -> Vec<Finding> {
     findings.extend(types::check(tree));
     findings.extend(words::check(tree));
     findings.extend(hashes::check(tree));
+    findings.extend(sentences::check(tree));
     findings.sort();
     findings.dedup();
     findings
