@@ -8,7 +8,6 @@ mod pacing;
 mod slices;
 mod suspicion;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use takt_core::{Estimate, GroupId, GroupKind, Span, Time};
 use crate::Patience;
 use crate::session::Say;
 use commands::Commands;
-use grants::{Ahead, Open};
+use grants::Grants;
 pub(crate) use listener::{Heard, Listener};
 use pacing::Telling;
 use suspicion::Look;
@@ -72,32 +71,13 @@ struct On {
     welcome: Welcome,
     /// How long to spin for grants.
     spin: SpinBudget,
-    granted: BTreeMap<u64, Span>,
+    grants: Grants,
     commands: Commands,
-    /// Groups with a grant that are still being filled.
-    open: BTreeMap<u64, Open>,
-    /// A grant that was asked for before it is needed.
-    ahead: Option<Ahead>,
-    /// Groups that were asked for, and that were granted.
-    asked: u64,
-    answered: u64,
-    /// Groups that are not needed any more, and that the daemon will grant all the same.
-    unwanted: BTreeSet<u64>,
-    /// Frames that ended after their group had been given back: the next group counts them.
-    stray_frames: u32,
     release: Option<Time>,
     /// A frame ended, and the next one has not begun.
     between_frames: bool,
     slice: Option<Span>,
     telling: Telling,
-}
-
-impl On {
-    /// Whether a thread needs a grant that has not come yet.
-    fn is_waited_for(&self) -> bool {
-        let ahead = self.ahead.as_ref().is_some_and(Ahead::is_awaited);
-        self.asked - self.answered > u64::from(ahead)
-    }
 }
 
 /// Whether to go on waiting.
@@ -213,7 +193,7 @@ impl Link {
             self.lose("the daemon does not read what it is asked");
             return None;
         }
-        on.asked += 1;
+        on.grants.asked();
         self.groups += 1;
         Some((number, self.life))
     }
@@ -240,12 +220,12 @@ impl Link {
 
     /// Whether we are the only client, and no thread of the program waits for a grant.
     pub(crate) fn is_alone(&self) -> bool {
-        self.on.as_ref().is_some_and(|on| on.region.solitude().is_alone() && !on.is_waited_for())
+        self.on.as_ref().is_some_and(|on| on.region.solitude().is_alone() && !on.grants.is_waited_for())
     }
 
     /// Whether a thread of the program waits for a grant.
     pub(crate) fn is_waited_for(&self) -> bool {
-        self.on.as_ref().is_some_and(On::is_waited_for)
+        self.on.as_ref().is_some_and(|on| on.grants.is_waited_for())
     }
 
     /// Changes with each connection, and when grants are taken back.
@@ -316,18 +296,11 @@ impl Link {
         let Some(on) = &mut self.on else {
             return;
         };
-        if matches!(reply, Reply::Grant { .. }) {
-            on.answered += 1;
-        }
         match reply {
-            Reply::Grant { group, .. } if on.unwanted.remove(&group.0) => {
-                self.tell_end(group.0, self.life, clock::now(), Span::ZERO, 0);
-            }
             Reply::Grant { group, credit } => {
-                if let Some(ahead) = &mut on.ahead {
-                    ahead.hear(group.0);
+                if !on.grants.hear(group.0, credit) {
+                    self.tell_end(group.0, self.life, clock::now(), Span::ZERO, 0);
                 }
-                on.granted.insert(group.0, credit);
             }
             Reply::Release { at } => on.release = Some(at),
             Reply::Limit { slice } => on.slice = Some(slice),

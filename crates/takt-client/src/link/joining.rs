@@ -1,12 +1,12 @@
 //! How a program joins a daemon: at once where it has drawn nothing yet, otherwise without waiting for it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use takt_core::{Span, Time};
 
 use super::commands::Commands;
+use super::grants::Grants;
 use super::pacing::Telling;
 use super::{Link, On, RETRY};
 use takt_ipc::client::{Joined, Joining, NotScheduled, Progress, join};
@@ -94,14 +94,8 @@ impl Link {
             first: None,
             spin: SpinBudget::new(Span::from_us(welcome.spin_us.min(SPIN_MAX_US).into())),
             welcome,
-            granted: BTreeMap::new(),
+            grants: Grants::default(),
             commands: Commands::default(),
-            open: BTreeMap::new(),
-            ahead: None,
-            asked: 0,
-            answered: 0,
-            unwanted: BTreeSet::new(),
-            stray_frames: 0,
             release: None,
             between_frames: false,
             slice: None,
