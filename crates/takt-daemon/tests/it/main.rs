@@ -18,6 +18,7 @@ mod processes;
 mod recorded;
 mod reload;
 mod replayed;
+mod rig;
 mod rights;
 mod sessions;
 mod shares;

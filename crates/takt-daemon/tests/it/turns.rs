@@ -3,120 +3,14 @@
 use std::os::fd::AsFd;
 
 use takt_core::policy::{Context, Policy};
-use takt_core::{
-    Action, AppId, AppParams, Config, Estimate, Event, Gpu, GroupId, GroupKind, Lane, Margins, Priority,
-    Service, Span, Stride, Time,
-};
+use takt_core::{Action, AppId, AppParams, Event, GroupKind, Lane, Priority, Service, Span, Stride, Time};
 use takt_daemon::rt::endpoint::{Endpoint, Fault};
-use takt_daemon::rt::engine::Engine;
-use takt_daemon::rt::queues::{LoopQueues, Note, Order};
-use takt_ipc::client::{Receiver, Sender};
+use takt_daemon::rt::queues::{Note, Order};
 use takt_ipc::ring::CAPACITY;
-use takt_ipc::{Malformed, Reply, Request, client};
-use takt_policies::FrameDeadline;
+use takt_ipc::{Malformed, Reply};
 use takt_trace::Record;
 
-struct Rig {
-    engine: Engine,
-    queues: LoopQueues,
-    now: Time,
-}
-
-struct App {
-    id: AppId,
-    sender: Sender,
-    receiver: Receiver,
-}
-
-impl App {
-    fn submit(&mut self, group: u64, us: u64, kind: GroupKind) {
-        let estimate = Estimate::new(Span::from_us(us));
-        self.sender.send(&Request::Submit { group: GroupId(group), kind, estimate }).expect("room");
-    }
-
-    fn complete(&mut self, group: u64, at: Time) {
-        let request =
-            Request::Complete { group: GroupId(group), finished: at, cost: Span::from_us(1), frames: 0 };
-        self.sender.send(&request).expect("room");
-    }
-
-    fn replies(&mut self) -> Vec<Reply> {
-        std::iter::from_fn(|| self.receiver.next_reply().expect("an honest daemon")).collect()
-    }
-
-    fn granted(&mut self) -> Vec<u64> {
-        let granted = |reply| match reply {
-            Reply::Grant { group, .. } => Some(group.0),
-            _ => None,
-        };
-        self.replies().into_iter().filter_map(granted).collect()
-    }
-}
-
-impl Rig {
-    fn new(mpcg: u32) -> Self {
-        Self::with_seats(mpcg, 4)
-    }
-
-    fn with_seats(mpcg: u32, apps_max: u32) -> Self {
-        Self::under(Box::new(FrameDeadline::new()), mpcg, apps_max)
-    }
-
-    fn under(policy: Box<dyn Policy>, mpcg: u32, apps_max: u32) -> Self {
-        let config = Config { mpcg, margins: Margins::NONE, apps_max, gpu: Gpu::TURNS, ..Config::default() };
-        let (engine, queues) = Engine::new(config, policy).expect("an engine");
-        Self { engine, queues, now: Time::from_us(100_000_000) }
-    }
-
-    fn join(&mut self, slot: u32, priority: u32) -> App {
-        self.join_reserving(slot, priority, Span::ZERO)
-    }
-
-    fn join_reserving(&mut self, slot: u32, priority: u32, etpf: Span) -> App {
-        self.join_by(slot, priority, etpf, takt_core::Clock::default())
-    }
-
-    fn join_by(&mut self, slot: u32, priority: u32, etpf: Span, clock: takt_core::Clock) -> App {
-        let id = AppId(slot);
-        let (endpoint, ends) = Endpoint::new(id).expect("shared memory");
-        let params = AppParams {
-            priority: Priority(priority),
-            stride: Stride::ONE,
-            etpf,
-            clock,
-            service: Service::default(),
-        };
-        let beat = self.engine.heart().as_fd().try_clone_to_owned().expect("a descriptor");
-        let (sender, receiver) = client::ends(&ends.region, ends.doorbell, &beat).expect("mapped");
-        let order = Order::Join { endpoint: Box::new(endpoint), params, max_slice: Span::from_ms(1) };
-        self.queues.orders.push(order).expect("room");
-        self.turn();
-        App { id, sender, receiver }
-    }
-
-    fn turn(&mut self) {
-        self.turn_unchecked();
-        self.engine.scheduler().check_invariants();
-    }
-
-    fn turn_unchecked(&mut self) {
-        self.now += Span::from_us(1);
-        self.engine.turn(self.now, |_| {});
-    }
-
-    /// All that the loop told since the last call.
-    fn notes(&mut self) -> Vec<Note> {
-        std::iter::from_fn(|| self.queues.notes.pop().ok()).collect()
-    }
-
-    /// The client that was evicted, and its fault.
-    fn fault(&mut self) -> Option<(AppId, Fault)> {
-        self.notes().into_iter().find_map(|note| match note {
-            Note::Gone { endpoint, fault } => fault.map(|fault| (endpoint.app, fault)),
-            _ => None,
-        })
-    }
-}
+use crate::rig::{App, Rig};
 
 /// Chooses the most important app, whether it has anything to do or not.
 #[derive(Debug)]
@@ -494,7 +388,7 @@ fn records_never_go_back_in_time() {
 /// The loop allocates nothing, whatever clients send and whether or not its notes are read.
 #[test]
 fn turns_take_no_memory() {
-    let mut rig = Rig::with_seats(3, 17);
+    let mut rig = Rig::with_apps(3, 17);
     let mut apps: Vec<App> = (0..17).map(|slot| rig.join(slot, slot)).collect();
     let mut group = 0;
     let memory = allocation_counter::measure(|| {
