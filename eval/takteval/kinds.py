@@ -197,7 +197,7 @@ class Experiment:
                 figures = outsider.measure(self.machine, crew, daemon, seconds, gpu.get("devices", []))
                 crew.stop(patience_s=3.0)
             return figures | {"window_s": figures["samples"][-1]["at_s"], "daemon_said": tail(folder / "daemon.err")}
-        return Point("kinds", f"kinds-outsider{more}", measure, rank, want_s=5, least_s=5, extra_s=12,
+        return Point("kinds", f"kinds-outsider{more}", measure, rank, want_s=5, least_s=5, extra_s=28,
                      fixed=True, about={"mode": "takt", "settings": settings})
 
     def traps_point(self, rank):
