@@ -39,17 +39,27 @@ class Experiment:
         self.hero_ms, self.length_ms, self.size = (1.5, 20, "128x96") if small else (3.0, LENGTH_MS, "800x480")
         self.etpf_ms = round(self.hero_ms * 1.2 + 2, 3)
         self.loops, self.kinds = None, {}
+        # The points that are to be measured; all of them if nothing says so.
+        self.chosen = None
 
     def prepare(self):
         floods = load.Floods.timed(self.machine, self.size)
         self.loops = floods.loops(self.hero_ms)
-        self.kinds = {kind: self.sized(kind) for kind in KINDS}
+        self.kinds = {kind: self.sized(kind) for kind in self.needed()}
         return {"hero_ms": self.hero_ms, "hero_loops": self.loops, "size": self.size, "length_ms": self.length_ms, "kinds": self.kinds,
                 "profile": self.profile()}
 
+    def needed(self):
+        """Floods that the points need: sizing one takes seconds."""
+        if self.chosen is None:
+            return KINDS
+        needs = {kind for point in self.chosen for kind in point.about.get("needs", [point.about.get("kind")])}
+        return [kind for kind in KINDS if kind in needs]
+
     def restore(self, known):
         self.loops = known["hero_loops"]
-        self.kinds = {kind: self.sized(kind) if "error" in found else found for kind, found in known["kinds"].items()}
+        found = {kind: each for kind, each in known["kinds"].items() if "error" not in each}
+        self.kinds = found | {kind: self.sized(kind) for kind in self.needed() if kind not in found}
         return known | {"kinds": self.kinds, "profile": self.profile()}
 
     def sized(self, kind):
@@ -197,8 +207,8 @@ class Experiment:
                 figures = outsider.measure(self.machine, crew, daemon, seconds, gpu.get("devices", []))
                 crew.stop(patience_s=3.0)
             return figures | {"window_s": figures["samples"][-1]["at_s"], "daemon_said": tail(folder / "daemon.err")}
-        return Point("kinds", f"kinds-outsider{more}", measure, rank, want_s=5, least_s=5, extra_s=12,
-                     fixed=True, about={"mode": "takt", "settings": settings})
+        return Point("kinds", f"kinds-outsider{more}", measure, rank, want_s=5, least_s=5, extra_s=28,
+                     fixed=True, about={"mode": "takt", "settings": settings, "needs": ["fragment"]})
 
     def traps_point(self, rank):
         """Whether programs that look at every value see that their work is cut."""
@@ -210,7 +220,7 @@ class Experiment:
                                        "device", *PACES[OWN], "--fps", FPS, *IDLE], self.machine.env())
                 return traps.measure(self.machine, daemon, folder, self.kinds)
         return Point("kinds", "kinds-traps", measure, rank, want_s=20, least_s=20, extra_s=10, fixed=True,
-                     about={"mode": "takt"})
+                     about={"mode": "takt", "needs": list(traps.PICTURES)})
 
     @staticmethod
     def brief(figures):

@@ -2,9 +2,10 @@
 
 import time
 
-# How often the daemon is asked, how long before the program starts, and how long after it has ended.
+# How often the daemon is asked, how long before the program starts, and how long after it has ended: until the app is
+# guaranteed its deadlines again, but for so long at least and at most.
 EVERY_S = 0.5
-BEFORE_S, AFTER_S = 3.0, 4.0
+BEFORE_S, AFTER_S, AFTER_MOST_S = 3.0, 3.0, 20.0
 NAME = "takt-scene"
 
 
@@ -21,10 +22,12 @@ def measure(machine, crew, daemon, seconds, devices):
     began, samples = time.monotonic(), []
     at = lambda: round(time.monotonic() - began, 3)
 
-    def watch(until_s):
+    def watch(until_s, least_s=None):
         while at() < until_s:
             sampled = sample(daemon.list()) | {"at_s": at()}
             samples.append(sampled)
+            if least_s is not None and at() >= least_s and sampled["guaranteed"]:
+                break
             crew.sleep(max(0.0, min(EVERY_S, until_s - at())))
 
     watch(BEFORE_S)
@@ -35,7 +38,7 @@ def measure(machine, crew, daemon, seconds, devices):
     watch(opened_s + seconds)
     crew.end("outsider")
     closed_s = at()
-    watch(closed_s + AFTER_S)
+    watch(closed_s + AFTER_MOST_S, closed_s + AFTER_S)
     return judged(samples, opened_s, closed_s, pid) | {"samples": samples}
 
 
@@ -57,11 +60,12 @@ def judged(samples, opened_s, closed_s, pid):
     never = samples[-1]["at_s"] + 1
     before = [each for each in samples if each["at_s"] < opened_s][-1:] or [{}]
     named = [each["admission"] for each in samples if meant(each) and withdrawn(each)]
-    keys = ("guaranteed", "reason", "unseen")
+    keys = ("guaranteed", "reason", "unseen", "admission")
     return {"before": {key: before[0].get(key) for key in keys}, "after": {key: samples[-1][key] for key in keys},
             "withdrawn_s": first(opened_s, closed_s, withdrawn), "named_s": first(opened_s, closed_s, meant),
             "admission": named[0] if named else None,
             "gone_s": first(closed_s, never, lambda each: not meant(each)),
+            "again_s": first(closed_s, never, lambda each: each["guaranteed"]),
             "back_s": first(closed_s, never, lambda each: not withdrawn(each))}
 
 

@@ -125,13 +125,19 @@ def outsiders(results):
         figures = results.figures(f"kinds-outsider{more}")
         if figures:
             rows.append([words, outsider.word(figures["before"]), after(figures["named_s"]), after(figures["withdrawn_s"]),
-                         figures["admission"] or "-", after(figures["gone_s"]), outsider.word(figures["after"]),
+                         figures["admission"] or "-", after(figures["gone_s"]), after(figures.get("again_s")), at_last(figures["after"]),
                          figures["before"]["unseen"] or "-"])
-    heads = ["configuration", "before", "named after", "withdrawn after", "the daemon says meanwhile", "gone after", "at last",
-             "what the daemon cannot see"]
+    heads = ["configuration", "before", "named after", "withdrawn after", "the daemon says meanwhile", "gone after",
+             "guaranteed again after", "at last", "what the daemon cannot see"]
     return ["## A program outside of Takt", f"`{outsider.NAME}` starts without Takt while the app is scheduled, draws for seconds, "
             f"and ends; the daemon is asked every {outsider.EVERY_S:g} s. Times count from its start, and from its end.",
             table(heads, rows)] if rows else []
+
+
+def at_last(state):
+    """What the daemon said at the end, in its own words where it did not guarantee anything."""
+    said = state.get("admission")
+    return said if said and not state["guaranteed"] else outsider.word(state)
 
 
 def exactness(results):

@@ -123,6 +123,7 @@ class Session:
         while points:
             point = points[0]
             if plan.seconds_for(points, self.left_s()) is not None and point.experiment not in prepared:
+                self.experiments[point.experiment].chosen = [one for one in points if one.experiment == point.experiment]
                 prepared[point.experiment] = self.prepare(point.experiment, run["prepared"])
             self.one(point, points, prepared.get(point.experiment))
             points.pop(0)

@@ -75,13 +75,27 @@ pub(crate) struct Seen {
     /// The longest prediction of the groups that came in that time.
     pub(crate) longest: Estimate,
     /// Deadlines missed in the last [`MISSED_WITHIN`], those of its start left out.
-    pub(crate) missed: u64,
+    pub(crate) missed: Missed,
+}
+
+/// Deadlines that an app missed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Missed {
+    /// How many.
+    pub(crate) count: u64,
+    /// Those of them that passed within [`JOINED_WITHIN`] of another app's joining.
+    pub(crate) joining: u64,
+    /// How long ago the last one was.
+    pub(crate) ago: Span,
 }
 
 /// Frames are looked for in the last two seconds.
 pub(crate) const SEEN_WITHIN: Span = Span::from_ms(2_000);
 /// A missed deadline counts for a minute.
 pub(crate) const MISSED_WITHIN: Span = Span::from_ms(60_000);
+/// For so long an app that joined may delay others, by what it had on the GPU before and by what its driver does to
+/// set up its contexts.
+pub(crate) const JOINED_WITHIN: Span = Span::from_ms(2_000);
 /// Quantiles of measured times have three digits, and a frame may use all that it reserved.
 const ROUNDING_PERMILLE: u32 = 1_002;
 
@@ -158,7 +172,7 @@ pub(crate) enum Reason {
     /// A group is longer than its runtime: it needs slack, and no promise covers it.
     OverRuntime(BudgetedGroup),
     /// It missed deadlines lately.
-    Missed(u64),
+    Missed(Missed),
 }
 
 impl Reason {
@@ -222,10 +236,26 @@ impl fmt::Display for Reason {
                 let enough = alone.map(|alone| (ms(&alone) * 100.0).ceil() / 100.0);
                 enough.map_or(Ok(()), |enough| write!(f, ": a runtime of {enough:.2} ms holds it"))
             }
-            Self::Missed(count) => {
-                let deadlines = if *count == 1 { "deadline" } else { "deadlines" };
-                write!(f, "it missed {count} {deadlines} in the last {} s", MISSED_WITHIN.as_ns() / 1_000_000_000)
-            }
+            Self::Missed(missed) => missed.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = |span: Span| span.as_ns() / 1_000_000_000;
+        let Self { count, joining, ago } = *self;
+        let deadlines = if count == 1 { "deadline" } else { "deadlines" };
+        write!(
+            f,
+            "it missed {count} {deadlines} in the last {} s, the last one {} s ago",
+            s(MISSED_WITHIN),
+            s(ago)
+        )?;
+        match joining {
+            0 => Ok(()),
+            all if all == count => write!(f, ", while another app started"),
+            some => write!(f, ", {some} of them while another app started"),
         }
     }
 }
@@ -317,7 +347,7 @@ fn against(facts: &Facts<'_>) -> Option<Reason> {
         Some(Reason::OverReserved { usual: seen.usual, etpf })
     } else if let Some(job) = facts.job.filter(|job| job.needs > job.budget) {
         Some(Reason::OverRuntime(job))
-    } else if seen.missed > 0 {
+    } else if seen.missed.count > 0 {
         Some(Reason::Missed(seen.missed))
     } else {
         None
@@ -407,7 +437,7 @@ mod tests {
         let (none, over, missed) = (
             Seen { frames: 0, ..seen },
             Seen { usual: Span::from_us(3_410), ..seen },
-            Seen { missed: 3, ..seen },
+            Seen { missed: Missed { count: 3, joining: 0, ago: Span::from_ms(41_900) }, ..seen },
         );
         let but = "protected, not guaranteed:";
         check(&[
@@ -441,7 +471,7 @@ mod tests {
             (
                 Facts { seen: missed, ..good() },
                 "missed",
-                &format!("{but} it missed 3 deadlines in the last 60 s"),
+                &format!("{but} it missed 3 deadlines in the last 60 s, the last one 41 s ago"),
             ),
         ]);
     }
@@ -518,8 +548,20 @@ mod tests {
     }
 
     #[test]
+    fn misses_say_when_and_beside_what() {
+        let of = |count: u64, joining: u64| Missed { count, joining, ago: Span::from_ms(7_000) }.to_string();
+        let begins = "it missed 1 deadline in the last 60 s, the last one 7 s ago";
+        assert_eq!(of(1, 0), begins);
+        assert_eq!(of(1, 1), format!("{begins}, while another app started"));
+        assert!(of(5, 2).ends_with("7 s ago, 2 of them while another app started"), "{}", of(5, 2));
+    }
+
+    #[test]
     fn other_figures_are_the_same_statement() {
-        let missed = |missed| decide(&Facts { seen: Seen { missed, ..good().seen }, ..good() });
+        let missed = |count| {
+            let missed = Missed { count, ..Missed::default() };
+            decide(&Facts { seen: Seen { missed, ..good().seen }, ..good() })
+        };
         assert!(missed(3).is_like(&missed(4)) && !missed(0).is_like(&missed(1)));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use takt_core::{Action, AppId, Clock, Estimate, Event, Span, Time};
 use takt_trace::{Observer, Record};
 
-use crate::control::statement::{MISSED_WITHIN, SEEN_WITHIN, Seen};
+use crate::control::statement::{JOINED_WITHIN, MISSED_WITHIN, Missed, SEEN_WITHIN, Seen};
 use crate::rt::endpoint::owner;
 
 /// Most frames of an app that are kept; more than any display shows in [`SEEN_WITHIN`].
@@ -20,6 +20,8 @@ const SECOND: Span = Span::from_ms(1_000);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
     apps: BTreeMap<AppId, Lately>,
+    /// The last two apps that joined, and when.
+    joined: [Option<(AppId, Time)>; 2],
 }
 
 #[derive(Clone, Debug, Default)]
@@ -36,8 +38,18 @@ struct Lately {
     met: bool,
     /// The clock that its deadlines follow.
     clock: Clock,
-    /// Missed deadlines, by the second that began then.
-    missed: VecDeque<(Time, u64)>,
+    /// Missed deadlines, by the second that began with the first of them.
+    missed: VecDeque<MissedSecond>,
+}
+
+/// Deadlines that were missed within a second.
+#[derive(Clone, Copy, Debug)]
+struct MissedSecond {
+    began: Time,
+    last: Time,
+    count: u64,
+    /// Those of them that were missed soon after another app had joined.
+    joining: u64,
 }
 
 impl Evidence {
@@ -50,13 +62,18 @@ impl Evidence {
         let mut taken: Vec<Span> =
             lately.frames.iter().filter(|(at, _)| *at >= since).map(|(_, span)| *span).collect();
         taken.sort_unstable();
-        let missed = lately.missed.iter().filter(|(at, _)| *at + SECOND >= now - MISSED_WITHIN);
         Seen {
             frames: taken.len(),
             usual: taken.get(taken.len() / 2).copied().unwrap_or_default(),
             longest: lately.longest(since),
-            missed: missed.map(|(_, count)| count).sum(),
+            missed: lately.missed(now),
         }
+    }
+
+    /// Whether another app joined so lately that its start may still disturb this one.
+    fn is_beside_a_start(&self, app: AppId, at: Time) -> bool {
+        let others = self.joined.iter().flatten().filter(|(joined, _)| *joined != app);
+        others.map(|(_, since)| *since).max().is_some_and(|since| at <= since + JOINED_WITHIN)
     }
 
     fn lately(&mut self, app: AppId) -> &mut Lately {
@@ -111,17 +128,30 @@ impl Lately {
         }
     }
 
-    fn miss(&mut self, at: Time, count: u64) {
+    fn miss(&mut self, at: Time, count: u64, beside_a_start: bool) {
         if !self.met {
             return;
         }
+        let joining = if beside_a_start { count } else { 0 };
         match self.missed.back_mut() {
-            Some((began, missed)) if at < *began + SECOND => *missed += count,
-            _ => self.missed.push_back((at, count)),
+            Some(second) if at < second.began + SECOND => {
+                (second.last, second.count) = (at, second.count + count);
+                second.joining += joining;
+            }
+            _ => self.missed.push_back(MissedSecond { began: at, last: at, count, joining }),
         }
-        while self.missed.front().is_some_and(|(began, _)| *began + SECOND < at - MISSED_WITHIN) {
+        while self.missed.front().is_some_and(|second| second.began + SECOND < at - MISSED_WITHIN) {
             self.missed.pop_front();
         }
+    }
+
+    fn missed(&self, now: Time) -> Missed {
+        let lately = self.missed.iter().filter(|second| second.began + SECOND >= now - MISSED_WITHIN);
+        lately.fold(Missed::default(), |sum, second| Missed {
+            count: sum.count + second.count,
+            joining: sum.joining + second.joining,
+            ago: now.since(second.last),
+        })
     }
 }
 
@@ -129,6 +159,12 @@ impl Observer for Evidence {
     fn record(&mut self, at: Time, record: &Record) {
         match *record {
             Record::In(Event::Join { app, params, .. }) => {
+                // The last one and the last one of another app are all that counts.
+                match self.joined[1] {
+                    Some((last, _)) if last == app => {}
+                    last => self.joined[0] = last,
+                }
+                self.joined[1] = Some((app, at));
                 drop(self.apps.insert(app, Lately { clock: params.clock, ..Lately::default() }));
             }
             Record::In(Event::Change { app, params }) => self.lately(app).goes_by(params.clock),
@@ -138,7 +174,10 @@ impl Observer for Evidence {
                 self.lately(owner(group)).complete(cost.span(), frames);
             }
             Record::Out(Action::FrameDone(done)) => self.lately(done.app).frame(at, done.met),
-            Record::Out(Action::Missed { app, count, .. }) => self.lately(app).miss(at, count),
+            Record::Out(Action::Missed { app, count, .. }) => {
+                let beside_a_start = self.is_beside_a_start(app, at);
+                self.lately(app).miss(at, count, beside_a_start);
+            }
             _ => {}
         }
     }
@@ -147,7 +186,8 @@ impl Observer for Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use takt_core::{Cost, FrameDone, GroupId, GroupKind, Period};
+    use takt_core::service::Service;
+    use takt_core::{AppParams, Cost, FrameDone, GroupId, GroupKind, Period, Priority, Stride};
 
     const APP: AppId = AppId(0);
 
@@ -177,7 +217,7 @@ mod tests {
 
     fn seen(evidence: &Evidence, now: u64) -> (usize, u64, u64) {
         let Seen { frames, usual, missed, .. } = evidence.of(APP, Time::from_ms(now), Span::ZERO);
-        (frames, usual.as_ns() / 1000, missed)
+        (frames, usual.as_ns() / 1000, missed.count)
     }
 
     #[test]
@@ -223,6 +263,32 @@ mod tests {
         assert_eq!(seen(&found, 61_000).2, 3);
         assert_eq!(seen(&found, 62_000).2, 1, "the first second is over");
         assert_eq!(seen(&found, 67_000).2, 0);
+    }
+
+    #[test]
+    fn misses_beside_the_start_of_another_app_are_told_from_others() {
+        let joins = |at: u64, app: u32| {
+            let (priority, stride, etpf) = (Priority(app), Stride::ONE, Span::ZERO);
+            let params =
+                AppParams { priority, stride, etpf, clock: Clock::default(), service: Service::default() };
+            (Time::from_ms(at), Record::In(Event::Join { app: AppId(app), params, phase: 0 }))
+        };
+        let told = |found: &Evidence, now: u64| {
+            let Missed { count, joining, ago } = found.of(APP, Time::from_ms(now), Span::ZERO).missed;
+            (count, joining, ago.as_ns() / 1_000_000)
+        };
+        let mut found = evidence([joins(0, 0), done(20, true), missed(30, 1)]);
+        assert_eq!(told(&found, 40), (1, 0, 10), "its own start is not that of another app");
+        let more = [joins(5_000, 1), joins(5_100, 2), missed(5_200, 2), missed(7_100, 1)];
+        more.iter().for_each(|(at, record)| found.record(*at, record));
+        assert_eq!(told(&found, 8_100), (4, 3, 1_000));
+        found.record(Time::from_ms(7_101), &missed(7_101, 1).1);
+        assert_eq!(told(&found, 8_100), (5, 3, 999), "that is too long after");
+        assert_eq!(told(&found, 64_000), (4, 3, 56_899), "the first one was more than a minute ago");
+        let mut own = evidence([joins(0, 1), joins(100, 0), joins(200, 0), done(220, true), missed(230, 1)]);
+        assert_eq!(told(&own, 240), (1, 1, 10), "the last join of another app counts");
+        own.record(Time::from_ms(2_101), &missed(2_101, 1).1);
+        assert_eq!(told(&own, 2_101), (2, 1, 0));
     }
 
     #[test]

@@ -268,3 +268,66 @@ fn how_long_a_group_must_take_to_be_late_is_tuned() {
         assert!(timeline.contains(granted), "{permille}: {timeline}");
     }
 }
+
+#[test]
+fn nothing_of_an_app_without_a_contract_follows_its_late_group() {
+    // A's groups take 400 and are predicted to take 10. The third and the fourth wait until both of the first two are
+    // over, B waits for none of them, and R's frames are delayed by two of them at most.
+    check(
+        "gpu time-shared
+         late-after 20
+         mpcg 2
+         until 2000
+         R 9 etpf 240
+         B 2
+         A 1
+         @0 A 10/400
+         @1 A 10/400
+         @2 A 10/400
+         @3 A 10/400
+         @100 B 60s
+         @300 R 240s",
+        expect![[r#"
+            0 grant A 400 for 0
+            1 grant A 400 for 0
+            2 hold A: no slot
+            40 hold A: turn of A
+            100 grant B 60s for 0
+            210 end B 60s
+            210 B frame 0 met 0
+            300 grant R 240s for 0
+            620 end A 400
+            770 end R 240s
+            770 R frame 0 met 0
+            1000 A missed frame 0 for 0 ×1
+            1100 end A 400
+            1100 grant A 400 for 1
+            1100 grant A 400 for 1
+            1500 end A 400
+            1900 end A 400
+        "#]],
+    );
+}
+
+#[test]
+fn a_late_group_of_an_app_with_a_contract_keeps_nothing_of_it_back() {
+    check(
+        "gpu time-shared
+         late-after 20
+         mpcg 2
+         until 1000
+         R 9 etpf 240
+         @0 R 10/300
+         @100 R 10
+         @200 R 10s",
+        expect![[r#"
+            0 grant R 300 for 0
+            100 grant R 10 for 0
+            200 grant R 10s for 0
+            300 end R 300
+            310 end R 10
+            320 end R 10s
+            320 R frame 0 met 0
+        "#]],
+    );
+}
