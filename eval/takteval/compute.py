@@ -234,7 +234,7 @@ def seen(results):
                      verdict([added < 150], ["launch"])])
     for name, said in results["points"].get(DOCTOR, {}).get("doctor", {}).items():
         rows.append([f"launches, {name}", "all that CUPTI counts", "", said[-170:],
-                     verdict(["were seen" in said and "passed" not in said.split(";")[-1]], ["all"])])
+                     verdict(["that CUPTI counted were seen" in said], ["all"])])
     return rows
 
 
