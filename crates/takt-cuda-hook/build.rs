@@ -30,6 +30,8 @@ fn main() {
         "-Wl,--no-as-needed".to_owned(),
         out.join(DRIVER).display().to_string(),
         "-Wl,--as-needed".to_owned(),
+        // A program may close its driver while threads of ours run.
+        "-Wl,-z,nodelete".to_owned(),
         // Beside the library, and nowhere else.
         "-Wl,-rpath,$ORIGIN:$ORIGIN/none".to_owned(),
     ] {

@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from takteval import cuda, markdown, shapes
@@ -39,11 +40,17 @@ class Step:
         return self.seconds + self.besides_s
 
 
-def steps(quick):
-    """All of them, the most important first."""
+def steps(quick, lengths=None):
+    """All of them, the most important first; with `lengths`, points whose names begin so are measured for that long."""
+    chosen = lambda step: next((s for name, s in (lengths or {}).items() if step.name.startswith(name)), step.seconds)
+    return [replace(step, seconds=chosen(step)) for step in all_steps(quick)]
+
+
+def all_steps(quick):
     long_s = 6.0 if quick else JOBS_S
     gpu = lambda name, seconds: Step("cuda", name, seconds, 6.0)
-    model = lambda name, seconds: Step("shapes", name, seconds, 9.0)
+    # A job at a part of its peak is timed first, by the program itself.
+    model = lambda name, seconds: Step("shapes", name, seconds, 20.0 if "beside-takt" in name else 9.0)
     return [
         gpu("none-1xcuda-short-native", 3), gpu("job-5xcuda-short-takt", long_s),
         gpu("none-1xgl-flood-native", 3), gpu("job-5xgl-flood-takt", long_s),
@@ -53,7 +60,7 @@ def steps(quick):
         model("resnet152-graph-beside-native", 5 if quick else 8),
         model("products-alone-native", 3), model("products-alone-takt", 4),
         model("resnet152-alone-native", 4), model("resnet152-alone-takt", 5), model("resnet152-graph-alone-takt", 4),
-        model("shares-takt", 5), Step(DOCTOR, DOCTOR, 0, 45.0),
+        model("shares-takt", 5), Step(DOCTOR, DOCTOR, 0, 25.0),
         Step(LAUNCHES, LAUNCHES, 0, 4.0),
         gpu("job-5xcuda-short-native", 3), gpu("job-5xcuda-long-native", 4), gpu("gl-5xcuda-long-native", 3),
         gpu("job-5xgl-flood-native", 4), model("graph-alone-native", 3), model("graph-alone-takt", 3),
@@ -77,7 +84,7 @@ class Compute:
     def measure(self, step, folder):
         began = time.monotonic()
         if step.of == DOCTOR:
-            figures = {"doctor": {name: self.looked_at(what) for name, what in LOOKED_AT.items()}}
+            figures = {"doctor": self.doctors()}
         elif step.of == LAUNCHES:
             figures = {"launch_ns": self.launches(folder)}
         elif step.name.startswith(cuda.HERCULES):
@@ -102,12 +109,17 @@ class Compute:
             said["takt"] = json.loads(run(words, self.cuda.env(), 60))
         return {mode: {key: figures[key] for key in ("least_ns", "p50_ns")} for mode, figures in said.items()}
 
-    def looked_at(self, what):
+    def doctors(self):
+        """What the doctor says of each program. All run at once: launches are counted, and nothing is timed."""
+        commands = {name: [*self.shapes.program(what, "flood"), "--seconds", 0.5] for name, what in LOOKED_AT.items()}
+        with ThreadPoolExecutor(len(commands)) as pool:
+            return dict(zip(commands, pool.map(self.looked_at, commands.values())))
+
+    def looked_at(self, command):
         """What the doctor says of the launches of a program, beside what CUPTI counted."""
         env = self.shapes.env()
         folders = {str(Path(path).parent) for pattern in CUPTI for path in glob.glob(pattern)}
         env["LD_LIBRARY_PATH"] = ":".join([env["LD_LIBRARY_PATH"], *sorted(folders)])
-        command = [*self.shapes.program(what, "flood"), "--seconds", 0.5]
         words = [self.machine.bin / "takt", "doctor", "--seconds", 30, "--json", "-", "--", *command]
         try:
             # It ends with 1 where something is wrong, and says what all the same.
@@ -222,7 +234,7 @@ def seen(results):
                      verdict([added < 150], ["launch"])])
     for name, said in results["points"].get(DOCTOR, {}).get("doctor", {}).items():
         rows.append([f"launches, {name}", "all that CUPTI counts", "", said[-170:],
-                     verdict(["were seen" in said and "passed" not in said.split(";")[-1]], ["all"])])
+                     verdict(["that CUPTI counted were seen" in said], ["all"])])
     return rows
 
 

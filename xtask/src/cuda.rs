@@ -4,7 +4,8 @@
 //! Apache-2.0) and writes [`ENTRY_POINTS`]: one line per entry point with the sizes of its parameters, which is all
 //! that a wrapper needs. The driver exports most functions that take a stream a second time, for programs whose
 //! default stream is one per thread. Headers hide those names behind macros, so bindings lack them; [`twin`] knows
-//! which functions have one. [`HOOKS`] is the part of the table that Takt stands in front of ([`is_hooked`]).
+//! which functions have one. [`HOOKS`] is the part of the table that Takt stands in front of ([`is_hooked`]);
+//! `cargo xtask cuda hooks` writes that part anew from the table that is there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,6 +31,7 @@ const OLD: &[(&str, &str)] = &[
 /// Entry points that Takt stands in front of, without the ends of their names ([`family`]): those that give the GPU
 /// work, wait for it, or change what Takt keeps in mind. What is missing here goes straight to the driver.
 const HOOKED: &[&str] = &[
+    "cuArrayDestroy",
     "cuCtxDestroy",
     "cuCtxDetach",
     "cuCtxSynchronize",
@@ -38,9 +40,16 @@ const HOOKED: &[&str] = &[
     "cuEventQuery",
     "cuEventSynchronize",
     "cuGetProcAddress",
+    "cuGraphExecBatchMemOpNodeSetParams",
+    "cuGraphExecChildGraphNodeSetParams",
     "cuGraphExecDestroy",
+    "cuGraphExecKernelNodeSetParams",
+    "cuGraphExecMemcpyNodeSetParams",
+    "cuGraphExecMemsetNodeSetParams",
+    "cuGraphExecNodeSetParams",
     "cuGraphExecUpdate",
     "cuGraphLaunch",
+    "cuGraphNodeSetEnabled",
     "cuGraphUpload",
     "cuGraphicsMapResources",
     "cuGraphicsUnmapResources",
@@ -51,6 +60,7 @@ const HOOKED: &[&str] = &[
     "cuLaunchCooperativeKernelMultiDevice",
     "cuLaunchGrid",
     "cuLaunchGridAsync",
+    "cuLaunchHostFunc",
     "cuLaunchKernel",
     "cuLaunchKernelEx",
     "cuLibraryLoadData",
@@ -60,13 +70,17 @@ const HOOKED: &[&str] = &[
     "cuMemDiscardAndPrefetchBatchAsync",
     "cuMemFree",
     "cuMemFreeHost",
+    "cuMemHostUnregister",
     "cuMemPrefetchAsync",
     "cuMemPrefetchBatchAsync",
+    "cuMipmappedArrayDestroy",
     "cuModuleLoad",
     "cuModuleLoadData",
     "cuModuleLoadDataEx",
     "cuModuleLoadFatBinary",
     "cuModuleUnload",
+    "cuStreamAddCallback",
+    "cuStreamBatchMemOp",
     "cuStreamBeginCapture",
     "cuStreamBeginCaptureToCig",
     "cuStreamBeginCaptureToGraph",
@@ -77,6 +91,9 @@ const HOOKED: &[&str] = &[
     "cuStreamQuery",
     "cuStreamSynchronize",
     "cuStreamWaitEvent",
+    "cuStreamWaitValue32",
+    "cuStreamWaitValue64",
+    "cuWaitExternalSemaphoresAsync",
 ];
 
 /// Functions that take a stream and have no second form.
@@ -108,6 +125,22 @@ pub(crate) fn write(root: &Path, bindings: &Path) -> Result<String> {
     generated::save(root, HOOKS, &render(HOOKS_HEAD, &hooked))?;
     let hooked = hooked.len();
     Ok(format!("{ENTRY_POINTS}: {all} entry points, {twins} of them for streams of threads, {hooked} hooked"))
+}
+
+/// Writes [`HOOKS`] anew from the table that is there; says what it holds.
+pub(crate) fn write_hooks(root: &Path) -> Result<String> {
+    let table =
+        fs::read_to_string(root.join(ENTRY_POINTS)).with_context(|| format!("cannot read {ENTRY_POINTS}"))?;
+    let hooked = hooked_in(&table);
+    generated::save(root, HOOKS, &render(HOOKS_HEAD, &hooked))?;
+    Ok(format!("{HOOKS}: {} entry points", hooked.len()))
+}
+
+/// The entry points of a table that Takt stands in front of, with their signatures.
+fn hooked_in(table: &str) -> BTreeMap<String, String> {
+    let lines = table.lines().filter_map(|line| line.trim_start().strip_suffix(';'));
+    let entries = lines.filter_map(|line| line.split_once('(')).filter(|(name, _)| is_hooked(name));
+    entries.map(|(name, rest)| (name.to_owned(), format!("({rest}"))).collect()
 }
 
 /// The name of an entry point without its version and without the mark of the thread's default stream.
@@ -330,10 +363,21 @@ pub unsafe fn culib() -> &'static ::libloading::Library {
         {
             assert!(is_hooked(name), "{name}");
         }
-        for name in ["cuLaunchHostFunc", "cuEventRecord_ptsz", "cuGetExportTable", "cuMemAlloc_v2"] {
+        for name in ["cuGraphAddHostNode", "cuEventRecord_ptsz", "cuGetExportTable", "cuMemAlloc_v2"] {
             assert!(!is_hooked(name), "{name}");
         }
         assert_eq!(family("cuGreenCtxStreamCreate"), "cuGreenCtxStreamCreate");
+    }
+
+    #[test]
+    fn what_is_hooked_is_what_the_list_says() {
+        let file = |name: &str| fs::read_to_string(crate::workspace::root().join(name)).unwrap();
+        let hooked = hooked_in(&file(ENTRY_POINTS));
+        let missing = HOOKED.iter().filter(|wanted| !hooked.keys().any(|name| family(name) == **wanted));
+        assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new(), "no such entry point");
+        let (_, written) =
+            file(HOOKS).split_once('\n').map(|(sum, body)| (sum.len(), body.to_owned())).unwrap();
+        assert_eq!(written, render(HOOKS_HEAD, &hooked), "cargo xtask cuda hooks");
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! * `cargo xtask map [--write]` does so with the map of source files.
 //! * `cargo xtask lines` counts lines of Rust by crate, tests apart.
 //! * `cargo xtask gl DIR` writes the names of GL ES and EGL from the Khronos registry in DIR.
-//! * `cargo xtask cuda FILE` writes the names of the CUDA driver API from the bindings in FILE.
+//! * `cargo xtask cuda FILE` writes the names of the CUDA driver API from the bindings in FILE, and
+//!   `cargo xtask cuda hooks` those that Takt stands in front of.
 //! * `cargo xtask bare` compiles the core, policies and analyses where there is no standard library.
 
 #![forbid(unsafe_code)]
@@ -57,6 +58,7 @@ usage: cargo xtask <command>
   lines            count lines of Rust by crate, tests and generated files apart
   gl DIR           write the names of GL ES and EGL from gl.xml and egl.xml in DIR
   cuda FILE        write the names of the CUDA driver API from Rust bindings in FILE
+  cuda hooks       write anew which of them Takt stands in front of
   bare             compile takt-core, takt-analysis and takt-policies without a standard library
 ";
 
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         ["map", "--write"] => map::write(&workspace::root()).map(|()| ExitCode::SUCCESS),
         ["lines"] => print(Tree::load(&workspace::root()).map(|tree| lines::render(&tree))),
         ["gl", folder] => print(gl::write(&workspace::root(), folder.as_ref())),
+        ["cuda", "hooks"] => print(cuda::write_hooks(&workspace::root())),
         ["cuda", file] => print(cuda::write(&workspace::root(), file.as_ref())),
         ["bare"] => print(run_bare()),
         ["help" | "--help" | "-h"] => print(Ok(USAGE.to_owned())),

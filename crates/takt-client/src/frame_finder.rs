@@ -157,6 +157,19 @@ impl FrameFinder {
         Ended::No
     }
 
+    /// Nothing has come for a while, and all that came is done: whether the frame ended so. It did where no boundary
+    /// says it, or none is known to say it yet.
+    pub fn quiet(&mut self) -> bool {
+        if self.usual.is_some() && self.agreed >= AGREE {
+            return false;
+        }
+        let has_boundaries = self.leader.is_some_and(|leader| leader.strongest().is_some());
+        let ends = !has_boundaries || !self.began || self.counts != [0; KINDS];
+        // What is seen of its rhythm at the next command stays true.
+        self.ended |= ends && self.began;
+        ends
+    }
+
     /// A stream swaps: that ends frames from now on.
     pub fn swap(&mut self, now: Time) {
         *self = Self { swapped: Some(now), ..Self::default() };
@@ -244,6 +257,29 @@ mod tests {
                 self.boundary(1, *kind);
             }
         }
+    }
+
+    #[test]
+    fn frames_end_quietly_until_their_rhythm_is_known() {
+        let mut finder = FrameFinder::default();
+        let (ms, mut now) = (Span::from_ms(1), Time::ZERO);
+        for frame in 0..6 {
+            now += Span::from_ms(20);
+            let slept = if frame == 0 { Span::ZERO } else { Span::from_ms(15) };
+            assert_eq!(finder.command(1, now, slept), Ended::No, "frame {frame}: it ended before");
+            assert_eq!(
+                finder.quiet(),
+                frame == 0,
+                "frame {frame}: that boundaries will come is known by then"
+            );
+            let ended = finder.boundary(1, now + ms, Wait);
+            let known = frame >= 2;
+            assert_eq!(ended == Ended::Here, known, "frame {frame}");
+            assert_eq!(finder.quiet(), !known, "frame {frame}");
+        }
+        let mut silent = FrameFinder::default();
+        assert_eq!(silent.command(1, now, Span::ZERO), Ended::No);
+        assert!((0..5).all(|_| silent.quiet()), "no boundary ever says it");
     }
 
     #[test]

@@ -86,6 +86,13 @@ pub struct Copy2D {
     pub height: usize,
 }
 
+impl Copy2D {
+    /// Where in the host's memory it goes, if it goes there.
+    pub fn target_host(&self) -> usize {
+        self.target_rest[0]
+    }
+}
+
 /// A copy of a box (`CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, which has the same members in other roles).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +111,13 @@ pub struct Copy3D {
     pub height: usize,
     /// Layers.
     pub depth: usize,
+}
+
+impl Copy3D {
+    /// Where in the host's memory it goes, if it goes there.
+    pub fn target_host(&self) -> usize {
+        self.target_rest[0]
+    }
 }
 
 /// One of several copies of boxes (`CUDA_MEMCPY3D_BATCH_OP`).

@@ -33,8 +33,9 @@ static SELF: LazyLock<usize> = LazyLock::new(|| {
         dli_sname: std::ptr::null(),
         dli_saddr: std::ptr::null_mut(),
     };
+    // An exported function may be that of a library in front of this one.
     // SAFETY: the address of a function of ours, and room for the answer.
-    unsafe { libc::dladdr(cuGetProcAddress_v2 as *const c_void, &raw mut info) };
+    unsafe { libc::dladdr(look_up as *const c_void, &raw mut info) };
     // SAFETY: the path of a library that is loaded.
     unsafe { libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD) }.addr()
 });

@@ -32,6 +32,18 @@ struct KernelNode {
     context: Ptr,
 }
 
+/// Handles of nodes are multiples of it, from the first one on.
+const NODE: usize = 64;
+
+unsafe fn kernel(parameters: Ptr) -> Result<Work, i32> {
+    // SAFETY: up to the caller.
+    let node = unsafe { &*parameters.cast::<KernelNode>() };
+    let function = if node.function.is_null() { node.kernel } else { node.function };
+    let shape = Shape { grid: node.grid, block: node.block };
+    // SAFETY: up to the caller.
+    unsafe { launch::prepared(function, shape, node.parameters, node.extra) }
+}
+
 fn instantiate(graph: Ptr) -> Result<Ptr, i32> {
     let mut world = world();
     let nodes = world.graphs.get(graph.addr())?.nodes.clone();
@@ -62,14 +74,11 @@ api! {
         phGraphNode: Ptr, hGraph: Ptr, dependencies: Ptr, numDependencies: usize, nodeParams: Ptr
     ) {
         let _unused = (dependencies, numDependencies);
-        let node = &*nodeParams.cast::<KernelNode>();
-        let function = if node.function.is_null() { node.kernel } else { node.function };
-        let shape = Shape { grid: node.grid, block: node.block };
-        let work = launch::prepared(function, shape, node.parameters, node.extra)?;
+        let work = kernel(nodeParams)?;
         let mut world = world();
         let nodes = &mut world.graphs.get(hGraph.addr())?.nodes;
         nodes.push(work);
-        put(phGraphNode, pointer(nodes.len() * 64))
+        put(phGraphNode, pointer(nodes.len() * NODE))
     }
 
     fn cuGraphInstantiateWithFlags(phGraphExec: Ptr, hGraph: Ptr, flags: u64) {
@@ -91,6 +100,14 @@ api! {
             return Err(UPDATE_FAILED);
         }
         exec.nodes = nodes;
+        Ok(())
+    }
+
+    fn cuGraphExecKernelNodeSetParams_v2(hGraphExec: Ptr, hNode: Ptr, nodeParams: Ptr) {
+        let work = kernel(nodeParams)?;
+        let mut world = world();
+        let exec = world.execs.get(hGraphExec.addr())?;
+        *exec.nodes.get_mut((hNode.addr() / NODE).wrapping_sub(1)).ok_or(result::INVALID_HANDLE)? = work;
         Ok(())
     }
 

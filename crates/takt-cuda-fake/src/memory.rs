@@ -8,16 +8,48 @@ use crate::capture::guarded;
 use crate::context::{finish_context, present};
 use crate::put;
 use crate::queue::{Rows, Work, finish, uncaptured};
-use crate::world::{Home, world};
+use crate::world::{Home, World, world};
 
 const ALIGN: usize = 512;
 
-fn take(bytes: usize) -> Result<u64, i32> {
-    guarded()?;
-    allocate(bytes)
+/// Memory that the driver knows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    bytes: usize,
+    kind: Kind,
 }
 
-fn allocate(bytes: usize) -> Result<u64, i32> {
+/// What it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Device,
+    Host,
+    /// The program's own, of which it told the driver.
+    Registered,
+}
+
+/// What can be asked of an address: what kind of memory is there (`CU_POINTER_ATTRIBUTE_MEMORY_TYPE`).
+const MEMORY_TYPE: u32 = 2;
+const TYPE_HOST: u32 = 1;
+const TYPE_DEVICE: u32 = 2;
+
+fn take(bytes: usize) -> Result<u64, i32> {
+    guarded()?;
+    allocate(bytes, Kind::Device)
+}
+
+fn take_host(bytes: usize) -> Result<u64, i32> {
+    guarded()?;
+    allocate(bytes, Kind::Host)
+}
+
+/// The memory that an address is in.
+fn known(world: &World, address: u64) -> Option<Memory> {
+    let (start, memory) = world.memory.range(..=address).next_back()?;
+    (address - start < memory.bytes as u64).then_some(*memory)
+}
+
+fn allocate(bytes: usize, kind: Kind) -> Result<u64, i32> {
     let layout = Layout::from_size_align(bytes, ALIGN).map_err(|_large| result::OUT_OF_MEMORY)?;
     if bytes == 0 {
         return Err(result::INVALID_VALUE);
@@ -27,12 +59,15 @@ fn allocate(bytes: usize) -> Result<u64, i32> {
     if at == 0 {
         return Err(result::OUT_OF_MEMORY);
     }
-    world().memory.insert(at, bytes);
+    world().memory.insert(at, Memory { bytes, kind });
     Ok(at)
 }
 
 fn give_back(at: u64) -> crate::Answer {
-    let bytes = world().memory.remove(&at).ok_or(result::INVALID_VALUE)?;
+    let Memory { bytes, kind } = world().memory.remove(&at).ok_or(result::INVALID_VALUE)?;
+    if kind == Kind::Registered {
+        return Ok(());
+    }
     let layout = Layout::from_size_align(bytes, ALIGN).map_err(|_large| result::INVALID_VALUE)?;
     // SAFETY: it was allocated so, and is given back once.
     unsafe { dealloc(at as *mut u8, layout) };
@@ -53,7 +88,16 @@ fn free(at: u64) -> crate::Answer {
 fn start(home: Home, stream: Ptr, work: Work) -> crate::Answer {
     let mut world = world();
     let stream = world.stream(stream, home)?;
-    world.put(stream, work)
+    // Bytes for memory that the driver does not know are there when the call returns.
+    let target = if let Work::Copy { to, .. } = &work { Some(*to) } else { None };
+    let waits = target.is_some_and(|to| known(&world, to).is_none());
+    let captured = world.streams.get(stream)?.capture.is_some();
+    world.put(stream, work)?;
+    if waits && !captured {
+        let last = world.streams.get(stream)?.last(stream);
+        finish(world, &[last]);
+    }
+    Ok(())
 }
 
 fn complete(home: Home, work: Work) -> crate::Answer {
@@ -105,10 +149,24 @@ api! {
         put(dptr, take(pitch * Height)?)
     }
     fn cuMemFree_v2(dptr: u64) { free(dptr) }
-    fn cuMemAllocHost_v2(pp: Ptr, bytesize: usize) { put(pp, take(bytesize)?) }
+    fn cuMemAllocHost_v2(pp: Ptr, bytesize: usize) { put(pp, take_host(bytesize)?) }
     fn cuMemHostAlloc(pp: Ptr, bytesize: usize, Flags: u32) {
         let _unused = Flags;
-        put(pp, take(bytesize)?)
+        put(pp, take_host(bytesize)?)
+    }
+    fn cuMemHostRegister_v2(p: Ptr, bytesize: usize, Flags: u32) {
+        let _unused = Flags;
+        let memory = Memory { bytes: bytesize, kind: Kind::Registered };
+        world().memory.insert(p.addr() as u64, memory);
+        Ok(())
+    }
+    fn cuMemHostUnregister(p: Ptr) { free(p.addr() as u64) }
+    fn cuPointerGetAttribute(data: Ptr, attribute: u32, ptr: u64) {
+        let kind = known(&world(), ptr).ok_or(result::INVALID_VALUE)?.kind;
+        if attribute != MEMORY_TYPE {
+            return Err(result::NOT_SUPPORTED);
+        }
+        put(data, if kind == Kind::Device { TYPE_DEVICE } else { TYPE_HOST })
     }
     fn cuMemFreeHost(p: Ptr) { free(p.addr() as u64) }
     fn cuMemHostGetDevicePointer_v2(pdptr: Ptr, p: Ptr, Flags: u32) {
@@ -219,7 +277,7 @@ twins! {
     }
 
     fn cuMemAllocAsync, cuMemAllocAsync_ptsz(home, dptr: Ptr, bytesize: usize, hStream: Ptr) {
-        let at = allocate(bytesize)?;
+        let at = allocate(bytesize, Kind::Device)?;
         start(home, hStream, Work::Nothing)?;
         put(dptr, at)
     }

@@ -11,6 +11,7 @@ use crate::capture::Capture;
 use crate::context::Context;
 use crate::event::Event;
 use crate::graph::{Exec, Graph};
+use crate::memory::Memory;
 use crate::module::{Function, Module};
 use crate::queue::Queue;
 
@@ -27,8 +28,8 @@ pub(crate) struct World {
     pub(crate) captures: BTreeMap<u64, Capture>,
     /// Numbers that are given once.
     tickets: u64,
-    /// Device memory: where it begins, and how long it is.
-    pub(crate) memory: BTreeMap<u64, usize>,
+    /// Memory that the driver knows: by where it begins.
+    pub(crate) memory: BTreeMap<u64, Memory>,
     /// Default streams of threads, by context.
     pub(crate) of_threads: HashMap<(u64, usize), usize>,
     /// The primary contexts of devices, with how often they are retained.

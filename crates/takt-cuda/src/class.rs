@@ -3,6 +3,9 @@
 //! A call is told by its entry point and by the words of its arguments. All of this is known when the library is
 //! compiled, so that nothing is looked up in a call.
 
+#[cfg(test)]
+mod passing;
+
 use takt_cuda_api::Id;
 
 /// What a call is.
@@ -18,10 +21,16 @@ pub enum Class {
     Asks,
     /// A stream, which is an argument, waits for an event, and may become part of a capture.
     Joins,
+    /// A stream waits for something that the GPU does not do, such as a number that the program writes.
+    Halts,
+    /// The program is told, in a thread of the driver's, when what came before in the stream of an argument is over.
+    Tells(usize),
     /// A stream begins to be captured, or to be executed again.
     Captures(Capture),
     /// Something is destroyed that Takt keeps in mind.
     Ends(Thing),
+    /// A graph, by what executes it, does something else from now on.
+    Changes,
     /// Code of kernels is loaded, from memory or from a file.
     Loads {
         /// From which argument.
@@ -134,7 +143,7 @@ pub enum Thing {
     Device,
     /// A module or library with its kernels.
     Code,
-    /// A graph, or what it does.
+    /// A graph that could be launched.
     Graph,
 }
 
@@ -283,12 +292,35 @@ const fn waited(id: Id) -> Option<Class> {
         Id::cuCtxSynchronize | Id::cuCtxSynchronize_v2 => Class::Waits(Whole::All),
         Id::cuMemFree_v2
         | Id::cuMemFreeHost
+        | Id::cuMemHostUnregister
+        | Id::cuArrayDestroy
+        | Id::cuMipmappedArrayDestroy
         | Id::cuGraphicsMapResources
         | Id::cuGraphicsMapResources_ptsz
         | Id::cuGraphicsUnmapResources
         | Id::cuGraphicsUnmapResources_ptsz => Class::Waits(Whole::Memory),
         Id::cuStreamQuery | Id::cuStreamQuery_ptsz | Id::cuEventQuery => Class::Asks,
         Id::cuStreamWaitEvent | Id::cuStreamWaitEvent_ptsz => Class::Joins,
+        Id::cuStreamWaitValue32
+        | Id::cuStreamWaitValue32_ptsz
+        | Id::cuStreamWaitValue32_v2
+        | Id::cuStreamWaitValue32_v2_ptsz
+        | Id::cuStreamWaitValue64
+        | Id::cuStreamWaitValue64_ptsz
+        | Id::cuStreamWaitValue64_v2
+        | Id::cuStreamWaitValue64_v2_ptsz
+        | Id::cuStreamBatchMemOp
+        | Id::cuStreamBatchMemOp_ptsz
+        | Id::cuStreamBatchMemOp_v2
+        | Id::cuStreamBatchMemOp_v2_ptsz
+        | Id::cuWaitExternalSemaphoresAsync
+        | Id::cuWaitExternalSemaphoresAsync_ptsz => Class::Halts,
+        Id::cuLaunchHostFunc
+        | Id::cuLaunchHostFunc_ptsz
+        | Id::cuLaunchHostFunc_v2
+        | Id::cuLaunchHostFunc_v2_ptsz
+        | Id::cuStreamAddCallback
+        | Id::cuStreamAddCallback_ptsz => Class::Tells(0),
         Id::cuStreamBeginCapture
         | Id::cuStreamBeginCapture_ptsz
         | Id::cuStreamBeginCapture_v2
@@ -319,9 +351,17 @@ const fn kept(id: Id) -> Option<Class> {
         | Id::cuDevicePrimaryCtxReset
         | Id::cuDevicePrimaryCtxReset_v2 => Class::Ends(Thing::Device),
         Id::cuModuleUnload | Id::cuLibraryUnload => Class::Ends(Thing::Code),
-        Id::cuGraphExecDestroy | Id::cuGraphExecUpdate | Id::cuGraphExecUpdate_v2 => {
-            Class::Ends(Thing::Graph)
-        }
+        Id::cuGraphExecDestroy => Class::Ends(Thing::Graph),
+        Id::cuGraphExecUpdate
+        | Id::cuGraphExecUpdate_v2
+        | Id::cuGraphExecBatchMemOpNodeSetParams
+        | Id::cuGraphExecChildGraphNodeSetParams
+        | Id::cuGraphExecKernelNodeSetParams
+        | Id::cuGraphExecKernelNodeSetParams_v2
+        | Id::cuGraphExecMemcpyNodeSetParams
+        | Id::cuGraphExecMemsetNodeSetParams
+        | Id::cuGraphExecNodeSetParams
+        | Id::cuGraphNodeSetEnabled => Class::Changes,
         Id::cuModuleLoad => Class::Loads { from: 1, memory: false },
         Id::cuLibraryLoadFromFile => Class::Loads { from: 1, memory: false },
         Id::cuModuleLoadData | Id::cuModuleLoadDataEx | Id::cuModuleLoadFatBinary | Id::cuLibraryLoadData => {

@@ -28,7 +28,7 @@ use crate::streams::{Stream, Touched};
 use group::Group;
 use jobs::Jobs;
 
-pub use jobs::Boundary;
+pub use jobs::{Boundary, Ending};
 
 /// How long a thread that closes a group waits for others that are inside of the driver.
 const INSIDE_MAX: Duration = Duration::from_millis(10);
@@ -47,6 +47,9 @@ const AWAY_NS: u64 = 1_000_000_000;
 const KEPT_NS: u64 = 300_000;
 /// A group is kept for a program that went on so soon after so many waits.
 const RESTLESS: u32 = 4;
+
+/// Where no call says it, a job has ended when the GPU was done, and nothing came, for so long.
+const QUIET_NS: u64 = 1_000_000;
 
 /// What copies may take between two groups without a grant.
 const UNGRANTED_MAX_NS: u64 = 200_000;
@@ -72,6 +75,8 @@ pub struct Client {
     restless: AtomicU32,
     jobs: Jobs,
     account: Ends,
+    /// When the last of its groups was over.
+    over_ns: AtomicU64,
     /// What copies took without a grant since the last group.
     ungranted_ns: AtomicU64,
     /// When to look for the daemon again.
@@ -95,7 +100,7 @@ pub fn client() -> &'static Client {
     CLIENT.get_or_init(|| {
         guard::stay_in_this_process();
         ends::start();
-        Client::new(settings().hello())
+        Client::new(settings().hello(), Ending::Found)
     })
 }
 
@@ -150,7 +155,7 @@ fn next_epoch() -> u64 {
 }
 
 impl Client {
-    pub(crate) fn new(hello: Hello) -> Self {
+    pub(crate) fn new(hello: Hello, ending: Ending) -> Self {
         let session = environment::session(settings().environment.socket.clone(), hello.clone());
         let reserved = hello.runtime_ns.or(hello.etpf_ns).unwrap_or(0);
         Self {
@@ -163,8 +168,9 @@ impl Client {
             waiting: AtomicU32::new(0),
             kept: AtomicBool::new(false),
             restless: AtomicU32::new(0),
-            jobs: Jobs::new(reserved, is_contract(&hello)),
+            jobs: Jobs::new(reserved, is_contract(&hello).then_some(ending)),
             account: Ends::default(),
+            over_ns: AtomicU64::new(0),
             ungranted_ns: AtomicU64::new(0),
             away_until_ns: AtomicU64::new(0),
             open: AtomicBool::new(false),
@@ -355,6 +361,23 @@ impl Client {
         }
     }
 
+    /// The same if its jobs are judged: what follows in the stream is no part of it.
+    pub fn hand_over_judged(&'static self) {
+        if self.jobs.are_judged() {
+            self.hand_over();
+        }
+    }
+
+    /// Whether its jobs have deadlines.
+    pub fn is_judged(&self) -> bool {
+        self.jobs.are_judged()
+    }
+
+    /// One of its groups was over then.
+    pub fn was_over(&self, at_ns: u64) {
+        self.over_ns.fetch_max(at_ns, Ordering::Relaxed);
+    }
+
     /// The program is about to wait: the open group ends, unless the program can go on with it afterwards. A program
     /// that waits often would ask for each piece of its work otherwise, and the GPU go to another process in between.
     fn rest(&'static self) {
@@ -388,7 +411,7 @@ impl Client {
             && self.restless.load(Ordering::Relaxed) >= RESTLESS
             && !self.jobs.are_judged()
             && self.alone
-            && self.session.welcome().is_some_and(|welcome| !welcome.standing.contract)
+            && !self.session.reserves()
     }
 
     /// The same, and waits for a thread that does so already.
@@ -441,7 +464,28 @@ impl Client {
         before.saturating_add(need_ns) <= UNGRANTED_MAX_NS
     }
 
-    /// Closes a group that is not used any more, and looks for a daemon that is away; whether a group is open.
+    /// Ends a job of a program that waits for its work without any call, because it looks at memory that the GPU
+    /// writes, or of which is not known yet where its jobs end. Whether that may be soon. No driver is called.
+    fn rest_quietly(&'static self, now_ns: u64) -> bool {
+        if !self.jobs.are_open() || self.open.load(Ordering::Acquire) || ends::is_under_way(self) {
+            return false;
+        }
+        let since_ns = self.touched_ns.load(Ordering::Relaxed).max(self.over_ns.load(Ordering::Relaxed));
+        if now_ns.saturating_sub(since_ns) < QUIET_NS {
+            return true;
+        }
+        // A thread that asks goes on with its job.
+        if let Ok(_asking) = self.asking.try_lock()
+            && !self.open.load(Ordering::Acquire)
+            && self.jobs.end_quietly()
+        {
+            self.tell_end();
+        }
+        false
+    }
+
+    /// Closes a group that is not used any more, ends jobs that no call ends, and looks for a daemon that is away;
+    /// whether any of this may be due soon.
     fn tend(&'static self, careful: bool) -> bool {
         let now_ns = clock::now().as_ns();
         if self.gate.credit() == Credit::Open {
@@ -454,8 +498,11 @@ impl Client {
             }
             return false;
         }
-        if !self.open.load(Ordering::Acquire) || careful {
-            return self.open.load(Ordering::Acquire);
+        if !self.open.load(Ordering::Acquire) {
+            return self.rest_quietly(now_ns);
+        }
+        if careful {
+            return true;
         }
         let (began_ns, given_ns, alone, left_ns) = {
             let mut group = self.group();
@@ -498,7 +545,7 @@ mod tests {
     use super::*;
 
     fn client() -> &'static Client {
-        Box::leak(Box::new(Client::new(Hello::default())))
+        Box::leak(Box::new(Client::new(Hello::default(), Ending::Found)))
     }
 
     fn grant(credit: Span) -> Grant {

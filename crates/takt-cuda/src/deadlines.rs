@@ -11,7 +11,7 @@ use takt_core::Span;
 use takt_ipc::message::{Hello, NAME_MAX};
 use takt_ipc::name::nearest;
 
-use crate::client::{Client, client};
+use crate::client::{Client, Ending, client};
 use crate::settings::settings;
 use crate::streams::Stream;
 use crate::{ends, guard};
@@ -148,7 +148,8 @@ fn take(hello: Hello) -> Option<&'static Client> {
         return Some(state.idle.remove(at));
     }
     if state.all.len() < OPEN_MAX {
-        let client: &'static Client = Box::leak(Box::new(Client::new(named(hello, state.all.len() + 1))));
+        let client: &'static Client =
+            Box::leak(Box::new(Client::new(named(hello, state.all.len() + 1), Ending::Said)));
         state.all.push(client);
         CLIENTS.fetch_add(1, Ordering::Release);
         drop(state);

@@ -8,6 +8,7 @@ mod events;
 mod thread;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use takt_client::Grant;
@@ -26,6 +27,20 @@ pub use thread::{start, wake};
 
 /// Groups that are not over; beyond this, the oldest one counts as over.
 const FLIGHTS_MAX: usize = 256;
+/// Streams wait for something that the GPU does not do, so that a group may take longer than its work.
+static DISTRUSTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on what groups take says nothing of their work; only launches that are measured by themselves do.
+pub fn distrust() {
+    DISTRUSTED.store(true, Ordering::Relaxed);
+}
+
+/// Whether that is so.
+#[inline]
+pub fn is_distrusted() -> bool {
+    DISTRUSTED.load(Ordering::Relaxed)
+}
+
 /// Launches that are measured by themselves and are not over; beyond this, no more are.
 const SAMPLES_MAX: usize = 64;
 /// How long a group may be under way before it counts as over: a kernel that never ends must not keep others waiting
@@ -110,6 +125,11 @@ pub fn follow(handed: Handed, touched: &[Touched]) {
         flight.complete(Seen::at(now_ns()));
     }
     wake();
+}
+
+/// Whether the GPU has groups of that client.
+pub fn is_under_way(client: &'static Client) -> bool {
+    under_way().flights.iter().any(|flight| std::ptr::eq(flight.client, client))
 }
 
 /// A thread has left the driver whose group was closed meanwhile: the group is over behind its work.
@@ -240,12 +260,14 @@ impl Flight {
     fn complete(self, seen: Seen) {
         let submission = Submission { at_ns: self.began_ns, in_calls_ns: 0, gathered: None };
         let timing = self.client.account().completed(&submission, seen);
+        self.client.was_over(now_ns());
         if let Some(grant) = self.grant {
             let (finished, cost) = (Time::from_ns(timing.completed_ns), Span::from_ns(timing.cost_ns));
             self.client.session().complete(grant, finished, cost);
         }
         let alone = self.company == Company::None && self.client.company() == Company::None;
-        if let Some(entry) = self.single.filter(|_| !timing.together && self.marks.are_seen()) {
+        let trusted = !timing.together && self.marks.are_seen() && !is_distrusted();
+        if let Some(entry) = self.single.filter(|_| trusted) {
             entry.learn(timing.cost_ns, if alone { Company::None } else { Company::Others });
         }
         self.marks.give_back();

@@ -16,7 +16,7 @@ use crate::facts::Count;
 use crate::predict::moved::{self, Moved};
 use crate::predict::{Entry, Launch, Need, kernel};
 use crate::settings::settings;
-use crate::streams::Stream;
+use crate::streams::{self, Stream};
 use crate::{capture, deadlines, driver, entry, facts, guard};
 
 /// Looks for work in flight that a wait may end early, in a row: then the program polls.
@@ -130,6 +130,9 @@ impl<F: Fn() -> i32> Call<'_, F> {
             Class::Waits(whole) => self.waits(whole),
             Class::Asks => self.asks(),
             Class::Joins => self.joins(),
+            Class::Halts => self.halts(),
+            Class::Tells(stream) => self.tells(stream),
+            Class::Changes => self.changes(),
             Class::Captures(what) => self.captures(what),
             Class::Ends(thing) => self.ends(thing),
             // SAFETY: up to the caller.
@@ -150,6 +153,13 @@ impl<F: Fn() -> i32> Call<'_, F> {
         });
         if !is_scheduled() {
             return self.pass();
+        }
+        if let Work::Moved(kind, size) = work
+            // SAFETY: up to the caller.
+            && let Some(stream) = guard::shielded(|| unsafe { self.awaited(kind, size, target) }).flatten()
+        {
+            // SAFETY: up to the caller.
+            return unsafe { self.moves_scheduled(kind, size, stream) };
         }
         // SAFETY: up to the caller.
         let begun = guard::shielded(|| unsafe { self.begin_work(work, target) }).flatten();
@@ -179,7 +189,8 @@ impl<F: Fn() -> i32> Call<'_, F> {
             Need::Known(ns) => (client.admit(ns, &stream), false),
             Need::Unknown => client.admit_alone(entry, &stream),
         };
-        let sample = (samples && !alone).then(|| ends::begin_sample(&stream)).flatten();
+        let sample =
+            (samples && (!alone || ends::is_distrusted())).then(|| ends::begin_sample(&stream)).flatten();
         Some(Begun { client, stream, pass, alone, sample: sample.zip(entry), scale })
     }
 
@@ -227,6 +238,18 @@ impl<F: Fn() -> i32> Call<'_, F> {
         }
     }
 
+    /// The stream of a copy into a stream that returns when its bytes are there, because the driver does not know the
+    /// memory of the host that they go to.
+    unsafe fn awaited(&self, kind: Kind, size: Size, target: Target) -> Option<Stream> {
+        // SAFETY: up to the caller.
+        let address = unsafe { moved::host_target(kind, size, self.words) }?;
+        if capture::is_any() || streams::is_known(address) {
+            return None;
+        }
+        // SAFETY: up to the caller.
+        Some(Stream::of(unsafe { self.stream(target) }, self.is_thread))
+    }
+
     /// Bytes that are there when the call returns.
     unsafe fn moves(&self, kind: Kind, size: Size) -> i32 {
         facts::count(Count::Moved);
@@ -234,7 +257,12 @@ impl<F: Fn() -> i32> Call<'_, F> {
             return self.pass();
         }
         // SAFETY: up to the caller.
-        let begun = guard::shielded(|| unsafe { self.begin_move(kind, size) }).flatten();
+        unsafe { self.moves_scheduled(kind, size, Stream::of(0, self.is_thread)) }
+    }
+
+    unsafe fn moves_scheduled(&self, kind: Kind, size: Size, stream: Stream) -> i32 {
+        // SAFETY: up to the caller.
+        let begun = guard::shielded(|| unsafe { self.begin_move(kind, size, stream) }).flatten();
         let answer = self.pass();
         guard::shielded(|| {
             if let Some(begun) = begun {
@@ -248,8 +276,9 @@ impl<F: Fn() -> i32> Call<'_, F> {
     }
 
     /// Credit for bytes that are moved while the thread is inside of the driver; none where they need none.
-    unsafe fn begin_move(&self, kind: Kind, size: Size) -> Option<Begun> {
+    unsafe fn begin_move(&self, kind: Kind, size: Size, stream: Stream) -> Option<Begun> {
         let client = client();
+        POLLED.set(0);
         // SAFETY: up to the caller.
         let down = kind == Kind::Down || unsafe { moved::is_down(size, self.pointer(0)) };
         if down || kind == Kind::Any {
@@ -260,7 +289,6 @@ impl<F: Fn() -> i32> Call<'_, F> {
         rest_all();
         // SAFETY: up to the caller.
         let need_ns = Moved::new(kind, unsafe { moved::bytes(size, self.words) }).need_ns();
-        let stream = Stream::of(0, self.is_thread);
         let client = deadlines::client_of(&stream).unwrap_or(client);
         if client.is_small(need_ns) {
             return None;
@@ -320,8 +348,13 @@ impl<F: Fn() -> i32> Call<'_, F> {
                 }
             }
             result::SUCCESS if POLLED.replace(0) >= POLLS => {
-                client.reaches(Boundary::Wait);
+                client.reaches(Boundary::Flush);
                 self.waited(client);
+            }
+            // It looked once, late enough: programs with jobs may wait so, by sleeping in between.
+            result::SUCCESS if client.is_judged() && Client::has_commanded() => {
+                client.reaches(Boundary::Flush);
+                client.reached();
             }
             _ => {}
         });
@@ -335,6 +368,38 @@ impl<F: Fn() -> i32> Call<'_, F> {
         }
         self.before_capture();
         capture::join(|| self.pass())
+    }
+
+    /// A stream waits for something that others do: how long it does says nothing of the work behind.
+    fn halts(&self) -> i32 {
+        ends::distrust();
+        self.pass()
+    }
+
+    /// The program is told when what is in a stream is over, and may wait for that without any call.
+    fn tells(&self, stream: usize) -> i32 {
+        let stream = Stream::of(self.handle_at(stream), self.is_thread);
+        let scheduled = known().filter(|_| is_scheduled() && !capture::is_captured(&stream));
+        let Some(client) = scheduled else {
+            return self.pass();
+        };
+        guard::shielded(|| {
+            client.reaches(Boundary::Export);
+            // What follows is the program's own work, on a processor.
+            client.hand_over_judged();
+        });
+        let answer = self.pass();
+        guard::shielded(|| client.reached());
+        answer
+    }
+
+    /// What executes a graph changes.
+    fn changes(&self) -> i32 {
+        let answer = self.pass();
+        if answer == result::SUCCESS && is_scheduled() {
+            guard::shielded(|| moved::renew_graph(self.handle_at(0)));
+        }
+        answer
     }
 
     fn captures(&self, what: Capture) -> i32 {

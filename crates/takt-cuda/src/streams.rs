@@ -141,6 +141,17 @@ pub fn current_device() -> Option<i32> {
     (told == result::SUCCESS).then_some(device)
 }
 
+/// Whether the driver knows what is at an address: memory of a device, or of the host that it allocated or was told of.
+pub fn is_known(address: u64) -> bool {
+    let mut kind = 0_u32;
+    // SAFETY: any address may be asked for, and there is room for the number.
+    let told = unsafe { real::cuPointerGetAttribute((&raw mut kind).cast(), MEMORY_KIND, address) };
+    told != result::INVALID_VALUE
+}
+
+/// What is asked for at an address (`CU_POINTER_ATTRIBUTE_MEMORY_TYPE`).
+const MEMORY_KIND: u32 = 2;
+
 /// Whether the driver can record an event behind all work of a context.
 pub fn can_record_contexts() -> bool {
     !Id::cuCtxRecordEvent.function().is_null()

@@ -547,3 +547,116 @@ fn a_program_that_becomes_another_is_scheduled_again() {
     let (said, errors) = program.end();
     assert_eq!((said.as_str(), errors.matches("scheduled as becomes").count()), ("done\n", 2), "{errors}");
 }
+
+/// Jobs of a program that the daemon's log tells of: how many came to their end, and how many did so while work of
+/// theirs was with the GPU.
+fn jobs_of(log: &str, name: &str) -> (usize, usize) {
+    let number = |line: &str, key: &str| {
+        let rest = line.split(&format!("\"{key}\":")).nth(1)?;
+        rest.split([',', '}']).next()?.parse::<u64>().ok()
+    };
+    let (mut own, mut done, mut early) = (None, 0, 0);
+    let mut flying = std::collections::BTreeSet::new();
+    for line in log.lines() {
+        let is = |kind: &str| line.contains(&format!("\"record\":\"{kind}\""));
+        if is("app") {
+            own = line.contains(&format!("\"name\":\"{name}\"")).then(|| number(line, "app")).flatten();
+            flying.clear();
+        }
+        if own.is_none() {
+            continue;
+        }
+        let is_own = number(line, "app") == own;
+        if is("dispatch") && is_own && number(line, "reserved_ns") != Some(0) {
+            flying.extend(number(line, "group"));
+        } else if is("complete") {
+            number(line, "group").map(|group| flying.remove(&group));
+        } else if is("frame-done") && is_own {
+            done += 1;
+            early += usize::from(!flying.is_empty());
+        }
+    }
+    (done, early)
+}
+
+#[test]
+fn jobs_end_in_every_way_in_which_programs_wait() {
+    const JOBS: usize = 12;
+    let (program, log) = (compile("paces"), products().join("cuda-paces.jsonl"));
+    let daemon = Daemon::with("cuda-paces", "", &["--record", &log.display().to_string()]);
+    let ways = [
+        "stream",
+        "streams",
+        "twice",
+        "context",
+        "event",
+        "blocking",
+        "default",
+        "graph",
+        "poll-stream",
+        "spin-stream",
+        "poll-event",
+        "look-late",
+        "copy",
+        "copy-into-stream",
+        "host-function",
+        "callback",
+        "memory",
+        "written",
+        "thread",
+    ];
+    for way in ways {
+        let options = ["--name", way, "--period-ms", "25", "--runtime-ms", "4"];
+        let mut command = daemon.run(&options, &program, &[way, &JOBS.to_string(), "25"]);
+        let output = ended(with_driver(&mut command, "symbol"), way);
+        let errors = text(&output.stderr);
+        assert!(output.status.success(), "{way}: {} {errors}", text(&output.stdout));
+        assert!(errors.contains("scheduled as") && !errors.contains("unscheduled"), "{way}: {errors}");
+    }
+    daemon.end();
+    let log = std::fs::read_to_string(&log).expect("a log");
+    for way in ways {
+        let (done, early) = jobs_of(&log, way);
+        // Where the first ones end is found out while they pass, and the last one ends with the program.
+        assert!((JOBS - 4..=JOBS + 1).contains(&done), "{way}: {done} of {JOBS} jobs came to their end");
+        assert_eq!(early, 0, "{way}: of {done} jobs");
+    }
+}
+
+#[test]
+fn what_a_stream_waits_for_is_no_time_of_its_work() {
+    let (program, log) = (compile("paces"), products().join("cuda-halted.jsonl"));
+    let daemon = Daemon::with("cuda-halted", "", &["--record", &log.display().to_string()]);
+    let options = ["--name", "halted", "--period-ms", "60", "--runtime-ms", "20"];
+    let mut command = daemon.run(&options, &program, &["halted", "10", "60"]);
+    let output = ended(with_driver(&mut command, "symbol"), "halted");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    daemon.end();
+    let log = std::fs::read_to_string(&log).expect("a log");
+    let submits = log.lines().filter(|line| line.contains("\"record\":\"submit\""));
+    let predicted = |line: &str| {
+        let rest = line.split("\"predicted_ns\":").nth(1)?;
+        rest.split([',', '}']).next()?.parse::<u64>().ok()
+    };
+    let last = submits.filter_map(predicted).filter(|ns| *ns > 0).next_back().expect("groups");
+    // Two kernels of a millisecond each, behind 20 ms in which the program lets the stream wait.
+    assert!(last < 12_000_000, "{last} ns");
+}
+
+#[test]
+fn a_driver_may_be_closed_and_opened_again() {
+    let daemon = Daemon::start("cuda-reopen");
+    let output = ended(with_driver(&mut daemon.run(&[], &compile("reopen"), &[]), "symbol"), "reopen");
+    assert!(output.status.success(), "{} {}", output.status, text(&output.stderr));
+    assert_eq!(text(&output.stdout), "20 rounds, done\n", "{}", text(&output.stderr));
+}
+
+#[test]
+fn copies_made_before_cuda_begins_are_scheduled() {
+    let daemon = Daemon::start("cuda-workers");
+    let output = ended(with_driver(&mut daemon.run(&[], &compile("forks"), &[]), "address"), "forks");
+    let errors = text(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert_eq!(text(&output.stdout), "5: 0 1 2 3 4\nthe copy ends with 0\n3: 0 1 2\ndone\n", "{errors}");
+    assert_eq!(errors.matches("scheduled as").count(), 2, "both are: {errors}");
+}

@@ -15,6 +15,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// is starved for longer than they usually would, and then they rightly part; what tests ask is what
 /// they do together.
 const BEAR_MS: &str = "60000";
+const BEAR: &str = "completion_timeout_ms = 60000\n";
 
 /// A daemon that is killed when the test ends.
 pub(crate) struct Daemon {
@@ -33,7 +34,8 @@ impl Daemon {
     pub(crate) fn with(name: &str, config: &str, options: &[&str]) -> Self {
         let socket = products().join(format!("{name}.socket"));
         let file = products().join(format!("{name}.toml"));
-        std::fs::write(&file, format!("completion_timeout_ms = {BEAR_MS}\n{config}")).expect("our own file");
+        let patience = if config.contains("completion_timeout_ms") { "" } else { BEAR };
+        std::fs::write(&file, format!("{patience}{config}")).expect("our own file");
         // What a killed daemon left behind.
         std::fs::remove_file(&socket).unwrap_or_default();
         let mut command = takt_command("serve");

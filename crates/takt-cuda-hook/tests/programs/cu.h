@@ -73,6 +73,7 @@ typedef struct {
     F(cuGraphDestroy, cuGraphDestroy, (CUgraph))                                                                  \
     F(cuMemAlloc, cuMemAlloc_v2, (CUdeviceptr *, size_t))                                                         \
     F(cuMemFree, cuMemFree_v2, (CUdeviceptr))                                                                     \
+    F(cuMemAllocHost, cuMemAllocHost_v2, (void **, size_t))                                                       \
     F(cuMemcpyHtoD, cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t))                                         \
     F(cuMemcpyDtoH, cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t))                                               \
     F(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, (CUdeviceptr, const void *, size_t, CUstream))                     \
@@ -83,6 +84,8 @@ typedef struct {
     F(cuMemsetD32Async, cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream))                              \
     F(cuMemsetD8, cuMemsetD8_v2, (CUdeviceptr, unsigned char, size_t))                                            \
     F(cuLaunchHostFunc, cuLaunchHostFunc, (CUstream, void (*)(void *), void *))                                   \
+    F(cuStreamAddCallback, cuStreamAddCallback,                                                                   \
+      (CUstream, void (*)(CUstream, CUresult, void *), void *, unsigned))                                         \
     F(cuLaunchKernel, cuLaunchKernel,                                                                             \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **)) \
     F(cuLaunchKernelEx, cuLaunchKernelEx, (const CUlaunchConfig *, CUfunction, void **, void **))                 \

@@ -5,11 +5,14 @@
  * begin    begins a capture that "end" ends; in between a daemon may come or go
  * fork     a copy of the process launches a kernel and exits
  * exec     becomes the same program anew
+ * endless  a kernel that ends when "release" is said
  */
 #include "cu.h"
 #include <sys/wait.h>
 
 static CUstream stream;
+static CUstream aside;
+static CUdeviceptr flag;
 static CUgraph graph;
 
 static void launch_graph(void) {
@@ -24,6 +27,11 @@ static void launch_graph(void) {
 static void job(void) {
     CHECK(launch_spin(1000, stream));
     CHECK(cuStreamSynchronize(stream));
+}
+
+static void flag_kernel(CUfunction function, CUstream where) {
+    void *parameters[] = {&flag};
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, where, parameters, NULL));
 }
 
 static void forks(void) {
@@ -44,6 +52,8 @@ int main(int argc, char **argv) {
     setvbuf(stdin, NULL, _IONBF, 0);
     begin();
     CHECK(cuStreamCreate(&stream, 1));
+    CHECK(cuStreamCreate(&aside, 1));
+    CHECK(cuMemAlloc(&flag, 64));
     fprintf(stderr, "begun\n");
     for (unsigned count = 1; fgets(line, sizeof line, stdin); count++) {
         line[strcspn(line, "\n")] = 0;
@@ -54,6 +64,11 @@ int main(int argc, char **argv) {
             CHECK(launch_spin(1000, stream));
         } else if (!strcmp(line, "fork")) {
             forks();
+        } else if (!strcmp(line, "endless")) {
+            flag_kernel(await_flag, aside);
+        } else if (!strcmp(line, "release")) {
+            flag_kernel(raise_flag, stream);
+            CHECK(cuStreamSynchronize(aside));
         } else if (!strcmp(line, "exec")) {
             execv("/proc/self/exe", argv);
         }

@@ -20,7 +20,7 @@ static void whose(const char *name, const char *symbol) {
 
 int main(void) {
     whose("cuLaunchKernel", "cuLaunchKernel");
-    whose("cuLaunchHostFunc", "cuLaunchHostFunc");
+    whose("cuEventRecord", "cuEventRecord");
     whose("cuGetExportTable", "cuGetExportTable");
     whose("cuStreamBeginCapture", "cuStreamBeginCapture_v2");
 }

@@ -25,6 +25,15 @@ thread_local! {
 /// used up as well.
 const SPARE: u64 = 8;
 
+/// How it is known where a job ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// By the program's calls and pauses.
+    Found,
+    /// The program says it.
+    Said,
+}
+
 /// What is known of a client's jobs.
 #[derive(Debug)]
 pub(super) struct Jobs {
@@ -34,15 +43,15 @@ pub(super) struct Jobs {
     before_ns: AtomicU64,
     /// What its contract reserves for each; 0 if that is not known.
     reserved_ns: u64,
-    /// Jobs are judged.
-    judged: bool,
+    /// How it is known where jobs end that have deadlines; none if they have none.
+    judged: Option<Ending>,
     /// The last grant, by which the session counts jobs that end between groups.
     last: Mutex<Option<Grant>>,
 }
 
 impl Jobs {
     /// With so much reserved for each.
-    pub(super) fn new(reserved_ns: u64, judged: bool) -> Self {
+    pub(super) fn new(reserved_ns: u64, judged: Option<Ending>) -> Self {
         Self {
             finder: Mutex::default(),
             contained_ns: AtomicU64::new(0),
@@ -55,7 +64,7 @@ impl Jobs {
 
     /// How much to ask for: the rest of the job if it is judged, else as much as there is.
     pub(super) fn wanted_ns(&self, need_ns: u64, most_ns: u64) -> u64 {
-        if !self.judged {
+        if !self.are_judged() {
             return most_ns.max(need_ns);
         }
         let before = self.before_ns.load(Ordering::Relaxed);
@@ -76,7 +85,17 @@ impl Jobs {
 
     /// Whether its jobs have deadlines.
     pub(super) fn are_judged(&self) -> bool {
-        self.judged
+        self.judged.is_some()
+    }
+
+    /// Whether a job with a deadline is under way that the program does not end by itself.
+    pub(super) fn are_open(&self) -> bool {
+        self.judged == Some(Ending::Found) && self.contained_ns.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether that job ends because nothing has come for a while.
+    pub(super) fn end_quietly(&self) -> bool {
+        self.find(FrameFinder::quiet)
     }
 
     fn find<T>(&self, look: impl FnOnce(&mut FrameFinder) -> T) -> T {
@@ -116,6 +135,11 @@ impl Client {
         }
     }
 
+    /// Whether this thread gave the GPU work since its last boundary.
+    pub fn has_commanded() -> bool {
+        COMMANDED.get()
+    }
+
     /// That call is over.
     pub fn reached(&self) {
         COMMANDED.set(false);
@@ -124,12 +148,9 @@ impl Client {
 
     /// A job ends; all that came before is part of it.
     pub fn end_job(&'static self) {
-        if self.jobs.judged {
+        if self.jobs.are_judged() {
             self.hand_over_surely();
-            self.jobs.ended();
-            // It ends where its last group does, and the daemon answers at once.
-            if let Some(grant) = self.session().ask(GroupKind::Swap, Span::ZERO) {
-                self.session().complete(grant, clock::now(), Span::ZERO);
+            if let Some(grant) = self.tell_end() {
                 self.session().pace(grant);
             }
             return;
@@ -140,6 +161,14 @@ impl Client {
         if let Some(grant) = open.or(last) {
             self.session().end_frame(&grant);
         }
+    }
+
+    /// A job that is judged ended where its last group did: tells the daemon, which answers at once.
+    pub(super) fn tell_end(&self) -> Option<Grant> {
+        self.jobs.ended();
+        let grant = self.session().ask(GroupKind::Swap, Span::ZERO)?;
+        self.session().complete(grant, clock::now(), Span::ZERO);
+        Some(grant)
     }
 }
 
@@ -168,7 +197,7 @@ mod tests {
 
     #[test]
     fn jobs_that_are_judged_ask_for_their_rest() {
-        let jobs = Jobs::new(3_000, true);
+        let jobs = Jobs::new(3_000, Some(Ending::Found));
         assert_eq!(jobs.wanted_ns(10, 100_000), 3_000, "what is reserved, at first");
         assert_eq!(jobs.wanted_ns(10, 1_000), 1_000);
         jobs.contains(2_000, None);
@@ -180,6 +209,6 @@ mod tests {
         jobs.contains(2_000, None);
         jobs.ended();
         assert_eq!(jobs.wanted_ns(10, 100_000), 2_250, "and a little more, if that is reserved");
-        assert_eq!(Jobs::new(0, false).wanted_ns(10, 5_000), 5_000, "others take what there is");
+        assert_eq!(Jobs::new(0, None).wanted_ns(10, 5_000), 5_000, "others take what there is");
     }
 }

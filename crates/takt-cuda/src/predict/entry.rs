@@ -64,6 +64,13 @@ impl Entry {
         self.predicted_ns.store(predicted_ns.into_inner(), Ordering::Relaxed);
     }
 
+    /// Its work has changed: it is taken to need as much as before until it is measured, which is the next time.
+    pub fn renew(&self) {
+        *self.times.lock().unwrap_or_else(PoisonError::into_inner) = Times::default();
+        self.learned.store(0, Ordering::Relaxed);
+        self.spread.store(false, Ordering::Relaxed);
+    }
+
     /// What it will need.
     #[inline]
     pub fn need(&self) -> Need {
@@ -126,6 +133,20 @@ mod tests {
         }
         let sampled = (0..1_000).filter(|_| entry.launches()).count();
         assert_eq!(sampled, 10);
+    }
+
+    #[test]
+    fn work_that_changes_is_measured_anew_and_not_unknown() {
+        let entry = Entry::default();
+        entry.launches();
+        (0..200).for_each(|_| entry.learn(5_000, Company::None));
+        entry.learn(9_000, Company::Others);
+        assert_eq!(entry.need(), Need::Known(5_000), "others may have had a part of it");
+        entry.renew();
+        assert_eq!(entry.need(), Need::Known(5_000));
+        assert!(entry.launches(), "it is measured");
+        entry.learn(9_000, Company::Others);
+        assert_eq!(entry.need(), Need::Known(9_000));
     }
 
     #[test]

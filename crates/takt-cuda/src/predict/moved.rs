@@ -77,6 +77,11 @@ pub fn graph(exec: usize) -> Option<&'static Entry> {
     TABLE.find(key, || key, Entry::default)
 }
 
+/// What that handle executes has changed.
+pub fn renew_graph(exec: usize) {
+    graph(exec).into_iter().for_each(Entry::renew);
+}
+
 /// That handle means another graph from now on, or none.
 pub fn forget_graph(exec: usize) {
     TABLE.forget(key_of_graph(exec));
@@ -138,6 +143,29 @@ unsafe fn summed<T>(list: *const T, count: u64, size: impl Fn(&T) -> u64) -> u64
     in_proportion(sum, looked, count)
 }
 
+/// Where in the host's memory a copy into a stream would put its bytes, if it may: a call that gives such a place
+/// returns when they are there, unless the driver knows the memory.
+///
+/// # Safety
+///
+/// The words are the arguments of a call of which [`Class`](crate::class::Class) says so.
+pub unsafe fn host_target(kind: Kind, size: Size, words: &[u64]) -> Option<u64> {
+    let word = |at: usize| words.get(at).copied().unwrap_or(0);
+    match (kind, size) {
+        // In all of these the target comes first; a prefetch, which has its size behind that, copies nothing.
+        (Kind::Down | Kind::Any, Size::Bytes(at)) if at > 1 => Some(word(0)),
+        // SAFETY: up to the caller.
+        (_, Size::Rows(at)) => unsafe { (word(at) as *const Copy2D).as_ref() }
+            .filter(|copy| copy.target == MemoryType::HOST)
+            .map(|copy| copy.target_host() as u64),
+        // SAFETY: up to the caller.
+        (Kind::Any, Size::Box(at)) => unsafe { (word(at) as *const Copy3D).as_ref() }
+            .filter(|copy| copy.target == MemoryType::HOST)
+            .map(|copy| copy.target_host() as u64),
+        _ => None,
+    }
+}
+
 /// Whether a copy as a structure says goes to the host.
 ///
 /// # Safety
@@ -190,6 +218,33 @@ mod tests {
         near(Moved::new(Kind::Down, 3 << 20).need_ns(), 60_000);
         near(Moved::new(Kind::Down, 4 << 20).need_ns(), 80_000);
         assert!(Moved::new(Kind::Up, 3 << 20).need_ns() > 100_000, "the other way is another matter");
+    }
+
+    #[test]
+    fn a_graph_that_changes_is_taken_to_be_as_before() {
+        graph(0x7100).unwrap().learn(5_000, Company::None);
+        renew_graph(0x7100);
+        assert_eq!(graph(0x7100).unwrap().need(), Need::Known(5_000));
+    }
+
+    #[test]
+    fn copies_that_may_wait_say_where_they_go() {
+        let words = [0x5000, 0x6000, 64, 7];
+        let target = |kind, size| {
+            // SAFETY: no structure is looked at.
+            unsafe { host_target(kind, size, &words) }
+        };
+        assert_eq!(target(Kind::Down, Size::Bytes(2)), Some(0x5000));
+        assert_eq!(target(Kind::Any, Size::Bytes(2)), Some(0x5000));
+        assert_eq!(target(Kind::Up, Size::Bytes(2)), None);
+        assert_eq!(target(Kind::Any, Size::Bytes(1)), None, "a prefetch");
+        let mut rows = [0_usize; 16];
+        for (kind, expected) in [(1, Some(0x7000)), (2, None)] {
+            (rows[9], rows[10]) = (kind, 0x7000);
+            let words = [rows.as_ptr() as u64];
+            // SAFETY: a structure of sixteen words.
+            assert_eq!(unsafe { host_target(Kind::Any, Size::Rows(0), &words) }, expected);
+        }
     }
 
     #[test]
