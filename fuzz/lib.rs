@@ -12,6 +12,8 @@
 pub mod audit;
 #[path = "bodies/config.rs"]
 pub mod config;
+#[path = "bodies/control.rs"]
+pub mod control;
 #[path = "bodies/message.rs"]
 pub mod message;
 #[path = "bodies/ring.rs"]

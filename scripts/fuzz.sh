@@ -13,6 +13,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target_dir=$(realpath -m "${CARGO_TARGET_DIR:-target/fuzz}")
 tools=$(dirname "$target_dir")/tools
+# An input that takes so long hangs.
+hang_s=60
 # Inputs that are kept are short enough for people to read.
 kept_bytes_max=1024
 
@@ -49,17 +51,20 @@ spent() {
     awk -v ticks="$(getconf CLK_TCK)" '{ print int(($16 + $17) / ticks) }' "/proc/$$/stat"
 }
 
-# A fuzzer counts seconds that pass. One that shares processors with others has had less: it goes on.
+# A fuzzer counts seconds that pass. One that shares processors with others has had less: it goes on. It is run as
+# it was built in the beginning: other commits may come meanwhile. It fails if an input was found that should not be.
 fuzz() {
-    local name=$1 seconds=$(($2 * 60)) began now
+    local name=$1 seconds=$(($2 * 60)) began now options=()
     shift 2
-    cargo_fuzz build "$name"
+    mkdir -p "fuzz/artifacts/$name"
+    [ ! -f "fuzz/dictionaries/$name" ] || options=("-dict=fuzz/dictionaries/$name")
     began=$(spent) now=$(spent)
     while [ $((now - began)) -lt "$seconds" ]; do
-        cargo_fuzz run "$name" "$@" -- -max_total_time=$((seconds - now + began)) -print_final_stats=1
+        ASAN_OPTIONS=detect_odr_violation=0 "$programs/$name" -artifact_prefix="fuzz/artifacts/$name/" -max_total_time=$((seconds - now + began)) \
+            -timeout="$hang_s" -print_final_stats=1 "${options[@]}" "$@" || return 1
         now=$(spent)
     done
-    echo "fuzz: $name had $((now - began)) s of a processor"
+    echo "fuzz: $name had $((now - began)) s of a processor, and nothing was found"
 }
 
 if [ $# = 0 ]; then
@@ -67,12 +72,20 @@ if [ $# = 0 ]; then
         set -- "$@" "$(basename "$target" .rs)"
     done
 fi
+programs=$target_dir/$(rustc "${compiler[@]}" -vV | sed -n 's/^host: //p')/release
+for name; do
+    cargo_fuzz build "$name"
+done
+failed=()
 for name; do
     corpus=fuzz/corpus/$name seeds=fuzz/seeds/$name
     mkdir -p "$corpus"
     if [ -z "$keep" ]; then
         echo "fuzz: $name for $minutes min"
-        fuzz "$name" "$minutes" "$corpus" "$seeds"
+        if ! fuzz "$name" "$minutes" "$corpus" "$seeds"; then
+            failed+=("$name")
+            echo "fuzz: $name failed; the others go on" >&2
+        fi
         continue
     fi
     # Inputs with a name of their own were written by people, and stay.
@@ -85,3 +98,7 @@ for name; do
     rm -r "$fewest"
     echo "fuzz: $seeds has $(find "$seeds" -type f | wc -l) inputs"
 done
+for name in "${failed[@]}"; do
+    echo "fuzz: $name failed; fuzz/artifacts/$name has the input: cargo fuzz run $name FILE plays it" >&2
+done
+[ ${#failed[@]} = 0 ]

@@ -5,7 +5,7 @@
 //! afterwards changes the answers.
 
 use std::io::{Error, Result};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
@@ -82,6 +82,13 @@ impl PeerProcess {
         let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready == 0)
+    }
+}
+
+impl AsFd for PeerProcess {
+    /// Readable once it has ended.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

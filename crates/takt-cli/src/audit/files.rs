@@ -1,5 +1,7 @@
 //! Reads the files of audits.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -11,6 +13,8 @@ use crate::output;
 
 /// Longest file that is read: the daemon writes none that is longer.
 const FILE_BYTES_MAX: u64 = 2 << 30;
+/// Longest file with the head of a chain.
+const HEAD_BYTES_MAX: u64 = 4096;
 
 /// The files of one chain, in the order in which they were written.
 #[derive(Debug)]
@@ -106,17 +110,31 @@ fn in_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// The bytes of a file. Devices and pipes may have no end, or wait for one.
 fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     let cannot = || format!("cannot read {}", path.display());
-    let length = std::fs::metadata(path).with_context(cannot)?.len();
-    if length > FILE_BYTES_MAX {
-        bail!("{}: {length} bytes; files of an audit have {FILE_BYTES_MAX} at most", path.display());
+    let found = std::fs::metadata(path).with_context(cannot)?;
+    if !found.is_file() {
+        bail!("{}: no file of an audit, but a device, a pipe or a socket", path.display());
     }
-    std::fs::read(path).with_context(cannot)
+    if found.len() > FILE_BYTES_MAX {
+        bail!("{}: {} bytes; files of an audit have {FILE_BYTES_MAX} at most", path.display(), found.len());
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .with_context(cannot)?
+        .take(FILE_BYTES_MAX)
+        .read_to_end(&mut bytes)
+        .with_context(cannot)?;
+    Ok(bytes)
 }
 
 /// The head that the daemon keeps beside the files of a chain.
 fn head_beside(file: &Path, chain: &str) -> Option<Kept> {
     let head = file.with_file_name(format!("{chain}.head"));
-    serde_json::from_slice(&std::fs::read(head).ok()?).ok()
+    let mut text = Vec::new();
+    if std::fs::metadata(&head).is_ok_and(|found| found.is_file()) {
+        File::open(head).ok()?.take(HEAD_BYTES_MAX).read_to_end(&mut text).ok()?;
+    }
+    serde_json::from_slice(&text).ok()
 }

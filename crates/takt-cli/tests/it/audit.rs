@@ -47,6 +47,22 @@ fn recorded(name: &str, more: &str) -> PathBuf {
     folder
 }
 
+/// They have no end, or wait for one.
+#[test]
+fn devices_and_pipes_are_no_audit() {
+    let folder = products().join("audit-devices");
+    std::fs::remove_dir_all(&folder).unwrap_or_default();
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::os::unix::fs::symlink("/dev/zero", folder.join("zero.jsonl")).expect("linked");
+    assert!(Command::new("mkfifo").arg(folder.join("pipe.jsonl")).status().expect("it starts").success());
+    for file in ["zero.jsonl", "pipe.jsonl", "."] {
+        let verified = takt(&folder, &["audit", "verify", file]);
+        let said = text(&verified.stderr);
+        assert_eq!(verified.status.code(), Some(2), "{file}: {said}");
+        assert!(said.contains("no file of an audit, but a device, a pipe or a socket"), "{file}: {said}");
+    }
+}
+
 #[test]
 fn a_daemons_decisions_are_recorded_checked_and_scanned() {
     let folder = recorded("whole", "");

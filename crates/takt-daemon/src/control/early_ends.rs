@@ -5,6 +5,9 @@
 //! granted behind those of a liar take longer beyond their predictions than its other groups do, nearly always.
 //!
 //! A state machine without input or output: it sees the records of the core, and says which app contradicts which.
+//! What counts against an app counts against its user as well: one that leaves after a few lies and comes back, or has
+//! many apps that lie in turn, is found by that.
+//!
 //! It compares groups of one and the same app, the witness, with each other, so it does not matter whether its
 //! predictions are any good, whether its clock counts the time that it waits, or that it learns from that. Why the
 //! numbers are what they are is in [ADR 0132](../../../../docs/adr/0132-ends-that-contradict-others.md).
@@ -29,12 +32,30 @@ const IN_A_ROW: u32 = 2;
 /// Groups of one witness that are remembered, and for how long.
 const KEPT_MAX: usize = 256;
 const KEPT: Span = Span::from_ms(30_000);
+/// Most users that are told apart, and most accused of one witness; the oldest are forgotten.
+const USERS_MAX: usize = 256;
 
-/// Groups behind those of one app are later than others of the same witness.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A user within a domain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Party {
+    pub(crate) uid: u32,
+    /// The name of its domain.
+    pub(crate) domain: String,
+}
+
+/// Who seems to say too early that groups ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Accused {
+    /// The app in that slot.
+    App(AppId),
+    /// Several apps of that user, or one that left and came back.
+    Party(Party),
+}
+
+/// Groups behind those of one app, or of the apps of one user, are later than others of the same witness.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Contradiction {
-    /// The app that seems to say too early that its groups ended.
-    pub(crate) accused: AppId,
+    pub(crate) accused: Accused,
     /// The app whose groups show that.
     pub(crate) witness: AppId,
     /// By how much at least they were later.
@@ -47,8 +68,42 @@ pub(crate) struct EarlyEnds {
     /// Groups on the GPU, in the order of their grants.
     flying: VecDeque<Flight>,
     /// The last group that ended: whose, and when.
-    last: Option<(AppId, Time)>,
+    last: Option<(Owner, Time)>,
     witnesses: BTreeMap<AppId, Witness>,
+    /// Users with their numbers, the one that came last at the end; and whose apps are there.
+    parties: VecDeque<(u64, Party)>,
+    owners: BTreeMap<AppId, u64>,
+    /// The number of the next user.
+    next: u64,
+}
+
+/// Whose group it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Owner {
+    /// None once that app has left.
+    app: Option<AppId>,
+    /// The number of its user, if that is known.
+    party: Option<u64>,
+}
+
+impl Owner {
+    fn forget(&mut self, app: AppId) {
+        self.app = self.app.filter(|own| *own != app);
+    }
+
+    fn is(self, suspect: Suspect) -> bool {
+        match suspect {
+            Suspect::App(app) => self.app == Some(app),
+            Suspect::Party(party) => self.party == Some(party),
+        }
+    }
+}
+
+/// An app or a user that samples may speak against.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Suspect {
+    App(AppId),
+    Party(u64),
 }
 
 /// A group on the GPU.
@@ -58,16 +113,16 @@ struct Flight {
     granted: Time,
     reserved: Span,
     /// The app of the group that ended last before it could begin, and when; until then its own grant counts.
-    behind: Option<(AppId, Time)>,
+    behind: Option<(Owner, Time)>,
 }
 
 /// What the groups of one app were like.
 #[derive(Clone, Debug, Default)]
 struct Witness {
     samples: VecDeque<Sample>,
-    /// For each app that groups were behind: how many since the last comparison, and how many comparisons in a row
-    /// spoke against it.
-    against: BTreeMap<AppId, (usize, u32)>,
+    /// For each app and each user that groups were behind: how many since the last comparison, and how many
+    /// comparisons in a row spoke against it.
+    against: BTreeMap<Suspect, (usize, u32)>,
 }
 
 /// A group that ended.
@@ -75,7 +130,7 @@ struct Witness {
 struct Sample {
     at: Time,
     /// The app that it was behind, if that is another one.
-    behind: Option<AppId>,
+    behind: Option<Owner>,
     /// How much longer it took than predicted, in nanoseconds; less than none if it took less.
     beyond_ns: i64,
 }
@@ -101,15 +156,37 @@ impl EarlyEnds {
         }
     }
 
-    /// An app has left, or is another one from now on.
+    /// An app came, of that user.
+    pub(crate) fn came(&mut self, app: AppId, party: Party) {
+        let known = self.parties.iter().position(|(_, other)| *other == party);
+        let known = known.and_then(|at| self.parties.remove(at));
+        let (number, party) = known.unwrap_or_else(|| {
+            self.next += 1;
+            (self.next, party)
+        });
+        if self.parties.len() == USERS_MAX {
+            self.parties.pop_front();
+        }
+        self.parties.push_back((number, party));
+        self.owners.insert(app, number);
+    }
+
+    /// An app has left, or is another one from now on. What counts against its user is kept.
     pub(crate) fn forget(&mut self, app: AppId) {
+        self.owners.remove(&app);
         self.flying.retain(|flight| owner(flight.group) != app);
-        self.last = self.last.filter(|(last, _)| *last != app);
+        let behind = self.flying.iter_mut().filter_map(|flight| flight.behind.as_mut());
+        self.last.iter_mut().chain(behind).for_each(|(owner, _)| owner.forget(app));
         self.witnesses.remove(&app);
         for witness in self.witnesses.values_mut() {
-            witness.against.remove(&app);
-            witness.samples.retain(|sample| sample.behind != Some(app));
+            witness.against.remove(&Suspect::App(app));
+            let behind = witness.samples.iter_mut().filter_map(|sample| sample.behind.as_mut());
+            behind.for_each(|owner| owner.forget(app));
         }
+    }
+
+    fn owner(&self, app: AppId) -> Owner {
+        Owner { app: Some(app), party: self.owners.get(&app).copied() }
     }
 
     fn granted(&mut self, granted: Time, group: GroupId, reserved: Span) {
@@ -121,13 +198,14 @@ impl EarlyEnds {
         let at = self.flying.iter().position(|flight| flight.group == group)?;
         let flight = self.flying.remove(at)?;
         let app = owner(group);
+        let own = self.owner(app);
         if self.last.is_none_or(|(_, ended)| ended <= finished) {
-            self.last = Some((app, finished));
+            self.last = Some((own, finished));
         }
         // Those that were granted later begin behind this one.
         for later in self.flying.range_mut(at..) {
             if later.behind.is_none_or(|(_, ended)| ended <= finished) {
-                later.behind = Some((app, finished));
+                later.behind = Some((own, finished));
             }
         }
         // One that was granted before it and is said to run still may be what it waited for.
@@ -137,42 +215,64 @@ impl EarlyEnds {
         let begun = flight.behind.map_or(flight.granted, |(_, ended)| flight.granted.max(ended));
         let took = i64::try_from(finished.since(begun).as_ns()).unwrap_or(i64::MAX);
         let beyond_ns = took.saturating_sub(i64::try_from(flight.reserved.as_ns()).unwrap_or(i64::MAX));
-        let behind = flight.behind.map(|(other, _)| other).filter(|other| *other != app);
+        let behind = flight.behind.map(|(other, _)| other).filter(|other| other.app != Some(app));
         let sample = Sample { at: finished, behind, beyond_ns };
-        let (accused, later) = self.witnesses.entry(app).or_default().saw(sample)?;
+        let (suspect, later) = self.witnesses.entry(app).or_default().saw(sample, own.party)?;
+        let accused = match suspect {
+            Suspect::App(app) => Accused::App(app),
+            Suspect::Party(number) => {
+                let party = self.parties.iter().find(|(known, _)| *known == number);
+                Accused::Party(party.map(|(_, party)| party.clone())?)
+            }
+        };
         Some(Contradiction { accused, witness: app, later })
     }
 }
 
 impl Witness {
-    /// A group ended. Says whose groups it speaks against, if that is enough now, and by how much.
-    fn saw(&mut self, sample: Sample) -> Option<(AppId, Span)> {
+    /// A group of the witness, which is of that user, ended. Says whom it speaks against, if that is enough now, and by
+    /// how much.
+    fn saw(&mut self, sample: Sample, own: Option<u64>) -> Option<(Suspect, Span)> {
         while self.samples.len() == KEPT_MAX
             || self.samples.front().is_some_and(|first| sample.at.since(first.at) > KEPT)
         {
             self.samples.pop_front();
         }
         self.samples.push_back(sample);
-        let accused = sample.behind?;
-        let (since, _) = self.against.entry(accused).or_default();
+        let behind = sample.behind?;
+        // Of two apps of one user, each is one by itself.
+        let party = behind.party.filter(|party| Some(*party) != own).map(Suspect::Party);
+        let app = behind.app.map(Suspect::App).and_then(|app| self.accuses(app));
+        let user = party.and_then(|party| self.accuses(party));
+        app.or(user)
+    }
+
+    /// One more group was behind a suspect. Says whether that is enough, and by how much it was later.
+    fn accuses(&mut self, suspect: Suspect) -> Option<(Suspect, Span)> {
+        if self.against.len() >= USERS_MAX && !self.against.contains_key(&suspect) {
+            let samples = &self.samples;
+            let is_there = |suspect: Suspect| samples.iter().any(|sample| sample.is_behind(suspect));
+            self.against.retain(|suspect, _| is_there(*suspect));
+        }
+        let (since, _) = self.against.entry(suspect).or_default();
         *since += 1;
         if *since < SAMPLES {
             return None;
         }
-        let later = self.later(accused);
-        let (since, in_a_row) = self.against.get_mut(&accused)?;
+        let later = self.later(suspect);
+        let (since, in_a_row) = self.against.get_mut(&suspect)?;
         (*since, *in_a_row) = (0, if later.is_some() { *in_a_row + 1 } else { 0 });
         if *in_a_row < IN_A_ROW {
             return None;
         }
         *in_a_row = 0;
-        later.map(|later| (accused, later))
+        later.map(|later| (suspect, later))
     }
 
-    /// By how much all but one of the last groups behind an app were later than all but one of the others, if that
+    /// By how much all but one of the last groups behind a suspect were later than all but one of the others, if that
     /// is enough.
-    fn later(&self, accused: AppId) -> Option<Span> {
-        let is_behind = |sample: &&Sample| sample.behind == Some(accused);
+    fn later(&self, suspect: Suspect) -> Option<Span> {
+        let is_behind = |sample: &&Sample| sample.is_behind(suspect);
         let since = self.samples.iter().rev().filter(is_behind).nth(SAMPLES - 1)?.at;
         // Noise comes and goes, so both kinds must be of the same time.
         let meanwhile = self.samples.iter().filter(|sample| !is_behind(sample) && sample.at >= since).count();
@@ -180,7 +280,7 @@ impl Witness {
             return None;
         }
         let last = |is_behind: bool| -> Option<Vec<i64>> {
-            let of_kind = |sample: &&Sample| (sample.behind == Some(accused)) == is_behind;
+            let of_kind = |sample: &&Sample| sample.is_behind(suspect) == is_behind;
             let last = self.samples.iter().rev().filter(of_kind).take(SAMPLES);
             let mut beyond: Vec<i64> = last.map(|sample| sample.beyond_ns).collect();
             beyond.sort_unstable();
@@ -189,6 +289,12 @@ impl Witness {
         let (behind, others) = (last(true)?, last(false)?);
         let later_ns = u64::try_from(behind[1].saturating_sub(others[SAMPLES - 2])).ok()?;
         Some(Span::from_ns(later_ns)).filter(|later| *later >= MARGIN)
+    }
+}
+
+impl Sample {
+    fn is_behind(&self, suspect: Suspect) -> bool {
+        self.behind.is_some_and(|owner| owner.is(suspect))
     }
 }
 
@@ -271,7 +377,7 @@ mod tests {
     fn a_liar_is_found_by_those_behind_it() {
         let mut gpu = Gpu::new();
         gpu.frames(60, |gpu| gpu.run(LIAR, us(1_100), us(21_000), us(20_000)), || Span::ZERO);
-        assert!(gpu.said.iter().all(|said| said.accused == LIAR), "{:?}", gpu.said);
+        assert!(gpu.said.iter().all(|said| said.accused == Accused::App(LIAR)), "{:?}", gpu.said);
         for witness in [VICTIM, OTHER] {
             let said: Vec<&Contradiction> = gpu.said.iter().filter(|said| said.witness == witness).collect();
             assert_eq!(said.len(), 1, "once for 60 groups: {said:?}");
@@ -318,7 +424,10 @@ mod tests {
             gpu.run(VICTIM, us(21_500), us(1_000), Span::ZERO);
             gpu.run(VICTIM, us(21_500), us(1_000), Span::ZERO);
         }
-        assert_eq!(gpu.said.first().map(|said| (said.accused, said.witness)), Some((LIAR, VICTIM)));
+        assert_eq!(
+            gpu.said.first().map(|said| (&said.accused, said.witness)),
+            Some((&Accused::App(LIAR), VICTIM))
+        );
     }
 
     #[test]
@@ -378,8 +487,80 @@ mod tests {
             tell(began + us(23_000), complete(VICTIM, 2 * number + 1, began + us(23_000)));
         }
         assert_eq!(said.len(), 1, "{said:?}");
-        assert_eq!((said[0].accused, said[0].witness), (LIAR, VICTIM));
+        assert_eq!((&said[0].accused, said[0].witness), (&Accused::App(LIAR), VICTIM));
         assert!(found.flying.is_empty());
+    }
+
+    fn stranger() -> Party {
+        Party { uid: 64_001, domain: "unlisted".to_owned() }
+    }
+
+    /// It leaves after each lie and comes back, as another app at any slot.
+    #[test]
+    fn a_liar_that_leaves_and_comes_back_is_found_by_its_user() {
+        let mut gpu = Gpu::new();
+        for (app, uid) in [(VICTIM, 1), (OTHER, 2)] {
+            gpu.found.came(app, Party { uid, ..stranger() });
+        }
+        let mut slot = 10;
+        let lie = |gpu: &mut Gpu| {
+            slot = if slot == 10 { 11 } else { 10 };
+            let liar = AppId(slot);
+            gpu.found.came(liar, stranger());
+            gpu.run(liar, us(1_100), us(21_000), us(20_000));
+            gpu.tell(&Record::In(Event::Leave { app: liar }));
+        };
+        gpu.frames(60, lie, || Span::ZERO);
+        let accused: Vec<(Accused, AppId)> =
+            gpu.said.iter().map(|said| (said.accused.clone(), said.witness)).collect();
+        assert_eq!(accused, [VICTIM, OTHER].map(|witness| (Accused::Party(stranger()), witness)));
+    }
+
+    /// Each of its apps says too little to be found.
+    #[test]
+    fn apps_of_one_user_that_lie_in_turn_are_found_together() {
+        let mut gpu = Gpu::new();
+        gpu.found.came(VICTIM, Party { uid: 1, ..stranger() });
+        let liars: Vec<AppId> = (10..58).map(AppId).collect();
+        liars.iter().for_each(|liar| gpu.found.came(*liar, stranger()));
+        for round in 0..100 {
+            gpu.run(liars[round % liars.len()], us(1_100), us(21_000), us(20_000));
+            gpu.run(VICTIM, us(2_100), us(2_000), Span::ZERO);
+            gpu.run(VICTIM, us(1_100), us(1_000), Span::ZERO);
+        }
+        assert!(!gpu.said.is_empty());
+        assert!(gpu.said.iter().all(|said| said.accused == Accused::Party(stranger())), "{:?}", gpu.said);
+    }
+
+    /// Honest apps of one user, which come and go, whatever the noise.
+    #[test]
+    fn no_user_is_accused_for_noise() {
+        let mut rng = Rng::new(26, 5);
+        for round in 0..20 {
+            let mut gpu = Gpu::new();
+            let (mut a, mut b) = (Rng::new(rng.next_u64(), 1), Rng::new(rng.next_u64(), 2));
+            let mut noise = move || us(if a.below(10) < 1 + round % 10 { a.between(0, 100_000) } else { 0 });
+            let honest = |gpu: &mut Gpu| {
+                let app = AppId(u32::try_from(b.between(10, 14)).expect("small"));
+                gpu.found.came(app, stranger());
+                gpu.run(app, us(1_100), us(b.between(1_000, 31_000)), Span::ZERO);
+            };
+            gpu.frames(400, honest, &mut noise);
+            assert_eq!(gpu.said, [], "round {round}");
+        }
+    }
+
+    #[test]
+    fn only_so_many_users_are_remembered() {
+        let mut gpu = Gpu::new();
+        for uid in 0..2_000 {
+            gpu.found.came(LIAR, Party { uid, ..stranger() });
+            gpu.run(LIAR, us(1_100), us(1_000), Span::ZERO);
+            gpu.run(VICTIM, us(1_100), us(1_000), Span::ZERO);
+            gpu.tell(&Record::In(Event::Leave { app: LIAR }));
+        }
+        assert_eq!((gpu.found.parties.len(), gpu.found.owners.len()), (USERS_MAX, 0));
+        assert!(gpu.found.witnesses[&VICTIM].against.len() <= USERS_MAX + 1);
     }
 
     #[test]

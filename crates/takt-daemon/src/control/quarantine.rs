@@ -101,6 +101,18 @@ impl Quarantine {
         own.max(of_user)
     }
 
+    /// Several clients of a user broke a rule together; returns how long none of that user's may come back.
+    pub(crate) fn blame_all(&mut self, uid: u32, domain: &str, now: Time) -> Span {
+        let origin = Origin { uid, domain: domain.to_owned(), executable: None };
+        if let Some(user) = self.users.iter_mut().find(|user| user.is_of(&origin)) {
+            user.record.faults = user.record.faults.max(PROGRAMS_MAX - 1);
+        } else {
+            let record = Record { faults: PROGRAMS_MAX - 1, ..Record::default() };
+            self.users.push(UserOffender { uid, domain: origin.domain.clone(), record });
+        }
+        self.blame_user(&origin, true, now)
+    }
+
     /// Returns how long clients of that user may not come back, whatever their executable.
     fn blame_user(&mut self, origin: &Origin, is_new: bool, now: Time) -> Span {
         let before = self.users.iter().position(|user| user.is_of(origin));
@@ -218,6 +230,19 @@ mod tests {
         assert_eq!(quarantine.pause(&program(100), s(200)), None);
         assert_eq!(quarantine.blame(program(100), s(400)), Span::from_ms(1_000), "forgiven");
         assert_eq!(quarantine.pause(&program(101), s(400)), None);
+    }
+
+    #[test]
+    fn a_user_can_be_blamed_for_all_its_programs() {
+        let mut quarantine = Quarantine::default();
+        assert_eq!(quarantine.blame_all(1000, "unlisted", s(10)), Span::from_ms(1_000));
+        assert_eq!(quarantine.pause(&program(7), s(10)), Some(Span::from_ms(1_000)));
+        assert_eq!(quarantine.pause(&Origin { uid: 2, ..program(7) }, s(10)), None, "no other user");
+        assert_eq!(quarantine.blame_all(1000, "unlisted", s(20)), Span::from_ms(2_000), "longer each time");
+        for uid in 0..10_000 {
+            quarantine.blame_all(uid, "unlisted", s(20));
+        }
+        assert_eq!(quarantine.users.len(), OFFENDERS_MAX);
     }
 
     #[test]

@@ -258,6 +258,7 @@ impl Server {
         self.scheduling.check()?;
         self.hurry();
         let ready = self.wait()?;
+        ready.ended.iter().for_each(|index| self.sessions[*index].closing = true);
         self.read_notes(clock::now() + BUSY_MAX);
         self.journal.sum_up(&self.members);
         self.state();

@@ -119,6 +119,13 @@ impl Supervisor {
         }
     }
 
+    /// An app stands still, as it must: its next frame is due within the limit from then on when it goes on.
+    pub(crate) fn stands_still(&mut self, now: Time, client: &Client<'_>) {
+        if let Some(watched) = self.find(client).filter(|watched| !watched.silent) {
+            watched.heard = watched.heard.max(Some(now));
+        }
+    }
+
     /// An app finished a frame; says whether it had stopped before.
     pub(crate) fn drew(&mut self, now: Time, client: &Client<'_>) -> Option<Finding> {
         let watched = self.find(client)?;
@@ -252,6 +259,23 @@ mod tests {
         }
         supervisor.joined(ms(1_800), &dial(&cluster, &who));
         assert_eq!(supervisor.check(ms(1_800)), [silent(600, None, false)]);
+    }
+
+    #[test]
+    fn an_app_that_must_stand_still_is_not_silent() {
+        let settings = settings("restart-and-degrade");
+        let (mut supervisor, cluster) = supervisor(&settings);
+        let (ms, who) = (Time::from_ms, Identity::default());
+        supervisor.joined(ms(900), &dial(&cluster, &who));
+        supervisor.drew(ms(1_000), &dial(&cluster, &who));
+        for at in (1_100..5_000).step_by(100) {
+            supervisor.stands_still(ms(at), &dial(&cluster, &who));
+            assert_eq!(supervisor.check(ms(at)), [], "{at} ms");
+        }
+        assert_eq!(supervisor.check(ms(5_400)), [], "it goes on");
+        assert_eq!(supervisor.check(ms(5_500)), [silent(600, Some(UNIT), false)]);
+        supervisor.stands_still(ms(6_000), &dial(&cluster, &who));
+        assert_eq!(names(&supervisor), ["dial"], "it draws nothing by that");
     }
 
     #[test]

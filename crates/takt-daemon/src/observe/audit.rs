@@ -248,7 +248,8 @@ impl Audit {
 
     /// Writes a record and the alarms that it raises.
     fn enter(&mut self, now: Duration, record: Record, rank: Rank) {
-        let record = Record { at_us: self.stamp(now), ..record };
+        // Bounded here already: many of them may wait for a slow disk.
+        let record = Record { at_us: self.stamp(now), ..record.bounded() };
         // That records are lost is told once they are not.
         if !self.write(record.clone(), rank) && record.event == Event::Lost {
             return;

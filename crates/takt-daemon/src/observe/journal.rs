@@ -127,6 +127,23 @@ pub enum Entry<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         pause_s: Option<u64>,
     },
+    /// The same of several apps of a user, or of one that leaves and comes back.
+    EarlyEndsOfUser {
+        /// The user.
+        uid: u32,
+        /// The domain of these apps.
+        domain: &'a str,
+        /// Whether the configuration lists that.
+        #[serde(skip)]
+        listed: bool,
+        /// The app whose groups they are.
+        witness: &'a str,
+        /// By how much they take longer at least.
+        later_ms: f64,
+        /// For how long the apps stand still, if they do.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pause_s: Option<u64>,
+    },
     /// A tool paused, resumed or evicted an app.
     Steered {
         /// Which app.
@@ -393,6 +410,7 @@ impl Entry<'_> {
             Self::Outsider { uid, .. } => Some(("outsider", *uid, false)),
             Self::Uncut { who, .. } => Some(("uncut", who.uid, who.listed)),
             Self::EarlyEnds { who, .. } => Some(("early-ends", who.uid, who.listed)),
+            Self::EarlyEndsOfUser { uid, listed, .. } => Some(("early-ends-of-user", *uid, *listed)),
             Self::Steered { who, .. } => Some(("steered", who.uid, who.listed)),
             Self::Left { who } => Some(("left", who.uid, who.listed)),
             Self::Fault { who, .. } => Some(("fault", who.uid, who.listed)),

@@ -179,7 +179,7 @@ impl Endpoint {
 
     /// Whether a request waits to be taken.
     pub fn has_requests(&self) -> bool {
-        !self.requests.is_empty()
+        !self.requests.is_empty() || self.pause.has_kept()
     }
 
     /// The client rang. A client that rings all the time without requests keeps the loop from its work.

@@ -22,6 +22,10 @@ use super::queues::{LoopQueues, LoopStats, NOTES_SPARE, Note, Order};
 /// A turn that is later than this shows that the thread was stopped.
 const STOPPED: Span = Span::from_ms(100);
 
+/// Requests of clients without a protected contract that a turn takes, of all together. Grants are written when all
+/// requests of a turn are taken, so those of protected clients wait for no more than that, however many apps a user has.
+const OTHERS_PER_TURN: usize = 2 * REQUESTS_PER_TURN;
+
 /// A frame by an app's own clock may begin this part of a period early.
 const EARLY_PARTS: u32 = 4;
 
@@ -37,6 +41,8 @@ pub struct Engine {
     stats: LoopStats,
     /// Records dropped since the last one that fitted.
     gap: u64,
+    /// The slot with which taking requests of clients without a protected contract begins.
+    next_other: usize,
     /// How long the loop polls before it sleeps, if an order changed that.
     spin: Option<Span>,
     /// The latest time of the next turn, as the core asked for it.
@@ -61,6 +67,7 @@ impl Engine {
             notes,
             stats: LoopStats::default(),
             gap: 0,
+            next_other: 0,
             spin: None,
             next_turn: None,
             coverage_may_differ: false,
@@ -136,17 +143,7 @@ impl Engine {
         while let Ok(order) = self.orders.pop() {
             self.obey(now, order, &mut joined);
         }
-        for slot in 0..self.endpoints.len() {
-            self.take_requests(now, slot);
-            let lanes = self.scheduler.lanes();
-            let opposed = || lanes.iter().any(|lane| has_contract(&lane.params()));
-            let revised = self.endpoints[slot].as_mut().and_then(|endpoint| endpoint.revised(now, opposed));
-            if let Some(event) = revised {
-                self.tell_core(now, event);
-            }
-            self.report_stuck(now, slot);
-            self.set_aside(now, slot);
-        }
+        self.serve_clients(now);
         while let Some(action) = self.scheduler.poll_action() {
             self.note(now, Record::Out(action));
             self.act(now, action);
@@ -160,11 +157,52 @@ impl Engine {
         self.next_turn
     }
 
+    /// Takes requests, those of protected clients first.
+    fn serve_clients(&mut self, now: Time) {
+        let slots = self.endpoints.len();
+        for slot in 0..slots {
+            if self.is_protected(slot) {
+                self.take_requests(now, slot, REQUESTS_PER_TURN);
+                self.look_after(now, slot);
+            }
+        }
+        let (mut rest, first, mut next) = (OTHERS_PER_TURN, self.next_other, None);
+        for slot in (0..slots).map(|step| (first + step) % slots) {
+            if !self.is_protected(slot) {
+                if rest == 0 {
+                    next = next.or(Some(slot));
+                }
+                rest -= self.take_requests(now, slot, rest.min(REQUESTS_PER_TURN));
+                self.look_after(now, slot);
+            }
+        }
+        // Those that were not reached come first in the next turn, which follows at once: they have requests.
+        self.next_other = next.unwrap_or(first);
+    }
+
+    fn is_protected(&self, slot: usize) -> bool {
+        self.endpoints[slot].as_ref().is_some_and(|endpoint| endpoint.standing.protected)
+    }
+
+    /// Does for a client what is due without a request.
+    fn look_after(&mut self, now: Time, slot: usize) {
+        let lanes = self.scheduler.lanes();
+        let opposed = || lanes.iter().any(|lane| has_contract(&lane.params()));
+        let revised = self.endpoints[slot].as_mut().and_then(|endpoint| endpoint.revised(now, opposed));
+        if let Some(event) = revised {
+            self.tell_core(now, event);
+        }
+        self.report_stuck(now, slot);
+        self.set_aside(now, slot);
+    }
+
     /// If the thread or its machine was stopped, clients reported in time and the loop read late. Those
     /// reports count as of when this turn should have been, or the core would time them out first.
     fn catch_up(&mut self, now: Time) {
         if let Some(planned) = self.next_turn.filter(|planned| now.since(*planned) > STOPPED) {
-            (0..self.endpoints.len()).for_each(|slot| self.take_requests(planned, slot));
+            for slot in 0..self.endpoints.len() {
+                self.take_requests(planned, slot, REQUESTS_PER_TURN);
+            }
         }
     }
 
@@ -261,21 +299,23 @@ impl Engine {
         self.tell_core(now, Event::Join { app, params, phase: 0 });
     }
 
-    /// Takes a client's requests.
-    fn take_requests(&mut self, now: Time, slot: usize) {
-        for _ in 0..REQUESTS_PER_TURN {
+    /// Takes so many of a client's requests; returns how many it took.
+    fn take_requests(&mut self, now: Time, slot: usize, most: usize) -> usize {
+        for taken in 0..most {
             let Some(endpoint) = &mut self.endpoints[slot] else {
-                return;
+                return taken;
             };
             match endpoint.next_event(now) {
                 Ok(Some(event)) => self.tell_core(now, event),
-                Ok(None) => return,
+                Ok(None) => return taken,
                 Err(fault) => {
                     let app = endpoint.app;
-                    return self.remove(now, app, Some(fault));
+                    self.remove(now, app, Some(fault));
+                    return taken;
                 }
             }
         }
+        most
     }
 
     /// Takes a paused client out of the core as soon as nothing of it is there any more.

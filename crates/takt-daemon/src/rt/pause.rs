@@ -67,6 +67,11 @@ impl Pause {
         Ok(())
     }
 
+    /// Whether there is one, and the pause is over.
+    pub(super) fn has_kept(&self) -> bool {
+        !self.is_on && !self.kept.is_empty()
+    }
+
     /// The next group that was kept, when the pause is over.
     pub(super) fn next_kept(&mut self) -> Option<Kept> {
         if self.is_on { None } else { self.kept.pop_front() }

@@ -33,4 +33,5 @@ mod setting;
 mod support;
 mod together;
 mod tools;
+mod turnover;
 mod victim;

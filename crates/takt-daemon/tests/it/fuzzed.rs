@@ -10,6 +10,9 @@ use proptest::prelude::*;
 #[path = "../../../../fuzz/bodies/config.rs"]
 mod config;
 #[allow(unreachable_pub, reason = "the fuzz crate exports it")]
+#[path = "../../../../fuzz/bodies/control.rs"]
+mod control;
+#[allow(unreachable_pub, reason = "the fuzz crate exports it")]
 #[path = "../../../../fuzz/bodies/message.rs"]
 mod message;
 #[allow(unreachable_pub, reason = "the fuzz crate exports it")]
@@ -26,27 +29,32 @@ fn cases(few: u32) -> ProptestConfig {
 }
 
 /// Plays the inputs that are kept for a target.
-fn replay(target: &str, body: impl Fn(&[u8])) {
+fn replay(target: &str, least: usize, body: impl Fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
     let files = std::fs::read_dir(&folder).expect("the folder of inputs");
     let played =
         files.map(|file| body(&std::fs::read(file.expect("a file").path()).expect("its bytes"))).count();
-    assert!(played >= 40, "{} has {played} inputs", folder.display());
+    assert!(played >= least, "{} has {played} inputs", folder.display());
 }
 
 #[test]
 fn kept_rings_pass() {
-    replay("ring", ring::ring);
+    replay("ring", 40, ring::ring);
+}
+
+#[test]
+fn kept_conversations_pass() {
+    replay("control", 10, control::control);
 }
 
 #[test]
 fn kept_messages_pass() {
-    replay("message", message::message);
+    replay("message", 40, message::message);
 }
 
 #[test]
 fn kept_configurations_pass() {
-    replay("config", config::config);
+    replay("config", 40, config::config);
 }
 
 proptest! {
@@ -70,6 +78,15 @@ proptest! {
     #[test]
     fn rings(bytes in vec(any::<u8>(), 0..1_500)) {
         ring::ring(&bytes);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(30))]
+
+    #[test]
+    fn conversations(bytes in vec(any::<u8>(), 0..600)) {
+        control::control(&bytes);
     }
 }
 

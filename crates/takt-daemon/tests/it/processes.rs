@@ -15,6 +15,10 @@ use crate::support::{Daemon, PATIENCE, await_reply, hello};
 const SOCKET: &str = "TAKT_TEST_SOCKET";
 /// The folder of the control group that it enters before.
 const CGROUP: &str = "TAKT_TEST_CGROUP";
+/// It leaves a child behind that has the connection, and ends.
+const LEAVES: &str = "TAKT_TEST_LEAVES";
+/// What it says of that child.
+const HEIR: &str = "its heir is ";
 /// What it says when it is scheduled, and when it is to come back later.
 const WELCOME: &str = "it is welcome";
 const NOT_NOW: &str = "it may not come now";
@@ -73,6 +77,17 @@ fn joins_in_a_process_of_its_own() {
         Err(NotScheduled::NotNow { .. }) => println!("\n{NOT_NOW}"),
         Err(other) => println!("\n{other}"),
     }
+    if let (Some(_), Ok(joined)) = (std::env::var_os(LEAVES), &joined) {
+        rustix::io::fcntl_setfd(&joined.connection, rustix::io::FdFlags::empty()).expect("our own");
+        let heir = Command::new("sleep")
+            .arg("600")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        println!("\n{HEIR}{}", heir.expect("it starts").id());
+        return;
+    }
     // Until the other end is closed.
     std::io::stdin().read_to_end(&mut Vec::new()).expect("it ends");
 }
@@ -103,6 +118,22 @@ fn another_process_of_the_same_program_does_not_evade_quarantine() {
         offend(app);
     }
     assert_eq!(Process::start(&daemon, None).said(), NOT_NOW);
+}
+
+/// An app is its process: what that leaves behind keeps neither its slot nor its contract.
+#[test]
+fn a_child_that_inherits_the_connection_does_not_keep_the_app() {
+    let daemon = Daemon::start("heirs", "");
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--exact", "processes::joins_in_a_process_of_its_own", "--nocapture"]);
+    command.env(SOCKET, &daemon.path).env(LEAVES, "1").stdin(Stdio::null());
+    let said = command.stdout(Stdio::piped()).output().expect("it ends");
+    let said = String::from_utf8(said.stdout).expect("text");
+    let heir = said.lines().find_map(|line| line.strip_prefix(HEIR)).expect("a child");
+    let heir = heir.parse().ok().and_then(rustix::process::Pid::from_raw).expect("a process");
+    daemon.await_answer(r#"{"ask": "apps"}"#, |answer| answer["is"] == serde_json::json!([]));
+    // It was there all the time.
+    rustix::process::kill_process(heir, rustix::process::Signal::KILL).expect("it sleeps");
 }
 
 /// A control group that is removed at the end.

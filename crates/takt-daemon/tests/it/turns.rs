@@ -448,6 +448,40 @@ fn work_that_waits_is_seen_without_a_turn() {
     assert!(rig.engine.has_work());
 }
 
+/// Apps without a contract can have thousands of groups that come at one moment.
+#[test]
+fn a_burst_of_many_apps_delays_no_protected_one() {
+    const CROWD: u32 = 60;
+    const EACH: u64 = 64;
+    let mut rig = Rig::with_seats(2, CROWD + 1);
+    let mut crowd: Vec<App> = (0..CROWD).map(|slot| rig.join(slot, slot)).collect();
+    let mut dial = rig.join_reserving(CROWD, 1_000, Span::from_ms(2));
+    let taken = |rig: &mut Rig| {
+        let submitted = |note: &Note| match note {
+            Note::Record(_, Record::In(Event::Submit { app, .. })) => Some(app.0),
+            _ => None,
+        };
+        rig.notes().iter().filter_map(submitted).collect::<Vec<u32>>()
+    };
+    taken(&mut rig);
+    for app in &mut crowd {
+        (0..EACH).for_each(|group| app.submit(group, 300, GroupKind::Draw));
+    }
+    dial.submit(0, 500, GroupKind::Draw);
+    rig.turn();
+    assert_eq!(dial.granted(), [0], "whatever waits beside it");
+    let first = taken(&mut rig);
+    assert!(first[0] == CROWD && first.len() <= 300, "{} requests in one turn", first.len());
+    // Those of the others are read in the turns that follow, by all of them in turn.
+    let mut all = vec![first];
+    while rig.engine.has_work() {
+        rig.turn();
+        all.push(taken(&mut rig));
+    }
+    assert_eq!(all.iter().map(Vec::len).sum::<usize>() as u64, u64::from(CROWD) * EACH + 1);
+    assert!(all.windows(2).all(|pair| pair[0].last() != pair[1].first()), "none goes twice");
+}
+
 #[test]
 fn another_grid_under_load_changes_only_deadlines() {
     let mut rig = Rig::new(1);

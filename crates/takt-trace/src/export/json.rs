@@ -358,6 +358,16 @@ mod tests {
         assert_eq!(problem(&format!("{head}{stride}\n")), "line 2: stride = 0: use 1 to 240");
         let backwards = "{\"at_ns\":2,\"record\":\"turn\"}\n{\"at_ns\":1,\"record\":\"turn\"}\n";
         assert!(problem(&format!("{head}{backwards}")).starts_with("line 3: at_ns is before"));
+        // Observers have a place for each app, and count deadlines.
+        let beyond = r#"{"at_ns":1,"record":"leave","app":4294967295}"#;
+        assert_eq!(problem(&format!("{head}{beyond}\n")), "line 2: app 4294967295: there are 4096 at most");
+        for count in ["0", "18446744073709551615"] {
+            let missed = format!(
+                r#"{{"at_ns":1,"record":"missed","app":0,"frame":0,"period":1,"deadline_ns":1,"count":{count}}}"#
+            );
+            let said = problem(&format!("{head}{missed}\n"));
+            assert_eq!(said, format!("line 2: count = {count}: a miss is of 1 to 4294967295 deadlines"));
+        }
         let text = format!("{head}{{\"at_ns\":2,\"reco");
         let mut cut = Reader::new(text.as_bytes()).unwrap();
         assert_eq!(cut.next_entry(), Ok(None));

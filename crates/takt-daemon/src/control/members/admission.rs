@@ -185,8 +185,11 @@ impl Members {
             used.apps += usize::from(app.is_none());
             used.reserved = used.reserved + member.reserved(&settings.core);
         }
+        let is_listed = settings.section(client).is_some();
         let is_kept = |listed: &&AppSettings| listed.domain == domain.name && !listed.is_for(client);
         for listed in self.absent(settings).filter(is_kept) {
+            // A place for each of them, which they have among themselves.
+            used.apps += usize::from(app.is_none() && !is_listed);
             used.reserved = used.reserved + settings.reserved(&listed.terms, domain).unwrap_or_default();
         }
         used

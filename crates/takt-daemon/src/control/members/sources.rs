@@ -1,6 +1,8 @@
 //! Clients that take part in the contract of another one, or in the minimum share of their domain. They name the
 //! other one; here it is found, whenever clients come, change and go.
 
+use std::path::PathBuf;
+
 use takt_core::contract::has_contract;
 use takt_core::service::{Reservation, Service};
 use takt_core::{AppId, AppParams, Span};
@@ -37,7 +39,7 @@ impl Members {
     }
 
     /// The member whose contract a client takes part in: of its own domain, and of its own user unless the
-    /// configuration says so.
+    /// configuration says so. Where that lists the member by its executable, it is no other program's.
     fn owner(&self, partner: &Partner<'_>, params: &AppParams, settings: &Settings) -> Option<&Member> {
         let Partner { app, client, feeds, shares } = *partner;
         let name = if shares.is_empty() { feeds } else { shares };
@@ -45,7 +47,15 @@ impl Members {
         let configured = settings
             .section(&client)
             .is_some_and(|section| same(&section.terms.feeds, feeds) && same(&section.terms.shares, shares));
-        let may = |member: &&Member| configured || member.identity.uid == client.who.uid;
+        let executes = |listed: &PathBuf| {
+            client.who.executable.as_ref().is_some_and(|found| found.trusted && found.path == *listed)
+        };
+        let is_for = |member: &Member| {
+            let listed = settings.section(&member.client()).and_then(|section| section.executable.as_ref());
+            listed.is_none_or(executes)
+        };
+        let is_own = |member: &Member| member.identity.uid == client.who.uid && is_for(member);
+        let may = |member: &&Member| configured || is_own(member);
         let fits = |member: &&Member| match shares {
             "" => !self.feeds(member, app),
             _ => !has_contract(params) && has_contract(&member.params) && member.shares.is_empty(),
@@ -121,7 +131,7 @@ fn alone(params: AppParams) -> AppParams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::identity::Identity;
+    use crate::control::identity::{Executable, Identity};
     use crate::control::terms::Terms;
     use takt_core::Time;
     use takt_ipc::message::Hello;
@@ -180,6 +190,26 @@ mod tests {
         let game = admit(&mut members, &hello("game", None, 4), 1001, &settings);
         let source = admit(&mut members, &hello("worker", None, 0), 1000, &settings);
         assert_eq!(shared_with(&members, source), Some(game));
+    }
+
+    /// Any program of a user may be what another one of its programs was made to run.
+    #[test]
+    fn no_other_program_takes_part_in_the_contract_of_one_that_is_listed_by_its_executable() {
+        let text = "[[domain]]\nname='ivi'\nuser=77\n[[app]]\nname='map'\ndomain='ivi'\n\
+                    executable='/usr/bin/map'\nfps=60\netpf_ms=4";
+        let (mut members, settings) = (Members::new(8), Settings::parse(text).expect("fine"));
+        let mut add = |hello: &Hello, path: &str, trusted: bool| {
+            let executable = Some(Executable { path: path.into(), trusted });
+            let who = Identity { uid: 77, executable, ..Identity::default() };
+            members.admit(Time::ZERO, hello, &who, &settings).expect("admitted").app
+        };
+        let map = add(&hello("map", None, 0), "/usr/bin/map", true);
+        let partner = |name: &str| hello(name, Some("map"), 0);
+        let other = add(&partner("other"), "/home/x/other", false);
+        let mounted = add(&partner("mounted"), "/usr/bin/map", false);
+        let thread = add(&partner("thread"), "/usr/bin/map", true);
+        let shared = [other, mounted, thread].map(|app| shared_with(&members, app));
+        assert_eq!(shared, [None, None, Some(map)]);
     }
 
     #[test]

@@ -294,6 +294,23 @@ fn a_domain_has_so_many_apps_and_so_much_time() {
 }
 
 #[test]
+fn a_place_in_its_domain_is_kept_for_a_listed_app() {
+    let text = "[[domain]]\nname='ivi'\nuser=77\napps_max=3\n[[app]]\nname='map'\ndomain='ivi'\n\
+        [[app]]\nname='dial'\ndomain='ivi'";
+    let ivi = Identity { uid: 77, ..Identity::default() };
+    let settings = Settings::parse(text).expect("fine");
+    let mut members = Members::new(8);
+    let admit = |members: &mut Members, name: &str, settings: &Settings| {
+        members.admit(Time::ZERO, &hello(name, None, 0), &ivi, settings).map(|member| member.app)
+    };
+    admit(&mut members, "game", &settings).expect("one of three");
+    let refused = admit(&mut members, "other", &settings).expect_err("two are kept");
+    assert_eq!((refused.rule, refused.again.is_some()), (Rule::AppsMax, true));
+    admit(&mut members, "map", &settings).expect("listed");
+    admit(&mut members, "dial", &settings).expect("listed");
+}
+
+#[test]
 fn other_domains_of_a_file_move_apps() {
     let mut members = Members::new(2);
     members

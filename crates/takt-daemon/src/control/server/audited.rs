@@ -130,6 +130,15 @@ impl Audit {
         self.tell(Record { subject, reason, ..Record::new(0, event) }, rank(&member.domain));
     }
 
+    /// Records what happened to the apps of a user in a domain.
+    pub(super) fn about_user(&mut self, event: Event, uid: u32, domain: &Domain, reason: &str) {
+        let name = Some(domain.name.clone());
+        let subject =
+            Subject { domain: name, user: Some(uid), listed: !domain.unlisted, ..Subject::default() };
+        let reason = reason.to_owned();
+        self.tell(Record { subject, reason, ..Record::new(0, event) }, rank(domain));
+    }
+
     /// Records that a member broke a rule.
     pub(super) fn quarantined(&mut self, member: &Member, rule: &str, reason: &str) {
         let (subject, reason, rule) = (subject(member), reason.to_owned(), rule.to_owned());

@@ -1,11 +1,11 @@
 //! What becomes of apps whose ends contradict those of others.
 
 use takt_audit::Event;
-use takt_core::AppId;
+use takt_core::{AppId, Span};
 use takt_os::clock;
 
 use super::Server;
-use crate::control::early_ends::Contradiction;
+use crate::control::early_ends::{Accused, Contradiction, Party};
 use crate::control::rights::Level;
 use crate::observe::journal::{Entry, Who};
 
@@ -15,26 +15,48 @@ impl Server {
     /// the file does not know, and no app stands still on the word of one that matters no more.
     pub(super) fn contradicted(&mut self, found: Contradiction) {
         let Contradiction { accused, witness, later } = found;
-        let (Some(accused), Some(witness)) = (self.members.get(accused), self.members.get(witness)) else {
+        let Some(witness) = self.members.get(witness).filter(|witness| !witness.domain.unlisted) else {
             return;
         };
-        if witness.domain.unlisted {
-            return;
+        let (level, witness) = (witness.domain.level, witness.name.clone());
+        match accused {
+            Accused::App(app) => self.app_contradicted(app, &witness, level, later),
+            Accused::Party(party) => self.user_contradicted(&party, &witness, level, later),
         }
-        let (now, app) = (clock::now(), accused.app);
-        let matters_less =
-            accused.domain.level == Level::BestEffort && witness.domain.level > Level::BestEffort;
+    }
+
+    fn app_contradicted(&mut self, app: AppId, witness: &str, level: Level, later: Span) {
+        let Some(accused) = self.members.get(app) else { return };
+        let now = clock::now();
+        let matters_less = accused.domain.level == Level::BestEffort && level > Level::BestEffort;
         let pause = matters_less.then(|| self.distrusted.blame(accused.origin(), now));
-        let (later_ms, pause_s) =
-            (later.as_ns() as f64 / 1e6, pause.map(|pause| pause.as_ns() / 1_000_000_000));
-        let (who, witness) = (Who::of(accused), witness.name.as_str());
+        let (later_ms, pause_s) = (later.as_ns() as f64 / 1e6, pause.map(seconds));
+        let who = Who::of(accused);
         self.journal.tell(&Entry::EarlyEnds { who, witness, later_ms, pause_s });
-        let stands = pause_s.map_or_else(String::new, |pause_s| format!("; it stands still for {pause_s} s"));
-        let reason = format!("groups of {witness} behind its groups take {later_ms:.1} ms longer{stands}");
-        self.audit.about(Event::EarlyEnds, accused, &reason);
+        self.audit.about(Event::EarlyEnds, accused, &reason(witness, later_ms, pause_s));
         self.early_ends_found += 1;
         if let Some(pause) = pause {
             self.members.distrust(app, now + pause);
+        }
+    }
+
+    /// The same of several apps of a user, or of one that leaves and comes back: all of that user stand still.
+    fn user_contradicted(&mut self, party: &Party, witness: &str, level: Level, later: Span) {
+        let Party { uid, domain } = party;
+        let Some(domain) = self.settings.domains.named(domain).cloned() else { return };
+        let now = clock::now();
+        let matters_less = domain.level == Level::BestEffort && level > Level::BestEffort;
+        let pause = matters_less.then(|| self.distrusted.blame_all(*uid, &domain.name, now));
+        let (later_ms, pause_s) = (later.as_ns() as f64 / 1e6, pause.map(seconds));
+        let (uid, listed) = (*uid, !domain.unlisted);
+        let name = &domain.name;
+        self.journal.tell(&Entry::EarlyEndsOfUser { uid, domain: name, listed, witness, later_ms, pause_s });
+        self.audit.about_user(Event::EarlyEnds, uid, &domain, &reason(witness, later_ms, pause_s));
+        self.early_ends_found += 1;
+        if let Some(pause) = pause {
+            let theirs = self.members.of_domain(&domain).filter(|member| member.identity.uid == uid);
+            let theirs: Vec<AppId> = theirs.map(|member| member.app).collect();
+            theirs.into_iter().for_each(|app| self.members.distrust(app, now + pause));
         }
     }
 
@@ -46,6 +68,15 @@ impl Server {
             self.members.distrust(app, now + pause);
         }
     }
+}
+
+fn seconds(pause: Span) -> u64 {
+    pause.as_ns() / 1_000_000_000
+}
+
+fn reason(witness: &str, later_ms: f64, pause_s: Option<u64>) -> String {
+    let stands = pause_s.map_or_else(String::new, |pause_s| format!("; it stands still for {pause_s} s"));
+    format!("groups of {witness} behind its groups take {later_ms:.1} ms longer{stands}")
 }
 
 #[cfg(test)]

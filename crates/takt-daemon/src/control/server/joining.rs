@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use takt_audit::Event;
 use takt_core::AppId;
+use takt_ipc::credentials;
 use takt_ipc::message::{Hello, Message, Welcome};
 use takt_os::clock;
 
@@ -78,6 +79,8 @@ impl Server {
             return self.divide(false);
         }
         session.app = Some(app);
+        // Kernels before Linux 6.5 do not tell; there, a connection is over when all processes have closed it.
+        session.process = credentials::process(&*session.connection).ok();
         self.join(app, endpoint);
         self.distrust_again(app);
         self.link();

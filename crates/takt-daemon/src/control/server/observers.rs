@@ -15,6 +15,7 @@ use super::session::Session;
 use crate::control::ask::{Answer, DaemonAnswer, DomainsAnswer, EvictedAnswer, Known, Limits};
 use crate::control::closer::ClientSocket;
 use crate::control::config::AppSettings;
+use crate::control::early_ends::Party;
 use crate::control::members::Member;
 use crate::control::statement::Outsiders;
 use crate::control::view::{HIDDEN, View};
@@ -217,6 +218,8 @@ impl Server {
             let (now, meta) = (self.streams.last(), meta_of(member));
             self.streams.meet(now, app, &meta);
             self.supervisor.joined(clock::now(), &member.client());
+            let (uid, domain) = (member.identity.uid, member.domain.name.clone());
+            self.early_ends.came(app, Party { uid, domain });
             let process = Some(member.identity.pid);
             self.scheduling.frames.set_app(app, process, &member.name);
             let counted = counted_as(member);

@@ -21,6 +21,8 @@ pub(super) struct Ready {
     pub(super) is_called: bool,
     /// Sessions that have something to be served, by their index.
     pub(super) sessions: Vec<(usize, PollFlags)>,
+    /// Sessions of apps whose process has ended.
+    pub(super) ended: Vec<usize>,
 }
 
 impl Server {
@@ -44,6 +46,9 @@ impl Server {
             let session = &self.sessions[*index];
             PollFd::new(&session.connection, session.interest())
         }));
+        let process = |index: usize| Some((index, self.sessions[index].process.as_ref()?));
+        let (apps, processes): (Vec<usize>, Vec<_>) = (0..self.sessions.len()).filter_map(process).unzip();
+        fds.extend(processes.iter().map(|process| PollFd::new(*process, PollFlags::IN)));
         let timeout = Timespec { tv_sec: 0, tv_nsec: self.patience(now).subsec_nanos().into() };
         self.stalls.wait(now);
         match poll(&mut fds, Some(&timeout)) {
@@ -52,9 +57,12 @@ impl Server {
         }
         self.stalls.wake(clock::now());
         let is_called = !fds[0].revents().is_empty();
-        let events = fds[2..].iter().map(PollFd::revents);
-        let sessions = waiting.into_iter().zip(events).filter(|(_, events)| !events.is_empty()).collect();
-        Ok(Ready { is_called, sessions })
+        let mut events = fds[2..].iter().map(PollFd::revents);
+        let sessions =
+            waiting.into_iter().zip(&mut events).filter(|(_, events)| !events.is_empty()).collect();
+        let ended = apps.into_iter().zip(events).filter(|(_, events)| !events.is_empty());
+        let ended = ended.map(|(index, _)| index).collect();
+        Ok(Ready { is_called, sessions, ended })
     }
 
     /// How long to wait for events.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rustix::event::PollFlags;
 use takt_core::{AppId, Span, Time};
+use takt_ipc::credentials::PeerProcess;
 use takt_ipc::message::{Message, TEXT_MAX};
 use takt_ipc::socket::{Connection, Peer};
 
@@ -38,6 +39,8 @@ pub(super) struct Session {
     /// Who that is: known at once if a listed domain may fit, otherwise once it matters.
     pub(super) identity: Option<Arc<Identity>>,
     pub(super) app: Option<AppId>,
+    /// Its process, once it is an app: a child that inherited the connection is not the app, and does not keep it.
+    pub(super) process: Option<PeerProcess>,
     pub(super) closing: bool,
     /// When its last message came, or it connected.
     pub(super) heard: Time,
@@ -66,6 +69,7 @@ impl Session {
             peer,
             identity: None,
             app: None,
+            process: None,
             closing: false,
             heard: now,
             served: Time::ZERO,

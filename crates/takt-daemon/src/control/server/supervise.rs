@@ -31,7 +31,7 @@ impl Server {
         let now = clock::now();
         // An app that stands still is silent because it must be.
         for member in self.members.iter().filter(|member| member.stands_still()) {
-            self.supervisor.joined(now, &member.client());
+            self.supervisor.stands_still(now, &member.client());
         }
         for finding in self.supervisor.check(now) {
             self.react(&finding);

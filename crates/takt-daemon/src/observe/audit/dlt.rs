@@ -23,6 +23,8 @@ pub(super) struct DltOutput {
     path: PathBuf,
     encoder: Encoder,
     file: Option<File>,
+    /// What the daemon has not taken of a message of which it has taken a part.
+    rest: Vec<u8>,
     tried: Option<Instant>,
     /// Messages that it did not take.
     pub(super) lost: u64,
@@ -30,14 +32,21 @@ pub(super) struct DltOutput {
 
 impl DltOutput {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, encoder: Encoder::new(std::process::id()), file: None, tried: None, lost: 0 }
+        Self {
+            path,
+            encoder: Encoder::new(std::process::id()),
+            file: None,
+            rest: Vec::new(),
+            tried: None,
+            lost: 0,
+        }
     }
 
     /// Sends the line of a record.
     pub(super) fn send(&mut self, record: &Record, line: &str) {
         let uptime_us = clock::now().as_ns() / 1000;
         let message = self.encoder.log(Level::of(record), uptime_us, line.trim_end());
-        let sent = self.connected().and_then(|mut file| file.write_all(&message));
+        let sent = self.connect().and_then(|()| self.put(&message));
         if let Err(error) = sent {
             self.lost += 1;
             // A full pipe is that of a daemon that is slow; all else ends the connection.
@@ -47,19 +56,35 @@ impl DltOutput {
         }
     }
 
-    fn connected(&mut self) -> Result<&File> {
+    /// Writes a message, or nothing of it. What does not fit of one that has begun goes before the next one, which
+    /// would be no message otherwise.
+    fn put(&mut self, message: &[u8]) -> Result<()> {
+        let Some(file) = &mut self.file else { return Err(ErrorKind::NotConnected.into()) };
+        while !self.rest.is_empty() {
+            let count = file.write(&self.rest)?;
+            self.rest.drain(..count);
+        }
+        let count = file.write(message)?;
+        self.rest.extend_from_slice(&message[count..]);
+        Ok(())
+    }
+
+    fn connect(&mut self) -> Result<()> {
         if self.file.is_none() {
             if self.tried.is_some_and(|tried| tried.elapsed() < RETRY) {
                 return Err(ErrorKind::NotConnected.into());
             }
             self.tried = Some(Instant::now());
-            let mut file = self.open()?;
+            self.file = Some(self.open()?);
+            self.rest.clear();
             for message in self.encoder.registration() {
-                file.write_all(&message)?;
+                if let Err(error) = self.put(&message) {
+                    self.file = None;
+                    return Err(error);
+                }
             }
-            self.file = Some(file);
         }
-        self.file.as_ref().ok_or_else(|| ErrorKind::NotConnected.into())
+        Ok(())
     }
 
     fn open(&self) -> Result<File> {

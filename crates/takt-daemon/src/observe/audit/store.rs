@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use takt_audit::chain::{LINE_MAX, read_line};
@@ -61,11 +61,13 @@ impl Store {
         {
             return Err(named(folder, &error));
         }
+        own(folder)?;
         let head = lock(&folder.join(format!("{name}.head")))?;
         let mut files = files_of(folder, name)?;
         // A file without a line was made just before the disk was full, or the machine stopped.
         while let Some((number, _)) = files.back()
-            && std::fs::metadata(path_of(folder, name, *number)).is_ok_and(|file| file.len() == 0)
+            && std::fs::metadata(path_of(folder, name, *number))
+                .is_ok_and(|file| file.is_file() && file.len() == 0)
         {
             std::fs::remove_file(path_of(folder, name, *number))?;
             files.pop_back();
@@ -176,18 +178,43 @@ fn path_of(folder: &Path, name: &str, number: u64) -> PathBuf {
     folder.join(format!("{name}-{number:08}.jsonl"))
 }
 
+/// Fails unless this user or root alone made the folder: any other user could replace what is in it, or make the
+/// daemon wait for a pipe.
+fn own(folder: &Path) -> Result<()> {
+    let is_foreign = |uid: u32| uid != 0 && uid != rustix::process::geteuid().as_raw();
+    for found in [std::fs::symlink_metadata(folder), std::fs::metadata(folder)] {
+        let found = found.map_err(|error| named(folder, &error))?;
+        let wrong = match found {
+            found if is_foreign(found.uid()) => format!("belongs to user {}", found.uid()),
+            found if !found.is_symlink() && found.mode() & 0o002 != 0 => {
+                "may be written by all users".to_owned()
+            }
+            _ => continue,
+        };
+        let text = format!("{} {wrong}; use a folder of the daemon's user", folder.display());
+        return Err(Error::new(ErrorKind::PermissionDenied, text));
+    }
+    Ok(())
+}
+
+/// Opens a file that is made if it is missing; neither a link is followed nor a pipe waited for.
+fn open(path: &Path, options: &mut OpenOptions) -> Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    options.create(true).mode(0o600).custom_flags(flags.bits().cast_signed());
+    let file = options.open(path).map_err(|error| named(path, &error))?;
+    if !file.metadata()?.is_file() {
+        return Err(named(path, &Error::new(ErrorKind::InvalidInput, "it is no file")));
+    }
+    Ok(file)
+}
+
 fn append(path: &Path) -> Result<File> {
-    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path);
-    file.map_err(|error| named(path, &error))
+    open(path, OpenOptions::new().append(true))
 }
 
 /// Opens the file with the head; no other daemon may have it.
 fn lock(path: &Path) -> Result<File> {
-    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
-    let file = options.open(path).map_err(|error| named(path, &error))?;
+    let file = open(path, OpenOptions::new().read(true).write(true).truncate(false))?;
     let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
     locked.map_err(|error| match error {
         rustix::io::Errno::WOULDBLOCK => Error::new(
@@ -224,6 +251,10 @@ fn files_of(folder: &Path, name: &str) -> Result<VecDeque<(u64, u64)>> {
 /// Number of the first line of a file; 0 if it has none, as the oldest line of all has.
 fn first_line(path: &Path) -> u64 {
     let mut line = Vec::new();
+    let is_file = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    if !is_file {
+        return 0;
+    }
     let read = File::open(path)
         .and_then(|file| BufReader::new(file.take(LINE_MAX as u64)).read_until(b'\n', &mut line));
     match read.ok().and_then(|_| read_line(line.trim_ascii_end())) {
@@ -240,7 +271,10 @@ fn found(folder: &Path, name: &str, newest: Option<u64>, kept: Option<Kept>) -> 
         return Ok(Found { chain, torn: 0, fault, size: 0 });
     };
     let path = path_of(folder, name, number);
-    let bytes = std::fs::read(&path).map_err(|error| named(&path, &error))?;
+    // It is never longer than a file of this chain, with whatever limits that was written.
+    let mut bytes = Vec::new();
+    let mut file = open(&path, OpenOptions::new().read(true).append(true))?;
+    file.read_to_end(&mut bytes).map_err(|error| named(&path, &error))?;
     let label = path.display().to_string();
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     // What the head says of other files is not asked here.

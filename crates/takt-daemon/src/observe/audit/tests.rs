@@ -6,6 +6,7 @@ use std::time::Instant;
 use takt_audit::verify::{Kept, sorted, verify};
 use takt_audit::{Entry, Source, chain::read_line};
 
+use super::dlt::DltOutput;
 use super::store::Store;
 use super::*;
 
@@ -297,5 +298,70 @@ fn a_daemon_that_reads_dlt_gets_each_record() {
     let text = String::from_utf8_lossy(&bytes);
     assert_eq!(text.matches("DUH\u{1}").count(), 3, "application, context, one message");
     assert!(text.contains("\"event\":\"joined\",\"user\":1"), "{text}");
+    std::fs::remove_file(path).expect("removed");
+}
+
+/// In a folder where all may write, another user may have been first.
+#[test]
+fn a_folder_or_a_file_of_others_is_no_place_for_an_audit() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = folder("planted");
+    let (real, planted) = (place.join("real"), place.join("planted"));
+    std::fs::create_dir_all(&planted).expect("made");
+    let refused = |folder: &Path| {
+        let opened = Store::open(folder, "main", settings(folder).limits, 1);
+        opened.expect_err("it is no place").to_string()
+    };
+    std::fs::set_permissions(&planted, PermissionsExt::from_mode(0o777)).expect("our own");
+    assert!(refused(&planted).contains("may be written by all users"), "{}", refused(&planted));
+    std::fs::set_permissions(&planted, PermissionsExt::from_mode(0o700)).expect("our own");
+    // A pipe is not waited for.
+    let by_user = rustix::fs::Mode::from_raw_mode(0o600);
+    for name in ["main.head", "main-00000001.jsonl"] {
+        let pipe = planted.join(name);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, by_user, 0).expect("made");
+        assert!(refused(&planted).contains(name), "{}", refused(&planted));
+        std::fs::remove_file(pipe).expect("removed");
+    }
+    std::fs::create_dir(&real).expect("made");
+    if std::os::unix::fs::chown(&planted, Some(65_534), None).is_ok() {
+        assert!(refused(&planted).contains("belongs to user 65534"), "{}", refused(&planted));
+        // A link of another user leads to wherever that user likes.
+        let link = place.join("link");
+        std::os::unix::fs::symlink(&real, &link).expect("linked");
+        std::os::unix::fs::lchown(&link, Some(65_534), None).expect("root may");
+        assert!(refused(&link).contains("belongs to user 65534"), "{}", refused(&link));
+    }
+    Store::open(&real, "main", settings(&real).limits, 1).expect("our own");
+    std::fs::remove_dir_all(place).expect("removed");
+}
+
+/// A pipe has room for a part of a message.
+#[test]
+fn a_dlt_daemon_that_is_slow_gets_whole_messages() {
+    use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = folder("slow-dlt");
+    let by_user = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, by_user, 0).expect("made");
+    let waits_not = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let mut reader = OpenOptions::new().read(true).custom_flags(waits_not).open(&path).expect("a pipe");
+    let mut output = DltOutput::new(path.clone());
+    // Longer than what a pipe takes as a whole or not at all.
+    let line = "x".repeat(9_000);
+    let mut taken = Vec::new();
+    for _ in 0..40 {
+        (0..10).for_each(|_| output.send(&joined(1), &line));
+        let mut some = [0; 5_000];
+        let count = reader.read(&mut some).expect("bytes");
+        taken.extend_from_slice(&some[..count]);
+    }
+    assert!(output.lost > 10, "it does not wait");
+    drop(output);
+    reader.read_to_end(&mut taken).expect("bytes");
+    let begins = taken.windows(4).enumerate().filter(|(_, bytes)| *bytes == b"DUH\x01").map(|(at, _)| at);
+    let begins: Vec<usize> = begins.skip(2).collect();
+    let lengths: Vec<usize> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(lengths.len() > 20 && lengths.iter().all(|length| *length == lengths[0]), "{lengths:?}");
     std::fs::remove_file(path).expect("removed");
 }

@@ -19,9 +19,16 @@ pub enum Format {
     Json,
 }
 
+/// Longest text in a line about a client, in bytes, before what is hidden in it is escaped: it may be the client's.
+const CLIENTS_TEXT_MAX: usize = 1 << 10;
+/// The same in any other line.
+const TEXT_MAX: usize = 1 << 12;
+const CUT: &str = "...";
+
 /// The line, with its end.
 pub(super) fn line(now: Duration, entry: &Entry<'_>, format: Format) -> String {
     let mut value = serde_json::to_value(entry).unwrap_or_default();
+    cut(&mut value, if entry.about().is_some() { CLIENTS_TEXT_MAX } else { TEXT_MAX });
     let time = utc(now);
     match (format, value.as_object_mut()) {
         (Format::Json, Some(fields)) => {
@@ -37,6 +44,19 @@ pub(super) fn line(now: Duration, entry: &Entry<'_>, format: Format) -> String {
             line + "\n"
         }
         (_, None) => String::new(),
+    }
+}
+
+/// Cuts texts that are longer than so many bytes.
+fn cut(value: &mut Value, most: usize) {
+    match value {
+        Value::String(text) if text.len() > most => {
+            text.truncate(text.floor_char_boundary(most - CUT.len()));
+            text.push_str(CUT);
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| cut(value, most)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| cut(value, most)),
+        _ => {}
     }
 }
 
@@ -75,5 +95,20 @@ mod tests {
         let value: Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!((&value["event"], &value["slot"]), (&Value::from("left"), &Value::from(3)));
         assert_eq!(json.lines().count(), 1);
+    }
+
+    #[test]
+    fn lines_have_a_bound_whatever_clients_say() {
+        let reason = "\u{1b}".repeat(60_000);
+        let (domain, rule) = ("unlisted", crate::control::rights::Rule::Malformed);
+        let refused = Entry::Refused { pid: 7, uid: 2, domain, rule, reason: &reason, listed: false };
+        let entries = [(Entry::Stopping { reason: &reason }, TEXT_MAX), (refused, CLIENTS_TEXT_MAX)];
+        for (entry, most) in entries {
+            for format in [Format::Text, Format::Json] {
+                let line = line(Duration::ZERO, &entry, format);
+                assert!(line.len() < 6 * most + 200, "{} bytes", line.len());
+                assert!(line.contains("\\u001b..."), "{line}");
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The record that a line stands for.
 
 use takt_core::event::Refusal;
+use takt_core::limits::APPS_MAX;
 use takt_core::{
     Action, AppId, Broken, Cost, DisplayId, Estimate, Event, FrameDone, GroupId, Hold, Invariant, Period,
     Priority, Span, Time,
@@ -26,7 +27,7 @@ impl Line {
         let record = match self {
             Self::App { app, name, priority, fps_mhz } => {
                 let meta = AppMeta { name, priority: Priority(priority), fps_mhz, jobs: None };
-                return Ok(Entry::App(AppId(app), meta));
+                return Ok(Entry::App(slot(app)?, meta));
             }
             Self::Vsync { period } => Record::Vsync(Period(period)),
             Self::Turn => Record::Turn,
@@ -56,19 +57,19 @@ impl Line {
     fn event(self) -> Result<Event, String> {
         Ok(match self {
             Self::Join { app, params, phase } => {
-                Event::Join { app: AppId(app), params: params.params()?, phase }
+                Event::Join { app: slot(app)?, params: params.params()?, phase }
             }
-            Self::Leave { app } => Event::Leave { app: AppId(app) },
-            Self::Change { app, params } => Event::Change { app: AppId(app), params: params.params()? },
+            Self::Leave { app } => Event::Leave { app: slot(app)? },
+            Self::Change { app, params } => Event::Change { app: slot(app)?, params: params.params()? },
             Self::Submit { app, group, kind, predicted_ns } => Event::Submit {
-                app: AppId(app),
+                app: slot(app)?,
                 group: GroupId(group),
                 kind,
                 estimate: Estimate::new(forever(predicted_ns)),
             },
-            Self::EndFrame { app } => Event::EndFrame { app: AppId(app) },
+            Self::EndFrame { app } => Event::EndFrame { app: slot(app)? },
             Self::Revise { app, group, predicted_ns } => Event::Revise {
-                app: AppId(app),
+                app: slot(app)?,
                 group: GroupId(group),
                 estimate: Estimate::new(forever(predicted_ns)),
             },
@@ -78,7 +79,7 @@ impl Line {
                 cost: Cost::new(Span::from_ns(cost_ns)),
                 frames: frames.unwrap_or(0),
             },
-            Self::Focus { app } => Event::Focus { app: app.map(AppId) },
+            Self::Focus { app } => Event::Focus { app: app.map(slot).transpose()? },
             Self::Refresh { display, refresh_mhz, origin_ns } => Event::Refresh {
                 display: DisplayId(display),
                 refresh: super::head::grid(refresh_mhz, origin_ns)?,
@@ -91,37 +92,37 @@ impl Line {
     fn action(self) -> Result<Action, String> {
         Ok(match self {
             Self::Dispatch { app, group, target, start_ns, reserved_ns } => Action::Dispatch {
-                app: AppId(app),
+                app: slot(app)?,
                 group: GroupId(group),
                 target: Period(target),
                 start: Time::from_ns(start_ns),
                 reserved: forever(reserved_ns),
             },
             Self::Release { app, release_ns } => {
-                Action::Release { app: AppId(app), at: Time::from_ns(release_ns) }
+                Action::Release { app: slot(app)?, at: Time::from_ns(release_ns) }
             }
             Self::Hold { app, reason, by, until_ns } => {
-                Action::Hold { app: AppId(app), reason: hold(reason, by, until_ns)? }
+                Action::Hold { app: slot(app)?, reason: hold(reason, by, until_ns)? }
             }
-            Self::Preempt { app, group } => Action::Preempt { app: AppId(app), group: GroupId(group) },
+            Self::Preempt { app, group } => Action::Preempt { app: slot(app)?, group: GroupId(group) },
             Self::Ranked { app, priority } => {
-                Action::Ranked { app: AppId(app), priority: Priority(priority) }
+                Action::Ranked { app: slot(app)?, priority: Priority(priority) }
             }
             Self::Refused { app, group, reason, by, number, .. } => Action::Refused {
-                app: AppId(app),
+                app: slot(app)?,
                 group: group.map(GroupId),
                 reason: refusal(reason, by, number)?,
             },
             Self::Missed { app, frame, period, deadline_ns, count } => Action::Missed {
-                app: AppId(app),
+                app: slot(app)?,
                 frame,
                 period: Period(period),
                 deadline: Time::from_ns(deadline_ns),
-                count,
+                count: deadlines(count)?,
             },
             Self::FrameDone { app, frame, period, release_ns, deadline_ns, finished_ns, met } => {
                 Action::FrameDone(FrameDone {
-                    app: AppId(app),
+                    app: slot(app)?,
                     frame,
                     desired: Period(period),
                     release: Time::from_ns(release_ns),
@@ -130,11 +131,11 @@ impl Line {
                     met,
                 })
             }
-            Self::Left { app, dropped } => Action::Left { app: AppId(app), dropped },
-            Self::Lost { app, group, by } => Action::Lost { app: AppId(app), group: GroupId(group), by },
+            Self::Left { app, dropped } => Action::Left { app: slot(app)?, dropped },
+            Self::Lost { app, group, by } => Action::Lost { app: slot(app)?, group: GroupId(group), by },
             Self::Broken { invariant, app, noticed_ns, .. } => Action::Broken(Broken {
                 what: Invariant::by_name(&invariant).ok_or_else(|| format!("no invariant {invariant}"))?,
-                app: app.map(AppId),
+                app: app.map(slot).transpose()?,
                 at: Time::from_ns(noticed_ns),
             }),
             _ => return Err("this is no action".to_owned()),
@@ -143,15 +144,15 @@ impl Line {
 
     fn gpu(self) -> Result<GpuRecord, String> {
         Ok(match self {
-            Self::GpuQueued { app, group } => GpuRecord::Queued { app: AppId(app), group: GroupId(group) },
-            Self::GpuStarted { app, group } => GpuRecord::Started { app: AppId(app), group: GroupId(group) },
+            Self::GpuQueued { app, group } => GpuRecord::Queued { app: slot(app)?, group: GroupId(group) },
+            Self::GpuStarted { app, group } => GpuRecord::Started { app: slot(app)?, group: GroupId(group) },
             Self::GpuFinished { app, group, started_ns } => GpuRecord::Finished {
-                app: AppId(app),
+                app: slot(app)?,
                 group: GroupId(group),
                 started: Time::from_ns(started_ns),
             },
             Self::GpuPreempted { app, group, started_ns, stays } => GpuRecord::Preempted {
-                app: AppId(app),
+                app: slot(app)?,
                 group: GroupId(group),
                 started: started_ns.map(Time::from_ns),
                 stays,
@@ -163,8 +164,24 @@ impl Line {
     }
 }
 
+/// An app by its number. Observers have tables with a place for each, so it is none that no core has.
+fn slot(number: u32) -> Result<AppId, String> {
+    match number as usize {
+        slot if slot < APPS_MAX => Ok(AppId(number)),
+        _ => Err(format!("app {number}: there are {APPS_MAX} at most")),
+    }
+}
+
+/// So many deadlines at once, one at least.
+fn deadlines(count: u64) -> Result<u64, String> {
+    match u32::try_from(count) {
+        Ok(1..) => Ok(count),
+        _ => Err(format!("count = {count}: a miss is of 1 to {} deadlines", u32::MAX)),
+    }
+}
+
 fn hold(reason: HeldBy, by: Option<u32>, until_ns: Option<u64>) -> Result<Hold, String> {
-    let app = || by.map(AppId).ok_or_else(|| "by: which app?".to_owned());
+    let app = || by.ok_or_else(|| "by: which app?".to_owned()).and_then(slot);
     let until = || until_ns.map(Time::from_ns).ok_or_else(|| "until_ns: until when?".to_owned());
     Ok(match reason {
         HeldBy::Protects => Hold::Protects { app: app()? },
@@ -190,7 +207,7 @@ fn refusal(reason: Refused, by: Option<u32>, number: Option<u64>) -> Result<Refu
         Refused::SlotTaken => Refusal::SlotTaken,
         Refused::UnknownApp => Refusal::UnknownApp,
         Refused::PriorityTaken => {
-            let by = by.map(AppId).ok_or_else(|| "by: which app?".to_owned())?;
+            let by = by.ok_or_else(|| "by: which app?".to_owned()).and_then(slot)?;
             let priority = u32::try_from(number()?).map_err(|error| format!("number: {error}"))?;
             Refusal::PriorityTaken { by, priority: Priority(priority) }
         }
