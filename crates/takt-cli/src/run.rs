@@ -25,6 +25,7 @@ use crate::Answer;
 use crate::args::{RunArgs, ScheduleArgs};
 use crate::hook::{Hooking, Way, program};
 use crate::temporary::fresh_folder;
+use crate::watch::Kin;
 use crate::{background, load, watch};
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
@@ -53,12 +54,15 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     if let Some(terms) = terms {
         command.envs(terms);
     }
-    command.env(settings::FAMILY, family(args.children, Path::new(name)).to_string());
+    let (mark, variable) = mark(args.children, Path::new(name));
+    command.env(settings::FAMILY, variable);
     if is_looked_at {
         let tally = args.verbose.then(|| fresh_folder(&std::env::temp_dir(), "takt-tally")).transpose()?;
         command.envs(tally.iter().map(|folder| (settings::TALLY, folder)));
         let duties = watch::Duties { tally: tally.as_deref(), daemon: daemon.as_deref() };
-        watch::beside(&watch::Ways::of(&hooking), duties);
+        let kin = Kin::of(std::process::id()).marked(mark);
+        let kin = if args.children == Children::None { kin.alone() } else { kin };
+        watch::beside(kin, &watch::Ways::of(&hooking), duties);
     }
     // Comes back only if it failed.
     let error = command.exec();
@@ -70,13 +74,15 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Answer> {
     Ok(Answer::Exit(code))
 }
 
-/// The program that this process becomes, and what it will start. Its number must differ from those of other families
-/// of this user, also where processes of containers have the same numbers.
-fn family(children: Children, command: &Path) -> Family {
+/// What marks a command that this process becomes or starts, and all that the command starts, in their environments:
+/// `NAME=VALUE`, and the value. Its number must differ from those of other families of this user, also where processes
+/// of containers have the same numbers.
+pub(crate) fn mark(children: Children, command: &Path) -> (String, String) {
     let command = command.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let root = std::process::id();
     let number = takt_os::clock::now().as_ns().rotate_left(u32::BITS) ^ u64::from(root);
-    Family { children, root, number, command }
+    let family = Family { children, root, number, command }.to_string();
+    (format!("{}={family}", settings::FAMILY), family)
 }
 
 /// Says how the program is to predict and measure its groups.
@@ -130,8 +136,13 @@ fn warn_of(command: &Path, way: Way) {
             path.display()
         ));
     }
-    if let Some(gain) = program::gain(&path).filter(|gain| gain.keeps_out(way)) {
-        crate::output::warn(&format!("takt: {} {gain}; to hook it, {}", path.display(), gain.remedy()));
+    let shown = path.display();
+    match program::gain(&path) {
+        Some(gain) if gain.keeps_out(way) => {
+            crate::output::warn(&format!("takt: {shown} {gain}; to hook it, {}", gain.remedy()));
+        }
+        Some(gain) => crate::output::warn(&format!("takt: {shown} {}", gain.without_glx())),
+        None => {}
     }
 }
 

@@ -56,6 +56,14 @@ pub fn beside(work: impl FnOnce()) -> io::Result<bool> {
     }
 }
 
+/// Standard error of this process leads nowhere from now on: its reader no longer waits for this process.
+pub fn leave_stderr() {
+    // SAFETY: the name ends with a zero byte.
+    let nothing = unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
+    // SAFETY: replaces a file of this process; a failure leaves it as it was.
+    unsafe { libc::dup2(nothing, libc::STDERR_FILENO) };
+}
+
 /// Closes all files but standard error: who waits for the end of a pipe waits for the original alone.
 fn close_files() {
     // SAFETY: the name ends with a zero byte.

@@ -131,11 +131,14 @@ fn cells(app: &App) -> String {
         Some(share) => ("num bad", percent(share)),
         None => ("num", "–".to_owned()),
     };
+    let response = match figures.frames {
+        0 => "–".to_owned(),
+        _ => millis(figures.response_us.p99),
+    };
     format!(
-        "<td class=\"num first\">{:.1}</td><td class=\"{class}\">{met}</td><td class=\"num\">{}</td>\
+        "<td class=\"num first\">{:.1}</td><td class=\"{class}\">{met}</td><td class=\"num\">{response}</td>\
          <td class=\"num\">{}</td>",
         finite(figures.fps),
-        millis(figures.response_us.p99),
         percent(app.gpu_share)
     )
 }
@@ -195,5 +198,15 @@ mod tests {
         // Ten deadlines were missed in the first run, none in the second.
         assert!(html.contains("10 frames of 1 apps, 10 deadlines missed"), "{html}");
         assert!(html.contains("10 frames of 1 apps, 0 deadlines missed"));
+    }
+
+    #[test]
+    fn an_app_without_frames_has_no_response_time() {
+        let mut app = run("alone", 4_000_000).apps.remove(0);
+        assert!(cells(&app).contains(">4.00 ms</td>"), "{}", cells(&app));
+        let window = Window { from: 0, until: 1_000_000_000 };
+        (app.frames, app.fps) = (vec![], 0.0);
+        app.figures = judge(&app.frames, app.fps, window).0;
+        assert!(cells(&app).contains("<td class=\"num\">–</td><td class=\"num\">–</td>"), "{}", cells(&app));
     }
 }

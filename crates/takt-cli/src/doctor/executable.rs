@@ -11,8 +11,11 @@ pub(super) fn findings(command: &Path, way: Way) -> Vec<Finding> {
         return vec![Finding::problem("program", found, "check the spelling, or give its path")];
     };
     let mut findings = Vec::new();
-    if let Some(gain) = program::gain(&path).filter(|gain| gain.keeps_out(way)) {
-        findings.push(Finding::problem("program", format!("{} {gain}", path.display()), gain.remedy()));
+    match program::gain(&path) {
+        Some(gain) if gain.keeps_out(way) => {
+            findings.push(Finding::problem("program", format!("{} {gain}", path.display()), gain.remedy()));
+        }
+        gain => findings.extend(gain.map(|gain| Finding::note("program", gain.without_glx()))),
     }
     findings.push(match kind(&program::head(&path)) {
         Ok(kind) => Finding::ok("program", format!("{}: {kind}", path.display())),

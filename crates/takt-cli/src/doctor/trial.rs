@@ -8,18 +8,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use rustix::process::{Pid, Signal, kill_process};
+use takt_client::family::Children;
 use takt_gl::predict::Choice;
 use takt_gl::settings;
 
 use super::Finding;
 use crate::hook::Hooking;
+use crate::run;
 use crate::temporary::fresh_folder;
-use crate::watch;
+use crate::watch::{self, Kin};
 
 /// The variable by which the CUDA driver is told what to load.
 const INJECTED: &str = "CUDA_INJECTION64_PATH";
 /// How often the program is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+/// And what it has left behind.
+const LOOK_AT_KIN: Duration = Duration::from_millis(200);
 
 pub(super) fn findings(
     hooking: &Hooking,
@@ -63,25 +68,41 @@ fn run(
 ) -> anyhow::Result<String> {
     fs::write(table, takt_gl::measure::header(&Choice::default()))?;
     let (program, arguments) = command.split_first().context("no command was given")?;
+    let (mark, variable) = run::mark(Children::Inherit, Path::new(program));
     let mut child = Command::new(program)
         .args(arguments)
         .envs(hooking.variables.iter().map(|(name, value)| (name, value)))
         .env(settings::MEASURE, table)
         .env(settings::FACTS, facts)
+        .env(settings::FAMILY, variable)
         .envs(witness(hooking))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
         .with_context(|| format!("cannot run '{}'", program.display()))?;
     let end = Instant::now() + Duration::from_secs(u64::from(seconds));
+    let mut kin = Kin::of(child.id()).marked(mark);
+    let mut status = None;
     while Instant::now() < end {
-        if let Some(status) = child.try_wait()? {
-            return Ok(format!("it ended with {status}"));
+        if status.is_none() {
+            status = child.try_wait()?;
+        }
+        // A launcher ends before what it has started.
+        if let Some(status) = status {
+            if kin.look().is_empty() {
+                return Ok(format!("it ended with {status}"));
+            }
+            thread::sleep(LOOK_AT_KIN);
         }
         thread::sleep(LOOK);
     }
-    *passing = watch::now(child.id(), &watch::Ways::of(hooking));
-    child.kill()?;
+    let processes = kin.look();
+    *passing = watch::now(&processes, &watch::Ways::of(hooking));
+    for process in processes {
+        let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+        // It may have ended with the others.
+        let _ended = process.map(|process| kill_process(process, Signal::KILL));
+    }
     child.wait()?;
     Ok(format!("it was ended after {seconds} s"))
 }

@@ -5,10 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Where the loader looks for libraries.
-pub(super) const PATH: &str = "LD_LIBRARY_PATH";
+pub(crate) const PATH: &str = "LD_LIBRARY_PATH";
 
 /// What the loader loads first.
-const PRELOAD: &str = "LD_PRELOAD";
+pub(crate) const PRELOAD: &str = "LD_PRELOAD";
 
 /// What goes into the program's environment.
 #[derive(Default, Debug)]

@@ -21,7 +21,7 @@ pub(crate) const LIBRARY: &str = "libGLX_takt.so";
 const LOADED: &str = "libGLX_takt.so.0";
 
 /// Says which driver libGLX takes, instead of the one that the X server names.
-const NAME: &str = "__GLX_VENDOR_LIBRARY_NAME";
+pub(crate) const NAME: &str = "__GLX_VENDOR_LIBRARY_NAME";
 
 /// Drivers that draw nothing themselves, and ours.
 const OTHERS: [&str; 3] = ["indirect", "system", "takt"];

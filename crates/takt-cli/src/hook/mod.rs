@@ -23,6 +23,7 @@ use anyhow::{Context, bail};
 
 use cuda::Cuda;
 use environment::Environment;
+pub(crate) use environment::{PATH, PRELOAD};
 use libraries::Libraries;
 pub(crate) use vendors::{Vendor, vendors};
 
@@ -33,7 +34,7 @@ pub(crate) const LIBRARY_VARIABLE: &str = "TAKT_HOOK_LIBRARY";
 pub(crate) const LIBRARY: &str = "libEGL_takt.so";
 
 /// Tells libEGL which drivers there are.
-const FILENAMES: &str = "__EGL_VENDOR_LIBRARY_FILENAMES";
+pub(crate) const FILENAMES: &str = "__EGL_VENDOR_LIBRARY_FILENAMES";
 
 /// How calls are caught.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -39,7 +39,7 @@ pub(crate) fn is_for_32_bits(head: &[u8]) -> bool {
 
 /// Rights that a program gains when it starts. libEGL and the loader of libraries then ignore what
 /// its environment says, and rightly.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Gain {
     User,
     Group,
@@ -51,6 +51,23 @@ impl Gain {
     /// of libraries minds capabilities, too.
     pub(crate) fn keeps_out(self, way: Way) -> bool {
         self != Self::Capabilities || way == Way::Preload
+    }
+
+    /// In words.
+    pub(crate) fn what(self) -> &'static str {
+        match self {
+            Self::User => "runs as another user (setuid)",
+            Self::Group => "runs with another group (setgid)",
+            Self::Capabilities => "has capabilities of its own (setcap)",
+        }
+    }
+
+    /// What holds for one that does not keep Takt out.
+    pub(crate) fn without_glx(self) -> String {
+        format!(
+            "{}, so it is not seen if it draws with GLX, and is if with EGL; a copy has none",
+            self.what()
+        )
     }
 
     /// What to do about it.
@@ -67,12 +84,7 @@ impl Gain {
 
 impl fmt::Display for Gain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self {
-            Self::User => "runs as another user (setuid)",
-            Self::Group => "runs with another group (setgid)",
-            Self::Capabilities => "has capabilities of its own (setcap)",
-        };
-        write!(f, "{what}, so its environment is ignored and Takt stays outside")
+        write!(f, "{}, so its environment is ignored and Takt stays outside", self.what())
     }
 }
 

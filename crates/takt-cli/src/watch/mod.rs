@@ -1,22 +1,27 @@
 //! Looks at a running program from outside, and tells of what passes Takt by.
 //!
 //! The program replaced the process of `takt run`, so a copy of that process looks: it reads what the kernel says of
-//! the program and of those that it starts, touches none of them, and ends with the program.
+//! the program and of those that it starts, touches none of them, and ends with the last of them.
 
+mod kin;
 mod passing;
 mod uses;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+pub(crate) use kin::Kin;
 use passing::{Cause, judge};
 pub(crate) use passing::{Passing, Ways};
 use takt_ipc::socket::Connection;
+use takt_os::process::Opened;
 use uses::Uses;
 
 /// How long a process may have a window or a GPU before Takt must have seen it draw.
@@ -28,6 +33,8 @@ const FIRST: Duration = Duration::from_millis(200);
 const LAST: Duration = Duration::from_secs(5);
 /// So many lines at most for one program.
 const LINES_MAX: usize = 4;
+/// So many processes at most are waited for once the program itself has ended.
+const AWAITED_MAX: usize = 64;
 
 /// What is done for a program while it runs, beside looking at it.
 #[derive(Clone, Copy, Default, Debug)]
@@ -44,16 +51,15 @@ impl Duties<'_> {
     }
 }
 
-/// Watches the program that this process is about to become. Without that it runs all the same.
-pub(crate) fn beside(ways: &Ways, duties: Duties<'_>) {
-    let program = std::process::id();
+/// Watches the program that this process is about to become, with its kin. Without that it runs all the same.
+pub(crate) fn beside(mut kin: Kin, ways: &Ways, duties: Duties<'_>) {
     let watch = || {
         if duties.tally.is_some() {
             takt_os::signals::outlive_others();
         }
         // A connection that says nothing. If there is no daemon any more, the program will say so.
         let kept = duties.daemon.and_then(|socket| Connection::connect(socket, PATIENCE).ok());
-        Watch::default().until_it_ends(program, ways, duties.last());
+        Watch::default().until_all_end(&mut kin, ways, duties.last());
         drop(kept);
         duties.tally.into_iter().for_each(tell_tally);
     };
@@ -62,10 +68,10 @@ pub(crate) fn beside(ways: &Ways, duties: Duties<'_>) {
     }
 }
 
-/// What passes by in a program that has run for a while, for those who end it then.
-pub(crate) fn now(program: u32, ways: &Ways) -> Vec<Passing> {
+/// What passes by in processes that have run for a while, for those who end them then.
+pub(crate) fn now(processes: &[u32], ways: &Ways) -> Vec<Passing> {
     let mut watch = Watch { patience: Duration::ZERO, ..Watch::default() };
-    watch.look(program, ways, Instant::now())
+    watch.look(processes, ways, Instant::now())
 }
 
 /// Tells what slicing did in processes that could not tell it, and removes their numbers.
@@ -96,31 +102,52 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// With `stays` until the program ends, else as long as there may be something to tell.
-    fn until_it_ends(&mut self, program: u32, ways: &Ways, stays: bool) {
-        let pid = i32::try_from(program).ok().and_then(Pid::from_raw);
-        let Some(handle) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
-            return;
-        };
-        let mut pause = FIRST;
-        while (stays || self.lines < LINES_MAX) && !ends_within(&handle, pause) {
-            let room = LINES_MAX - self.lines;
-            let found = if room > 0 { self.look(program, ways, Instant::now()) } else { Vec::new() };
-            for passing in found.into_iter().take(room) {
-                self.lines += 1;
-                takt_os::signals::write_to_stderr(format!("takt: {passing}\n").as_bytes());
-            }
+    /// With `stays` until the last process ends, else as long as there may be something to tell.
+    fn until_all_end(&mut self, kin: &mut Kin, ways: &Ways, stays: bool) {
+        let (mut pause, mut is_heard, mut left_at) = (FIRST, true, None);
+        let mut processes = kin.look();
+        while !processes.is_empty() {
+            // Its end is told at once; those that it leaves behind are looked for now and then.
+            let awaited = match left_at {
+                None => processes.get(..1).unwrap_or_default(),
+                Some(_) => processes.as_slice(),
+            };
+            wait(awaited, pause);
             pause = (pause + pause / 8).min(LAST);
+            processes = kin.look();
+            if processes.first() != Some(&kin.root()) {
+                let left_at = *left_at.get_or_insert_with(Instant::now);
+                // Services that were started on the way use no GPU, and never end.
+                if left_at.elapsed() > PATIENCE_LOADED && !draws(&processes, ways) {
+                    return;
+                }
+                if is_heard && is_awaited(&processes) {
+                    takt_os::fork::leave_stderr();
+                    is_heard = false;
+                }
+            }
+            if !stays && (self.lines == LINES_MAX || !is_heard) {
+                return;
+            }
+            self.tell(&processes, ways);
+        }
+    }
+
+    fn tell(&mut self, processes: &[u32], ways: &Ways) {
+        let room = LINES_MAX - self.lines;
+        let found = if room > 0 { self.look(processes, ways, Instant::now()) } else { Vec::new() };
+        for passing in found.into_iter().take(room) {
+            self.lines += 1;
+            takt_os::signals::write_to_stderr(format!("takt: {passing}\n").as_bytes());
         }
     }
 
     /// What passes by and was not told yet.
-    fn look(&mut self, program: u32, ways: &Ways, now: Instant) -> Vec<Passing> {
-        let windows = uses::windows();
-        let family = uses::family(program);
+    fn look(&mut self, processes: &[u32], ways: &Ways, now: Instant) -> Vec<Passing> {
+        let servers = uses::servers();
         let all: Vec<(u32, Uses)> =
-            family.into_iter().map(|process| (process, uses::of(process, &windows))).collect();
-        self.since.retain(|process, _| all.iter().any(|(other, _)| other == process));
+            processes.iter().map(|process| (*process, uses::of(*process, &servers))).collect();
+        self.since.retain(|process, _| processes.contains(process));
         // Where one of several processes draws, the others have windows without drawing.
         let one_is_seen = all.iter().any(|(_, uses)| uses.seen);
         let mut found = Vec::new();
@@ -134,7 +161,9 @@ impl Watch {
                 true if !self.patience.is_zero() => PATIENCE_LOADED,
                 _ => self.patience,
             };
-            let matters = kind.1.uses_gpu() || !one_is_seen;
+            // One line is enough to say that a program needs no GPU.
+            let is_new_idler = || !self.told.iter().any(|(_, cause)| !cause.uses_gpu());
+            let matters = passing.uses_gpu() || !one_is_seen && is_new_idler();
             if matters && now.duration_since(since) >= patience && self.told.insert(kind) {
                 found.push(passing);
             }
@@ -143,10 +172,40 @@ impl Watch {
     }
 }
 
-/// Whether the process ends within that time.
-fn ends_within(handle: &impl std::os::fd::AsFd, time: Duration) -> bool {
-    let mut files = [PollFd::new(handle, PollFlags::IN)];
+/// Whether one of the processes draws, with Takt or past it.
+fn draws(processes: &[u32], ways: &Ways) -> bool {
+    let servers = uses::servers();
+    processes.iter().any(|process| {
+        let uses = uses::of(*process, &servers);
+        uses.seen || judge(*process, &uses, ways).is_some_and(|passing| passing.uses_gpu())
+    })
+}
+
+/// Waits until one of the processes ends, but no longer than that time.
+fn wait(processes: &[u32], time: Duration) {
+    let handle = |process: &u32| {
+        let process = i32::try_from(*process).ok().and_then(Pid::from_raw)?;
+        pidfd_open(process, PidfdFlags::empty()).ok()
+    };
+    let handles: Vec<OwnedFd> = processes.iter().take(AWAITED_MAX).filter_map(handle).collect();
+    let mut files: Vec<PollFd<'_>> =
+        handles.iter().map(|handle| PollFd::new(handle, PollFlags::IN)).collect();
     let time = Timespec::try_from(time).ok();
     // A signal to this copy ends it, or is none of its business.
-    poll(&mut files, time.as_ref()).is_ok_and(|ended| ended > 0)
+    let _early = poll(&mut files, time.as_ref());
+}
+
+/// Whether a reader of standard error waits for its end, and none of these processes will write there.
+fn is_awaited(processes: &[u32]) -> bool {
+    let ours = rustix::fs::fstat(rustix::stdio::stderr()).ok();
+    let kind = ours.map(|found| FileType::from_raw_mode(found.st_mode));
+    if !kind.is_some_and(|kind| matches!(kind, FileType::Fifo | FileType::Socket)) {
+        return false;
+    }
+    let ours = Opened::at(Path::new("/proc/self/fd/2"));
+    let writes = |process: &u32| {
+        let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+        files.into_iter().any(|file| Opened::at(&file.path()) == ours)
+    };
+    ours.is_some() && !processes.iter().any(writes)
 }

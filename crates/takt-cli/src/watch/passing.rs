@@ -4,8 +4,9 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::uses::{MappedLibraries, Uses};
-use crate::hook::{Hooking, Way};
+use super::uses::{self, MappedLibraries, Uses};
+use crate::hook::program::{self, Gain};
+use crate::hook::{self, Hooking, Way};
 
 /// What a process draws or computes with, and why that passes by.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,6 +54,12 @@ pub(super) enum Cause {
     Sandbox,
     /// GL, in an environment that lacks Takt's variables.
     Environment,
+    /// GLX, where the loader of libraries is led elsewhere.
+    Path,
+    /// GL, in a program whose environment is ignored.
+    Gains(Gain),
+    /// GL, in a program for 32 bits.
+    Bits32,
     /// GL, through libraries of its own.
     OwnGl,
     /// GLX, where only EGL is caught.
@@ -85,6 +92,11 @@ impl fmt::Display for Cause {
             Self::Environment => {
                 "draws with GL, and the environment that it was started with lacks Takt's variables"
             }
+            Self::Path => "draws with GLX, and LD_LIBRARY_PATH does not lead it to Takt's library any more",
+            Self::Gains(gain) => {
+                return write!(f, "draws with GL and {}, so that its environment is ignored", gain.what());
+            }
+            Self::Bits32 => "draws with GL and is a 32-bit program, which Takt's libraries do not fit",
             Self::OwnGl => "draws with GL libraries of its own, which pass Takt by",
             Self::Glx => "draws with GLX, which is seen only where the system has libglvnd",
             Self::Video => "uses video engines of the GPU, which pass Takt by",
@@ -100,15 +112,32 @@ impl fmt::Display for Cause {
 #[derive(Clone, Debug)]
 pub(crate) struct Ways {
     way: Way,
-    variable: Option<(&'static str, String)>,
+    variables: Vec<(&'static str, String)>,
     files: Option<PathBuf>,
 }
 
 impl Ways {
     pub(crate) fn of(hooking: &Hooking) -> Self {
-        let variable = hooking.variables.first();
-        let variable = variable.map(|(name, value)| (*name, value.to_string_lossy().into_owned()));
-        Self { way: hooking.way, variable, files: hooking.files.clone() }
+        let variables = hooking.variables.iter();
+        let variables =
+            variables.map(|(name, value)| (*name, value.to_string_lossy().into_owned())).collect();
+        Self { way: hooking.way, variables, files: hooking.files.clone() }
+    }
+
+    /// Whether a variable leads the process elsewhere: it lacks the value, or a part of a list that is ours.
+    fn lacks(&self, process: u32, name: &str) -> bool {
+        let Some((_, wanted)) = self.variables.iter().find(|(known, _)| *known == name) else {
+            return false;
+        };
+        let environment = uses::environment(process);
+        let there = uses::value(&environment, name).unwrap_or_default();
+        let is_ours = |part: &&str| {
+            let files = self.files.as_ref().filter(|_| part.contains('/'));
+            files.is_none_or(|files| Path::new(part).starts_with(files))
+        };
+        let is_there = |part: &str| there.split([':', ';']).any(|other| other == part);
+        // One that cannot be read lacks nothing for sure.
+        !environment.is_empty() && !wanted.split(':').filter(is_ours).all(is_there)
     }
 }
 
@@ -161,7 +190,7 @@ fn cause(process: u32, uses: &Uses, ways: &Ways) -> Option<Cause> {
     let (egl, glx) = (past("libEGL_", "libEGL_takt"), past("libGLX_", "libGLX_takt"));
     let ours = uses.has_takt();
     if egl || glx || (!ours && libraries.have_any(&GL)) {
-        return Some(why_past(process, !egl && glx, ways));
+        return Some(why_past(process, Past { egl, glx }, ways));
     }
     Some(match uses {
         _ if libraries.have_any(&VIDEO) && uses.device => Cause::Video,
@@ -176,27 +205,37 @@ fn computes(uses: &Uses) -> bool {
     !uses.seen && uses.libraries.has("libOpenCL.so") && uses.libraries.have_any(&drivers)
 }
 
+/// By which ways a driver of GL was loaded past Takt; by neither if a library of GL has other names.
+#[derive(Clone, Copy, Default, Debug)]
+struct Past {
+    egl: bool,
+    glx: bool,
+}
+
 /// Why a driver of GL is there, and Takt is not in front of it.
-fn why_past(process: u32, is_glx: bool, ways: &Ways) -> Cause {
-    let root = PathBuf::from(format!("/proc/{process}/root"));
+fn why_past(process: u32, past: Past, ways: &Ways) -> Cause {
+    let own = PathBuf::from(format!("/proc/{process}"));
     let hidden = |files: &PathBuf| {
-        let inside = files.strip_prefix("/").map(|files| root.join(files));
-        root.exists() && inside.is_ok_and(|files| !files.exists())
+        let inside = files.strip_prefix("/").map(|files| own.join("root").join(files));
+        own.join("root").exists() && inside.is_ok_and(|files| !files.exists())
     };
+    if program::is_for_32_bits(&program::head(&own.join("exe"))) {
+        return Cause::Bits32;
+    }
+    if let Some(gain) = program::gain(&own.join("exe")).filter(|gain| past.glx || gain.keeps_out(ways.way)) {
+        return Cause::Gains(gain);
+    }
     if ways.files.as_ref().is_some_and(hidden) {
         return Cause::Sandbox;
     }
-    let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-    let lacks = |(name, value): &(&str, String)| {
-        let is_it = |is: &[u8]| {
-            let is = String::from_utf8_lossy(is);
-            is.split_once('=').is_some_and(|(known, list)| known == *name && list.contains(value.as_str()))
-        };
-        !environment.is_empty() && !environment.split(|byte| *byte == 0).any(is_it)
-    };
+    let lacks = |name: &str| ways.lacks(process, name);
     match ways.way {
-        _ if ways.variable.as_ref().is_some_and(lacks) => Cause::Environment,
-        Way::Preload if is_glx => Cause::Glx,
+        Way::Preload if lacks(hook::PRELOAD) => Cause::Environment,
+        Way::Preload if past.glx && !past.egl => Cause::Glx,
+        Way::Preload => Cause::OwnGl,
+        _ if !past.glx && lacks(hook::FILENAMES) => Cause::Environment,
+        _ if past.glx && lacks(hook::glx::NAME) => Cause::Environment,
+        _ if past.glx && lacks(hook::PATH) => Cause::Path,
         _ => Cause::OwnGl,
     }
 }
@@ -215,6 +254,13 @@ fn remedy(cause: Cause, name: &str, libraries: &MappedLibraries, ways: &Ways) ->
         Cause::Environment => {
             "put takt run in front of the program itself instead of what starts it".to_owned()
         }
+        Cause::Path => {
+            "have what sets LD_LIBRARY_PATH keep what is there (LD_LIBRARY_PATH=OWN:$LD_LIBRARY_PATH)"
+                .to_owned()
+        }
+        Cause::Gains(Gain::Capabilities) => "run a copy, which has no capabilities".to_owned(),
+        Cause::Gains(gain) => gain.remedy().to_owned(),
+        Cause::Bits32 => "use a build for 64 bits".to_owned(),
         Cause::OwnGl => "try --hook preload, or have it use the system's libEGL and libGL".to_owned(),
         Cause::Glx => {
             "have it use EGL (SDL_VIDEO_X11_FORCE_EGL=1, QT_XCB_GL_INTEGRATION=xcb_egl), or install libglvnd"
@@ -247,7 +293,7 @@ mod tests {
     const X11: Option<WindowSystem> = Some(WindowSystem::X11);
 
     fn ways() -> Ways {
-        Ways { way: Way::Vendor, variable: None, files: None }
+        Ways { way: Way::Vendor, variables: Vec::new(), files: None }
     }
 
     fn of(names: &[&str], window: Option<WindowSystem>, device: bool) -> Option<Cause> {
@@ -279,12 +325,40 @@ mod tests {
 
     #[test]
     fn an_environment_without_ours_is_named() {
-        let lacking = Ways { variable: Some(("TAKT_NO_SUCH", "1".to_owned())), ..ways() };
-        assert_eq!(why_past(std::process::id(), false, &lacking), Cause::Environment);
-        let hidden = Ways { files: Some("/no/such/folder/of/takt".into()), ..lacking };
-        assert_eq!(why_past(std::process::id(), false, &hidden), Cause::Sandbox);
+        let own = std::process::id();
+        let [egl, glx] = [(true, false), (false, true)].map(|(egl, glx)| Past { egl, glx });
+        let variable = |name: &'static str, value: &str| (name, value.to_owned());
+        let lacking = |variables: &[(&'static str, String)]| Ways { variables: variables.to_vec(), ..ways() };
+        let vendor = lacking(&[variable(hook::FILENAMES, "/takt.json:/driver.json")]);
+        assert_eq!(why_past(own, egl, &vendor), Cause::Environment);
+        assert_eq!(why_past(own, glx, &vendor), Cause::OwnGl, "GLX does not need it");
+        let both = [variable(hook::glx::NAME, "takt"), variable(hook::PATH, "/takt/glx:/other")];
+        assert_eq!(why_past(own, glx, &lacking(&both)), Cause::Environment);
+        assert_eq!(why_past(own, glx, &lacking(&both[1..])), Cause::Path);
+        assert_eq!(why_past(own, egl, &lacking(&both)), Cause::OwnGl);
+        let hidden = Ways { files: Some("/no/such/folder/of/takt".into()), ..vendor };
+        assert_eq!(why_past(own, egl, &hidden), Cause::Sandbox);
         let preloaded = Ways { way: Way::Preload, ..ways() };
-        assert_eq!(why_past(std::process::id(), true, &preloaded), Cause::Glx);
+        assert_eq!(why_past(own, glx, &preloaded), Cause::Glx);
+        let preloaded = Ways { variables: vec![variable(hook::PRELOAD, "/takt.so")], ..preloaded };
+        assert_eq!(why_past(own, glx, &preloaded), Cause::Environment);
+    }
+
+    #[test]
+    fn only_our_parts_of_lists_are_missed() {
+        // What tests are started with anyhow.
+        let path = std::env::var("PATH").expect("tests have one");
+        let first = path.split(':').next().expect("a part").to_owned();
+        let of = |value: String, files: &str| Ways {
+            variables: vec![("PATH", value)],
+            files: Some(files.into()),
+            ..ways()
+        };
+        let own = std::process::id();
+        assert!(!of(format!("{first}:/not/there"), &first).lacks(own, "PATH"));
+        assert!(of(format!("/not/there:{first}"), "/not").lacks(own, "PATH"));
+        assert!(!of("/not/there".to_owned(), "/not").lacks(own, "OTHER"), "nothing is wanted of it");
+        assert!(of("takt".to_owned(), "/not").lacks(own, "PATH"), "a word is no path of others");
     }
 
     #[test]

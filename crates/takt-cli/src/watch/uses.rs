@@ -59,43 +59,23 @@ impl MappedLibraries {
     }
 }
 
-/// A process and all that it has started and that still have an ancestor among them, the oldest first.
-pub(super) fn family(root: u32) -> Vec<u32> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
-    for process in numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
-        if let Some(parent) = parent(process) {
-            children.entry(parent).or_default().push(process);
-        }
-    }
-    let (mut family, mut next) = (vec![root], 0);
-    while let Some(process) = family.get(next) {
-        let of_it = children.remove(process).unwrap_or_default();
-        family.extend(of_it.into_iter().filter(|child| *child != root));
-        next += 1;
-    }
-    family
-}
-
-fn parent(process: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name may contain anything, brackets too.
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
-/// What a process uses; `servers` are the sockets of clients with what they are connected to.
-pub(super) fn of(process: u32, servers: &HashMap<u32, WindowSystem>) -> Uses {
+/// What a process uses; `servers` are the sockets of clients with the addresses of their servers.
+pub(super) fn of(process: u32, servers: &HashMap<u32, String>) -> Uses {
     let folder = PathBuf::from(format!("/proc/{process}"));
     if is_seen(&folder) {
         return Uses { seen: true, ..Uses::default() };
     }
-    let (mut window, mut device) = (None, false);
+    // A compositor may have its own name in its clients' environments, or hand them a connection.
+    let environment = environment(process);
+    let compositor = value(&environment, "WAYLAND_DISPLAY");
+    let mut window = value(&environment, "WAYLAND_SOCKET").map(|_| WindowSystem::Wayland);
+    let mut device = false;
     for file in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
         let Ok(target) = fs::read_link(file.path()) else {
             continue;
         };
         let target = target.to_string_lossy();
-        window = window.or_else(|| servers.get(&socket(&target)?).copied());
+        window = window.or_else(|| server(servers.get(&socket(&target)?)?, compositor.as_deref()));
         device |=
             ["/dev/dri/", "/dev/nvidia", "/dev/kfd", "/dev/mali"].iter().any(|gpu| target.starts_with(gpu));
     }
@@ -113,22 +93,36 @@ fn socket(link: &str) -> Option<u32> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// The sockets of those who are connected to a server of windows.
-pub(super) fn windows() -> HashMap<u32, WindowSystem> {
+/// The sockets of those who are connected to a server, with its address.
+pub(super) fn servers() -> HashMap<u32, String> {
     let peers = takt_os::peers::peers().unwrap_or_default();
-    peers.iter().filter_map(|peer| Some((peer.socket, server(&peer.server)?))).collect()
+    peers.into_iter().map(|peer| (peer.socket, peer.server)).collect()
 }
 
-fn server(address: &str) -> Option<WindowSystem> {
+/// What is shown by a server at that address, to a process that finds its compositor by that name.
+fn server(address: &str, compositor: Option<&str>) -> Option<WindowSystem> {
     if address.contains(".X11-unix/X") {
         return Some(WindowSystem::X11);
     }
     // Compositors number their sockets; others are named by the variable that leads programs there.
-    let named = std::env::var("WAYLAND_DISPLAY").ok().filter(|name| !name.is_empty());
-    let file = Path::new(address).file_name()?.to_str()?;
-    let is_it = file.starts_with("wayland-")
-        || named.is_some_and(|name| Path::new(&name).file_name().is_some_and(|name| name == file));
+    let file = Path::new(address).file_name()?;
+    let is_it = file.to_str()?.starts_with("wayland-")
+        || compositor.is_some_and(|name| Path::new(name).file_name() == Some(file));
     is_it.then_some(WindowSystem::Wayland)
+}
+
+/// What a process was started with, as far as that may be read.
+pub(super) fn environment(process: u32) -> Vec<u8> {
+    fs::read(format!("/proc/{process}/environ")).unwrap_or_default()
+}
+
+/// The value of a variable, unless it is empty.
+pub(super) fn value(environment: &[u8], name: &str) -> Option<String> {
+    let of_name = |variable: &[u8]| {
+        let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned())
+    };
+    environment.split(|byte| *byte == 0).find_map(of_name)
 }
 
 #[cfg(test)]
@@ -147,24 +141,24 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_of_its_own_family() {
-        let own = std::process::id();
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
-        let found = family(own);
-        assert_eq!(found[0], own);
-        assert!(found.contains(&child.id()), "{found:?}");
-        child.kill().expect("it runs");
-        child.wait().expect("it ends");
-        assert!(!of(own, &HashMap::new()).seen);
+    fn servers_of_windows_are_known_by_their_addresses() {
+        assert_eq!(server("/tmp/.X11-unix/X7", None), Some(WindowSystem::X11));
+        assert_eq!(server("@/tmp/.X11-unix/X0", None), Some(WindowSystem::X11));
+        assert_eq!(server("/run/user/1000/wayland-1", None), Some(WindowSystem::Wayland));
+        assert_eq!(server("/run/user/1000/bus", Some("wayland-0")), None);
+        let named = Some(WindowSystem::Wayland);
+        assert_eq!(server("/run/user/1000/cluster", Some("cluster")), named);
+        assert_eq!(server("/run/cluster", Some("/run/cluster")), named, "names may be paths");
+        assert_eq!(socket("socket:[123]"), Some(123));
+        assert_eq!(socket("pipe:[123]"), None);
     }
 
     #[test]
-    fn servers_of_windows_are_known_by_their_addresses() {
-        assert_eq!(server("/tmp/.X11-unix/X7"), Some(WindowSystem::X11));
-        assert_eq!(server("@/tmp/.X11-unix/X0"), Some(WindowSystem::X11));
-        assert_eq!(server("/run/user/1000/wayland-1"), Some(WindowSystem::Wayland));
-        assert_eq!(server("/run/user/1000/bus"), None);
-        assert_eq!(socket("socket:[123]"), Some(123));
-        assert_eq!(socket("pipe:[123]"), None);
+    fn variables_are_found_by_their_whole_names() {
+        let environment = b"A_B=1\0B=\0A=x=y\0";
+        assert_eq!(value(environment, "A").as_deref(), Some("x=y"));
+        assert_eq!(value(environment, "B"), None, "it is empty");
+        assert_eq!(value(environment, "_B"), None);
+        assert!(!of(std::process::id(), &HashMap::new()).seen);
     }
 }

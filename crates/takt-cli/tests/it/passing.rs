@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::support::daemon::{Talking, assert_same, ended, environment};
+use crate::support::daemon::{Talking, assert_same, await_that, ended, environment};
 use crate::support::server::Server;
 use crate::support::{column, products, takt, takt_command, text, trap};
 
@@ -47,6 +47,68 @@ fn what_passes_by_is_told_with_its_api_and_what_to_do() {
     }
 }
 
+/// Programs whose environment does not lead to Takt any more, and those that a launcher leaves behind.
+#[test]
+fn what_launchers_do_to_programs_is_told() {
+    let server = Server::x11();
+    let display = format!("DISPLAY={}", server.variables[0].1);
+    let cleaned = ["env", "-i", &display, "LIBGL_ALWAYS_SOFTWARE=1", "glxgears"];
+    let programs: [(&str, &[&str], &str, &str); 3] = [
+        ("cleaned", &cleaned, "takt: glxgears (process ", "lacks Takt's variables"),
+        (
+            "path",
+            &["env", "LD_LIBRARY_PATH=/nowhere", "glxgears"],
+            "takt: glxgears (process ",
+            "LD_LIBRARY_PATH",
+        ),
+        ("left", &["sh", "-c", "vkcube & exit 0"], "takt: vkcube (process ", "draws with Vulkan"),
+    ];
+    let mut running = programs.map(|(name, words, who, what)| {
+        let table = products().join(format!("launched-{name}.csv"));
+        (Talking::start(&mut measured(&server, &table, words)), who, what)
+    });
+    for (program, who, what) in &mut running {
+        let line = program.says(who);
+        assert!(line.contains(*what), "{line}");
+    }
+}
+
+/// What a launcher leaves behind says nothing more to its reader, so the look from outside must not keep it waiting.
+#[test]
+fn a_reader_does_not_wait_for_what_a_launcher_has_left() {
+    let server = Server::x11();
+    let table = products().join("passing-quiet.csv");
+    let mut command = measured(&server, &table, &["sh", "-c", "es2gears_x11 >/dev/null 2>&1 & echo $!"]);
+    let output = ended(&mut command, "the launcher");
+    let left = text(&output.stdout).trim().to_owned();
+    assert!(Path::new("/proc").join(&left).exists(), "{output:?}");
+    let swaps = || column(&table, "kind").iter().filter(|kind| *kind == "swap").count();
+    await_that("it draws, and is seen", || swaps() > 5);
+    assert!(Command::new("sh").args(["-c", &format!("kill {left}")]).status().expect("a shell").success());
+}
+
+/// Whether a process looks at the program that is measured into that file.
+fn looks(file: &str) -> bool {
+    let all = std::fs::read_dir("/proc").expect("there").flatten();
+    let mut words = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    words.any(|words| text(&words).contains(file))
+}
+
+#[test]
+fn the_doctor_ends_what_a_launcher_has_left() {
+    let server = Server::x11();
+    let file = products().join("passing-left.pid");
+    std::fs::remove_file(&file).unwrap_or_default();
+    let order = format!("vkcube & echo $! >{}", file.display());
+    let mut command = takt_command("doctor");
+    command.args(["--seconds", "3", "--", "sh", "-c", &order]);
+    let found = text(&ended(at(&server, &mut command), "the doctor").stdout);
+    assert!(found.contains("draws with Vulkan"), "{found}");
+    let left = std::fs::read_to_string(&file).expect("the shell wrote it");
+    let process = Path::new("/proc").join(left.trim()).join("exe");
+    await_that("what was started has ended", || std::fs::read_link(&process).is_err());
+}
+
 #[test]
 fn a_window_without_a_gpu_is_told_and_the_program_ends_as_it_would() {
     let server = Server::x11();
@@ -54,8 +116,9 @@ fn a_window_without_a_gpu_is_told_and_the_program_ends_as_it_would() {
     let mut program =
         Talking::start(&mut measured(&server, &products().join("passing-idle.csv"), &[&program]));
     program.says("it draws on the processor, so it is not scheduled");
-    // What looks at it holds none of its pipes when it has ended.
+    // What looks at it holds none of its pipes when it has ended, and ends with it.
     assert_eq!(program.end().0, "done\n");
+    await_that("the look has ended", || !looks("passing-idle.csv"));
 }
 
 #[test]

@@ -143,7 +143,7 @@ impl Runs {
             "prio, <app, target, needs ms, |, native FPS, met, p99 ms, work, |, takt FPS, met, p99 ms, work",
         );
         for (index, role) in self.figures.roles.iter().enumerate() {
-            let target = if role.is_flood() { "-".to_owned() } else { format!("{:.0}", role.fps) };
+            let target = if role.is_flood() { "-".to_owned() } else { role.fps.to_string() };
             let alone = format!("{:.1}", role.alone_ms[0]);
             let mut row = vec![role.priority.to_string(), role.name.clone(), target, alone];
             for scheduled in [false, true] {
@@ -298,9 +298,9 @@ impl LiveFigures {
             [first @ .., last] => format!("the {} and the {last}", first.join(", the ")),
             [] => "nothing".to_owned(),
         };
-        let beside = match floods {
-            1 => "a program that floods the GPU".to_owned(),
-            _ => format!("{floods} programs that flood the GPU"),
+        let (beside, flood) = match floods {
+            1 => ("a program that floods the GPU".to_owned(), "the flood"),
+            _ => (format!("{floods} programs that flood the GPU"), "the floods"),
         };
         let (without, with) = (rough(self.worst(false)), rough(self.worst(true)));
         let with_takt: Vec<&RunFigures> = self.runs.iter().filter(|run| run.scheduled).collect();
@@ -309,7 +309,7 @@ impl LiveFigures {
         if self.is_kept() {
             return format!(
                 "In short: beside {beside}, {who} came on time with Takt ({with} of the pictures at worst, {without} \
-                 without it), and the flood still got {} of the time that was left.",
+                 without it), and {flood} still got {} of the time that was left.",
                 rough(rest.min(1.0))
             );
         }
@@ -344,6 +344,50 @@ pub(super) fn name(scheduled: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use takt_trace::frames::Window;
+
+    /// A run of two programs, of which the first met that share of its deadlines.
+    fn pair(scheduled: bool, met_share: f64) -> RunFigures {
+        let window = Window { from: 0, until: 1_000_000_000 };
+        let figures = FrameFigures { met_share: Some(met_share), ..judge(&[], 60.0, window).0 };
+        let dial = LiveAppFigures { name: "dial".to_owned(), figures, gpu_share: 0.1 };
+        RunFigures {
+            scheduled,
+            apps: vec![dial],
+            said: vec![],
+            foreign: Foreign::default(),
+            blocked_us: None,
+            floods_share: 0.5,
+            floods_share_of_rest: 0.625,
+            floods_share_of_processors: 0.3,
+        }
+    }
+
+    #[test]
+    fn the_last_sentence_is_the_one_that_the_readme_shows() {
+        let role = |name: &str, fps: f64| Role {
+            name: name.to_owned(),
+            program: "takt-speedometer",
+            arguments: vec![],
+            priority: 1,
+            fps,
+            alone_ms: [1.0, 2.0],
+            wanted_ms: None,
+        };
+        let mut runs = Runs::new(Cast::Pair, vec![role("dial", 60.0), role("flood-1", 0.0)], 1);
+        runs.figures.runs = vec![pair(false, 0.5), pair(true, 0.995)];
+        assert!(runs.figures.is_kept());
+        let said = runs.figures.in_short();
+        assert!(said.contains("(99.5 % of the pictures at worst, 50 % without it)"), "{said}");
+        assert!(said.ends_with("and the flood still got 62 % of the time that was left."), "{said}");
+        let readme = include_str!("../../../../../README.md");
+        let shown = readme
+            .lines()
+            .find_map(|line| line.strip_suffix(" …").filter(|line| line.starts_with("In short")));
+        assert!(shown.is_some_and(|shown| said.starts_with(shown)), "{shown:?}: {said}");
+        runs.figures.runs[1] = pair(true, 0.9);
+        assert!(!runs.figures.is_kept() && runs.figures.in_short().contains("did not all come on time"));
+    }
 
     #[test]
     fn shares_are_rounded_so_that_nearly_all_is_not_all() {
