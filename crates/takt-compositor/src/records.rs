@@ -95,6 +95,10 @@ impl Line {
                 let line = Self { domain: domain(*index), ..Self::of_connection(what) };
                 line.with_peer(Some(peer))
             }
+            Entry::Input(index, said) => {
+                let about = config.inputs.get(*index).map(|input| input.name.clone()).unwrap_or_default();
+                Self { event: "input-device", about, asked: said.clone(), ..Self::default() }
+            }
             Entry::Output(index, reason) => {
                 let about = config.outputs.get(*index).map(|output| output.name.clone());
                 let about = about.unwrap_or_default();
@@ -176,6 +180,8 @@ fn event(kind: Kind) -> &'static str {
         Kind::Overdue => "overdue",
         Kind::Animation => "animation",
         Kind::Motion => "motion",
+        Kind::Input => "input",
+        Kind::Response => "response",
     }
 }
 

@@ -170,7 +170,7 @@ impl State {
             return;
         };
         window.copies += u32::from(copied > 0);
-        match super::picture::of(&root, number, window.area()) {
+        match super::picture::of(&root, number) {
             Some((picture, input)) => {
                 let size = picture.size;
                 window.shared.publish(picture);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use smithay::reexports::wayland_protocols::wp::presentation_time::server::wp_presentation_feedback::Kind;
 use smithay::reexports::wayland_protocols::xdg::shell::server::xdg_toplevel;
+use smithay::reexports::wayland_server::Resource;
 use smithay::reexports::wayland_server::protocol::wl_callback::WlCallback;
 use smithay::reexports::wayland_server::protocol::wl_surface::WlSurface;
 use smithay::wayland::presentation::{PresentationFeedbackCallback, Refresh};
@@ -51,6 +52,15 @@ pub(super) enum Role {
     Xdg(ToplevelSurface),
 }
 
+impl Role {
+    /// The surface that is the window.
+    fn root(&self) -> &WlSurface {
+        match self {
+            Self::Xdg(toplevel) => toplevel.wl_surface(),
+        }
+    }
+}
+
 /// What the manager knows of a window.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -60,9 +70,7 @@ pub(super) struct Told {
 
 impl ClientWindow {
     pub(super) fn root(&self) -> &WlSurface {
-        match &self.role {
-            Role::Xdg(toplevel) => toplevel.wl_surface(),
-        }
+        self.role.root()
     }
 
     pub(super) fn id(&self) -> WindowId {
@@ -158,9 +166,11 @@ fn xdg_claims(toplevel: &ToplevelSurface) -> Claims {
 
 impl State {
     /// A client makes a window.
-    pub(super) fn add_window(&mut self, role: Role) {
+    pub(super) fn add_window(&mut self, role: Role) -> WindowId {
         let id = WindowId(next_number());
-        let shared = Arc::new(Window::new(id, Arc::clone(&self.client), Arc::clone(&self.bell)));
+        let surface = role.root().id().protocol_id();
+        let client = (Arc::clone(&self.client), surface);
+        let shared = Arc::new(Window::new(id, client, Arc::clone(&self.bell)));
         let window = ClientWindow {
             shared,
             role,
@@ -173,6 +183,7 @@ impl State {
             feedback: VecDeque::new(),
         };
         self.windows.insert(id, window);
+        id
     }
 
     /// A window is gone.
@@ -227,6 +238,7 @@ impl State {
             ToClient::Presented { window: id, number, at, sequence, refresh } => {
                 self.present(id, number, (at, sequence, refresh));
             }
+            ToClient::Input(delivery) => self.take_input(&delivery),
             ToClient::Disconnect(reason) => self.offend("disconnected", &reason),
         }
     }

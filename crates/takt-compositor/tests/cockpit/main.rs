@@ -4,6 +4,7 @@ mod admin;
 mod animation;
 mod composition;
 mod hostile;
+mod input;
 mod program;
 mod programs;
 mod wayland;
