@@ -13,6 +13,7 @@ use smithay::wayland::shell::xdg::decoration::XdgDecorationState;
 use smithay::wayland::viewporter::ViewporterState;
 use takt_cockpit::config::{Domain, Kind, Output as Settings, Shell};
 
+use super::ivi_protocol::ivi_application::IviApplication;
 use super::state::{Protocols, State};
 
 /// The monotonic clock, as `clock_gettime` numbers it.
@@ -41,6 +42,9 @@ pub(super) fn offer(
     let xdg = XdgShellState::new::<State>(display);
     if !domain.shells.contains(&Shell::Xdg) {
         display.remove_global::<State>(xdg.global());
+    }
+    if domain.shells.contains(&Shell::Ivi) {
+        display.create_global::<State, IviApplication, ()>(1, ());
     }
     let mut devices = SeatState::new();
     let mut seat = devices.new_wl_seat(display, "cockpit");

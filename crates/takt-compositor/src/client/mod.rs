@@ -8,6 +8,8 @@ mod commits;
 mod globals;
 mod handlers;
 mod input;
+mod ivi;
+mod ivi_protocol;
 mod notes;
 mod picture;
 mod shm;

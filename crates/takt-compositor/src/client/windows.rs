@@ -15,6 +15,7 @@ use takt_cockpit::geometry::{Rect, Size};
 use takt_cockpit::windows::{Claims, WindowId};
 use takt_core::{Span, Time};
 
+use super::ivi::IviWindow;
 use super::notes::FromClient;
 use super::state::{State, next_number};
 use super::{ToClient, Visibility};
@@ -50,6 +51,8 @@ pub(super) struct ClientWindow {
 pub(super) enum Role {
     /// By `xdg_wm_base`.
     Xdg(ToplevelSurface),
+    /// By `ivi_application`.
+    Ivi(IviWindow),
 }
 
 impl Role {
@@ -57,6 +60,7 @@ impl Role {
     fn root(&self) -> &WlSurface {
         match self {
             Self::Xdg(toplevel) => toplevel.wl_surface(),
+            Self::Ivi(ivi) => &ivi.surface,
         }
     }
 }
@@ -86,6 +90,7 @@ impl ClientWindow {
     pub(super) fn claims(&self) -> Claims {
         match &self.role {
             Role::Xdg(toplevel) => xdg_claims(toplevel),
+            Role::Ivi(ivi) => Claims::Ivi(ivi.ivi_id),
         }
     }
 
@@ -106,12 +111,27 @@ impl ClientWindow {
                 });
                 toplevel.send_pending_configure();
             }
+            Role::Ivi(ivi) => {
+                if let Some(size) = size {
+                    ivi.window.configure(size.width, size.height);
+                }
+            }
+        }
+    }
+
+    /// The number that it claims.
+    pub(super) fn ivi_id(&self) -> Option<u32> {
+        match &self.role {
+            Role::Ivi(ivi) => Some(ivi.ivi_id),
+            Role::Xdg(_) => None,
         }
     }
 
     fn close(&self) {
         match &self.role {
             Role::Xdg(toplevel) => toplevel.send_close(),
+            // The protocol has no word for it.
+            Role::Ivi(_) => {}
         }
     }
 

@@ -5,6 +5,7 @@ mod animation;
 mod composition;
 mod hostile;
 mod input;
+mod ivi;
 mod program;
 mod programs;
 mod wayland;
