@@ -40,6 +40,10 @@ pub(crate) struct Args {
     /// Where records go [default: standard error].
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
+    /// Folder of an audit of the records, in files of its own (docs/audit.md); `takt audit verify` and `takt
+    /// audit scan` read it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) audit: Option<PathBuf>,
     /// Records are JSON objects, one per line.
     #[arg(long)]
     pub(crate) log_json: bool,

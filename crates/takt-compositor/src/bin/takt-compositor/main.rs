@@ -168,5 +168,6 @@ fn journal(args: &Args) -> anyhow::Result<(Journal, Writer)> {
         None => Box::new(std::io::stderr()),
     };
     let format = if args.log_json { Format::Json } else { Format::Text };
-    Journal::new(out, format).context("cannot start the thread that writes records")
+    let ledger = args.audit.as_deref().map(files::ledger).transpose()?;
+    Journal::new(out, format, ledger).context("cannot start the thread that writes records")
 }
