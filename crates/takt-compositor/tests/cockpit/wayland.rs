@@ -221,6 +221,15 @@ impl Client {
 
     /// Hears what there is, and waits a moment if there is nothing.
     pub(crate) fn turn(&mut self) -> Result<(), String> {
+        self.turn_within(20_000_000)
+    }
+
+    /// Hears what there is.
+    pub(crate) fn turn_at_once(&mut self) -> Result<(), String> {
+        self.turn_within(0)
+    }
+
+    fn turn_within(&mut self, moment_ns: i64) -> Result<(), String> {
         self.queue.dispatch_pending(&mut self.heard).map_err(|error| error.to_string())?;
         self.connection.flush().map_err(|error| error.to_string())?;
         let Some(guard) = self.queue.prepare_read() else {
@@ -228,7 +237,7 @@ impl Client {
         };
         let fd = guard.connection_fd();
         let mut fds = [rustix::event::PollFd::new(&fd, rustix::event::PollFlags::IN)];
-        let moment = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        let moment = rustix::time::Timespec { tv_sec: 0, tv_nsec: moment_ns };
         if rustix::event::poll(&mut fds, Some(&moment)).is_ok_and(|ready| ready > 0) {
             match guard.read() {
                 // Another thread may have read it, or it was no event yet.
