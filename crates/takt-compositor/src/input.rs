@@ -1,7 +1,7 @@
 //! Input devices: each that has a file is read by a thread of its own.
 //!
 //! The file is one of `/dev/input`, or a pipe or a file with a recording of such events. A device that goes away
-//! is looked for again; what it held is let go of. What it does goes to the manager, which decides who hears it.
+//! is looked for again; what it held counts as released. What it does goes to the manager, which decides who hears it.
 
 use std::io::{Error, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -130,7 +130,7 @@ impl Device {
                 Ok(0) => return Error::new(ErrorKind::UnexpectedEof, "it has no more"),
                 Ok(length) => {
                     let now = clock::now();
-                    let mut reports = reader.feed(&bytes[..length]);
+                    let mut reports = reader.read(&bytes[..length]);
                     for report in &mut reports {
                         report.at = arrival(report.at, now, open.has_clock);
                     }

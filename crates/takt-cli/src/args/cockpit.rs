@@ -121,7 +121,7 @@ pub(crate) enum ActArg {
         #[arg(value_name = "X,Y")]
         at: Point,
     },
-    /// A button of the pointer is pressed, and let go of.
+    /// A button of the pointer is pressed, and released.
     Click {
         /// Which one: 272 is the left one, 273 the right one.
         #[arg(default_value_t = 272)]
@@ -133,7 +133,7 @@ pub(crate) enum ActArg {
         #[arg(allow_negative_numbers = true)]
         clicks: i32,
     },
-    /// A key is pressed, and let go of.
+    /// A key is pressed, and released.
     Key {
         /// Which one: 28 is enter, 1 is escape.
         key: u32,

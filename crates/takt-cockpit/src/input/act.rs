@@ -90,7 +90,7 @@ pub enum Act {
 pub enum Push {
     /// It is pressed.
     Down,
-    /// It is let go of.
+    /// It is released.
     Up,
 }
 

@@ -140,7 +140,7 @@ impl Reader {
     }
 
     /// Takes what was read from the device; what that means.
-    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Report> {
+    pub fn read(&mut self, bytes: &[u8]) -> Vec<Report> {
         self.partial.extend_from_slice(bytes);
         let bytes = std::mem::take(&mut self.partial);
         let (events, rest) = bytes.as_chunks::<EVENT_BYTES>();

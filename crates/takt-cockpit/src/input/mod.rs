@@ -134,7 +134,7 @@ struct Device {
     over: Option<WindowId>,
 }
 
-/// Something that is held until it is let go of.
+/// Something that is held until it is lifted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Held {
     Finger(u32),
@@ -215,9 +215,9 @@ impl Inputs {
             Act::Scroll { x, y } => self.scroll(windows, &heard, (x, y)),
             Act::KeyDown { key } => self.key(windows, &heard, key),
             Act::Turn { steps } => self.turn(windows, &heard, steps),
-            Act::Up { finger } => self.let_go(&heard, Held::Finger(finger)),
-            Act::Release { button } => self.let_go(&heard, Held::Button(button)),
-            Act::KeyUp { key } => self.let_go(&heard, Held::Key(key)),
+            Act::Up { finger } => self.lift(&heard, Held::Finger(finger)),
+            Act::Release { button } => self.lift(&heard, Held::Button(button)),
+            Act::KeyUp { key } => self.lift(&heard, Held::Key(key)),
             Act::Reset => {
                 self.reset(heard.device, heard.now);
                 Ok(())
@@ -232,7 +232,7 @@ impl Inputs {
         (finger, at): (u32, Point),
     ) -> Result<(), String> {
         // A finger that is down already was lifted, and that was lost.
-        self.let_go(heard, Held::Finger(finger))?;
+        self.lift(heard, Held::Finger(finger))?;
         let target = self.at_place(windows, heard.device, at);
         let number = finger_number(heard.device, finger);
         self.begin(windows, heard, (Held::Finger(finger), target), |place| Deed::TouchDown(number, place))
@@ -320,7 +320,7 @@ impl Inputs {
         let key = if steps < 0 { KNOB_KEYS.0 } else { KNOB_KEYS.1 };
         for _ in 0..steps.unsigned_abs().min(STEPS_MAX) {
             self.key(windows, heard, key)?;
-            self.let_go(heard, Held::Key(key))?;
+            self.lift(heard, Held::Key(key))?;
         }
         Ok(())
     }
@@ -383,7 +383,7 @@ impl Inputs {
         room
     }
 
-    fn let_go(&mut self, heard: &Heard, held: Held) -> Result<(), String> {
+    fn lift(&mut self, heard: &Heard, held: Held) -> Result<(), String> {
         let Some(Some(id)) = self.devices[heard.device].held.remove(&held) else {
             return Ok(());
         };

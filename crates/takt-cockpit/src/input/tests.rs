@@ -352,7 +352,7 @@ fn answers_are_measured_and_silence_is_recorded_once() {
 }
 
 #[test]
-fn what_a_device_lost_is_let_go_of() {
+fn what_a_device_lost_is_lift_of() {
     let mut world = World::new(&["map"]);
     world.hear(PANEL, down(5, 5)).expect("may");
     world.hear(KEYS, Act::KeyDown { key: 30 }).expect("may");
@@ -395,7 +395,7 @@ fn events_of_touch_screens_are_fingers() {
         REPORT,
     ]);
     // However it is cut into pieces.
-    let reports: Vec<Report> = stream.chunks(7).flat_map(|part| reader.feed(part)).collect();
+    let reports: Vec<Report> = stream.chunks(7).flat_map(|part| reader.read(part)).collect();
     let acts: Vec<&[Act]> = reports.iter().map(|report| report.acts.as_slice()).collect();
     let at = |x, y| Point { x, y };
     assert_eq!(
@@ -407,7 +407,7 @@ fn events_of_touch_screens_are_fingers() {
         ]
     );
     assert_eq!(reports[0].at, ms(5));
-    let lost = reader.feed(&bytes(&[((0, 3), 0), ((3, 0x39), 1), REPORT]));
+    let lost = reader.read(&bytes(&[((0, 3), 0), ((3, 0x39), 1), REPORT]));
     assert_eq!(lost[0].acts, [Act::Reset], "the kernel lost events");
 }
 
@@ -415,7 +415,7 @@ fn events_of_touch_screens_are_fingers() {
 fn events_of_other_devices_are_what_they_do() {
     let read = |kind, events: &[((u16, u16), i32)]| {
         let mut reader = Reader::new(kind, Size::new(200, 100), Axes::of(Size::new(200, 100)));
-        reader.feed(&bytes(events)).into_iter().flat_map(|report| report.acts).collect::<Vec<Act>>()
+        reader.read(&bytes(events)).into_iter().flat_map(|report| report.acts).collect::<Vec<Act>>()
     };
     assert_eq!(
         read(Kind::Touch, &[((3, 0), 7), ((3, 1), 8), ((1, 0x14A), 1), REPORT, ((1, 0x14A), 0), REPORT]),
@@ -508,24 +508,38 @@ proptest! {
 
     /// A device can say what it likes: nothing panics, and every finger that goes up was down.
     #[test]
-    fn bytes_of_devices_are_harmless(events in prop::collection::vec((0..4u16, 0..0x40u16, -3..5000i32), 0..200), cut in 1..40usize) {
+    fn bytes_of_devices_are_harmless(
+        events in prop::collection::vec((0..4u16, 0..0x40u16, -3..5000i32), 0..200),
+        cut in 1..40usize,
+    ) {
+        let axes = Axes { x: Axis { min: 5, max: 5 }, y: Axis { min: i32::MIN, max: i32::MAX } };
         for kind in Kind::ALL {
-            let mut reader = Reader::new(kind, Size::new(200, 100), Axes { x: Axis { min: 5, max: 5 }, y: Axis { min: i32::MIN, max: i32::MAX } });
-            let bytes: Vec<u8> = events.iter().flat_map(|(kind, code, value)| event(Span::ZERO, (*kind, *code), *value)).collect();
+            let mut reader = Reader::new(kind, Size::new(200, 100), axes);
+            let one = |(kind, code, value): &(u16, u16, i32)| event(Span::ZERO, (*kind, *code), *value);
+            let bytes: Vec<u8> = events.iter().flat_map(one).collect();
+            let reports: Vec<Report> = bytes.chunks(cut).flat_map(|part| reader.read(part)).collect();
             let mut fingers = [false; FINGERS_MAX as usize];
-            for report in bytes.chunks(cut).flat_map(|part| reader.feed(part)).collect::<Vec<_>>() {
+            for report in reports {
                 prop_assert!(report.acts.len() <= ACTS_MAX);
                 for act in report.acts {
                     prop_assert!(act.is_of(kind), "{act:?} of {kind:?}");
-                    match act {
-                        Act::Down { finger, .. } => prop_assert!(!std::mem::replace(&mut fingers[finger as usize], true)),
-                        Act::Up { finger } => prop_assert!(std::mem::take(&mut fingers[finger as usize])),
-                        Act::Drag { finger, .. } => prop_assert!(fingers[finger as usize]),
-                        Act::Reset => fingers = [false; FINGERS_MAX as usize],
-                        _ => {}
-                    }
+                    prop_assert!(follows(&mut fingers, act), "{act:?}");
                 }
             }
         }
+    }
+}
+
+/// Whether an act of a finger can follow what was before.
+fn follows(fingers: &mut [bool; FINGERS_MAX as usize], act: Act) -> bool {
+    match act {
+        Act::Down { finger, .. } => !std::mem::replace(&mut fingers[finger as usize], true),
+        Act::Up { finger } => std::mem::take(&mut fingers[finger as usize]),
+        Act::Drag { finger, .. } => fingers[finger as usize],
+        Act::Reset => {
+            *fingers = Default::default();
+            true
+        }
+        _ => true,
     }
 }

@@ -26,7 +26,9 @@ impl Manager {
         let mut refused = Ok(());
         for act in acts {
             let heard = Heard { device, act: *act, at, now: self.now };
-            refused = refused.and(self.inputs.hear(&mut self.windows, heard));
+            // All of them are heard, and the first reason is told.
+            let one = self.inputs.hear(&mut self.windows, heard);
+            refused = refused.and(one);
         }
         refused
     }

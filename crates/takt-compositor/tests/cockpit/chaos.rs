@@ -216,9 +216,8 @@ fn an_instrument_outlives_clients_daemons_and_cockpits() {
         (status.outputs[0].windows == ["game", "dial"] && status.clients == 2).then_some(())
     });
     (frames, lost) = (frames + dial.seen.len(), lost + dial.lost);
-    eprintln!(
-        "seed {seed}: {deaths:?} deaths of games, daemons and cockpits; {frames} frames of the instrument, {lost} refreshes without one"
-    );
+    eprintln!("seed {seed}: {deaths:?} deaths of games, daemons and cockpits");
+    eprintln!("{frames} frames of the instrument, {lost} refreshes without a new one");
     assert!(frames > rounds * FRAMES);
     drop((game, daemon));
     std::fs::remove_file(socket).unwrap_or_default();

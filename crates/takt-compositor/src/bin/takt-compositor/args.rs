@@ -55,6 +55,6 @@ pub(crate) struct Args {
 impl Args {
     /// The configuration file.
     pub(crate) fn file(&self) -> &Path {
-        self.file.as_deref().unwrap_or(Path::new(""))
+        self.file.as_deref().unwrap_or_else(|| Path::new(""))
     }
 }
