@@ -39,7 +39,7 @@ RUN_TESTS = $(BUILD_TESTS); export TAKT_BUILT=1; \
 	if $(HAVE_NEXTEST); then cargo nextest run $(CARGO_FLAGS) --workspace $(NEXTEST_FLAGS); \
 	else cargo test $(CARGO_FLAGS) --workspace --all-targets; fi
 
-.PHONY: help setup build apps capi deb eval-bundle demo test test-long sanitizers fuzz studies bench lint clean
+.PHONY: help setup build apps capi cockpit deb eval-bundle demo test test-long sanitizers fuzz studies bench lint clean
 .PHONY: setup-build setup-all checks unit-tests interleavings slow-tests docs rustdoc book pictures licences prove short-studies deny
 
 help:
@@ -80,10 +80,13 @@ eval-bundle: setup-build
 	cargo build $(CARGO_FLAGS) --release $(PROGRAMS:%=--package %) --package takt-apps
 	eval/bundle.sh out/eval-bundle
 
+cockpit: setup-build
+	cargo build $(CARGO_FLAGS) --release --package takt-compositor
+
 capi: setup-build
 	cargo build $(CARGO_FLAGS) --release --package takt-capi --package takt-cuda-capi
 
-deb: build apps capi
+deb: build apps capi cockpit
 	packaging/build-deb.sh "$(TARGET)/release" "$(TARGET)/deb"
 
 demo: build apps

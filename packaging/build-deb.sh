@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes Debian packages of what was built: takt, libtakt0 and libtakt-dev. Needs dpkg-deb, no network
-# and no rights.
+# Makes Debian packages of what was built: takt, libtakt0, libtakt-dev, and takt-cockpit if it was built. Needs
+# dpkg-deb, no network and no rights.
 #
 # usage: packaging/build-deb.sh FROM OUT
 #   FROM  folder of the built programs and libraries, such as target/release
@@ -153,6 +153,28 @@ Suggests: libgl1-mesa-dri" \
  .
  This package contains the takt command with its daemon, the library that
  GL ES programs run on, and a few small apps that takt demo plays."
+
+# takt-cockpit: windows and input of several domains, where its program was built.
+if [[ -f $from/takt-compositor ]]; then
+	root=$work/takt-cockpit
+	put_stripped 755 "$from/takt-compositor" /usr/bin/takt-compositor
+	put 644 $here/systemd/takt-cockpit.service /usr/lib/systemd/system/takt-cockpit.service
+	put 644 $here/systemd/takt-cockpit.sysusers /usr/lib/sysusers.d/takt-cockpit.conf
+	put 644 examples/cockpit.toml /etc/takt/cockpit.toml
+	mkdir -p "$work/man-cockpit"
+	"$from/takt-compositor" --man "$work/man-cockpit"
+	gzip -9 -n "$work"/man-cockpit/*.1
+	put 644 "$work/man-cockpit/takt-compositor.1.gz" /usr/share/man/man1/takt-compositor.1.gz
+	put_doc takt-cockpit
+	echo /etc/takt/cockpit.toml >"$work/conffiles"
+	put 644 "$work/conffiles" /DEBIAN/conffiles
+	package takt-cockpit utils "Depends: $(libc_of "$from/takt-compositor"), libgcc-s1, libxkbcommon0, xkb-data
+Recommends: takt (= $version), libegl1, libgles2" \
+		"Description: windows and input of several domains on one scheduled GPU
+ A Wayland compositor whose displays are shared by domains that do not trust
+ each other: instruments, a head unit, apps of others. Rules of a file say
+ which windows are shown where and what input reaches them."
+fi
 
 # libtakt0: for programs that ask by themselves.
 root=$work/libtakt0

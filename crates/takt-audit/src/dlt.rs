@@ -48,6 +48,8 @@ impl Level {
             (Event::Alarm, _) if record.asked == "critical" => Self::Error,
             (Event::Alarm | Event::Lost | Event::Late, _) => Self::Warn,
             (Event::Quarantined | Event::ShareMissed | Event::EarlyEnds, _) => Self::Warn,
+            (Event::Overdue | Event::NotDrawn, _) => Self::Error,
+            (Event::Cut | Event::Animation | Event::Response, _) => Self::Warn,
             (_, Decision::Refused | Decision::Limited) => Self::Warn,
             _ => Self::Info,
         }

@@ -61,13 +61,43 @@ pub enum Event {
     Broken,
     /// Records were lost: the queue or the disk was full.
     Lost,
+    /// A client of a cockpit is served.
+    Connected,
+    /// A client of a cockpit broke a rule, and was disconnected.
+    Cut,
+    /// A client of a cockpit is gone.
+    Closed,
+    /// A window claims what it may not.
+    Claim,
+    /// A window is shown, or not any more.
+    Window,
+    /// A tool wanted something of a window.
+    Order,
+    /// The vehicle moves, or stands.
+    Motion,
+    /// A window was not seen in time.
+    Overdue,
+    /// A window moved before the driver for too long.
+    Animation,
+    /// A window may not have what an input device did, or a dialogue was left.
+    Input,
+    /// Input was not taken, or nothing was seen after it, in time.
+    Response,
+    /// An input device is read, or not any more.
+    InputDevice,
+    /// A display could not be composed.
+    NotDrawn,
+    /// A cockpit started a program.
+    ProgramStarted,
+    /// A program that a cockpit started has ended.
+    ProgramEnded,
     /// A rule over the records fired.
     Alarm,
 }
 
 impl Event {
     /// All kinds.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 42] = [
         Self::Started,
         Self::Stopped,
         Self::Joined,
@@ -94,6 +124,21 @@ impl Event {
         Self::Returned,
         Self::Broken,
         Self::Lost,
+        Self::Connected,
+        Self::Cut,
+        Self::Closed,
+        Self::Claim,
+        Self::Window,
+        Self::Order,
+        Self::Motion,
+        Self::Overdue,
+        Self::Animation,
+        Self::Input,
+        Self::Response,
+        Self::InputDevice,
+        Self::NotDrawn,
+        Self::ProgramStarted,
+        Self::ProgramEnded,
         Self::Alarm,
     ];
 
@@ -126,6 +171,21 @@ impl Event {
             Self::Returned => "returned",
             Self::Broken => "broken",
             Self::Lost => "lost",
+            Self::Connected => "connected",
+            Self::Cut => "cut",
+            Self::Closed => "closed",
+            Self::Claim => "claim",
+            Self::Window => "window",
+            Self::Order => "order",
+            Self::Motion => "motion",
+            Self::Overdue => "overdue",
+            Self::Animation => "animation",
+            Self::Input => "input",
+            Self::Response => "response",
+            Self::InputDevice => "input-device",
+            Self::NotDrawn => "not-drawn",
+            Self::ProgramStarted => "program-started",
+            Self::ProgramEnded => "program-ended",
             Self::Alarm => "alarm",
         }
     }

@@ -32,6 +32,9 @@ pub(crate) fn run(command: &CockpitCommand) -> anyhow::Result<Answer> {
         CockpitCommand::Opacity(args) => {
             (&args.cockpit, Request::Opacity { window: args.window.clone(), opacity: args.opacity })
         }
+        CockpitCommand::Input(args) => {
+            (&args.cockpit, Request::Input { device: args.device.clone(), acts: args.act.acts() })
+        }
         CockpitCommand::Motion(args) => (&args.cockpit, Request::Motion { motion: args.motion.into() }),
     };
     match ask(cockpit, &request)?.0 {
@@ -106,6 +109,9 @@ fn describe(status: &Status) -> String {
     if !status.windows.is_empty() {
         said += &format!("\n{}", windows(&status.windows));
     }
+    if status.windows.iter().any(|window| window.input.is_some()) {
+        said += &format!("\n{}", inputs(&status.windows));
+    }
     if !status.programs.is_empty() {
         said += &format!("\n{}", programs(&status.programs));
     }
@@ -164,6 +170,29 @@ fn windows(windows: &[WindowStatus]) -> String {
     table.render()
 }
 
+/// How soon windows hear input and answer.
+fn inputs(windows: &[WindowStatus]) -> String {
+    let mut table = Table::new(
+        "<input of, number, <keys, heard, after 99 %, longest, answered, after 99 %, longest, silent",
+    );
+    for (window, input) in windows.iter().filter_map(|window| Some((window, window.input?))) {
+        let ms = |ms: f64| format!("{ms:.2} ms");
+        table.row(vec![
+            window.name.clone().unwrap_or_else(|| "-".to_owned()),
+            format!("#{}", window.id),
+            if window.focus { "yes" } else { "no" }.to_owned(),
+            input.delivered.to_string(),
+            ms(input.delivery_ms_p99),
+            ms(input.delivery_ms_max),
+            input.answered.to_string(),
+            ms(input.response_ms_p99),
+            ms(input.response_ms_max),
+            input.silent.to_string(),
+        ]);
+    }
+    table.render()
+}
+
 fn programs(programs: &[ProgramStatus]) -> String {
     let mut table = Table::new("<program, <domain, pid, starts, <ended");
     for program in programs {
@@ -182,6 +211,7 @@ fn programs(programs: &[ProgramStatus]) -> String {
 mod tests {
     use super::*;
     use expect_test::expect;
+    use takt_cockpit::control::InputStatus;
     use takt_cockpit::geometry::{Rect, Size};
 
     #[test]
@@ -197,6 +227,9 @@ mod tests {
         };
         let (output, area) = (Some("center".to_owned()), Some(Rect::new(0, 0, 80, 60)));
         let shown = WindowStatus { output, area, opacity: 1.0, ..window(1, Some("map")) };
+        let input =
+            InputStatus { delivered: 7, answered: 3, response_ms_p99: 16.5, ..InputStatus::default() };
+        let shown = WindowStatus { focus: true, input: Some(input), ..shown };
         let output = OutputStatus {
             name: "center".to_owned(),
             size: Size::new(200, 100),
@@ -209,7 +242,7 @@ mod tests {
             outputs: vec![output],
             windows: vec![
                 shown.clone(),
-                WindowStatus { frozen: true, ..shown },
+                WindowStatus { frozen: true, input: None, ..shown },
                 window(3, Some("radio")),
                 WindowStatus { mapped: false, ..window(4, Some("radio")) },
                 window(5, None),
@@ -227,6 +260,9 @@ mod tests {
             radio       #3  apps      7  -       -                -  hidden      app_id "x"
             radio       #4  apps      7  -       -                -  no picture  app_id "x"
             -           #5  apps      7  -       -                -  no rule     app_id "x"
+
+            input of  number  keys  heard  after 99 %  longest  answered  after 99 %  longest  silent
+            map           #1  yes       7     0.00 ms  0.00 ms         3    16.50 ms  0.00 ms       0
 
             1 client; the vehicle is moving.
         "#]]

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Rect, Size};
+use crate::input::Act;
 use crate::windows::{Motion, Order, Subject};
 
 /// Name of the socket. Sockets of domains cannot have it: their names have no dot.
@@ -63,6 +64,13 @@ pub enum Request {
         /// Which of both.
         motion: Motion,
     },
+    /// An input device of a section without a file does something.
+    Input {
+        /// Its name.
+        device: String,
+        /// What it does, one after the other; [`ACTS_MAX`](crate::input::ACTS_MAX) at most.
+        acts: Vec<Act>,
+    },
     /// A picture of what an output shows.
     Shot {
         /// Its name.
@@ -83,7 +91,7 @@ impl Request {
             Self::Opacity { window, opacity } => (window, Order::Fade(steps(*opacity)?)),
             Self::Raise { window } => (window, Order::Raise),
             Self::Close { window } => (window, Order::Close),
-            Self::Status | Self::Motion { .. } | Self::Shot { .. } => return Ok(None),
+            Self::Status | Self::Motion { .. } | Self::Input { .. } | Self::Shot { .. } => return Ok(None),
         };
         Ok(Some((window.clone(), order)))
     }
@@ -203,6 +211,37 @@ pub struct WindowStatus {
     pub mapped: bool,
     /// Whether it keeps its picture because it moved for too long.
     pub frozen: bool,
+    /// The connection that it belongs to, as the cockpit counts them.
+    #[serde(default)]
+    pub client: u64,
+    /// The number of its surface in that connection.
+    #[serde(default)]
+    pub surface: u32,
+    /// Whether keys go to it.
+    #[serde(default)]
+    pub focus: bool,
+    /// What it heard of input devices, and how soon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<InputStatus>,
+}
+
+/// How soon a window hears input, and answers.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct InputStatus {
+    /// What it was sent, and its client took.
+    pub delivered: u64,
+    /// Milliseconds from the device to the client of 99 of 100.
+    pub delivery_ms_p99: f64,
+    /// Of the slowest.
+    pub delivery_ms_max: f64,
+    /// Input after which its picture changed.
+    pub answered: u64,
+    /// Input after which it did not, within the time of its rule.
+    pub silent: u64,
+    /// Milliseconds from the device to the changed picture of 99 of 100.
+    pub response_ms_p99: f64,
+    /// Of the slowest.
+    pub response_ms_max: f64,
 }
 
 /// How a program is that the cockpit started.

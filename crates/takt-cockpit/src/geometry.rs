@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A place, from the upper left corner.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// A place, from the upper left corner, written as `720,540`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Point {
     /// To the right.
     pub x: i32,
@@ -121,6 +122,37 @@ impl Rect {
     pub const fn moved(self, x: i32, y: i32) -> Self {
         let (x, y) = (self.at.x.saturating_add(x), self.at.y.saturating_add(y));
         Self { at: Point { x, y }, size: self.size }
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.x, self.y)
+    }
+}
+
+impl FromStr for Point {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let side = |text: &str| text.parse().ok().filter(|at| (0..SIDE_MAX).contains(at));
+        let sides = text.split_once(',').and_then(|(x, y)| Some((side(x)?, side(y)?)));
+        let (x, y) = sides.ok_or_else(|| format!("{text:?}: use X,Y in pixels, as in 720,540"))?;
+        Ok(Self { x, y })
+    }
+}
+
+impl TryFrom<String> for Point {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Point> for String {
+    fn from(place: Point) -> Self {
+        place.to_string()
     }
 }
 

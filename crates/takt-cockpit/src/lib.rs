@@ -5,6 +5,7 @@
 //!
 //! * [`config`]: the configuration file.
 //! * [`windows`]: which windows there are, what they claim to be, and where they are shown.
+//! * [`input`]: what input devices do, and to whom that goes.
 //! * [`control`]: what tools ask of a running cockpit, and what it answers.
 //! * [`geometry`] and [`pattern`]: rectangles, and texts with stars.
 
@@ -13,5 +14,6 @@
 pub mod config;
 pub mod control;
 pub mod geometry;
+pub mod input;
 pub mod pattern;
 pub mod windows;

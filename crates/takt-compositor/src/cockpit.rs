@@ -10,11 +10,13 @@ use std::time::Duration;
 use takt_cockpit::config::Cockpit as Config;
 use takt_cockpit::control::{ProgramStatus, Status};
 use takt_cockpit::geometry::Rect;
+use takt_cockpit::input::{ACTS_MAX, Act};
 use takt_cockpit::windows::{ClientId, Motion, Order, Subject};
 use takt_daemon::control::rights::Domains;
 
 use crate::bell::Bell;
 use crate::client::Peer;
+use crate::input::Devices;
 use crate::mailbox::{Sender, mailbox};
 use crate::manager::{self, Answer, Ask, Listening, MESSAGES_MAX, Manager, Recorder, Teller, ToManager};
 use crate::output::{self, Capture, Output};
@@ -56,6 +58,8 @@ pub enum NoCockpit {
 pub struct Cockpit {
     controls: Controls,
     thread: Option<JoinHandle<()>>,
+    /// Threads that read input devices.
+    _devices: Devices,
 }
 
 /// What tools may want of a cockpit, from any thread. Without a cockpit, they hear that it has ended.
@@ -101,7 +105,9 @@ impl Cockpit {
         };
         let run = || Manager::new(beginning).run();
         let thread = std::thread::Builder::new().name("takt-manager".to_owned()).spawn(run)?;
-        Ok(Self { controls: Controls { config, sender, programs: Arc::default() }, thread: Some(thread) })
+        let _devices = Devices::start(&config, &sender)?;
+        let controls = Controls { config, sender, programs: Arc::default() };
+        Ok(Self { controls, thread: Some(thread), _devices })
     }
 
     /// What tools may want of it.
@@ -138,6 +144,28 @@ impl Controls {
     /// The vehicle moves, or stands.
     pub fn set_motion(&self, motion: Motion) -> Result<(), String> {
         match self.ask(Ask::Move(motion)) {
+            Answer::Refused(reason) => Err(reason),
+            _ => Ok(()),
+        }
+    }
+
+    /// An input device that has no file does something; an error says why it is not possible, or why a window
+    /// may not have it.
+    pub fn input(&self, device: &str, acts: Vec<Act>) -> Result<(), String> {
+        let inputs = &self.config.inputs;
+        let Some(index) = inputs.iter().position(|input| input.name == device) else {
+            let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+            return Err(format!("there is no input {device:?}: use one of {}", names.join(", ")));
+        };
+        if let Some(path) = &inputs[index].device {
+            return Err(format!(
+                "input {device:?} is read from {path}: only sections without device are for tools"
+            ));
+        }
+        if acts.len() > ACTS_MAX {
+            return Err(format!("{} acts: use {ACTS_MAX} at most", acts.len()));
+        }
+        match self.ask(Ask::Input(index, acts)) {
             Answer::Refused(reason) => Err(reason),
             _ => Ok(()),
         }

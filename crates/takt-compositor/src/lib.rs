@@ -6,6 +6,7 @@
 //! * [`picture`]: what passes from clients to outputs.
 //! * [`cockpit`]: all of it together.
 //! * [`admin`]: the socket for tools.
+//! * [`input`]: threads that read input devices.
 //! * [`programs`]: programs that the cockpit starts.
 //! * [`records`]: what was decided, as lines for people or machines.
 //! * [`sys`]: the one place that calls what the compiler cannot check.
@@ -16,13 +17,14 @@ pub mod admin;
 pub mod bell;
 pub mod client;
 pub mod cockpit;
+pub mod input;
 pub mod mailbox;
 pub mod manager;
 pub mod output;
 pub mod picture;
 pub mod programs;
 pub mod records;
-#[expect(unsafe_code, reason = "GL contexts are made here, and processes before they execute programs")]
+#[expect(unsafe_code, reason = "GL contexts are made here, input devices asked, and processes prepared")]
 pub mod sys;
 
 pub use cockpit::{Cockpit, Controls, Options};

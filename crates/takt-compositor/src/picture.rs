@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use smithay::backend::allocator::Fourcc;
 use smithay::utils::{Buffer, Rectangle, Transform};
 use takt_cockpit::geometry::{Rect, Size};
+use takt_cockpit::input::Times;
 use takt_cockpit::windows::WindowId;
+use takt_core::Span;
 
 use crate::bell::Bell;
 use crate::client::ClientHandle;
@@ -78,17 +80,24 @@ pub struct Window {
     pub id: WindowId,
     /// Its client.
     pub client: Arc<ClientHandle>,
+    /// The number of its surface in the client's connection.
+    pub surface: u32,
     /// Number of the newest picture.
     newest: AtomicU64,
     picture: Mutex<Arc<Picture>>,
     /// Rings when there is a new picture.
     bell: Arc<Bell>,
+    /// Number of the last input that its client took, and how long that took of each.
+    taken: AtomicU64,
+    deliveries: Mutex<Times>,
 }
 
 impl Window {
     /// A window without a picture.
-    pub fn new(id: WindowId, client: Arc<ClientHandle>, bell: Arc<Bell>) -> Self {
-        Self { id, client, newest: AtomicU64::new(0), picture: Mutex::default(), bell }
+    pub fn new(id: WindowId, (client, surface): (Arc<ClientHandle>, u32), bell: Arc<Bell>) -> Self {
+        let (picture, deliveries) = (Mutex::default(), Mutex::default());
+        let (newest, taken) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { id, client, surface, newest, picture, bell, taken, deliveries }
     }
 
     /// Shows another picture from now on.
@@ -104,6 +113,22 @@ impl Window {
     /// The newest picture.
     pub fn picture(&self) -> Arc<Picture> {
         Arc::clone(&self.picture.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Its client took input of that number, so long after the device did it.
+    pub fn take(&self, number: u64, after: Span) {
+        self.deliveries.lock().unwrap_or_else(PoisonError::into_inner).add(after);
+        self.taken.store(number, Ordering::Release);
+    }
+
+    /// Number of the last input that its client took.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Acquire)
+    }
+
+    /// How long input took to its client.
+    pub fn deliveries(&self) -> Times {
+        self.deliveries.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Its number.

@@ -7,15 +7,16 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use takt_audit::Decision;
 use takt_audit::time::utc;
+use takt_audit::{Decision, Event, Record, Subject};
 use takt_cockpit::config::Cockpit as Config;
 use takt_cockpit::windows::Kind;
+use takt_daemon::observe::audit::{Ledger, Told};
 
 use crate::client::Peer;
 use crate::manager::{Connection, Entry, Recorder};
@@ -24,6 +25,8 @@ use crate::manager::{Connection, Entry, Recorder};
 const LINES_MAX: usize = 4096;
 /// Longest text in a line; longer ones are cut.
 const TEXT_MAX: usize = 512;
+/// How often the audit is looked after.
+const TICK: Duration = Duration::from_secs(1);
 
 /// How lines look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -95,6 +98,10 @@ impl Line {
                 let line = Self { domain: domain(*index), ..Self::of_connection(what) };
                 line.with_peer(Some(peer))
             }
+            Entry::Input(index, said) => {
+                let about = config.inputs.get(*index).map(|input| input.name.clone()).unwrap_or_default();
+                Self { event: "input-device", about, asked: said.clone(), ..Self::default() }
+            }
             Entry::Output(index, reason) => {
                 let about = config.outputs.get(*index).map(|output| output.name.clone());
                 let about = about.unwrap_or_default();
@@ -124,6 +131,27 @@ impl Line {
             return self;
         };
         Self { pid: Some(peer.pid), uid: Some(peer.uid), exe: peer.executable.clone(), ..self }
+    }
+
+    /// As it is recorded in an audit; none if audits have no such event.
+    fn record(&self) -> Option<Record> {
+        let event = match self.event {
+            "stopping" => Event::Stopped,
+            event => Event::named(event)?,
+        };
+        let about = Some(self.about.clone()).filter(|about| !about.is_empty());
+        let subject = Subject {
+            domain: self.domain.clone(),
+            user: self.uid,
+            pid: self.pid,
+            exe: self.exe.clone(),
+            app: about,
+            // Clients that are refused belong to no domain, and have a chain of their own.
+            listed: self.event != "refused",
+            protected: false,
+        };
+        let (asked, reason, rule) = (self.asked.clone(), self.reason.clone(), self.rule.clone());
+        Some(Record { subject, asked, decision: self.decision, reason, rule, ..Record::new(0, event) })
     }
 
     /// As it is written, with its end.
@@ -176,6 +204,8 @@ fn event(kind: Kind) -> &'static str {
         Kind::Overdue => "overdue",
         Kind::Animation => "animation",
         Kind::Motion => "motion",
+        Kind::Input => "input",
+        Kind::Response => "response",
     }
 }
 
@@ -199,19 +229,23 @@ pub struct Journal {
 pub struct Writer(Option<JoinHandle<()>>);
 
 impl Journal {
-    /// Writes there.
-    pub fn new(out: Box<dyn Write + Send>, format: Format) -> std::io::Result<(Self, Writer)> {
+    /// Writes there, and into an audit if there is one.
+    pub fn new(
+        out: Box<dyn Write + Send>,
+        format: Format,
+        audit: Option<Ledger>,
+    ) -> std::io::Result<(Self, Writer)> {
         let (lines, written) = sync_channel(LINES_MAX);
         let lost = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&lost);
-        let run = move || write_all(out, format, &written, &counted);
+        let run = move || Writing { out, format, audit }.run(&written, &counted);
         let thread = std::thread::Builder::new().name("takt-journal".to_owned()).spawn(run)?;
         Ok((Self { lines, lost }, Writer(Some(thread))))
     }
 
     /// Has a line written; never waits.
     pub fn tell(&self, mut line: Line) {
-        line.at = utc(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+        line.at = now();
         if self.lines.try_send(line).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -224,18 +258,68 @@ impl Journal {
     }
 }
 
-fn write_all(mut out: Box<dyn Write + Send>, format: Format, lines: &Receiver<Line>, lost: &AtomicU64) {
-    let mut put = |line: Line| {
+/// What the thread that writes has.
+struct Writing {
+    out: Box<dyn Write + Send>,
+    format: Format,
+    audit: Option<Ledger>,
+}
+
+impl Writing {
+    fn run(mut self, lines: &Receiver<Line>, lost: &AtomicU64) {
+        loop {
+            match lines.recv_timeout(TICK) {
+                Ok(line) => self.put(line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let lost = lost.swap(0, Ordering::Relaxed);
+            if lost > 0 {
+                let asked = format!("{lost} lines found no room");
+                self.put(Line { at: now(), ..Line::new("lost", asked) });
+            }
+            if let Some(audit) = &mut self.audit {
+                audit.tick();
+            }
+            self.tell_audit();
+        }
+        if let Some(audit) = &mut self.audit {
+            audit.close();
+        }
+        self.tell_audit();
+    }
+
+    fn put(&mut self, line: Line) {
+        if let (Some(audit), Some(record)) = (&mut self.audit, line.record()) {
+            audit.tell(record);
+        }
+        self.print(line);
+    }
+
+    fn print(&mut self, line: Line) {
+        let text = line.render(self.format);
         // A log that cannot be written is no reason to end.
-        out.write_all(line.render(format).as_bytes()).and_then(|()| out.flush()).unwrap_or_default();
-    };
-    while let Ok(line) = lines.recv() {
-        put(line);
-        let lost = lost.swap(0, Ordering::Relaxed);
-        if lost > 0 {
-            put(Line::new("lost", format!("{lost} lines found no room")));
+        self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).unwrap_or_default();
+    }
+
+    /// Prints what the audit has to say.
+    fn tell_audit(&mut self) {
+        for told in self.audit.as_mut().map(Ledger::told).unwrap_or_default() {
+            let line = match told {
+                Told::Alarm(alarm) => {
+                    Line { rule: alarm.rule.clone(), ..Line::new("alarm", alarm.about.clone()) }
+                }
+                Told::Failed(reason) => Line { reason, ..Line::new("audit-failed", "") },
+                Told::Works => Line::new("audit-works", ""),
+                Told::Head(chain, head) => Line::new("audit-head", format!("{chain} {head}")),
+            };
+            self.print(Line { at: now(), ..line });
         }
     }
+}
+
+fn now() -> String {
+    utc(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 impl Drop for Writer {
@@ -249,6 +333,7 @@ impl Drop for Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use takt_daemon::control::config::Settings;
 
     fn refused() -> Entry {
         let peer = Peer { pid: 7, uid: 1000, executable: None };
@@ -295,7 +380,8 @@ mod tests {
     fn a_log_that_takes_nothing_delays_no_thread_and_losses_are_told() {
         let (go_on, wait) = sync_channel(2 * LINES_MAX);
         let (wrote, written) = sync_channel(2 * LINES_MAX);
-        let (journal, writer) = Journal::new(Box::new(Slow(wait, wrote)), Format::Json).expect("started");
+        let (journal, writer) =
+            Journal::new(Box::new(Slow(wait, wrote)), Format::Json, None).expect("started");
         let mut record = journal.recorder(Arc::new(config()));
         // One more than fits may have been taken by the writer.
         for _ in 0..LINES_MAX + 10 {
@@ -308,5 +394,33 @@ mod tests {
         let lost = lines.iter().find(|line| line.contains("\"lost\"")).expect("it says so");
         assert!(lost.contains("9 lines") || lost.contains("10 lines"), "{lost}");
         assert!(lines.len() > LINES_MAX, "{}", lines.len());
+    }
+
+    #[test]
+    fn an_audit_has_what_happened_in_its_chain() {
+        let folder = std::env::temp_dir().join(format!("takt-cockpit-audit-{}", std::process::id()));
+        let settings = Settings::parse(&format!("[audit]\nfolder = {folder:?}\n")).expect("fine").audit;
+        let out = || Box::new(std::io::sink());
+        for _ in 0..2 {
+            let ledger = Ledger::start(&settings).expect("started");
+            let (journal, writer) = Journal::new(out(), Format::Text, Some(ledger)).expect("started");
+            let mut record = journal.recorder(Arc::new(config()));
+            record(&refused());
+            journal.tell(Line::new("no-such-event", "is in no audit"));
+            journal.tell(Line::new("stopping", "the end"));
+            drop((journal, record));
+            drop(writer);
+        }
+        let files: Vec<String> = std::fs::read_dir(&folder)
+            .expect("made")
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with("main-"))
+            .map(|entry| std::fs::read_to_string(entry.path()).expect("text"))
+            .collect();
+        let text = files.concat();
+        let count = |what: &str| text.matches(what).count();
+        assert_eq!((count("\"event\":\"cut\""), count("\"event\":\"stopped\"")), (2, 2), "{text}");
+        assert!(text.contains("\"rule\":\"claims-rate\"") && count("\"hash\":\"") >= 5, "{text}");
+        std::fs::remove_dir_all(folder).expect("removed");
     }
 }

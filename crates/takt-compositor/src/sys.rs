@@ -1,5 +1,5 @@
-//! Calls that the compiler cannot check: making a GL context, and preparing a process before it executes a
-//! program.
+//! Calls that the compiler cannot check: making a GL context, asking an input device, and preparing a process
+//! before it executes a program.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -7,6 +7,7 @@ use std::process::Command;
 use rustix::fs::{Gid, Uid};
 use smithay::backend::egl::{EGLContext, EGLDevice, EGLDisplay};
 use smithay::backend::renderer::gles::GlesRenderer;
+use takt_cockpit::input::evdev::{Axes, Axis};
 use takt_os::users::Account;
 
 /// Which device of EGL draws.
@@ -83,4 +84,48 @@ pub fn prepare(command: &mut Command, account: Option<&Account>) {
     };
     // SAFETY: between fork and exec it makes system calls alone: it allocates nothing and takes no lock.
     unsafe { command.pre_exec(between) };
+}
+
+/// Has an input device tell the time of the monotonic clock.
+pub fn use_monotonic_clock(device: &std::fs::File) -> rustix::io::Result<()> {
+    /// `EVIOCSCLOCKID`.
+    const SET_CLOCK: rustix::ioctl::Opcode = rustix::ioctl::opcode::write::<i32>(b'E', 0xA0);
+    const MONOTONIC: i32 = 1;
+    // SAFETY: the request reads an i32, which it is given.
+    let set = unsafe { rustix::ioctl::Setter::<SET_CLOCK, i32>::new(MONOTONIC) };
+    // SAFETY: the request keeps nothing of what it is given.
+    unsafe { rustix::ioctl::ioctl(device, set) }
+}
+
+/// The axes of an input device that knows places: those of its fingers, or its own.
+pub fn axes(device: &std::fs::File) -> Option<Axes> {
+    let fingers = axis::<{ read_axis(0x35) }>(device).zip(axis::<{ read_axis(0x36) }>(device));
+    let (x, y) =
+        fingers.or_else(|| axis::<{ read_axis(0) }>(device).zip(axis::<{ read_axis(1) }>(device)))?;
+    Some(Axes { x, y })
+}
+
+/// `struct input_absinfo`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct AxisInfo {
+    value: i32,
+    minimum: i32,
+    maximum: i32,
+    fuzz: i32,
+    flat: i32,
+    resolution: i32,
+}
+
+/// `EVIOCGABS` of an axis.
+const fn read_axis(axis: u8) -> rustix::ioctl::Opcode {
+    rustix::ioctl::opcode::read::<AxisInfo>(b'E', 0x40 + axis)
+}
+
+fn axis<const OPCODE: rustix::ioctl::Opcode>(device: &std::fs::File) -> Option<Axis> {
+    // SAFETY: the request writes a struct of this layout, whose every value is one.
+    let read = unsafe { rustix::ioctl::Getter::<OPCODE, AxisInfo>::new() };
+    // SAFETY: the request keeps nothing of what it is given.
+    let info = unsafe { rustix::ioctl::ioctl(device, read) }.ok()?;
+    (info.maximum > info.minimum).then_some(Axis { min: info.minimum, max: info.maximum })
 }

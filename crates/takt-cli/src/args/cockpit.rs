@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use takt_cockpit::geometry::Rect;
+use takt_cockpit::geometry::{Point, Rect};
+use takt_cockpit::input::Act;
 use takt_cockpit::windows::{Motion, Subject};
 
 /// What to ask a cockpit (takt-compositor; see docs/cockpit.md). It answers its own user and root.
@@ -25,6 +26,8 @@ pub(crate) enum CockpitCommand {
     Close(WindowArgs),
     /// Tell whether the vehicle moves.
     Motion(MotionArgs),
+    /// Do what an input device does that has no file (an [[input]] section without device).
+    Input(InputArgs),
     /// Write a picture of what a display shows (PNG).
     Shot(ShotArgs),
 }
@@ -83,6 +86,92 @@ pub(crate) struct MotionArgs {
     #[command(flatten)]
     pub(crate) cockpit: CockpitArgs,
 }
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct InputArgs {
+    /// The device: the name of its section.
+    pub(crate) device: String,
+    #[command(subcommand)]
+    pub(crate) act: ActArg,
+    #[command(flatten)]
+    pub(crate) cockpit: CockpitArgs,
+}
+
+/// What a device does. Places are pixels of its display; keys and buttons have their numbers in Linux.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum ActArg {
+    /// A finger touches, and is lifted.
+    Tap {
+        /// Where.
+        #[arg(value_name = "X,Y")]
+        at: Point,
+    },
+    /// A finger moves from one place to another.
+    Swipe {
+        /// From here.
+        #[arg(value_name = "X,Y")]
+        from: Point,
+        /// To there.
+        #[arg(value_name = "X,Y")]
+        to: Point,
+    },
+    /// The pointer is there.
+    Point {
+        /// Where.
+        #[arg(value_name = "X,Y")]
+        at: Point,
+    },
+    /// A button of the pointer is pressed, and released.
+    Click {
+        /// Which one: 272 is the left one, 273 the right one.
+        #[arg(default_value_t = 272)]
+        button: u32,
+    },
+    /// The wheel of the pointer turns.
+    Scroll {
+        /// By so many clicks, downwards.
+        #[arg(allow_negative_numbers = true)]
+        clicks: i32,
+    },
+    /// A key is pressed, and released.
+    Key {
+        /// Which one: 28 is enter, 1 is escape.
+        key: u32,
+    },
+    /// A knob turns.
+    Turn {
+        /// By so many steps, clockwise.
+        #[arg(allow_negative_numbers = true)]
+        steps: i32,
+    },
+}
+
+impl ActArg {
+    /// One after the other.
+    pub(crate) fn acts(&self) -> Vec<Act> {
+        let finger = 0;
+        match *self {
+            Self::Tap { at } => vec![Act::Down { finger, at }, Act::Up { finger }],
+            Self::Swipe { from, to } => {
+                let between = |part: i32| {
+                    let at = |from: i32, to: i32| from + (to - from) * part / SWIPE_STEPS;
+                    Act::Drag { finger, at: Point { x: at(from.x, to.x), y: at(from.y, to.y) } }
+                };
+                let moves = (1..=SWIPE_STEPS).map(between);
+                let (first, last) = (Act::Down { finger, at: from }, Act::Up { finger });
+                std::iter::once(first).chain(moves).chain(std::iter::once(last)).collect()
+            }
+            Self::Point { at } => vec![Act::Point { at }],
+            Self::Click { button } => vec![Act::Press { button }, Act::Release { button }],
+            Self::Scroll { clicks } => vec![Act::Scroll { x: 0, y: clicks }],
+            Self::Key { key } => vec![Act::KeyDown { key }, Act::KeyUp { key }],
+            Self::Turn { steps } => vec![Act::Turn { steps }],
+        }
+    }
+}
+
+/// Places that a swipe passes.
+const SWIPE_STEPS: i32 = 8;
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct ShotArgs {

@@ -24,7 +24,7 @@ fn is_there(program: &str) -> bool {
 fn unpacked() -> PathBuf {
     // This builds the libraries and the apps.
     drop(takt_command("help"));
-    let built = built::packages(&["takt-capi", "takt-cuda-capi"]);
+    let built = built::packages(&["takt-capi", "takt-cuda-capi", "takt-compositor"]);
     let (packages, target) = (products().join("deb"), products().join("deb-root"));
     for folder in [&packages, &target] {
         std::fs::remove_dir_all(folder).unwrap_or_default();
@@ -33,7 +33,7 @@ fn unpacked() -> PathBuf {
     done(build.arg(&built).arg(&packages).env("DEB_COMPRESSION", "none"));
     let found: Vec<PathBuf> =
         std::fs::read_dir(&packages).expect("packages").flatten().map(|entry| entry.path()).collect();
-    assert_eq!(found.len(), 3, "{found:?}");
+    assert_eq!(found.len(), 4, "{found:?}");
     for package in &found {
         done(Command::new("dpkg-deb").arg("--info").arg(package));
         done(Command::new("dpkg-deb").arg("--extract").arg(package).arg(&target));
@@ -61,6 +61,19 @@ fn packages_work_where_they_are_put() {
     the_configuration_is_read(&target, &mut takt());
     units_are_sound(&target);
     c_programs_build(&target);
+    the_cockpit_is_there(&target);
+}
+
+/// Its program, its page, and a configuration that it reads.
+fn the_cockpit_is_there(target: &Path) {
+    let mut cockpit = Command::new(target.join("usr/bin/takt-compositor"));
+    let said = text(&done(cockpit.arg(target.join("etc/takt/cockpit.toml")).arg("--check")).stdout);
+    assert!(said.contains("2 outputs, 2 domains"), "{said}");
+    let page = target.join("usr/share/man/man1/takt-compositor.1.gz");
+    let roff = text(&done(Command::new("gzip").arg("-dc").arg(page)).stdout);
+    assert!(roff.contains(".TH takt-compositor 1") && roff.contains("audit"), "{roff}");
+    let unit = std::fs::read_to_string(target.join("usr/lib/systemd/system/takt-cockpit.service"));
+    assert!(unit.expect("a unit").contains("ExecStart=/usr/bin/takt-compositor /etc/takt/cockpit.toml"));
 }
 
 /// A page and completions for each command.
@@ -110,6 +123,7 @@ fn units_are_sound(target: &Path) {
     for (installed, who, name) in [
         ("system", "--system", "takt-measure.service"),
         ("system", "--system", "takt.service"),
+        ("system", "--system", "takt-cockpit.service"),
         ("user", "--user", "takt.service"),
     ] {
         let unit = target.join(format!("usr/lib/systemd/{installed}/{name}"));

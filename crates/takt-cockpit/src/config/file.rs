@@ -95,6 +95,8 @@ pub(super) struct InputFile {
     pub(super) hands: Option<Hands>,
     #[serde(default)]
     pub(super) exit_keys: Vec<u32>,
+    pub(super) domains: Option<Vec<String>>,
+    pub(super) range: Option<String>,
 }
 
 /// A `[[client]]` section.

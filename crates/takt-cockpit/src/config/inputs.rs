@@ -5,6 +5,7 @@ use takt_config::{Mistake, mistake};
 
 use super::file::InputFile;
 use super::{Cockpit, values};
+use crate::geometry::Size;
 
 /// Most keys that leave dialogues.
 const EXIT_KEYS_MAX: usize = 8;
@@ -78,6 +79,10 @@ pub struct Input {
     pub hands: Hands,
     /// Keys that leave the dialogue in front, by their numbers in Linux.
     pub exit_keys: Vec<u32>,
+    /// Domains whose windows hear it; none stands for all.
+    pub domains: Option<Vec<usize>>,
+    /// Width and height in the coordinates of the device, where the device itself does not tell.
+    pub range: Option<Size>,
 }
 
 pub(super) fn check(file: &InputFile, cockpit: &Cockpit) -> Result<Input, Mistake> {
@@ -91,6 +96,8 @@ pub(super) fn check(file: &InputFile, cockpit: &Cockpit) -> Result<Input, Mistak
     if file.exit_keys.len() > EXIT_KEYS_MAX {
         return Err(mistake("exit_keys", file.exit_keys.len(), format!("use {EXIT_KEYS_MAX} at most")));
     }
+    let domain = |name: &String| values::index("domains", name, &cockpit.domains, |domain| &domain.name);
+    let domains = file.domains.as_ref().map(|names| names.iter().map(domain).collect::<Result<_, _>>());
     let default = if file.kind == Kind::Keys { Hands::Both } else { Hands::One };
     Ok(Input {
         name: file.name.clone(),
@@ -99,5 +106,23 @@ pub(super) fn check(file: &InputFile, cockpit: &Cockpit) -> Result<Input, Mistak
         output,
         hands: file.hands.unwrap_or(default),
         exit_keys: file.exit_keys.clone(),
+        domains: domains.transpose()?,
+        range: file.range.as_ref().map(|text| values::size("range", text)).transpose()?,
     })
+}
+
+/// Every dialogue can be left: there is a key for that on its output.
+pub(super) fn check_exits(cockpit: &Cockpit) -> Result<(), Mistake> {
+    for (index, rule) in cockpit.rules.iter().enumerate().filter(|(_, rule)| rule.dialogue && !rule.required)
+    {
+        let leaves = |input: &&Input| input.output == rule.output && !input.exit_keys.is_empty();
+        if !cockpit.inputs.iter().any(|input| leaves(&input)) {
+            let output = &cockpit.outputs[rule.output].name;
+            let remedy = format!(
+                "no key leaves it: add exit_keys to an [[input]] with output = {output:?}, or required"
+            );
+            return Err(mistake("dialogue", true, remedy).within("window", index, &rule.name));
+        }
+    }
+    Ok(())
 }

@@ -99,6 +99,7 @@ impl CockpitFile {
         windows::check_together(&cockpit)?;
         let input = |file: &_| inputs::check(file, &cockpit);
         cockpit.inputs = sections("input", &self.input, INPUTS_MAX, |file| &file.name, input)?;
+        inputs::check_exits(&cockpit)?;
         let client = |file: &_| clients::check(file, &cockpit);
         cockpit.clients = sections("client", &self.client, CLIENTS_MAX, |file| &file.name, client)?;
         Ok(cockpit)

@@ -12,6 +12,8 @@ use crate::pattern::Pattern;
 const INSTANCES_MAX: usize = 64;
 /// How long a window may move before a driver's eyes while driving.
 const ANIMATION_S: f64 = 2.0;
+/// How soon a window must answer to input.
+const RESPONSE_MS: f64 = 250.0;
 
 /// Which windows it is about, where they are shown, and what they may do.
 #[derive(Clone, PartialEq, Debug)]
@@ -101,7 +103,7 @@ pub(super) fn check(file: &WindowFile, cockpit: &Cockpit) -> Result<Rule, Mistak
         instances_max: values::count("instances_max", file.instances_max.unwrap_or(1), INSTANCES_MAX)?,
         visible_within: within(file, file.must_be_visible)?,
         animation_max: animation(file, display.driver)?,
-        response_max: file.response_ms_max.map(|ms| values::ms("response_ms_max", ms, 1.0)).transpose()?,
+        response_max: response(file.response_ms_max)?,
         input_while_moving: file.input_while_moving.clone().unwrap_or_else(|| input.clone()),
         input,
     };
@@ -125,6 +127,14 @@ fn animation(file: &WindowFile, driver: bool) -> Result<Option<Span>, Mistake> {
     match (0.1..=60.0).contains(&s) {
         true => values::ms("animation_s_max", s * 1000.0, 0.0).map(Some),
         false => Err(mistake("animation_s_max", s, "use 0.1 to 60, or inf")),
+    }
+}
+
+/// People expect an answer at once, unless the file says otherwise.
+fn response(ms: Option<f64>) -> Result<Option<Span>, Mistake> {
+    match ms.unwrap_or(RESPONSE_MS) {
+        f64::INFINITY => Ok(None),
+        ms => values::ms("response_ms_max", ms, 1.0).map(Some),
     }
 }
 

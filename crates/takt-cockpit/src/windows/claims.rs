@@ -63,11 +63,12 @@ impl Windows {
         let claims = window.claims.clone();
         let found = self.rule_for(id, domain, &claims);
         let rule = found.as_ref().ok().copied();
+        let full = found.as_ref().err().and_then(|refusal| refusal.full);
         if let Err(refusal) = found {
             self.refuse(client, domain, &claims, refusal);
         }
         if let Some(window) = self.windows.get_mut(&id) {
-            window.rule = rule;
+            (window.rule, window.full) = (rule, full);
         }
         match rule.map(|rule| &self.config.rules[rule]) {
             Some(found) if before != rule => {
@@ -81,6 +82,24 @@ impl Windows {
         self.arrange(now);
     }
 
+    /// Windows that came when their rule had as many as it may get the places of those that are gone: a program
+    /// that was started again may be heard of before the end of the one before.
+    pub(super) fn fill(&mut self, now: Time) {
+        let has_place = |rule: usize| {
+            let there = self.windows.values().filter(|window| window.rule == Some(rule)).count();
+            there < self.config.rules[rule].instances_max
+        };
+        let waiting = self.windows.iter().filter(|(_, window)| window.full.is_some_and(has_place));
+        let mut waiting: Vec<(u64, WindowId)> = waiting.map(|(id, window)| (window.arrival, *id)).collect();
+        waiting.sort_unstable();
+        for (_, id) in waiting {
+            let window = &self.windows[&id];
+            if self.rule_for(id, window.domain, &window.claims).is_ok() {
+                self.choose(now, id);
+            }
+        }
+    }
+
     fn rule_for(&self, id: WindowId, domain: usize, claims: &Claims) -> Result<usize, Refusal> {
         let rules = || self.config.rules.iter().enumerate().filter(|(_, rule)| claims.fit(rule));
         let own = rules().find(|(_, rule)| rule.domain == domain);
@@ -90,11 +109,11 @@ impl Windows {
                 Some((_, rule)) => {
                     let owner = &self.config.domains[rule.domain].name;
                     let reason = format!("window {:?} belongs to domain {owner:?}", rule.name);
-                    Refusal { asked, reason, rule: "claim-of-another-domain" }
+                    Refusal { asked, reason, rule: "claim-of-another-domain", full: None }
                 }
                 None => {
                     let reason = "no rule of its domain fits".to_owned();
-                    Refusal { asked, reason, rule: "no-rule" }
+                    Refusal { asked, reason, rule: "no-rule", full: None }
                 }
             };
             return Err(refusal);
@@ -103,7 +122,7 @@ impl Windows {
         let same = others.filter(|(_, window)| window.rule == Some(index)).count();
         if same >= rule.instances_max {
             let reason = format!("window {:?} is there {same} times already", rule.name);
-            return Err(Refusal { asked, reason, rule: "instances-max" });
+            return Err(Refusal { asked, reason, rule: "instances-max", full: Some(index) });
         }
         Ok(index)
     }

@@ -10,6 +10,7 @@
 mod animation;
 mod claims;
 mod deadlines;
+mod dialogues;
 mod orders;
 mod scene;
 #[cfg(test)]
@@ -99,6 +100,10 @@ pub enum Kind {
     Animation,
     /// The vehicle moves, or stands.
     Motion,
+    /// A window may not have what an input device does, or a dialogue is left.
+    Input,
+    /// Input was not taken, or nothing was seen after it, in time.
+    Response,
 }
 
 /// Something to record.
@@ -160,6 +165,10 @@ struct Window {
     /// When it has to be seen, if it was not yet.
     due: Option<Time>,
     animation: Animation,
+    /// It is a dialogue that was left, until it has a new picture after none.
+    left: bool,
+    /// The rule that fits it and has as many windows as it may.
+    full: Option<usize>,
 }
 
 /// What a controller wants of a window.
@@ -230,7 +239,7 @@ impl Windows {
         if own >= CLIENT_WINDOWS_MAX || self.windows.len() >= WINDOWS_MAX || self.windows.contains_key(&id) {
             let reason = format!("a client has {CLIENT_WINDOWS_MAX} windows at most, all have {WINDOWS_MAX}");
             let asked = claims.to_string();
-            self.refuse(client, domain, &claims, Refusal { asked, reason, rule: "windows-max" });
+            self.refuse(client, domain, &claims, Refusal { asked, reason, rule: "windows-max", full: None });
             return false;
         }
         self.arrivals += 1;
@@ -246,6 +255,8 @@ impl Windows {
             arrival: self.arrivals,
             due: None,
             animation: Animation::default(),
+            left: false,
+            full: None,
         };
         self.windows.insert(id, window);
         self.choose(now, id);
@@ -259,6 +270,7 @@ impl Windows {
         {
             window.claims = claims;
             self.choose(now, id);
+            self.fill(now);
         }
     }
 
@@ -276,7 +288,7 @@ impl Windows {
     /// A window has no picture any more.
     pub fn unmap(&mut self, now: Time, id: WindowId) {
         if let Some(window) = self.windows.get_mut(&id) {
-            window.mapped = false;
+            (window.mapped, window.left) = (false, false);
             self.arrange(now);
         }
     }
@@ -284,6 +296,7 @@ impl Windows {
     /// A window is gone.
     pub fn vanish(&mut self, now: Time, id: WindowId) {
         if self.windows.remove(&id).is_some() {
+            self.fill(now);
             self.arrange(now);
         }
     }
@@ -292,6 +305,7 @@ impl Windows {
     pub fn leave(&mut self, now: Time, client: ClientId) {
         self.violations.remove(&client);
         self.windows.retain(|_, window| window.client != client);
+        self.fill(now);
         self.arrange(now);
     }
 
@@ -332,6 +346,15 @@ impl Windows {
         self.act(Action::Record(note));
     }
 
+    /// Records something about a window.
+    pub(crate) fn record_about(&mut self, id: Option<WindowId>, mut note: Note) {
+        if let Some(window) = id.and_then(|id| self.windows.get(&id)) {
+            (note.domain, note.client) = (Some(window.domain), Some(window.client));
+            note.window = self.name(window);
+        }
+        self.record(note);
+    }
+
     fn act(&mut self, action: Action) {
         // A scene is read when it is shown, so one order for it is enough.
         if matches!(action, Action::Show(_)) && self.actions.contains(&action) {
@@ -346,7 +369,7 @@ impl Windows {
 
     /// Refuses what a client wants, and disconnects a client that goes on like that.
     fn refuse(&mut self, client: ClientId, domain: usize, claims: &Claims, refusal: Refusal) {
-        let Refusal { asked, reason, rule } = refusal;
+        let Refusal { asked, reason, rule, .. } = refusal;
         self.record(Note {
             domain: Some(domain),
             client: Some(client),
@@ -371,11 +394,13 @@ struct Refusal {
     asked: String,
     reason: String,
     rule: &'static str,
+    /// The rule that would fit if it had fewer windows.
+    full: Option<usize>,
 }
 
 impl Note {
     /// A record without details.
-    fn about(kind: Kind) -> Self {
+    pub(crate) fn about(kind: Kind) -> Self {
         Self {
             kind,
             domain: None,

@@ -76,7 +76,7 @@ impl Windows {
         };
         match order {
             Order::Raise => window.arrival = arrivals,
-            Order::Show => window.wanted.shown = Some(true),
+            Order::Show => (window.wanted.shown, window.left) = (Some(true), false),
             Order::Hide => window.wanted.shown = Some(false),
             Order::Place(at) => window.wanted.at = at,
             Order::Fade(opacity) => window.wanted.opacity = opacity,

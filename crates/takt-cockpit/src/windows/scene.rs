@@ -98,7 +98,7 @@ impl Windows {
             let (window, rule) = (&self.windows[id], &self.config.rules[rule]);
             let wanted = window.wanted.shown.unwrap_or(!rule.hidden);
             let allowed = !(moving && rule.hidden_while_moving);
-            let is_shown = window.mapped && wanted && allowed && rule.output == output;
+            let is_shown = window.mapped && !window.left && wanted && allowed && rule.output == output;
             is_shown.then_some((id, window, rule))
         })
     }

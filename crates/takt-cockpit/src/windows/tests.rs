@@ -177,6 +177,8 @@ fn rules_limit_how_many_windows_there_are() {
     }
     assert_eq!(world.shown(1), [1, 2]);
     assert!(world.said().iter().any(|line| line.contains("[instances-max]")));
+    world.windows.vanish(ms(1), WindowId(1));
+    assert_eq!(world.shown(1), [2, 3], "the next one has its place");
 }
 
 #[test]

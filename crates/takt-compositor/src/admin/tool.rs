@@ -114,6 +114,10 @@ impl Tool {
                 self.controls.set_motion(*motion)?;
                 Ok((Reply::Done, Vec::new()))
             }
+            Request::Input { device, acts } => {
+                self.controls.input(device, acts.clone())?;
+                Ok((Reply::Done, Vec::new()))
+            }
             Request::Shot { output, part } => {
                 let (shot, png) = shot::take(&self.controls, output, *part)?;
                 Ok((Reply::Shot(shot), png))

@@ -86,7 +86,11 @@ impl State {
             return;
         };
         let id = window.id();
-        let Role::Xdg(toplevel) = &window.role;
+        let Role::Xdg(toplevel) = &window.role else {
+            // It said what it is when it was made.
+            self.publish(id);
+            return;
+        };
         let shows = *surface == root && has_pixels(&root);
         if shows && !toplevel.ensure_configured() {
             return;
@@ -170,7 +174,7 @@ impl State {
             return;
         };
         window.copies += u32::from(copied > 0);
-        match super::picture::of(&root, number, window.area()) {
+        match super::picture::of(&root, number) {
             Some((picture, input)) => {
                 let size = picture.size;
                 window.shared.publish(picture);
@@ -191,8 +195,9 @@ impl State {
             window.shared.publish(Picture::default());
             self.notes.put(FromClient::Unmapped(id));
             // It begins anew: with a commit, and with an answer to that.
-            let Role::Xdg(toplevel) = &window.role;
-            toplevel.reset_initial_configure_sent();
+            if let Role::Xdg(toplevel) = &window.role {
+                toplevel.reset_initial_configure_sent();
+            }
         }
     }
 
@@ -252,6 +257,8 @@ impl State {
         let root = root_of(surface);
         if root != *surface {
             self.publish_root(&root);
+        } else if let Some(id) = self.window_of(surface).map(|window| window.id()) {
+            self.remove_window(id);
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use smithay::input::SeatState;
 use smithay::output::{Mode, Output, PhysicalProperties, Scale, Subpixel};
-use smithay::reexports::wayland_protocols::xdg::shell::server::xdg_wm_base::XdgWmBase;
 use smithay::reexports::wayland_server::DisplayHandle;
 use smithay::reexports::wayland_server::protocol::wl_shm::WlShm;
 use smithay::utils::Transform;
@@ -12,8 +11,9 @@ use smithay::wayland::presentation::PresentationState;
 use smithay::wayland::shell::xdg::XdgShellState;
 use smithay::wayland::shell::xdg::decoration::XdgDecorationState;
 use smithay::wayland::viewporter::ViewporterState;
-use takt_cockpit::config::{Domain, Output as Settings, Shell};
+use takt_cockpit::config::{Domain, Kind, Output as Settings, Shell};
 
+use super::ivi_protocol::ivi_application::IviApplication;
 use super::state::{Protocols, State};
 
 /// The monotonic clock, as `clock_gettime` numbers it.
@@ -32,20 +32,32 @@ pub(super) struct Globals {
 }
 
 /// Offers the protocols of a domain.
-pub(super) fn offer(display: &DisplayHandle, domain: &Domain, outputs: &[Settings]) -> Protocols {
+pub(super) fn offer(
+    display: &DisplayHandle,
+    domain: &Domain,
+    (outputs, kinds): (&[Settings], &[Kind]),
+) -> Protocols {
     let compositor = CompositorState::new::<State>(display);
     display.create_global::<State, WlShm, ()>(1, ());
     let xdg = XdgShellState::new::<State>(display);
     if !domain.shells.contains(&Shell::Xdg) {
         display.remove_global::<State>(xdg.global());
     }
-    debug_assert!(std::any::type_name::<XdgWmBase>().contains("XdgWmBase"));
+    if domain.shells.contains(&Shell::Ivi) {
+        display.create_global::<State, IviApplication, ()>(1, ());
+    }
     let mut devices = SeatState::new();
     let mut seat = devices.new_wl_seat(display, "cockpit");
-    seat.add_pointer();
-    seat.add_touch();
-    // Without a keymap there are no keys, and everything else works.
-    let _no_keys = seat.add_keyboard(Default::default(), REPEAT_DELAY_MS, REPEAT_PER_SECOND);
+    if kinds.contains(&Kind::Pointer) {
+        seat.add_pointer();
+    }
+    if kinds.contains(&Kind::Touch) {
+        seat.add_touch();
+    }
+    if kinds.iter().any(|kind| matches!(kind, Kind::Keys | Kind::Rotary)) {
+        // Without a keymap there are no keys, and everything else works.
+        let _no_keys = seat.add_keyboard(Default::default(), REPEAT_DELAY_MS, REPEAT_PER_SECOND);
+    }
     let globals = Globals {
         _viewporter: ViewporterState::new::<State>(display),
         _presentation: PresentationState::new::<State>(display, CLOCK_MONOTONIC),
@@ -59,7 +71,7 @@ pub(super) fn offer(display: &DisplayHandle, domain: &Domain, outputs: &[Setting
     });
     let outputs = outputs.collect();
     let popups = Default::default();
-    Protocols { compositor, xdg, devices, _seat: seat, outputs, popups, _globals: globals }
+    Protocols { compositor, xdg, devices, seat, outputs, popups, _globals: globals }
 }
 
 /// An output, beside those before it.

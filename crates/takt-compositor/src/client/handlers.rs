@@ -83,7 +83,8 @@ impl XdgShellHandler for State {
     }
 
     fn new_toplevel(&mut self, surface: ToplevelSurface) {
-        self.add_window(Role::Xdg(surface));
+        // It says what it claims with its first commit.
+        let _id = self.add_window(Role::Xdg(surface));
     }
 
     fn new_popup(&mut self, surface: PopupSurface, positioner: PositionerState) {
@@ -97,7 +98,10 @@ impl XdgShellHandler for State {
         surface.send_repositioned(token);
     }
 
-    fn grab(&mut self, _surface: PopupSurface, _devices: WlSeat, _serial: Serial) {}
+    fn grab(&mut self, surface: PopupSurface, _devices: WlSeat, _serial: Serial) {
+        self.grabbed.retain(PopupSurface::alive);
+        self.grabbed.push(surface);
+    }
 
     fn maximize_request(&mut self, surface: ToplevelSurface) {
         answer(&surface);

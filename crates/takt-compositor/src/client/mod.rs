@@ -7,6 +7,9 @@
 mod commits;
 mod globals;
 mod handlers;
+mod input;
+mod ivi;
+mod ivi_protocol;
 mod notes;
 mod picture;
 mod shm;
@@ -20,8 +23,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use takt_cockpit::config::{Domain, Output};
+use takt_cockpit::config::{Domain, Kind, Output};
 use takt_cockpit::geometry::Size;
+use takt_cockpit::input::Delivery;
 use takt_cockpit::windows::{ClientId, WindowId};
 use takt_core::{Span, Time};
 
@@ -92,6 +96,8 @@ pub enum ToClient {
         /// Time between two refreshes.
         refresh: Span,
     },
+    /// A window hears something.
+    Input(Delivery),
     /// The client is to be disconnected, for that reason.
     Disconnect(String),
 }
@@ -131,6 +137,8 @@ pub struct ClientParts {
     pub domain: Domain,
     /// All outputs.
     pub outputs: Vec<Output>,
+    /// Kinds of input devices that it may ever hear.
+    pub kinds: Vec<Kind>,
     /// The manager.
     pub manager: Teller,
     /// Rings when it has a new picture.

@@ -11,7 +11,7 @@ use smithay::wayland::compositor::{
 };
 use smithay::wayland::shell::xdg::SurfaceCachedState;
 use smithay::wayland::viewporter::{ViewportCachedState, ensure_viewport_valid};
-use takt_cockpit::geometry::{Rect, Size};
+use takt_cockpit::geometry::{Point as Place, Rect};
 use takt_cockpit::windows::INPUT_RECTS_MAX;
 
 use super::commits::{Content, content};
@@ -19,36 +19,56 @@ use crate::picture::{Layer, Picture};
 
 /// A surface at its place.
 struct Placed {
+    surface: WlSurface,
     layer: Layer,
     input: Vec<Rectangle<i32, Logical>>,
 }
 
 /// The picture of the window with that root surface, and where it takes input; none if it shows nothing.
-/// `area` is the size that it was told to have, if any.
-pub(super) fn of(root: &WlSurface, number: u64, area: Option<Size>) -> Option<(Picture, Vec<Rect>)> {
+pub(super) fn of(root: &WlSurface, number: u64) -> Option<(Picture, Vec<Rect>)> {
     let mut parts = Vec::new();
     add_tree(root, (0, 0).into(), &mut parts);
     if parts.is_empty() {
         return None;
     }
-    let whole = parts.iter().fold(Rect::default(), |whole, part| whole.union(part.layer.at));
-    let geometry =
-        with_states(root, |states| states.cached_state.get::<SurfaceCachedState>().current().geometry);
-    // A client may call more its window than it drew.
-    let geometry = geometry.map_or(whole, |given| rect(given).intersection(whole));
-    let geometry = if geometry.is_empty() { whole } else { geometry };
-    for (popup, at) in PopupManager::popups_for_surface(root) {
-        let offset = popup.geometry().loc;
-        let at = at - offset + Point::from((geometry.at.x, geometry.at.y));
-        add_tree(popup.wl_surface(), at, &mut parts);
-    }
-    let _told = area;
+    let geometry = geometry(root, &parts);
+    add_popups(root, geometry, &mut parts);
     let moved = |at: Rect| at.moved(-geometry.at.x, -geometry.at.y);
     let mut input: Vec<Rect> =
         parts.iter().flat_map(|part| &part.input).map(|part| moved(rect(*part))).collect();
     input.truncate(INPUT_RECTS_MAX);
     let layers = parts.into_iter().map(|part| Layer { at: moved(part.layer.at), ..part.layer }).collect();
     Some((Picture { number, look: 0, layers, size: geometry.size }, input))
+}
+
+/// The surface in front that takes input at a place of the window's picture, and where that surface is in it.
+pub(super) fn surface_at(root: &WlSurface, at: Place) -> Option<(WlSurface, Point<f64, Logical>)> {
+    let mut parts = Vec::new();
+    add_tree(root, (0, 0).into(), &mut parts);
+    let geometry = geometry(root, &parts);
+    add_popups(root, geometry, &mut parts);
+    let at = Point::<i32, Logical>::from((at.x, at.y)) + Point::from((geometry.at.x, geometry.at.y));
+    let part = parts.iter().rev().find(|part| part.input.iter().any(|rect| rect.contains(at)))?;
+    let origin = (part.layer.at.at.x - geometry.at.x, part.layer.at.at.y - geometry.at.y);
+    Some((part.surface.clone(), Point::<i32, Logical>::from(origin).to_f64()))
+}
+
+/// The part of a window's surfaces that it calls itself.
+fn geometry(root: &WlSurface, parts: &[Placed]) -> Rect {
+    let whole = parts.iter().fold(Rect::default(), |whole, part| whole.union(part.layer.at));
+    let geometry =
+        with_states(root, |states| states.cached_state.get::<SurfaceCachedState>().current().geometry);
+    // A client may call more its window than it drew.
+    let geometry = geometry.map_or(whole, |given| rect(given).intersection(whole));
+    if geometry.is_empty() { whole } else { geometry }
+}
+
+fn add_popups(root: &WlSurface, geometry: Rect, parts: &mut Vec<Placed>) {
+    for (popup, at) in PopupManager::popups_for_surface(root) {
+        let offset = popup.geometry().loc;
+        let at = at - offset + Point::from((geometry.at.x, geometry.at.y));
+        add_tree(popup.wl_surface(), at, parts);
+    }
 }
 
 /// Adds a surface and all below it, from back to front.
@@ -61,7 +81,7 @@ fn add_tree(root: &WlSurface, at: Point<i32, Logical>, parts: &mut Vec<Placed>) 
             Some((at, ..)) => TraversalAction::DoChildren(at),
             None => TraversalAction::SkipChildren,
         },
-        |_, states, at| parts.extend(part(states, *at)),
+        |surface, states, at| parts.extend(part(surface, states, *at)),
         |_, _, _| true,
     );
 }
@@ -87,7 +107,7 @@ fn buffer_size(content: &Content) -> Option<LogicalSize<i32, Logical>> {
     Some(size.to_logical(content.scale, content.transform))
 }
 
-fn part(states: &SurfaceData, at: Point<i32, Logical>) -> Option<Placed> {
+fn part(surface: &WlSurface, states: &SurfaceData, at: Point<i32, Logical>) -> Option<Placed> {
     let (at, buffer) = place(states, at)?;
     if !ensure_viewport_valid(states, buffer) {
         return None;
@@ -105,7 +125,7 @@ fn part(states: &SurfaceData, at: Point<i32, Logical>) -> Option<Placed> {
         at: rect(whole),
         transform: content.transform,
     };
-    Some(Placed { layer, input: region(input, whole) })
+    Some(Placed { surface: surface.clone(), layer, input: region(input, whole) })
 }
 
 /// The rectangles of a region of a surface; a surface without a region is one.

@@ -11,12 +11,13 @@ use smithay::reexports::wayland_server::backend::{ClientData, ClientId as Backen
 use smithay::reexports::wayland_server::protocol::wl_callback::WlCallback;
 use smithay::reexports::wayland_server::protocol::wl_surface::WlSurface;
 use smithay::wayland::compositor::{CompositorClientState, CompositorState};
-use smithay::wayland::shell::xdg::XdgShellState;
+use smithay::wayland::shell::xdg::{PopupSurface, XdgShellState};
 use takt_cockpit::config::Domain;
 use takt_cockpit::windows::WindowId;
 use takt_core::Time;
 
 use super::globals::Globals;
+use super::input::Untaken;
 use super::notes::Notes;
 use super::shm::Counts;
 use super::windows::ClientWindow;
@@ -43,6 +44,10 @@ pub(super) struct State {
     /// Bytes of pixels that were copied and are kept.
     pub(super) memory: u64,
     pub(super) windows: BTreeMap<WindowId, ClientWindow>,
+    /// Input that the client's socket has not taken.
+    pub(super) untaken: Vec<Untaken>,
+    /// Popups that end when something else is touched, from the first to the last.
+    pub(super) grabbed: Vec<PopupSurface>,
     /// Callbacks of surfaces without a window.
     pub(super) loose: Vec<WlCallback>,
     /// What it did wrong: a rule and a reason.
@@ -56,7 +61,7 @@ pub(super) struct Protocols {
     pub(super) compositor: CompositorState,
     pub(super) xdg: XdgShellState,
     pub(super) devices: SeatState<State>,
-    pub(super) _seat: Seat<State>,
+    pub(super) seat: Seat<State>,
     pub(super) outputs: Vec<Output>,
     pub(super) popups: PopupManager,
     pub(super) _globals: Globals,

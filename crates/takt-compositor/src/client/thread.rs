@@ -53,11 +53,11 @@ struct Served {
 }
 
 fn serve(beginning: ClientParts) -> std::io::Result<String> {
-    let ClientParts { client, stream, mailbox, domain, outputs, manager, bell } = beginning;
+    let ClientParts { client, stream, mailbox, domain, outputs, kinds, manager, bell } = beginning;
     let now = clock::now();
     let mut display: Display<State> = Display::new().map_err(std::io::Error::other)?;
     let mut handle = display.handle();
-    let protocols = offer(&handle, &domain, &outputs);
+    let protocols = offer(&handle, &domain, (&outputs, &kinds));
     let (ours, inner) = UnixStream::pair()?;
     let data = Arc::new(Data::default());
     let gone = Arc::clone(&data.gone);
@@ -72,6 +72,8 @@ fn serve(beginning: ClientParts) -> std::io::Result<String> {
         surfaces: 0,
         memory: 0,
         windows: Default::default(),
+        untaken: Vec::new(),
+        grabbed: Vec::new(),
         loose: Vec::new(),
         offence: None,
         now,
@@ -101,6 +103,9 @@ impl Served {
             self.display.flush_clients()?;
             // A client that is gone does not take what is left.
             let pushed = self.valve.push();
+            if self.valve.is_clear() {
+                self.state.all_taken(clock::now());
+            }
             if let Some(reason) = self.end(pushed.is_err()) {
                 return Ok(reason);
             }

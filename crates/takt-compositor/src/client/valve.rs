@@ -101,6 +101,11 @@ impl Valve {
         Ok(some)
     }
 
+    /// Whether the client took all that [`Self::push`] found.
+    pub(super) fn is_clear(&self) -> bool {
+        self.to_client.is_empty()
+    }
+
     /// Hands to the client what the library sent, as far as the client takes it.
     pub(super) fn push(&mut self) -> Result<()> {
         loop {

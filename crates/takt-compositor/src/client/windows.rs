@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use smithay::reexports::wayland_protocols::wp::presentation_time::server::wp_presentation_feedback::Kind;
 use smithay::reexports::wayland_protocols::xdg::shell::server::xdg_toplevel;
+use smithay::reexports::wayland_server::Resource;
 use smithay::reexports::wayland_server::protocol::wl_callback::WlCallback;
 use smithay::reexports::wayland_server::protocol::wl_surface::WlSurface;
 use smithay::wayland::presentation::{PresentationFeedbackCallback, Refresh};
@@ -14,6 +15,7 @@ use takt_cockpit::geometry::{Rect, Size};
 use takt_cockpit::windows::{Claims, WindowId};
 use takt_core::{Span, Time};
 
+use super::ivi::IviWindow;
 use super::notes::FromClient;
 use super::state::{State, next_number};
 use super::{ToClient, Visibility};
@@ -49,6 +51,18 @@ pub(super) struct ClientWindow {
 pub(super) enum Role {
     /// By `xdg_wm_base`.
     Xdg(ToplevelSurface),
+    /// By `ivi_application`.
+    Ivi(IviWindow),
+}
+
+impl Role {
+    /// The surface that is the window.
+    fn root(&self) -> &WlSurface {
+        match self {
+            Self::Xdg(toplevel) => toplevel.wl_surface(),
+            Self::Ivi(ivi) => &ivi.surface,
+        }
+    }
 }
 
 /// What the manager knows of a window.
@@ -60,9 +74,7 @@ pub(super) struct Told {
 
 impl ClientWindow {
     pub(super) fn root(&self) -> &WlSurface {
-        match &self.role {
-            Role::Xdg(toplevel) => toplevel.wl_surface(),
-        }
+        self.role.root()
     }
 
     pub(super) fn id(&self) -> WindowId {
@@ -78,6 +90,7 @@ impl ClientWindow {
     pub(super) fn claims(&self) -> Claims {
         match &self.role {
             Role::Xdg(toplevel) => xdg_claims(toplevel),
+            Role::Ivi(ivi) => Claims::Ivi(ivi.ivi_id),
         }
     }
 
@@ -98,12 +111,27 @@ impl ClientWindow {
                 });
                 toplevel.send_pending_configure();
             }
+            Role::Ivi(ivi) => {
+                if let Some(size) = size {
+                    ivi.window.configure(size.width, size.height);
+                }
+            }
+        }
+    }
+
+    /// The number that it claims.
+    pub(super) fn ivi_id(&self) -> Option<u32> {
+        match &self.role {
+            Role::Ivi(ivi) => Some(ivi.ivi_id),
+            Role::Xdg(_) => None,
         }
     }
 
     fn close(&self) {
         match &self.role {
             Role::Xdg(toplevel) => toplevel.send_close(),
+            // The protocol has no word for it.
+            Role::Ivi(_) => {}
         }
     }
 
@@ -158,9 +186,11 @@ fn xdg_claims(toplevel: &ToplevelSurface) -> Claims {
 
 impl State {
     /// A client makes a window.
-    pub(super) fn add_window(&mut self, role: Role) {
+    pub(super) fn add_window(&mut self, role: Role) -> WindowId {
         let id = WindowId(next_number());
-        let shared = Arc::new(Window::new(id, Arc::clone(&self.client), Arc::clone(&self.bell)));
+        let surface = role.root().id().protocol_id();
+        let client = (Arc::clone(&self.client), surface);
+        let shared = Arc::new(Window::new(id, client, Arc::clone(&self.bell)));
         let window = ClientWindow {
             shared,
             role,
@@ -173,6 +203,7 @@ impl State {
             feedback: VecDeque::new(),
         };
         self.windows.insert(id, window);
+        id
     }
 
     /// A window is gone.
@@ -227,6 +258,7 @@ impl State {
             ToClient::Presented { window: id, number, at, sequence, refresh } => {
                 self.present(id, number, (at, sequence, refresh));
             }
+            ToClient::Input(delivery) => self.take_input(&delivery),
             ToClient::Disconnect(reason) => self.offend("disconnected", &reason),
         }
     }

@@ -38,6 +38,7 @@ impl Manager {
             mailbox,
             domain: self.config.domains[domain].clone(),
             outputs: self.config.outputs.clone(),
+            kinds: self.kinds(domain),
             manager: Teller::of_client(id, self.sender.clone()),
             bell: Arc::clone(&self.bell),
         };

@@ -4,6 +4,7 @@
 //! carries out what the rules decide. It never waits for a client or an output.
 
 mod clients;
+mod input;
 mod listen;
 mod scenes;
 mod tools;
@@ -14,7 +15,9 @@ use std::sync::mpsc::SyncSender;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use takt_cockpit::config::Cockpit as Config;
-use takt_cockpit::windows::{Action, ClientId, Note, WindowId, Windows};
+use takt_cockpit::input::evdev::Report;
+use takt_cockpit::input::{Inputs, Seen};
+use takt_cockpit::windows::{Action, ClientId, Kind, Note, WindowId, Windows};
 use takt_core::{Span, Time};
 use takt_os::clock;
 
@@ -39,10 +42,21 @@ pub enum ToManager {
     Client(ClientId, FromClient),
     /// An output did something.
     Output(usize, FromOutput),
+    /// An input device did something.
+    Input(usize, InputNews),
     /// A tool wants something.
     Tool(Ask, SyncSender<Answer>),
     /// It ends.
     End,
+}
+
+/// What is new of an input device.
+#[derive(Clone, PartialEq, Debug)]
+pub enum InputNews {
+    /// It did something.
+    Reports(Vec<Report>),
+    /// It is read, or not any more, in words.
+    State(String),
 }
 
 /// What an output did.
@@ -54,6 +68,8 @@ pub enum FromOutput {
         window: WindowId,
         /// Its number.
         number: u64,
+        /// How it looks, as a number that grows whenever that changes.
+        look: u64,
         /// When the display refreshed.
         at: Time,
     },
@@ -132,6 +148,8 @@ pub enum Entry {
     },
     /// An output could not draw.
     Output(usize, String),
+    /// An input device is read, or not any more.
+    Input(usize, String),
 }
 
 /// What became of a connection.
@@ -151,6 +169,7 @@ pub enum Connection {
 pub struct Manager {
     config: Arc<Config>,
     windows: Windows,
+    inputs: Inputs,
     shared: BTreeMap<WindowId, Arc<Window>>,
     visibility: BTreeMap<WindowId, Visibility>,
     clients: BTreeMap<ClientId, Arc<ClientHandle>>,
@@ -190,6 +209,7 @@ impl Manager {
         let now = clock::now();
         Self {
             windows: Windows::new(Arc::clone(&config), now),
+            inputs: Inputs::new(Arc::clone(&config)),
             config,
             shared: BTreeMap::new(),
             visibility: BTreeMap::new(),
@@ -215,6 +235,7 @@ impl Manager {
                 match message {
                     ToManager::Client(id, note) => self.hear(id, note),
                     ToManager::Output(index, news) => self.hear_output(index, news),
+                    ToManager::Input(device, news) => self.hear_device(device, news),
                     ToManager::Tool(ask, reply) => self.serve_tool(ask, &reply),
                     ToManager::End => return,
                 }
@@ -222,6 +243,7 @@ impl Manager {
             }
             self.accept();
             self.windows.pass(self.now);
+            self.supervise_input();
             self.carry_out();
             self.cut_overrun();
             self.sleep();
@@ -230,7 +252,10 @@ impl Manager {
 
     fn hear_output(&mut self, index: usize, news: FromOutput) {
         match news {
-            FromOutput::Seen { window, .. } => self.windows.seen(window),
+            FromOutput::Seen { window, look, at, .. } => {
+                self.windows.seen(window);
+                self.inputs.seen(Seen { window, look, at });
+            }
             FromOutput::Changed(window) => self.windows.change(self.now, window),
             FromOutput::Failed(reason) => (self.recorder)(&Entry::Output(index, reason)),
         }
@@ -238,7 +263,13 @@ impl Manager {
 
     /// Carries out what the rules decided.
     fn carry_out(&mut self) {
+        let mut changed = false;
         while let Some(action) = self.windows.poll() {
+            changed |= match &action {
+                Action::Show(_) => true,
+                Action::Record(note) => note.kind == Kind::Motion,
+                _ => false,
+            };
             match action {
                 Action::Configure(id, size) => self.tell(id, crate::client::ToClient::Configure(id, size)),
                 Action::Close(id) => self.tell(id, crate::client::ToClient::Close(id)),
@@ -247,6 +278,10 @@ impl Manager {
                 Action::Record(note) => self.record(note),
             }
         }
+        if changed {
+            self.inputs.review(&self.windows, self.now);
+        }
+        self.send_input();
     }
 
     fn tell(&self, id: WindowId, message: crate::client::ToClient) {
@@ -263,7 +298,8 @@ impl Manager {
     /// Sleeps until there is something to do.
     fn sleep(&self) {
         let now = clock::now();
-        let until = self.windows.next_timeout().unwrap_or(now + SLEEP_MAX);
+        let timeouts = [self.windows.next_timeout(), self.inputs.next_timeout()];
+        let until = timeouts.into_iter().flatten().min().unwrap_or(now + SLEEP_MAX);
         let timeout = crate::timespec(until.since(now).min(SLEEP_MAX));
         let listeners = self.listening.listeners().map(|listener| PollFd::new(listener, PollFlags::IN));
         let mut fds: Vec<PollFd<'_>> =

@@ -6,6 +6,7 @@ use std::sync::mpsc::SyncSender;
 
 use takt_cockpit::control::{OutputStatus, Status, WindowStatus};
 use takt_cockpit::geometry::Rect;
+use takt_cockpit::input::Act;
 use takt_cockpit::windows::{ClientId, Motion, Order, Subject, WindowId};
 
 use super::Manager;
@@ -21,6 +22,8 @@ pub enum Ask {
     Order(Subject, Order),
     /// The vehicle moves, or stands.
     Move(Motion),
+    /// An input device does something.
+    Input(usize, Vec<Act>),
     /// A picture of a part of an output.
     Capture(usize, Option<Rect>, SyncSender<Capture>),
     /// How everything is.
@@ -56,6 +59,10 @@ impl Manager {
                 self.windows.set_motion(self.now, motion);
                 Answer::Done
             }
+            Ask::Input(device, acts) => match self.input(device, &acts, self.now) {
+                Ok(()) => Answer::Done,
+                Err(reason) => Answer::Refused(reason),
+            },
             Ask::Capture(output, part, to) => match self.outputs.get(output) {
                 Some(output) if output.capture(Wish { part, to }) => Answer::Done,
                 Some(_) => Answer::Refused("too many captures wait".to_owned()),
@@ -81,7 +88,7 @@ impl Manager {
             windows,
             programs: Vec::new(),
             clients: self.clients.len(),
-            records_lost: self.windows.lost(),
+            records_lost: self.windows.lost() + self.inputs.lost(),
         }
     }
 
@@ -123,6 +130,10 @@ impl Manager {
             opacity: placed.map_or(0.0, |placed| f64::from(placed.opacity) / 255.0),
             mapped,
             frozen: placed.is_some_and(|placed| placed.frozen),
+            client: client.id.0,
+            surface: self.shared.get(&id).map_or(0, |window| window.surface),
+            focus: self.has_focus(id),
+            input: self.input_status(id),
         })
     }
 }

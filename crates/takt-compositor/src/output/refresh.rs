@@ -54,8 +54,8 @@ struct Composed {
     finished: Time,
     /// The refresh that it was for.
     due: Time,
-    /// Windows in it, with the numbers of their pictures.
-    windows: Vec<(Shown, u64)>,
+    /// Windows in it, with the numbers of their pictures, and of their looks.
+    windows: Vec<(Shown, u64, u64)>,
 }
 
 impl Refreshes {
@@ -124,7 +124,7 @@ impl Refreshes {
         }
         self.front = 1 - self.front;
         self.shown_since = (period, at);
-        for (shown, number) in next.windows {
+        for (shown, number, look) in next.windows {
             let id = shown.window.id;
             shown.window.client.tell(ToClient::Presented {
                 window: id,
@@ -133,7 +133,7 @@ impl Refreshes {
                 sequence: period.0,
                 refresh: grid.period_span(),
             });
-            self.seen.tell(FromOutput::Seen { window: id, number, at });
+            self.seen.tell(FromOutput::Seen { window: id, number, look, at });
         }
     }
 
@@ -190,9 +190,11 @@ impl Refreshes {
             return;
         }
         self.count_composition(cost, finished > vsync.next);
-        let number =
-            |shown: &Shown| self.taken.get(&shown.window.id).map(|picture| (shown.clone(), picture.number));
-        let shown = scene.windows.iter().filter_map(number).collect();
+        let taken = |shown: &Shown| {
+            let picture = self.taken.get(&shown.window.id)?;
+            Some((shown.clone(), picture.number, picture.look))
+        };
+        let shown = scene.windows.iter().filter_map(taken).collect();
         self.next = Some(Composed { finished, due: vsync.next, windows: shown });
         (self.composed, self.composed_at) = ((scene.generation, windows), vsync.at);
     }

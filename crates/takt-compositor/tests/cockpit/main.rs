@@ -2,11 +2,16 @@
 
 mod admin;
 mod animation;
+mod chaos;
 mod composition;
+mod figures;
 mod hostile;
+mod input;
+mod ivi;
 mod program;
 mod programs;
 mod wayland;
+mod wlcs;
 mod world;
 
 use std::time::Duration;

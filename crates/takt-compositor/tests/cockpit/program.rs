@@ -18,6 +18,7 @@ pub(crate) struct Program {
     pub(crate) folder: PathBuf,
     child: Child,
     manager: UnixDatagram,
+    arguments: Vec<String>,
 }
 
 impl Program {
@@ -33,19 +34,23 @@ impl Program {
         std::fs::write(&file, config).expect("written");
         let manager = UnixDatagram::bind(&notify).expect("bound");
         manager.set_read_timeout(Some(PATIENCE)).expect("set");
-        let child = command()
-            .arg(&file)
-            .args(["--socket", "/nonexistent/takt", "--device", "software", "--log-json", "--folder"])
-            .arg(folder.join("sockets"))
-            .args(arguments)
-            .env("NOTIFY_SOCKET", &notify)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        let mut program = Self { folder: folder.join("sockets"), child, manager };
+        let mut arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        if !arguments.iter().any(|argument| argument == "--socket") {
+            arguments.extend(["--socket".to_owned(), "/nonexistent/takt".to_owned()]);
+        }
+        let folder = folder.join("sockets");
+        let child = spawn(&folder, &arguments);
+        let mut program = Self { folder, child, manager, arguments };
         assert_eq!(program.told(), "READY=1\nSTATUS=serving");
         program
+    }
+
+    /// Kills it, and starts it again in the same folder.
+    pub(crate) fn restart(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+        self.child = spawn(&self.folder, &self.arguments);
+        assert_eq!(self.told(), "READY=1\nSTATUS=serving");
     }
 
     /// What the service manager hears.
@@ -83,6 +88,20 @@ impl Drop for Program {
         let above = self.folder.parent().map(Path::to_owned).unwrap_or_default();
         std::fs::remove_dir_all(above).unwrap_or_default();
     }
+}
+
+/// Starts the program with sockets in that folder, and files beside it.
+fn spawn(folder: &Path, arguments: &[String]) -> Child {
+    command()
+        .arg(folder.with_file_name("cockpit.toml"))
+        .args(["--device", "software", "--log-json", "--folder"])
+        .arg(folder)
+        .args(arguments)
+        .env("NOTIFY_SOCKET", folder.with_file_name("notify"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts")
 }
 
 fn command() -> Command {
@@ -175,5 +194,5 @@ fn the_example_is_read() {
     let output = command().arg(example).arg("--check").output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.ends_with("2 outputs, 2 domains, 4 windows, 0 inputs, 3 clients\n"), "{said}");
+    assert!(said.ends_with("2 outputs, 2 domains, 4 windows, 2 inputs, 3 clients\n"), "{said}");
 }

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use wayland_client::backend::WaylandError;
 use wayland_client::protocol::{
-    wl_buffer, wl_callback, wl_compositor, wl_output, wl_region, wl_registry, wl_shm, wl_shm_pool,
-    wl_subcompositor, wl_subsurface, wl_surface,
+    wl_buffer, wl_callback, wl_compositor, wl_keyboard, wl_output, wl_pointer, wl_region, wl_registry,
+    wl_seat, wl_shm, wl_shm_pool, wl_subcompositor, wl_subsurface, wl_surface, wl_touch,
 };
-use wayland_client::{Connection, Dispatch, EventQueue, QueueHandle, delegate_noop};
+use wayland_client::{Connection, Dispatch, EventQueue, QueueHandle, WEnum, delegate_noop};
 use wayland_protocols::wp::presentation_time::client::{wp_presentation, wp_presentation_feedback};
 use wayland_protocols::wp::viewporter::client::{wp_viewport, wp_viewporter};
 use wayland_protocols::xdg::shell::client::{
@@ -37,6 +37,9 @@ pub(crate) struct Heard {
     /// Buffers that came back.
     pub(crate) released: u32,
     pub(crate) closed: u32,
+    /// What input devices there are, as bits, and what they did, one line each.
+    pub(crate) capabilities: u32,
+    pub(crate) input: Vec<String>,
 }
 
 /// What became of a picture.
@@ -101,6 +104,16 @@ impl Client {
             handle,
             counted: 0,
         }
+    }
+
+    /// Listens to input devices from now on.
+    pub(crate) fn listen(&mut self) {
+        let registry = self.connection.display().get_registry(&self.handle, ());
+        let seat = self.heard.globals.iter().find(|(_, name, _)| name == "wl_seat").expect("wl_seat").0;
+        let _seat: wl_seat::WlSeat = registry.bind(seat, 5, &self.handle, ());
+        self.roundtrip();
+        // Devices that it was told of are asked for by now.
+        self.roundtrip();
     }
 
     /// A number that no callback or feedback of this client has.
@@ -208,6 +221,15 @@ impl Client {
 
     /// Hears what there is, and waits a moment if there is nothing.
     pub(crate) fn turn(&mut self) -> Result<(), String> {
+        self.turn_within(20_000_000)
+    }
+
+    /// Hears what there is.
+    pub(crate) fn turn_at_once(&mut self) -> Result<(), String> {
+        self.turn_within(0)
+    }
+
+    fn turn_within(&mut self, moment_ns: i64) -> Result<(), String> {
         self.queue.dispatch_pending(&mut self.heard).map_err(|error| error.to_string())?;
         self.connection.flush().map_err(|error| error.to_string())?;
         let Some(guard) = self.queue.prepare_read() else {
@@ -215,7 +237,7 @@ impl Client {
         };
         let fd = guard.connection_fd();
         let mut fds = [rustix::event::PollFd::new(&fd, rustix::event::PollFlags::IN)];
-        let moment = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        let moment = rustix::time::Timespec { tv_sec: 0, tv_nsec: moment_ns };
         if rustix::event::poll(&mut fds, Some(&moment)).is_ok_and(|ready| ready > 0) {
             match guard.read() {
                 // Another thread may have read it, or it was no event yet.
@@ -381,6 +403,98 @@ impl Dispatch<wp_presentation_feedback::WpPresentationFeedback, u32> for Heard {
             Event::Discarded => drop(heard.feedback.insert(*number, Feedback::Discarded)),
             _ => {}
         }
+    }
+}
+
+impl Dispatch<wl_seat::WlSeat, ()> for Heard {
+    fn event(
+        heard: &mut Self,
+        seat: &wl_seat::WlSeat,
+        event: wl_seat::Event,
+        (): &(),
+        _: &Connection,
+        handle: &QueueHandle<Self>,
+    ) {
+        if let wl_seat::Event::Capabilities { capabilities } = event {
+            heard.capabilities = u32::from(capabilities);
+            let has = |one: wl_seat::Capability| heard.capabilities & u32::from(one) != 0;
+            if has(wl_seat::Capability::Pointer) {
+                seat.get_pointer(handle, ());
+            }
+            if has(wl_seat::Capability::Keyboard) {
+                seat.get_keyboard(handle, ());
+            }
+            if has(wl_seat::Capability::Touch) {
+                seat.get_touch(handle, ());
+            }
+        }
+    }
+}
+
+impl Dispatch<wl_touch::WlTouch, ()> for Heard {
+    fn event(
+        heard: &mut Self,
+        _: &wl_touch::WlTouch,
+        event: wl_touch::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        heard.input.push(match event {
+            wl_touch::Event::Down { id, x, y, .. } => format!("touch {id} down at {x},{y}"),
+            wl_touch::Event::Motion { id, x, y, .. } => format!("touch {id} at {x},{y}"),
+            wl_touch::Event::Up { id, .. } => format!("touch {id} up"),
+            wl_touch::Event::Cancel => "touch cancel".to_owned(),
+            _ => return,
+        });
+    }
+}
+
+impl Dispatch<wl_pointer::WlPointer, ()> for Heard {
+    fn event(
+        heard: &mut Self,
+        _: &wl_pointer::WlPointer,
+        event: wl_pointer::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        heard.input.push(match event {
+            wl_pointer::Event::Enter { surface_x, surface_y, .. } => {
+                format!("pointer enter at {surface_x},{surface_y}")
+            }
+            wl_pointer::Event::Leave { .. } => "pointer leave".to_owned(),
+            wl_pointer::Event::Motion { surface_x, surface_y, .. } => {
+                format!("pointer at {surface_x},{surface_y}")
+            }
+            wl_pointer::Event::Button { button, state, .. } => {
+                let pressed = state == WEnum::Value(wl_pointer::ButtonState::Pressed);
+                format!("button {button} {}", if pressed { "down" } else { "up" })
+            }
+            wl_pointer::Event::Axis { value, .. } => format!("scroll {value}"),
+            _ => return,
+        });
+    }
+}
+
+impl Dispatch<wl_keyboard::WlKeyboard, ()> for Heard {
+    fn event(
+        heard: &mut Self,
+        _: &wl_keyboard::WlKeyboard,
+        event: wl_keyboard::Event,
+        (): &(),
+        _: &Connection,
+        _: &QueueHandle<Self>,
+    ) {
+        heard.input.push(match event {
+            wl_keyboard::Event::Enter { .. } => "keys enter".to_owned(),
+            wl_keyboard::Event::Leave { .. } => "keys leave".to_owned(),
+            wl_keyboard::Event::Key { key, state, .. } => {
+                let pressed = state == WEnum::Value(wl_keyboard::KeyState::Pressed);
+                format!("key {key} {}", if pressed { "down" } else { "up" })
+            }
+            _ => return,
+        });
     }
 }
 

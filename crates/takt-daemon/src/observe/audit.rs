@@ -9,6 +9,7 @@
 //! first.
 
 mod dlt;
+mod ledger;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use takt_audit::{Alarm, Engine, Event, Head, Record, Rule, Subject};
 
 use super::folds::Folds;
 use crate::control::user::Rank;
+pub use ledger::{Ledger, Told};
 use watch::Watch;
 use writer::AuditWriter;
 

@@ -1,6 +1,6 @@
 //! What can be typed. The doc comments are the manual.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use takt_compositor::sys::DeviceChoice;
@@ -14,8 +14,11 @@ use takt_compositor::sys::DeviceChoice;
 #[command(after_help = "Exit codes: 0 done, 2 bad input, or it cannot run.")]
 pub(crate) struct Args {
     /// Configuration file (TOML; see docs/cockpit.md).
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "man")]
+    file: Option<PathBuf>,
+    /// Write a manual page into that folder.
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) man: Option<PathBuf>,
     /// Only read and check the configuration.
     #[arg(long)]
     pub(crate) check: bool,
@@ -40,7 +43,18 @@ pub(crate) struct Args {
     /// Where records go [default: standard error].
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
+    /// Folder of an audit of the records, in files of its own (docs/audit.md); `takt audit verify` and `takt
+    /// audit scan` read it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) audit: Option<PathBuf>,
     /// Records are JSON objects, one per line.
     #[arg(long)]
     pub(crate) log_json: bool,
+}
+
+impl Args {
+    /// The configuration file.
+    pub(crate) fn file(&self) -> &Path {
+        self.file.as_deref().unwrap_or_else(|| Path::new(""))
+    }
 }

@@ -5,10 +5,11 @@ use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use takt_cockpit::config::{Cockpit, FILE_BYTES_MAX};
 use takt_daemon::control::config::Settings;
 use takt_daemon::control::rights::Domains;
+use takt_daemon::observe::audit::Ledger;
 
 /// Folders that only the cockpit's user opens, and those into which clients of other users go.
 const MODE_OWN: u32 = 0o700;
@@ -31,6 +32,27 @@ pub(crate) fn domains(path: Option<&Path>) -> anyhow::Result<Domains> {
         Ok(settings) => Ok(settings.domains),
         Err(mistake) => bail!("{}: {mistake}", path.display()),
     }
+}
+
+/// An audit in that folder, with the bounds and rules that the daemon has by default.
+pub(crate) fn ledger(folder: &Path) -> anyhow::Result<Ledger> {
+    let folder =
+        std::path::absolute(folder).with_context(|| format!("no such folder: {}", folder.display()))?;
+    let folder = folder.to_str().with_context(|| format!("{} is no text", folder.display()))?;
+    let quoted = toml_text(folder);
+    let settings =
+        Settings::parse(&format!("[audit]\nfolder = {quoted}\n")).map_err(|error| anyhow!("{error}"))?;
+    Ledger::start(&settings.audit).context("cannot start the thread that writes the audit")
+}
+
+/// A text as TOML has it.
+fn toml_text(text: &str) -> String {
+    let plain = |letter: char| !letter.is_control() && letter != '"' && letter != '\\';
+    let one = |letter: char| match plain(letter) {
+        true => letter.to_string(),
+        false => format!("\\u{:04X}", u32::from(letter)),
+    };
+    format!("\"{}\"", text.chars().map(one).collect::<String>())
 }
 
 /// Devices and pipes do not tell their size, so the reading itself is bounded.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -36,7 +36,12 @@ const HUNG: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    match if args.check { check(&args) } else { serve(&args) } {
+    let done = match &args.man {
+        Some(folder) => man(folder),
+        None if args.check => check(&args),
+        None => serve(&args),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If standard error is closed, too, nothing more can be done.
@@ -46,10 +51,17 @@ fn main() -> ExitCode {
     }
 }
 
+/// Writes the manual page, from the same words as `--help`.
+fn man(folder: &Path) -> anyhow::Result<()> {
+    // One line per paragraph, as troff wants it: it fills lines itself.
+    let command = Args::command().max_term_width(0);
+    clap_mangen::generate_to(command, folder).with_context(|| format!("cannot write {}", folder.display()))
+}
+
 fn check(args: &Args) -> anyhow::Result<()> {
-    let config = files::config(&args.file)?;
+    let config = files::config(args.file())?;
     let given = files::domains(args.rights.as_deref())?;
-    Programs::check(&config, &given).map_err(|reason| anyhow!("{}: {reason}", args.file.display()))?;
+    Programs::check(&config, &given).map_err(|reason| anyhow!("{}: {reason}", args.file().display()))?;
     let Config { outputs, domains, rules, inputs, clients } = &config;
     let counts = [
         ("outputs", outputs.len()),
@@ -59,16 +71,16 @@ fn check(args: &Args) -> anyhow::Result<()> {
         ("clients", clients.len()),
     ];
     let counts: Vec<String> = counts.iter().map(|(what, count)| format!("{count} {what}")).collect();
-    writeln!(std::io::stdout(), "{}: {}", args.file.display(), counts.join(", "))?;
+    writeln!(std::io::stdout(), "{}: {}", args.file().display(), counts.join(", "))?;
     Ok(())
 }
 
 fn serve(args: &Args) -> anyhow::Result<()> {
     // Programs that it starts inherit nothing of what it inherited.
     descriptors::close_on_exec().context("cannot look after open files")?;
-    let config = files::config(&args.file)?;
+    let config = files::config(args.file())?;
     let domains = files::domains(args.rights.as_deref())?;
-    Programs::check(&config, &domains).map_err(|reason| anyhow!("{}: {reason}", args.file.display()))?;
+    Programs::check(&config, &domains).map_err(|reason| anyhow!("{}: {reason}", args.file().display()))?;
     // Before anything starts, so that no signal in between is lost.
     let signals = signals()?;
     let (journal, writer) = journal(args)?;
@@ -168,5 +180,6 @@ fn journal(args: &Args) -> anyhow::Result<(Journal, Writer)> {
         None => Box::new(std::io::stderr()),
     };
     let format = if args.log_json { Format::Json } else { Format::Text };
-    Journal::new(out, format).context("cannot start the thread that writes records")
+    let ledger = args.audit.as_deref().map(files::ledger).transpose()?;
+    Journal::new(out, format, ledger).context("cannot start the thread that writes records")
 }
