@@ -98,13 +98,18 @@ impl Timeline {
     /// Without this the reservation of a silent app would follow the present and take time in every period,
     /// although the app is entitled to it in every stride only.
     fn give_up_hopeless_frames(&mut self, lane: &mut Lane, ready: &Ready, pause: &Pausing) {
-        let rest = owed(lane, false, pause).min(pause.time_left(self.board.due_of(lane, lane.target)));
+        let (before, owed) = (lane.target, owed(lane, false, pause));
+        let rest = owed.min(pause.time_left(self.board.due_of(lane, before)));
         let frames = (0..self.sizes.given_up_max).map(|frame| lane.target + frame * lane.stride.periods());
         let hopeful = frames.into_iter().find(|target| self.board.due_of(lane, *target) >= ready.free + rest);
         lane.target = hopeful.unwrap_or(lane.target);
         lane.target = lane.target.max(self.board.period_at(lane, ready.optimistic));
         if rest > 0 {
-            self.lapse = self.lapse.min(self.board.due_of(lane, lane.target) - rest + 1);
+            let due = self.board.due_of(lane, lane.target);
+            // A frame that is owed no more than the time that is left is given up when that is over, and not before.
+            let shrinks = rest < owed && lane.target == before;
+            let lapse = if shrinks { ready.now + due - ready.optimistic } else { due - rest + 1 };
+            self.lapse = self.lapse.min(lapse);
         }
     }
 

@@ -1,8 +1,16 @@
 //! Apps that wait for their own groups within a frame.
 
+use std::boxed::Box;
+
 use expect_test::expect;
 
 use super::check;
+use crate::policy::Timeline;
+use crate::service::{Gaps, Service};
+use crate::{
+    AppId, AppParams, Clock, Config, Cost, Estimate, Event, GroupId, GroupKind, Priority, Scheduler, Span,
+    Stride, Time,
+};
 
 /// A waits after 250, for 100 at most, and has 250 more until 1000. C is due at 2000.
 const GAP: &str = "A 3 etpf 600 gaps 1/100
@@ -326,4 +334,39 @@ fn what_interrupts_a_frame_pays_for_the_way_back() {
             384000 A missed frame 1 for 1 ×1
         "#]],
     );
+}
+
+/// What a frame is owed that fell silent in a gap shrinks all the time, which is no reason to decide all the time.
+#[test]
+fn a_gap_that_lasts_is_looked_at_a_few_times() {
+    let gaps = Gaps { count: 1, length: Span::from_ms(1) };
+    let mut scheduler = Scheduler::new(Config::default(), Box::new(Timeline::new()));
+    let join = |app, etpf, service| {
+        let (app, priority) = (AppId(app), Priority(9 - app));
+        let (stride, clock) = (Stride::ONE, Clock::default());
+        let params = AppParams { priority, stride, etpf: Span::from_ms(etpf), clock, service };
+        Event::Join { app, params, phase: 0 }
+    };
+    let submit = |app, group, kind, ms| {
+        let (app, group, estimate) = (AppId(app), GroupId(group), Estimate::new(Span::from_ms(ms)));
+        Event::Submit { app, group, kind, estimate }
+    };
+    let mut tell = |ms, event| {
+        scheduler.handle_event(Time::from_ms(ms), event);
+        while scheduler.poll_action().is_some() {}
+    };
+    tell(0, join(0, 6, Service { gaps, ..Service::default() }));
+    tell(0, join(1, 0, Service::default()));
+    tell(0, submit(0, 1, GroupKind::Sync, 1));
+    // It fits into no period beside the other app.
+    tell(1, submit(1, 2, GroupKind::Swap, 30));
+    let (group, cost) = (GroupId(1), Cost::new(Span::from_ms(1)));
+    tell(1, Event::Complete { group, finished: Time::from_ms(1), cost, frames: 0 });
+    let before = scheduler.stats().runs;
+    while let Some(at) = scheduler.poll_timeout().filter(|at| *at < Time::from_ms(50)) {
+        scheduler.handle_timeout(at);
+        while scheduler.poll_action().is_some() {}
+        let runs = scheduler.stats().runs - before;
+        assert!(runs < 20, "{runs} decisions until {at:?}");
+    }
 }
