@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use takt_core::belief::{Belief, Revision, Stuck, Uncut};
 use takt_core::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
-use takt_core::{AppId, Estimate, GroupId, GroupKind, Hold, Span, Time};
+use takt_core::{AppId, Cost, Estimate, GroupId, GroupKind, Hold, Span, Time};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -14,7 +14,7 @@ enum Op {
     /// The last granted group comes back.
     Preempt,
     /// Of those in flight, so many places from the oldest.
-    Complete(usize),
+    Complete(usize, u64),
     Lose(usize),
     Reserve(u64),
     Uncut(bool),
@@ -74,7 +74,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => hold.prop_map(Op::Hold),
         2 => Just(Op::Grant),
         1 => Just(Op::Preempt),
-        2 => (0usize..4).prop_map(Op::Complete),
+        2 => (0usize..4, ns()).prop_map(|(place, cost)| Op::Complete(place, cost)),
         1 => any::<bool>().prop_map(Op::Uncut),
         1 => (0usize..4).prop_map(Op::Lose),
         1 => prop_oneof![Just(0), ns()].prop_map(Op::Reserve),
@@ -111,8 +111,9 @@ fn play(belief: &mut Belief, slow: &mut Slow, now: &mut Time, op: Op) {
             slow.since = *now;
             slow.waiting.insert(0, Group { preempted: true, ..group });
         }
-        Op::Complete(place) if place < slow.in_flight.len() => {
-            belief.completed(*now, slow.in_flight.remove(place).id);
+        Op::Complete(place, cost) if place < slow.in_flight.len() => {
+            let id = slow.in_flight.remove(place).id;
+            belief.completed(*now, id, Cost::new(Span::from_ns(cost)));
         }
         Op::Uncut(runs) => {
             belief.set_uncut(if runs { Uncut::Run } else { Uncut::Wait });

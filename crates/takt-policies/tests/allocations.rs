@@ -144,7 +144,7 @@ fn belief_takes_no_memory_for_events() {
             (0..groups).for_each(|number| belief.granted(now, group(number)));
             (0..IN_FLIGHT_MAX as u64).rev().for_each(|number| belief.preempted(now, group(number)));
             (0..groups).for_each(|number| belief.granted(now, group(number)));
-            (0..groups).for_each(|number| belief.completed(now, group(number)));
+            (0..groups).for_each(|number| belief.completed(now, group(number), Cost::default()));
         }
     });
     assert_eq!(memory.count_total, 0);

@@ -235,7 +235,7 @@ impl<'a> Client<'a> {
     /// One of its groups has ended; `switched` if one of another app ran before it.
     pub(crate) fn completed(&mut self, now: Time, group: GroupId, cost: Cost, switched: bool) {
         if let Some(belief) = &mut self.belief {
-            belief.completed(now, group);
+            belief.completed(now, group, cost);
         }
         if let Some(memory) = &mut self.memory {
             memory.completed(group, cost, switched);

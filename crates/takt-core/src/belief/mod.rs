@@ -6,7 +6,9 @@
 //!
 //! * **Reservation cap.** If the app reserves time, no group is believed to take longer than what
 //!   is left of its frame's reservation. Otherwise one long estimate would put the group behind all
-//!   groups that end earlier, or plan a swap for the next period and release the app a period late.
+//!   groups that end earlier, or plan a swap for the next period and release the app a period late. That is for
+//!   estimates that are wrong: where groups do take much longer than the cap said, as their estimates had it, the cap
+//!   is lifted until they do so no more. Otherwise a small reservation would let an app delay all others at will.
 //! * **Work that cannot be cut.** A group that is held for its length waits as long as that is so, with the
 //!   estimate that it has: if that is right, running it would break a promise, and only running it could
 //!   tell. After [`BeliefTuning::patience`] the app is [stuck](Belief::stuck), which is told once for each
@@ -38,7 +40,7 @@ use alloc::collections::VecDeque;
 use crate::app::{GroupId, GroupKind};
 use crate::event::Hold;
 use crate::limits::{IN_FLIGHT_MAX, QUEUE_MAX};
-use crate::time::{Estimate, Span, Time};
+use crate::time::{Cost, Estimate, Span, Time};
 
 pub use tuning::BeliefTuning;
 
@@ -92,6 +94,8 @@ pub struct Revision {
 struct Group {
     group: GroupId,
     believed: Estimate,
+    /// What its frame had left, if the app said more.
+    cap: Option<Span>,
     /// It was preempted, so it has already run for a while.
     began: bool,
 }
@@ -130,14 +134,14 @@ impl Belief {
 
     /// The app submits a group. Returns the estimate to hand to the scheduler.
     pub fn submitted(&mut self, now: Time, group: GroupId, kind: GroupKind, estimate: Estimate) -> Estimate {
-        let believed = self.reservation.capped(estimate, kind, &self.tuning);
+        let (believed, cap) = self.reservation.capped(estimate, kind, &self.tuning);
         if self.waiting.is_empty() {
             self.held = false;
             self.first_since(now);
         }
         // Beyond that the scheduler refuses the group (`Refusal::QueueFull`).
         if self.waiting.len() < QUEUE_MAX {
-            self.waiting.push_back(Group { group, believed, began: false });
+            self.waiting.push_back(Group { group, believed, cap, began: false });
         }
         believed
     }
@@ -177,10 +181,13 @@ impl Belief {
         }
     }
 
-    /// A group is over.
-    pub fn completed(&mut self, now: Time, group: GroupId) {
-        if self.land(group).is_none() {
-            self.done_when_preempted(now, group);
+    /// A group is over; it took that long.
+    pub fn completed(&mut self, now: Time, group: GroupId, cost: Cost) {
+        match self.land(group) {
+            Some(landed) => self.reservation.measured(landed.cap, cost, &self.tuning),
+            None => {
+                self.done_when_preempted(now, group);
+            }
         }
     }
 
@@ -289,19 +296,41 @@ struct FrameReserve {
     per_frame: Option<Span>,
     /// How much of it the current frame has used so far, as believed.
     used: Span,
+    /// How often the cap was wrong of late ([`BeliefTuning::cap_wrong_weight`]).
+    wrong: u32,
 }
 
 impl FrameReserve {
-    /// What is believed of the next group.
-    fn capped(&mut self, estimate: Estimate, kind: GroupKind, tuning: &BeliefTuning) -> Estimate {
+    /// What is believed of the next group, and what its frame has left if that is less than was said.
+    fn capped(
+        &mut self,
+        estimate: Estimate,
+        kind: GroupKind,
+        tuning: &BeliefTuning,
+    ) -> (Estimate, Option<Span>) {
         let Some(per_frame) = self.per_frame else {
-            return estimate;
+            return (estimate, None);
         };
         let least = per_frame.scaled(tuning.group_share_permille, 1000);
         let left = per_frame.saturating_sub(self.used).max(least);
-        let believed = estimate.min(Estimate::new(left));
+        let cap = (estimate.span() > left).then_some(left);
+        let capped = cap.filter(|_| self.wrong <= tuning.cap_wrong_weight);
+        let believed = capped.map_or(estimate, Estimate::new);
         self.used = if kind.ends_frame() { Span::ZERO } else { self.used + believed.span() };
-        believed
+        (believed, cap)
+    }
+
+    /// A group took that long for which its frame had less left than was said. If it took more than twice of that, the
+    /// cap was wrong; if no more than that, what was said was.
+    fn measured(&mut self, cap: Option<Span>, cost: Cost, tuning: &BeliefTuning) {
+        let weight = tuning.cap_wrong_weight;
+        match cap {
+            Some(cap) if cost.span() > cap.times(2) => {
+                self.wrong = self.wrong.saturating_add(weight).min(weight.saturating_mul(2));
+            }
+            Some(cap) if cost.span() <= cap => self.wrong = self.wrong.saturating_sub(1),
+            _ => {}
+        }
     }
 }
 

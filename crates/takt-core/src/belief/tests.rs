@@ -1,5 +1,6 @@
 use super::*;
 use crate::app::AppId;
+use crate::time::Cost;
 
 const PROTECTS: Hold = Hold::Protects { app: AppId(1) };
 
@@ -29,7 +30,7 @@ fn believed_after(belief: &mut Belief, estimate: Estimate, reason: Hold, held_ms
         }
     }
     belief.granted(Time::from_ms(held_ms), GroupId(0));
-    belief.completed(Time::from_ms(held_ms), GroupId(0));
+    belief.completed(Time::from_ms(held_ms), GroupId(0), Cost::default());
     believed
 }
 
@@ -118,7 +119,7 @@ fn a_preempted_group_is_not_revised() {
     belief.held(PROTECTS);
     assert_eq!((belief.next_timeout(), belief.revise(Time::from_ms(9_000))), (None, None));
     // It had finished when it was taken back: its completion was already on its way.
-    belief.completed(Time::from_ms(1_000), GroupId(0));
+    belief.completed(Time::from_ms(1_000), GroupId(0), Cost::default());
     assert_eq!(belief.next_timeout(), Some(Time::from_ms(3_000)), "the next group is the first now");
 }
 
@@ -137,6 +138,40 @@ fn a_frame_is_believed_to_take_what_it_reserved_and_little_more() {
     belief.end_frame();
     let next = belief.submitted(Time::ZERO, GroupId(0), GroupKind::Draw, ms(100));
     assert_eq!(next, ms(8), "a frame without a swap ends as well");
+}
+
+/// A frame of one group that says and takes so much; what is believed of it.
+fn frame(belief: &mut Belief, says: u64, takes: u64) -> Estimate {
+    let believed = belief.submitted(Time::ZERO, GroupId(0), GroupKind::Swap, ms(says));
+    belief.granted(Time::ZERO, GroupId(0));
+    belief.completed(Time::ZERO, GroupId(0), Cost::new(Span::from_ms(takes)));
+    believed
+}
+
+#[test]
+fn a_cap_that_measurements_contradict_is_lifted() {
+    let mut belief = Belief::default();
+    belief.reserve(Span::from_ms(8));
+    assert_eq!(frame(&mut belief, 100, 100), ms(8));
+    assert_eq!(frame(&mut belief, 100, 100), ms(8));
+    assert_eq!(frame(&mut belief, 100, 100), ms(100), "twice is enough");
+    (0..100).for_each(|_| assert_eq!(frame(&mut belief, 1, 1), ms(1), "right all the time"));
+    (0..8).for_each(|_| assert_eq!(frame(&mut belief, 100, 5), ms(100)));
+    assert_eq!(frame(&mut belief, 100, 100), ms(8), "wrong eight times");
+    assert_eq!(frame(&mut belief, 100, 100), ms(100));
+}
+
+#[test]
+fn wrong_estimates_stay_capped() {
+    let mut belief = Belief::default();
+    belief.reserve(Span::from_ms(8));
+    for number in 0..64 {
+        // A driver compiles in a frame now and then, and no frame keeps quite to its reservation.
+        let takes = if number % 16 == 0 { 170 } else { 7 };
+        assert_eq!(frame(&mut belief, 100, takes), ms(8), "frame {number}");
+        assert_eq!(frame(&mut belief, 7, 170), ms(7), "what it did not say does not count");
+        assert_eq!(frame(&mut belief, 100, 16), ms(8));
+    }
 }
 
 #[test]

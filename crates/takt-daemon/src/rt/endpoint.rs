@@ -232,7 +232,7 @@ impl Endpoint {
                         return Err(Fault::NotGranted(group.0));
                     }
                     let (finished, cost) = (finished.min(now), Cost::new(cost));
-                    self.belief.completed(now, global);
+                    self.belief.completed(now, global, cost);
                     return Ok(Some(Event::Complete { group: global, finished, cost, frames }));
                 }
             }

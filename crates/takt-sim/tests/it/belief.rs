@@ -103,6 +103,18 @@ fn a_reservation_caps_what_is_believed() {
     assert!(late.missed[DIAL.index()] > 0 && seen.missed[DIAL.index()] == 0, "{:?}", late.missed);
 }
 
+/// Otherwise an app with a small reservation would run what others have to wait with.
+#[test]
+fn a_small_reservation_does_not_let_long_work_pass() {
+    for (etpf_us, draws) in [(1_000, ""), (400, "draws = [{ us = 500, count = 30 }]")] {
+        let long =
+            format!("etpf_us = {etpf_us}\n{draws}\n[[app.phase]]\nfrom_s = 0\nuntil_s = 30\ngpu_scale = 100");
+        let seen = play(BELIEF, "", &long);
+        // Two groups, and half a second of revisions each time that one has waited for long.
+        assert!(seen.missed[DIAL.index()] < 12, "{:?}", seen.missed);
+    }
+}
+
 /// Apps that end, change and lose completions on each kind of GPU under each policy: no estimate of
 /// a group is revised that does not wait.
 #[test]
