@@ -135,6 +135,7 @@ fn options(args: &ProveArgs) -> anyhow::Result<Options> {
         mixed: args.mixed,
         divisible: args.divisible,
         gaps: true,
+        changes: args.changes,
     })
 }
 
@@ -237,6 +238,9 @@ fn describe(findings: &Findings, violations: &[Violation]) -> String {
             violation.deadline,
             file.display()
         );
+        for (at, event) in &violation.case.events {
+            text += &format!("    the file does not say that at {at:?} the scheduler is told {event:?}\n");
+        }
     }
     text + &covered
 }

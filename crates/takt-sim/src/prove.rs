@@ -10,7 +10,8 @@
 //! changes of rate, reservation and priority. On request an app of the set itself falls silent for
 //! good, which is outside the assumptions: how well are the others off then?
 //!
-//! Some apps of the set wait for their own groups within a frame, as often and as long as they declare.
+//! Some apps of the set wait for their own groups within a frame, as often and as long as they declare. On request the
+//! set [changes](changes) while it runs.
 //!
 //! The case is simulated; a missed deadline of the protected set is a violation and is shrunk to
 //! something a person can follow. So is an app of the set that is not served without a miss.
@@ -18,6 +19,7 @@
 //! GPUs execute in order, or contexts take turns and a change of contexts costs time ([`Execution`]). On
 //! request apps have several displays and clocks of their own, and work of less important apps is divisible.
 
+mod changes;
 mod coverage;
 mod draw;
 mod frames;
@@ -27,7 +29,7 @@ mod shrink;
 mod sources;
 mod watch;
 
-use takt_core::{AppId, Gpu, Span, Stride, Time};
+use takt_core::{AppId, Event, Gpu, Span, Stride, Time};
 
 pub use coverage::Coverage;
 pub use draw::draw;
@@ -61,6 +63,9 @@ pub struct Options {
     /// Some apps of the set wait for their own groups within a frame. Not where first deadlines are staggered: of such
     /// sets the scheduler protects no more apps than if they coincided, and gaps of the others bind nothing.
     pub gaps: bool,
+    /// Apps of the set leave, sources die, the focus moves, displays change, and estimates of less important apps are
+    /// too long.
+    pub changes: bool,
 }
 
 /// What the GPU of a case does with several groups.
@@ -89,6 +94,7 @@ impl Default for Options {
             mixed: false,
             divisible: false,
             gaps: true,
+            changes: false,
         }
     }
 }
@@ -102,6 +108,8 @@ pub struct Case {
     pub protected: usize,
     /// The app of the set that falls silent, if one does: it alone may miss deadlines.
     pub silent: Option<usize>,
+    /// What else the scheduler is told, by time. Scenario files cannot say it.
+    pub events: Vec<(Time, Event)>,
 }
 
 /// A broken guarantee.
@@ -154,7 +162,7 @@ pub fn first_miss(case: &Case) -> Option<(AppId, Time)> {
 
 fn play(case: &Case) -> (u64, Option<(AppId, Time)>) {
     let mut watch = Watch::new(case);
-    let outcome = world::run(&case.scenario, &mut watch);
+    let outcome = world::run_with(&case.scenario, &case.events, &mut watch);
     (outcome.event_hash, watch.miss(outcome.end))
 }
 

@@ -88,6 +88,14 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: O) -> Outcome {
     world.outcome()
 }
 
+/// The same, and the scheduler is told these events besides, at their times.
+pub(crate) fn run_with<O: Observer>(scenario: &Scenario, events: &[(Time, Event)], observer: O) -> Outcome {
+    let mut world = World::new(scenario, observer);
+    world.add(events);
+    world.run_until(Time::ZERO + scenario.duration);
+    world.outcome()
+}
+
 /// Plays `scenario` to its end; the figures of the run.
 pub fn summarize(scenario: &Scenario) -> Summary {
     let mut metrics = Metrics::new(meta(scenario), scenario.warm_up);

@@ -223,6 +223,10 @@ pub(crate) struct ProveArgs {
     /// Let the GPU interrupt work of some of the less important apps.
     #[arg(long)]
     pub(crate) divisible: bool,
+    /// Let sets change while they run: apps of the set leave, sources die, the focus moves, displays change their rate,
+    /// and estimates of less important apps are too long.
+    #[arg(long)]
+    pub(crate) changes: bool,
     /// Threads; the findings do not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: Option<u32>,

@@ -10,7 +10,7 @@ use takt_core::{
 };
 
 use super::frames::{Pays, draw_frame, group_within};
-use super::{Case, Execution, Options, gaps, mixed, sources};
+use super::{Case, Execution, Options, changes, gaps, mixed, sources};
 use crate::model::{
     AppSpec, End, GpuModel, GpuSpec, Interrupts, Pace, ParamChange, Prediction, RecordedGroup, Scenario,
     SpanRange, Work, rate_mhz,
@@ -81,7 +81,11 @@ pub fn draw(options: &Options, index: u64) -> Case {
         apps,
         focus: Vec::new(),
     };
-    Case { scenario, protected: set.len(), silent }
+    let mut case = Case { scenario, protected: set.len(), silent, events: Vec::new() };
+    if options.changes {
+        changes::unsettle(&mut case, &mut Rng::new(options.seed ^ changes::CHANGES, index));
+    }
+    case
 }
 
 /// Gives all apps their priorities: in order, with sources anywhere between.

@@ -19,11 +19,14 @@ pub(super) fn shrink(mut case: Case) -> Case {
 
 /// All cases that are one step simpler, boldest first.
 fn simpler_cases(case: &Case) -> Vec<Case> {
-    let mut simpler = Vec::new();
+    let mut simpler = without_events(case);
     for index in 0..case.scenario.apps.len() {
         let mut fewer = case.clone();
         fewer.scenario.apps.remove(index);
         fewer.scenario.apps.iter_mut().for_each(|app| forget(app, index));
+        for change in &mut fewer.scenario.focus {
+            change.app = change.app.and_then(|app| moved(app, index));
+        }
         fewer.protected -= usize::from(index < case.protected);
         fewer.silent = case.silent.filter(|silent| *silent != index);
         fewer.silent = fewer.silent.map(|silent| silent - usize::from(index < silent));
@@ -66,6 +69,25 @@ fn simpler_cases(case: &Case) -> Vec<Case> {
     simpler
 }
 
+/// The same with nothing told besides, with one event less, or with the focus where it was.
+fn without_events(case: &Case) -> Vec<Case> {
+    let mut simpler = Vec::new();
+    if !case.scenario.focus.is_empty() {
+        let mut still = case.clone();
+        still.scenario.focus.clear();
+        simpler.push(still);
+    }
+    if case.events.len() > 1 {
+        simpler.push(Case { events: Vec::new(), ..case.clone() });
+    }
+    for event in 0..case.events.len() {
+        let mut fewer = case.clone();
+        fewer.events.remove(event);
+        simpler.push(fewer);
+    }
+    simpler
+}
+
 /// The apps that one names.
 fn named(app: &AppSpec) -> impl Iterator<Item = AppId> {
     let shared = match app.params.service.reservation {
@@ -86,11 +108,7 @@ fn is_kin(apps: &[AppSpec], index: usize) -> bool {
 
 /// The app at that index is not there any more.
 fn forget(app: &mut AppSpec, index: usize) {
-    let moved = |named: AppId| match named.index().cmp(&index) {
-        Ordering::Less => Some(named),
-        Ordering::Equal => None,
-        Ordering::Greater => Some(AppId(named.0 - 1)),
-    };
+    let moved = |named: AppId| moved(named, index);
     if let Pace::With(leader) = app.pace {
         app.pace = moved(leader).map_or(Pace::Released, Pace::With);
     }
@@ -100,6 +118,15 @@ fn forget(app: &mut AppSpec, index: usize) {
             params.service.reservation = moved(owner).map_or(Reservation::None, Reservation::Shared);
         }
         params.service.feeds = params.service.feeds.and_then(moved);
+    }
+}
+
+/// The slot of an app when the one at that index is not there any more.
+fn moved(named: AppId, index: usize) -> Option<AppId> {
+    match named.index().cmp(&index) {
+        Ordering::Less => Some(named),
+        Ordering::Equal => None,
+        Ordering::Greater => Some(AppId(named.0 - 1)),
     }
 }
 
@@ -141,5 +168,6 @@ pub(super) fn weight(case: &Case) -> u64 {
         1_000 + groups + 10 * (app.changes.len() as u64 + oddities.iter().filter(|odd| **odd).count() as u64)
     };
     let apps: u64 = case.scenario.apps.iter().map(app).sum();
-    apps * 1_000_000 + case.scenario.duration.as_us()
+    let told = case.events.len() as u64 + case.scenario.focus.len() as u64;
+    (apps + 10 * told) * 1_000_000 + case.scenario.duration.as_us()
 }

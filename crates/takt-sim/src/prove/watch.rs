@@ -8,6 +8,7 @@ use takt_core::{Action, AppId, AppParams, Clock, Event, FrameDone, GroupId, Serv
 use takt_trace::{Observer, Record};
 
 use super::{Case, mixed};
+use crate::model::End;
 
 /// Watches a case.
 pub(super) struct Watch<'a> {
@@ -74,7 +75,8 @@ impl<'a> Watch<'a> {
     pub(super) fn miss(&self, end: Time) -> Option<(AppId, Time)> {
         let unheard = self.case.scenario.config.margins.completion_upper;
         let mut overdue = (0..).map(AppId).zip(&self.apps).filter_map(|(app, watched)| {
-            let due = watched.due.front().filter(|due| **due + unheard < end && self.counts(app))?;
+            let due =
+                watched.due.front().filter(|due| **due + unheard < end && self.counts_at(app, **due))?;
             Some((app, *due))
         });
         self.miss.or_else(|| overdue.next()).or_else(|| self.starved().map(|app| (app, end)))
@@ -84,6 +86,20 @@ impl<'a> Watch<'a> {
     fn counts(&self, app: AppId) -> bool {
         let own = app.index() < self.case.protected && self.case.silent != Some(app.index());
         (own || self.served_by(app).is_some()) && !self.apps[self.contract_of(app).index()].full
+    }
+
+    /// Whether a deadline of the app counts: none does once it went, or the app went whose contract it runs on.
+    fn counts_at(&self, app: AppId, due: Time) -> bool {
+        self.counts(app) && due < self.until(app)
+    }
+
+    /// When the app goes, or the one whose contract it runs on.
+    fn until(&self, app: AppId) -> Time {
+        let end = |app: AppId| match self.case.scenario.apps[app.index()].end {
+            Some(End::Leave(at) | End::Crash { at, .. } | End::Hang(at)) => at,
+            None => Time::NEVER,
+        };
+        end(app).min(end(self.contract_of(app)))
     }
 
     /// Whose contract covers what the app submits: its own one, or that of the app that it shares or feeds.
@@ -141,7 +157,8 @@ impl<'a> Watch<'a> {
         let mut apps = (0..).map(AppId).zip(scenario.apps.iter().zip(&self.apps)).take(self.case.protected);
         let starved = apps.find(|(app, (spec, watched))| {
             let period = mixed::period(&spec.params, &scenario.config).as_ns().max(1);
-            let expected = (scenario.duration.as_ns() / period).saturating_sub(3);
+            let lasts = scenario.duration.min(self.until(*app).since(Time::ZERO));
+            let expected = (lasts.as_ns() / period).saturating_sub(3);
             let shown = !spec.params.clock.is_own() && mixed::server(&spec.params).is_none();
             self.counts(*app) && shown && watched.finished < expected
         });
@@ -178,11 +195,11 @@ impl<'a> Watch<'a> {
         let watched = &mut self.apps[done.app.index()];
         watched.finished += 1;
         let due = watched.due.pop_front();
-        if let Some(due) = due.filter(|due| done.finished >= *due) {
+        if let Some(due) = due.filter(|due| done.finished >= *due && self.counts_at(done.app, *due)) {
             self.miss.get_or_insert((done.app, due));
         }
         let missed = self.booked.was_due((done.app, done.frame), done.deadline);
-        self.miss = self.miss.or(missed);
+        self.miss = self.miss.or(missed.filter(|(app, due)| self.counts_at(*app, *due)));
     }
 
     /// An app that is promised nothing by itself submits a group.
@@ -199,7 +216,10 @@ impl<'a> Watch<'a> {
 impl Observer for Watch<'_> {
     fn record(&mut self, at: Time, record: &Record) {
         match record {
-            Record::Out(Action::Missed { app, deadline, .. }) if self.counts(*app) => {
+            // Nothing is known of apps that do not exist.
+            Record::In(Event::Submit { app, .. } | Event::EndFrame { app })
+                if app.index() >= self.apps.len() => {}
+            Record::Out(Action::Missed { app, deadline, .. }) if self.counts_at(*app, *deadline) => {
                 self.miss.get_or_insert((*app, *deadline));
             }
             Record::Out(Action::Dispatch { group, .. }) => self.goes(*group),
@@ -214,7 +234,8 @@ impl Observer for Watch<'_> {
             }
             Record::In(Event::EndFrame { app }) if self.counts(*app) => self.submitted(at, *app, true),
             Record::In(Event::Complete { group, finished, .. }) => {
-                let missed = self.booked.ended(*group, *finished).filter(|(owner, _)| self.counts(*owner));
+                let missed = self.booked.ended(*group, *finished);
+                let missed = missed.filter(|(owner, due)| self.counts_at(*owner, *due));
                 self.miss = self.miss.or(missed);
             }
             _ => {}

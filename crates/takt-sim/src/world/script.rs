@@ -18,6 +18,8 @@ pub(super) enum Step {
     /// The scheduler hears of an app's death.
     Bury(usize),
     Focus(Option<AppId>),
+    /// Something that no app does.
+    Tell(Event),
 }
 
 /// Everything the scenario says will happen, in order.
@@ -41,6 +43,13 @@ pub(super) fn script(scenario: &Scenario) -> Vec<(Time, Step)> {
 }
 
 impl<O: Observer> World<'_, O> {
+    /// The scheduler is to be told these events as well.
+    pub(super) fn add(&mut self, events: &[(Time, Event)]) {
+        self.script.extend(events.iter().map(|(at, event)| (*at, Step::Tell(*event))));
+        self.script.sort_by_key(|(at, _)| *at);
+        self.schedule_script();
+    }
+
     pub(super) fn schedule_script(&mut self) {
         self.next[SCRIPT] = self.script.get(self.scripted).map_or(Time::NEVER, |(at, _)| *at);
     }
@@ -68,6 +77,7 @@ impl<O: Observer> World<'_, O> {
                 self.tell(Event::Leave { app: slot(index) });
             }
             Step::Focus(app) => self.tell(Event::Focus { app }),
+            Step::Tell(event) => self.tell(event),
         }
         self.schedule_script();
     }
