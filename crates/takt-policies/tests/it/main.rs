@@ -2,6 +2,7 @@
 
 mod bounds;
 mod divisible;
+mod hostile_operations;
 mod late_groups;
 mod random_operations;
 mod reserves;

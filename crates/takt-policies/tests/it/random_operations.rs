@@ -13,7 +13,7 @@ use takt_core::{
 const APPS: u32 = 6;
 
 #[derive(Clone, Debug)]
-enum Op {
+pub(crate) enum Op {
     Wait(u64),
     /// Time runs backwards: must be harmless.
     Rewind(u64),
@@ -30,7 +30,8 @@ enum Op {
     CompleteTakenBack,
     /// Completes something that does not exist.
     CompleteNothing(u64),
-    Refresh(u32, u64),
+    /// Of a display, which may not exist.
+    Refresh(u8, u32, u64),
     Adjust(Adjustable),
     /// Revises a group that was submitted lately, so many ago.
     Revise(u32, u64, u64),
@@ -39,7 +40,13 @@ enum Op {
 }
 
 fn params(clock: impl Strategy<Value = Clock>) -> impl Strategy<Value = AppParams> {
-    let etpf = prop_oneof![Just(0), 0u64..20_000_000, Just(u64::MAX)];
+    // One takes a whole period of the first display.
+    let etpf = prop_oneof![
+        4 => Just(0),
+        4 => 0u64..20_000_000,
+        1 => proptest::sample::select(vec![1, 16_666_665, 16_666_666, 16_666_667]),
+        3 => Just(u64::MAX),
+    ];
     (0u32..8, 1u32..=7, etpf, clock, service()).prop_map(|(priority, stride, etpf, clock, service)| {
         AppParams {
             priority: Priority(priority),
@@ -51,14 +58,22 @@ fn params(clock: impl Strategy<Value = Clock>) -> impl Strategy<Value = AppParam
     })
 }
 
-fn any_clock() -> impl Strategy<Value = Clock> + Clone {
-    // Of the displays, the last one does not exist.
-    let display = (0u8..5).prop_map(|display| Clock::Display(DisplayId(display)));
-    let own = (0u64..40_000_000, 0u64..40_000_000).prop_map(|(period, deadline)| Clock::Own {
+pub(crate) fn any_clock() -> impl Strategy<Value = Clock> + Clone {
+    let display = any_display().prop_map(|display| Clock::Display(DisplayId(display)));
+    let time = || prop_oneof![6 => 0u64..40_000_000, 1 => proptest::sample::select(&EXTREMES[..])];
+    let own = (time(), proptest::option::of(time())).prop_map(|(period, deadline)| Clock::Own {
         period: Span::from_ns(period),
-        deadline: Span::from_ns(deadline),
+        deadline: Span::from_ns(deadline.unwrap_or(period)),
     });
     prop_oneof![6 => Just(Clock::default()), 1 => display, 2 => own]
+}
+
+/// From 1 ns to an hour, and the shortest and longest period that a clock may have.
+const EXTREMES: [u64; 7] = [1, 1_000, 99_999, 100_000, 4_000_000_000, 4_000_000_001, 3_600_000_000_000];
+
+/// A display, or one of many that do not exist.
+fn any_display() -> impl Strategy<Value = u8> + Clone {
+    prop_oneof![8 => 0u8..5, 1 => any::<u8>()]
 }
 
 fn service() -> impl Strategy<Value = Service> {
@@ -77,7 +92,8 @@ fn service() -> impl Strategy<Value = Service> {
 }
 
 fn reservation() -> impl Strategy<Value = Reservation> {
-    let time = prop_oneof![8 => 0u64..50_000_000, 1 => Just(u64::MAX)];
+    let extreme = proptest::sample::select(&EXTREMES[..]);
+    let time = prop_oneof![8 => 0u64..50_000_000, 1 => Just(u64::MAX), 1 => extreme];
     let enforcement = prop_oneof![Just(Enforcement::Posterior), Just(Enforcement::Apriori)];
     let own = (time.clone(), time, enforcement).prop_map(|(budget, period, enforcement)| {
         let (budget, period) = (Span::from_ns(budget), Span::from_ns(period));
@@ -110,7 +126,7 @@ fn adjustable() -> impl Strategy<Value = Adjustable> {
     )
 }
 
-fn op(clock: impl Strategy<Value = Clock> + Clone + 'static) -> impl Strategy<Value = Op> {
+pub(crate) fn op(clock: impl Strategy<Value = Clock> + Clone + 'static) -> impl Strategy<Value = Op> {
     let app = 0..APPS + 1;
     let app_of_end = app.clone();
     let join = (app.clone(), params(clock.clone()), 0u32..5);
@@ -139,7 +155,8 @@ fn op(clock: impl Strategy<Value = Clock> + Clone + 'static) -> impl Strategy<Va
         1 => (0usize..8).prop_map(Op::CompleteLater),
         1 => Just(Op::CompleteTakenBack),
         1 => (0u64..50).prop_map(Op::CompleteNothing),
-        1 => (1_000u32..200_000, 0u64..50_000_000).prop_map(|(mhz, origin)| Op::Refresh(mhz, origin)),
+        1 => (any_display(), 1_000u32..200_000, 0u64..50_000_000)
+            .prop_map(|(display, mhz, origin)| Op::Refresh(display, mhz, origin)),
         1 => proptest::option::of(0..APPS).prop_map(Op::Focus),
         1 => adjustable().prop_map(Op::Adjust),
         1 => (0..APPS, 0u64..8, length).prop_map(|(app, ago, length)| Op::Revise(app, ago, length)),
@@ -234,10 +251,10 @@ impl Driver {
             Op::CompleteLater(n) => self.in_flight.get(n).map(|group| complete(*group, 0)),
             Op::CompleteTakenBack => self.taken_back.take().map(|group| complete(group, 0)),
             Op::CompleteNothing(id) => Some(complete(GroupId(u64::MAX - id), 0)),
-            Op::Refresh(mhz, origin) => {
+            Op::Refresh(display, mhz, origin) => {
                 let refresh = Refresh::from_mhz(mhz).unwrap_or(Refresh::HZ_60);
                 let refresh = refresh.with_origin(Time::from_ns(origin));
-                Some(Event::Refresh { display: DisplayId(0), refresh })
+                Some(Event::Refresh { display: DisplayId(display), refresh })
             }
             Op::Revise(app, ago, length) => {
                 let estimate = Estimate::new(Span::from_ns(length));
