@@ -660,3 +660,84 @@ fn copies_made_before_cuda_begins_are_scheduled() {
     assert_eq!(text(&output.stdout), "5: 0 1 2 3 4\nthe copy ends with 0\n3: 0 1 2\ndone\n", "{errors}");
     assert_eq!(errors.matches("scheduled as").count(), 2, "both are: {errors}");
 }
+
+#[test]
+fn a_program_is_scheduled_again_by_the_next_daemon() {
+    let daemon = Daemon::start("cuda-again");
+    let mut program = lines(&daemon, &["--name", "again"]);
+    program.hears("job");
+    program.says("job 1 is over");
+    drop(daemon);
+    program.hears("job");
+    program.says("job 2 is over");
+    let _next = Daemon::start("cuda-again");
+    for job in 3.. {
+        program.hears("job");
+        program.says(&format!("job {job} is over"));
+        if program.heard().matches("scheduled as again").count() == 2 {
+            break;
+        }
+        assert!(job < 3_000, "{}", program.heard());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(program.end().0, "done\n");
+}
+
+#[test]
+fn a_program_that_is_stopped_delays_others_for_seconds_and_goes_on() {
+    if !crate::support::is_slow_wanted() {
+        return crate::support::skipped(
+            "the daemon gives up on the group of another program after ten seconds",
+        );
+    }
+    let daemon = Daemon::with("cuda-stopped", "completion_timeout_ms = 500\n", &[]);
+    let program = compute();
+    let short = iterations(2);
+    let flood = |seconds| ["flood", "--iterations", short.as_str(), "--seconds", seconds];
+    let start = |name: &str, seconds| {
+        let mut command = daemon.run(&["--name", name], &program, &flood(seconds));
+        Talking::start(with_driver(&mut command, ""))
+    };
+    let mut stopped = start("stopped", "3");
+    stopped.says("scheduled as");
+    let id = stopped.id();
+    let signal = |number: &str| {
+        let order = format!("kill {number} {id}");
+        assert!(Command::new("sh").args(["-c", &order]).status().expect("a shell starts").success());
+    };
+    signal("-STOP");
+    let output =
+        ended(with_driver(&mut daemon.run(&["--name", "other"], &program, &flood("0.5")), ""), "other");
+    let errors = text(&output.stderr);
+    assert!(output.status.success() && jobs(&output) > 0 && !errors.contains("unscheduled"), "{errors}");
+    signal("-CONT");
+    let (said, errors) = stopped.end();
+    assert!(said.contains("\"mode\": \"flood\""), "{said} {errors}");
+}
+
+#[test]
+fn a_kernel_that_does_not_end_delays_others_for_seconds() {
+    if !crate::support::is_slow_wanted() {
+        return crate::support::skipped(
+            "the daemon gives up on the group of another program after ten seconds",
+        );
+    }
+    let daemon = Daemon::with("cuda-endless", "completion_timeout_ms = 500\n", &[]);
+    let gpu = products().join("cuda-endless.gpu");
+    std::fs::remove_file(&gpu).unwrap_or_default();
+    // A GPU of its own, which looks at memory between two turns.
+    let mut command = daemon.run(&["--name", "endless"], &compile("lines"), &[]);
+    let mut program = Talking::start(with_driver(command.env("TAKT_FAKE_GPU", &gpu), "address"));
+    program.says("begun");
+    for (count, line) in ["job", "endless", "job"].into_iter().enumerate() {
+        program.hears(line);
+        program.says(&format!("{line} {} is over", count + 1));
+    }
+    let flood = ["flood", "--iterations", &iterations(2), "--seconds", "0.5"];
+    let output = ended(with_driver(&mut daemon.run(&["--name", "other"], &compute(), &flood), ""), "other");
+    let errors = text(&output.stderr);
+    assert!(output.status.success() && jobs(&output) > 0 && !errors.contains("unscheduled"), "{errors}");
+    program.hears("release");
+    program.says("release 4 is over");
+    assert_eq!(program.end().0, "done\n");
+}
