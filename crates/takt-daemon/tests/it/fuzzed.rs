@@ -73,7 +73,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(500))]
+    #![proptest_config(cases(100))]
 
     #[test]
     fn rings(bytes in vec(any::<u8>(), 0..1_500)) {

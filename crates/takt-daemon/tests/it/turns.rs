@@ -453,7 +453,7 @@ fn work_that_waits_is_seen_without_a_turn() {
 fn a_burst_of_many_apps_delays_no_protected_one() {
     const CROWD: u32 = 60;
     const EACH: u64 = 64;
-    let mut rig = Rig::with_seats(2, CROWD + 1);
+    let mut rig = Rig::with_apps(2, CROWD + 1);
     let mut crowd: Vec<App> = (0..CROWD).map(|slot| rig.join(slot, slot)).collect();
     let mut dial = rig.join_reserving(CROWD, 1_000, Span::from_ms(2));
     let taken = |rig: &mut Rig| {
