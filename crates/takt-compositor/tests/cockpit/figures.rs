@@ -1,6 +1,8 @@
 //! Figures of a busy cockpit: frames of an instrument, and how soon input is heard and answered. With
 //! `TAKT_SLOW_TESTS=1`; `TAKT_FIGURES_S` says for how many seconds (10).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use takt_cockpit::control::{Reply, Status};
@@ -68,11 +70,11 @@ hands = 0
 ";
 
 /// A client that draws when it hears something, and at no other time.
-fn answer(mut menu: Client, until: Instant) {
+fn answer(mut menu: Client, ended: &AtomicBool) {
     let window = menu.window("menu");
     menu.paint(&window.surface, (400, 400), 0xFF00_0000);
     let mut colour = 0;
-    while Instant::now() < until {
+    while !ended.load(Ordering::Relaxed) {
         if menu.turn().is_err() {
             return;
         }
@@ -110,7 +112,9 @@ fn an_instrument_beside_a_game_and_a_flood() {
     let stream = std::os::unix::net::UnixStream::connect(cockpit.folder.join("instruments"));
     let mut menu = Client::new(stream.expect("it listens"));
     menu.listen();
-    let answering = std::thread::Builder::new().name("menu".to_owned()).spawn(move || answer(menu, until));
+    let ended = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&ended);
+    let answering = std::thread::Builder::new().name("menu".to_owned()).spawn(move || answer(menu, &told));
     let mut tool = Tool::new(&cockpit.folder);
     while Instant::now() < until {
         // A press in about a tenth of a second, at any time of a refresh.
@@ -118,6 +122,7 @@ fn an_instrument_beside_a_game_and_a_flood() {
         press(&mut tool);
     }
     let status: Status = tool.status();
+    ended.store(true, Ordering::Relaxed);
     let menu = status.windows.iter().find(|window| window.name.as_deref() == Some("menu"));
     let input = menu.and_then(|menu| menu.input).expect("it heard something");
     let (frames, lost) = (dial.seen.len() as u64, dial.lost);
