@@ -9,16 +9,16 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 TAKT := $(TARGET)/release/takt
 # Versions are those of Cargo.lock, everywhere.
 CARGO_FLAGS := --locked
-# The command, and the libraries that it puts under programs.
-PROGRAMS := takt-cli takt-hook takt-hook-glx takt-cuda-hook takt-slices-hook
+# The command with its console, and the libraries that it puts under programs.
+PROGRAMS := takt-cli takt-web takt-hook takt-hook-glx takt-cuda-hook takt-slices-hook
 # `takt --version` and logs tell which build it was.
 ifeq ($(origin TAKT_COMMIT),undefined)
 TAKT_COMMIT := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
 endif
 export TAKT_COMMIT
-# Only the benches need these, so nothing else asks for them.
-BENCH_PACKAGES := valgrind
-SETUP := scripts/setup.sh $(BENCH_PACKAGES:%=--without %)
+# Only benches, sanitizers and slow tests need these, so nothing else asks for them.
+RARE_PACKAGES := valgrind prometheus
+SETUP := scripts/setup.sh $(RARE_PACKAGES:%=--without %)
 
 # No colours and no progress bars in logs.
 ifeq ($(MAKE_TERMOUT),)
@@ -132,7 +132,7 @@ interleavings: setup-build
 		cargo test $(CARGO_FLAGS) --profile models --package takt-ipc --test interleavings
 
 slow-tests: NEXTEST_FLAGS := --profile slow
-slow-tests: setup-build
+slow-tests: setup-all
 	export TAKT_SLOW_TESTS=1; $(RUN_TESTS)
 
 # Says what it skips where a tool is missing.

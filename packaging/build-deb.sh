@@ -35,7 +35,7 @@ trap 'rm -rf "$work"' EXIT
 # What `takt run` puts under programs.
 libraries=(libEGL_takt.so libGLX_takt.so libcuda_takt.so libtakt_ioctl.so)
 apps=(takt-speedometer takt-tachometer takt-map takt-menu takt-scene takt-flood)
-for file in takt "${libraries[@]}" libtakt.so libtakt.a libtakt_cuda_capi.so "${apps[@]}"; do
+for file in takt takt-web "${libraries[@]}" libtakt.so libtakt.a libtakt_cuda_capi.so "${apps[@]}"; do
 	if [[ ! -f $from/$file ]]; then
 		echo "build-deb.sh: $from/$file is missing; make deb builds it" >&2
 		exit 2
@@ -103,6 +103,7 @@ package() {
 # takt: the command, the library that programs load, the daemon's surroundings, apps to show it.
 root=$work/takt
 put_stripped 755 "$from/takt" /usr/bin/takt
+put_stripped 755 "$from/takt-web" /usr/bin/takt-web
 for library in "${libraries[@]}"; do
 	put_stripped 644 "$from/$library" "/usr/lib/takt/$library"
 done
@@ -112,6 +113,7 @@ done
 put 644 $here/systemd/takt.service /usr/lib/systemd/system/takt.service
 put 644 $here/systemd/takt-measure.service /usr/lib/systemd/system/takt-measure.service
 put 644 $here/systemd/takt-user.service /usr/lib/systemd/user/takt.service
+put 644 $here/systemd/takt-web-user.service /usr/lib/systemd/user/takt-web.service
 put 644 $here/systemd/takt.rules /usr/lib/udev/rules.d/60-takt.rules
 put 644 $here/systemd/takt.sysusers /usr/lib/sysusers.d/takt.conf
 put 644 $here/takt.toml /etc/takt/takt.toml
@@ -129,6 +131,8 @@ put 644 "$work/completions.zsh" /usr/share/zsh/vendor-completions/_takt
 put 644 "$work/completions.fish" /usr/share/fish/vendor_completions.d/takt.fish
 put_doc takt
 put 644 README.md /usr/share/doc/takt/README.md
+put 644 packaging/grafana/takt.json /usr/share/doc/takt/grafana/takt.json
+put 644 examples/python/console.py /usr/share/doc/takt/examples/console.py
 for page in docs/*.md; do
 	put 644 "$page" "/usr/share/doc/takt/$page"
 done
@@ -151,8 +155,8 @@ Suggests: libgl1-mesa-dri" \
  Takt decides whose work the GPU gets next, so that the important ones meet
  their deadlines whatever the others do.
  .
- This package contains the takt command with its daemon, the library that
- GL ES programs run on, and a few small apps that takt demo plays."
+ This package contains the takt command with its daemon and its console for
+ browsers, the library that GL ES programs run on, and a few small apps that takt demo plays."
 
 # takt-cockpit: windows and input of several domains, where its program was built.
 if [[ -f $from/takt-compositor ]]; then

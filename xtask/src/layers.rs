@@ -305,6 +305,21 @@ pub(crate) const LAYERS: &[Layer] = &[
         alone: false,
     },
     Layer {
+        name: "takt-web",
+        job: "the console: pages for browsers, an API and counters",
+        uses: Uses::Only(&[
+            "takt-core",
+            "takt-daemon",
+            "takt-ipc",
+            "takt-os",
+            "takt-policies",
+            "takt-sim",
+            "takt-trace",
+        ]),
+        pure: false,
+        alone: false,
+    },
+    Layer {
         name: "takt-apps",
         job: "small GL ES apps to schedule, measure and show",
         uses: Uses::Only(&["takt-gl-api", "takt-gl-driver"]),

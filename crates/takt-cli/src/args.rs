@@ -12,7 +12,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use audit::{AuditCommand, ScanArgs, ShowArgs, VerifyArgs};
 pub(crate) use cockpit::{CockpitArgs, CockpitCommand, CockpitListArgs, ShotArgs};
-pub(crate) use live::{DomainsArgs, ReplayArgs, TopArgs, TraceArgs};
+pub(crate) use live::{DomainsArgs, ReplayArgs, TopArgs, TraceArgs, WebArgs};
 pub(crate) use offline::{
     Analysis, AnalyzeArgs, CheckArgs, PoliciesArgs, ProveArgs, ProveGpu, ScenarioArgs, SimArgs, SweepArgs,
     WINDOW_S, Window,
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Cockpit(CockpitCommand),
     /// Watch the daemon live: which app runs when, which meets its deadlines, and which waits.
     Top(TopArgs),
+    /// Serve a page for browsers that shows what the daemon does, and steers it.
+    Web(WebArgs),
     /// Change what a running app gets.
     Set(SetArgs),
     /// Explain late frames: one sentence for each deadline missed in the last 30 s (exit 1: none).

@@ -13,8 +13,8 @@ use takt_trace::{AppMeta, Deduced, Observer, Record};
 use crate::Answer;
 use crate::args::TraceArgs;
 use crate::sim::Trace;
-use crate::stream::Stream;
 use crate::{output, signals};
+use takt_daemon::tool::Stream;
 
 pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<Answer> {
     let stop = signals::flag(&[SIGINT, SIGTERM])?;

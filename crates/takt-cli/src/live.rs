@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde_json::Value;
 use takt_daemon::control::ask::Ask;
-use takt_ipc::message::Message;
-use takt_ipc::name::{self, Wanted};
-use takt_ipc::socket::Connection;
+use takt_daemon::tool::Tool;
+pub(crate) use takt_daemon::tool::{app_of as of, figures_of as figures};
 
 use crate::Answer;
 use crate::args::{ListArgs, WhyArgs};
@@ -137,41 +136,12 @@ pub(crate) fn stop(path: &Path) -> anyhow::Result<Answer> {
 
 /// Asks the daemon and returns its answer, unless it refuses.
 pub(crate) fn ask(path: &Path, ask: &Ask) -> anyhow::Result<Value> {
-    let connection = Connection::connect(path, PATIENCE)
-        .with_context(|| format!("no daemon answers at {}: start one with takt serve", path.display()))?;
-    connection.send(&Message::Ask { text: serde_json::to_string(ask)? }, &[])?;
-    let mut answer = String::new();
-    loop {
-        let received = connection.receive().with_context(|| silent(path))?;
-        match received.context("the daemon hung up")?.message {
-            Message::Answer { text, more } => {
-                answer.push_str(&text);
-                if !more {
-                    break;
-                }
-            }
-            Message::Refused { reason, .. } => bail!("the daemon refuses: {reason}"),
-            _ => bail!(OTHER_BUILD),
-        }
-    }
-    let mut answer: Value = serde_json::from_str(&answer).context("the daemon's answer is no JSON")?;
-    if answer["answer"] == "refused" {
-        bail!("{}", text(&answer, "is"));
-    }
-    Ok(answer["is"].take())
+    Ok(Tool::connect(path, PATIENCE)?.ask(ask)?)
 }
 
 /// What to say of an answer that cannot be understood.
 pub(crate) const OTHER_BUILD: &str =
     "the daemon answers something else; takt --version says whether it is of another build";
-
-/// What to say of a daemon that takes a question and does not answer it.
-fn silent(path: &Path) -> String {
-    format!(
-        "the daemon at {} does not answer: is it stopped (kill -CONT), or the machine too busy?",
-        path.display()
-    )
-}
 
 /// A warning if the daemon does not schedule any more.
 fn alarm(daemon: &Value) -> String {
@@ -250,27 +220,6 @@ pub(crate) fn over_reserved_ms(app: &Value, figures: &Value) -> Option<f64> {
 
 /// Quantiles have three digits.
 const ROUNDING: f64 = 1.002;
-
-/// What the summary says of an app.
-pub(crate) fn figures<'a>(summary: &'a Value, app: &Value) -> &'a Value {
-    let all = summary["apps"].as_array().map_or(&[][..], Vec::as_slice);
-    // Names may occur twice, priorities among all apps do not.
-    all.iter()
-        .find(|figures| figures["priority"] == app["core_priority"] && figures["name"] == app["name"])
-        .unwrap_or(&Value::Null)
-}
-
-/// The app that the daemon takes it for. The list is by falling priority, and so by falling importance of domains.
-pub(crate) fn of<'a>(list: &'a Value, app: &str) -> Option<&'a Value> {
-    let wanted = name::wanted(app);
-    let is_meant = |item: &&Value| match wanted {
-        Wanted::Slot(slot) => item["app"] == slot,
-        Wanted::Process(pid) => item["pid"] == pid,
-        Wanted::Name(name, user) => item["name"] == name && user.is_none_or(|user| item["uid"] == user),
-    };
-    let found: Vec<&Value> = list.as_array()?.iter().filter(is_meant).collect();
-    found.iter().find(|item| item["listed"] == true).or_else(|| found.first()).copied()
-}
 
 /// The app as the daemon reads it: users by number.
 pub(crate) fn numbered(app: &str) -> String {

@@ -29,7 +29,6 @@ mod serve;
 mod set;
 mod signals;
 mod sim;
-mod stream;
 mod sweep;
 mod table;
 mod task_file;
@@ -38,6 +37,7 @@ mod top;
 mod train;
 mod version;
 mod watch;
+mod web;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -83,6 +83,7 @@ fn answer(command: Command) -> anyhow::Result<Answer> {
         Command::Domains(args) => domains::run(&args),
         Command::Cockpit(command) => cockpit::run(&command),
         Command::Top(args) => top::run(&args),
+        Command::Web(args) => web::run(&args),
         Command::Set(args) => set::run(&args),
         Command::Why(args) => live::why(&args),
         Command::Trace(args) => capture::run(&args),

@@ -5,9 +5,11 @@
 //! * [`observe`]: what the daemon reports to people, files and tools.
 //!
 //! The head of each room says what must not be in it. `rt` uses neither of the others.
+//! Outside of them is [`tool`], the other end of the control socket: what tools ask by.
 
 #![forbid(unsafe_code)]
 
 pub mod control;
 pub mod observe;
 pub mod rt;
+pub mod tool;

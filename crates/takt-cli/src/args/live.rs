@@ -1,5 +1,6 @@
 //! Arguments of the commands that look at a running daemon, or at its log.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
@@ -71,4 +72,17 @@ pub(crate) struct TopArgs {
     pub(crate) span_ms: u64,
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
+}
+
+/// Serves a page for browsers that shows what the daemon does, and steers it, on this machine only.
+///
+/// It prints the links to open, with the tokens that the page wants. It is a program of its own, takt-web, with these
+/// options: --listen ADDRESS, --read-only, --tokens FILE, --origin URL, --socket PATH. `takt web --help` explains them;
+/// docs/web.md is the manual.
+#[derive(ClapArgs, Debug)]
+#[command(disable_help_flag = true, override_usage = "takt web [OPTIONS]")]
+pub(crate) struct WebArgs {
+    /// Options of takt-web.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION", hide = true)]
+    pub(crate) options: Vec<OsString>,
 }

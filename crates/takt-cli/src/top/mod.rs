@@ -31,8 +31,8 @@ pub(crate) use self::picture::Picture;
 use self::timeline::Recent;
 use self::view::{ALARM, HEAD, Sort};
 use crate::args::{SocketArgs, TopArgs};
-use crate::stream::Stream;
 use crate::{Answer, live, output, signals};
+use takt_daemon::tool::Stream;
 
 /// Figures are of this many seconds.
 const WINDOW_S: u32 = 2;

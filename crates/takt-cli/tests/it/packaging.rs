@@ -24,7 +24,7 @@ fn is_there(program: &str) -> bool {
 fn unpacked() -> PathBuf {
     // This builds the libraries and the apps.
     drop(takt_command("help"));
-    let built = built::packages(&["takt-capi", "takt-cuda-capi", "takt-compositor"]);
+    let built = built::packages(&["takt-capi", "takt-cuda-capi", "takt-compositor", "takt-web"]);
     let (packages, target) = (products().join("deb"), products().join("deb-root"));
     for folder in [&packages, &target] {
         std::fs::remove_dir_all(folder).unwrap_or_default();
@@ -55,6 +55,8 @@ fn packages_work_where_they_are_put() {
     };
     let version = text(&done(takt().arg("--version")).stdout);
     assert!(version.starts_with(concat!("takt ", env!("CARGO_PKG_VERSION"))), "{version}");
+    let web = text(&done(takt().args(["web", "--help"])).stdout);
+    assert!(web.contains("--read-only"), "the console lies beside it: {web}");
     let run = done(takt().args(["run", "--verbose", "--", "true"]));
     assert!(text(&run.stderr).contains("deb-root/usr/lib/takt/libEGL_takt.so"), "{}", text(&run.stderr));
     pages_are_there(&target);
@@ -125,6 +127,7 @@ fn units_are_sound(target: &Path) {
         ("system", "--system", "takt.service"),
         ("system", "--system", "takt-cockpit.service"),
         ("user", "--user", "takt.service"),
+        ("user", "--user", "takt-web.service"),
     ] {
         let unit = target.join(format!("usr/lib/systemd/{installed}/{name}"));
         let unit = std::fs::read_to_string(unit).expect("a unit");

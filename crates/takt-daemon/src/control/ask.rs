@@ -53,6 +53,9 @@ pub enum Ask {
     Frames,
     /// Every record from now on, as lines of JSON in answers without an end.
     Watch,
+    /// Counters in the text format of Prometheus. Without `takt serve --metrics`, apps are counted from the first time
+    /// that this is asked.
+    Metrics,
     /// Change the terms of an app.
     Set {
         /// Which one, as [`name::wanted`](takt_ipc::name::wanted) reads it.
@@ -122,12 +125,12 @@ pub enum Ask {
 impl Ask {
     /// Whether the answer takes all records of the last seconds.
     pub fn takes_long(&self) -> bool {
-        matches!(self, Self::Summary { .. } | Self::Why { .. })
+        matches!(self, Self::Summary { .. } | Self::Why { .. } | Self::Metrics)
     }
 
     /// Whether it changes anything.
     pub fn changes(&self) -> bool {
-        let figures = matches!(self, Self::Summary { .. } | Self::Why { .. } | Self::Watch);
+        let figures = matches!(self, Self::Summary { .. } | Self::Why { .. } | Self::Watch | Self::Metrics);
         let shown = matches!(self, Self::Apps | Self::Daemon | Self::Domains | Self::Frames);
         !figures && !shown && !matches!(self, Self::Preview { .. })
     }
@@ -275,6 +278,8 @@ pub enum Answer {
     Domains(DomainsAnswer),
     /// What an order would do.
     Preview(PreviewAnswer),
+    /// Counters as text.
+    Metrics(String),
 }
 
 /// Deadlines that an app missed.

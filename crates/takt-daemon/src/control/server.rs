@@ -114,7 +114,7 @@ pub struct Server {
     audit: Audit,
     streams: TraceStreams,
     waits: Waits,
-    monitor: Option<observers::Monitor>,
+    monitor: observers::Monitor,
     cpu_latency: CpuLatency,
     /// Follows the display, if it reports its refreshes.
     follower: Option<Follower>,
@@ -187,7 +187,7 @@ impl Server {
             audit: Audit::default(),
             streams: TraceStreams::default(),
             waits: Waits::default(),
-            monitor: None,
+            monitor: observers::Monitor::default(),
             cpu_latency: CpuLatency::default(),
             follower,
             reported: Vec::new(),

@@ -34,11 +34,11 @@ fn counted_as(member: &Member) -> AppMeta {
     AppMeta { name: CountedAs { name, domain, listed }.text(), ..meta_of(member) }
 }
 
-/// Counters, and the server of their page.
-#[derive(Debug)]
+/// Counters of apps, once they are wanted, and the server of their page, if there is one.
+#[derive(Debug, Default)]
 pub(super) struct Monitor {
-    totals: Deduced<Totals>,
-    exporter: Exporter,
+    counters: Option<Deduced<Totals>>,
+    exporter: Option<Exporter>,
     published: Option<Instant>,
 }
 
@@ -54,62 +54,80 @@ impl Server {
     /// Serves counters at `address`, which count from now on.
     pub fn serve_metrics(&mut self, address: Address) -> std::io::Result<()> {
         let exporter = Exporter::start(address)?;
-        self.monitor = Some(Monitor { totals: Deduced::new(Totals::default()), exporter, published: None });
-        self.keep_counters();
+        self.monitor.exporter = Some(exporter);
+        self.count();
         Ok(())
+    }
+
+    /// Counts what apps do from now on, unless it does already.
+    pub(super) fn count(&mut self) {
+        if self.monitor.counters.is_some() {
+            return;
+        }
+        let (now, mut counters) = (self.streams.last(), Deduced::new(Totals::default()));
+        for member in self.members.iter() {
+            counters.meet(now, member.app, &counted_as(member));
+            counters.record(now, &join(member));
+        }
+        self.monitor.counters = Some(counters);
+        self.keep_counters();
     }
 
     /// Where counters are served, if they are.
     pub fn metrics_address(&self) -> Option<&Address> {
-        self.monitor.as_ref().map(|monitor| monitor.exporter.address())
+        self.monitor.exporter.as_ref().map(Exporter::address)
     }
 
     /// Counters of listed apps stay, whatever other names come and go.
     pub(super) fn keep_counters(&mut self) {
-        if let Some(monitor) = &mut self.monitor {
+        if let Some(counters) = &mut self.monitor.counters {
             let own =
                 |app: &AppSettings| CountedAs { name: &app.name, domain: &app.domain, listed: true }.text();
-            monitor.totals.observer_mut().keep(self.settings.apps.iter().map(own));
+            counters.observer_mut().keep(self.settings.apps.iter().map(own));
         }
     }
 
     /// Has apps counted as what they are from now on: others may be listed, and domains may have others.
     pub(super) fn count_again(&mut self) {
-        let (now, Some(monitor)) = (self.streams.last(), &mut self.monitor) else { return };
+        let (now, Some(counters)) = (self.streams.last(), &mut self.monitor.counters) else { return };
         for member in self.members.iter() {
-            monitor.totals.meet(now, member.app, &counted_as(member));
+            counters.meet(now, member.app, &counted_as(member));
         }
     }
 
     /// Sends news to the observers.
     pub(super) fn publish(&mut self) {
         self.streams.pump();
-        let shares = self.share_counts();
-        let Some(monitor) = &mut self.monitor else {
-            return;
-        };
-        if monitor.published.is_none_or(|then| then.elapsed() >= PAGE) {
-            monitor.published = Some(Instant::now());
-            let totals = monitor.totals.observer();
-            let counted = Counted {
-                apps: totals.apps().map(|(name, totals)| (name.to_owned(), totals.clone())).collect(),
-                uncounted: totals.gaps(),
-                members: self.members.clone(),
-                stats: self.scheduling.stats,
-                loop_stats: self.scheduling.loop_stats,
-                control_stall: self.stalls.length(),
-                silent: self.supervisor.silent().map(|app| (app.name.clone(), app.domain.clone())).collect(),
-                early_ends: self.early_ends_found,
-                degraded: self.degraded.is_some(),
-                broken: self.broken.is_some(),
-                outsiders: self.surroundings.outsiders.clone(),
-                uncut: self.waits.all_stuck().collect(),
-                audit: self.audit.counts(),
-                shares,
-            };
+        let is_due = self.monitor.published.is_none_or(|then| then.elapsed() >= PAGE);
+        if is_due
+            && self.monitor.exporter.is_some()
+            && let (Some(counted), Some(exporter)) = (self.counted(), &self.monitor.exporter)
+        {
             // Writing the page takes long, so that is done where it is served.
-            monitor.exporter.publish(move || counted.text());
+            exporter.publish(move || counted.text());
+            self.monitor.published = Some(Instant::now());
         }
+    }
+
+    /// All counters, if apps are counted.
+    pub(super) fn counted(&self) -> Option<Counted> {
+        let totals = self.monitor.counters.as_ref()?.observer();
+        Some(Counted {
+            apps: totals.apps().map(|(name, totals)| (name.to_owned(), totals.clone())).collect(),
+            uncounted: totals.gaps(),
+            members: self.members.clone(),
+            stats: self.scheduling.stats,
+            loop_stats: self.scheduling.loop_stats,
+            control_stall: self.stalls.length(),
+            silent: self.supervisor.silent().map(|app| (app.name.clone(), app.domain.clone())).collect(),
+            early_ends: self.early_ends_found,
+            degraded: self.degraded.is_some(),
+            broken: self.broken.is_some(),
+            outsiders: self.surroundings.outsiders.clone(),
+            uncut: self.waits.all_stuck().collect(),
+            audit: self.audit.counts(),
+            shares: self.share_counts(),
+        })
     }
 
     /// Ends scheduling, and writes the rest of the recording.
@@ -223,7 +241,7 @@ impl Server {
             let process = Some(member.identity.pid);
             self.scheduling.frames.set_app(app, process, &member.name);
             let counted = counted_as(member);
-            self.monitor.iter_mut().for_each(|monitor| monitor.totals.meet(now, app, &counted));
+            self.monitor.counters.iter_mut().for_each(|counters| counters.meet(now, app, &counted));
         }
     }
 
@@ -243,7 +261,7 @@ impl Server {
             Record::Out(Action::Broken(broken)) => self.broke(*broken),
             _ => {}
         }
-        self.monitor.iter_mut().for_each(|monitor| monitor.totals.record(at, &record));
+        self.monitor.counters.iter_mut().for_each(|counters| counters.record(at, &record));
         self.recent.add(at, record);
     }
 }

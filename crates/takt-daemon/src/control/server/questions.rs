@@ -50,6 +50,9 @@ impl Server {
             },
             Ask::Frames => return self.hand_over_frames(index),
             ask if ask.takes_long() => {
+                if ask == Ask::Metrics {
+                    self.count();
+                }
                 let (since, query) = (clock::now(), Query { ask, view: self.view(index) });
                 match self.analysts.fresh(&query, since) {
                     Some(text) => self.send(index, text),
@@ -82,6 +85,7 @@ impl Server {
             Ask::Display { .. } => (Rule::SetVsync, "say when displays refresh"),
             Ask::Frames if !domain.rights.see => (Rule::See, "see frames of others"),
             Ask::Watch if !domain.rights.see => (Rule::See, "watch apps of others"),
+            Ask::Metrics if !domain.rights.see => (Rule::See, "see counters of others"),
             // It may be for apps of its own user alone.
             Ask::Readmit { .. } => return None,
             ask if ask.changed_app().is_some_and(is_own) => return None,
@@ -170,6 +174,10 @@ impl Server {
                 })
             }
             Ask::Why { app, frame } => self.why(app, *frame, view),
+            Ask::Metrics => match self.counted() {
+                Some(counted) => Box::new(move || Answer::Metrics(counted.text())),
+                None => Box::new(|| Answer::refused("nothing is counted yet")),
+            },
             _ => Box::new(|| Answer::refused("it needs no other thread")),
         }
     }
@@ -257,7 +265,7 @@ impl Server {
                 self.stopping = true;
                 Answer::Done
             }
-            Ask::Summary { .. } | Ask::Why { .. } | Ask::Watch | Ask::Frames => {
+            Ask::Summary { .. } | Ask::Why { .. } | Ask::Watch | Ask::Frames | Ask::Metrics => {
                 Answer::refused("it is answered elsewhere")
             }
         }
