@@ -295,6 +295,11 @@ impl Gathering {
         Span::from_ns(if self.alone { 2 * TOGETHER_ALONE_NS } else { 0 })
     }
 
+    /// How long ago the group began.
+    pub fn age(&self, now_ns: u64) -> Span {
+        Span::from_ns(now_ns.saturating_sub(self.began_ns))
+    }
+
     /// Whether there is time left for more in the group.
     #[inline]
     pub fn has_time(&self, now_ns: u64) -> bool {

@@ -71,6 +71,19 @@ impl Stream {
         self.gathering.set_alone(session.is_alone_by(&self.watch));
     }
 
+    /// A group that was filled slowly is about to be handed over: gives its grant back if that came so long ago that
+    /// the daemon does not count on the group any more. The only client keeps others from nothing.
+    pub fn expire(&mut self, session: &Session) {
+        let now = clock::now();
+        let late = |grant: &mut Grant| self.gathering.age(now.as_ns()) > late_after(grant.credit);
+        if self.gathering.is_alone() {
+            return;
+        }
+        if let Some(grant) = self.grant.take_if(late) {
+            session.complete(grant, now, Span::ZERO);
+        }
+    }
+
     /// Whether the current group is longer than it may be now, or of unknown length, because another
     /// client has come.
     #[inline]
@@ -164,6 +177,12 @@ impl Stream {
     }
 }
 
+/// The daemon takes a group for late after twice its length and two milliseconds more
+/// ([`takt_core::Tuning::late_after`]): others have its place from then on, and are promised the GPU without it.
+fn late_after(credit: Span) -> Span {
+    credit.times(2) + Span::from_ms(2)
+}
+
 /// How long a group may be that begins with so much: a slice. A first command that is longer than a
 /// slice takes what follows within another slice with it, which saves a switch.
 fn longest(need: Span, slice: Span) -> Span {
@@ -187,6 +206,9 @@ pub struct Ungranted {
 /// What copies of a frame may take without a grant, by prediction.
 const COPIES_MAX: Span = Span::from_us(200);
 
+/// What a read-back of few bytes costs others: hardly more than the change to the program's context and back.
+const LITTLE_READ: Span = Span::from_us(20);
+
 /// Copies are looked at together until they are so many, or have so many bytes.
 const LOOK_COPIES: u32 = 8;
 const LOOK_BYTES: u64 = 64 << 10;
@@ -206,6 +228,13 @@ impl Ungranted {
     /// Whether copies that take so long, in a group of their own, need a grant.
     pub fn is_too_much(&self, pending: Span) -> bool {
         self.gone + pending > COPIES_MAX
+    }
+
+    /// A read-back of few bytes, which needs no grant by itself: whether it needs one all the same, after so many of
+    /// them and so many other copies in the same frame.
+    pub fn reads_little(&mut self) -> bool {
+        self.gone += LITTLE_READ;
+        self.gone > COPIES_MAX
     }
 
     /// A group went to the driver without a grant.
@@ -270,6 +299,9 @@ mod tests {
             }
         }
         assert_eq!(total, Span::from_us(180));
+        assert!(!copies.reads_little() && copies.reads_little(), "read-backs count as well");
+        copies.end_frame();
+        assert_eq!((0..100).filter(|_| !copies.reads_little()).count(), 10);
         copies.end_frame();
         assert!(!copies.is_too_much(group), "the next frame has as much");
         assert!(copies.is_too_much(Span::from_us(201)));

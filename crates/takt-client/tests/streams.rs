@@ -164,6 +164,38 @@ fn the_only_client_has_longer_groups_until_another_comes() {
 }
 
 #[test]
+fn a_grant_that_came_long_ago_is_given_back() {
+    let world = World::new("late");
+    let session = world.session();
+    let mut program =
+        Program { session: &session, stream: Stream::default(), pending: Span::ZERO, frames: 0 };
+    program.draw(Span::from_us(10));
+    let grant = *program.stream.grant().expect("scheduled");
+    program.stream.expire(&session);
+    let age = |program: &Program<'_>| program.stream.gathering.age(clock::now().as_ns());
+    // Machines may be slow, but the grant is not late before that.
+    assert!(program.stream.has_grant() || age(&program) > Span::from_ms(2));
+    while program.stream.has_grant() {
+        program.stream.expire(&session);
+    }
+    assert!(age(&program) > Span::from_ms(2));
+    world.await_heard(|heard| heard.open.is_empty());
+    program.draw(Span::from_us(10));
+    assert!(program.stream.grant().is_some_and(|next| next.number != grant.number), "it asked again");
+    // The only client keeps its grant.
+    program.submit();
+    world.orders.alone.store(true, Ordering::Relaxed);
+    while !program.stream.gathering.is_alone() {
+        program.stream.check(&session);
+    }
+    program.draw(Span::from_us(10));
+    while age(&program) < Span::from_ms(20) {
+        program.stream.expire(&session);
+    }
+    assert!(program.stream.has_grant());
+}
+
+#[test]
 fn a_grant_that_was_taken_back_is_noticed() {
     let world = World::new("taken-back");
     let session = world.session();

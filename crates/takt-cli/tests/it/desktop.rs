@@ -34,7 +34,14 @@ fn a_program_draws_and_hears_the_same_and_is_seen() {
             assert_eq!(kinds.iter().filter(|kind| *kind == "swap").count(), frames, "{name} {kinds:?}");
             assert!(kinds.iter().filter(|kind| *kind != "swap").count() >= frames, "{name} {kinds:?}");
         }
-        let scheduled = run(&mut daemon.run(&[], &program, mode), "scheduled");
+        let table = products().join(format!("desktop-{name}-scheduled.csv"));
+        std::fs::remove_file(&table).unwrap_or_default();
+        let file = table.display().to_string();
+        let scheduled = run(&mut daemon.run(&["--measure", &file], &program, mode), "scheduled");
+        let groups = column(&table, "command").into_iter().zip(column(&table, "granted_us"));
+        let read =
+            groups.filter(|(command, _)| command == "glGetTexImage").map(|(_, granted)| !granted.is_empty());
+        assert_eq!(read.collect::<Vec<_>>(), [true; 3], "{name}: read-backs are asked for");
         assert_same(&scheduled, &alone, &format!("{name} scheduled"));
         assert!(text(&scheduled.stderr).contains("scheduled as"), "{name}: {}", text(&scheduled.stderr));
     }

@@ -186,6 +186,55 @@ fn every_command_is_handed_over_as_the_table_says() {
     }
 }
 
+/// Groups of a program with that argument: for each the call that began it, why it ended, and whether it had a grant;
+/// and how often it asked for draws. It shows what it shows alone.
+fn groups_of(what: &str) -> (Vec<(String, String, bool)>, usize) {
+    let [table, log] = ["csv", "jsonl"].map(|kind| products().join(format!("asked-{what}.{kind}")));
+    std::fs::remove_file(&table).unwrap_or_default();
+    let daemon = Daemon::with(&format!("asked-{what}"), "", &["--record", &log.display().to_string()]);
+    let _company = company(&daemon);
+    let (program, file) = (trap("asked", &GL), table.display().to_string());
+    let options = ["--max-slice-ms", "0", "--measure", &file];
+    let output = daemon.run(&options, &program, &[what]).output().expect("takt starts");
+    assert_same(&output, &alone(&program, &[what]), what);
+    let said = text(&output.stderr);
+    assert!(!said.contains("unscheduled"), "{what}: {said}");
+    let [commands, ends, granted] = ["command", "end", "granted_us"].map(|name| column(&table, name));
+    let groups = commands.into_iter().zip(ends).zip(granted);
+    daemon.end();
+    let log = std::fs::read_to_string(&log).expect("a log");
+    let is_draw = |line: &&str| line.contains(r#""record":"submit""#) && line.contains(r#""kind":"draw""#);
+    let asked = log.lines().filter(is_draw).count();
+    (groups.map(|((command, end), granted)| (command, end, !granted.is_empty())).collect(), asked)
+}
+
+/// A grant that came long ago is no grant: the daemon has given its place to others, or the client has given it back.
+#[test]
+fn what_is_handed_over_late_is_asked_for_again() {
+    for what in ["late", "too-late"] {
+        let (groups, asked) = groups_of(what);
+        let flushed: Vec<_> = groups.iter().filter(|(_, end, _)| end == "flush").collect();
+        assert!(flushed.len() >= 5 && flushed.iter().all(|(.., granted)| *granted), "{what}: {groups:?}");
+        assert!(asked >= 10, "{what}: before each draw, and before each flush: {asked}, {groups:?}");
+    }
+}
+
+/// One read-back of a few pixels matters to no other, and a hundred of them do.
+#[test]
+fn many_little_read_backs_are_asked_for() {
+    let (groups, _) = groups_of("little-reads");
+    let granted = groups.iter().filter(|(command, _, granted)| command == "glReadPixels" && *granted).count();
+    assert!((80..100).contains(&granted), "{granted}: {groups:?}");
+}
+
+/// A texture that is filled from the beginning of a buffer is filled, although the place in memory is null.
+#[test]
+fn texels_from_a_buffer_are_asked_for() {
+    let (groups, _) = groups_of("from-buffer");
+    let granted = groups.iter().filter(|(command, _, granted)| command == "glTexImage2D" && *granted).count();
+    assert!(granted >= 1, "{groups:?}");
+}
+
 /// A store in which the driver's self-test says what is exact.
 fn tried_store(name: &str) -> PathBuf {
     let store = products().join(format!("store-{name}"));

@@ -417,6 +417,21 @@ static void glCopyBufferSubData_(const char *name) {
     glDeleteBuffers(1, &made);
 }
 
+/* A buffer that is filled through a mapping: what is written there goes to the GPU when it ends, or before. */
+static void mapped(const char *name, GLbitfield how) {
+    GLuint made = buffer_of(sizeof texels, NULL);
+    void *place = glMapBufferRange(GL_COPY_WRITE_BUFFER, 0, sizeof texels, GL_MAP_WRITE_BIT | how);
+    if (!place) die("mapping");
+    memcpy(place, texels, sizeof texels);
+    begin();
+    if (how & GL_MAP_FLUSH_EXPLICIT_BIT) glFlushMappedBufferRange(GL_COPY_WRITE_BUFFER, 0, sizeof texels);
+    glUnmapBuffer(GL_COPY_WRITE_BUFFER);
+    inside(name, GL_COPY_WRITE_BUFFER, sizeof texels);
+    glDeleteBuffers(1, &made);
+}
+static void glUnmapBuffer_(const char *name) { mapped(name, 0); }
+static void glFlushMappedBufferRange_(const char *name) { mapped(name, GL_MAP_FLUSH_EXPLICIT_BIT); }
+
 /* Of a marker nothing is seen; it has twice as many vertices as are said. */
 static int markers = 1000;
 static void mark(const char *name) {
@@ -487,6 +502,7 @@ static const struct { const char *name; void (*run)(const char *name); const cha
     CASE(glCompressedTexImage3D), CASE(glCompressedTexSubImage3D),
     CASE(glCopyTexImage2D), CASE(glCopyTexSubImage2D), CASE(glCopyTexSubImage3D), CASE(glCopyImageSubData),
     CASE(glBufferData), CASE(glBufferSubData), CASE(glCopyBufferSubData),
+    CASE(glUnmapBuffer), CASE(glFlushMappedBufferRange),
     CASE(glReadPixels), CASE(glReadnPixels), CASE(glMapBufferRange), CASE(glFlush), CASE(glFinish),
     CASE(glClientWaitSync), CASE(glGetQueryObjectuiv), CASE(glBindFramebuffer),
 };

@@ -234,6 +234,23 @@ static void arrays(void) {
     glUseProgramObjectARB(0);
 }
 
+/* Texels and a buffer that come back. */
+static void read_back(GLuint buffer, size_t size) {
+    static uint8_t texels[256 * 256 * 4], back[256 * 256 * 4];
+    GLfloat places[8] = {0};
+    GLuint texture = 0;
+    for (size_t at = 0; at < sizeof texels; at++) texels[at] = (uint8_t)(at * 7 + at / 4099);
+    glGenTextures(1, &texture);
+    glBindTexture(GL_TEXTURE_2D, texture);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, 256, 256, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels);
+    for (int round = 0; round < 3; round++) glGetTexImage(GL_TEXTURE_2D, 0, GL_RGBA, GL_UNSIGNED_BYTE, back);
+    glBindBuffer(GL_ARRAY_BUFFER, buffer);
+    glGetBufferSubData(GL_ARRAY_BUFFER, 0, (GLsizeiptr)size, places);
+    printf("texels %d, place %.1f; ", !memcmp(texels, back, sizeof back), (double)places[7]);
+    tell("read back");
+    glDeleteTextures(1, &texture);
+}
+
 /* Long enough to be cut, where a daemon wants that, and allowed in every profile. */
 static void modern(const char *vertex, const char *fragment) {
     static const GLfloat places[] = {-1, -1, 1, -1, -1, 1, 1, 1};
@@ -268,6 +285,7 @@ static void modern(const char *vertex, const char *fragment) {
     glClientWaitSync(fence, GL_SYNC_FLUSH_COMMANDS_BIT, 1000000000);
     printf("any %u; ", any);
     tell("instances");
+    read_back(buffer, sizeof places);
     glBindBuffer(GL_ARRAY_BUFFER, 0);
     glUseProgram(0);
 }

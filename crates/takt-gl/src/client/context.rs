@@ -153,15 +153,40 @@ impl State {
     /// Hands what is pending to the GPU, as far as measuring is concerned: a fence goes behind it.
     /// True if there was something.
     pub fn submit(&mut self, end: End) -> bool {
-        let at_ns = clock::now_ns();
-        !self.goes_on(end, at_ns) && self.submit_since(end, at_ns)
+        if self.goes_on(end, clock::now_ns()) {
+            return false;
+        }
+        self.renew_grant();
+        self.submit_since(end, clock::now_ns())
+    }
+
+    /// The group is about to be handed over. Where it was filled for so long that its grant was taken back, or counts
+    /// no more, another one is asked for: a program that draws a little, sleeps, and flushes when another one's
+    /// frame begins would delay that.
+    pub(super) fn renew_grant(&mut self) {
+        if !session().is_wanted() || self.builder.is_empty() || self.builder.is_between_frames() {
+            return;
+        }
+        self.stream.check(session());
+        if !session().reserves() {
+            self.stream.expire(session());
+        }
+        let pending = self.pending();
+        if !self.stream.has_grant() && self.stream.ungranted.is_too_much(pending) && !measure::is_early() {
+            self.stream.command = self.builder.command();
+            self.stream.ask_exactly(measure::watched(), pending);
+        }
     }
 
     /// The same where the program's next call waits for everything that this context was asked to do;
     /// and what to do after that call.
     pub(crate) fn submit_to_wait(&mut self, end: End) -> (bool, Option<Witnessed>) {
+        let goes_on = self.goes_on(end, clock::now_ns());
+        if !goes_on {
+            self.renew_grant();
+        }
         let at_ns = clock::now_ns();
-        let ended = if self.goes_on(end, at_ns) { None } else { self.end_group(end) };
+        let ended = if goes_on { None } else { self.end_group(end) };
         let submitted = ended.and_then(|(predicted, follow)| self.submitted(end, at_ns, predicted, follow));
         let (display, waiter) = (self.id.display, self.meter.waiter.as_ref());
         (submitted.is_some(), submitted.and_then(|group| Witnessed::before_wait(display, waiter, group)))

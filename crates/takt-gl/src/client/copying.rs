@@ -9,6 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use takt_predict::predictor::Work;
 
 use super::context::State;
+use crate::measure;
 use crate::session::session;
 use crate::slice::{self, Variant};
 
@@ -48,11 +49,27 @@ impl State {
     /// What the program reads is about to be read, with the call that is being made: whether that is a group of
     /// its own, which ends with the call.
     pub fn about_to_read(&mut self, bytes: u64) -> bool {
-        let asks = session().is_wanted() && (TELLING_BYTES..=MOVED_MAX).contains(&bytes);
+        if !session().is_wanted() || bytes > MOVED_MAX {
+            return false;
+        }
+        let others = !self.stream.gathering.is_alone();
+        let asks = bytes >= TELLING_BYTES || bytes > 0 && others && self.stream.ungranted.reads_little();
         if asks {
             self.about_to_work(bytes, (), |state| state.work(Work::Read { bytes }));
         }
         asks
+    }
+
+    /// A command is in the group that is not cut, and of which only measured times say what it takes. The group ends
+    /// with it until one like it was measured: many of them in a group could take many times what was granted.
+    pub(super) fn meets(&mut self, kind: Variant) {
+        let others = session().is_wanted() && !self.stream.gathering.is_alone();
+        if others && !self.was_measured(kind) && measure::is_possible(self.id.display) {
+            if !self.follow.programs.contains(&kind) {
+                self.follow.programs.push(kind);
+            }
+            self.measure_apart = true;
+        }
     }
 
     /// Whether work that moves so many bytes is to be measured apart from all else; then nothing is pending

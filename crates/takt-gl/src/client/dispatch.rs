@@ -117,6 +117,9 @@ impl State {
 
     /// Has the models estimate a command by nothing but what its like took.
     pub(super) fn estimate(&mut self, key: u64) {
+        let mut hash = DefaultHasher::new();
+        ("estimated", key).hash(&mut hash);
+        self.meets(Variant(hash.finish()));
         let Some(models) = self.forecast.shared().filter(|_| !self.stream.gathering.coasts()) else {
             return;
         };

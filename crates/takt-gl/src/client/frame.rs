@@ -96,6 +96,7 @@ impl State {
     fn before_swap_within(&mut self) -> Swapping {
         self.about_to_swap();
         self.stream.check(session());
+        self.renew_grant();
         let coasts = self.stream.gathering.coasts();
         let mut cost = if coasts { self.stream.gathering.frame_cost() } else { self.predicted_swap() };
         // What the draws take at most is within the credit already.

@@ -193,6 +193,11 @@ impl Builder {
         self.call
     }
 
+    /// The call that the group begins with.
+    pub fn command(&self) -> &'static str {
+        self.command
+    }
+
     fn begins(&mut self) {
         self.untouched = false;
         if self.is_empty() {

@@ -68,9 +68,14 @@ impl State {
                 slice::refused(reason);
             }
         };
-        let ways = slice::decide(&circumstances(&self.shadow, drawing), &self.forecast.exactness)
-            .inspect_err(|reason| refused(*reason))
-            .ok()?;
+        let ways = match slice::decide(&circumstances(&self.shadow, drawing), &self.forecast.exactness) {
+            Ok(ways) => ways,
+            Err(reason) => {
+                refused(reason);
+                self.meets(program);
+                return None;
+            }
+        };
         let scissor = Scissor::current();
         let known = slice::draw(signature(&self.shadow, drawing, program, &scissor));
         if slice::is_short(&known.figures(), slice) {

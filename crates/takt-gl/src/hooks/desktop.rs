@@ -13,8 +13,9 @@ use crate::client::context::State;
 use crate::client::current;
 use crate::client::group::End;
 use crate::entry::{Id, NAMES, Ptr};
-use crate::gl;
 use crate::hooks::submit;
+use crate::session::session;
+use crate::{clock, gl};
 
 /// What a command does, as far as it matters here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +36,8 @@ enum Effect {
     EndList,
     /// Waits for what the GPU did.
     Read,
+    /// Waits for that, and has the GPU hand something over.
+    ReadBack,
     /// Changes state that the shadow follows, past the shadow.
     Unseen,
 }
@@ -55,6 +58,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("glDrawCommandsStates*", Effect::Lists),
     // Draws, fills, and what the GPU does to pixels.
     ("glAccum*", Effect::Work),
+    ("glAsyncCopy*", Effect::Work),
     ("glBitmap*", Effect::Work),
     ("glBlit*", Effect::Work),
     ("glClearBuffer*", Effect::Work),
@@ -78,14 +82,17 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("glMultiModeDraw*", Effect::Work),
     ("glMulticastBlit*", Effect::Work),
     ("glMulticastCopy*", Effect::Work),
+    ("glNamedCopyBuffer*", Effect::Work),
     ("glPresentFrame*", Effect::Work),
     ("glRect*", Effect::Work),
+    ("glVideoCaptureNV", Effect::Work),
     // Uploads.
     ("glBufferData*", Effect::Work),
     ("glBufferStorage*", Effect::Work),
     ("glBufferSubData*", Effect::Work),
     ("glCompressedMultiTex*", Effect::Work),
     ("glCompressedTex*", Effect::Work),
+    ("glFlushMapped*", Effect::Work),
     ("glLGPUNamedBufferSubData*", Effect::Work),
     ("glMultiTexImage*", Effect::Work),
     ("glMultiTexSubImage*", Effect::Work),
@@ -97,29 +104,33 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("glTexSubImage*", Effect::Work),
     ("glTextureImage*", Effect::Work),
     ("glTextureSubImage*", Effect::Work),
+    ("glUnmap*", Effect::Work),
+    ("glUpdateObjectBufferATI", Effect::Work),
     // What waits for the GPU.
     ("glClientWait*", Effect::Read),
     ("glFinish*", Effect::Read),
-    ("glGetBufferSubData*", Effect::Read),
-    ("glGetCompressedTex*", Effect::Read),
-    ("glGetCompressedMultiTex*", Effect::Read),
-    ("glGetHistogram*", Effect::Read),
-    ("glGetMinmax*", Effect::Read),
-    ("glGetMultiTexImage*", Effect::Read),
-    ("glGetNamedBufferSubData*", Effect::Read),
+    ("glGetBufferSubData*", Effect::ReadBack),
+    ("glGetCompressedTex*", Effect::ReadBack),
+    ("glGetConvolutionFilter*", Effect::ReadBack),
+    ("glGetCompressedMultiTex*", Effect::ReadBack),
+    ("glGetHistogram*", Effect::ReadBack),
+    ("glGetMinmax*", Effect::ReadBack),
+    ("glGetMultiTexImage*", Effect::ReadBack),
+    ("glGetNamedBufferSubData*", Effect::ReadBack),
     ("glGetOcclusionQuery*", Effect::Read),
     ("glGetQueryBufferObject*", Effect::Read),
     ("glGetQueryObject*", Effect::Read),
-    ("glGetTexImage", Effect::Read),
-    ("glGetTextureImage*", Effect::Read),
-    ("glGetTextureSubImage", Effect::Read),
-    ("glGetnCompressedTex*", Effect::Read),
-    ("glGetnTexImage*", Effect::Read),
+    ("glGetSeparableFilter*", Effect::ReadBack),
+    ("glGetTexImage", Effect::ReadBack),
+    ("glGetTextureImage*", Effect::ReadBack),
+    ("glGetTextureSubImage", Effect::ReadBack),
+    ("glGetnCompressedTex*", Effect::ReadBack),
+    ("glGetnTexImage*", Effect::ReadBack),
     ("glMapBuffer*", Effect::Read),
     ("glMapNamedBuffer*", Effect::Read),
     ("glMapObjectBuffer*", Effect::Read),
     ("glMapTexture2D*", Effect::Read),
-    ("glReadnPixels*", Effect::Read),
+    ("glReadnPixels*", Effect::ReadBack),
     // State that the shadow follows by other names, and state that says how pixels are made.
     ("glAlphaFunc*", Effect::Unseen),
     ("glAttachObjectARB", Effect::Unseen),
@@ -164,13 +175,14 @@ const EFFECTS: &[(&str, Effect)] = &[
 ];
 
 /// Names of parameters that say how much there is to do.
-const EXTENTS: [&str; 11] = [
+const EXTENTS: [&str; 12] = [
     "count",
     "depth",
     "drawcount",
     "height",
     "imageSize",
     "instancecount",
+    "length",
     "n",
     "primcount",
     "size",
@@ -298,6 +310,7 @@ fn make<T>(effect: Effect, call: Call, real: impl FnOnce() -> T) -> T {
             submit::flushed(End::Read);
             real()
         }
+        Effect::ReadBack => read_back(call, real),
         Effect::Unseen => {
             lose_track();
             real()
@@ -314,6 +327,30 @@ fn lose_track() {
 fn work<T>(call: Call, real: impl FnOnce() -> T) -> T {
     current::with(|state| about_to_work(state, call));
     timed(real)
+}
+
+/// What is read back is a group of its own, unless it is known to be little.
+fn read_back<T>(call: Call, real: impl FnOnce() -> T) -> T {
+    submit::flushed(End::Read);
+    let began_ns = current::with(|state| {
+        state.builder.call(NAMES[call.id as usize]);
+        // Many of these commands do not say how much they read.
+        let asks = if call.extent > 1 { state.about_to_read(call.extent) } else { asks_to_read(state, call) };
+        asks.then(clock::now_ns)
+    });
+    let result = timed(real);
+    if let Some(began_ns) = began_ns.flatten() {
+        current::with(|state| state.submit_since(End::Read, began_ns));
+    }
+    result
+}
+
+fn asks_to_read(state: &mut State, call: Call) -> bool {
+    let asks = session().is_wanted();
+    if asks {
+        about_to_work(state, call);
+    }
+    asks
 }
 
 fn timed<T>(real: impl FnOnce() -> T) -> T {

@@ -88,6 +88,11 @@ pub(super) mod fills {
 }
 
 worked! {
+    glApplyFramebufferAttachmentCMAAINTEL() => |state| unknown(state, line!());
+    glExtrapolateTex2DQCOM(_first: u32, _second: u32, _output: u32, _scale: f32) => |state| unknown(state, line!());
+    glTexEstimateMotionQCOM(_reference: u32, _target: u32, _output: u32) => |state| unknown(state, line!());
+    glTexEstimateMotionRegionsQCOM(_reference: u32, _target: u32, _output: u32, _mask: u32) =>
+        |state| unknown(state, line!());
     glResolveMultisampleFramebufferAPPLE() => |state| unknown(state, line!());
     glResolveDepthValuesNV() => |state| unknown(state, line!());
     glClearTexImageEXT(_texture: u32, _level: i32, _format: u32, _kind: u32, _data: Ptr) =>

@@ -15,6 +15,46 @@ super::offered!(
     glXSwapIntervalEXT glXSwapIntervalMESA glXSwapIntervalSGI
 );
 
+/// Copies between contexts.
+pub(super) mod copies {
+    use takt_predict::predictor::Work;
+
+    use super::Ptr;
+
+    /// Four bytes for each texel, roughly.
+    fn texels(sides: [i32; 3]) -> Option<Work> {
+        let sides = sides.map(|side| u64::try_from(side).unwrap_or(0));
+        Some(Work::Copy { bytes: sides.iter().fold(4, |bytes: u64, side| bytes.saturating_mul(*side)) })
+    }
+
+    fn area([x, x2]: [i32; 2], [y, y2]: [i32; 2]) -> Option<Work> {
+        let [width, height] = [x.abs_diff(x2), y.abs_diff(y2)];
+        Some(Work::Copy { bytes: u64::from(width).saturating_mul(height.into()).saturating_mul(4) })
+    }
+
+    fn bytes(size: isize) -> Option<Work> {
+        u64::try_from(size).ok().map(|bytes| Work::Copy { bytes })
+    }
+
+    crate::hooks::noted! {
+        glXBlitContextFramebufferAMD(
+            _to: Ptr, _sx: i32, _sy: i32, _sx2: i32, _sy2: i32, x: i32, y: i32, x2: i32, y2: i32, _mask: u32,
+            _filter: u32
+        ) copies |state| area([x, x2], [y, y2]) => |_state| ();
+        glXCopyBufferSubDataNV(
+            _display: Ptr, _from: Ptr, _to: Ptr, _read: u32, _write: u32, _at: isize, _put: isize, size: isize
+        ) copies |state| bytes(size) => |_state| ();
+        glXNamedCopyBufferSubDataNV(
+            _display: Ptr, _from: Ptr, _to: Ptr, _read: u32, _write: u32, _at: isize, _put: isize, size: isize
+        ) copies |state| bytes(size) => |_state| ();
+        glXCopyImageSubDataNV(
+            _display: Ptr, _from: Ptr, _read: u32, _from_target: u32, _from_level: i32, _x: i32, _y: i32, _z: i32,
+            _to: Ptr, _write: u32, _to_target: u32, _to_level: i32, _to_x: i32, _to_y: i32, _to_z: i32, width: i32,
+            height: i32, depth: i32
+        ) copies |state| texels([width, height, depth]) => |_state| ();
+    }
+}
+
 /// Notes a new context. One that the X server renders for is left alone.
 fn created(display: Ptr, context: Ptr, share: Ptr, birth: impl FnOnce() -> Option<Birth>) -> Ptr {
     if !context.is_null() {

@@ -72,7 +72,7 @@ pub fn of(id: Id) -> Option<Ptr> {
 }
 
 fn hook(id: Id) -> Option<Ptr> {
-    let modules: [fn(Id) -> Option<Ptr>; 26] = [
+    let modules: [fn(Id) -> Option<Ptr>; 27] = [
         desktop::of,
         dispatch::of,
         draw::of,
@@ -80,6 +80,7 @@ fn hook(id: Id) -> Option<Ptr> {
         draw::rare::of,
         egl::of,
         glx::of,
+        glx::copies::of,
         object::of,
         object::special::of,
         observe::of,
@@ -109,10 +110,11 @@ mod tests {
     use crate::entry::{IDS, NAMES};
 
     /// How names of entry points begin that give the GPU work.
-    const WORK: [&str; 22] = [
+    const WORK: [&str; 33] = [
         "eglCopyBuffers",
         "eglPost",
         "eglSwapBuffers",
+        "glApplyFramebufferAttachment",
         "glBlitFramebuffer",
         "glBufferData",
         "glBufferStorageEXT",
@@ -124,19 +126,30 @@ mod tests {
         "glCoverStroke",
         "glDispatch",
         "glDraw",
+        "glExtrapolateTex",
+        "glFlushMapped",
         "glGenerateMipmap",
         "glMultiDraw",
         "glResolve",
         "glStencilFill",
         "glStencilStroke",
         "glStencilThen",
+        "glTexEstimateMotion",
         "glTexImage",
         "glTexSubImage",
+        "glUnmapBuffer",
+        "glXBlit",
+        "glXCopyBuffer",
+        "glXCopyImage",
+        "glXCopySubBuffer",
+        "glXNamedCopy",
+        "glXSwapBuffers",
     ];
 
     /// The same of those that only desktop GL has.
-    const DESKTOP_WORK: [&str; 12] = [
+    const DESKTOP_WORK: [&str; 17] = [
         "glAccum",
+        "glAsyncCopy",
         "glBegin",
         "glBitmap",
         "glBlitNamed",
@@ -146,8 +159,12 @@ mod tests {
         "glMultiMode",
         "glMultiTexImage",
         "glNamedBufferData",
+        "glNamedCopy",
         "glRect",
         "glTextureSubImage",
+        "glUnmap",
+        "glUpdateObjectBuffer",
+        "glVideoCaptureNV",
     ];
 
     /// Those among them that do not, or not by themselves.

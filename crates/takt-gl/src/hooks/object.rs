@@ -49,9 +49,17 @@ super::noted! {
         |state| state.shadow.use_as_texture(buffer);
     glTexBufferRangeOES(_target: u32, _format: u32, buffer: u32, _offset: isize, _size: isize) =>
         |state| state.shadow.use_as_texture(buffer);
+    glFlushMappedBufferRange(_target: u32, _offset: isize, length: isize)
+        copies |state| flushed(length) => |_state| ();
+    glFlushMappedBufferRangeEXT(_target: u32, _offset: isize, length: isize)
+        copies |state| flushed(length) => |_state| ();
     glBindRenderbuffer(_target: u32, name: u32) =>
         |state| state.shadow.bound.renderbuffer = bind_renderbuffer(state, name);
+    glBindRenderbufferOES(_target: u32, name: u32) =>
+        |state| state.shadow.bound.renderbuffer = bind_renderbuffer(state, name);
     glRenderbufferStorage(_target: u32, format: u32, width: i32, height: i32) =>
+        |state| storage(state, Storage::of(format), [width, height]);
+    glRenderbufferStorageOES(_target: u32, format: u32, width: i32, height: i32) =>
         |state| storage(state, Storage::of(format), [width, height]);
     glRenderbufferStorageMultisample(_target: u32, samples: i32, format: u32, width: i32, height: i32) =>
         |state| storage(state, Storage::of(format).sampled(samples), [width, height]);
@@ -71,9 +79,21 @@ super::noted! {
         |state| storage(state, Storage::of(format).sampled(samples), [width, height]);
     glEGLImageTargetRenderbufferStorageOES(_target: u32, _image: Ptr) => |state| adopted(state);
     glDeleteRenderbuffers(n: i32, names: Ptr) => |state| delete_renderbuffers(state, list(n, names));
+    glDeleteRenderbuffersOES(n: i32, names: Ptr) => |state| delete_renderbuffers(state, list(n, names));
     glDeleteFramebuffers(n: i32, names: Ptr) => |state| state.shadow.framebuffers.delete(list(n, names));
+    glDeleteFramebuffersOES(n: i32, names: Ptr) => |state| state.shadow.framebuffers.delete(list(n, names));
     glFramebufferTexture2D(target: u32, point: u32, _face: u32, texture: u32, _level: i32) =>
         |state| attach_texture(state, target, point, texture);
+    glFramebufferTexture2DOES(target: u32, point: u32, _face: u32, texture: u32, _level: i32) =>
+        |state| attach_texture(state, target, point, texture);
+    glFramebufferTexture3DOES(target: u32, point: u32, _face: u32, texture: u32, _level: i32, _layer: i32) =>
+        |state| attach_texture(state, target, point, texture);
+    glFramebufferTexture2DDownsampleIMG(
+        target: u32, point: u32, _face: u32, _texture: u32, _level: i32, _x: i32, _y: i32
+    ) => |state| attach_downsampled(state, target, point);
+    glFramebufferTextureLayerDownsampleIMG(
+        target: u32, point: u32, _texture: u32, _level: i32, _layer: i32, _x: i32, _y: i32
+    ) => |state| attach_downsampled(state, target, point);
     glFramebufferTexture2DMultisampleEXT(target: u32, point: u32, _face: u32, texture: u32, _level: i32, _n: i32) =>
         |state| {
             state.shadow.observers.implicit_resolve();
@@ -101,85 +121,108 @@ super::noted! {
         let image = state.shadow.shared.lock().renderbuffers.get(name).cloned();
         state.shadow.framebuffers.attach(target, point, image);
     };
+    glFramebufferRenderbufferOES(target: u32, point: u32, _kind: u32, name: u32) => |state| {
+        let image = state.shadow.shared.lock().renderbuffers.get(name).cloned();
+        state.shadow.framebuffers.attach(target, point, image);
+    };
 }
 
 /// Hooks that are more than notes.
 pub(super) mod special {
-    use super::{End, Ptr, current, forget, gl, real, submit};
+    use super::{End, Ptr, Work, current, forget, gl, real, submit};
 
-    #[expect(non_snake_case, reason = "names of the registry")]
-    unsafe extern "C" fn glBindFramebuffer(target: u32, framebuffer: u32) {
-        let switches = current::with(|state| state.shadow.framebuffers.switches(target, framebuffer));
-        if switches == Some(true) {
-            submit::flushed(End::Target);
-        }
-        // SAFETY: the program's own call.
-        unsafe { real::glBindFramebuffer(target, framebuffer) };
-        current::with(|state| state.shadow.framebuffers.bind(target, framebuffer));
+    macro_rules! binding {
+        ($( $name:ident )*) => { $(
+            #[expect(non_snake_case, reason = "names of the registry")]
+            unsafe extern "C" fn $name(target: u32, framebuffer: u32) {
+                let switches = current::with(|state| state.shadow.framebuffers.switches(target, framebuffer));
+                if switches == Some(true) {
+                    submit::flushed(End::Target);
+                }
+                // SAFETY: the program's own call.
+                unsafe { real::$name(target, framebuffer) };
+                current::with(|state| state.shadow.framebuffers.bind(target, framebuffer));
+            }
+        )* };
     }
 
-    /// What is written through a mapping cannot be known; see `shadow::buffer`.
-    fn mapped(target: u32, access: u32) {
+    binding! { glBindFramebuffer glBindFramebufferOES }
+
+    /// What is written through a mapping cannot be known; see `shadow::buffer`. `length` is what is mapped, or
+    /// nothing if that is all.
+    fn mapped(target: u32, length: Option<isize>, access: u32) {
+        if access & gl::MAP_READ_BIT != 0 {
+            current::with(|state| state.submit(End::Read));
+        }
         current::with(|state| {
             if access != gl::MAP_READ_BIT {
                 forget(state, target);
             }
             if let Some(buffer) = state.shadow.buffer(target) {
-                buffer.lock().mapped(true);
+                let mut contents = buffer.lock();
+                let length = length.map_or(contents.size, |length| usize::try_from(length).unwrap_or(0));
+                let later = access & (gl::MAP_FLUSH_EXPLICIT_BIT | gl::MAP_PERSISTENT_BIT_EXT) == 0;
+                let written = if later && access & gl::MAP_WRITE_BIT != 0 { length } else { 0 };
+                contents.map(written);
             }
         });
     }
 
-    /// The program calls that, if there is something to unmap.
-    fn unmapped(target: u32) {
+    /// The program calls that, if there is something to unmap. What it has written goes to the GPU then, on drivers
+    /// that gave it memory of its own for that.
+    fn unmapped(name: &'static str, target: u32) {
         current::with(|state| {
-            if let Some(buffer) = state.shadow.buffer(target) {
-                buffer.lock().mapped(false);
+            let written = state.shadow.buffer(target).map_or(0, |buffer| buffer.lock().unmap());
+            if written > 0 {
+                state.builder.call(name);
+                state.about_to_copy(Work::Buffer { bytes: written as u64 });
             }
         });
     }
 
-    #[expect(non_snake_case, reason = "names of the registry")]
-    unsafe extern "C" fn glUnmapBuffer(target: u32) -> u8 {
-        unmapped(target);
-        // SAFETY: the program's own call.
-        unsafe { real::glUnmapBuffer(target) }
+    macro_rules! unmapping {
+        ($( $name:ident )*) => { $(
+            #[expect(non_snake_case, reason = "names of the registry")]
+            unsafe extern "C" fn $name(target: u32) -> u8 {
+                unmapped(stringify!($name), target);
+                // SAFETY: the program's own call.
+                unsafe { real::$name(target) }
+            }
+        )* };
     }
 
-    #[expect(non_snake_case, reason = "names of the registry")]
-    unsafe extern "C" fn glUnmapBufferOES(target: u32) -> u8 {
-        unmapped(target);
-        // SAFETY: the program's own call.
-        unsafe { real::glUnmapBufferOES(target) }
+    unmapping! { glUnmapBuffer glUnmapBufferOES }
+
+    macro_rules! mapping {
+        ($( $name:ident )*) => { $(
+            #[expect(non_snake_case, reason = "names of the registry")]
+            unsafe extern "C" fn $name(target: u32, offset: isize, length: isize, access: u32) -> Ptr {
+                mapped(target, Some(length), access);
+                // SAFETY: the program's own call.
+                unsafe { real::$name(target, offset, length, access) }
+            }
+        )* };
     }
 
-    #[expect(non_snake_case, reason = "names of the registry")]
-    unsafe extern "C" fn glMapBufferRange(target: u32, offset: isize, length: isize, access: u32) -> Ptr {
-        if access & gl::MAP_READ_BIT != 0 {
-            current::with(|state| state.submit(End::Read));
-        }
-        mapped(target, access);
-        // SAFETY: the program's own call.
-        unsafe { real::glMapBufferRange(target, offset, length, access) }
-    }
-
-    #[expect(non_snake_case, reason = "names of the registry")]
-    unsafe extern "C" fn glMapBufferRangeEXT(target: u32, offset: isize, length: isize, access: u32) -> Ptr {
-        mapped(target, access);
-        // SAFETY: the program's own call.
-        unsafe { real::glMapBufferRangeEXT(target, offset, length, access) }
-    }
+    mapping! { glMapBufferRange glMapBufferRangeEXT }
 
     #[expect(non_snake_case, reason = "names of the registry")]
     unsafe extern "C" fn glMapBufferOES(target: u32, access: u32) -> Ptr {
-        mapped(target, access);
+        // There is no other way than to write all of it.
+        mapped(target, None, gl::MAP_WRITE_BIT);
         // SAFETY: the program's own call.
         unsafe { real::glMapBufferOES(target, access) }
     }
 
     crate::hooks::offered!(
-        glBindFramebuffer glMapBufferRange glMapBufferRangeEXT glMapBufferOES glUnmapBuffer glUnmapBufferOES
+        glBindFramebuffer glBindFramebufferOES
+        glMapBufferRange glMapBufferRangeEXT glMapBufferOES glUnmapBuffer glUnmapBufferOES
     );
+}
+
+/// What was written through a mapping goes to the GPU.
+fn flushed(length: isize) -> Option<Work> {
+    u64::try_from(length).ok().map(|bytes| Work::Buffer { bytes })
 }
 
 /// `GL_STREAM_DRAW` to `GL_DYNAMIC_COPY`: three hints for three purposes.
@@ -264,6 +307,12 @@ fn adopted(state: &State) {
         let format = ask(gl::RENDERBUFFER_INTERNAL_FORMAT).cast_unsigned();
         storage(state, Storage::of(format), [gl::RENDERBUFFER_WIDTH, gl::RENDERBUFFER_HEIGHT].map(ask));
     }
+}
+
+/// A texture is attached with fewer pixels than it has.
+fn attach_downsampled(state: &mut State, target: u32, point: u32) {
+    state.shadow.observers.implicit_resolve();
+    attach_unknown(state, target, point);
 }
 
 /// Something is attached whose layers or views are drawn to together.

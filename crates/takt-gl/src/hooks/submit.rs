@@ -126,6 +126,24 @@ unsafe extern "C" fn eglClientWaitSyncKHR(display: Ptr, sync: Ptr, flags: i32, t
     waiting(timeout, || unsafe { real::eglClientWaitSyncKHR(display, sync, flags, timeout) })
 }
 
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn glClientWaitSyncAPPLE(sync: Ptr, flags: u32, timeout: u64) -> u32 {
+    // SAFETY: the program's own call.
+    waiting(timeout, || unsafe { real::glClientWaitSyncAPPLE(sync, flags, timeout) })
+}
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn eglClientWaitSyncNV(sync: Ptr, flags: i32, timeout: u64) -> i32 {
+    // SAFETY: the program's own call.
+    waiting(timeout, || unsafe { real::eglClientWaitSyncNV(sync, flags, timeout) })
+}
+
+#[expect(non_snake_case, reason = "names of the registry")]
+unsafe extern "C" fn glFinishFenceNV(fence: u32) {
+    // SAFETY: the program's own call.
+    waiting(u64::MAX, || unsafe { real::glFinishFenceNV(fence) });
+}
+
 /// What was drawn goes to others by a call that has been made, if it `did` so.
 fn handed_on(boundary: Boundary, did: bool) {
     if did {
@@ -187,7 +205,8 @@ unsafe extern "C" fn eglDupNativeFenceFDANDROID(display: Ptr, sync: Ptr) -> i32 
 pub(super) mod boundaries {
     use super::*;
     crate::hooks::offered!(
-        glFlush glClientWaitSync eglClientWaitSync eglClientWaitSyncKHR
+        glFlush glClientWaitSync glClientWaitSyncAPPLE glFinishFenceNV
+        eglClientWaitSync eglClientWaitSyncKHR eglClientWaitSyncNV
         eglCreateImage eglCreateImageKHR eglExportDMABUFImageMESA eglDupNativeFenceFDANDROID
     );
 }
@@ -198,7 +217,7 @@ pub(super) mod waits {
     crate::hooks::offered!(glFinish eglCreateSync eglCreateSyncKHR eglCreateSync64KHR);
 }
 
-/// Reads pixels: a group of its own where there are many.
+/// Reads pixels: a group of its own where there are many, or where few were read very often.
 fn reading(name: &'static str, [width, height]: [i32; 2], [format, kind]: [u32; 2], call: impl FnOnce()) {
     let began_ns = current::with(|state| {
         state.submit(End::Read);
@@ -255,6 +274,11 @@ submitting! {
     glGetQueryObjectivEXT(id: u32, what: u32, value: Ptr) => result(what);
     glGetQueryObjecti64vEXT(id: u32, what: u32, value: Ptr) => result(what);
     glGetQueryObjectui64vEXT(id: u32, what: u32, value: Ptr) => result(what);
+    glSignalSemaphoreEXT(
+        semaphore: u32, buffers: u32, buffer_names: Ptr, textures: u32, texture_names: Ptr, layouts: Ptr
+    ) => Some(End::Flush);
+    glSignalVkFenceNV(fence: u64) => Some(End::Flush);
+    glSignalVkSemaphoreNV(semaphore: u64) => Some(End::Flush);
     eglWaitClient() -> u32 => Some(End::Finish);
     eglWaitGL() -> u32 => Some(End::Finish);
 }

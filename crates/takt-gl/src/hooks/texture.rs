@@ -15,17 +15,17 @@ super::noted! {
     glDeleteTextures(n: i32, textures: Ptr) => |state| state.shadow.delete_textures(list(n, textures));
     glTexImage2D(
         target: u32, level: i32, inner: i32, width: i32, height: i32, _border: i32, format: u32, kind: u32, data: Ptr
-    ) copies |state| given(&[width, height, 1], pixel_bytes(format, kind), data) =>
+    ) copies |state| given(state, &[width, height, 1], pixel_bytes(format, kind), data) =>
         |state| image(state, target, level, [width, height, 1], Storage::of_pixels(inner, format, kind));
     glTexImage3D(
         target: u32, level: i32, inner: i32, width: i32, height: i32, depth: i32, _border: i32, format: u32, kind: u32,
         data: Ptr
-    ) copies |state| given(&[width, height, depth], pixel_bytes(format, kind), data) =>
+    ) copies |state| given(state, &[width, height, depth], pixel_bytes(format, kind), data) =>
         |state| image(state, target, level, [width, height, depth], Storage::of_pixels(inner, format, kind));
     glTexImage3DOES(
         target: u32, level: i32, inner: u32, width: i32, height: i32, depth: i32, _border: i32, format: u32, kind: u32,
         data: Ptr
-    ) copies |state| given(&[width, height, depth], pixel_bytes(format, kind), data) =>
+    ) copies |state| given(state, &[width, height, depth], pixel_bytes(format, kind), data) =>
         |state| image(state, target, level, [width, height, depth], Storage::of_pixels(inner, format, kind));
     glTexSubImage2D(
         _target: u32, _level: i32, _x: i32, _y: i32, width: i32, height: i32, format: u32, kind: u32, _data: Ptr
@@ -58,15 +58,15 @@ super::noted! {
     glEGLImageTargetTexStorageEXT(target: u32, _image: Ptr, _attributes: Ptr) => |state| adopted(state, target);
     glCompressedTexImage2D(
         target: u32, level: i32, _format: u32, width: i32, height: i32, _border: i32, bytes: i32, data: Ptr
-    ) copies |state| given(&[bytes, 1, 1], 1, data) =>
+    ) copies |state| given(state, &[bytes, 1, 1], 1, data) =>
         |state| image(state, target, level, [width, height, 1], Storage::COMPRESSED);
     glCompressedTexImage3D(
         target: u32, level: i32, _format: u32, width: i32, height: i32, depth: i32, _border: i32, bytes: i32, data: Ptr
-    ) copies |state| given(&[bytes, 1, 1], 1, data) =>
+    ) copies |state| given(state, &[bytes, 1, 1], 1, data) =>
         |state| image(state, target, level, [width, height, depth], Storage::COMPRESSED);
     glCompressedTexImage3DOES(
         target: u32, level: i32, _format: u32, width: i32, height: i32, depth: i32, _border: i32, bytes: i32, data: Ptr
-    ) copies |state| given(&[bytes, 1, 1], 1, data) =>
+    ) copies |state| given(state, &[bytes, 1, 1], 1, data) =>
         |state| image(state, target, level, [width, height, depth], Storage::COMPRESSED);
     glCompressedTexSubImage2D(
         _target: u32, _level: i32, _x: i32, _y: i32, _width: i32, _height: i32, _format: u32, bytes: i32, _data: Ptr
@@ -180,9 +180,11 @@ fn asked(target: u32) -> Size {
     storage.size([ask(gl::TEXTURE_WIDTH), ask(gl::TEXTURE_HEIGHT), 1], State::Texture)
 }
 
-/// A level is filled, if there is something to fill it with.
-fn given(sides: &[i32; 3], texel_bytes: u32, data: Ptr) -> Option<Work> {
-    upload(sides, texel_bytes).filter(|_| !data.is_null())
+/// A level is filled, if there is something to fill it with: `data` is a place in memory, or in a buffer if one is
+/// bound for that.
+fn given(state: &mut Context, sides: &[i32; 3], texel_bytes: u32, data: Ptr) -> Option<Work> {
+    let is_filled = !data.is_null() || state.shadow.buffer(gl::PIXEL_UNPACK_BUFFER).is_some();
+    upload(sides, texel_bytes).filter(|_| is_filled)
 }
 
 fn upload(sides: &[i32; 3], texel_bytes: u32) -> Option<Work> {

@@ -38,6 +38,8 @@ pub struct Contents {
     given_up: bool,
     /// Whether it is mapped; then GL refuses whatever reads it.
     mapped: bool,
+    /// How many bytes of the mapping may have been written when it ends.
+    written: usize,
 }
 
 impl Buffer {
@@ -74,7 +76,7 @@ impl Contents {
     pub fn replace(&mut self, size: usize, data: Option<&[u8]>, keep: bool) {
         self.size = size;
         self.generation += 1;
-        (self.bytes, self.mapped) = (None, false);
+        (self.bytes, self.mapped, self.written) = (None, false, 0);
         if keep && !self.given_up && size <= BUFFER_BYTES_MAX {
             self.bytes = KeptBytes::new(size, data);
         }
@@ -104,9 +106,17 @@ impl Contents {
         self.forget();
     }
 
-    /// It is mapped from now on, or no more.
-    pub fn mapped(&mut self, mapped: bool) {
-        self.mapped = mapped;
+    /// It is mapped from now on, and when that ends so many bytes may have been written.
+    pub fn map(&mut self, written: usize) {
+        (self.mapped, self.written) = (true, written);
+    }
+
+    /// It is mapped no more; how many bytes may have been written. All of them, if it was not seen to be mapped:
+    /// desktop GL has further names for that.
+    pub fn unmap(&mut self) -> usize {
+        let seen = std::mem::take(&mut self.mapped);
+        let written = std::mem::take(&mut self.written);
+        if seen { written } else { self.size }
     }
 
     /// What is known, for commands that read it.
@@ -159,11 +169,12 @@ mod tests {
     fn nothing_is_known_of_a_buffer_that_is_mapped() {
         let mut contents = Contents::default();
         contents.replace(2, Some(&[1, 2]), true);
-        contents.mapped(true);
+        contents.map(2);
         assert_eq!(contents.bytes(), None);
-        contents.mapped(false);
+        contents.map(1);
+        assert_eq!([contents.unmap(), contents.unmap()], [1, 2], "who maps it unseen may write all of it");
         assert_eq!(contents.bytes(), Some(&[1, 2][..]));
-        contents.mapped(true);
+        contents.map(2);
         contents.replace(1, Some(&[3]), true);
         assert_eq!(contents.bytes(), Some(&[3][..]), "new contents end a mapping");
     }
