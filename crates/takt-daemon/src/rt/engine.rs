@@ -23,7 +23,7 @@ use super::queues::{LoopQueues, LoopStats, NOTES_SPARE, Note, Order};
 const STOPPED: Span = Span::from_ms(100);
 
 /// Requests of clients without a protected contract that a turn takes, of all together. Grants are written when all
-/// requests of a turn are taken, so those of protected clients wait for no more than that, however many apps a user has.
+/// requests of a turn are taken, so those of protected clients wait for no more than that, however many apps there are.
 const OTHERS_PER_TURN: usize = 2 * REQUESTS_PER_TURN;
 
 /// A frame by an app's own clock may begin this part of a period early.

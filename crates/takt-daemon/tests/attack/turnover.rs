@@ -153,7 +153,7 @@ fn apps_that_steer_each_other() {
     });
 }
 
-/// Apps of a user that feed each other, share the contract of each other, and change that all the time.
+/// Apps of a user that produce for each other, share the contract of each other, and change that all the time.
 #[test]
 fn circles_of_apps() {
     withstand("circles", |arena| {
