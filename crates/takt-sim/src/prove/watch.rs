@@ -199,7 +199,8 @@ impl<'a> Watch<'a> {
             self.miss.get_or_insert((done.app, due));
         }
         let missed = self.booked.was_due((done.app, done.frame), done.deadline);
-        self.miss = self.miss.or(missed.filter(|(app, due)| self.counts_at(*app, *due)));
+        let missed = missed.filter(|(app, due)| self.counts_at(*app, *due));
+        self.miss = self.miss.or(missed);
     }
 
     /// An app that is promised nothing by itself submits a group.
