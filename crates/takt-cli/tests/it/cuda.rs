@@ -638,7 +638,7 @@ fn what_a_stream_waits_for_is_no_time_of_its_work() {
         let rest = line.split("\"predicted_ns\":").nth(1)?;
         rest.split([',', '}']).next()?.parse::<u64>().ok()
     };
-    let last = submits.filter_map(predicted).filter(|ns| *ns > 0).next_back().expect("groups");
+    let last = submits.filter_map(predicted).rfind(|ns| *ns > 0).expect("groups");
     // Two kernels of a millisecond each, behind 20 ms in which the program lets the stream wait.
     assert!(last < 12_000_000, "{last} ns");
 }
