@@ -231,9 +231,9 @@ pub enum Hold {
         /// When it is replenished.
         until: Time,
     },
-    /// It is not its turn: `app` is on the GPU and the policy does not let another group follow it yet.
+    /// It is not its turn: `app` is on the GPU and the policy does not let another app follow it yet.
     Turn {
-        /// The app on the GPU; the same app if a group of its own is late there.
+        /// The app on the GPU.
         app: AppId,
     },
     /// The policy decides only at its ticks.

@@ -115,7 +115,6 @@ impl Scheduler {
             self.untold = true;
             self.stats.runs += 1;
             self.tell_turns();
-            self.tell_overdue();
             let context = self.context();
             match self.policy.choose(&context, &mut self.lanes) {
                 Some(index) if !self.guard_choice(index) => break,

@@ -188,11 +188,6 @@ impl InFlight {
         self.groups.iter().filter(|flying| flying.late_from > now).count()
     }
 
-    /// Those that are late.
-    pub(super) fn late(&self, now: Time) -> impl Iterator<Item = &Flying> {
-        self.groups.iter().filter(move |flying| flying.late_from <= now)
-    }
-
     /// When the next group will be late.
     pub(super) fn next_late(&self, now: Time) -> Option<Time> {
         self.groups.iter().map(|flying| flying.late_from).filter(|at| *at > now).min()

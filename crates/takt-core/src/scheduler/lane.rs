@@ -42,8 +42,6 @@ pub struct Lane {
     pub returning: Option<Period>,
     /// How many of its groups are in flight.
     pub in_flight: u32,
-    /// Whether one of them is late, where such groups keep no slot: what comes behind it may be as wrong.
-    pub overdue: bool,
     /// The period whose end the next frame to be dispatched should meet (`target#`).
     pub target: Period,
     /// What `target` was before it moved on because it could not be met any more: the period whose
@@ -88,7 +86,6 @@ impl Lane {
             divisible: false,
             returning: None,
             in_flight: 0,
-            overdue: false,
             target,
             due: target,
             on_gpu_due: None,

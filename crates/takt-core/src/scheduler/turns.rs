@@ -6,7 +6,7 @@
 
 use super::Scheduler;
 use super::in_flight::Flying;
-use super::lane::{Lane, Turn};
+use super::lane::Turn;
 
 use crate::app::AppId;
 use crate::time::{Span, Time};
@@ -113,20 +113,6 @@ impl Scheduler {
             if let Some(waiting) = self.slots[slot].queue.get_mut(position) {
                 waiting.head.conservative = conservative;
             }
-        }
-    }
-
-    /// Tells the policy which apps have a late group in flight, where such groups keep no slot.
-    pub(super) fn tell_overdue(&mut self) {
-        if !self.config.gpu.is_time_shared() {
-            return;
-        }
-        self.lanes.iter_mut().for_each(|lane| lane.overdue = false);
-        for flying in self.in_flight.late(self.now) {
-            let is_its = |lane: &&mut Lane| {
-                lane.app == flying.app && self.slots[lane.app.index()].generation == flying.generation
-            };
-            self.lanes.iter_mut().filter(is_its).for_each(|lane| lane.overdue = true);
         }
     }
 

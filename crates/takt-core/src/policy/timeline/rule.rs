@@ -67,10 +67,6 @@ impl Timeline {
         if pass.best.is_some_and(|best| best.standing.goes_before(standing)) || standing.protected {
             return None;
         }
-        if lane.overdue && !lane.has_budget() && !lane.is_kept_apart() {
-            // Its command takes far longer than was predicted, and so may those that follow: one at a time.
-            return Some(Hold::Turn { app: lane.app });
-        }
         if let Some((app, until)) = self.rest.keeps_out(lane, pass.context) {
             self.lapse = self.lapse.min(until);
             return Some(Hold::Turn { app });
