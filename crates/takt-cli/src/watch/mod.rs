@@ -121,7 +121,7 @@ impl Watch {
                 if left_at.elapsed() > PATIENCE_LOADED && !draws(&processes, ways) {
                     return;
                 }
-                if is_heard && is_awaited(&processes) {
+                if is_heard && !processes.is_empty() && is_awaited(&processes) {
                     takt_os::fork::leave_stderr();
                     is_heard = false;
                 }

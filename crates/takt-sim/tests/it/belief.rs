@@ -111,9 +111,9 @@ fn a_small_reservation_does_not_let_long_work_pass() {
             format!("etpf_us = {etpf_us}\n{draws}\n[[app.phase]]\nfrom_s = 0\nuntil_s = 30\ngpu_scale = 100");
         let seen = play(BELIEF, "", &long);
         // Two groups lift the cap; from then on one runs every two seconds, as uncut work may here. Each costs up to
-        // six of 1800 deadlines.
+        // seven of 1800 deadlines.
         let ran = seen.revised.len() as u64 + 2;
-        assert!(seen.missed[DIAL.index()] <= 6 * ran && ran < 18, "{:?} in {ran}", seen.missed);
+        assert!(seen.missed[DIAL.index()] <= 7 * ran && ran < 18, "{:?} in {ran}", seen.missed);
     }
 }
 
