@@ -316,7 +316,7 @@ impl Driver {
                 let promised = has_contract(&named.params()) || named.head.is_some();
                 assert!(promised, "{hold:?} names an app without a promise: {named:?}");
                 let clears = matches!(hold, Hold::Clears { .. });
-                assert!(!clears || named.has_budget(), "{hold:?} names {named:?}");
+                assert!(!clears || has_contract(&named.params()), "{hold:?} names {named:?}");
             }
             self.check_place(lane, hold);
         }
