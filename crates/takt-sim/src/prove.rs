@@ -11,7 +11,7 @@
 //! good, which is outside the assumptions: how well are the others off then?
 //!
 //! Some apps of the set wait for their own groups within a frame, as often and as long as they declare. On request the
-//! set [changes](changes) while it runs.
+//! set changes while it runs.
 //!
 //! The case is simulated; a missed deadline of the protected set is a violation and is shrunk to
 //! something a person can follow. So is an app of the set that is not served without a miss.

@@ -38,7 +38,7 @@ pub struct Args {
     /// File with the tokens; made with new ones if it is missing. Without it, each start has new ones.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
-    /// Where a reverse proxy shows the page, such as https://car.example; may be given several times. Other
+    /// Where a reverse proxy shows the page, such as `https://car.example`; may be given several times. Other
     /// origins than these and this machine are refused.
     #[arg(long = "origin", value_name = "URL")]
     origins: Vec<Origin>,

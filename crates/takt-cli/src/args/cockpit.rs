@@ -26,7 +26,7 @@ pub(crate) enum CockpitCommand {
     Close(WindowArgs),
     /// Tell whether the vehicle moves.
     Motion(MotionArgs),
-    /// Do what an input device does that has no file (an [[input]] section without device).
+    /// Do what an input device does that has no file (an `[[input]]` section without device).
     Input(InputArgs),
     /// Write a picture of what a display shows (PNG).
     Shot(ShotArgs),
